@@ -494,7 +494,7 @@ impl Engine {
             Command::Scan(ref scan) => self.scan(scan),
             Command::Export(ref export) => self.export(export),
             Command::Import(ref import) => self.import(import),
-            Command::Leases(ref leases) => self.leases(leases),
+            Command::Leases(ref leases) => self.leases(leases, None),
             Command::Ack(ref ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
             Command::Release(ref release) => self.release(client, release),
@@ -509,7 +509,7 @@ impl Engine {
             Command::Restart(ref transfer) => self.restart(client, transfer),
             Command::Update(ref update) => self.update(client, update),
             Command::Move { from, to, count, state } => self.move_tasks(from, to, count, state),
-            Command::Redrive { queue, count } => self.redrive(queue, count),
+            Command::Redrive { queue, count } => self.redrive(queue, count, None),
             Command::Await { queue, id, wait } => self.wait_for(client, request, queue, id, wait),
             Command::Subscribe { queues, member, selection, mode } => {
                 self.subscribe(client, queues, member, (selection, mode))
@@ -521,6 +521,7 @@ impl Engine {
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(&command),
             Command::Transaction(steps) => self.transact(client, request, steps),
+            Command::Within { names, command } => self.within(names, command),
         }
     }
 

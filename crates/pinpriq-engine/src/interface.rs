@@ -8,6 +8,7 @@ pub mod export;
 pub mod histogram;
 pub mod limits;
 pub mod looking;
+pub mod names;
 pub mod reply;
 pub mod room;
 pub mod schedule;

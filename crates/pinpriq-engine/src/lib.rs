@@ -58,7 +58,7 @@ mod transition;
 
 pub use engine::{Applied, Engine, Farewell};
 pub use interface::{
-    backoff, change, command, export, histogram, limits, looking, reply, room, schedule, settings,
-    stats, survey, task, time, unique,
+    backoff, change, command, export, histogram, limits, looking, names, reply, room, schedule,
+    settings, stats, survey, task, time, unique,
 };
 pub use transition::listing as transition_listing;

@@ -29,3 +29,4 @@ mod transaction;
 mod transfer;
 pub(crate) mod unique;
 mod waits;
+mod within;

@@ -13,6 +13,7 @@ mod queues;
 mod schedules;
 pub(crate) mod stepping;
 mod tending;
+mod within;
 
 use pinpriq_engine::command::{Command, Done};
 use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
@@ -24,7 +25,7 @@ use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, EXPORT, FAIL, GET, GIVE_BACK, IMPORT_QUEUE,
     IMPORT_SCHEDULE, KILL, LEASES, MOVE, PEEK, PLOW, PUBLISH, PUT, PUT_BACK, PUT_IN_LINE,
     QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH,
-    SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION, UNSUBSCRIBE, UPDATE,
+    SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION, UNSUBSCRIBE, UPDATE, WITHIN,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -121,6 +122,7 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
         Command::Member(command) => fanout::encode_member(command, out),
         Command::Schedule(command) => schedules::encode(command, out),
         Command::Transaction(steps) => stepping::encode(steps, out),
+        Command::Within { names, command } => within::encode(names, command, out),
     }
 }
 
@@ -181,6 +183,7 @@ pub(crate) fn decode<R>(
             Command::GiveBack(&receipts)
         }
         TRANSACTION => return stepping::take(input, then),
+        WITHIN => return within::take(input, then),
         kind @ IMPORT_QUEUE..=IMPORT_SCHEDULE => return carrying::take_import(kind, input, then),
         kind @ (QUEUE_CREATE | QUEUE_SET) => return queues::take_changing(kind, input, then),
         kind => take_without_list(kind, input)?,

@@ -35,6 +35,7 @@ mod transaction;
 mod transfer;
 mod unique;
 mod waits;
+mod within;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -266,7 +267,7 @@ impl Model {
             Command::Scan(scan) => self.scan(scan),
             Command::Export(export) => self.export(export),
             Command::Import(import) => self.import(import),
-            Command::Leases(leases) => self.leases(leases),
+            Command::Leases(leases) => self.leases(leases, None),
             Command::Ack(ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(*queue, receipts))),
             Command::Release(release) => self.release(client, release),
@@ -293,6 +294,7 @@ impl Model {
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(command),
             Command::Transaction(steps) => self.transact(client, request, steps),
+            Command::Within { names, command } => self.within(names, command),
         }
     }
 

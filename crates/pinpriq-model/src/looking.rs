@@ -5,10 +5,12 @@ use std::num::NonZeroU64;
 use pinpriq_engine::command::{QueueName, Selection};
 use pinpriq_engine::limits::{BEHIND_MAX, LOOKED_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
 use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::task::{State, StateKind, TaskRecord};
 use pinpriq_engine::time::Timestamp;
 
+use super::within::match_one;
 use super::{Answer, Home, Model, Place, fits, id_fits};
 
 impl Model {
@@ -147,13 +149,15 @@ impl Model {
         Ok(Some(Reply::Scanned { tasks: shown, next }))
     }
 
-    pub(super) fn leases(&self, leases: &Leases<'_>) -> Answer {
+    pub(super) fn leases(&self, leases: &Leases<'_>, names: Option<&[NamePattern<'_>]>) -> Answer {
         page_fits(leases.count)?;
         let only = leases.queue.map(|queue| self.place_of(queue)).transpose()?;
         let homes = self.homes.iter().filter(|(place, _)| match &only {
             Some(only) => only == *place,
             None => !self.has_ended(place),
         });
+        let homes =
+            homes.filter(|(_, home)| names.is_none_or(|names| match_one(names, &home.name)));
         let mut all: Vec<LeaseShown> = homes
             .flat_map(|(_, home)| home.tasks.values().map(move |task| (home, task)))
             .filter_map(|(home, task)| self.lease_shown(home, task))

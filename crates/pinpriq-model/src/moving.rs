@@ -66,13 +66,17 @@ impl Model {
         Ok(Some(Reply::Count(moved)))
     }
 
-    fn place_of_moved(&self, queue: QueueName<'_>, count: u32) -> Result<Place, RefusalKind> {
+    pub(super) fn place_of_moved(
+        &self,
+        queue: QueueName<'_>,
+        count: u32,
+    ) -> Result<Place, RefusalKind> {
         fits((1..=MOVED_MAX).contains(&count))?;
         self.place_of(queue)
     }
 
     /// The tasks of one state, the oldest first.
-    fn oldest(&self, place: &Place, state: StateKind) -> Vec<u64> {
+    pub(super) fn oldest(&self, place: &Place, state: StateKind) -> Vec<u64> {
         let Some(home) = self.homes.get(place) else { return Vec::new() };
         let there = home.tasks.values().filter(|task| task.progress.state.kind() == state);
         let mut there: Vec<(u64, u64)> =

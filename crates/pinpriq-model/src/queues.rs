@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pinpriq_engine::command::{QueueCommand, QueueName, Sides};
 use pinpriq_engine::limits::NAME_BYTES_MAX;
+use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::{
     Assignment, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Paused, Value,
@@ -12,6 +13,7 @@ use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::task::{State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
+use super::within::match_one;
 use super::{Answer, Exit, Home, Model, Place, Tally, fits};
 
 impl Model {
@@ -38,15 +40,7 @@ impl Model {
                 Ok(Some(Reply::Settings { settings: Box::new(settings), paused, created }))
             }
             QueueCommand::List { prefix, after, count } => {
-                let queues = self.homes.values().filter(|home| home.lane.is_none());
-                let mut names: Vec<_> = queues
-                    .map(|home| home.name.clone())
-                    .filter(|name| name.starts_with(prefix))
-                    .filter(|name| after.is_none_or(|after| **name > *after))
-                    .collect();
-                let more = names.len() > count;
-                names.truncate(count);
-                Ok(Some(Reply::Names { names, more }))
+                Ok(Some(self.list_queues(prefix, after, count, None)))
             }
             QueueCommand::Truncate(queue) => {
                 let place = self.existing(queue)?;
@@ -72,8 +66,29 @@ impl Model {
                 let place = self.place_of(queue)?;
                 Ok(Some(Reply::Figures(Box::new(self.figures_of(&place)))))
             }
-            QueueCommand::Stats(None) => Ok(Some(Reply::Figures(Box::new(self.total_figures())))),
+            QueueCommand::Stats(None) => {
+                Ok(Some(Reply::Figures(Box::new(self.total_figures(None)))))
+            }
         }
+    }
+
+    pub(super) fn list_queues(
+        &self,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        count: usize,
+        within: Option<&[NamePattern<'_>]>,
+    ) -> Reply {
+        let queues = self.homes.values().filter(|home| home.lane.is_none());
+        let mut names: Vec<_> = queues
+            .map(|home| home.name.clone())
+            .filter(|name| within.is_none_or(|within| match_one(within, name)))
+            .filter(|name| name.starts_with(prefix))
+            .filter(|name| after.is_none_or(|after| **name > *after))
+            .collect();
+        let more = names.len() > count;
+        names.truncate(count);
+        Reply::Names { names, more }
     }
 
     fn existing(&self, queue: QueueName<'_>) -> Result<Place, RefusalKind> {
@@ -188,15 +203,28 @@ impl Model {
         oldest.map(|put_at| self.now.since(put_at))
     }
 
-    fn total_figures(&self) -> Figures {
-        let paused = self.homes.values().filter(|home| home.paused.any()).count();
-        let queues = self.homes.values().filter(|home| home.lane.is_none()).count();
+    /// The figures of everything, or of what matches one of these names.
+    pub(super) fn total_figures(&self, within: Option<&[NamePattern<'_>]>) -> Figures {
+        let is_meant = |name: &[u8]| within.is_none_or(|within| match_one(within, name));
+        let homes = || self.homes.values().filter(|home| is_meant(&home.name));
+        let is_place_meant = |place: &Place| match place {
+            Place::Queue(name) => is_meant(name),
+            Place::Lane(_) => self.homes.get(place).is_none_or(|home| is_meant(&home.name)),
+        };
+        let paused = homes().filter(|home| home.paused.any()).count();
+        let queues = homes().filter(|home| home.lane.is_none()).count();
+        let takers = self.takers.iter().filter(|it| it.places.iter().any(is_place_meant)).count();
+        let subscribers = self.subscriptions.iter().filter(|it| is_place_meant(&it.place)).count();
+        let tallies = match within {
+            None => self.totals.clone(),
+            Some(_) => self.known_tallies(is_meant),
+        };
         Figures {
-            counters: counters(self.tasks(), &self.totals),
+            counters: counters(homes().flat_map(|home| home.tasks.values()), &tallies),
             oldest_ready: None,
             priorities: Vec::new(),
-            takers: self.takers.len() as u64,
-            subscribers: self.subscriptions.len() as u64,
+            takers: takers as u64,
+            subscribers: subscribers as u64,
             paused: Paused::default(),
             paused_queues: paused as u64,
             queues: queues as u64,
@@ -263,7 +291,7 @@ impl Model {
     /// The counters over all places, to compare with those of the engine.
     #[must_use]
     pub fn total_counters(&self) -> Counters {
-        self.total_figures().counters
+        self.total_figures(None).counters
     }
 
     /// Whether everything that is due has been done.

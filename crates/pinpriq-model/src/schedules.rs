@@ -3,6 +3,7 @@
 
 use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::limits::{NAME_BYTES_MAX, SCHEDULE_OVERHEAD_BYTES, TASK_OVERHEAD_BYTES};
+use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::room::Room;
 use pinpriq_engine::schedule::{
@@ -13,6 +14,7 @@ use pinpriq_engine::settings::Ids;
 use pinpriq_engine::task::{Bytes, Past, Progress, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 
+use super::within::match_one;
 use super::{Answer, Model, Place, fits};
 
 /// A schedule.
@@ -51,14 +53,7 @@ impl Model {
                 Reply::Schedule(Box::new(self.shown(known)))
             }
             ScheduleCommand::List { prefix, after, count } => {
-                let names = self.schedules.values().map(|known| known.name.clone());
-                let is_meant =
-                    |name: &Bytes| name.starts_with(prefix) && after.is_none_or(|it| **name > *it);
-                let mut names: Vec<Bytes> = names.filter(is_meant).collect();
-                names.sort();
-                let more = names.len() > count;
-                names.truncate(count);
-                Reply::Names { names, more }
+                self.list_schedules(prefix, after, count, None)
             }
             ScheduleCommand::Pause(name) | ScheduleCommand::Resume(name) => {
                 name_fits(name)?;
@@ -93,15 +88,43 @@ impl Model {
         Ok(Some(reply))
     }
 
-    fn set_schedule(&mut self, new: &NewSchedule<'_>) -> Answer {
+    pub(super) fn list_schedules(
+        &self,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        count: usize,
+        within: Option<&[NamePattern<'_>]>,
+    ) -> Reply {
+        let known = self.schedules.values();
+        let known =
+            known.filter(|known| within.is_none_or(|within| match_one(within, &known.plan.queue)));
+        let is_meant =
+            |name: &Bytes| name.starts_with(prefix) && after.is_none_or(|it| **name > *it);
+        let mut names: Vec<Bytes> =
+            known.map(|known| known.name.clone()).filter(is_meant).collect();
+        names.sort();
+        let more = names.len() > count;
+        names.truncate(count);
+        Reply::Names { names, more }
+    }
+
+    /// Whether the arguments of a schedule make sense.
+    pub(super) fn schedule_fits(&self, new: &NewSchedule<'_>) -> Result<(), RefusalKind> {
         fits(new.terms.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
         self.payload_fits(Some(new.payload))?;
         self.span_fits(new.terms.ttr, false)?;
         self.span_fits(new.ttl, false)?;
+        if let When::Every { every, .. } = new.when {
+            fits(every >= EVERY_MIN)?;
+            self.span_fits(Some(every), false)?;
+        }
+        Ok(())
+    }
+
+    fn set_schedule(&mut self, new: &NewSchedule<'_>) -> Answer {
+        self.schedule_fits(new)?;
         let form = match new.when {
             When::Every { every, at } => {
-                fits(every >= EVERY_MIN)?;
-                self.span_fits(Some(every), false)?;
                 Form::Every { every, anchor: at.unwrap_or_else(|| self.now.after(every)) }
             }
             When::Cron { expression, zone } => {

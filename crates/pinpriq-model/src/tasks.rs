@@ -255,6 +255,18 @@ impl Model {
         let kept = known.filter(|(_, _, until)| *until > self.now);
         kept.map(|(_, tally, _)| tally.clone()).unwrap_or_default()
     }
+
+    /// Adds up the figures of some queues and lanes, and of former queues of which they are kept.
+    pub(super) fn known_tallies(&self, is_meant: impl Fn(&[u8]) -> bool) -> Tally {
+        let present = self.homes.values().map(|home| (&home.name, &home.tally));
+        let former = self.lingering.iter().filter(|(_, _, until)| *until > self.now);
+        let former = former.map(|(name, tally, _)| (name, tally));
+        let mut sum = Tally::default();
+        for (_, tally) in present.chain(former).filter(|(name, _)| is_meant(name)) {
+            sum.add(tally);
+        }
+        sum
+    }
 }
 
 impl Tally {
@@ -264,6 +276,23 @@ impl Tally {
 
     pub(super) fn note(&mut self, from: Option<StateKind>, to: Option<StateKind>) {
         *self.moves.entry(Move::new(from, to)).or_default() += 1;
+    }
+
+    /// Adds other figures without the times.
+    fn add(&mut self, other: &Self) {
+        for (step, times) in &other.moves {
+            *self.moves.entry(*step).or_default() += times;
+        }
+        let Self { put, acked, expired, killed, dead, evicted, moved, .. } = other;
+        self.put += put;
+        self.acked += acked;
+        self.expired += expired;
+        self.killed += killed;
+        self.dead += dead;
+        self.evicted += evicted;
+        self.moved += moved;
+        self.failures += other.failures;
+        self.duplicates += other.duplicates;
     }
 
     pub(super) const fn exit(&mut self, exit: Exit, count: u64) {

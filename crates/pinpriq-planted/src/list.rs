@@ -265,6 +265,15 @@ bugs! {
     RedriveKeepsTheOrigin "redrive-keeps-the-origin"
         "A task that was moved back still looks like a dead letter."
         [Engine("scripts::"), Simulator]
+    OneDeadLetterChecked "one-dead-letter-checked"
+        "Of the dead letters to be moved within names, only the first is checked."
+        [Engine("scripts::")]
+    OneTopicChecked "one-topic-checked"
+        "A member with lanes within names and beyond is checked by its first lane only."
+        [Engine("scripts::")]
+    CursorTellsTopic "cursor-tells-topic"
+        "The cursor of a page of leases tells the topic of a lane that is not to be shown."
+        [Engine("looking::")]
     MoveIntoAFullQueue "move-into-a-full-queue"
         "Tasks are moved into a queue beyond its capacity."
         [Engine("scripts::")]

@@ -6,9 +6,11 @@
 //! `farewell.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Included, Unbounded};
 
 use crate::change::{MemberRecord, Place};
 use crate::memory::slots::QueueSlot;
+use crate::names::NamePattern;
 use crate::task::Bytes;
 use crate::time::{Span, Timestamp};
 
@@ -74,6 +76,17 @@ impl Members {
         let former = self.member(incarnation).lanes.insert(topic.clone(), lane);
         assert!(former.is_none(), "incarnation {incarnation} joined a topic twice");
         self.topics.entry(topic.clone()).or_default().insert(number, lane);
+    }
+
+    /// Returns the lanes of the topics that match, including those of ended members. Costs
+    /// O(log n), and a step for each.
+    pub(crate) fn lanes_matching<'s>(
+        &'s self,
+        pattern: NamePattern<'s>,
+    ) -> impl Iterator<Item = QueueSlot> {
+        let topics = self.topics.range::<[u8], _>((Included(pattern.bytes), Unbounded));
+        let matching = topics.take_while(move |(topic, _)| pattern.matches(topic));
+        matching.flat_map(|(_, lanes)| lanes.values().copied())
     }
 
     /// Forgets a lane.

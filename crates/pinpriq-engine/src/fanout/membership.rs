@@ -173,7 +173,7 @@ impl Engine {
         self.report.add(Change::Member(Box::new(record)));
     }
 
-    fn check_lease(&self, lease: Option<Span>) -> Result<(), Refusal> {
+    pub(crate) fn check_lease(&self, lease: Option<Span>) -> Result<(), Refusal> {
         check_positive("the lease", lease)?;
         self.moment("the lease", lease.unwrap_or(Span::ZERO)).map(drop)
     }

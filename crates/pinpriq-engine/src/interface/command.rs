@@ -6,6 +6,7 @@
 use crate::export::{Export, Import};
 use crate::fanout::{MemberCommand, Publish};
 use crate::looking::{Leases, Scan};
+use crate::names::NamePattern;
 use crate::schedule::ScheduleCommand;
 use crate::settings::Assignment;
 use crate::task::{Receipt, StateKind, TaskRecord, Terms};
@@ -185,6 +186,22 @@ pub enum Command<'a> {
     /// Carries out these steps in their order, all or none, at one moment. At most
     /// [`TRANSACTION_STEPS_MAX`](crate::limits::TRANSACTION_STEPS_MAX) of them.
     Transaction(&'a [Step<'a>]),
+    /// Carries out a command as if only the queues and topics that match one of these names were
+    /// there, or refuses it with NOPERM. An empty list matches nothing. A lane counts as its topic,
+    /// and a schedule as its queue. Only the commands for which [`Command::can_be_within`] holds
+    /// can be kept within names.
+    ///
+    /// Lists and pages show only what matches. Figures are added up over the queues and topics that
+    /// match, which costs a step for each of them, and leave out what nobody can ask any more about
+    /// queues that have ceased to exist. A schedule or a member is left alone if its queue, or one
+    /// of its topics, does not match. Nothing is redriven if one of the dead letters comes from a
+    /// queue that does not match.
+    Within {
+        /// The names, at most [`WITHIN_NAMES_MAX`](crate::limits::WITHIN_NAMES_MAX).
+        names: &'a [NamePattern<'a>],
+        /// The command.
+        command: &'a Self,
+    },
 }
 
 /// A step of a [`Command::Transaction`].
@@ -584,6 +601,24 @@ impl Command<'_> {
             | Self::Subscribe { .. }
             | Self::Unsubscribe { .. }
             | Self::Credit(_) => false,
+            Self::Within { command, .. } => command.is_change(),
+        }
+    }
+
+    /// Whether it can be kept within names, see [`Command::Within`]. Those that touch queues which
+    /// they do not name.
+    #[must_use]
+    pub const fn can_be_within(&self) -> bool {
+        match self {
+            Self::Leases(leases) => leases.queue.is_none(),
+            Self::Queue(command) => {
+                matches!(command, QueueCommand::List { .. } | QueueCommand::Stats(None))
+            }
+            Self::Member(command) => {
+                matches!(command, MemberCommand::Beat { .. } | MemberCommand::Leave(_))
+            }
+            Self::Schedule(_) | Self::Redrive { .. } => true,
+            _ => false,
         }
     }
 

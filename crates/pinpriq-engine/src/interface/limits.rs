@@ -47,6 +47,9 @@ pub const DONE_MAX: usize = 100;
 /// The most steps of one transaction.
 pub const TRANSACTION_STEPS_MAX: usize = 1_000;
 
+/// The most names that one command is kept within.
+pub const WITHIN_NAMES_MAX: usize = 1_000;
+
 /// The most deadlines that one call of [`crate::Engine::handle_timeout`] fires, and the most tasks
 /// of emptied queues that it frees. A mass expiry therefore never stalls other work.
 pub const STEPS_PER_TIMEOUT: usize = 4_096;

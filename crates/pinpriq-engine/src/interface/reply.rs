@@ -215,11 +215,13 @@ pub enum RefusalKind {
     ClusterDown,
     /// The request may have been carried out or not. The engine itself never returns this.
     Unknown,
+    /// The user may not do this with this queue or topic.
+    NoPerm,
 }
 
 impl RefusalKind {
     /// All kinds.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::BadArgument,
         Self::NoQueue,
         Self::NotFound,
@@ -241,6 +243,7 @@ impl RefusalKind {
         Self::TryAgain,
         Self::ClusterDown,
         Self::Unknown,
+        Self::NoPerm,
     ];
 
     /// The stable word for programs.
@@ -268,6 +271,7 @@ impl RefusalKind {
             Self::TryAgain => "TRYAGAIN",
             Self::ClusterDown => "CLUSTERDOWN",
             Self::Unknown => "UNKNOWN",
+            Self::NoPerm => "NOPERM",
         }
     }
 }

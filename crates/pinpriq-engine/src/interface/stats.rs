@@ -148,17 +148,22 @@ impl Figures {
 impl Counters {
     /// Adds other counters.
     pub fn add(&mut self, other: &Self) {
-        for (count, more) in self.counts.iter_mut().zip(other.counts) {
-            *count += more;
-        }
-        self.join(other, |own, more| *own += more);
-        self.bytes += other.bytes;
+        self.add_counts(other);
         if let Some(others) = &other.times {
             let own = self.times();
             own.waited.add(&others.waited);
             own.held.add(&others.held);
             own.limited_ms += others.limited_ms;
         }
+    }
+
+    /// Adds other counters without the times.
+    pub(crate) fn add_counts(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
+        self.join(other, |own, more| *own += more);
+        self.bytes += other.bytes;
     }
 
     /// Joins each counter that never falls with that of others. What is there now stays, and so do

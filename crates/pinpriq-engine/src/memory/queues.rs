@@ -7,6 +7,7 @@
 //! `members.rs`. Tasks are moved in `step.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use crate::change::{Change, LaneRecord, Place, QueueRecord};
 use crate::command::QueueName;
@@ -18,6 +19,7 @@ use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, Lingering};
 use crate::memory::news::News;
 use crate::memory::packed::Names;
 use crate::memory::slots::QueueSlot;
+use crate::names::NamePattern;
 use crate::settings::{Paused, Settings};
 use crate::stats::Counters;
 use crate::survey::QueueChange;
@@ -405,11 +407,14 @@ impl Queues {
 
     /// Returns the figures of a queue, or of a former queue whose figures are kept.
     pub(crate) fn counters(&self, slot: QueueSlot, now: Timestamp) -> Counters {
+        self.known_counters(slot, now).cloned().unwrap_or_default()
+    }
+
+    /// Returns the figures of a queue, or of a former queue, unless they are kept no longer.
+    pub(crate) fn known_counters(&self, slot: QueueSlot, now: Timestamp) -> Option<&Counters> {
         let queue = &self[slot];
-        match queue.lingers {
-            Some(serial) if self.lingering.is_over(serial, now) => Counters::default(),
-            _ => queue.counters.clone(),
-        }
+        let is_over = queue.lingers.is_some_and(|serial| self.lingering.is_over(serial, now));
+        (!is_over).then_some(&queue.counters)
     }
 
     /// Forgets the figures of a queue that does not exist, and its object if no consumer waits for
@@ -443,16 +448,26 @@ impl Queues {
         prefix: &[u8],
         after: Option<&[u8]>,
     ) -> impl Iterator<Item = &Bytes> {
-        use std::ops::Bound::{Excluded, Included, Unbounded};
-        let start = match after {
-            Some(after) if after >= prefix => Excluded(after),
-            _ => Included(prefix),
+        self.matching(NamePattern::beginning(prefix), after.map_or(Unbounded, Excluded))
+            .filter(|(_, slot)| self[*slot].exists())
+            .map(|(name, _)| name)
+    }
+
+    /// Returns the queue objects whose names match, from this name on, in the order of their names.
+    /// Costs O(log n), and a step for each.
+    pub(crate) fn matching<'s>(
+        &'s self,
+        pattern: NamePattern<'_>,
+        from: Bound<&[u8]>,
+    ) -> impl Iterator<Item = (&'s Bytes, QueueSlot)> {
+        let start = match from {
+            Included(name) | Excluded(name) if name >= pattern.bytes => from,
+            _ => Included(pattern.bytes),
         };
         self.names
             .range::<[u8], _>((start, Unbounded))
-            .take_while(move |(name, _)| name.starts_with(prefix))
-            .filter(|(_, slot)| self[**slot].exists())
-            .map(|(name, _)| name)
+            .take_while(move |(name, _)| pattern.matches(name))
+            .map(|(name, slot)| (name, *slot))
     }
 
     /// Iterates over all queue objects, from this name on in the order of their names, and then
@@ -462,10 +477,14 @@ impl Queues {
         lane: Option<u64>,
         name: &[u8],
     ) -> impl Iterator<Item = QueueSlot> {
-        use std::ops::Bound::{Included, Unbounded};
         let queues = self.names.range::<[u8], _>((Included(name), Unbounded));
         let queues = queues.take_while(move |_| lane.is_none()).map(|(_, slot)| *slot);
-        queues.chain(self.lanes.range(lane.unwrap_or(0)..).map(|(_, slot)| *slot))
+        queues.chain(self.lanes_onwards(lane))
+    }
+
+    /// Iterates over all lanes by number, from this one on.
+    pub(crate) fn lanes_onwards(&self, lane: Option<u64>) -> impl Iterator<Item = QueueSlot> {
+        self.lanes.range(lane.unwrap_or(0)..).map(|(_, slot)| *slot)
     }
 
     /// Returns all lanes by number. Costs O(n): for start and checks only.

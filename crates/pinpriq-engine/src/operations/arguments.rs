@@ -32,9 +32,9 @@ fn check_names_of_done(done: &[Done<'_>], take: &Take<'_>) -> Result<(), Refusal
     queues.try_for_each(|queue| check_name("queue name", queue))
 }
 
-/// Checks the names of queues anywhere in a step of a transaction.
+/// Checks the names of queues anywhere in a step of a transaction, or in what is kept within names.
 #[inline(never)]
-pub(crate) fn check_names_of_step(command: &Command<'_>) -> Result<(), Refusal> {
+pub(crate) fn check_names_of_part(command: &Command<'_>) -> Result<(), Refusal> {
     check_names(command)
 }
 
@@ -111,8 +111,9 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             import.queue().into()
         }
         Command::Schedule(command) => return check_names_of_schedule(command),
-        // Each step is checked when its turn comes.
+        // Each part is checked when its turn comes.
         Command::Transaction(_)
+        | Command::Within { .. }
         | Command::Credit(_)
         | Command::PutBack(_)
         | Command::GiveBack(_)

@@ -3,13 +3,16 @@
 //! There is no index of leases. A queue has its taken tasks by seq, and the queues are gone through
 //! in the order of their names, the lanes after them. A queue without leases costs a step.
 
+use std::ops::Bound::Included;
+
 use crate::engine::{Answered, Engine};
 use crate::limits::LOOKED_STEPS_MAX;
 use crate::looking::{LeasePlace, LeaseShown, Leases};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::scan::check_looked;
+use crate::operations::within::Within;
 use crate::reply::Reply;
-use crate::task::StateKind;
+use crate::task::{Bytes, StateKind};
 
 /// A page of leases while it is filled.
 struct Page {
@@ -22,10 +25,29 @@ struct Page {
     is_full: bool,
 }
 
+impl Page {
+    /// Takes a step, if one is left.
+    fn has_step(&mut self) -> bool {
+        self.is_full = self.steps == LOOKED_STEPS_MAX;
+        self.steps += usize::from(!self.is_full);
+        !self.is_full
+    }
+
+    /// Passes over a lane that is not to be shown. The next page may begin after it, and does not
+    /// tell its topic.
+    fn pass_over(&mut self, lane: Option<u64>, topic: &Bytes) {
+        if self.has_step() {
+            let queue = if planted!(CursorTellsTopic) { topic.clone() } else { Bytes::from([]) };
+            self.last = Some(LeasePlace { lane, queue, seq: u64::MAX });
+        }
+    }
+}
+
 impl Engine {
-    /// Returns the next leases. Looks at [`LOOKED_STEPS_MAX`] leases and queues at most.
+    /// Returns the next leases, of all queues and lanes only those that match if names are given.
+    /// Looks at [`LOOKED_STEPS_MAX`] leases and queues at most.
     #[inline(never)]
-    pub(crate) fn leases(&mut self, leases: &Leases<'_>) -> Answered {
+    pub(crate) fn leases(&mut self, leases: &Leases<'_>, names: Option<&Within<'_>>) -> Answered {
         check_looked(leases.count)?;
         let count = leases.count as usize;
         let mut page = Page { leases: Vec::new(), count, steps: 0, last: None, is_full: false };
@@ -36,10 +58,15 @@ impl Engine {
             }
         } else {
             let (lane, name) = leases.after.map_or((None, &[][..]), |it| (it.lane, it.queue));
-            for queue in self.queues.onwards(lane, name) {
-                let found = self.queues[queue].lane_name().map(|lane| lane.number);
-                let is_first = found == lane && *self.queues[queue].name == *name;
-                self.add_leases(queue, if is_first { after } else { 0 }, &mut page);
+            for slot in self.queues_onwards(lane, name, names) {
+                let queue = &self.queues[slot];
+                let found = queue.lane_name().map(|lane| lane.number);
+                if names.is_some_and(|names| !names.matches(&queue.name)) {
+                    page.pass_over(found, &queue.name);
+                } else {
+                    let is_first = found == lane && *queue.name == *name;
+                    self.add_leases(slot, if is_first { after } else { 0 }, &mut page);
+                }
                 if page.is_full {
                     break;
                 }
@@ -53,13 +80,26 @@ impl Engine {
         Ok(Some(Reply::Leases { leases: page.leases, next: next.map(Box::new) }))
     }
 
+    /// Iterates over all queue objects from this name on, and then over all lanes. If names are
+    /// given, queues that do not match are left out. Lanes are in the order of their numbers, so
+    /// each of them has to be looked at.
+    fn queues_onwards<'s>(
+        &'s self,
+        lane: Option<u64>,
+        name: &'s [u8],
+        names: Option<&'s Within<'s>>,
+    ) -> Box<dyn Iterator<Item = QueueSlot> + 's> {
+        let Some(names) = names else { return Box::new(self.queues.onwards(lane, name)) };
+        let patterns = names.patterns().take_while(move |_| lane.is_none());
+        let queues = patterns.flat_map(move |it| self.queues.matching(it, Included(name)));
+        Box::new(queues.map(|(_, slot)| slot).chain(self.queues.lanes_onwards(lane)))
+    }
+
     /// Adds the leases of one queue whose seq is above `after`, as long as there is room.
     fn add_leases(&self, slot: QueueSlot, after: u64, page: &mut Page) {
-        if page.steps == LOOKED_STEPS_MAX {
-            page.is_full = true;
+        if !page.has_step() {
             return;
         }
-        page.steps += 1;
         let queue = &self.queues[slot];
         let number = queue.lane_name().map(|lane| lane.number);
         let place = |seq| LeasePlace { lane: number, queue: queue.name.clone(), seq };

@@ -13,6 +13,7 @@ use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, quoted};
 use crate::operations::transfer::begin_again;
+use crate::operations::within::{Within, not_permitted};
 use crate::reply::{Refusal, Reply};
 use crate::stats::Exit;
 use crate::task::StateKind;
@@ -61,16 +62,25 @@ impl Engine {
     }
 
     /// Moves the oldest ready dead letters back. Costs O(log n) for each, and a step for each ready
-    /// task that is passed over because it is none.
+    /// task that is passed over because it is none. Keeps within names if some are given.
     #[inline(never)]
-    pub(crate) fn redrive(&mut self, queue: QueueName<'_>, count: u32) -> Answered {
+    pub(crate) fn redrive(
+        &mut self,
+        queue: QueueName<'_>,
+        count: u32,
+        names: Option<&Within<'_>>,
+    ) -> Answered {
         check_moved(count)?;
         let Some(from) = self.find_queue(queue)? else { return Ok(Some(Reply::Count(0))) };
         let queue = &self.queues[from];
         let own = queue.lane.is_none().then_some(&queue.name);
         let has_home = |task: &Task| task.origin().is_some_and(|origin| own != Some(&origin.queue));
+        let slots = self.oldest(from, StateKind::Ready, count, has_home);
+        if let Some(names) = names {
+            self.check_homes(&slots, names)?;
+        }
         let mut moved = 0;
-        for slot in self.oldest(from, StateKind::Ready, count, has_home) {
+        for slot in slots {
             let Some(origin) = self.tasks[slot].origin() else { continue };
             let to = origin.queue.clone();
             if moved == 0 {
@@ -92,6 +102,16 @@ impl Engine {
             moved += 1;
         }
         Ok(Some(Reply::Count(moved)))
+    }
+
+    /// Refuses to redrive any of these dead letters if one of them comes from elsewhere.
+    fn check_homes(&self, slots: &[Slot], names: &Within<'_>) -> Result<(), Refusal> {
+        let most = if planted!(OneDeadLetterChecked) { 1 } else { slots.len() };
+        let mut origins = slots.iter().take(most).filter_map(|slot| self.tasks[*slot].origin());
+        match origins.find(|origin| !names.matches(&origin.queue)) {
+            Some(_) => Err(not_permitted("a queue that one of the dead letters comes from")),
+            None => Ok(()),
+        }
     }
 
     /// Returns the oldest tasks of one state that are wanted, by seq, without those whose time is

@@ -82,12 +82,13 @@ impl Engine {
                 | ScheduleCommand::Resume(_)
                 | ScheduleCommand::Fire(_),
             ) => true,
-            // A put, a publication or a step is refused later. A drain may need a resumed side.
+            // A put, a publication or a part is refused later. A drain may need a resumed side.
             // What could not be sent has to go back.
             Command::Put(_)
             | Command::PutInLine { .. }
             | Command::Publish(_)
             | Command::Transaction(_)
+            | Command::Within { .. }
             | Command::PutBack(_)
             | Command::GiveBack(_)
             | Command::Peek(_)

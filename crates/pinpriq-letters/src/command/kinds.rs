@@ -53,6 +53,7 @@ pub(super) const TRANSACTION: u8 = 60;
 pub(super) const EXPLAIN: u8 = 61;
 pub(super) const SCAN: u8 = 62;
 pub(super) const LEASES: u8 = 63;
+pub(super) const WITHIN: u8 = 64;
 pub(super) const EXPORT: u8 = 70;
 pub(super) const IMPORT_QUEUE: u8 = 71;
 pub(super) const IMPORT_TASK: u8 = 72;

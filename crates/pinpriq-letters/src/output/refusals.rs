@@ -57,6 +57,7 @@ const fn refusal_code(kind: RefusalKind) -> u8 {
         RefusalKind::TryAgain => 19,
         RefusalKind::ClusterDown => 20,
         RefusalKind::Unknown => 21,
+        RefusalKind::NoPerm => 22,
     }
 }
 
@@ -83,6 +84,7 @@ const fn refusal_of(code: u8) -> Result<RefusalKind, Malformed> {
         19 => RefusalKind::TryAgain,
         20 => RefusalKind::ClusterDown,
         21 => RefusalKind::Unknown,
+        22 => RefusalKind::NoPerm,
         _ => return Err(Malformed::OutOfRange("refusal")),
     })
 }

@@ -92,6 +92,7 @@ census!(commands of Command<'static>:
     Command::Schedule(ScheduleCommand::Drop(_)),
     Command::Schedule(ScheduleCommand::Fire(_)),
     Command::Transaction(_),
+    Command::Within { .. },
 );
 
 census!(steps of Step<'static>: Step::Command(_), Step::Nothing, Step::Bad(_));
@@ -162,6 +163,7 @@ census!(refusals of RefusalKind:
     RefusalKind::TryAgain,
     RefusalKind::ClusterDown,
     RefusalKind::Unknown,
+    RefusalKind::NoPerm,
 );
 
 census!(kinds of StateKind:

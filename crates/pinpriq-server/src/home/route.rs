@@ -82,6 +82,9 @@ impl<'c> Destination<'c> {
             Command::Schedule(command) => Self::of_schedule(command),
             Command::Publish(publish) => Self::Queue(publish.topic),
             Command::Transaction(steps) => Self::Steps(steps),
+            Command::Within { command, .. } if command.can_be_within() => Self::of(command),
+            // The engine refuses it, and it must not be in a letter.
+            Command::Within { .. } => Self::Steps(&[]),
             Command::Member(command) => match command {
                 MemberCommand::Join { topic, .. }
                 | MemberCommand::LeaveTopic { topic, .. }

@@ -272,6 +272,7 @@ fn needs_care(command: &Command<'_>) -> bool {
         | Command::Leases(_)
         | Command::Export(_)
         | Command::Transaction(_)
+        | Command::Within { .. }
         | Command::Subscribe { .. }
         | Command::Queue(QueueCommand::List { .. })
         | Command::Schedule(ScheduleCommand::List { .. } | ScheduleCommand::Show(_))

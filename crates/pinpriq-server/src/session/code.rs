@@ -24,13 +24,11 @@ pub(crate) enum Code {
     MediaType,
     /// The body of a request over HTTP did not arrive in time.
     Late,
-    /// A page of another origin must not ask for this over HTTP.
-    NoPerm,
 }
 
 impl Code {
     /// Those that the engine does not know.
-    const OTHERS: [Self; 8] = [
+    const OTHERS: [Self; 7] = [
         Self::Err,
         Self::NoProto,
         Self::Moved,
@@ -38,7 +36,6 @@ impl Code {
         Self::Method,
         Self::MediaType,
         Self::Late,
-        Self::NoPerm,
     ];
 
     /// The number of codes.
@@ -58,14 +55,13 @@ impl Code {
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Kind(kind) => kind as usize,
-            Self::Err => Self::COUNT - 8,
-            Self::NoProto => Self::COUNT - 7,
-            Self::Moved => Self::COUNT - 6,
-            Self::CrossSlot => Self::COUNT - 5,
-            Self::Method => Self::COUNT - 4,
-            Self::MediaType => Self::COUNT - 3,
-            Self::Late => Self::COUNT - 2,
-            Self::NoPerm => Self::COUNT - 1,
+            Self::Err => Self::COUNT - 7,
+            Self::NoProto => Self::COUNT - 6,
+            Self::Moved => Self::COUNT - 5,
+            Self::CrossSlot => Self::COUNT - 4,
+            Self::Method => Self::COUNT - 3,
+            Self::MediaType => Self::COUNT - 2,
+            Self::Late => Self::COUNT - 1,
         }
     }
 
@@ -80,7 +76,6 @@ impl Code {
             Self::Method => "METHOD",
             Self::MediaType => "MEDIATYPE",
             Self::Late => "LATE",
-            Self::NoPerm => "NOPERM",
         }
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Census {
     fan_out: BTreeMap<&'static str, u64>,
     schedules: BTreeSet<&'static str>,
     unique: BTreeSet<&'static str>,
+    /// Commands that were refused because of the names that they keep within.
+    no_perm: BTreeSet<&'static str>,
 }
 
 /// Every command that can need room must have been refused for lack of it.
@@ -53,6 +55,9 @@ const NEED_ROOM: [&str; 19] = [
     "schedule",
     "import",
 ];
+
+/// Every command that may be refused because of names must have been.
+const NEED_NAMES: [&str; 4] = ["schedule", "beat", "leave", "redrive"];
 
 /// Everything that must have happened in fan-out.
 const FAN_OUT: [&str; 21] = [
@@ -216,6 +221,7 @@ impl Census {
     /// Counts a command that was refused because there was no room.
     pub(super) fn note_busy(&mut self, command: &Command<'_>) {
         self.busy.insert(match command {
+            Command::Within { command, .. } => return self.note_busy(command),
             Command::Put(_) | Command::PutInLine { .. } => "put",
             Command::Take(_) | Command::TakeDone { .. } => "take",
             Command::Ack(_) => "ack",
@@ -237,6 +243,17 @@ impl Census {
             Command::Schedule(_) => "schedule",
             Command::Import(_) => "import",
             other => panic!("{other:?} needs no room"),
+        });
+    }
+
+    /// Counts a command that was refused because of the names that it keeps within.
+    pub(super) fn note_no_perm(&mut self, command: &Command<'_>) {
+        self.no_perm.insert(match command {
+            Command::Within { command: Command::Schedule(_), .. } => "schedule",
+            Command::Within { command: Command::Redrive { .. }, .. } => "redrive",
+            Command::Within { command: Command::Member(MemberCommand::Leave(_)), .. } => "leave",
+            Command::Within { command: Command::Member(_), .. } => "beat",
+            other => panic!("{other:?} needs no permission"),
         });
     }
 
@@ -544,6 +561,11 @@ impl Census {
         for what in NEED_ROOM {
             if !self.busy.contains(what) {
                 missing.push(format!("{what} finds no room"));
+            }
+        }
+        for what in NEED_NAMES {
+            if !self.no_perm.contains(what) {
+                missing.push(format!("{what} goes beyond its names"));
             }
         }
         for what in SCHEDULES {

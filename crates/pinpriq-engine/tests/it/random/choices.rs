@@ -9,8 +9,10 @@ use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
     QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
-use pinpriq_engine::limits::NARROW_PAYLOAD_BYTES_MAX;
+use pinpriq_engine::fanout::MemberCommand;
+use pinpriq_engine::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
+use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
     DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
@@ -72,7 +74,39 @@ impl<'a> Chooser<'a> {
         if self.dice.once_in(16) {
             return self.transaction();
         }
+        if self.dice.once_in(24) {
+            return self.within();
+        }
         self.plain_command()
+    }
+
+    /// A command that keeps within names, of which most can.
+    fn within(&mut self) -> Command<'static> {
+        let mut names = Vec::new();
+        for _ in 0..self.dice.pick(&[0, 1, 1, 2, 3]) {
+            let bytes = self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"t", b"not there"]);
+            names.push(NamePattern { bytes, is_prefix: self.dice.once_in(3) });
+        }
+        if self.dice.once_in(100) {
+            names.resize(WITHIN_NAMES_MAX + 1, NamePattern::beginning(b""));
+        }
+        let command = match self.dice.below(20) {
+            0 => self.command(),
+            1..=3 => Command::Leases(Leases { queue: None, ..self.leases() }),
+            4..=5 => Command::Queue(QueueCommand::Stats(None)),
+            6..=7 => Command::Queue(self.list()),
+            8..=12 => Command::Schedule(self.schedule()),
+            13..=16 => {
+                let member = self.member();
+                let lease = self.dice.once_in(2).then(|| self.lease());
+                Command::Member(match self.dice.below(3) {
+                    0 => MemberCommand::Leave(member),
+                    _ => MemberCommand::Beat { member, lease },
+                })
+            }
+            _ => Command::Redrive { queue: self.place(), count: self.moved() },
+        };
+        Command::Within { names: Vec::leak(names), command: Box::leak(Box::new(command)) }
     }
 
     /// Several commands, of which most make sense.
@@ -174,8 +208,10 @@ impl<'a> Chooser<'a> {
                 Command::Plow { queue: self.place(), count, delay, ttl }
             }
             63..=64 => {
-                let ids = (0..=self.dice.below(2)).map(|_| self.id()).collect();
-                Command::Kill { queue: self.place(), ids: Vec::leak(ids) }
+                let (queue, first) = self.target();
+                let mut ids = vec![first];
+                ids.extend((0..self.dice.below(2)).map(|_| self.id()));
+                Command::Kill { queue, ids: Vec::leak(ids) }
             }
             65..=68 => self.switch(),
             69..=70 => Command::Snatch(self.transfer()),
@@ -567,17 +603,21 @@ impl<'a> Chooser<'a> {
             0..=1 => QueueCommand::Create { queue: name, settings: self.settings() },
             2..=5 => QueueCommand::Set { queue, settings: self.settings() },
             6 => QueueCommand::Show(queue),
-            7 => QueueCommand::List {
-                prefix: self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"b"]),
-                after: self.dice.once_in(2).then(|| self.queue()),
-                count: usize::try_from(self.dice.below(3)).unwrap(),
-            },
+            7 => self.list(),
             8..=9 => QueueCommand::Truncate(queue),
             10..=11 => QueueCommand::Drop(name),
             12 => QueueCommand::Pause { queue, sides },
             13..=16 => QueueCommand::Resume { queue, sides },
             17 => QueueCommand::Stats(None),
             _ => QueueCommand::Stats(Some(queue)),
+        }
+    }
+
+    fn list(&mut self) -> QueueCommand<'static> {
+        QueueCommand::List {
+            prefix: self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"b"]),
+            after: self.dice.once_in(2).then(|| self.queue()),
+            count: usize::try_from(self.dice.below(3)).unwrap(),
         }
     }
 

@@ -155,6 +155,9 @@ impl<'a> Runner<'a> {
         if applied == Applied::Refused(RefusalKind::Busy) {
             self.census.borrow_mut().note_busy(command);
         }
+        if applied == Applied::Refused(RefusalKind::NoPerm) {
+            self.census.borrow_mut().note_no_perm(command);
+        }
         let said = self.listen();
         let drawn = self.drawn_ids(request, &said);
         self.census.borrow_mut().note_command(&self.model, client, command);

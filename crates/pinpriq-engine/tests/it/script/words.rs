@@ -13,6 +13,7 @@ use pinpriq_engine::command::{
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
+use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
@@ -27,11 +28,11 @@ pub(super) struct Words {
 /// Finds the receipt of this name in the script.
 type Receipts<'a> = &'a dyn Fn(&str) -> Receipt;
 
-const OPTIONS: [&str; 41] = [
+const OPTIONS: [&str; 42] = [
     "KEY", "PRIORITY", "DELAY", "TTL", "TTR", "TTROR", "ID", "WAIT", "COUNT", "FROM", "ORDER",
     "GROUP", "NARROW", "PINPRIQ", "STATE", "PAYLOAD", "ZOMBIE", "TAIL", "REASON", "BY", "RECEIPT",
     "POP", "DONE", "PREFIX", "AFTER", "IN", "OUT", "BOTH", "MEMBER", "LEASE", "DEADLINE", "BYTES",
-    "LINGER", "KEPT", "WAITING", "EVERY", "MISSED", "OVERLAP", "UNIQUE", "WINDOW", "ONDUP",
+    "LINGER", "KEPT", "WAITING", "EVERY", "MISSED", "OVERLAP", "UNIQUE", "WINDOW", "ONDUP", "DO",
 ];
 
 impl Words {
@@ -154,11 +155,26 @@ impl Words {
         Command::Transaction(Vec::leak(steps))
     }
 
+    /// Reads names, of which one with a star at its end is a prefix, and the command after `DO`.
+    fn within(mut self, receipts: Receipts<'_>) -> Command<'static> {
+        self.text();
+        let names = self.list().iter().map(|name| match name.strip_suffix(b"*") {
+            Some(prefix) => NamePattern::beginning(prefix),
+            None => NamePattern::exactly(name),
+        });
+        let names = Vec::leak(names.collect());
+        assert_eq!(self.text(), "DO", "a command comes after the names");
+        Command::Within { names, command: Box::leak(Box::new(self.command(receipts))) }
+    }
+
     /// Reads the whole rest as a command.
     #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     pub(super) fn command(mut self, receipts: Receipts<'_>) -> Command<'static> {
         if self.peek() == "EXEC" {
             return self.transaction(receipts);
+        }
+        if self.peek() == "WITHIN" {
+            return self.within(receipts);
         }
         let word = self.text();
         let command = match word.as_str() {

@@ -6,6 +6,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
+use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, TTL, TTR, Value};
 use pinpriq_engine::task::{Grant, Progress, Receipt, StateKind, TaskId, TaskRecord, Terms};
@@ -348,6 +349,22 @@ fn transactions() {
                02 0b 06 b00000000 04 "jobs" 01 01 02 03
                02 0a 0c b00000000 04 "jobs" 01 01 "x"
                02 0a 05 b00000000 04 "jobs" 01 02 03"#,
+        ),
+    ]);
+}
+
+#[test]
+fn commands_within_names() {
+    let names = [NamePattern::exactly(b"jobs"), NamePattern::beginning(b"a.")];
+    let redrive = Command::Redrive { queue: JOBS, count: 7 };
+    have_the_bytes(&[
+        (
+            Command::Within { names: &[], command: &Command::Queue(QueueCommand::Stats(None)) },
+            "40 00 1f b00000000",
+        ),
+        (
+            Command::Within { names: &names, command: &redrive },
+            r#"40 02 00 04 "jobs" 01 02 "a." 29 b00000000 04 "jobs" 07"#,
         ),
     ]);
 }

@@ -123,6 +123,24 @@ fn what_is_no_step_is_refused() {
 }
 
 #[test]
+fn what_cannot_be_kept_within_names_is_refused() {
+    refused_commands(&[
+        ("40", Short),
+        ("40 01 02 00 24 00", OutOfRange("prefix")),
+        // A credit, the leases and the figures of one queue, and a command within names.
+        ("40 00 14 01", OutOfRange("command within names")),
+        (r#"40 00 3f b00000001 04 "jobs" 01"#, OutOfRange("command within names")),
+        (r#"40 00 1f b00000001 04 "jobs""#, OutOfRange("command within names")),
+        ("40 00 40 00 24 00", UnknownKind { what: "command", kind: 0x40 }),
+        ("40 00 24 00 00", Rest(1)),
+    ]);
+    let most = format!("40 e8 07 {} 24 00", "00 00 ".repeat(1_000));
+    assert_eq!(decode_command(&bytes(&most), |_| ()), Ok(()));
+    let many = format!("40 e9 07 {} 24 00", "00 00 ".repeat(1_001));
+    refused_commands(&[(&many, OutOfRange("names"))]);
+}
+
+#[test]
 fn what_follows_is_refused_and_counted() {
     refused_commands(&[("14 01 00", Rest(1)), (r#"24 01 "m" 00 00"#, Rest(2))]);
     refused_outputs(&[("02 03 04 00", Rest(1))]);

@@ -5,6 +5,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
+use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::schedule::{NewSchedule, ScheduleCommand};
 use pinpriq_engine::settings::{Assignment, SETTINGS};
 use pinpriq_engine::task::Terms;
@@ -31,7 +32,29 @@ pub(crate) fn command() -> impl Strategy<Value = Command<'static>> {
         3 => schedule().prop_map(Command::Schedule),
         3 => carrying(),
         1 => list(step()).prop_map(Command::Transaction),
+        2 => within(),
     ]
+}
+
+/// A command that keeps within names.
+fn within() -> impl Strategy<Value = Command<'static>> {
+    let name = (borrowed(), any::<bool>());
+    let name = name.prop_map(|(bytes, is_prefix)| NamePattern { bytes, is_prefix });
+    let command = prop_oneof![
+        schedule().prop_map(Command::Schedule),
+        queue_command().prop_map(Command::Queue),
+        about_a_held_task(),
+        about_a_task(),
+        fan_out(),
+    ];
+    (list(name), command).prop_map(|(names, command)| {
+        let command = match command {
+            Command::Leases(leases) => Command::Leases(Leases { queue: None, ..leases }),
+            command if command.can_be_within() => command,
+            _ => Command::Queue(QueueCommand::Stats(None)),
+        };
+        Command::Within { names, command: Box::leak(Box::new(command)) }
+    })
 }
 
 /// Any step of a transaction.

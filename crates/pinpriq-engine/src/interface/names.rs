@@ -1,0 +1,30 @@
+//! Sets of names, for commands that must keep within them. Who gets which set is not decided here.
+
+/// A name of a queue or topic, or what such names begin with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NamePattern<'a> {
+    /// The name or the prefix.
+    pub bytes: &'a [u8],
+    /// Whether every name that begins with these bytes is meant, and not only this name.
+    pub is_prefix: bool,
+}
+
+impl<'a> NamePattern<'a> {
+    /// Exactly this name.
+    #[must_use]
+    pub const fn exactly(name: &'a [u8]) -> Self {
+        Self { bytes: name, is_prefix: false }
+    }
+
+    /// All names that begin with this prefix.
+    #[must_use]
+    pub const fn beginning(prefix: &'a [u8]) -> Self {
+        Self { bytes: prefix, is_prefix: true }
+    }
+
+    /// Whether this name is meant.
+    #[must_use]
+    pub fn matches(self, name: &[u8]) -> bool {
+        if self.is_prefix { name.starts_with(self.bytes) } else { name == self.bytes }
+    }
+}

@@ -1,0 +1,212 @@
+//! Keeps commands within names: what touches queues that it does not name.
+//!
+//! Who may do what is decided elsewhere. The sentence of a refusal does not tell which queue it is
+//! about, because the command did not name it either.
+
+use std::ops::Bound::{Excluded, Unbounded};
+
+use crate::command::{Command, QueueCommand};
+use crate::engine::{Answered, Engine};
+use crate::fanout::MemberCommand;
+use crate::limits::WITHIN_NAMES_MAX;
+use crate::names::NamePattern;
+use crate::operations::arguments::{bad, check_names_of_part};
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::schedule::ScheduleCommand;
+use crate::stats::Figures;
+
+/// Names in order, of which no two match the same.
+pub(crate) struct Within<'a>(Vec<NamePattern<'a>>);
+
+impl<'a> Within<'a> {
+    fn of(names: &[NamePattern<'a>]) -> Self {
+        let mut sorted = names.to_vec();
+        sorted.sort_unstable_by_key(|pattern| (pattern.bytes, !pattern.is_prefix));
+        // Whatever a prefix matches comes right after it.
+        sorted.dedup_by(|next, kept| {
+            next == kept || (kept.is_prefix && next.bytes.starts_with(kept.bytes))
+        });
+        Self(sorted)
+    }
+
+    /// Whether one of the names is meant. Costs O(log n).
+    pub(crate) fn matches(&self, name: &[u8]) -> bool {
+        let after = self.0.partition_point(|pattern| pattern.bytes <= name);
+        after.checked_sub(1).is_some_and(|at| self.0[at].matches(name))
+    }
+
+    /// All of them. What they match comes in the order of the names.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = NamePattern<'a>> {
+        self.0.iter().copied()
+    }
+
+    /// Those that match names with this prefix, narrowed down to that.
+    fn beginning<'p>(&self, prefix: &'p [u8]) -> impl Iterator<Item = NamePattern<'p>>
+    where
+        'a: 'p,
+    {
+        self.patterns().filter_map(move |pattern| {
+            if pattern.bytes.starts_with(prefix) {
+                return Some(pattern);
+            }
+            pattern.matches(prefix).then(|| NamePattern::beginning(prefix))
+        })
+    }
+}
+
+impl Engine {
+    /// Carries out a command that keeps within names.
+    #[inline(never)]
+    pub(crate) fn within(&mut self, names: &[NamePattern<'_>], command: &Command<'_>) -> Answered {
+        if !command.can_be_within() {
+            return Err(no_part());
+        }
+        if names.len() > WITHIN_NAMES_MAX {
+            let given = names.len();
+            return Err(bad(format!(
+                "a command is kept within {WITHIN_NAMES_MAX} names at most, and not {given}"
+            )));
+        }
+        check_names_of_part(command)?;
+        self.check_store(command)?;
+        let names = &Within::of(names);
+        match *command {
+            Command::Leases(ref leases) => self.leases(leases, Some(names)),
+            Command::Queue(QueueCommand::List { prefix, after, count }) => {
+                Ok(Some(self.list_within(names, prefix, after, count)))
+            }
+            Command::Queue(QueueCommand::Stats(None)) => {
+                Ok(Some(Reply::Figures(Box::new(self.figures_within(names)))))
+            }
+            Command::Schedule(ScheduleCommand::List { prefix, after, count }) => {
+                Ok(Some(self.list_schedules_within(names, prefix, after, count)))
+            }
+            Command::Schedule(ref command) => {
+                self.check_schedule_within(names, command)?;
+                self.keep_schedules(command)
+            }
+            Command::Member(command) => {
+                self.check_member_within(names, command)?;
+                self.tend(command)
+            }
+            Command::Redrive { queue, count } => self.redrive(queue, count, Some(names)),
+            _ => Err(no_part()),
+        }
+    }
+
+    /// Lists names of queues. Costs a step for each name on the page, and for each name to keep
+    /// within.
+    fn list_within(
+        &self,
+        names: &Within<'_>,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        count: usize,
+    ) -> Reply {
+        let from = after.map_or(Unbounded, Excluded);
+        let found = names.beginning(prefix).flat_map(|it| self.queues.matching(it, from));
+        let mut found = found.filter(|(_, slot)| self.queues[*slot].exists());
+        let page = found.by_ref().take(count).map(|(name, _)| name.clone()).collect();
+        Reply::Names { names: page, more: found.next().is_some() }
+    }
+
+    /// Returns the figures of the queues and lanes that match. Costs a step for each of them, and
+    /// for each request that is blocked anywhere.
+    fn figures_within(&self, names: &Within<'_>) -> Figures {
+        let queues = names.patterns().flat_map(|it| self.queues.matching(it, Unbounded));
+        let lanes = names.patterns().flat_map(|it| self.members.lanes_matching(it));
+        let mut sum = Figures::default();
+        for slot in queues.map(|(_, slot)| slot).chain(lanes) {
+            let queue = &self.queues[slot];
+            if let Some(counters) = self.queues.known_counters(slot, self.now) {
+                sum.counters.add_counts(counters);
+            }
+            sum.subscribers += queue.subscribers.len() as u64;
+            sum.paused_queues += u64::from(queue.paused.any());
+            sum.queues += u64::from(queue.lane.is_none() && queue.exists());
+        }
+        // A request that waits for several queues is one.
+        let waits = self.consumers.takers.values().filter(|taker| {
+            taker.queues.iter().any(|queue| names.matches(&self.queues[*queue].name))
+        });
+        sum.takers = waits.count() as u64;
+        sum
+    }
+
+    /// Lists names of schedules. Costs a step for each that is passed over.
+    fn list_schedules_within(
+        &self,
+        names: &Within<'_>,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+        count: usize,
+    ) -> Reply {
+        let found = self.schedules.names_after(prefix, after);
+        let mut found = found.filter(|name| {
+            let number = self.schedules.find(name);
+            number.is_some_and(|it| names.matches(&self.schedules.schedule(it).plan.queue))
+        });
+        let page = found.by_ref().take(count).cloned().collect();
+        Reply::Names { names: page, more: found.next().is_some() }
+    }
+
+    /// Refuses to touch a schedule whose queue does not match. A schedule that is not there is left
+    /// to the command.
+    fn check_schedule_within(
+        &self,
+        names: &Within<'_>,
+        command: &ScheduleCommand<'_>,
+    ) -> Result<(), Refusal> {
+        let name = match *command {
+            ScheduleCommand::Set(ref new) => {
+                self.check_schedule(new)?;
+                new.name
+            }
+            ScheduleCommand::Show(name)
+            | ScheduleCommand::Pause(name)
+            | ScheduleCommand::Resume(name)
+            | ScheduleCommand::Drop(name)
+            | ScheduleCommand::Fire(name) => name,
+            ScheduleCommand::List { .. } => return Ok(()),
+        };
+        match self.schedules.find(name).map(|number| self.schedules.schedule(number)) {
+            Some(schedule) if !names.matches(&schedule.plan.queue) => {
+                Err(not_permitted("the queue that the schedule belongs to"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to touch a member that has a lane in a topic that does not match.
+    fn check_member_within(
+        &mut self,
+        names: &Within<'_>,
+        command: MemberCommand<'_>,
+    ) -> Result<(), Refusal> {
+        let member = match command {
+            MemberCommand::Beat { member, lease } => {
+                self.check_lease(lease)?;
+                member
+            }
+            MemberCommand::Leave(member) => member,
+            _ => return Err(no_part()),
+        };
+        let Some(incarnation) = self.find_member(member) else { return Ok(()) };
+        let most = if planted!(OneTopicChecked) { 1 } else { usize::MAX };
+        let mut topics = self.members.registered[&incarnation].lanes.keys().take(most);
+        match topics.find(|topic| !names.matches(topic)) {
+            Some(_) => Err(not_permitted("a topic that the member has joined")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The refusal of what touches a queue that does not match.
+pub(crate) fn not_permitted(what: &str) -> Refusal {
+    let sentence = format!("this user may not do this with {what}");
+    Refusal::new(RefusalKind::NoPerm, sentence)
+}
+
+fn no_part() -> Refusal {
+    bad("this command cannot be kept within names".to_owned())
+}

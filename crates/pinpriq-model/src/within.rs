@@ -1,0 +1,124 @@
+//! Commands that keep within names. Which names a user has is not decided here.
+
+use pinpriq_engine::command::{Command, QueueCommand, QueueName};
+use pinpriq_engine::fanout::MemberCommand;
+use pinpriq_engine::limits::{NAME_BYTES_MAX, WITHIN_NAMES_MAX};
+use pinpriq_engine::looking::Leases;
+use pinpriq_engine::names::NamePattern;
+use pinpriq_engine::reply::{RefusalKind, Reply};
+use pinpriq_engine::schedule::ScheduleCommand;
+use pinpriq_engine::task::StateKind;
+
+use super::{Answer, Model, Place, fits};
+
+/// Whether one of the names is meant.
+pub(super) fn match_one(names: &[NamePattern<'_>], name: &[u8]) -> bool {
+    names.iter().any(|pattern| match pattern {
+        NamePattern { bytes, is_prefix: true } => name.starts_with(bytes),
+        NamePattern { bytes, is_prefix: false } => name == *bytes,
+    })
+}
+
+fn permitted(is_permitted: bool) -> Result<(), RefusalKind> {
+    if is_permitted { Ok(()) } else { Err(RefusalKind::NoPerm) }
+}
+
+impl Model {
+    pub(super) fn within(&mut self, names: &[NamePattern<'_>], command: &Command<'_>) -> Answer {
+        fits(match command {
+            Command::Leases(Leases { queue: None, .. })
+            | Command::Queue(QueueCommand::List { .. } | QueueCommand::Stats(None))
+            | Command::Member(MemberCommand::Beat { .. } | MemberCommand::Leave(_))
+            | Command::Schedule(_)
+            | Command::Redrive { .. } => names.len() <= WITHIN_NAMES_MAX,
+            _ => false,
+        })?;
+        self.room_suffices(command)?;
+        match command {
+            Command::Leases(leases) => self.leases(leases, Some(names)),
+            Command::Queue(QueueCommand::List { prefix, after, count }) => {
+                Ok(Some(self.list_queues(prefix, *after, *count, Some(names))))
+            }
+            Command::Queue(_) => {
+                Ok(Some(Reply::Figures(Box::new(self.total_figures(Some(names))))))
+            }
+            Command::Schedule(ScheduleCommand::List { prefix, after, count }) => {
+                Ok(Some(self.list_schedules(prefix, *after, *count, Some(names))))
+            }
+            Command::Schedule(command) => {
+                self.schedule_is_within(names, command)?;
+                self.keep_schedules(command)
+            }
+            Command::Member(command) => {
+                self.member_is_within(names, command)?;
+                self.tend(command)
+            }
+            Command::Redrive { queue, count } => {
+                self.origins_are_within(names, *queue, *count)?;
+                self.redrive(*queue, *count)
+            }
+            _ => Err(RefusalKind::BadArgument),
+        }
+    }
+
+    fn schedule_is_within(
+        &self,
+        names: &[NamePattern<'_>],
+        command: &ScheduleCommand<'_>,
+    ) -> Result<(), RefusalKind> {
+        let name = match *command {
+            ScheduleCommand::Set(ref new) => {
+                fits(new.queue.len() <= NAME_BYTES_MAX && new.name.len() <= NAME_BYTES_MAX)?;
+                self.schedule_fits(new)?;
+                new.name
+            }
+            ScheduleCommand::Show(name)
+            | ScheduleCommand::Pause(name)
+            | ScheduleCommand::Resume(name)
+            | ScheduleCommand::Drop(name)
+            | ScheduleCommand::Fire(name) => name,
+            ScheduleCommand::List { .. } => return Ok(()),
+        };
+        let mut known = self.schedules.values().filter(|known| *known.name == *name);
+        permitted(known.all(|known| match_one(names, &known.plan.queue)))
+    }
+
+    fn member_is_within(
+        &self,
+        names: &[NamePattern<'_>],
+        command: &MemberCommand<'_>,
+    ) -> Result<(), RefusalKind> {
+        let member = match *command {
+            MemberCommand::Beat { member, lease } => {
+                fits(member.len() <= NAME_BYTES_MAX)?;
+                self.span_fits(lease, false)?;
+                member
+            }
+            MemberCommand::Leave(member) => member,
+            _ => return Err(RefusalKind::BadArgument),
+        };
+        let Some(incarnation) = self.alive(member) else { return Ok(()) };
+        let lanes = self
+            .homes
+            .values()
+            .filter(|home| home.lane.as_ref().is_some_and(|lane| lane.incarnation == incarnation));
+        permitted(lanes.into_iter().all(|home| match_one(names, &home.name)))
+    }
+
+    /// The first dead letters must all come from queues that match, whether or not all of them will
+    /// find room there.
+    fn origins_are_within(
+        &self,
+        names: &[NamePattern<'_>],
+        queue: QueueName<'_>,
+        count: u32,
+    ) -> Result<(), RefusalKind> {
+        let from = self.place_of_moved(queue, count)?;
+        let letters = self.oldest(&from, StateKind::Ready).into_iter();
+        let origins = letters.filter_map(|number| self.task(number).origin());
+        let mut elsewhere = origins
+            .map(|origin| &origin.queue)
+            .filter(|origin| Place::Queue((*origin).clone()) != from);
+        permitted(elsewhere.by_ref().take(count as usize).all(|it| match_one(names, it)))
+    }
+}
