@@ -97,14 +97,14 @@ refusals_EXECABORT:87
 refusals_TRYAGAIN:88
 refusals_CLUSTERDOWN:89
 refusals_UNKNOWN:90
-refusals_ERR:91
-refusals_NOPROTO:92
-refusals_MOVED:93
-refusals_CROSSSLOT:94
-refusals_METHOD:95
-refusals_MEDIATYPE:96
-refusals_LATE:97
-refusals_NOPERM:98
+refusals_NOPERM:91
+refusals_ERR:92
+refusals_NOPROTO:93
+refusals_MOVED:94
+refusals_CROSSSLOT:95
+refusals_METHOD:96
+refusals_MEDIATYPE:97
+refusals_LATE:98
 
 # Cluster
 cluster_enabled:1
