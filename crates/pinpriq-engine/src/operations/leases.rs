@@ -3,6 +3,7 @@
 //! There is no index of leases. A queue has its taken tasks by seq, and the queues are gone through
 //! in the order of their names, the lanes after them. A queue without leases costs a step.
 
+use std::cmp::Ordering;
 use std::ops::Bound::Included;
 
 use crate::engine::{Answered, Engine};
@@ -64,8 +65,13 @@ impl Engine {
                 if names.is_some_and(|names| !names.matches(&queue.name)) {
                     page.pass_over(found, &queue.name);
                 } else {
-                    let is_first = found == lane && *queue.name == *name;
-                    self.add_leases(slot, if is_first { after } else { 0 }, &mut page);
+                    // Another shard may have a lane of this number, before this one or after it.
+                    let after = match (found, &*queue.name).cmp(&(lane, name)) {
+                        Ordering::Less => continue,
+                        Ordering::Equal => after,
+                        Ordering::Greater => 0,
+                    };
+                    self.add_leases(slot, after, &mut page);
                 }
                 if page.is_full {
                     break;

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{Command, Put, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::{BEHIND_MAX, LOOKED_MAX, LOOKED_STEPS_MAX, Limits, STEPS_PER_TIMEOUT};
 use pinpriq_engine::looking::{LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -67,20 +69,46 @@ fn scan(engine: &mut Engine, key: Option<&[u8]>) -> (Vec<u64>, usize) {
 
 /// Looks at all leases. Returns them, and how many pages there were.
 fn leases(engine: &mut Engine, now: Timestamp) -> (Vec<LeaseShown>, usize) {
-    let (mut all, mut pages) = (Vec::new(), 0);
-    let mut after: Option<LeasePlace> = None;
-    loop {
+    let (all, cursors) = leases_within(engine, now, &[NamePattern::beginning(b"")]);
+    let (mut plain, mut after): (Vec<LeaseShown>, Option<LeasePlace>) = (Vec::new(), None);
+    for cursor in &cursors {
         let after_now = after.as_ref().map(LeasePlace::borrowed);
         let look = Leases { queue: None, after: after_now, count: LOOKED_MAX };
-        let Reply::Leases { leases, next } = ask(engine, now, Command::Leases(look)) else {
-            panic!("no page")
-        };
+        let (leases, next) = page(ask(engine, now, Command::Leases(look)));
+        plain.extend(leases);
+        assert_eq!(next.as_ref(), Some(cursor));
+        after = next;
+    }
+    let after_now = after.as_ref().map(LeasePlace::borrowed);
+    let look = Leases { queue: None, after: after_now, count: LOOKED_MAX };
+    let (leases, next) = page(ask(engine, now, Command::Leases(look)));
+    plain.extend(leases);
+    assert_eq!((&plain, next), (&all, None), "all names show everything");
+    (plain, cursors.len() + 1)
+}
+
+/// Looks at all leases within names. Returns them, and where the pages after the first one began.
+fn leases_within(
+    engine: &mut Engine,
+    now: Timestamp,
+    names: &[NamePattern<'_>],
+) -> (Vec<LeaseShown>, Vec<LeasePlace>) {
+    let (mut all, mut cursors): (Vec<LeaseShown>, Vec<LeasePlace>) = (Vec::new(), Vec::new());
+    loop {
+        let after = cursors.last().map(LeasePlace::borrowed);
+        let look = Command::Leases(Leases { queue: None, after, count: LOOKED_MAX });
+        let (leases, next) = page(ask(engine, now, Command::Within { names, command: &look }));
         all.extend(leases);
-        pages += 1;
-        if next.is_none() {
-            return (all, pages);
-        }
-        after = next.map(|next| *next);
+        let Some(next) = next else { return (all, cursors) };
+        assert!(cursors.last().is_none_or(|last| *last < next), "a page goes on");
+        cursors.push(next);
+    }
+}
+
+fn page(reply: Reply) -> (Vec<LeaseShown>, Option<LeasePlace>) {
+    match reply {
+        Reply::Leases { leases, next } => (leases, next.map(|next| *next)),
+        other => panic!("no page but {other:?}"),
     }
 }
 
@@ -156,4 +184,74 @@ fn leases_are_found_behind_many_queues() {
     let places: BTreeSet<&LeasePlace> = all.iter().map(|lease| &lease.place).collect();
     assert_eq!((places.len(), all.len()), (2 * LOOKED_MAX as usize, 2 * LOOKED_MAX as usize));
     assert_eq!(pages, 3, "one ends after many queues, and two are full");
+}
+
+#[test]
+fn queues_that_do_not_match_cost_a_look_no_step() {
+    let mut engine = started();
+    for index in 0..LOOKED_STEPS_MAX {
+        let name = format!("idle {index}");
+        ask(&mut engine, NOW, Command::Put(Put::new(name.as_bytes(), b"")));
+    }
+    put_many(&mut engine, 3, |_| 0);
+    take_all(&mut engine, 10);
+    let (all, cursors) = leases_within(&mut engine, NOW, &[NamePattern::exactly(QUEUE.name)]);
+    assert_eq!((all.len(), cursors), (3, Vec::new()));
+}
+
+/// Lets many members and then one more join topics, and takes a task of the last one.
+fn with_lanes(others: usize, topic: &[u8]) -> Engine {
+    let mut engine = started();
+    let mut join = |topic: &[u8], member: &[u8]| {
+        let join = MemberCommand::Join { topic, member, lease: None };
+        ask(&mut engine, NOW, Command::Member(join));
+    };
+    for index in 0..others {
+        join(b"hidden", format!("m{index}").as_bytes());
+    }
+    join(topic, b"last");
+    let publish = Publish {
+        topic,
+        payload: b"",
+        terms: Terms::NONE,
+        priority: Some(0),
+        deadline: Deadline::OfLane,
+    };
+    ask(&mut engine, NOW, Command::Publish(publish));
+    ask(
+        &mut engine,
+        NOW,
+        Command::Take(Take {
+            queues: &[topic],
+            member: Some(b"last"),
+            count: 1,
+            wait: Wait::No,
+            selection: Selection::DEFAULT,
+            mode: TakeMode::Lease { ttr: None },
+        }),
+    );
+    engine
+}
+
+#[test]
+fn cursor_does_not_tell_a_topic_that_is_not_shown() {
+    let mut engine = with_lanes(LOOKED_STEPS_MAX + 1, b"news");
+    let (all, cursors) = leases_within(&mut engine, NOW, &[NamePattern::exactly(b"news")]);
+    assert_eq!(all.len(), 1);
+    assert_eq!(cursors.len(), 1, "a look ends after many lanes");
+    assert_eq!(&*cursors[0].queue, b"");
+}
+
+#[test]
+fn lease_comes_once_although_another_shard_has_a_lane_of_that_number() {
+    let mut engine = with_lanes(0, b"news");
+    let (all, _) = leases(&mut engine, NOW);
+    let [LeaseShown { place, .. }] = &all[..] else { panic!("not one lease") };
+    let (lane, seq) = (place.lane, 0);
+    for (queue, count) in [(&b"a"[..], 1), (b"news", 1), (b"olds", 0)] {
+        let after = Some(LeasePlace { lane, queue, seq });
+        let look = Leases { queue: None, after, count: 10 };
+        let (shown, _) = page(ask(&mut engine, NOW, Command::Leases(look)));
+        assert_eq!(shown.len(), count, "{}", queue.escape_ascii());
+    }
 }
