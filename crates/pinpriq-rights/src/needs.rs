@@ -86,6 +86,8 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
                 }
             }
         }
+        // To keep within names takes nothing away from what the command needs.
+        Command::Within { command, .. } => each_need(command, tell),
         // Each asks for nothing that was not allowed before.
         Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => {}
     }

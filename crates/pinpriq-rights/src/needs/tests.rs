@@ -81,6 +81,7 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
         ),
         (Command::Unsubscribe { queues: TAKE.queues, member: None }, "take:q take:p"),
         (Command::Unsubscribe { queues: &[], member: None }, ""),
+        (Command::Within { names: &[], command: &Command::Put(PUT) }, "put:q"),
         (Command::Ack(Ack { held: HELD, payload: None, zombie: None }), "take:q"),
         (Command::AckAll { queue: LANE, receipts: &[RECEIPT] }, "take:topic"),
         (
