@@ -70,6 +70,7 @@ fn idle_commands() -> Vec<Command<'static>> {
         Command::Ack(Ack { held, payload: None, zombie: None }),
         Command::Touch { held, by: None },
         Command::Transaction(&[]),
+        Command::Within { names: &[], command: &Command::Redrive { queue: NAME, count: 1 } },
     ]
 }
 

@@ -257,3 +257,37 @@ pub(crate) fn shown(word: &[u8]) -> String {
     let cut = if word.len() > SHOWN_BYTES_MAX { "…" } else { "" };
     format!("'{}{cut}'", word[..word.len().min(SHOWN_BYTES_MAX)].escape_ascii())
 }
+
+#[cfg(test)]
+mod tests {
+    use pinpriq_engine::command::QueueName;
+    use pinpriq_engine::looking::Leases;
+
+    use super::*;
+
+    const JOBS: QueueName<'_> = QueueName { name: b"jobs", member: None };
+
+    #[test]
+    fn command_within_names_goes_where_it_would_go_alone() {
+        let redrive = Command::Redrive { queue: JOBS, count: 1 };
+        let leases = Command::Leases(Leases { queue: None, after: None, count: 7 });
+        let destination = |command| Destination::of(&Command::Within { names: &[], command });
+        assert!(matches!(destination(&redrive), Destination::Queue(b"jobs")));
+        let everywhere = Destination::Everywhere(Joining::Leases(7));
+        assert!(matches!(
+            (destination(&leases), everywhere),
+            (Destination::Everywhere(one), Destination::Everywhere(other)) if one == other
+        ));
+    }
+
+    #[test]
+    fn command_that_cannot_be_within_names_is_never_in_a_letter() {
+        let drop = Command::Queue(QueueCommand::Drop(b"jobs"));
+        let stats = Command::Queue(QueueCommand::Stats(None));
+        let within = Command::Within { names: &[], command: &stats };
+        for command in [&drop, &within] {
+            let destination = Destination::of(&Command::Within { names: &[], command });
+            assert!(matches!(destination, Destination::Steps([])));
+        }
+    }
+}
