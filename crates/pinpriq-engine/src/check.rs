@@ -377,11 +377,13 @@ impl Engine {
             let name = schedule.name.escape_ascii();
             assert!(number <= self.issued.last(), "numbers grow");
             assert_eq!(self.schedules.find(&schedule.name), Some(number), "{name} is found");
+            assert!(self.schedules.is_found_by_queue(schedule), "{name} is found by its queue");
             let next = self.next_slot(schedule).filter(|_| !schedule.course.paused);
             assert_eq!(schedule.armed, next, "the schedule {name} is due at its next slot");
             names += 1;
         }
         assert_eq!(self.schedules.names().count(), names, "every name is that of a schedule");
+        assert_eq!(self.schedules.count_by_queue(), names, "every queue has its schedules");
     }
 
     /// Every unfinished task with a unique key holds it, and every window knows whether its task

@@ -1,11 +1,12 @@
-//! All schedules of a shard, by number and by name. What they do is in `operations/schedules.rs`.
+//! All schedules of a shard, by number, by name and by queue. What they do is in `operations/schedules.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::change::{Place, ScheduleRecord};
 use crate::limits::SCHEDULE_OVERHEAD_BYTES;
+use crate::names::NamePattern;
 use crate::schedule::{Course, Plan};
 use crate::task::Bytes;
 use crate::time::Timestamp;
@@ -27,6 +28,8 @@ pub(crate) struct Schedule {
 pub(crate) struct Schedules {
     known: BTreeMap<u64, Schedule>,
     numbers: BTreeMap<Bytes, u64>,
+    /// The names of the schedules of each queue.
+    of_queues: BTreeMap<Bytes, BTreeSet<Bytes>>,
 }
 
 /// What a schedule occupies.
@@ -52,16 +55,44 @@ impl Schedules {
     /// A name belongs to one schedule. After damage the store may have kept two, and then the later
     /// one counts.
     pub(crate) fn insert(&mut self, number: u64, schedule: Schedule) -> Option<Schedule> {
-        let same_name = self.numbers.insert(schedule.name.clone(), number);
-        let other = same_name.filter(|other| *other != number);
-        let replaced = self.known.insert(number, schedule);
-        other.and_then(|other| self.known.remove(&other)).or(replaced)
+        let replaced = self.remove(number);
+        let other = self.find(&schedule.name).and_then(|other| self.remove(other));
+        self.numbers.insert(schedule.name.clone(), number);
+        self.join_queue(&schedule.plan.queue, &schedule.name);
+        self.known.insert(number, schedule);
+        other.or(replaced)
     }
 
     pub(crate) fn remove(&mut self, number: u64) -> Option<Schedule> {
         let schedule = self.known.remove(&number)?;
         self.numbers.remove(&schedule.name);
+        self.leave_queue(&schedule.plan.queue, &schedule.name);
         Some(schedule)
+    }
+
+    /// Gives a schedule, which must exist, another plan.
+    pub(crate) fn replan(&mut self, number: u64, plan: Arc<Plan>) {
+        let schedule = self.schedule_mut(number);
+        let name = schedule.name.clone();
+        let queue = plan.queue.clone();
+        let former = std::mem::replace(&mut schedule.plan, plan);
+        if former.queue != queue {
+            self.leave_queue(&former.queue, &name);
+            self.join_queue(&queue, &name);
+        }
+    }
+
+    fn join_queue(&mut self, queue: &Bytes, name: &Bytes) {
+        self.of_queues.entry(queue.clone()).or_default().insert(name.clone());
+    }
+
+    fn leave_queue(&mut self, queue: &Bytes, name: &Bytes) {
+        if let Some(names) = self.of_queues.get_mut(queue) {
+            names.remove(name);
+            if names.is_empty() {
+                self.of_queues.remove(queue);
+            }
+        }
     }
 
     /// The number of the schedule of this name.
@@ -115,11 +146,52 @@ impl Schedules {
         prefix: &'s [u8],
         after: Option<&'s [u8]>,
     ) -> impl Iterator<Item = &'s Bytes> {
-        let from = match after {
-            Some(after) if after >= prefix => Bound::Excluded(after),
-            _ => Bound::Included(prefix),
-        };
-        let names = self.numbers.range::<[u8], _>((from, Bound::Unbounded));
+        let names = self.numbers.range::<[u8], _>((start_of(prefix, after), Bound::Unbounded));
         names.map(|(name, _)| name).take_while(move |name| name.starts_with(prefix))
+    }
+
+    /// Like [`Self::names_after`], but only the first of the schedules whose queues match. Costs
+    /// O(log n) and at most `count` steps for each of these queues.
+    pub(crate) fn first_matching<'p>(
+        &self,
+        patterns: impl Iterator<Item = NamePattern<'p>>,
+        (prefix, after): (&[u8], Option<&[u8]>),
+        count: usize,
+    ) -> BTreeSet<&Bytes> {
+        let mut first = BTreeSet::new();
+        for pattern in patterns {
+            let from = Bound::Included(pattern.bytes);
+            let queues = self.of_queues.range::<[u8], _>((from, Bound::Unbounded));
+            for (_, names) in queues.take_while(|(queue, _)| pattern.matches(queue)) {
+                let names = names.range::<[u8], _>((start_of(prefix, after), Bound::Unbounded));
+                for name in names.take_while(|name| name.starts_with(prefix)) {
+                    first.insert(name);
+                    // Those after it would not stay either.
+                    if first.len() > count && first.pop_last() == Some(name) {
+                        break;
+                    }
+                }
+            }
+        }
+        first
+    }
+
+    /// The number of schedules that are found by their queue.
+    pub(crate) fn count_by_queue(&self) -> usize {
+        self.of_queues.values().map(BTreeSet::len).sum()
+    }
+
+    /// Whether a schedule is found by its queue.
+    pub(crate) fn is_found_by_queue(&self, schedule: &Schedule) -> bool {
+        let names = self.of_queues.get(&schedule.plan.queue);
+        names.is_some_and(|names| names.contains(&schedule.name))
+    }
+}
+
+/// Where the names begin that have a prefix and come after another name.
+fn start_of<'a>(prefix: &'a [u8], after: Option<&'a [u8]>) -> Bound<&'a [u8]> {
+    match after {
+        Some(after) if after >= prefix => Bound::Excluded(after),
+        _ => Bound::Included(prefix),
     }
 }

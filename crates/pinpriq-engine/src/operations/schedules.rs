@@ -66,7 +66,7 @@ impl Engine {
             if !planted!(FormerSlotsDue) {
                 self.miss_until_now(number);
             }
-            self.schedules.schedule_mut(number).plan = plan;
+            self.schedules.replan(number, plan);
             number
         } else {
             let number = self.issued.next();

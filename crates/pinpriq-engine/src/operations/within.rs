@@ -133,7 +133,8 @@ impl Engine {
         sum
     }
 
-    /// Lists names of schedules. Costs a step for each that is passed over.
+    /// Lists names of schedules. Costs at most as many steps as there are names on the page for each
+    /// queue that matches and has schedules.
     fn list_schedules_within(
         &self,
         names: &Within<'_>,
@@ -141,11 +142,9 @@ impl Engine {
         after: Option<&[u8]>,
         count: usize,
     ) -> Reply {
-        let found = self.schedules.names_after(prefix, after);
-        let mut found = found.filter(|name| {
-            let number = self.schedules.find(name);
-            number.is_some_and(|it| names.matches(&self.schedules.schedule(it).plan.queue))
-        });
+        let most = count.saturating_add(1);
+        let found = self.schedules.first_matching(names.patterns(), (prefix, after), most);
+        let mut found = found.into_iter();
         let page = found.by_ref().take(count).cloned().collect();
         Reply::Names { names: page, more: found.next().is_some() }
     }
