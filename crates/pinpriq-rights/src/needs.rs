@@ -28,11 +28,15 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         Command::Publish(publish) => tell(Need::On(Puts, publish.topic)),
         Command::Take(take) => of_take(&take, tell),
         Command::TakeDone { done, take } => {
-            done.iter().for_each(|Done { queue, .. }| tell(Need::On(Takes, queue)));
+            for Done { queue, .. } in done {
+                tell(Need::On(Takes, queue));
+            }
             of_take(&take, tell);
         }
         Command::Subscribe { queues, .. } | Command::Unsubscribe { queues, .. } => {
-            queues.iter().for_each(|queue| tell(Need::On(Takes, queue)));
+            for queue in queues {
+                tell(Need::On(Takes, queue));
+            }
         }
         Command::Ack(ack) => tell(Need::On(Takes, ack.held.queue.name)),
         Command::AckAll { queue, .. } => tell(Need::On(Takes, queue.name)),
@@ -102,7 +106,9 @@ fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
 }
 
 fn of_take<'c>(take: &Take<'c>, tell: &mut dyn FnMut(Need<'c>)) {
-    take.queues.iter().for_each(|queue| tell(Need::On(Right::Take, queue)));
+    for queue in take.queues {
+        tell(Need::On(Right::Take, queue));
+    }
 }
 
 /// By its id alone, a task can be touched that nobody has taken.

@@ -1,4 +1,5 @@
-//! All schedules of a shard, by number, by name and by queue. What they do is in `operations/schedules.rs`.
+//! All schedules of a shard, by number, by name and by queue. What they do is in
+//! `operations/schedules.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -133,8 +133,8 @@ impl Engine {
         sum
     }
 
-    /// Lists names of schedules. Costs at most as many steps as there are names on the page for each
-    /// queue that matches and has schedules.
+    /// Lists names of schedules. Costs at most as many steps as there are names on the page, for
+    /// each queue that matches and has schedules.
     fn list_schedules_within(
         &self,
         names: &Within<'_>,

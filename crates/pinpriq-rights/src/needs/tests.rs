@@ -247,7 +247,10 @@ fn a_command_is_allowed_with_just_what_it_needs() {
         // A right on all that only the engine knows is one on everything here.
         let needs: Vec<String> = needs
             .split_whitespace()
-            .map(|need| need.strip_prefix("wherever:").map_or(need.into(), |it| format!("{it}:*")))
+            .map(|need| match need.strip_prefix("wherever:") {
+                Some(right) => format!("{right}:*"),
+                None => need.to_owned(),
+            })
             .collect();
         let all: Vec<&str> = needs.iter().map(String::as_str).collect();
         assert_eq!(judge(&rights(&all), &command), Verdict::Allowed, "{command:?}");
