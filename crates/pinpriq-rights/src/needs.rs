@@ -4,7 +4,7 @@
 //! The match has an arm for each command, so a new one does not compile before somebody has decided
 //! what it needs. Who has which rights is not known here.
 
-use pinpriq_engine::command::{Command, Done, Held, HeldBy, Put, QueueCommand, Step, Take};
+use pinpriq_engine::command::{Command, Done, Held, HeldBy, Put, QueueCommand, Step};
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::schedule::ScheduleCommand;
@@ -26,17 +26,15 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
     match *command {
         Command::Put(put) | Command::PutInLine { put, .. } => of_put(&put, tell),
         Command::Publish(publish) => tell(Need::On(Puts, publish.topic)),
-        Command::Take(take) => of_take(&take, tell),
+        Command::Take(take) => of_taken(take.queues, tell),
         Command::TakeDone { done, take } => {
             for Done { queue, .. } in done {
                 tell(Need::On(Takes, queue));
             }
-            of_take(&take, tell);
+            of_taken(take.queues, tell);
         }
         Command::Subscribe { queues, .. } | Command::Unsubscribe { queues, .. } => {
-            for queue in queues {
-                tell(Need::On(Takes, queue));
-            }
+            of_taken(queues, tell);
         }
         Command::Ack(ack) => tell(Need::On(Takes, ack.held.queue.name)),
         Command::AckAll { queue, .. } => tell(Need::On(Takes, queue.name)),
@@ -105,8 +103,8 @@ fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
     }
 }
 
-fn of_take<'c>(take: &Take<'c>, tell: &mut dyn FnMut(Need<'c>)) {
-    for queue in take.queues {
+fn of_taken<'c>(queues: &[&'c [u8]], tell: &mut dyn FnMut(Need<'c>)) {
+    for queue in queues {
         tell(Need::On(Right::Take, queue));
     }
 }
