@@ -1,11 +1,15 @@
 //! The list of the bugs: what each is called, what goes wrong, and which tests ought to object.
 //!
 //! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
+//! The bugs about users are in a file of their own.
 
 use crate::Suite::{
     self, Cluster, ClusterSimulator, Engine, Etcd, InLedger, InServer, InStore, Ledger, Postgres,
     Server, Simulator, Store, Wire,
 };
+
+#[macro_use]
+mod users;
 
 impl Bug {
     /// The bug of this name.
@@ -15,7 +19,7 @@ impl Bug {
     }
 }
 
-bugs! {
+with_those_of_users! {
     ReleaseResetsPriority "release-resets-priority"
         "A release gives the task priority 0."
         [Engine("scripts::"), Simulator]

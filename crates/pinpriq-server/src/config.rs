@@ -25,6 +25,19 @@ pub struct Config {
     pub watch: Watch,
     /// What there is to say about HTTP.
     pub http: HttpOptions,
+    /// Where users come from. Without any, whoever can connect may do everything.
+    pub users: Option<UsersFrom>,
+    /// Whether a server without users may listen beyond loopback.
+    pub insecure_open: bool,
+}
+
+/// Where the users of a server come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum UsersFrom {
+    /// From a file of users.
+    File(PathBuf),
+    /// There is only `default`, who may do everything, and this file has the password.
+    Password(PathBuf),
 }
 
 /// The points of the HTTP door.
@@ -216,6 +229,8 @@ impl Default for Config {
             limits: Limits::default(),
             watch: Watch::default(),
             http: HttpOptions::default(),
+            users: None,
+            insecure_open: false,
         }
     }
 }

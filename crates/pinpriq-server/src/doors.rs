@@ -10,6 +10,7 @@ pub(crate) mod resp;
 use std::sync::Arc;
 
 use self::door::Door;
+use crate::access::roster::Roster;
 use crate::config::{DoorName, Limits, PinpriqOptions};
 use crate::home::contacts::Contacts;
 use crate::session::about::{Dialect, Manners};
@@ -23,6 +24,8 @@ pub(crate) struct DoorOptions {
     pub(crate) limits: Limits,
     /// Who the clients are.
     pub(crate) contacts: Arc<Contacts>,
+    /// The users, if the server has some.
+    pub(crate) roster: Option<Arc<Roster>>,
 }
 
 /// A kind of door.
@@ -32,6 +35,8 @@ pub(crate) struct DoorKind {
     /// Whether clients want to know which node of a cluster has a queue, so that the door refuses
     /// what belongs to another one.
     pub(crate) redirects: bool,
+    /// Whether users can sign in. Where they cannot, the door acts as one user for all its clients.
+    pub(crate) signs_in: bool,
     /// How the door treats its clients.
     pub(crate) manners: fn(&DoorOptions) -> Manners,
     /// Opens a door for a connection whose replies begin in this dialect.

@@ -74,6 +74,35 @@ pub enum ServeError {
         /// The directory.
         data: PathBuf,
     },
+    /// The users cannot be read.
+    #[error("cannot use the users: {why}")]
+    Users {
+        /// Why, and what to do.
+        why: String,
+    },
+    /// A server without users would let everybody in who can reach it.
+    #[error(
+        "{address} can be reached from other machines, and this server has no users, so whoever \
+         reaches it could use all queues: make users with `pinpriq user add` and name their file \
+         with --users, name a file with one password with --password-file, listen on 127.0.0.1, \
+         or start with --insecure-open"
+    )]
+    Open {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A door without passwords would be open, and nobody could use it.
+    #[error(
+        "the {door} door at {address} can be reached from other machines and has no passwords: it \
+         acts as the user anonymous, who has no rights; give anonymous some, listen on 127.0.0.1, \
+         or switch the door off"
+    )]
+    Anonymous {
+        /// The door.
+        door: &'static str,
+        /// The address.
+        address: SocketAddr,
+    },
     /// The store failed while the server ran. Everything that was replied before is durable.
     #[error("the store failed while the server ran: {source}")]
     Failed {
@@ -91,7 +120,12 @@ impl ServeError {
         match self {
             Self::Stopped => 0,
             Self::Failed { .. } | Self::Runtime { .. } => 1,
-            Self::Bind { .. } | Self::Cluster { .. } | Self::OfNode { .. } => 2,
+            Self::Bind { .. }
+            | Self::Cluster { .. }
+            | Self::OfNode { .. }
+            | Self::Users { .. }
+            | Self::Open { .. }
+            | Self::Anonymous { .. } => 2,
             Self::Directory { .. }
             | Self::Store { .. }
             | Self::WrongEngine { .. }

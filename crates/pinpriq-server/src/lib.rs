@@ -16,6 +16,7 @@ macro_rules! planted {
     };
 }
 
+mod access;
 pub mod calendars;
 pub mod clock;
 pub mod cluster;

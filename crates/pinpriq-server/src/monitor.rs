@@ -8,11 +8,12 @@
 pub(crate) mod history;
 pub(crate) mod rates;
 pub(crate) mod round;
+pub(crate) mod seen;
 pub(crate) mod survey;
 mod task;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pinpriq_engine::survey::QueueNews;
 use pinpriq_engine::task::Bytes;
@@ -82,6 +83,8 @@ pub(crate) struct Second {
     /// What became of queues.
     pub(crate) news: Vec<QueueNews>,
     pub(crate) notices: Vec<Notice>,
+    /// What whoever sees all of it is told, once somebody is.
+    pub(crate) told: OnceLock<Arc<[u8]>>,
 }
 
 /// A queue in a second.
@@ -277,6 +280,7 @@ impl Second {
             keeps_news: self.keeps_news,
             news: Vec::new(),
             notices: Vec::new(),
+            told: OnceLock::new(),
         }
     }
 }

@@ -3,9 +3,11 @@
 pub(crate) mod home;
 pub(crate) mod http;
 pub(crate) mod opening;
+pub(crate) mod runtime;
 pub(crate) mod server;
 pub(crate) mod serving;
 pub(crate) mod signals;
 pub mod simulation;
 pub(crate) mod sockets;
 mod threads;
+pub(crate) mod users;

@@ -12,6 +12,7 @@ pub(crate) mod unsent;
 
 use std::cell::{Cell, RefCell};
 
+use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{Bytes, RequestId};
 use pinpriq_store::durable::Wanted;
 
@@ -20,6 +21,7 @@ use self::bell::Bell;
 use self::ending::Ending;
 use self::links::Links;
 use self::outbox::Outbox;
+use crate::access::signing::Outcome;
 use crate::config::DoorName;
 
 /// A shard's side of a client.
@@ -52,6 +54,12 @@ pub(crate) struct Session {
     /// The oldest volume of the store that is kept readable by outputs already handed to the shard
     /// with the connection.
     pub(crate) oldest_handed: Cell<Option<u32>>,
+    /// Whether somebody is signing in, so that nothing is carried out until that is over.
+    pub(crate) signing: Cell<bool>,
+    /// What has become of signing in, until the request that wanted it comes again.
+    pub(crate) signed: RefCell<Option<Outcome>>,
+    /// The refusal of the blocked request, whose user may no longer do it.
+    pub(crate) denied: RefCell<Option<Refusal>>,
     /// Whether another shard had its connection before.
     was_moved: bool,
 }

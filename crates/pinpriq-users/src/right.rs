@@ -22,7 +22,7 @@ impl Right {
     pub const ALL: [Self; 5] = [Self::Put, Self::Take, Self::Look, Self::Manage, Self::Admin];
 
     /// The rights that are given on queues and topics, each with its own patterns.
-    pub(crate) const ON_NAMES: [Self; 4] = [Self::Put, Self::Take, Self::Look, Self::Manage];
+    pub const ON_NAMES: [Self; 4] = [Self::Put, Self::Take, Self::Look, Self::Manage];
 
     /// The word for it in a rule.
     #[must_use]

@@ -46,6 +46,14 @@ impl Rights {
         self.names(right).is_some_and(is_any)
     }
 
+    /// The names on which a right is given, each with whether all that begin with it are meant.
+    pub fn names_of(&self, right: Right) -> impl Iterator<Item = (&[u8], bool)> {
+        self.names(right).into_iter().flat_map(|names| {
+            let prefixes = names.prefixes.iter().map(|prefix| (&**prefix, true));
+            prefixes.chain(names.exact.iter().map(|name| (&**name, false)))
+        })
+    }
+
     /// Whether the server may be run.
     #[must_use]
     pub const fn is_admin(&self) -> bool {
@@ -150,6 +158,14 @@ mod tests {
         }
         assert!(rights.allows_all(Right::Look) && !rights.allows_all(Right::Take));
         assert!(rights.allows_any(Right::Take) && !rights.allows_any(Right::Manage));
+    }
+
+    #[test]
+    fn the_names_of_a_right_are_told() {
+        let rights = rights(&["take:a.*", "take:b", "take:a.c", "put:c"]);
+        let names: Vec<_> = rights.names_of(Right::Take).collect();
+        assert_eq!(names, [(&b"a."[..], true), (&b"b"[..], false)]);
+        assert_eq!(rights.names_of(Right::Look).count(), 0);
     }
 
     #[test]

@@ -11,7 +11,12 @@ use std::path::{Path, PathBuf};
 
 use crate::edit::{EditError, Editor};
 use crate::file::{FILE_BYTES_MAX, ReadError, read};
-use crate::users::Users;
+use crate::name::Name;
+use crate::password::{Password, PasswordHash};
+use crate::pattern::Pattern;
+use crate::right::Right;
+use crate::rule::Rule;
+use crate::users::{User, Users};
 
 /// What a new file may be used for, and by whom: by its owner alone.
 const MODE: u32 = 0o600;
@@ -31,7 +36,7 @@ pub struct Loaded {
 /// Others than its owner may use a file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "{} can be used by others than its owner (mode {mode:04o}), and hashes of passwords are in it: \
+    "{} can be used by others than its owner (mode {mode:04o}), and it has secrets: \
      run `chmod 600` on it",
     path.display()
 )]
@@ -78,6 +83,14 @@ pub enum StoreError {
         /// Why.
         error: ReadError,
     },
+    /// What is in it is no password.
+    #[error("the password file {} cannot be used: {why}", path.display())]
+    NoPassword {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// What was asked for cannot be done.
     #[error("{0}")]
     Refused(EditError),
@@ -88,6 +101,14 @@ struct Found {
     text: String,
     mode: u32,
     owner: (u32, u32),
+}
+
+impl Found {
+    /// What should be said of its mode.
+    fn warning(&self, path: &Path) -> Option<OpenToOthers> {
+        let is_open = self.mode & OTHERS != 0;
+        is_open.then(|| OpenToOthers { path: path.to_owned(), mode: self.mode })
+    }
 }
 
 /// What is to be done about a file that is not there.
@@ -104,9 +125,25 @@ pub fn load(path: &Path) -> Result<Loaded, StoreError> {
     let found = found(path)?;
     let users =
         read(&found.text).map_err(|error| StoreError::Unusable { path: path.to_owned(), error })?;
-    let is_open = found.mode & OTHERS != 0;
-    let warning = is_open.then(|| OpenToOthers { path: path.to_owned(), mode: found.mode });
-    Ok(Loaded { users, warning })
+    Ok(Loaded { users, warning: found.warning(path) })
+}
+
+/// Reads a file that has a single password, that of the user of this name, who may do everything.
+/// The end of its line is no part of it.
+pub fn load_password(path: &Path, user: Name) -> Result<Loaded, StoreError> {
+    let found = found(path)?;
+    let text = found.text.strip_suffix('\n').unwrap_or(&found.text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    let unusable = |why: String| StoreError::NoPassword { path: path.to_owned(), why };
+    let password =
+        Password::new(text.as_bytes().to_vec()).map_err(|error| unusable(error.to_string()))?;
+    let hash = PasswordHash::make(&password).map_err(|error| unusable(error.to_string()))?;
+    let everywhere = |right| Rule::on(right, Pattern::prefix(b""));
+    let rules = Right::ON_NAMES.into_iter().filter_map(everywhere).chain([Rule::admin()]);
+    let user = User { password: Some(hash), ..User::new(user, rules.collect()) };
+    let mut users = Users::default();
+    users.add(user).map_err(|error| unusable(error.to_string()))?;
+    Ok(Loaded { users, warning: found.warning(path) })
 }
 
 /// Changes a file, and returns what `change` does. If that fails, the file stays as it is.

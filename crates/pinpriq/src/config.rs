@@ -7,7 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinpriq_server::config::{self as server, Config, DoorName, Listener};
+use pinpriq_server::config::{self as server, Config, DoorName, Listener, UsersFrom};
 
 use crate::logging::Logging;
 use crate::settings::{
@@ -72,6 +72,9 @@ pub(crate) enum Unusable {
     /// There are no other nodes to send clients to.
     #[error("resp-cluster is for a node of a cluster: name the cluster with --cluster")]
     OnlyInCluster,
+    /// Users come from one place.
+    #[error("users and password-file are two ways to have users: give one of them")]
+    UsersTwice,
     /// Engines count sessions in seconds.
     #[error("session-ttl ({ms}ms) must be whole seconds, at least 2s")]
     Session { ms: u64 },
@@ -150,6 +153,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             Some(Listen::At(address)) => Some(Listener { door, address: resolve(address)? }),
         });
     }
+    let users = users_from(settings.users, settings.password_file)?;
     let config = Config {
         data: settings.data.unwrap_or(defaults.data),
         durability: settings.durability.map_or(defaults.durability, Durability::for_server),
@@ -159,6 +163,8 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             cors_origin: settings.http_cors.map(|origin| origin.0),
             metrics_queues: count(settings.metrics_queues, defaults.http.metrics_queues),
         },
+        users,
+        insecure_open: settings.insecure_open == Some(Switch::On),
         pinpriq_options: server::PinpriqOptions {
             framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
             ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),
@@ -211,6 +217,19 @@ fn refuse_contradictions(config: &Config) -> Result<(), Unusable> {
         return Err(Unusable::NoDisk);
     }
     Ok(())
+}
+
+/// Returns where users come from, if there are any.
+fn users_from(
+    users: Option<PathBuf>,
+    password: Option<PathBuf>,
+) -> Result<Option<UsersFrom>, Unusable> {
+    match (users, password) {
+        (Some(_), Some(_)) => Err(Unusable::UsersTwice),
+        (Some(file), None) => Ok(Some(UsersFrom::File(file))),
+        (None, Some(file)) => Ok(Some(UsersFrom::Password(file))),
+        (None, None) => Ok(None),
+    }
 }
 
 /// Returns the first address that `address` stands for.

@@ -34,15 +34,15 @@ pub(crate) struct Settings {
 
     /// Where to listen for the pinpriq protocol [default: 127.0.0.1:7250]
     ///
-    /// A host and a port, or `off`. Port 0 takes any free port. The protocol has no passwords and
-    /// no encryption: whoever can reach the address can use the queues.
+    /// A host and a port, or `off`. Port 0 takes any free port. The protocol has no passwords: on
+    /// a server with users it acts as the user `anonymous`.
     #[arg(long, env = "PINPRIQ_PINPRIQ", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) pinpriq: Option<Listen>,
 
     /// Where to listen for RESP, the protocol of Redis clients [default: 127.0.0.1:7251]
     ///
-    /// A host and a port, or `off`. Port 0 takes any free port. There are no passwords and no
-    /// encryption: whoever can reach the address can use the queues.
+    /// A host and a port, or `off`. Port 0 takes any free port. Without --users whoever can reach
+    /// the address can use the queues.
     #[arg(long, env = "PINPRIQ_RESP", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) resp: Option<Listen>,
 
@@ -55,8 +55,8 @@ pub(crate) struct Settings {
 
     /// Where to listen for HTTP [default: 127.0.0.1:7252]
     ///
-    /// A host and a port, or `off`. Port 0 takes any free port. There are no passwords and no
-    /// encryption: whoever can reach the address can use the queues.
+    /// A host and a port, or `off`. Port 0 takes any free port. Without --users whoever can reach
+    /// the address can use the queues.
     #[arg(long, env = "PINPRIQ_HTTP", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) http: Option<Listen>,
 
@@ -71,6 +71,28 @@ pub(crate) struct Settings {
     /// The others are shown together. A queue that is shown stays so as long as it exists.
     #[arg(long, env = "PINPRIQ_METRICS_QUEUES", hide_env_values = true, value_name = "N")]
     pub(crate) metrics_queues: Option<Bounded<100_000>>,
+
+    /// The file of users, who have to sign in [default: none]
+    ///
+    /// `pinpriq user` makes and changes it. The server reads it again when it changes, and on
+    /// SIGHUP. Without users whoever can reach the server may do everything, so it listens on
+    /// loopback only.
+    #[arg(long, env = "PINPRIQ_USERS", hide_env_values = true, value_name = "FILE")]
+    pub(crate) users: Option<PathBuf>,
+
+    /// A file with the password of the only user, `default` [default: none]
+    ///
+    /// That user may do everything. Instead of --users, where one password for all is enough.
+    #[arg(long, env = "PINPRIQ_PASSWORD_FILE", hide_env_values = true, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+
+    /// Whether to listen beyond loopback without users [default: off]
+    ///
+    /// Whoever can reach the server may then use and remove everything in it. It warns at each
+    /// start.
+    #[arg(long, env = "PINPRIQ_INSECURE_OPEN", hide_env_values = true, value_name = "on|off")]
+    #[arg(num_args = 0..=1, default_missing_value = "on")]
+    pub(crate) insecure_open: Option<Switch>,
 
     /// What a reply promises [default: sync]
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
@@ -252,6 +274,9 @@ impl Settings {
             http: self.http.or(fallback.http),
             http_cors: self.http_cors.or(fallback.http_cors),
             metrics_queues: self.metrics_queues.or(fallback.metrics_queues),
+            users: self.users.or(fallback.users),
+            password_file: self.password_file.or(fallback.password_file),
+            insecure_open: self.insecure_open.or(fallback.insecure_open),
             durability: self.durability.or(fallback.durability),
             ignore_data: self.ignore_data.or(fallback.ignore_data),
             shards: self.shards.or(fallback.shards),

@@ -21,6 +21,7 @@ use crate::clock::{SystemClock, steady_ms};
 use crate::config::Config;
 use crate::letters::letter::{HostNews, Letter};
 use crate::process::opening::{engine_limits, random};
+use crate::process::runtime::runtime;
 use crate::process::serving::{Common, Context};
 
 /// The start of 2026 in milliseconds since the Unix epoch: terms are at least the seconds since.
@@ -118,7 +119,7 @@ struct Job {
 impl Job {
     fn run(self, released: oneshot::Receiver<()>) {
         let (common, shard) = (self.common.clone(), self.shard);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime();
         let news = match runtime {
             Ok(runtime) => LocalSet::new().block_on(&runtime, self.serve(released)),
             Err(_) => HostNews::Failed(StoreError::ThreadEnded { thread: "host" }),

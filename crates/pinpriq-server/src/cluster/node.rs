@@ -32,9 +32,11 @@ use crate::links::network::{Network, NetworkEvent, NetworkOptions, Way};
 use crate::process::home::home;
 use crate::process::http::HttpDoor;
 use crate::process::opening::random;
+use crate::process::runtime::runtime;
 use crate::process::server::{accept_all, take};
 use crate::process::serving::{Common, Context};
 use crate::process::signals::Signals;
+use crate::process::users;
 use crate::stop::Stop;
 
 /// The longest time between two looks at what is due, in milliseconds.
@@ -45,16 +47,13 @@ const HAND_OVER_MS: u64 = 10_000;
 
 /// Runs a node until SIGTERM or SIGINT stops it. Blocks.
 pub fn run_node(config: Config, cluster: ClusterConfig) -> Result<(), ServeError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| ServeError::Runtime { source })?;
+    let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
     LocalSet::new().block_on(&runtime, async {
         let leave = Stop::default();
         let signals = Signals::listen(&leave)?;
         let node = Node::open(config, cluster, leave.clone()).await?;
-        let boxes = node.context.common.boxes.clone();
-        tokio::task::spawn_local(signals.heed(leave, boxes));
+        let common = node.context.common.clone();
+        tokio::task::spawn_local(signals.heed(leave, common));
         node.run().await
     })
 }
@@ -85,6 +84,7 @@ struct Control {
 
 impl Node {
     async fn open(config: Config, cluster: ClusterConfig, leave: Stop) -> Result<Self, ServeError> {
+        let roster = users::open(&config)?;
         let taken = take(&config.listeners)?;
         let link = StdListener::bind(cluster.link)
             .map_err(|source| ServeError::Bind { address: cluster.link, source })?;
@@ -108,7 +108,7 @@ impl Node {
         let memory = Memory::open(reporter, data, &meta).await?;
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
-        let common = Common::of_cluster(shards, stop.clone());
+        let common = Common::of_cluster(shards, stop.clone(), roster);
         let failed = |source| ServeError::Failed { source };
         let context = home(&config, &common, SystemClock::wall()).map_err(failed)?;
         let listeners = taken.into_iter().map(|(door, taken)| Ok((door, taken.listen()?)));
@@ -159,6 +159,9 @@ impl Node {
         let Self { context, listeners, control, stop, config } = self;
         let has_http = listeners.iter().any(|(door, _)| *door == DoorName::Http);
         let http = has_http.then(|| HttpDoor::open(&context, &config));
+        if let Some(roster) = context.common.roster.clone() {
+            tokio::task::spawn_local(users::watch(roster, context.clone()));
+        }
         let watch = config.watch;
         let accepting: Vec<_> = listeners
             .into_iter()

@@ -20,6 +20,8 @@ pub(crate) enum Next {
     Incomplete,
     /// The request waits for room.
     NoRoom,
+    /// The request waits until the client is no longer blocked.
+    Blocked,
     /// The connection must move to this shard.
     Move(usize),
     /// The connection ends for this reason once all replies are sent.

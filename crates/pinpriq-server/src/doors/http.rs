@@ -31,6 +31,7 @@ use super::resp::call::{Call, Shape, Talk};
 use super::resp::fault::Fault;
 use super::resp::table::TABLE;
 use super::resp::table::places::{place_of, place_of_sub};
+use super::resp::users::{check, check_admin_of};
 use super::resp::words::{Parts, receipt};
 use super::{DoorKind, DoorOptions};
 use crate::config::DoorName;
@@ -51,7 +52,7 @@ const CLIENT_KILL: usize = place_of_sub("CLIENT", "KILL");
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
-    DoorKind { name: DoorName::Http, redirects: false, manners, open };
+    DoorKind { name: DoorName::Http, redirects: false, signs_in: true, manners, open };
 
 fn manners(_: &DoorOptions) -> Manners {
     Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }
@@ -88,26 +89,19 @@ impl Door for HttpDoor {
             }
             Read::Server => {
                 desk.note(INFO);
-                desk.say_facts(|facts| with_head(&write::facts(facts)));
-                Ok(())
+                check_admin_of(desk).map(|()| {
+                    desk.say_facts(|facts| with_head(&write::facts(facts)));
+                })
             }
             Read::Connections => {
                 desk.note(CLIENT_LIST);
-                desk.say_clients(|lines| with_head(&write::connections(lines)));
-                Ok(())
+                check_admin_of(desk).map(|()| {
+                    desk.say_clients(|lines| with_head(&write::connections(lines)));
+                })
             }
             Read::EndConnection(number) => {
                 desk.note(CLIENT_KILL);
-                desk.say_killed(&Chosen::Id(number), |killed| {
-                    let mut out = Vec::new();
-                    if killed == 0 {
-                        Problem::new("NOTFOUND", "there is no such connection").answer(&mut out);
-                    } else {
-                        Head::new(204, Content::Nothing).write(&mut out);
-                    }
-                    out
-                });
-                Ok(())
+                check_admin_of(desk).map(|()| end_connection(desk, number))
             }
             Read::Say(bytes) => {
                 desk.say(bytes.to_vec());
@@ -133,6 +127,9 @@ impl Door for HttpDoor {
 impl HttpDoor {
     fn carry_out(&mut self, asked: &Borrowed<'_>, desk: &mut Desk) -> Result<(), Fault> {
         let parts = parts_of(asked)?;
+        if desk.is_guarded() {
+            check(desk, &TABLE[asked.entry])?;
+        }
         (TABLE[asked.entry].run)(&mut Call { desk, talk: &mut self.talk, parts: &parts })
     }
 
@@ -161,6 +158,18 @@ impl HttpDoor {
             Err(malformed) => unreachable!("a transaction is malformed: {malformed}"),
         }
     }
+}
+
+fn end_connection(desk: &Desk, number: u64) {
+    desk.say_killed(&Chosen::Id(number), |killed| {
+        let mut out = Vec::new();
+        if killed == 0 {
+            Problem::new("NOTFOUND", "there is no such connection").answer(&mut out);
+        } else {
+            Head::new(204, Content::Nothing).write(&mut out);
+        }
+        out
+    });
 }
 
 fn parts_of<'a>(asked: &'a Borrowed<'a>) -> Result<Parts<'a>, Fault> {

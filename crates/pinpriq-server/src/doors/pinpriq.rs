@@ -28,7 +28,7 @@ const CREDIT: usize = place_of("CREDIT");
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
-    DoorKind { name: DoorName::Pinpriq, redirects: false, manners, open };
+    DoorKind { name: DoorName::Pinpriq, redirects: false, signs_in: false, manners, open };
 
 fn manners(options: &DoorOptions) -> Manners {
     let requeues = options.pinpriq.requeue;
@@ -114,6 +114,7 @@ impl Door for PinpriqDoor {
         };
         self.carry_out(request, desk).map_err(|undone| match undone {
             Undone::NoRoom => Next::NoRoom,
+            Undone::Blocked => Next::Blocked,
             Undone::Move(to) => Next::Move(to),
             // This wire has no refusals, so the connection ends instead.
             Undone::Close(ending, reason) => Next::Close(ending, reason),

@@ -26,6 +26,7 @@ pub(crate) mod spec;
 pub(crate) mod table;
 mod tasks;
 mod transaction;
+pub(crate) mod users;
 pub(crate) mod words;
 
 use std::sync::Arc;
@@ -59,11 +60,11 @@ const WORDS_FEW: usize = 16;
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
-    DoorKind { name: DoorName::Resp, redirects: false, manners, open };
+    DoorKind { name: DoorName::Resp, redirects: false, signs_in: true, manners, open };
 
 /// The same door for cluster clients.
 pub(super) static KIND_FOR_CLUSTER_CLIENTS: DoorKind =
-    DoorKind { name: DoorName::RespCluster, redirects: true, manners, open };
+    DoorKind { name: DoorName::RespCluster, redirects: true, signs_in: true, manners, open };
 
 fn manners(_: &DoorOptions) -> Manners {
     Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }
@@ -141,6 +142,9 @@ fn carry_out(
 fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result<(), Fault> {
     let (spec, place, taken) = entry_of(given)?;
     desk.note(place);
+    if desk.is_guarded() {
+        users::check(desk, spec)?;
+    }
     let is_open = talk.protocol == Protocol::Resp3 || spec.while_subscribed;
     if !is_open && desk.is_subscribed() {
         let name = spec.full_name().to_ascii_lowercase();

@@ -37,6 +37,7 @@ disconnects_store_failed:48
 disconnects_stopped:49
 disconnects_too_many:50
 disconnects_unknown:51
+disconnects_denied:52
 
 # Persistence
 durability:sync
@@ -105,6 +106,8 @@ refusals_CROSSSLOT:95
 refusals_METHOD:96
 refusals_MEDIATYPE:97
 refusals_LATE:98
+refusals_NOAUTH:99
+refusals_WRONGPASS:100
 
 # Cluster
 cluster_enabled:1

@@ -7,12 +7,14 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use pinpriq_engine::reply::RefusalKind;
-use pinpriq_engine::task::ClientId;
+use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_store::Position;
 
 use super::connection::READ_BYTES;
 use super::desk::Desk;
+use crate::access::pass::Pass;
 use crate::config::DoorName;
 use crate::doors::door::{Door, Next};
 use crate::doors::{DoorKind, DoorOptions};
@@ -94,7 +96,12 @@ impl Client {
         let door = (kind.open)(options, session.dialect.get());
         let who = (client, session.clone());
         let manners = (kind.manners)(options);
-        let desk = Desk::new(shard, who, options.limits, (manners, kind.redirects));
+        let roster = options.roster.clone();
+        if let Some(roster) = roster.as_ref().filter(|_| !kind.signs_in) {
+            session.about.borrow_mut().pass = roster.anonymous();
+        }
+        let redirects = kind.redirects;
+        let desk = Desk::new(shard, who, options.limits, (manners, redirects), roster);
         Self {
             session,
             peer,
@@ -107,6 +114,11 @@ impl Client {
             side: Side::Open,
             ending: None,
         }
+    }
+
+    /// Takes somebody for its user from now on, or nobody.
+    pub(crate) fn admit(&mut self, pass: Option<Pass>) {
+        self.desk.admit(pass);
     }
 
     /// Returns its number.
@@ -211,6 +223,10 @@ impl Client {
         if let Some(ending) = broken {
             tracing::debug!(peer = %self.peer, "another shard has ended its side: closing");
             self.cut_off(ending);
+            return Step::Again;
+        }
+        if let Some(refusal) = self.desk.review() {
+            self.deny(refusal);
             return Step::Again;
         }
         match self.phase {
@@ -417,6 +433,10 @@ impl Client {
                     desk.take_back();
                     *phase = Phase::AwaitingRoom;
                 }
+                Err(Next::Blocked) => {
+                    desk.take_back();
+                    *phase = Phase::AwaitingReply;
+                }
                 Err(Next::Move(to)) => {
                     desk.take_back();
                     *phase = Phase::Moving(to);
@@ -426,6 +446,15 @@ impl Client {
             break;
         }
         (input.len() - rest.len(), ended)
+    }
+
+    /// Ends a connection whose user may no longer do what it does.
+    fn deny(&mut self, refusal: Refusal) {
+        self.log_closing(Ending::Denied, &refusal.sentence);
+        let request = (self.number(), RequestId(0));
+        let (after, dialect) = (Position::default(), self.session.dialect.get());
+        self.session.outbox.borrow_mut().push_refusal(request, (after, refusal), dialect);
+        self.cut_off(Ending::Denied);
     }
 
     fn log_closing(&self, ending: Ending, reason: &str) {

@@ -6,10 +6,12 @@
 //! command. The other end of the letters is `host::guest`.
 
 mod everywhere;
+mod guard;
 mod lasting;
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pinpriq_engine::Farewell;
 use pinpriq_engine::command::Command;
@@ -18,6 +20,7 @@ use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::encode_command;
 
+use self::guard::Guard;
 use super::credits::{Credits, outstanding};
 use super::joins::join_delivered;
 use super::pace::Pace;
@@ -26,6 +29,7 @@ use super::route::{
     Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done,
     shard_of_schedule, shard_of_steps,
 };
+use crate::access::roster::Roster;
 use crate::cluster::owners::Owners;
 use crate::config::{DoorName, Limits};
 use crate::host::readers::PIECE_BYTES;
@@ -52,6 +56,8 @@ pub(crate) struct Desk {
     pace: Pace,
     /// The deliveries that this shard had made before the credits began.
     delivered_before: u64,
+    /// Whether anything stands between a request and this shard: other places, or users.
+    detours: Cell<bool>,
     /// Whether something may be asked of other places. Without other shards, it becomes true with
     /// the first question that all places answer.
     routes: Cell<bool>,
@@ -59,24 +65,31 @@ pub(crate) struct Desk {
     is_placed: bool,
     /// Whether what belongs to another node of a cluster is refused with its address.
     redirects: bool,
+    /// What is known about the user of the client, if the server has users.
+    guard: Option<Guard>,
 }
 
 impl Desk {
     /// Returns the desk of a client known to the shard. `redirects` says whether what belongs to
-    /// another node of a cluster is refused with its address.
+    /// another node of a cluster is refused with its address. A server that has users gives the
+    /// roster of them.
     pub(crate) fn new(
         shard: Rc<Shard>,
         who: (ClientId, Rc<Session>),
         limits: Limits,
         (manners, redirects): (Manners, bool),
+        roster: Option<Arc<Roster>>,
     ) -> Self {
         let may_ask = |post: &Post| post.shards() > 1 || post.own() >= post.shards();
-        let routes = Cell::new(shard.post().is_some_and(may_ask));
+        let routes = shard.post().is_some_and(may_ask);
+        let detours = Cell::new(routes || roster.is_some());
+        let (routes, guard) = (Cell::new(routes), roster.map(Guard::new));
         let is_placed = who.1.was_moved() || shard.own() >= shard.shards();
         let credits = Credits::new(limits.in_flight_max);
         let seat = Seat::new(shard, who, limits, manners);
         let pace = Pace::default();
-        Self { seat, credits, pace, delivered_before: 0, routes, is_placed, redirects }
+        let delivered_before = 0;
+        Self { seat, credits, pace, delivered_before, detours, routes, is_placed, redirects, guard }
     }
 
     /// Returns the number of the client.
@@ -156,13 +169,13 @@ impl Desk {
     #[inline]
     pub(crate) fn obstacle(&mut self) -> Option<Obstacle> {
         let here = self.seat.obstacle();
-        if self.routes.get() && here.is_none() { self.obstacle_abroad() } else { here }
+        if self.detours.get() && here.is_none() { self.obstacle_abroad() } else { here }
     }
 
     #[inline(never)]
     fn obstacle_abroad(&self) -> Option<Obstacle> {
         let links = self.seat.session.links.borrow();
-        if links.blocked {
+        if links.blocked || self.seat.session.signing.get() {
             return Some(Obstacle::Reply);
         }
         links.is_full().then_some(Obstacle::Room)
@@ -178,6 +191,26 @@ impl Desk {
     /// written with this number, or not at all if that is [`SILENT`].
     #[inline]
     pub(crate) fn ask(&mut self, request: RequestId, command: &Command<'_>) -> Result<(), Undone> {
+        if self.detours.get() {
+            return self.ask_with_detours(request, command);
+        }
+        self.seat.carry_out(request, command)
+    }
+
+    #[inline(never)]
+    fn ask_with_detours(
+        &mut self,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Result<(), Undone> {
+        if self.is_guarded() {
+            return self.ask_guarded(request, command);
+        }
+        self.ask_freely(request, command)
+    }
+
+    /// Asks for a command whoever the user is.
+    fn ask_freely(&mut self, request: RequestId, command: &Command<'_>) -> Result<(), Undone> {
         if self.routes.get() && self.ask_abroad(request, command)? {
             return Ok(());
         }
@@ -283,10 +316,11 @@ impl Desk {
     /// Checks that the queue of a transaction with one step lives in the same shard as those of
     /// the steps before it, of which `first` is the first one, and that it is to be asked for here.
     pub(crate) fn check_step(
-        &self,
+        &mut self,
         first: &mut Option<Vec<u8>>,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
+        self.check_rights(command)?;
         let Command::Transaction([step]) = command else { return Ok(()) };
         let Some(queue) = queue_of_step(step).filter(|_| self.routes.get()) else { return Ok(()) };
         let sharding = self.seat.shard.sharding();
@@ -525,6 +559,7 @@ impl Desk {
             }
         }
         self.seat.reset();
+        self.dismiss();
         self.forget_credits();
         self.rename(Vec::new());
         self.say_once_done(answer);
@@ -549,7 +584,8 @@ impl Desk {
 
     /// Whether a command is blocked.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.seat.session.is_blocked() || self.seat.session.links.borrow().blocked
+        let session = &self.seat.session;
+        session.is_blocked() || session.links.borrow().blocked || session.signing.get()
     }
 
     /// Accepts no more requests. If the server stops, the wait of the blocked command ends.
@@ -692,6 +728,9 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     }
     if outbox.is_owed_nothing() {
         (links.blocked, links.gives_up, links.gathers) = (false, false, false);
+        if let Some(refusal) = session.denied.take() {
+            outbox.deny_last(&refusal);
+        }
     }
     session.bell.ring();
 }

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::client::{Client, Step};
 use super::connection::Surroundings;
+use crate::access::pass::Pass;
 use crate::doors::http::form::Form;
 use crate::doors::http::head::Head;
 use crate::doors::http::problem::Problem;
@@ -133,6 +134,8 @@ pub(crate) struct Visit {
     pub(crate) frames: Frames,
     pub(crate) form: Form,
     pub(crate) answer: oneshot::Sender<Answer>,
+    /// Who asks, if the server has users.
+    pub(crate) pass: Option<Pass>,
 }
 
 /// The answer to a visit.
@@ -219,8 +222,9 @@ pub(crate) async fn carry_out(
     visit: Visit,
     wire: Arc<Wire>,
 ) -> Option<Client> {
-    let Visit { frames, form, answer } = visit;
+    let Visit { frames, form, answer, pass } = visit;
     client.session.dialect.set(form.dialect());
+    client.admit(pass);
     let mut coming = match frames {
         Frames::One(frame) => {
             client.take_over(&frame);

@@ -53,6 +53,8 @@ pub(crate) enum Undone {
     Refused(Refusal),
     /// Another node of the cluster is to be asked, and the client wants to know which.
     Redirected(Redirect),
+    /// It has to wait until the client is no longer blocked. Ask again then.
+    Blocked,
     /// It was refused in a protocol that cannot say so: the connection has to end.
     Close(Ending, String),
 }

@@ -47,6 +47,8 @@ pub(crate) enum Letter {
     },
     /// The clients of this home are gone, with all that belongs to them.
     HomeGone(Home),
+    /// The users have changed: whoever has begun something looks whether it is still allowed.
+    UsersChanged,
     /// The results of a client's errands.
     News {
         /// The shard where the queues live.

@@ -17,6 +17,14 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
+    /// Adds those of another queue.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.came += other.came;
+        self.left += other.left;
+        self.taken += other.taken;
+        self.failed += other.failed;
+    }
+
     /// Returns the rates between two looks. Counters that have fallen, because their queue came to
     /// be anew or a shard has moved to another node, count as if they had not moved.
     pub(crate) fn between(before: &Counters, after: &Counters, passed_ms: u64) -> Self {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::survey::QueueNews;
@@ -170,6 +170,7 @@ impl Runner {
             keeps_news: self.keeps_news,
             news: if planted!(QueueNewsLost) { Vec::new() } else { std::mem::take(&mut self.news) },
             notices: self.notices(&survey),
+            told: OnceLock::new(),
             survey,
         }
     }

@@ -29,6 +29,7 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
 use self::wire::{Passing, Watched};
 use super::home::home;
+use super::runtime::runtime;
 use super::server::{Throttles, accept};
 use super::serving::{Common, Context};
 use crate::config::{Config, DoorName, Limits, Watch};
@@ -65,10 +66,7 @@ impl HttpThread {
         listeners: Vec<std::net::TcpListener>,
         start: Timestamp,
     ) -> Result<Self, ServeError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| ServeError::Runtime { source })?;
+        let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
         let (tell_ended, ended) = oneshot::channel();
         let config = config.clone();
         let run = move || {
@@ -135,7 +133,8 @@ impl HttpDoor {
         let run = monitor::run(context.clone(), (monitor.clone(), asks), shown_max);
         tokio::task::spawn_local(run);
         let refusals = context.shard().tally().http_refusals().clone();
-        let api = Api::new((config, &context.options.limits), monitor, refusals);
+        let roster = context.common.roster.clone();
+        let api = Api::new((config, &context.options.limits), monitor, refusals, roster);
         Self { router: router(api), watch: config.watch }
     }
 
@@ -172,7 +171,7 @@ async fn serve(
 ) -> Ending {
     let wire = Arc::new(Wire::default());
     let (asks, visits) = mpsc::channel(VISITS_WAITING);
-    let asker = Asker(asks);
+    let asker = Asker::new(asks, peer);
     let tally = context.shard().tally().clone();
     let watched = Watched::new(stream, wire.clone(), tally, Box::new(passing(context, LINGER)));
     let has_begun = watched.begun();

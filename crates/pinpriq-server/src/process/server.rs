@@ -13,10 +13,12 @@ use tokio::task::LocalSet;
 use super::http::HttpThread;
 use super::http::waiting::Waiting;
 use super::opening::{Journals, Opening, Start};
+use super::runtime::runtime;
 use super::serving::{Common, Context};
 use super::signals::Signals;
 use super::sockets::{Taken, refuse_overlap, watch};
 use super::threads::Thread;
+use super::users;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::{Config, DoorName, Listener, Watch};
 use crate::error::ServeError;
@@ -77,6 +79,7 @@ impl Server {
         (now, incarnations_before): (Timestamp, u64),
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
+        let roster = users::open(&config)?;
         let taken = take(&config.listeners)?;
         let (of_http, taken): (Vec<_>, Vec<_>) =
             taken.into_iter().partition(|(door, _)| *door == DoorName::Http);
@@ -88,7 +91,7 @@ impl Server {
         let waiting = waiting.transpose()?;
         let shards = config.shards;
         let flag = stop.flag();
-        let common = Common::new(shards, has_http, stop);
+        let common = Common::new(shards, has_http, stop, roster);
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
@@ -166,6 +169,9 @@ impl Server {
         });
         let accepting: Vec<_> = accepting.collect();
         let common = context.common.clone();
+        if let Some(roster) = common.roster.clone() {
+            tokio::task::spawn_local(users::watch(roster, context.clone()));
+        }
         let served = async move {
             common.stop.asked_for().await;
             for task in accepting {
@@ -190,10 +196,7 @@ impl Server {
 
 /// Runs a server until SIGTERM or SIGINT stops it, even while it loads. Blocks.
 pub fn run(config: Config) -> Result<(), ServeError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| ServeError::Runtime { source })?;
+    let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
     LocalSet::new().block_on(&runtime, async {
         let stop = Stop::default();
         let signals = Signals::listen(&stop)?;
@@ -204,8 +207,8 @@ pub fn run(config: Config) -> Result<(), ServeError> {
             }
             bound => bound?,
         };
-        let boxes = server.context.common.boxes.clone();
-        tokio::task::spawn_local(signals.heed(stop, boxes));
+        let common = server.context.common.clone();
+        tokio::task::spawn_local(signals.heed(stop, common));
         server.run().await
     })
 }

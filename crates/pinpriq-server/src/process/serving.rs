@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use super::opening::shares;
+use crate::access::roster::Roster;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
 use crate::config::{Config, DoorName};
@@ -51,6 +52,8 @@ pub(crate) struct Common {
     /// The mailboxes of the places.
     pub(crate) boxes: Arc<[Mailbox]>,
     contacts: Arc<Contacts>,
+    /// The users, if the server has some.
+    pub(crate) roster: Option<Arc<Roster>>,
     /// The places that get connections.
     homes: Range<usize>,
     /// The number of places that still have connections, or may get some.
@@ -62,29 +65,46 @@ pub(crate) struct Common {
 impl Common {
     /// Returns what this number of shards shares. With HTTP there is a place behind them for its
     /// connections.
-    pub(crate) fn new(shards: usize, has_http: bool, stop: Stop) -> Arc<Self> {
+    pub(crate) fn new(
+        shards: usize,
+        has_http: bool,
+        stop: Stop,
+        roster: Option<Arc<Roster>>,
+    ) -> Arc<Self> {
         let places = shards + usize::from(has_http);
-        Self::of(Sharding::Hashed(shards), places, 0..shards, stop)
+        Self::of((Sharding::Hashed(shards), places), 0..shards, stop, roster)
     }
 
     /// Returns what the shards of a cluster that are served here share with the home of the
     /// connections, which is the place behind them.
-    pub(crate) fn of_cluster(shards: usize, stop: Stop) -> Arc<Self> {
-        Self::of(Sharding::Slotted(shards), shards + 1, shards..shards + 1, stop)
+    pub(crate) fn of_cluster(shards: usize, stop: Stop, roster: Option<Arc<Roster>>) -> Arc<Self> {
+        let homes = shards..shards + 1;
+        Self::of((Sharding::Slotted(shards), shards + 1), homes, stop, roster)
     }
 
-    fn of(sharding: Sharding, places: usize, homes: Range<usize>, stop: Stop) -> Arc<Self> {
+    fn of(
+        (sharding, places): (Sharding, usize),
+        homes: Range<usize>,
+        stop: Stop,
+        roster: Option<Arc<Roster>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             stop,
             sharding,
             connections: (0..places).map(|_| AtomicUsize::new(0)).collect(),
             boxes: (0..places).map(|_| Mailbox::default()).collect(),
             contacts: Arc::default(),
+            roster,
             // In a cluster the hosts have no connections.
             at_work: AtomicUsize::new(places - homes.start),
             homes,
             quiet: Stop::default(),
         })
+    }
+
+    /// Returns the mailboxes of the places that have connections.
+    pub(crate) fn homes(&self) -> &[Mailbox] {
+        &self.boxes[self.homes.start..]
     }
 
     /// Returns the number of connections.
@@ -148,7 +168,8 @@ impl Context {
             scratch: RefCell::new(vec![0; READ_BYTES]),
         };
         let limits = shares(&config.limits, shards);
-        let options = DoorOptions { pinpriq: config.pinpriq_options, limits, contacts };
+        let roster = common.roster.clone();
+        let options = DoorOptions { pinpriq: config.pinpriq_options, limits, contacts, roster };
         let (guests, exchange) = (RefCell::default(), OnceCell::new());
         Rc::new(Self { around, options, common, guests, exchange })
     }
@@ -359,6 +380,7 @@ impl Context {
                     exchange.hear_host(shard, &news);
                 }
             }
+            Letter::UsersChanged => self.shard().ring_all(),
             Letter::HomeGone(gone) => {
                 let guests = self.guests.borrow();
                 let of_home = guests.iter().filter(|((home, _), _)| *home == gone);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::serving::Common;
 use crate::error::ServeError;
 use crate::figures::info;
 use crate::home::survey;
@@ -16,7 +17,7 @@ pub(crate) struct Signals {
     interrupt: Signal,
     /// SIGUSR1: the figures go to the log.
     figures: Signal,
-    /// SIGHUP: does nothing. A terminal that closes sends it, and so do tools that rotate logs.
+    /// SIGHUP: files that may have changed are read again. A terminal that closes sends it too.
     hang_up: Signal,
 }
 
@@ -40,17 +41,26 @@ impl Signals {
     }
 
     /// Does what the signals ask for, and ends after it has requested the stop.
-    pub(crate) async fn heed(mut self, stop: Stop, shards: Arc<[Mailbox]>) {
+    pub(crate) async fn heed(mut self, stop: Stop, common: Arc<Common>) {
         let signal = loop {
             tokio::select! {
                 _ = self.terminate.recv() => break "SIGTERM",
                 _ = self.interrupt.recv() => break "SIGINT",
-                _ = self.figures.recv() => log_figures(&shards).await,
-                _ = self.hang_up.recv() => tracing::debug!(signal = "SIGHUP", "ignored"),
+                _ = self.figures.recv() => log_figures(&common.boxes).await,
+                _ = self.hang_up.recv() => read_again(&common),
             }
         };
         tracing::info!(signal, "asked to stop");
         stop.ask();
+    }
+}
+
+/// Reads the files again that may have changed.
+fn read_again(common: &Common) {
+    if let Some(roster) = &common.roster {
+        roster.read_again();
+    } else {
+        tracing::debug!(signal = "SIGHUP", "there is nothing to read again");
     }
 }
 

@@ -128,7 +128,7 @@ impl Simulation {
     fn begin(&self, home: usize, who: (ClientId, Rc<Session>), door: DoorName) -> Client {
         let Options { pinpriq, limits, .. } = self.options;
         let contacts = self.shards[home].shard.contacts().clone();
-        let options = DoorOptions { pinpriq, limits, contacts };
+        let options = DoorOptions { pinpriq, limits, contacts, roster: None };
         Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
     }
 
@@ -252,7 +252,8 @@ impl Simulation {
                 Letter::Arrival(_)
                 | Letter::Inquiry(..)
                 | Letter::Host { .. }
-                | Letter::HomeGone(_) => {}
+                | Letter::HomeGone(_)
+                | Letter::UsersChanged => {}
                 Letter::News { from, client, mut news, .. } => {
                     news.pieces = news.pieces.into_iter().map(through_bytes).collect();
                     receive_news(&place.shard, client, from, news);

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 
 use super::opening::{Opening, Start};
+use super::runtime::runtime;
 use super::serving::{Common, Context};
 use crate::clock::SystemClock;
 use crate::config::Config;
@@ -50,10 +51,7 @@ impl Thread {
         let ends =
             Ends { loaded: tell_loaded, begin: told_to_begin, begun: tell_begun, go: told_to_go };
         let name = format!("shard-{:02}", opening.shard);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| ServeError::Runtime { source })?;
+        let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
         let run = move || {
             let ended = LocalSet::new().block_on(&runtime, run(&config, &opening, common, ends));
             // Nothing waits if the server was given up during its start.

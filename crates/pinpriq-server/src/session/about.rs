@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::Timestamp;
 
+use crate::access::pass::Pass;
 use crate::config::DoorName;
 
 /// The number of requests without a reply on the wire. The engine's replies to them are not sent.
@@ -54,6 +55,8 @@ pub(crate) struct About {
     pub(crate) name: Vec<u8>,
     pub(crate) library: Vec<u8>,
     pub(crate) library_version: Vec<u8>,
+    /// Its user, if the server has users and somebody has signed in.
+    pub(crate) pass: Option<Pass>,
 }
 
 /// How the clients of a door are treated.

@@ -24,11 +24,15 @@ pub(crate) enum Code {
     MediaType,
     /// The body of a request over HTTP did not arrive in time.
     Late,
+    /// Nobody has signed in.
+    NoAuth,
+    /// The password or the token is wrong.
+    WrongPass,
 }
 
 impl Code {
     /// Those that the engine does not know.
-    const OTHERS: [Self; 7] = [
+    const OTHERS: [Self; 9] = [
         Self::Err,
         Self::NoProto,
         Self::Moved,
@@ -36,6 +40,8 @@ impl Code {
         Self::Method,
         Self::MediaType,
         Self::Late,
+        Self::NoAuth,
+        Self::WrongPass,
     ];
 
     /// The number of codes.
@@ -55,13 +61,15 @@ impl Code {
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Kind(kind) => kind as usize,
-            Self::Err => Self::COUNT - 7,
-            Self::NoProto => Self::COUNT - 6,
-            Self::Moved => Self::COUNT - 5,
-            Self::CrossSlot => Self::COUNT - 4,
-            Self::Method => Self::COUNT - 3,
-            Self::MediaType => Self::COUNT - 2,
-            Self::Late => Self::COUNT - 1,
+            Self::Err => Self::COUNT - 9,
+            Self::NoProto => Self::COUNT - 8,
+            Self::Moved => Self::COUNT - 7,
+            Self::CrossSlot => Self::COUNT - 6,
+            Self::Method => Self::COUNT - 5,
+            Self::MediaType => Self::COUNT - 4,
+            Self::Late => Self::COUNT - 3,
+            Self::NoAuth => Self::COUNT - 2,
+            Self::WrongPass => Self::COUNT - 1,
         }
     }
 
@@ -76,6 +84,8 @@ impl Code {
             Self::Method => "METHOD",
             Self::MediaType => "MEDIATYPE",
             Self::Late => "LATE",
+            Self::NoAuth => "NOAUTH",
+            Self::WrongPass => "WRONGPASS",
         }
     }
 }

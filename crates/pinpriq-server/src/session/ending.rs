@@ -28,11 +28,13 @@ pub(crate) enum Ending {
     TooMany,
     /// It is not known what became of a request, and the protocol cannot say so.
     Unknown,
+    /// Its user may no longer do what it does.
+    Denied,
 }
 
 impl Ending {
     /// All of them.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Closed,
         Self::Quit,
         Self::Broken,
@@ -45,6 +47,7 @@ impl Ending {
         Self::Stopped,
         Self::TooMany,
         Self::Unknown,
+        Self::Denied,
     ];
 
     /// Returns the stable word for programs.
@@ -62,6 +65,7 @@ impl Ending {
             Self::Stopped => "stopped",
             Self::TooMany => "too_many",
             Self::Unknown => "unknown",
+            Self::Denied => "denied",
         }
     }
 
@@ -83,6 +87,7 @@ impl Ending {
                 "the owner of a shard has changed, and the pinpriq door cannot say that it is not \
                  known what became of a request"
             }
+            Self::Denied => "its user may no longer take from a queue that it has subscribed to",
         }
     }
 }

@@ -13,7 +13,7 @@ mod gaps;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_store::Position;
 use pinpriq_store::durable::{Holds, Wanted};
@@ -41,6 +41,15 @@ pub(crate) trait Encode {
         room: usize,
         known: usize,
     ) -> bool;
+}
+
+/// Whether a reply says that nothing has come of waiting.
+fn is_empty_handed(reply: &Reply) -> bool {
+    match reply {
+        Reply::Tasks { tasks, .. } => tasks.is_empty(),
+        Reply::Outcome(outcome, _) => *outcome == Outcome::Timeout,
+        _ => false,
+    }
 }
 
 /// The answers to one client that were not sent yet.
@@ -242,6 +251,17 @@ impl Outbox {
             }
         }
         self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
+    }
+
+    /// Refuses the last request, if its answer hands nothing over: its wait was cut short because
+    /// its user may no longer do what it asks for.
+    pub(crate) fn deny_last(&mut self, refusal: &Refusal) {
+        if let Some(last) = self.waiting.back_mut()
+            && let Answer::Output(Output::Reply { reply, .. }) = &mut last.answer
+            && is_empty_handed(reply)
+        {
+            *reply = Reply::Refused(refusal.clone());
+        }
     }
 
     /// Returns the number of answers that wait, completely or in part.

@@ -1,6 +1,8 @@
 //! The HTTP door within the test process: what is handed to visitors who go or do not read, and
 //! what is promised to all.
 
+mod users;
+
 use pinpriq_server::config::{Config, DoorName, Listener};
 use pinpriq_server::{Server, Stop};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -62,7 +64,14 @@ impl Visitor {
 
     /// Reads an answer: its status and its body.
     async fn answer(&mut self) -> (u16, String) {
+        let (status, _, body) = self.whole_answer().await;
+        (status, body)
+    }
+
+    /// Reads an answer: its status, its header fields in small letters, and its body.
+    async fn whole_answer(&mut self) -> (u16, Vec<String>, String) {
         let status = self.line().await.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut fields = Vec::new();
         let mut length = 0;
         let mut is_chunked = false;
         loop {
@@ -74,6 +83,7 @@ impl Visitor {
                 length = text.parse().unwrap();
             }
             is_chunked |= line == "transfer-encoding: chunked";
+            fields.push(line);
         }
         let mut body = Vec::new();
         while is_chunked {
@@ -87,7 +97,7 @@ impl Visitor {
             body.resize(length, 0);
             self.0.read_exact(&mut body).await.unwrap();
         }
-        (status, String::from_utf8(body).unwrap())
+        (status, fields, String::from_utf8(body).unwrap())
     }
 
     async fn ask(&mut self, line: &str, fields: &str, body: &[u8]) -> (u16, String) {

@@ -23,6 +23,8 @@ mod model;
 #[cfg(test)]
 mod moment;
 #[cfg(test)]
+mod people;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod requeue;

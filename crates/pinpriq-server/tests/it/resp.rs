@@ -18,3 +18,4 @@ mod script;
 mod shards;
 mod sharing;
 mod states;
+mod users;

@@ -9,11 +9,12 @@ use std::path::Path;
 use std::rc::Rc;
 
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::{Config, DoorName, Durability, Listener};
+use pinpriq_server::config::{Config, DoorName, Durability, Listener, UsersFrom};
 use pinpriq_server::{ServeError, Server, Stop};
 use pinpriq_store::StoreError;
 use tokio::net::TcpSocket;
 
+use crate::people::{People, Person};
 use crate::world::{GUARD, START, World, in_memory, test};
 
 /// A port of the test's own, at which it does not listen. A server can take it too.
@@ -164,6 +165,46 @@ fn an_idle_connection_is_going_to_be_probed_through_either_door() {
         }
         stop.ask();
         running.await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_server_beyond_loopback_wants_users() {
+    let beyond = SocketAddr::from(([0, 0, 0, 0], 0));
+    let nobody = || at(DoorName::Resp, beyond, in_memory());
+    test(async || {
+        let refused = start(nobody(), || ()).await.unwrap_err();
+        assert!(matches!(refused, ServeError::Open { address } if address == beyond));
+        assert_eq!(refused.exit_code(), 2);
+        let told = refused.to_string();
+        for way in ["--users", "--password-file", "127.0.0.1", "--insecure-open"] {
+            assert!(told.contains(way), "{told}");
+        }
+        start(Config { insecure_open: true, ..nobody() }, || ()).await.unwrap();
+        let people = People::new(&[Person::new("ana", "put:*")]);
+        start(people.at(nobody()), || ()).await.unwrap();
+        // A door without passwords would be open for nobody.
+        let wire = || at(DoorName::Pinpriq, beyond, in_memory());
+        let refused = start(people.at(wire()), || ()).await.unwrap_err();
+        assert!(matches!(refused, ServeError::Anonymous { door: "pinpriq", .. }), "{refused}");
+        assert_eq!(refused.exit_code(), 2);
+        let people = People::new(&[Person::new("anonymous", "put:*")]);
+        start(people.at(wire()), || ()).await.unwrap();
+    });
+}
+
+#[test]
+fn users_that_cannot_be_read_stop_the_start() {
+    test(async || {
+        let mut people = People::new(&[]);
+        people.write_text("[users.ana]\nrules = [\"put\"]\n");
+        let refused = start(people.at(in_memory()), || ()).await.unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        assert!(refused.to_string().contains("line 2"), "{refused}");
+        let missing = UsersFrom::File(people.folder().join("nowhere.toml"));
+        let config = Config { users: Some(missing), ..in_memory() };
+        let refused = start(config, || ()).await.unwrap_err();
+        assert!(refused.to_string().contains("pinpriq user add"), "{refused}");
     });
 }
 

@@ -57,7 +57,7 @@ milliseconds or has units, such as 30s or 1h30m.";
 pub(super) const AFTER_SERVE: &str = "\
 Examples:
   pinpriq serve
-  pinpriq serve --data /var/lib/pinpriq --pinpriq 0.0.0.0:7250
+  pinpriq serve --users /etc/pinpriq/users.toml --resp 0.0.0.0:7251 --pinpriq off
   pinpriq serve --config /etc/pinpriq.toml --log-format json
   PINPRIQ_DURABILITY=interval pinpriq serve
 

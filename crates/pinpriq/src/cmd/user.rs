@@ -149,9 +149,10 @@ fn failure(error: &StoreError) -> Failure {
         StoreError::Unreadable { .. } | StoreError::Unwritable { .. } => {
             Failure::on_the_way(sentence)
         }
-        StoreError::Missing(_) | StoreError::Unusable { .. } | StoreError::Refused(_) => {
-            Failure::unusable(sentence)
-        }
+        StoreError::Missing(_)
+        | StoreError::Unusable { .. }
+        | StoreError::NoPassword { .. }
+        | StoreError::Refused(_) => Failure::unusable(sentence),
     }
 }
 

@@ -147,6 +147,8 @@ fn every_key_of_the_file_arrives() {
                     ),
                     metrics_queues: 2,
                 },
+                users: None,
+                insecure_open: false,
             },
             logging: Logging {
                 level: Trace,

@@ -17,9 +17,11 @@ mod ranking;
 mod rates;
 pub(crate) mod route;
 mod schemas;
+mod signing;
 pub(crate) mod table;
 mod topics;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +31,7 @@ use axum::body::Body;
 use axum::extract::{Extension, MatchedPath, Request as HttpRequest, State};
 use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use tokio::sync::{mpsc, oneshot};
@@ -51,6 +53,8 @@ use super::metrics;
 use super::metrics::sight::{Highest, Sight};
 use super::page as dashboard;
 use super::problem::Problem;
+use crate::access::pass::Pass;
+use crate::access::roster::Roster;
 use crate::config::{Config, Limits};
 use crate::home::visit::{Answer, Frames, Visit};
 use crate::host::tally::HttpRefusals;
@@ -78,6 +82,8 @@ pub(crate) struct Api {
     /// The origin whose pages may use the server besides its own.
     cors_origin: Option<HeaderValue>,
     refusals: Arc<HttpRefusals>,
+    /// The users, if the server has some.
+    roster: Option<Arc<Roster>>,
     /// What metrics have told of all queues that they do not show.
     highest: Highest,
     data: PathBuf,
@@ -91,6 +97,7 @@ impl Api {
         (config, limits): (&Config, &Limits),
         monitor: Arc<Monitor>,
         refusals: Arc<HttpRefusals>,
+        roster: Option<Arc<Roster>>,
     ) -> Self {
         // A payload in base64 or with escapes, and names beside it. A transaction has 16 MiB.
         let body_bytes_max = (limits.payload_bytes_max * 6).max(32 << 20);
@@ -106,16 +113,22 @@ impl Api {
             configuration: configuration::told(config),
             cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
             refusals,
+            roster,
             highest: Highest::default(),
             data: config.data.clone(),
         }
     }
 
-    /// Looks at the server for its metrics. `None` if it stops.
-    pub(crate) async fn sight(&self) -> Option<Sight> {
+    /// Looks at the server for its metrics, as somebody may see it. `None` if it stops.
+    pub(crate) async fn sight(&self, asker: &Asker) -> Option<Sight> {
         let survey = self.monitor.survey().await?;
         let others = survey.others.as_ref().map(|others| self.highest.raised(others));
-        Some(Sight { survey, others, disk_free: self.disk_free() })
+        let others = others.filter(|_| asker.looks_at_all());
+        let shows_server = asker.runs_server();
+        let seen = asker.pass.as_ref().filter(|_| !asker.sees_all());
+        let survey = seen
+            .map_or_else(|| survey.clone(), |pass| Arc::new(survey.seen_with(&pass.user.rights)));
+        Some(Sight { survey, others, disk_free: self.disk_free(), shows_server })
     }
 
     /// Returns the bytes that are free where the data directory is, if there is one.
@@ -126,14 +139,26 @@ impl Api {
 
 /// The way to the shards for the requests of one connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Asker(pub(crate) mpsc::Sender<Visit>);
+pub(crate) struct Asker {
+    visits: mpsc::Sender<Visit>,
+    /// Where the connection comes from.
+    peer: SocketAddr,
+    /// Who asks, if the server has users.
+    pass: Option<Pass>,
+}
 
 impl Asker {
+    /// Returns the way for a connection from this address.
+    pub(crate) const fn new(visits: mpsc::Sender<Visit>, peer: SocketAddr) -> Self {
+        Self { visits, peer, pass: None }
+    }
+
     /// Asks, and waits for the beginning of the answer.
     pub(crate) async fn ask(&self, frames: Frames, form: Form) -> Result<Answer, Problem> {
         let (answer, answered) = oneshot::channel();
         let gone = || Problem::new("CLOSING", "the server is stopping");
-        self.0.send(Visit { frames, form, answer }).await.map_err(|_| gone())?;
+        let visit = Visit { frames, form, answer, pass: self.pass.clone() };
+        self.visits.send(visit).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())
     }
 
@@ -166,6 +191,7 @@ pub(crate) fn router(api: Api) -> Router {
         }
     }
     let cors = api.cors_origin.clone().map(cors);
+    let api = Arc::new(api);
     let router = router
         .route("/", any(dashboard::answer))
         .route("/assets/{*file}", any(dashboard::answer))
@@ -177,11 +203,12 @@ pub(crate) fn router(api: Api) -> Router {
             let path = given::shown(request.uri().path());
             refuse(&Problem::new("NOTFOUND", format!("there is no path {path}")))
         })
+        .layer(from_fn_with_state(api.clone(), signing::check))
         .layer(map_response(move |response| {
             let refusals = refusals.clone();
             async move { counted(response, &refusals) }
         }))
-        .with_state(Arc::new(api));
+        .with_state(api);
     match cors {
         Some(cors) => router.layer(cors),
         None => router,

@@ -8,6 +8,7 @@ use pinpriq_wire::resp::{Protocol, Writer};
 
 use super::fault::Fault;
 use super::transaction::Transaction;
+use super::users::DryRun;
 use super::words::Parts;
 use crate::config::DoorName;
 use crate::doors::door::Next;
@@ -37,6 +38,8 @@ pub(crate) struct Talk {
     pub(crate) transaction: Option<Box<Transaction>>,
     /// Where a command goes that is to be a step of a transaction.
     pub(crate) steps: Option<Steps>,
+    /// Whose rights are asked for, if such a command is not to be carried out at all.
+    pub(crate) dry_run: Option<DryRun>,
     /// The TTR of leases for which nobody else names one, if they must have one.
     pub(crate) ttr_otherwise: Option<Span>,
 }
@@ -77,6 +80,7 @@ impl Talk {
             next: None,
             transaction: None,
             steps: None,
+            dry_run: None,
             ttr_otherwise: None,
         }
     }
@@ -94,6 +98,7 @@ impl Talk {
             Undone::Refused(refusal) => return Err(refusal.into()),
             Undone::Redirected(redirect) => return Err(redirect.into()),
             Undone::NoRoom => Next::NoRoom,
+            Undone::Blocked => Next::Blocked,
             Undone::Move(to) => Next::Move(to),
             Undone::Close(ending, reason) => Next::Close(ending, reason),
         });
@@ -157,7 +162,9 @@ impl Call<'_, '_> {
 
     #[cold]
     fn note_step(&mut self, command: &Command<'_>) {
-        if let Some(steps) = &mut self.talk.steps {
+        if let Some(dry_run) = &mut self.talk.dry_run {
+            dry_run.judge(command);
+        } else if let Some(steps) = &mut self.talk.steps {
             steps.push(&Step::Command(*command));
         }
     }

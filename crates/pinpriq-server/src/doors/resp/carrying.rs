@@ -14,7 +14,7 @@ use super::options::{COUNT, CURSOR, PAYLOAD};
 use super::queues::bytes_of_digits;
 use super::records::{self, Record};
 use super::settings::changes;
-use super::spec::{Group, Spec, Word};
+use super::spec::{Access, Group, Spec, Word};
 use super::words::number;
 
 type Done = Result<(), Fault>;
@@ -27,6 +27,7 @@ pub(crate) const EXPORT: Spec = Spec {
     reply: "the cursor of the next page (0 after the last) and an array of records as JSON",
     words: &[Word::Key("queue")],
     options: &[CURSOR, COUNT],
+    access: Access::Rights,
     while_subscribed: false,
     run: export,
 };
@@ -39,6 +40,7 @@ pub(crate) const IMPORT: Spec = Spec {
     reply: "the id of a task; OK for other records",
     words: &[Word::Key("queue"), Word::One("record")],
     options: &[PAYLOAD],
+    access: Access::Rights,
     while_subscribed: false,
     run: import,
 };

@@ -11,7 +11,7 @@ use pinpriq_wire::resp::Writer;
 
 use super::call::Call;
 use super::fault::Fault;
-use super::spec::{Group, Spec, Word};
+use super::spec::{Access, Group, Spec, Word};
 use crate::cluster::owners::{Listening, Map, Owners, Seen, id_of};
 
 type Done = Result<(), Fault>;
@@ -24,6 +24,7 @@ pub(crate) const SLOTS: Spec = Spec {
     reply: "an array: first slot, last slot, and the node as host, port, id and an empty array",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: slots,
 };
@@ -36,6 +37,7 @@ pub(crate) const SHARDS: Spec = Spec {
     reply: "an array of maps: slots, nodes",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: shards,
 };
@@ -48,6 +50,7 @@ pub(crate) const NODES: Spec = Spec {
     reply: "text",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: nodes,
 };
@@ -60,6 +63,7 @@ pub(crate) const INFO: Spec = Spec {
     reply: "text with a line for each fact; cluster_state is ok or fail",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: info,
 };
@@ -72,6 +76,7 @@ pub(crate) const MYID: Spec = Spec {
     reply: "40 hexadecimal digits",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: my_id,
 };
@@ -84,6 +89,7 @@ pub(crate) const KEYSLOT: Spec = Spec {
     reply: "the slot, from 0 to 16383",
     words: &[Word::One("name")],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: key_slot,
 };

@@ -8,7 +8,9 @@ use super::call::{Call, refused, written};
 use super::describe;
 use super::fault::Fault;
 use super::keys::keys_of;
+use super::users;
 use super::words::{number, shown};
+use crate::access::signing::Shown;
 use crate::figures::info;
 use crate::home::roll;
 use crate::session::about::Chosen;
@@ -46,16 +48,22 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
         };
         rest = others;
     }
-    let mut name = None;
+    let (mut name, mut shown_pass) = (None, None);
     while let Some((word, others)) = rest.split_first() {
         rest = if word.eq_ignore_ascii_case(b"SETNAME") && !others.is_empty() {
             name = Some(check_name(others[0])?);
             &others[1..]
         } else if word.eq_ignore_ascii_case(b"AUTH") && others.len() >= 2 {
-            return Err(no_passwords());
+            shown_pass = Some(Shown::Named(others[0], others[1]));
+            &others[2..]
         } else {
             return Err(Fault::err(format!("syntax error in HELLO at {}", shown(word))));
         };
+    }
+    if let Some(shown) = shown_pass
+        && !users::sign_in(call.talk, call.desk, shown)?
+    {
+        return Ok(());
     }
     if protocol != call.talk.protocol {
         call.talk.switch(call.desk, protocol);
@@ -84,10 +92,6 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
         writer.array(0);
     });
     Ok(())
-}
-
-pub(crate) fn auth(_: &mut Call<'_, '_>) -> Done {
-    Err(no_passwords())
 }
 
 pub(crate) fn quit(call: &mut Call<'_, '_>) -> Done {
@@ -164,6 +168,8 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
     if is_caller {
         // This request still gets its reply, as with QUIT.
         call.quit(Ending::Killed);
+    } else {
+        users::check_admin_of(call.desk)?;
     }
     let protocol = call.talk.protocol;
     let (tally, door) = (call.desk.tally().clone(), call.desk.session().door());
@@ -227,7 +233,15 @@ pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
-    let wanted: Vec<Vec<u8>> = call.parts.words.iter().map(|word| word.to_vec()).collect();
+    let mut wanted: Vec<Vec<u8>> = call.parts.words.iter().map(|word| word.to_vec()).collect();
+    let first = info::Section::ALL[0].name().as_bytes();
+    if users::check_admin_of(call.desk).is_err() {
+        // Many clients ask for it when they connect.
+        if !wanted.iter().all(|section| section.eq_ignore_ascii_case(first)) {
+            users::check_admin_of(call.desk)?;
+        }
+        wanted = vec![first.to_vec()];
+    }
     let protocol = call.talk.protocol;
     call.desk.say_facts(move |facts| {
         let wanted: Vec<&[u8]> = wanted.iter().map(|word| &word[..]).collect();
@@ -242,11 +256,4 @@ fn check_name(name: &[u8]) -> Result<Vec<u8>, Fault> {
         return Ok(name.to_vec());
     }
     Err(Fault::err("Client names cannot contain spaces, newlines or special characters."))
-}
-
-fn no_passwords() -> Fault {
-    Fault::err(
-        "AUTH called without any password configured: this server has none, and listens for \
-         those who can reach it",
-    )
 }

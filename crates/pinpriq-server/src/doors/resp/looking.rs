@@ -14,7 +14,7 @@ use super::encode::{bytes, moment, state_letter, task_id, whole};
 use super::fault::Fault;
 use super::options::{COUNT, CURSOR, KEY, MEMBER, STATE, WITHMETA};
 use super::queues::bytes_of_digits;
-use super::spec::{Group, Spec, Word};
+use super::spec::{Access, Group, Spec, Word};
 use super::words::{self, number, shown};
 use crate::home::contacts::Contacts;
 use crate::session::about::at_home;
@@ -32,6 +32,7 @@ pub(crate) const EXPLAIN: Spec = Spec {
     reply: "a map: id, state, since, reasons",
     words: &[Word::Key("queue"), Word::Maybe("id")],
     options: &[MEMBER],
+    access: Access::Rights,
     while_subscribed: false,
     run: explain,
 };
@@ -44,6 +45,7 @@ pub(crate) const SCAN: Spec = Spec {
     reply: "the cursor of the next page (0 after the last) and an array of tasks",
     words: &[Word::Key("queue")],
     options: &[CURSOR, COUNT, STATE, KEY, WITHMETA, MEMBER],
+    access: Access::Rights,
     while_subscribed: false,
     run: scan,
 };
@@ -57,6 +59,7 @@ pub(crate) const LEASES: Spec = Spec {
             member, id, client, name, address, since, until",
     words: &[Word::MaybeKey("queue")],
     options: &[COUNT, CURSOR, MEMBER],
+    access: Access::Rights,
     while_subscribed: false,
     run: leases,
 };

@@ -10,7 +10,7 @@ use super::options::{
     AT, COUNT, CRON, CURSOR, EVERY, KEY, MISSED, OVERLAP, PREFIX, PRIORITY, TTL, TTR, ZONE,
 };
 use super::queues::{name_at, page_names};
-use super::spec::{Group, Spec, Word};
+use super::spec::{Access, Group, Spec, Word};
 use super::words::{Parts, no_value};
 use crate::calendars::cron;
 
@@ -26,6 +26,7 @@ pub(crate) const SET: Spec = Spec {
     reply: "the next slot in Unix milliseconds",
     words: &[SCHEDULE, Word::Key("queue"), Word::One("payload")],
     options: &[EVERY, AT, CRON, ZONE, KEY, PRIORITY, TTL, TTR, MISSED, OVERLAP],
+    access: Access::Rights,
     while_subscribed: false,
     run: set,
 };
@@ -38,6 +39,7 @@ pub(crate) const SHOW: Spec = Spec {
     reply: "a map",
     words: &[SCHEDULE],
     options: &[],
+    access: Access::Rights,
     while_subscribed: false,
     run: show,
 };
@@ -50,6 +52,7 @@ pub(crate) const LIST: Spec = Spec {
     reply: "the cursor of the next page (0 after the last) and the names in order",
     words: &[],
     options: &[PREFIX, COUNT, CURSOR],
+    access: Access::Rights,
     while_subscribed: false,
     run: list,
 };
@@ -62,6 +65,7 @@ pub(crate) const PAUSE: Spec = Spec {
     reply: "OK",
     words: &[SCHEDULE],
     options: &[],
+    access: Access::Rights,
     while_subscribed: false,
     run: pause,
 };
@@ -74,6 +78,7 @@ pub(crate) const RESUME: Spec = Spec {
     reply: "OK",
     words: &[SCHEDULE],
     options: &[],
+    access: Access::Rights,
     while_subscribed: false,
     run: resume,
 };
@@ -86,6 +91,7 @@ pub(crate) const DROP: Spec = Spec {
     reply: "1, or 0 if there is none",
     words: &[SCHEDULE],
     options: &[],
+    access: Access::Rights,
     while_subscribed: false,
     run: drop_schedule,
 };
@@ -98,6 +104,7 @@ pub(crate) const FIRE: Spec = Spec {
     reply: "the id",
     words: &[SCHEDULE],
     options: &[],
+    access: Access::Rights,
     while_subscribed: false,
     run: fire,
 };

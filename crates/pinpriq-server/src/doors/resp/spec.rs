@@ -25,10 +25,25 @@ pub(crate) struct Spec {
     pub(crate) words: &'static [Word],
     /// The options, which may follow in any order.
     pub(crate) options: &'static [Opt],
+    /// Who may use it, where users sign in.
+    pub(crate) access: Access,
     /// Whether a subscribed connection that speaks RESP2 may use it.
     pub(crate) while_subscribed: bool,
     /// The function that carries it out.
     pub(crate) run: fn(&mut Call<'_, '_>) -> Result<(), Fault>,
+}
+
+/// Who may use a command of a server that has users.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// Everybody, also before they sign in.
+    Everybody,
+    /// Every user: it touches no queue.
+    Users,
+    /// Users with rights on what it touches. `pinpriq_rights` knows which.
+    Rights,
+    /// Users who may run the server.
+    Admins,
 }
 
 /// The chapters of the command set.

@@ -13,7 +13,7 @@ use super::call::{Call, Shape, Talk};
 use super::entry_of_step;
 use super::fault::Fault;
 use super::options::{ROOM, WAIT};
-use super::spec::{Group, Spec, Word};
+use super::spec::{Access, Group, Spec, Word};
 use super::words::Parts;
 use crate::home::desk::Desk;
 
@@ -39,6 +39,7 @@ pub(super) const MULTI: Spec = Spec {
     reply: "OK; the commands that follow are answered QUEUED",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: multi,
 };
@@ -52,6 +53,7 @@ pub(super) const EXEC: Spec = Spec {
             first that was refused",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: |_| Err(Fault::err("EXEC without MULTI")),
 };
@@ -64,6 +66,7 @@ pub(super) const DISCARD: Spec = Spec {
     reply: "OK",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: |_| Err(Fault::err("DISCARD without MULTI")),
 };
@@ -76,6 +79,7 @@ pub(super) const WATCH: Spec = Spec {
     reply: "ERR",
     words: &[Word::Some("key")],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: watch,
 };
@@ -88,6 +92,7 @@ pub(super) const UNWATCH: Spec = Spec {
     reply: "OK",
     words: &[],
     options: &[],
+    access: Access::Users,
     while_subscribed: false,
     run: unwatch,
 };

@@ -33,6 +33,7 @@ fn client() -> (Rc<Shard>, Client) {
         pinpriq: PinpriqOptions::default(),
         limits: Limits::default(),
         contacts: Arc::default(),
+        roster: None,
     };
     let client = Client::begin(shard.clone(), who, (kind_of(DoorName::Pinpriq), peer), &options);
     (shard, client)

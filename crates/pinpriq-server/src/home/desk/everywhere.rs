@@ -53,6 +53,7 @@ impl Desk {
     fn ask_all(&self, shards: &[usize], question: impl Fn() -> Question, join: Join) {
         let (shard, session) = (&self.seat.shard, &self.seat.session);
         self.routes.set(true);
+        self.detours.set(true);
         shard.turn_if_begun();
         for to in shards {
             let Some(post) = self.open_link(*to) else { return };

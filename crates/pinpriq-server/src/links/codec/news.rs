@@ -115,6 +115,7 @@ const fn code_of(ending: Ending) -> u8 {
         Ending::Stopped => 10,
         Ending::TooMany => 11,
         Ending::Unknown => 12,
+        Ending::Denied => 13,
     }
 }
 
@@ -132,6 +133,7 @@ const fn ending_of(code: u8) -> Result<Ending, Malformed> {
         10 => Ending::Stopped,
         11 => Ending::TooMany,
         12 => Ending::Unknown,
+        13 => Ending::Denied,
         _ => return Err(Malformed::OutOfRange("ending")),
     })
 }

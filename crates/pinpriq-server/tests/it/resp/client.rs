@@ -44,6 +44,10 @@ impl Client {
     pub(super) async fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
+        Self::of(stream)
+    }
+
+    pub(super) fn of(stream: TcpStream) -> Self {
         Self { stream, decoder: ReplyDecoder::default(), input: Vec::new() }
     }
 

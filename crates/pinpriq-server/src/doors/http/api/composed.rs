@@ -50,8 +50,8 @@ pub(super) async fn answer(
         Own::Server => server((api, asker), request).await,
         Own::Connections => alone(asker, request, Frame::Connections).await,
         Own::EndConnection => end_connection(asker, request).await,
-        Own::Events => live::events(api, request),
-        Own::History => live::history(api, request),
+        Own::Events => live::events((api, asker), request),
+        Own::History => live::history((api, asker), request),
         Own::Batch => unreachable!("a batch is read line by line"),
     }
 }
@@ -300,6 +300,9 @@ async fn change_queue(
     let (head, body) = asker.whole(&frame, Form::Nothing).await?;
     if head.status != 204 {
         return Ok(response(&head, body));
+    }
+    if !asker.may_look_at(&queue) {
+        return Ok(response(&Head::new(204, Content::Nothing), Vec::new()));
     }
     show(asker, &queue, member.as_deref(), if creates { 201 } else { 200 }).await
 }

@@ -83,10 +83,13 @@ struct Task {
 }
 
 impl DeadLetters {
-    /// Returns the answer as JSON.
+    /// Returns the answer as JSON. For somebody who may not look at every queue it is found anew.
     pub(super) async fn told(&self, asker: &Asker) -> Result<Vec<u8>, Problem> {
         let mut latest = self.0.lock().await;
         let now_ms = steady_ms();
+        if !asker.looks_at_all() && !planted!(KeptForAnother) {
+            return look(asker).await;
+        }
         if let Some((_, told)) = latest.as_ref().filter(|(until_ms, _)| now_ms < *until_ms) {
             return Ok(told.clone());
         }

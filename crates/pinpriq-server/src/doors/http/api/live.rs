@@ -13,21 +13,29 @@ use http_body::Frame;
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::survey::{QueueChange, QueueNews};
 use pinpriq_engine::task::StateKind;
+use pinpriq_users::Right;
 
 use super::super::json::{Object, array, object, put_number, put_ratio};
 use super::super::problem::Problem;
-use super::Api;
 use super::asking::Request;
+use super::{Api, Asker};
+use crate::access::pass::Pass;
+use crate::access::roster::Roster;
 use crate::figures::stats::paused_word;
 use crate::monitor::history::{History, Sample};
+use crate::monitor::seen::sees_all;
 use crate::monitor::{Listening, Notice, Second};
 
 /// Answers with events until the client goes or the server stops.
-pub(super) fn events(api: &Api, request: Request<'_>) -> Result<Response, Problem> {
-    let queue = queue_of(request)?;
+pub(super) fn events(
+    (api, asker): (&Api, &Asker),
+    request: Request<'_>,
+) -> Result<Response, Problem> {
+    let queue = queue_of(asker, request)?;
+    let looker = asker.pass.clone().zip(api.roster.clone());
     let listening = api.monitor.listen(queue);
     let listening = listening.ok_or_else(|| Problem::new("CLOSING", "the server is stopping"))?;
-    let mut response = Response::new(Body::new(Events::of(listening)));
+    let mut response = Response::new(Body::new(Events::of(Looker { listening, user: looker })));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -35,9 +43,14 @@ pub(super) fn events(api: &Api, request: Request<'_>) -> Result<Response, Proble
 }
 
 /// Answers with the history of all queues together, or of one of them.
-pub(super) fn history(api: &Api, request: Request<'_>) -> Result<Response, Problem> {
-    let queue = queue_of(request)?;
-    let body = api.monitor.history(queue.as_ref(), columns);
+pub(super) fn history(
+    (api, asker): (&Api, &Asker),
+    request: Request<'_>,
+) -> Result<Response, Problem> {
+    let queue = queue_of(asker, request)?;
+    // That of all queues together cannot be told apart any more.
+    let is_shown = queue.is_some() || asker.sees_all();
+    let body = is_shown.then(|| api.monitor.history(queue.as_ref(), columns)).flatten();
     let body = body.unwrap_or_else(|| columns(&History::default()));
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::OK;
@@ -45,15 +58,66 @@ pub(super) fn history(api: &Api, request: Request<'_>) -> Result<Response, Probl
     Ok(response)
 }
 
-fn queue_of(request: Request<'_>) -> Result<Option<Arc<[u8]>>, Problem> {
+/// Returns the queue that is asked for in particular, which the user may look at.
+fn queue_of(asker: &Asker, request: Request<'_>) -> Result<Option<Arc<[u8]>>, Problem> {
     let mut values = request.values;
     let queue = values.bytes("queue")?;
     values.end("it")?;
+    queue.iter().try_for_each(|queue| asker.check_look(queue))?;
     Ok(queue.map(Into::into))
 }
 
-/// What is to come: whoever listens, with the next second.
-type Coming = Pin<Box<dyn Future<Output = (Listening, Option<Arc<Second>>)> + Send>>;
+/// Somebody who listens, and who they are if the server has users.
+struct Looker {
+    listening: Listening,
+    user: Option<(Pass, Arc<Roster>)>,
+}
+
+/// What is to come.
+enum Next {
+    /// The next second, as far as it may be seen.
+    Second(Arc<Second>),
+    /// The user may no longer look.
+    Denied,
+    /// Nothing.
+    End,
+}
+
+/// Whoever listens, with what is next.
+type Coming = Pin<Box<dyn Future<Output = (Looker, Next)> + Send>>;
+
+impl Looker {
+    /// Waits for the next second, or until the user may no longer look.
+    async fn next(&mut self) -> Next {
+        let Self { listening, user } = self;
+        let Some((pass, roster)) = user else {
+            return listening.next().await.map_or(Next::End, Next::Second);
+        };
+        loop {
+            let second = tokio::select! {
+                second = listening.next() => Some(second),
+                () = roster.changed_since(pass.version), if !planted!(EventsOutliveRight) => None,
+            };
+            let Some(second) = second else {
+                let may_look = |pass: &Pass| {
+                    let queue = listening.queue();
+                    queue.is_none_or(|queue| pass.user.rights.allows(Right::Look, queue))
+                };
+                match roster.renewed(pass).filter(may_look) {
+                    Some(renewed) => *pass = renewed,
+                    None => return Next::Denied,
+                }
+                continue;
+            };
+            let Some(second) = second else { return Next::End };
+            let rights = &pass.user.rights;
+            if sees_all(rights) {
+                return Next::Second(second);
+            }
+            return Next::Second(Arc::new(second.seen_with(rights)));
+        }
+    }
+}
 
 /// The body of an answer that is a stream of events. There is never more than a second's worth of
 /// it in memory.
@@ -63,15 +127,15 @@ struct Events {
 }
 
 impl Events {
-    fn of(listening: Listening) -> Self {
-        Self { coming: Some(next(listening)), has_begun: false }
+    fn of(looker: Looker) -> Self {
+        Self { coming: Some(next(looker)), has_begun: false }
     }
 }
 
-fn next(mut listening: Listening) -> Coming {
+fn next(mut looker: Looker) -> Coming {
     Box::pin(async move {
-        let second = listening.next().await;
-        (listening, second)
+        let next = looker.next().await;
+        (looker, next)
     })
 }
 
@@ -88,15 +152,39 @@ impl http_body::Body for Events {
             return Poll::Ready(Some(Ok(Frame::data(begin))));
         }
         let Some(coming) = &mut self.coming else { return Poll::Ready(None) };
-        let (listening, second) = std::task::ready!(coming.as_mut().poll(context));
-        let Some(second) = second else {
-            self.coming = None;
-            return Poll::Ready(None);
+        let (looker, coming) = std::task::ready!(coming.as_mut().poll(context));
+        let text = match coming {
+            Next::End => {
+                self.coming = None;
+                return Poll::Ready(None);
+            }
+            Next::Denied => {
+                self.coming = None;
+                denied().into()
+            }
+            Next::Second(second) => {
+                let text = if let Some(queue) = looker.listening.queue() {
+                    told(&second, Some(queue)).into()
+                } else {
+                    // Many are told the same, which is written once.
+                    let text = second.told.get_or_init(|| told(&second, None).into());
+                    Bytes::from_owner(text.clone())
+                };
+                self.coming = Some(next(looker));
+                text
+            }
         };
-        let text = told(&second, listening.queue().map(|queue| &**queue));
-        self.coming = Some(next(listening));
-        Poll::Ready(Some(Ok(Frame::data(text.into()))))
+        Poll::Ready(Some(Ok(Frame::data(text))))
     }
+}
+
+/// Returns the last event of somebody who may no longer look.
+fn denied() -> Vec<u8> {
+    let mut out = Vec::new();
+    event(&mut out, "notice", |it| {
+        it.text("code", "NOPERM").text("text", "the user may no longer look at this");
+    });
+    out
 }
 
 /// Returns the events of a second, for somebody who looks at all queues or at one.

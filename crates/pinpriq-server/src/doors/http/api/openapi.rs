@@ -397,6 +397,11 @@ mod tests {
             "CLUSTER INFO",
             "CLUSTER MYID",
             "CLUSTER KEYSLOT",
+            // Over HTTP each request says who asks.
+            "ACL WHOAMI",
+            "ACL USERS",
+            "ACL LIST",
+            "ACL DRYRUN",
             // The words of beanstalkd for DIG and PLOW.
             "KICK",
             // The transport of `pinpriq export` and `import`.

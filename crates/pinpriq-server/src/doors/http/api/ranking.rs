@@ -197,10 +197,12 @@ impl Ranked {
 }
 
 impl Rankings {
+    /// Returns the latest ranking. For somebody who may not look at every queue it is made anew.
     async fn latest(&self, api: &Api, asker: &Asker) -> Result<Arc<Ranking>, Problem> {
         let mut latest = self.0.lock().await;
         let now_ms = steady_ms();
-        if let Some(ranking) = latest.as_ref().filter(|it| now_ms < it.until_ms) {
+        let is_for_all = asker.looks_at_all();
+        if let Some(ranking) = latest.as_ref().filter(|it| is_for_all && now_ms < it.until_ms) {
             return Ok(ranking.clone());
         }
         let mut queues = Vec::new();
@@ -212,7 +214,9 @@ impl Rankings {
         let took_ms = steady_ms().saturating_sub(now_ms);
         let until_ms = steady_ms() + KEPT_MS.max(took_ms * KEPT_FACTOR);
         let ranking = Arc::new(Ranking { until_ms, queues });
-        *latest = Some(ranking.clone());
+        if is_for_all {
+            *latest = Some(ranking.clone());
+        }
         Ok(ranking)
     }
 }

@@ -38,7 +38,8 @@ pub(super) async fn answer(
     let topics = api.monitor.topics().await;
     let topics = topics.ok_or_else(|| Problem::new("CLOSING", "the server is stopping"))?;
     let is_after = |name: &[u8]| cursor.as_deref().is_none_or(|cursor| name > cursor);
-    let mut names = topics.iter().filter(|name| name.starts_with(&prefix) && is_after(name));
+    let is_meant = |name: &[u8]| name.starts_with(&prefix) && is_after(name);
+    let mut names = topics.iter().filter(|name| is_meant(name) && asker.may_look_at(name));
     let mut shown = Vec::new();
     for name in names.by_ref().take(count) {
         let frame = Frame::Command(Asked::of("MEMBERS").words([&**name]));

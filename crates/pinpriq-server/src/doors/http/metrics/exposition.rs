@@ -12,7 +12,7 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::sight::Sight;
-use super::table::{Kind, Label, Metric, Reading, TABLE};
+use super::table::{Chapter, Kind, Label, Metric, Reading, TABLE};
 
 /// What all names begin with.
 pub(super) const PREFIX: &str = "pinpriq";
@@ -101,6 +101,9 @@ fn encode(metric: &Metric, sight: &Sight, encoder: &mut DescriptorEncoder<'_>) -
     let mut begun: Option<MetricEncoder<'_>> = None;
     let mut ended = Ok(());
     let mut encoder = Some(encoder);
+    if metric.chapter != Chapter::Queues && !sight.shows_server {
+        return Ok(());
+    }
     metric.read(sight, &mut |labels, reading| {
         if ended.is_err() {
             return;

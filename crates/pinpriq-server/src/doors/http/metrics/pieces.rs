@@ -1,5 +1,5 @@
 //! The body of a long answer that is in memory, in pieces. Between two pieces everybody else on the
-//! thread has a turn, since compressing it takes as long as many requests.
+//! thread has a turn.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,8 +19,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn of(text: String) -> Self {
-        Self { rest: text.into(), stood_back: true }
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self { rest: bytes.into(), stood_back: true }
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Sight {
     pub(crate) others: Option<Figures>,
     /// The bytes that are free where the data directory is.
     pub(crate) disk_free: Option<u64>,
+    /// Whether the server is told about, and not only its queues.
+    pub(crate) shows_server: bool,
 }
 
 impl Sight {

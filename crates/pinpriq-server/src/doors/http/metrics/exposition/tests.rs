@@ -32,7 +32,7 @@ fn sight() -> Sight {
     show(b"news", Some((1, b"m".as_slice().into())), figures(0, None));
     show(b"_other", None, figures(1, None));
     let others = Some(figures(9, Some(1)));
-    Sight { survey: Arc::new(survey), others, disk_free: Some(77) }
+    Sight { survey: Arc::new(survey), others, disk_free: Some(77), shows_server: true }
 }
 
 fn lines(text: &str, of: &str) -> Vec<String> {

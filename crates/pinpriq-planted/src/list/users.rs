@@ -1,0 +1,55 @@
+//! The bugs about users: who signs in, and who may do what.
+
+/// Lists these bugs after others.
+macro_rules! with_those_of_users {
+    ($($others:tt)*) => {
+        bugs! {
+            $($others)*
+            OpenBeyondLoopback "open-beyond-loopback"
+                "A server without users listens beyond loopback without being told that it may."
+                [Server("starting::")]
+            NobodyLetIn "nobody-let-in"
+                "Commands that touch no queue are carried out before somebody has signed in."
+                [Server("resp::users::nothing_is_done")]
+            LackOverlooked "lack-overlooked"
+                "A user who lacks a right is let through."
+                [Server("resp::users::each_command::")]
+            ListsNotKeptWithin "lists-not-kept-within"
+                "Lists and sums show queues that the user may not look at."
+                [Server("resp::users::lists_and_sums")]
+            AdminNotChecked "admin-not-checked"
+                "Everybody who has signed in may run the server."
+                [Server("resp::users::what_runs")]
+            OldRightsKept "old-rights-kept"
+                "A connection keeps the rights with which its user has signed in."
+                [Server("resp::users::changes::a_right")]
+            RevokedStaysSignedIn "revoked-stays-signed-in"
+                "A connection stays signed in by a token that was revoked."
+                [InServer("access::pass::")]
+            VerifiedOutlivesChange "verified-outlives-change"
+                "A password that was right is accepted for a minute after it has changed."
+                [Server("resp::users::changes::a_password_and")]
+            BlockedOutlivesRight "blocked-outlives-right"
+                "A request that waits goes on waiting when its user may no longer do it."
+                [Server("resp::users::changes::what_waits")]
+            SubscriptionOutlivesRight "subscription-outlives-right"
+                "Tasks are delivered to a user who may no longer take them."
+                [Server("resp::users::changes::a_subscription")]
+            EventsOutliveRight "events-outlive-right"
+                "A stream of events goes on when its user is gone."
+                [Server("http::users::events")]
+            UnseenShown "unseen-shown"
+                "Metrics show queues that the user may not look at."
+                [Server("http::users::rights")]
+            KeptForAnother "kept-for-another"
+                "Dead letters that were found for one user are shown to another."
+                [Server("http::users::rights")]
+            SignInUnbounded "sign-in-unbounded"
+                "Any number of clients may wait for their passwords to be checked."
+                [Server("resp::users::guessing::")]
+            GuessingNotSlowed "guessing-not-slowed"
+                "An address from which many wrong passwords come is not slowed down."
+                [Server("resp::users::guessing::")]
+        }
+    };
+}

@@ -1,0 +1,9 @@
+//! Who uses the server: users, how they sign in, and what a connection knows of its user.
+//!
+//! [`roster`] has the users and reads them again when their file changes, [`signing`] checks
+//! passwords and tokens, and [`pass`] is what a connection carries. What users may do is decided by
+//! `pinpriq_rights`, and asked by the desk of each client and by the handlers of HTTP.
+
+pub(crate) mod pass;
+pub(crate) mod roster;
+pub(crate) mod signing;

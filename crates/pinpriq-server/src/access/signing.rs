@@ -1,0 +1,303 @@
+//! Checking passwords and tokens.
+//!
+//! A password is hashed on threads of its own, two at once, so that no shard waits. One that was
+//! right is remembered for a minute as a keyed hash. Addresses from which many wrong ones come are
+//! slowed down.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use pinpriq_users::{PASSWORD_BYTES_MAX, Password, PasswordHash, TokenDigest, User};
+use sha2::Sha256;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::pass::{Pass, Proof};
+use super::roster::{DEFAULT, Roster};
+use crate::clock::steady_ms;
+
+/// How many passwords are hashed at once.
+const AT_ONCE: usize = 2;
+
+/// How many may wait for that.
+const WAITING_MAX: usize = 100;
+
+/// For how long a password that was right is remembered, and how many are.
+const REMEMBERED_MS: u64 = 60_000;
+const REMEMBERED_MAX: usize = 10_000;
+
+/// So many failures from one address within this time make the further ones wait.
+const FAILURES: u32 = 10;
+const FAILURES_MS: u64 = 60_000;
+const FAILURES_WAIT: Duration = Duration::from_secs(1);
+
+/// From how many addresses failures are counted.
+const ADDRESSES_MAX: usize = 10_000;
+
+/// What somebody shows to sign in.
+#[derive(Clone, Copy)]
+pub(crate) enum Shown<'a> {
+    /// A name, and a password or a token.
+    Named(&'a [u8], &'a [u8]),
+    /// A token, or the password of the user `default`.
+    Alone(&'a [u8]),
+}
+
+/// What has become of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// They have signed in.
+    In(Pass),
+    /// The name or the password is wrong, or the token.
+    Wrong,
+    /// Too many others try.
+    Busy,
+}
+
+/// An answer, or who will have it.
+pub(crate) enum Begun {
+    Known(Outcome),
+    Later(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+}
+
+/// What is known about those who sign in.
+#[derive(Debug)]
+pub(crate) struct Signing {
+    at_once: Semaphore,
+    under_way: AtomicUsize,
+    key: [u8; 32],
+    /// Until when a password counts as right, by the hash of name and password.
+    remembered: Mutex<HashMap<[u8; 32], u64>>,
+    /// Since when there were how many failures from an address.
+    failures: Mutex<HashMap<IpAddr, (u64, u32)>>,
+}
+
+/// A place among those that wait.
+struct Place(Arc<Roster>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.signing.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Signing {
+    /// Fails if the system has no random numbers.
+    pub(super) fn new() -> Result<Self, String> {
+        let mut key = [0; 32];
+        let no_key = |error| format!("the system has no random numbers: {error}");
+        getrandom::fill(&mut key).map_err(no_key)?;
+        Ok(Self {
+            at_once: Semaphore::new(AT_ONCE),
+            under_way: AtomicUsize::new(0),
+            key,
+            remembered: Mutex::default(),
+            failures: Mutex::default(),
+        })
+    }
+
+    /// Forgets which passwords were right.
+    pub(super) fn forget(&self) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn hashed(&self, name: &str, password: &[u8]) -> [u8; 32] {
+        let Ok(mut hash) = Hmac::<Sha256>::new_from_slice(&self.key) else {
+            unreachable!("a key may have any length")
+        };
+        hash.update(&(name.len() as u64).to_le_bytes());
+        hash.update(name.as_bytes());
+        hash.update(password);
+        hash.finalize().into_bytes().into()
+    }
+
+    fn is_remembered(&self, hash: &[u8; 32], now_ms: u64) -> bool {
+        let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        remembered.get(hash).is_some_and(|until_ms| now_ms < *until_ms)
+    }
+
+    fn remember(&self, hash: [u8; 32], now_ms: u64) {
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.len() >= REMEMBERED_MAX {
+            remembered.retain(|_, until_ms| now_ms < *until_ms);
+        }
+        if remembered.len() < REMEMBERED_MAX {
+            remembered.insert(hash, now_ms + REMEMBERED_MS);
+        }
+    }
+
+    /// Whether so many failures have come from an address that the next one waits.
+    fn is_slowed(&self, from: IpAddr, now_ms: u64) -> bool {
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.get(&network_of(from)).is_some_and(|(since_ms, count)| {
+            now_ms.saturating_sub(*since_ms) < FAILURES_MS && *count >= FAILURES
+        })
+    }
+
+    fn note_failure(&self, from: IpAddr, now_ms: u64) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() >= ADDRESSES_MAX {
+            failures.retain(|_, (since_ms, _)| now_ms.saturating_sub(*since_ms) < FAILURES_MS);
+        }
+        if failures.len() >= ADDRESSES_MAX {
+            failures.clear();
+        }
+        let known = failures.entry(network_of(from)).or_insert((now_ms, 0));
+        if now_ms.saturating_sub(known.0) >= FAILURES_MS {
+            *known = (now_ms, 0);
+        }
+        known.1 = known.1.saturating_add(1);
+    }
+}
+
+/// Returns what failures are counted by: an address, or the network of a host that has many.
+fn network_of(from: IpAddr) -> IpAddr {
+    match from.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+impl Roster {
+    /// Checks what somebody at this address shows. Tokens and remembered passwords are checked at
+    /// once, which costs some microseconds.
+    pub(crate) fn sign_in(self: &Arc<Self>, shown: Shown<'_>, from: IpAddr) -> Begun {
+        let (name, secret) = match shown {
+            Shown::Named(name, secret) => (Some(name), secret),
+            Shown::Alone(secret) => (None, secret),
+        };
+        if let Some(digest) = TokenDigest::of_shown(secret) {
+            let (users, version) = self.users();
+            let holder = users.by_token(&digest).filter(|(user, _)| {
+                let is_theirs = |name| name == user.name.as_str().as_bytes();
+                name.is_none_or(|name| is_theirs(name) || name == DEFAULT.as_bytes())
+            });
+            if let Some((user, token)) = holder {
+                let pass = Pass::new(Arc::clone(user), Proof::Token(token.clone()), version);
+                return Begun::Known(Outcome::In(pass));
+            }
+            // What looks like a token may still be somebody's password.
+        }
+        let name = str::from_utf8(name.unwrap_or(DEFAULT.as_bytes())).unwrap_or_default();
+        self.check_password(name, secret, from)
+    }
+
+    fn check_password(self: &Arc<Self>, name: &str, password: &[u8], from: IpAddr) -> Begun {
+        let ((users, version), now_ms) = (self.users(), steady_ms());
+        let hash = self.signing.hashed(name, password);
+        if let Some(user) = users.user(name)
+            && self.signing.is_remembered(&hash, now_ms)
+        {
+            return Begun::Known(Outcome::In(Pass::new(
+                Arc::clone(user),
+                Proof::Password,
+                version,
+            )));
+        }
+        let under_way = self.signing.under_way.fetch_add(1, Ordering::Relaxed);
+        let place = Place(Arc::clone(self));
+        if under_way >= AT_ONCE + WAITING_MAX && !planted!(SignInUnbounded) {
+            return Begun::Known(Outcome::Busy);
+        }
+        let user = users.user(name).cloned();
+        // One that is too long is wrong, and that takes as long as any other.
+        let cut = &password[..password.len().min(PASSWORD_BYTES_MAX)];
+        let expected = if cut == password { users.password_of(name) } else { PasswordHash::NOBODY };
+        let password = Password::new(cut.to_vec()).ok();
+        let is_slowed = self.signing.is_slowed(from, now_ms) && !planted!(GuessingNotSlowed);
+        let roster = Arc::clone(self);
+        Begun::Later(Box::pin(async move {
+            let _place = place;
+            if is_slowed {
+                let _ = timeout(FAILURES_WAIT, pending::<()>()).await;
+            }
+            let is_right = roster.is_right(expected, password).await;
+            if let Some(user) = user.filter(|_| is_right) {
+                return roster.let_in(user, version, hash);
+            }
+            roster.signing.note_failure(from, steady_ms());
+            Outcome::Wrong
+        }))
+    }
+
+    async fn is_right(&self, expected: PasswordHash, password: Option<Password>) -> bool {
+        // Nobody closes it.
+        let _permit = self.signing.at_once.acquire().await;
+        let verify = move || expected.verify(password.as_ref().map_or(&[], Password::bytes));
+        tokio::task::spawn_blocking(verify).await.unwrap_or(false)
+    }
+
+    /// Lets somebody in whose password was right in this version of the users.
+    fn let_in(&self, user: Arc<User>, version: u64, hash: [u8; 32]) -> Outcome {
+        let pass = Pass::new(user, Proof::Password, version);
+        let (users, now) = self.users();
+        if now == version {
+            self.signing.remember(hash, steady_ms());
+            return Outcome::In(pass);
+        }
+        pass.renewed(&users, now).map_or(Outcome::Wrong, Outcome::In)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn an_address_is_slowed_after_ten_failures_within_a_minute() {
+        let signing = Signing::new().unwrap();
+        for failure in 0..10 {
+            assert!(!signing.is_slowed(HOME, 1_000), "after {failure}");
+            signing.note_failure(HOME, 1_000 + failure);
+        }
+        assert!(signing.is_slowed(HOME, 2_000));
+        let other: IpAddr = "127.0.0.2".parse().unwrap();
+        assert!(!signing.is_slowed(other, 2_000), "others are not");
+        assert!(!signing.is_slowed(HOME, 61_000), "a minute after the first");
+        signing.note_failure(HOME, 61_000);
+        assert!(!signing.is_slowed(HOME, 61_001), "they are counted anew");
+    }
+
+    #[test]
+    fn hosts_of_one_network_count_as_one() {
+        let signing = Signing::new().unwrap();
+        let host = |number: u16| -> IpAddr { format!("2001:db8:1:2::{number}").parse().unwrap() };
+        (0..10).for_each(|number| signing.note_failure(host(number), 0));
+        assert!(signing.is_slowed(host(99), 1));
+        assert!(!signing.is_slowed("2001:db8:1:3::1".parse().unwrap(), 1));
+    }
+
+    #[test]
+    fn addresses_and_passwords_are_bounded() {
+        let signing = Signing::new().unwrap();
+        for number in 0..20_000_u32 {
+            signing.note_failure(IpAddr::V4(Ipv4Addr::from_bits(number)), 0);
+            let mut hash = [0; 32];
+            hash[..4].copy_from_slice(&number.to_le_bytes());
+            signing.remember(hash, 0);
+        }
+        assert!(signing.failures.lock().unwrap().len() <= ADDRESSES_MAX);
+        assert!(signing.remembered.lock().unwrap().len() <= REMEMBERED_MAX);
+    }
+
+    #[test]
+    fn a_password_is_remembered_for_a_minute_with_its_name() {
+        let signing = Signing::new().unwrap();
+        let hash = signing.hashed("ana", b"swordfish");
+        signing.remember(hash, 5);
+        assert!(signing.is_remembered(&hash, 60_004) && !signing.is_remembered(&hash, 60_005));
+        assert!(!signing.is_remembered(&signing.hashed("an", b"aswordfish"), 6));
+        signing.forget();
+        assert!(!signing.is_remembered(&hash, 6));
+    }
+}

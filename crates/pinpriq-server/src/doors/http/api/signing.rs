@@ -1,0 +1,173 @@
+//! Who asks: the user of each request, by its `Authorization`.
+//!
+//! What the user may do is checked where it is done: by the desk for commands, and by the handlers
+//! of what no command shows.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pinpriq_users::Right;
+
+use super::super::problem::Problem;
+use super::{Api, Asker, refuse};
+use crate::access::pass::Pass;
+use crate::access::roster::Roster;
+use crate::access::signing::{Begun, Outcome, Shown};
+use crate::monitor::seen::sees_all;
+
+/// Tells requests of pages apart from those that a browser makes for itself.
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// Answers a request if somebody has signed in with it, or nobody needs to.
+pub(super) async fn check(
+    State(api): State<Arc<Api>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let Some(roster) = &api.roster else { return next.run(request).await };
+    let asker = request.extensions().get::<Asker>().cloned();
+    let Some(mut asker) = asker else { unreachable!("a request has come without its asker") };
+    let is_free = is_free(request.method(), request.uri().path());
+    asker.pass = if is_free {
+        // It tells nothing but whether the server serves.
+        Some(Pass::of_server())
+    } else {
+        match user_of(roster, &asker, request.headers()).await {
+            Ok(pass) => Some(pass),
+            Err(problem) => return challenge(&problem, request.headers()),
+        }
+    };
+    request.extensions_mut().insert(asker);
+    next.run(request).await
+}
+
+/// Whether everybody may ask for this.
+fn is_free(method: &Method, path: &str) -> bool {
+    let is_file = path == "/" || path.starts_with("/assets/");
+    method == Method::OPTIONS || is_file || ["/healthz", "/readyz"].contains(&path)
+}
+
+async fn user_of(
+    roster: &Arc<Roster>,
+    asker: &Asker,
+    headers: &HeaderMap,
+) -> Result<Pass, Problem> {
+    let Some(shown) = headers.get(AUTHORIZATION) else {
+        let sentence = "sign in with Authorization: Basic or Bearer";
+        return Err(Problem::new("NOAUTH", sentence));
+    };
+    let (scheme, rest) = split(shown.as_bytes());
+    let begun = if scheme.eq_ignore_ascii_case(b"bearer") {
+        roster.sign_in(Shown::Alone(rest), asker.peer.ip())
+    } else if scheme.eq_ignore_ascii_case(b"basic") {
+        let unreadable = || Problem::bad("Authorization: Basic has user:password in base64");
+        let pair = STANDARD.decode(rest).map_err(|_| unreadable())?;
+        let colon = pair.iter().position(|byte| *byte == b':').ok_or_else(unreadable)?;
+        roster.sign_in(Shown::Named(&pair[..colon], &pair[colon + 1..]), asker.peer.ip())
+    } else {
+        return Err(Problem::new("NOAUTH", "Authorization is Basic or Bearer"));
+    };
+    let outcome = match begun {
+        Begun::Known(outcome) => outcome,
+        Begun::Later(outcome) => outcome.await,
+    };
+    match outcome {
+        Outcome::In(pass) => Ok(pass),
+        Outcome::Wrong => {
+            Err(Problem::new("WRONGPASS", "the user, the password or the token is wrong"))
+        }
+        Outcome::Busy => Err(Problem::new("BUSY", "too many others are signing in: try again")),
+    }
+}
+
+/// Returns the first word of a value, and the rest.
+fn split(value: &[u8]) -> (&[u8], &[u8]) {
+    let value = value.trim_ascii();
+    let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
+    let (word, rest) = value.split_at(end);
+    (word, rest.trim_ascii())
+}
+
+/// Refuses a request, and says how to sign in. A browser that is told of Basic asks its user by
+/// itself, which is not wanted for the requests of a page.
+fn challenge(problem: &Problem, headers: &HeaderMap) -> Response {
+    let mut response = refuse(problem);
+    if problem.status() == 401 {
+        let ways = response.headers_mut();
+        if !headers.contains_key(FETCH_MODE) {
+            let basic = "Basic realm=\"pinpriq\", charset=\"UTF-8\"";
+            ways.append(WWW_AUTHENTICATE, HeaderValue::from_static(basic));
+        }
+        let bearer = HeaderValue::from_static("Bearer realm=\"pinpriq\"");
+        ways.append(WWW_AUTHENTICATE, bearer);
+    }
+    response
+}
+
+impl Asker {
+    /// Whether the user may see all there is.
+    pub(crate) fn sees_all(&self) -> bool {
+        self.pass.as_ref().is_none_or(|pass| sees_all(&pass.user.rights))
+    }
+
+    /// Whether the user may run the server.
+    pub(crate) fn runs_server(&self) -> bool {
+        self.pass.as_ref().is_none_or(|pass| pass.user.rights.is_admin())
+    }
+
+    /// Whether the user may look at every queue.
+    pub(crate) fn looks_at_all(&self) -> bool {
+        self.pass.as_ref().is_none_or(|pass| pass.user.rights.allows_all(Right::Look))
+    }
+
+    /// Whether the user may look at this queue or topic.
+    pub(crate) fn may_look_at(&self, name: &[u8]) -> bool {
+        self.pass.as_ref().is_none_or(|pass| pass.user.rights.allows(Right::Look, name))
+    }
+
+    /// Refuses to show a queue that the user may not look at.
+    pub(crate) fn check_look(&self, name: &[u8]) -> Result<(), Problem> {
+        if self.may_look_at(name) {
+            return Ok(());
+        }
+        let name = String::from_utf8_lossy(name);
+        let name: String = name.chars().take(100).collect();
+        let sentence = format!("the user may not do this: it needs the right look on {name:?}");
+        Err(Problem::new("NOPERM", sentence))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_tells_nothing_is_free() {
+        for path in ["/", "/assets/app.js", "/healthz", "/readyz"] {
+            assert!(is_free(&Method::GET, path), "{path}");
+        }
+        for path in ["/metrics", "/v1/server", "/openapi.json", "/assets", "/healthz/", "//"] {
+            assert!(!is_free(&Method::GET, path), "{path}");
+            assert!(is_free(&Method::OPTIONS, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_value_has_a_scheme_and_the_rest() {
+        let table = [
+            ("Basic  abc ", "Basic", "abc"),
+            ("bearer x y", "bearer", "x y"),
+            ("Basic", "Basic", ""),
+            ("", "", ""),
+        ];
+        for (value, scheme, rest) in table {
+            assert_eq!(split(value.as_bytes()), (scheme.as_bytes(), rest.as_bytes()));
+        }
+    }
+}

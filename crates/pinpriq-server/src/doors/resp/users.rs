@@ -1,0 +1,208 @@
+//! The commands about users: who signs in, who they are, and what they may do.
+//!
+//! What a command needs is known by `pinpriq_rights`, and checked by the desk.
+
+use std::sync::Arc;
+
+use pinpriq_engine::command::Command;
+use pinpriq_engine::reply::RefusalKind;
+use pinpriq_letters::Steps;
+use pinpriq_rights::{Verdict, judge};
+use pinpriq_users::{Right, User};
+
+use super::call::{Call, Talk};
+use super::entry_of_step;
+use super::fault::Fault;
+use super::spec::{Access, Spec};
+use super::words::{Parts, shown};
+use crate::access::signing::{Outcome, Shown};
+use crate::home::desk::Desk;
+use crate::session::code::Code;
+
+type Done = Result<(), Fault>;
+
+/// Refuses a command of somebody who may not use it at all. Called for each request of a server
+/// that has users.
+#[inline(never)]
+pub(crate) fn check(desk: &Desk, spec: &Spec) -> Done {
+    if spec.access == Access::Everybody {
+        return Ok(());
+    }
+    let Some(pass) = desk.pass() else {
+        if planted!(NobodyLetIn) {
+            return Ok(());
+        }
+        return Err(Fault { code: Code::NoAuth, sentence: "Authentication required.".to_owned() });
+    };
+    match spec.access {
+        Access::Admins => check_admin(&pass.user),
+        Access::Everybody | Access::Users | Access::Rights => Ok(()),
+    }
+}
+
+/// Refuses what only those may do who run the server.
+pub(crate) fn check_admin(user: &User) -> Done {
+    if user.rights.is_admin() || planted!(AdminNotChecked) {
+        return Ok(());
+    }
+    let sentence = format!("the user {} may not do this: it needs the right admin", user.name);
+    Err(Fault { code: RefusalKind::NoPerm.into(), sentence })
+}
+
+/// Refuses the same to the user of a connection.
+pub(crate) fn check_admin_of(desk: &Desk) -> Done {
+    match desk.pass() {
+        Some(pass) => check_admin(&pass.user),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn auth(call: &mut Call<'_, '_>) -> Done {
+    let shown = match *call.parts.words {
+        [secret] => Shown::Alone(secret),
+        [name, secret] => Shown::Named(name, secret),
+        _ => return Err(Fault::arity("AUTH")),
+    };
+    if sign_in(call.talk, call.desk, shown)? {
+        call.answer_ok();
+    }
+    Ok(())
+}
+
+/// Signs somebody in. Returns false if that takes time, and the request comes again.
+pub(super) fn sign_in(talk: &mut Talk, desk: &mut Desk, shown: Shown<'_>) -> Result<bool, Fault> {
+    if desk.roster().is_none() {
+        return Err(Fault::err(
+            "AUTH called without any password configured: this server has none, and listens for \
+             those who can reach it",
+        ));
+    }
+    match desk.sign_in(shown) {
+        Ok(Outcome::In(pass)) => {
+            desk.admit(Some(pass));
+            Ok(true)
+        }
+        Ok(Outcome::Wrong) => {
+            let sentence = "invalid username-password pair or user is disabled.".to_owned();
+            Err(Fault { code: Code::WrongPass, sentence })
+        }
+        Ok(Outcome::Busy) => {
+            let sentence = "too many others are signing in: try again".to_owned();
+            Err(Fault { code: RefusalKind::Busy.into(), sentence })
+        }
+        Err(undone) => talk.put_off(undone).map(|()| false),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+pub(crate) fn who_am_i(call: &mut Call<'_, '_>) -> Done {
+    let name = match call.desk.roster() {
+        None => Some("default".to_owned()),
+        Some(_) => call.desk.pass().map(|pass| pass.user.name.to_string()),
+    };
+    call.answer(|writer| match name {
+        Some(name) => writer.bulk(name.as_bytes()),
+        None => writer.null(),
+    });
+    Ok(())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+pub(crate) fn names(call: &mut Call<'_, '_>) -> Done {
+    let names = each_user(call, |user| user.name.to_string());
+    answer_lines(call, &names);
+    Ok(())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
+pub(crate) fn lines(call: &mut Call<'_, '_>) -> Done {
+    let lines = each_user(call, |user| {
+        let rules: Vec<String> = user.rules.iter().map(ToString::to_string).collect();
+        let words = ["user", user.name.as_str()].into_iter();
+        words.chain(rules.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+    });
+    answer_lines(call, &lines);
+    Ok(())
+}
+
+fn each_user(call: &Call<'_, '_>, tell: impl Fn(&User) -> String) -> Vec<String> {
+    match call.desk.roster() {
+        None => vec!["default".to_owned()],
+        Some(roster) => roster.users().0.each().map(|user| tell(user)).collect(),
+    }
+}
+
+fn answer_lines(call: &Call<'_, '_>, lines: &[String]) {
+    call.answer(|writer| {
+        writer.array(lines.len());
+        for line in lines {
+            writer.bulk(line.as_bytes());
+        }
+    });
+}
+
+pub(crate) fn dry_run(call: &mut Call<'_, '_>) -> Done {
+    let words = call.parts.words;
+    let name = String::from_utf8_lossy(words[0]);
+    let user = match call.desk.roster() {
+        None => return Err(Fault::err("this server has no users: everybody may do everything")),
+        Some(roster) => roster.users().0.user(&name).cloned(),
+    };
+    let Some(user) = user else {
+        return Err(Fault::err(format!("User '{}' not found", shown(words[0]))));
+    };
+    let lack = lack_of(call, &user, &words[1..])?;
+    match lack {
+        None => call.answer_ok(),
+        Some(lack) => {
+            let sentence = format!("User {} lacks the right {lack}", user.name);
+            call.answer(|writer| writer.bulk(sentence.as_bytes()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns what a user lacks for a request, if anything.
+fn lack_of(
+    call: &mut Call<'_, '_>,
+    user: &Arc<User>,
+    request: &[&[u8]],
+) -> Result<Option<String>, Fault> {
+    let (spec, _, taken) = entry_of_step(request)?;
+    let mut parts = Parts::of(spec);
+    parts.sort_step(&request[taken..])?;
+    match spec.access {
+        Access::Everybody | Access::Users => return Ok(None),
+        Access::Admins => {
+            let lacks = !user.rights.is_admin();
+            return Ok(lacks.then(|| Right::Admin.to_string()));
+        }
+        Access::Rights => {}
+    }
+    call.talk.steps = Some(Steps::default());
+    call.talk.dry_run = Some(DryRun { user: Arc::clone(user), lack: None });
+    let done = (spec.run)(&mut Call { desk: call.desk, talk: call.talk, parts: &parts });
+    call.talk.steps = None;
+    let dry_run = call.talk.dry_run.take();
+    done?;
+    Ok(dry_run.and_then(|it| it.lack))
+}
+
+/// A command that somebody might carry out.
+pub(crate) struct DryRun {
+    user: Arc<User>,
+    /// What they lack for it.
+    lack: Option<String>,
+}
+
+impl DryRun {
+    /// Finds out what the user lacks for a command.
+    pub(super) fn judge(&mut self, command: &Command<'_>) {
+        let lack = match judge(&self.user.rights, command) {
+            // Lists leave out what may not be seen.
+            Verdict::Allowed | Verdict::Within(_) => None,
+            Verdict::Denied(lack) => Some(lack.to_string()),
+        };
+        self.lack = self.lack.take().or(lack);
+    }
+}

@@ -1,0 +1,235 @@
+//! What a desk lets its user do, on a server that has users.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pinpriq_engine::command::Command;
+use pinpriq_engine::names::NamePattern;
+use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_engine::task::RequestId;
+use pinpriq_rights::{Need, Verdict, each_need, judge};
+use pinpriq_users::Right;
+
+use super::Desk;
+use crate::access::pass::Pass;
+use crate::access::roster::Roster;
+use crate::access::signing::{Begun, Outcome, Shown};
+use crate::home::route::may_block;
+use crate::host::seat::Undone;
+
+/// The most bytes of a rule that a refusal shows.
+const SHOWN_BYTES_MAX: usize = 200;
+
+/// What is known about the user of a client, besides the pass in its session.
+pub(super) struct Guard {
+    roster: Arc<Roster>,
+    /// The version of the users that the blocked request and the subscriptions were looked at with.
+    reviewed: u64,
+    /// What the blocked request needs.
+    blocked: Vec<(Right, Box<[u8]>)>,
+    /// Whether that is refused if its user may no longer do it. One that has changed something is
+    /// answered as if its time had passed.
+    refusable: bool,
+    /// Its subscriptions.
+    subscribed: BTreeSet<Subscribed>,
+}
+
+/// A subscription: the queue or topic, and the member.
+type Subscribed = (Box<[u8]>, Option<Box<[u8]>>);
+
+impl Guard {
+    pub(super) fn new(roster: Arc<Roster>) -> Self {
+        let reviewed = roster.version();
+        let (blocked, subscribed) = (Vec::new(), BTreeSet::new());
+        Self { roster, reviewed, blocked, refusable: false, subscribed }
+    }
+
+    /// Notes what a command needs that may be blocked or last.
+    fn note(&mut self, command: &Command<'_>) {
+        match *command {
+            Command::Subscribe { queues, member, .. } => {
+                let own = |queue: &&[u8]| (Box::from(*queue), member.map(Box::from));
+                self.subscribed.extend(queues.iter().map(own));
+            }
+            Command::Unsubscribe { queues: [], .. } => self.subscribed.clear(),
+            Command::Unsubscribe { queues, member } => {
+                for queue in queues {
+                    self.subscribed.remove(&(Box::from(*queue), member.map(Box::from)));
+                }
+            }
+            ref command if may_block(command) => {
+                self.blocked.clear();
+                self.refusable = matches!(command, Command::Take(_) | Command::Await { .. });
+                each_need(command, &mut |need| {
+                    if let Need::On(right, name) = need {
+                        self.blocked.push((right, name.into()));
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Desk {
+    /// Whether the server has users.
+    #[inline]
+    pub(crate) const fn is_guarded(&self) -> bool {
+        self.guard.is_some()
+    }
+
+    /// Returns the users, if the server has some.
+    pub(crate) fn roster(&self) -> Option<&Arc<Roster>> {
+        self.guard.as_ref().map(|guard| &guard.roster)
+    }
+
+    /// Returns the pass of the user, as the users are now.
+    pub(crate) fn pass(&self) -> Option<Pass> {
+        let roster = self.roster()?;
+        let about = &mut *self.seat.session.about.borrow_mut();
+        let pass = about.pass.as_ref()?;
+        if pass.version != roster.version() && !planted!(OldRightsKept) {
+            about.pass = roster.renewed(pass);
+        }
+        about.pass.clone()
+    }
+
+    /// Takes somebody for the user of the client from now on, or nobody.
+    pub(crate) fn admit(&mut self, pass: Option<Pass>) {
+        self.seat.session.about.borrow_mut().pass = pass;
+        // Another user may not be allowed what the one before has begun.
+        if let Some(guard) = &mut self.guard {
+            guard.reviewed = 0;
+        }
+    }
+
+    /// Signs somebody in, who is not admitted yet. If that takes time, the request has to come
+    /// again when the client is no longer blocked.
+    pub(crate) fn sign_in(&self, shown: Shown<'_>) -> Result<Outcome, Undone> {
+        let session = &self.seat.session;
+        if let Some(outcome) = session.signed.take() {
+            return Ok(outcome);
+        }
+        let Some(roster) = self.roster() else { return Ok(Outcome::Wrong) };
+        let peer = session.about.borrow().peer;
+        let Some(peer) = peer else { return Ok(Outcome::Wrong) };
+        match roster.sign_in(shown, peer.ip()) {
+            Begun::Known(outcome) => Ok(outcome),
+            Begun::Later(outcome) => {
+                session.signing.set(true);
+                self.detours.set(true);
+                let session = session.clone();
+                tokio::task::spawn_local(async move {
+                    let outcome = outcome.await;
+                    session.signed.replace(Some(outcome));
+                    session.signing.set(false);
+                    session.bell.ring();
+                });
+                Err(Undone::Blocked)
+            }
+        }
+    }
+
+    /// Asks for a command that the user of the client may carry out, at this shard or elsewhere.
+    pub(super) fn ask_guarded(
+        &mut self,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Result<(), Undone> {
+        let Some((pass, right)) = self.check(command)? else {
+            return self.ask_freely(request, command);
+        };
+        let names = pass.user.rights.names_of(right);
+        let names = names.map(|(bytes, is_prefix)| NamePattern { bytes, is_prefix });
+        let names: Vec<NamePattern<'_>> = names.collect();
+        self.ask_freely(request, &Command::Within { names: &names, command })
+    }
+
+    /// Refuses what the user may not do. Returns the right that the command must keep within, if it
+    /// touches what it does not name.
+    fn check(&mut self, command: &Command<'_>) -> Result<Option<(Pass, Right)>, Undone> {
+        let Some(pass) = self.pass() else {
+            let sentence = "nobody has signed in on this connection".to_owned();
+            return Err(Undone::Refused(Refusal::new(RefusalKind::NoPerm, sentence)));
+        };
+        match judge(&pass.user.rights, command) {
+            Verdict::Denied(lack) if !planted!(LackOverlooked) => {
+                let mut lack = lack.to_string();
+                if lack.len() > SHOWN_BYTES_MAX {
+                    // Rules are written with ASCII alone.
+                    lack.truncate(SHOWN_BYTES_MAX);
+                    lack.push_str("...");
+                }
+                let name = &pass.user.name;
+                let sentence =
+                    format!("the user {name} may not do this: it needs the right {lack}");
+                return Err(Undone::Refused(Refusal::new(RefusalKind::NoPerm, sentence)));
+            }
+            Verdict::Within(right) if !planted!(ListsNotKeptWithin) => {
+                return Ok(Some((pass, right)));
+            }
+            Verdict::Allowed | Verdict::Denied(_) | Verdict::Within(_) => {}
+        }
+        if let Some(guard) = &mut self.guard {
+            guard.note(command);
+        }
+        Ok(None)
+    }
+
+    /// Checks a step of a transaction before it is kept.
+    pub(super) fn check_rights(&mut self, command: &Command<'_>) -> Result<(), Undone> {
+        if self.is_guarded() { self.check(command).map(drop) } else { Ok(()) }
+    }
+
+    /// Forgets what was noted about a client that starts again, without a user.
+    pub(super) fn dismiss(&mut self) {
+        if let Some(guard) = &mut self.guard {
+            guard.subscribed.clear();
+            self.seat.session.about.borrow_mut().pass = None;
+        }
+    }
+
+    /// Ends what has begun and its user may no longer do, if the users have changed: the blocked
+    /// request, and the subscriptions. Returns the refusal with which the connection must end, if
+    /// it must.
+    pub(crate) fn review(&mut self) -> Option<Refusal> {
+        let guard = self.guard.as_mut()?;
+        let version = guard.roster.version();
+        if std::mem::replace(&mut guard.reviewed, version) == version {
+            return None;
+        }
+        let pass = self.pass();
+        let allows = |right: Right, name: &[u8]| {
+            pass.as_ref().is_some_and(|pass| pass.user.rights.allows(right, name))
+        };
+        let (is_blocked, is_subscribed) = (self.is_blocked(), self.is_subscribed());
+        let guard = self.guard.as_ref()?;
+        let lacks_any = guard.blocked.iter().any(|(right, name)| !allows(*right, name));
+        let takes = |(queue, _): &Subscribed| allows(Right::Take, queue);
+        let is_over = is_subscribed && !guard.subscribed.iter().all(takes);
+        if is_blocked && lacks_any && !planted!(BlockedOutlivesRight) {
+            self.deny_blocked(guard.refusable);
+        }
+        (is_over && !planted!(SubscriptionOutlivesRight)).then(no_longer)
+    }
+
+    /// Ends the blocked request with a refusal, or if it is not `refusable`, as if its time had
+    /// passed.
+    fn deny_blocked(&self, refusable: bool) {
+        let session = &self.seat.session;
+        session.denied.replace(refusable.then(no_longer));
+        self.end_waits();
+        // Another shard answers later.
+        if !self.is_blocked()
+            && let Some(refusal) = session.denied.take()
+        {
+            session.outbox.borrow_mut().deny_last(&refusal);
+        }
+    }
+}
+
+/// The refusal of what a user may no longer do.
+fn no_longer() -> Refusal {
+    let sentence = "the rights of the user have changed, and it may no longer do this".to_owned();
+    Refusal::new(RefusalKind::NoPerm, sentence)
+}

@@ -1,0 +1,202 @@
+//! Users of the HTTP door.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pinpriq_server::config::{Config, DoorName, Listener};
+use pinpriq_server::{Server, Stop};
+
+use super::{Address, Visitor};
+use crate::people::{People, Person};
+use crate::world::{in_memory, test};
+
+/// Runs a test with a server that has this door and these users.
+fn with_people(people: &[Person], body: impl AsyncFnOnce(Address, &mut People)) {
+    test(async || {
+        let mut people = People::new(people);
+        let any_port = Address::from(([127, 0, 0, 1], 0));
+        let mut config: Config = people.at(in_memory());
+        config.listeners.push(Listener { door: DoorName::Http, address: any_port });
+        let stop = Stop::default();
+        let server = Server::bind(config, stop.clone()).await.unwrap();
+        let address = server.address(DoorName::Http).unwrap();
+        let run = tokio::task::spawn_local(server.run());
+        body(address, &mut people).await;
+        stop.ask();
+        run.await.unwrap().unwrap();
+    });
+}
+
+fn basic(pair: &str) -> String {
+    format!("Authorization: Basic {}\r\n", STANDARD.encode(pair))
+}
+
+/// Asks with these header fields, on a connection of its own.
+async fn ask(address: Address, line: &str, fields: &str) -> (u16, Vec<String>, String) {
+    let mut visitor = Visitor::at(address).await;
+    visitor.send(line, fields, b"").await;
+    visitor.whole_answer().await
+}
+
+async fn status(address: Address, line: &str, fields: &str) -> u16 {
+    ask(address, line, fields).await.0
+}
+
+#[test]
+fn every_path_but_a_few_wants_a_user() {
+    with_people(&[Person::new("ana", "put:*")], async |address, _| {
+        for path in ["/healthz", "/readyz", "/"] {
+            assert_eq!(status(address, &format!("GET {path}"), "").await, 200, "{path}");
+        }
+        assert_eq!(status(address, "OPTIONS /v1/queues", "").await, 204);
+        let told = pinpriq_server::http_table();
+        let mut tried = 0;
+        for line in told.lines().filter_map(|line| line.strip_prefix("| `")) {
+            let request = line.split('`').next().unwrap();
+            let (method, path) = request.split_once(' ').unwrap();
+            let path = path.replace(['{', '}'], "");
+            let line = format!("{method} {path}");
+            let (code, _, body) = ask(address, &line, "").await;
+            assert_eq!(code, 401, "{line}: {body}");
+            assert!(body.contains("\"NOAUTH\""), "{body}");
+            tried += 1;
+        }
+        assert!(tried > 40, "{tried} paths");
+        for path in ["/metrics", "/openapi.json", "/v1/nothing", "/nothing"] {
+            assert_eq!(status(address, &format!("GET {path}"), "").await, 401, "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_password_and_a_token_sign_in() {
+    let (ana, token) = Person::with_token("ana", "put:*");
+    with_people(&[ana], async |address, _| {
+        let put = "PUT /v1/queues/q/nothing";
+        let ways = [
+            basic("ana:password"),
+            basic(&format!("ana:{token}")),
+            format!("Authorization: Bearer {token}\r\n"),
+            format!("authorization: bearer   {token}\r\n"),
+        ];
+        for way in ways {
+            assert_ne!(status(address, put, &way).await, 401, "{way}");
+        }
+        let wrong = [
+            basic("ana:wrong"),
+            basic("nobody:password"),
+            "Authorization: Bearer pinpriq_x\r\n".to_owned(),
+            "Authorization: Digest x\r\n".to_owned(),
+            "Authorization: Basic\r\n".to_owned(),
+            "Authorization:\r\n".to_owned(),
+        ];
+        for way in wrong {
+            let code = status(address, "GET /v1/queues", &way).await;
+            assert!([400, 401].contains(&code), "{way}: {code}");
+        }
+    });
+}
+
+#[test]
+fn browsers_are_not_told_to_ask_by_themselves() {
+    with_people(&[], async |address, _| {
+        let is_basic = |fields: &[String]| {
+            fields.iter().any(|it| it.starts_with("www-authenticate: basic realm"))
+        };
+        let (_, fields, _) = ask(address, "GET /v1/queues", "").await;
+        assert!(is_basic(&fields), "{fields:?}");
+        let (_, fields, _) = ask(address, "GET /v1/queues", "Sec-Fetch-Mode: cors\r\n").await;
+        assert!(!is_basic(&fields), "{fields:?}");
+        assert!(fields.iter().any(|it| it.starts_with("www-authenticate: bearer")), "{fields:?}");
+    });
+}
+
+#[test]
+fn rights_are_those_of_every_door() {
+    let people = [
+        Person::new("ana", "put:a* look:a* manage:c"),
+        Person::new("boss", "put:* look:* manage:* admin"),
+    ];
+    with_people(&people, async |address, _| {
+        let (ana, boss) = (basic("ana:password"), basic("boss:password"));
+        let put = async |queue: &str, user: &str| {
+            let mut visitor = Visitor::at(address).await;
+            visitor.send(&format!("POST /v1/queues/{queue}/tasks"), user, b"x").await;
+            visitor.answer().await.0
+        };
+        assert_eq!(put("a1", &ana).await, 201);
+        assert_eq!(put("b1", &ana).await, 403);
+        assert_eq!(put("b1", &boss).await, 201);
+        let get = async |path: &str, user: &str| ask(address, &format!("GET {path}"), user).await;
+        for path in [
+            "/v1/server",
+            "/v1/connections",
+            "/v1/queues/b1",
+            "/v1/queues/b1/tasks",
+            "/v1/history?queue=b1",
+            "/v1/events?queue=b1",
+        ] {
+            assert_eq!(get(path, &ana).await.0, 403, "{path}");
+        }
+        for path in ["/v1/server", "/v1/connections", "/v1/history?queue=b1"] {
+            assert_eq!(get(path, &boss).await.0, 200, "{path}");
+        }
+        assert_eq!(status(address, "DELETE /v1/connections/1", &ana).await, 403);
+        // Whoever made a ranking first, others see what they may see.
+        for list in ["/v1/queues", "/v1/queues?sort=ready", "/v1/queues?sort=name"] {
+            let (_, _, all) = get(list, &boss).await;
+            assert!(all.contains("\"a1\"") && all.contains("\"b1\""), "{list}: {all}");
+            let (_, _, some) = get(list, &ana).await;
+            assert!(some.contains("\"a1\"") && !some.contains("b1"), "{list}: {some}");
+        }
+        let mut visitor = Visitor::at(address).await;
+        let kind = format!("{boss}Content-Type: application/json\r\n");
+        visitor.send("POST /v1/queues/b1/tasks/2:switch", &kind, b"{\"state\":\"B\"}").await;
+        assert_eq!(visitor.answer().await.0, 200);
+        let (_, _, all) = get("/v1/dead-letters", &boss).await;
+        assert!(all.contains("\"b1\""), "{all}");
+        let (_, _, some) = get("/v1/dead-letters", &ana).await;
+        assert!(!some.contains("b1"), "{some}");
+        let (_, _, all) = get("/metrics", &boss).await;
+        assert!(all.contains("queue=\"b1\"") && all.contains("pinpriq_connections"), "{all}");
+        let (_, _, some) = get("/metrics", &ana).await;
+        assert!(some.contains("queue=\"a1\"") && !some.contains("b1"), "{some}");
+        assert!(!some.contains("pinpriq_connections"), "{some}");
+        assert!(some.contains("pinpriq_queues 1"), "{some}");
+        let mut visitor = Visitor::at(address).await;
+        let kind = format!("{ana}Content-Type: application/json\r\n");
+        visitor.send("PUT /v1/queues/c", &kind, b"{}").await;
+        assert_eq!(visitor.answer().await.0, 204, "it was made, and must not be shown");
+    });
+}
+
+#[test]
+fn events_show_what_may_be_looked_at_and_end_with_the_right() {
+    let boss = || Person::new("boss", "put:*");
+    let people = [boss(), Person::new("ana", "look:a*")];
+    with_people(&people, async |address, people| {
+        let put = async |queue: &str| {
+            let mut visitor = Visitor::at(address).await;
+            let line = format!("POST /v1/queues/{queue}/tasks");
+            visitor.send(&line, &basic("boss:password"), b"x").await;
+            assert_eq!(visitor.answer().await.0, 201);
+        };
+        put("b").await;
+        put("a").await;
+        let mut events = Visitor::at(address).await;
+        events.send("GET /v1/events", &basic("ana:password"), b"").await;
+        let mut seen = String::new();
+        while !seen.contains("event: figures") || !seen.ends_with("\n\n") {
+            seen += &events.line().await;
+            seen.push('\n');
+        }
+        assert!(seen.contains("\"queues\":1"), "{seen}");
+        people.write(&[boss()]);
+        for _ in 0..50 {
+            if !seen.contains("NOPERM") {
+                seen += &events.line().await;
+            }
+        }
+        assert!(seen.contains("NOPERM"), "{seen}");
+        assert!(!seen.contains("\"b\""), "{seen}");
+    });
+}

@@ -1,0 +1,155 @@
+//! Each command with each right that it needs: allowed with all of them, and not without one of
+//! them, nor with the same rights on other queues. `testdata/resp/rights.txt` has the commands and
+//! what they need; one that is missing there fails the test.
+
+use std::collections::BTreeSet;
+
+use super::sign_in;
+use crate::people::{People, Person};
+use crate::resp::client::{Client, World, show};
+use crate::world::{in_memory, test};
+
+const TABLE: &str = include_str!("../../../../testdata/resp/rights.txt");
+
+/// The commands that can be part of a transaction, without options that wait.
+const STEPS: [&str; 12] = [
+    "PUT", "ACK", "RELEASE", "FAIL", "BURY", "TOUCH", "UPDATE", "DIG", "KILL", "SWITCH", "RESTART",
+    "PUBLISH",
+];
+
+/// A request, and what it needs.
+struct Row {
+    request: &'static str,
+    needs: Vec<&'static str>,
+}
+
+/// Somebody to try a request as.
+struct Attempt {
+    row: usize,
+    rules: String,
+    is_allowed: bool,
+}
+
+fn rows() -> Vec<Row> {
+    let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let (request, needs) = line.split_once('|').unwrap();
+        Row { request: request.trim(), needs: needs.split_whitespace().collect() }
+    };
+    lines.map(row).collect()
+}
+
+/// The name of the command of a request that the documentation begins with in this way.
+fn command_of(request: &str) -> String {
+    let mut words = request.split(' ');
+    let first = words.next().unwrap();
+    let has_sub = ["QUEUE", "SCHEDULE", "CLIENT", "COMMAND", "ACL", "CLUSTER"].contains(&first);
+    let sub = words.next().filter(|_| has_sub);
+    sub.map_or_else(|| first.to_owned(), |sub| format!("{first} {sub}"))
+}
+
+#[test]
+fn the_table_has_every_command() {
+    let told = pinpriq_server::command_tables();
+    let entries = told.lines().filter_map(|line| line.strip_prefix("| `"));
+    let known: BTreeSet<String> =
+        entries.map(|entry| command_of(entry.split('`').next().unwrap())).collect();
+    let tried: BTreeSet<String> = rows().iter().map(|row| command_of(row.request)).collect();
+    assert_eq!(tried, known);
+}
+
+/// Who tries what: somebody with all rights that a request needs, others who lack one each, and
+/// somebody of another tenant.
+fn attempts(rows: &[Row]) -> Vec<Attempt> {
+    let mut attempts = Vec::new();
+    for (at, Row { needs, .. }) in rows.iter().enumerate() {
+        let mut attempt = |rules: String, is_allowed| {
+            attempts.push(Attempt { row: at, rules, is_allowed });
+        };
+        match needs[..] {
+            ["everybody" | "users" | "within"] => attempt(String::new(), true),
+            ["admin"] => {
+                attempt("admin".to_owned(), true);
+                attempt("put:* take:* look:* manage:*".to_owned(), false);
+            }
+            _ => {
+                attempt(needs.join(" "), true);
+                attempt(needs.join("* ") + "*", true);
+                for lacking in needs {
+                    let others: Vec<&str> =
+                        needs.iter().filter(|it| *it != lacking).copied().collect();
+                    // All others everywhere, and this one elsewhere.
+                    let (right, name) = lacking.split_once(':').unwrap();
+                    let all = ["put", "take", "look", "manage"].into_iter();
+                    let all = all.filter(|it| it != &right).map(|it| format!("{it}:*"));
+                    let all: Vec<String> = all.collect();
+                    let same = others.iter().filter(|it| it.starts_with(right));
+                    let same: Vec<&str> = same.copied().collect();
+                    let (all, same) = (all.join(" "), same.join(" "));
+                    attempt(format!("{all} {same} {right}:other-{name} {right}:{name}.*"), false);
+                }
+                let elsewhere = needs.iter().map(|need| need.replace(':', ":zz"));
+                attempt(elsewhere.collect::<Vec<_>>().join("* ") + "* admin", false);
+            }
+        }
+    }
+    attempts
+}
+
+async fn connect(world: &World, attempt: usize) -> Client {
+    let mut client = world.connect().await;
+    sign_in(&mut client, &format!("u{attempt}")).await;
+    client
+}
+
+#[test]
+fn each_command_needs_each_of_its_rights() {
+    test(async || {
+        let rows = rows();
+        let attempts = attempts(&rows);
+        let mut people: Vec<Person> = attempts
+            .iter()
+            .enumerate()
+            .map(|(at, it)| Person::new(&format!("u{at}"), &it.rules))
+            .collect();
+        people.push(Person::new("boss", "admin"));
+        let people = People::new(&people);
+        let world = World::start(people.at(in_memory())).await;
+        let mut boss = world.connect().await;
+        sign_in(&mut boss, "boss").await;
+        for (at, Attempt { row, rules, is_allowed }) in attempts.iter().enumerate() {
+            let request = rows[*row].request;
+            let what = format!("{request} with {rules}");
+            let mut client = connect(&world, at).await;
+            let told = client.told(request).await;
+            assert_eq!(told != "NOPERM", *is_allowed, "{what}: {told}");
+            let told = boss.told(&format!("ACL DRYRUN u{at} {request}")).await;
+            let needs_rules = rows[*row].needs[0].contains(':');
+            if needs_rules && !told.starts_with("ERR") {
+                assert_eq!(told == "OK", *is_allowed, "dry run of {what}: {told}");
+            }
+            let is_step = STEPS.contains(&request.split(' ').next().unwrap());
+            if is_step && !request.contains("WAIT") {
+                let mut client = connect(&world, at).await;
+                assert_eq!(client.told("MULTI").await, "OK");
+                let queued = client.told(request).await;
+                assert_eq!(queued == "QUEUED", *is_allowed, "{what} in a transaction: {queued}");
+                let told = client.told("EXEC").await;
+                assert_ne!(told, "NOPERM", "{what}");
+            }
+        }
+    });
+}
+
+#[test]
+fn nobody_may_do_what_users_may() {
+    test(async || {
+        let people = People::new(&[Person::new("ana", "")]);
+        let world = World::start(people.at(in_memory())).await;
+        for Row { request, needs } in rows() {
+            let mut client = world.connect().await;
+            let told = show(&client.ask(request).await);
+            assert_eq!(told == "NOAUTH", needs != ["everybody"], "{request}: {told}");
+        }
+    });
+}

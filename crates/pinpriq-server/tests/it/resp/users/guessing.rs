@@ -1,0 +1,61 @@
+//! Many wrong passwords: how many are checked, and how fast.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpSocket;
+
+use super::{sign_in, with_people};
+use crate::people::Person;
+use crate::resp::client::{Client, show};
+
+/// How many sign in at once. A hundred may wait.
+const CLIENTS: usize = 150;
+
+#[test]
+fn those_who_are_too_many_are_told_to_try_again() {
+    with_people(&[Person::new("ana", "")], async |world, _, [ana]| {
+        sign_in(ana, "ana").await;
+        let mut clients = Vec::new();
+        for _ in 0..CLIENTS {
+            clients.push(world.connect().await);
+        }
+        for client in &mut clients {
+            // That of somebody who does not exist takes as long as any.
+            client.say("AUTH nobody wrong").await;
+        }
+        // Whoever is signed in notices nothing.
+        assert_eq!(ana.told("ACL WHOAMI").await, "ana");
+        let mut busy = 0;
+        for client in &mut clients {
+            match show(&client.value().await).as_str() {
+                "BUSY" => busy += 1,
+                told => assert_eq!(told, "WRONGPASS"),
+            }
+        }
+        assert!((1..=CLIENTS - 100).contains(&busy), "{busy} were told to try again");
+        assert_eq!(clients[0].told("AUTH ana password").await, "OK", "there is room again");
+    });
+}
+
+/// Connects from another address of this machine.
+async fn connect_from(address: [u8; 4], to: SocketAddr) -> Client {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from((address, 0))).unwrap();
+    Client::of(socket.connect(to).await.unwrap())
+}
+
+#[test]
+fn an_address_that_guesses_is_slowed_down() {
+    let (ana, token) = Person::with_token("ana", "");
+    with_people(&[ana], async |world, _, [guesser, ana]| {
+        for _ in 0..10 {
+            assert_eq!(guesser.told("AUTH ana wrong").await, "WRONGPASS");
+        }
+        guesser.say("AUTH ana wrong").await;
+        let mut other = connect_from([127, 0, 0, 2], world.address).await;
+        assert_eq!(other.told("AUTH ana wrong").await, "WRONGPASS");
+        assert_eq!(ana.told(&format!("AUTH {token}")).await, "OK", "nobody guesses a token");
+        assert!(guesser.is_silent());
+        assert_eq!(show(&guesser.value().await), "WRONGPASS");
+    });
+}
