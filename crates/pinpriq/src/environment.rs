@@ -25,6 +25,11 @@ const TOLD_TO_COMMANDS: [&str; 7] = [
     "PINPRIQ_MEMBER",
 ];
 
+/// With what the commands for tasks and queues sign in.
+pub(crate) const USER: &str = "PINPRIQ_USER";
+pub(crate) const PASSWORD: &str = "PINPRIQ_PASSWORD";
+pub(crate) const TOKEN: &str = "PINPRIQ_TOKEN";
+
 /// What Kubernetes sets in every container beside a service called pinpriq.
 const OF_SERVICES: [&str; 2] = ["PINPRIQ_PORT", "PINPRIQ_SERVICE_"];
 
@@ -52,7 +57,7 @@ pub(crate) fn unknown(names: impl Iterator<Item = OsString>) -> Vec<Unknown> {
     let program = Cli::command();
     let settings = program.find_subcommand("serve").map(variables).unwrap_or_default();
     let mut known = variables(&program);
-    known.extend(TOLD_TO_COMMANDS.map(str::to_owned));
+    known.extend(TOLD_TO_COMMANDS.into_iter().chain([USER, PASSWORD, TOKEN]).map(str::to_owned));
     let names: BTreeSet<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     let unknown =
         names.into_iter().filter(|name| name.starts_with(PREFIX) && !known.contains(name));

@@ -9,6 +9,7 @@ use std::time::Duration;
 use pinpriq_client::{Line, Lost, Resp};
 use pinpriq_wire::resp::{Value, Words};
 
+use crate::environment::{PASSWORD, TOKEN, USER};
 use crate::exit::Failure;
 
 /// How long a server may take to accept a connection, and to greet.
@@ -30,6 +31,28 @@ pub(crate) enum Trouble {
     Refused(String),
 }
 
+/// Returns the first command, which signs in if the environment says as whom. Secrets are no
+/// arguments, since other programs of the machine can read those.
+fn greeting() -> Words {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let secret = variable(TOKEN).or_else(|| variable(PASSWORD));
+    match secret {
+        None => Words::new("HELLO 3"),
+        Some(secret) => {
+            let user = variable(USER).unwrap_or_else(|| "default".to_owned());
+            Words::new("HELLO 3 AUTH").bytes(user.as_bytes()).bytes(secret.as_bytes())
+        }
+    }
+}
+
+/// Adds to a refusal how to sign in, if that is what is missing.
+fn with_way_in(sentence: String) -> String {
+    if !sentence.starts_with("NOAUTH") {
+        return sentence;
+    }
+    format!("{sentence} Set {TOKEN}, or {USER} and {PASSWORD}, in the environment")
+}
+
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         match trouble {
@@ -46,7 +69,7 @@ impl Client {
             .map_err(|error| Trouble::Lost(format!("no connection to {address}: {error}")))?;
         let mut client = Self { resp: Resp::over(line), address: address.to_owned() };
         client.limit_waiting(Some(OPENING))?;
-        client.call(&Words::new("HELLO 3")).map_err(|trouble| match trouble {
+        client.call(&greeting()).map_err(|trouble| match trouble {
             Trouble::Lost(why) => {
                 Trouble::Lost(format!("{why}. Is this the address of the RESP door?"))
             }
@@ -75,6 +98,7 @@ impl Client {
         loop {
             match self.resp.reply() {
                 Ok(Value::Push(_)) => {}
+                Ok(Value::Error(sentence)) => return Ok(Value::Error(with_way_in(sentence))),
                 reply => return reply.map_err(|lost| self.lost(&lost)),
             }
         }

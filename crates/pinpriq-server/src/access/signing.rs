@@ -236,11 +236,13 @@ impl Roster {
     /// Lets somebody in whose password was right in this version of the users.
     fn let_in(&self, user: Arc<User>, version: u64, hash: [u8; 32]) -> Outcome {
         let pass = Pass::new(user, Proof::Password, version);
+        self.signing.remember(hash, steady_ms());
         let (users, now) = self.users();
         if now == version {
-            self.signing.remember(hash, steady_ms());
             return Outcome::In(pass);
         }
+        // The password may have changed before it was remembered.
+        self.signing.forget();
         pass.renewed(&users, now).map_or(Outcome::Wrong, Outcome::In)
     }
 }

@@ -32,6 +32,9 @@ pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {
         let (library, version) = (&about.library, &about.library_version);
         let _ =
             write!(line, " lib-name={} lib-ver={}", library.escape_ascii(), version.escape_ascii());
+        if let Some(pass) = about.pass.as_ref().filter(|pass| !pass.is_of_server()) {
+            let _ = write!(line, " user={}", pass.user.name);
+        }
         if let Some(post) = shard.post() {
             let _ = write!(line, " shard={}", post.own());
         }

@@ -10,6 +10,7 @@ use rustix::termios::{LocalModes, tcgetattr};
 
 use crate::files::{read, write};
 use crate::peer::{check, pinpriq};
+use crate::serving::Serving;
 
 /// A directory with a file of users in it, or without.
 struct Place(tempfile::TempDir);
@@ -201,4 +202,62 @@ fn a_terminal_asks_twice_and_shows_nothing() {
     let (_, code) = typed(place.command("passwd a"), &[(ask, "one\r"), (again, "one\r")]);
     assert_eq!(code, Some(0));
     assert_ne!(place.text(), before);
+}
+
+/// Runs a client command of somebody, whose secret stands in this variable.
+fn as_user(server: &Serving, line: &str, variables: &[(&str, &str)]) -> Output {
+    let arguments: Vec<&str> = line.split(' ').collect();
+    let mut command = pinpriq(&arguments);
+    command.env("PINPRIQ_RESP_ADDRESS", server.door("resp")).envs(variables.iter().copied());
+    command.output().unwrap()
+}
+
+#[test]
+fn a_server_lets_its_users_in_and_reads_them_again() {
+    let place = Place::new();
+    place.done("add ana put:orders.* look:orders.*");
+    let added = place.run("token ana add laptop", "");
+    let token = String::from_utf8(added.stdout).unwrap();
+    let file = place.file();
+    let flags = ["--resp", "127.0.0.1:0", "--users", file.to_str().unwrap()];
+    let data = tempfile::tempdir().unwrap();
+    let server = Serving::start(data.path(), &flags);
+    let by_password = [("PINPRIQ_USER", "ana"), ("PINPRIQ_PASSWORD", "swordfish")];
+    let by_token = [("PINPRIQ_TOKEN", token.trim())];
+    for variables in [&by_password[..], &by_token[..]] {
+        let output = as_user(&server, "put orders.new x", variables);
+        check(&output, 0, &output.stdout);
+    }
+    let told = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
+    let denied = as_user(&server, "put secrets x", &by_token);
+    assert_eq!(denied.status.code(), Some(5));
+    assert!(told(&denied).contains("NOPERM") && told(&denied).contains("put:secrets"));
+    let nobody = as_user(&server, "put orders.new x", &[]);
+    assert!(told(&nobody).contains("NOAUTH") && told(&nobody).contains("PINPRIQ_TOKEN"));
+    let wrong = [("PINPRIQ_USER", "ana"), ("PINPRIQ_PASSWORD", "wrong")];
+    assert!(told(&as_user(&server, "put orders.new x", &wrong)).contains("WRONGPASS"));
+
+    place.done("token ana revoke laptop");
+    server.send("-HUP");
+    server.logged("a user has changed");
+    assert!(told(&as_user(&server, "put orders.new x", &by_token)).contains("WRONGPASS"));
+    write(&file, b"[users.ana]\nrules = 7\n");
+    server.send("-HUP");
+    server.logged("the users stay as they were");
+    let (code, log) = server.signal_logged("-TERM");
+    assert_eq!(code, Some(0));
+    for secret in ["swordfish", token.trim(), "$argon2id"] {
+        assert!(!log.contains(secret), "{secret} is in the log: {log}");
+    }
+}
+
+#[test]
+fn a_start_beyond_loopback_without_users_ends_with_a_sentence_that_helps() {
+    let data = tempfile::tempdir().unwrap();
+    let mut command =
+        pinpriq(&["serve", "--pinpriq", "off", "--http", "off", "--resp", "0.0.0.0:0"]);
+    let output = command.arg("--data").arg(data.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("pinpriq user add") && told.contains("--insecure-open"), "{told}");
 }

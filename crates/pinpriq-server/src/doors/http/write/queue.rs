@@ -139,7 +139,9 @@ pub(crate) fn connections(lines: &str) -> Vec<u8> {
                 for (name, value) in line.split(' ').filter_map(|field| field.split_once('=')) {
                     let name = name.replace('-', "_");
                     match value.parse::<u64>() {
-                        Ok(number) if name != "name" && !name.starts_with("lib") => {
+                        Ok(number)
+                            if !["name", "user"].contains(&&*name) && !name.starts_with("lib") =>
+                        {
                             it.number(&name, number);
                         }
                         _ => {
