@@ -21,7 +21,7 @@ BYTES_EACH = 48 << 10
 
 BEGUN = [
     b"GET /v1/st",
-    b"POST /v1/queues/q/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n"
+    b"POST /v1/queues/q/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
     b"Content-Length: 100\r\n\r\nabc",
     b"GET / HTTP/1.1\r\nx: " + b"a" * 3_000,
 ]
@@ -121,10 +121,10 @@ def many(part, count):
 
 
 def endless_requests(before):
-    head = b"POST /v1/multi HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /v1/multi HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
     def headers():
-        yield b"GET /v1/stats HTTP/1.1\r\nHost: x\r\n"
+        yield b"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n"
         yield from many(b"x-more: " + b"y" * 1_000 + b"\r\n", 100_000)
 
     def chunks():
@@ -148,10 +148,10 @@ def unread_streams(before):
     for _ in range(STREAMS):
         client = connect()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        client.sendall(b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         clients.append(client)
     with connect() as reads:
-        reads.sendall(b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        reads.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         heard = b""
         while heard.count(b"event: figures") < 4:
             heard += reads.recv(65_536)

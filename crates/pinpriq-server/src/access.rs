@@ -1,9 +1,11 @@
 //! Who uses the server: users, how they sign in, and what a connection knows of its user.
 //!
 //! [`roster`] has the users and reads them again when their file changes, [`signing`] checks
-//! passwords and tokens, and [`pass`] is what a connection carries. What users may do is decided by
-//! `pinpriq_rights`, and asked by the desk of each client and by the handlers of HTTP.
+//! passwords and tokens, [`pass`] is what a connection carries, and [`audit`] writes down what
+//! users do. What they may do is decided by `pinpriq_rights`, and asked by the desk of each client
+//! and by the handlers of HTTP.
 
+pub(crate) mod audit;
 pub(crate) mod pass;
 pub(crate) mod roster;
 pub(crate) mod signing;

@@ -29,6 +29,17 @@ pub struct Config {
     pub users: Option<UsersFrom>,
     /// Whether a server without users may listen beyond loopback.
     pub insecure_open: bool,
+    /// Where it is written down what clients do, if that is wanted.
+    pub audit: Option<AuditTo>,
+}
+
+/// Where the audit goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AuditTo {
+    /// To the end of this file.
+    File(PathBuf),
+    /// To the standard error, between the lines of the log.
+    Stderr,
 }
 
 /// Where the users of a server come from.
@@ -45,6 +56,8 @@ pub enum UsersFrom {
 pub struct HttpOptions {
     /// The origin whose pages may use the server besides its own, such as `https://ops.example`.
     pub cors_origin: Option<String>,
+    /// The names by which clients call the server, besides `localhost` and addresses.
+    pub hosts: Vec<String>,
     /// The most queues and lanes that metrics and events show one by one. The others are shown
     /// together.
     pub metrics_queues: usize,
@@ -231,13 +244,14 @@ impl Default for Config {
             http: HttpOptions::default(),
             users: None,
             insecure_open: false,
+            audit: None,
         }
     }
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        Self { cors_origin: None, metrics_queues: 1_000 }
+        Self { cors_origin: None, hosts: Vec::new(), metrics_queues: 1_000 }
     }
 }
 

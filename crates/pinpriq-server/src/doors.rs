@@ -10,6 +10,7 @@ pub(crate) mod resp;
 use std::sync::Arc;
 
 use self::door::Door;
+use crate::access::audit::Audit;
 use crate::access::roster::Roster;
 use crate::config::{DoorName, Limits, PinpriqOptions};
 use crate::home::contacts::Contacts;
@@ -26,6 +27,8 @@ pub(crate) struct DoorOptions {
     pub(crate) contacts: Arc<Contacts>,
     /// The users, if the server has some.
     pub(crate) roster: Option<Arc<Roster>>,
+    /// Where it is told what clients do, if that is wanted.
+    pub(crate) audit: Option<Arc<Audit>>,
 }
 
 /// A kind of door.

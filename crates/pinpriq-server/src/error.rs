@@ -74,6 +74,12 @@ pub enum ServeError {
         /// The directory.
         data: PathBuf,
     },
+    /// The audit cannot be written.
+    #[error("cannot write the audit to {why}; name another file with --audit")]
+    Audit {
+        /// Which file, and why.
+        why: String,
+    },
     /// The users cannot be read.
     #[error("cannot use the users: {why}")]
     Users {
@@ -124,6 +130,7 @@ impl ServeError {
             | Self::Cluster { .. }
             | Self::OfNode { .. }
             | Self::Users { .. }
+            | Self::Audit { .. }
             | Self::Open { .. }
             | Self::Anonymous { .. } => 2,
             Self::Directory { .. }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pinpriq_server::config::{self as server, Config, DoorName, Listener, UsersFrom};
+use pinpriq_server::config::{self as server, AuditTo, Config, DoorName, Listener, UsersFrom};
 
 use crate::logging::Logging;
 use crate::settings::{
@@ -139,20 +139,12 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         defaults.limits.task_bytes_max = (memory / MEMORY_SHARE).max(payload);
     }
     let options = defaults.pinpriq_options;
-    let given = [
+    let listeners = listeners([
         (DoorName::Pinpriq, settings.pinpriq),
         (DoorName::Resp, settings.resp),
         (DoorName::RespCluster, settings.resp_cluster.or(Some(Listen::Off))),
         (DoorName::Http, settings.http),
-    ];
-    let mut listeners = Vec::new();
-    for (door, listen) in given {
-        listeners.extend(match listen {
-            None => Some(Listener::default_of(door)),
-            Some(Listen::Off) => None,
-            Some(Listen::At(address)) => Some(Listener { door, address: resolve(address)? }),
-        });
-    }
+    ])?;
     let users = users_from(settings.users, settings.password_file)?;
     let config = Config {
         data: settings.data.unwrap_or(defaults.data),
@@ -161,10 +153,12 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         listeners,
         http: server::HttpOptions {
             cors_origin: settings.http_cors.map(|origin| origin.0),
+            hosts: settings.http_host.map(|names| names.0).unwrap_or_default(),
             metrics_queues: count(settings.metrics_queues, defaults.http.metrics_queues),
         },
         users,
         insecure_open: settings.insecure_open == Some(Switch::On),
+        audit: settings.audit.map(audit_to),
         pinpriq_options: server::PinpriqOptions {
             framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
             ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),
@@ -217,6 +211,26 @@ fn refuse_contradictions(config: &Config) -> Result<(), Unusable> {
         return Err(Unusable::NoDisk);
     }
     Ok(())
+}
+
+/// Returns where the doors listen.
+fn listeners<const N: usize>(
+    given: [(DoorName, Option<Listen>); N],
+) -> Result<Vec<Listener>, Unusable> {
+    let mut listeners = Vec::new();
+    for (door, listen) in given {
+        listeners.extend(match listen {
+            None => Some(Listener::default_of(door)),
+            Some(Listen::Off) => None,
+            Some(Listen::At(address)) => Some(Listener { door, address: resolve(address)? }),
+        });
+    }
+    Ok(listeners)
+}
+
+/// Returns where the audit goes.
+fn audit_to(path: PathBuf) -> AuditTo {
+    if path.as_os_str() == "stderr" { AuditTo::Stderr } else { AuditTo::File(path) }
 }
 
 /// Returns where users come from, if there are any.

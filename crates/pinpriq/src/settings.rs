@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 pub(crate) use self::amounts::{Bounded, Size, Time, TimeOrOff};
-pub(crate) use self::names::{Address, HostName, NodeName, Origin};
+pub(crate) use self::names::{Address, HostName, HostNames, NodeName, Origin};
 use crate::cluster::url::ClusterUrl;
 
 mod amounts;
@@ -66,6 +66,13 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_HTTP_CORS", hide_env_values = true, value_name = "ORIGIN")]
     pub(crate) http_cors: Option<Origin>,
 
+    /// The names by which HTTP clients call this server, with commas between [default: none]
+    ///
+    /// Requests for `localhost`, for `*.localhost` and for addresses are answered in any case.
+    /// Those for other names are refused, since pages of other sites could use such a name.
+    #[arg(long, env = "PINPRIQ_HTTP_HOST", hide_env_values = true, value_name = "NAMES")]
+    pub(crate) http_host: Option<HostNames>,
+
     /// The most queues that metrics and events show one by one [default: 1000]
     ///
     /// The others are shown together. A queue that is shown stays so as long as it exists.
@@ -93,6 +100,14 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_INSECURE_OPEN", hide_env_values = true, value_name = "on|off")]
     #[arg(num_args = 0..=1, default_missing_value = "on")]
     pub(crate) insecure_open: Option<Switch>,
+
+    /// Where to write down who did what [default: none]
+    ///
+    /// A file, or `stderr`. A line of JSON for each sign-in, each refusal for want of a right, each
+    /// command that changes settings or destroys something, and each change of users. SIGHUP opens
+    /// the file anew.
+    #[arg(long, env = "PINPRIQ_AUDIT", hide_env_values = true, value_name = "FILE|stderr")]
+    pub(crate) audit: Option<PathBuf>,
 
     /// What a reply promises [default: sync]
     #[arg(long, env = "PINPRIQ_DURABILITY", hide_env_values = true, value_name = "LEVEL")]
@@ -273,10 +288,12 @@ impl Settings {
             resp_cluster: self.resp_cluster.or(fallback.resp_cluster),
             http: self.http.or(fallback.http),
             http_cors: self.http_cors.or(fallback.http_cors),
+            http_host: self.http_host.or(fallback.http_host),
             metrics_queues: self.metrics_queues.or(fallback.metrics_queues),
             users: self.users.or(fallback.users),
             password_file: self.password_file.or(fallback.password_file),
             insecure_open: self.insecure_open.or(fallback.insecure_open),
+            audit: self.audit.or(fallback.audit),
             durability: self.durability.or(fallback.durability),
             ignore_data: self.ignore_data.or(fallback.ignore_data),
             shards: self.shards.or(fallback.shards),

@@ -44,6 +44,12 @@ macro_rules! with_those_of_users {
             KeptForAnother "kept-for-another"
                 "Dead letters that were found for one user are shown to another."
                 [Server("http::users::rights")]
+            DeniedNotTold "denied-not-told"
+                "The audit does not hear of commands that were refused for want of a right."
+                [Server("resp::users::audit::")]
+            ForeignHostAccepted "foreign-host-accepted"
+                "A page that gives its own name an address of the server may use the server."
+                [Server("http::users::names")]
             SignInUnbounded "sign-in-unbounded"
                 "Any number of clients may wait for their passwords to be checked."
                 [Server("resp::users::guessing::")]

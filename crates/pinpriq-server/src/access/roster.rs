@@ -13,6 +13,7 @@ use pinpriq_users::Users;
 use pinpriq_users::store::{self, Loaded};
 use tokio::sync::Notify;
 
+use super::audit::{Audit, Event, What};
 use super::pass::{Pass, Proof};
 use super::signing::Signing;
 use crate::config::UsersFrom;
@@ -36,6 +37,7 @@ pub(crate) struct Roster {
     /// Rung when the users have changed.
     changed: Notify,
     pub(super) signing: Signing,
+    audit: Option<Arc<Audit>>,
 }
 
 #[derive(Debug)]
@@ -58,7 +60,10 @@ struct Stamp {
 
 impl Roster {
     /// Reads the users, and says what should be said about the file. Blocks.
-    pub(crate) fn open(from: UsersFrom) -> Result<Arc<Self>, ServeError> {
+    pub(crate) fn open(
+        from: UsersFrom,
+        audit: Option<Arc<Audit>>,
+    ) -> Result<Arc<Self>, ServeError> {
         let stamp = Stamp::of(from.path());
         let (users, complaint) = load(&from).map_err(|why| ServeError::Users { why })?;
         if let Some(complaint) = &complaint {
@@ -74,6 +79,7 @@ impl Roster {
             asked: Notify::new(),
             changed: Notify::new(),
             signing,
+            audit,
         }))
     }
 
@@ -155,6 +161,13 @@ impl Roster {
         }
         for (user, changes) in &changes {
             tracing::info!(%user, changes = ?changes, "a user has changed");
+            if let Some(audit) = &self.audit {
+                audit.note(Event {
+                    user: Some(user.to_string()),
+                    detail: Some(format!("{changes:?}")),
+                    ..Event::new(What::UserChanged)
+                });
+            }
         }
         current.users = Arc::new(users);
         current.version += 1;

@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use pinpriq_users::{PASSWORD_BYTES_MAX, Password, PasswordHash, TokenDigest, User};
+use pinpriq_users::{
+    NAME_BYTES_MAX, PASSWORD_BYTES_MAX, Password, PasswordHash, TokenDigest, User,
+};
 use sha2::Sha256;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -47,6 +49,17 @@ pub(crate) enum Shown<'a> {
     Named(&'a [u8], &'a [u8]),
     /// A token, or the password of the user `default`.
     Alone(&'a [u8]),
+}
+
+/// Returns the name that somebody claims to have, cut to a length that a name can have. It is empty
+/// for a token, which is a secret.
+pub(crate) fn claimed(shown: Shown<'_>) -> String {
+    match shown {
+        Shown::Named(name, _) => {
+            String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]).into_owned()
+        }
+        Shown::Alone(_) => String::new(),
+    }
 }
 
 /// What has become of it.

@@ -84,7 +84,7 @@ struct Control {
 
 impl Node {
     async fn open(config: Config, cluster: ClusterConfig, leave: Stop) -> Result<Self, ServeError> {
-        let roster = users::open(&config)?;
+        let people = users::open(&config)?;
         let taken = take(&config.listeners)?;
         let link = StdListener::bind(cluster.link)
             .map_err(|source| ServeError::Bind { address: cluster.link, source })?;
@@ -108,7 +108,7 @@ impl Node {
         let memory = Memory::open(reporter, data, &meta).await?;
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
-        let common = Common::of_cluster(shards, stop.clone(), roster);
+        let common = Common::of_cluster(shards, stop.clone(), people);
         let failed = |source| ServeError::Failed { source };
         let context = home(&config, &common, SystemClock::wall()).map_err(failed)?;
         let listeners = taken.into_iter().map(|(door, taken)| Ok((door, taken.listen()?)));

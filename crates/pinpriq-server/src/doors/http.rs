@@ -34,6 +34,7 @@ use super::resp::table::places::{place_of, place_of_sub};
 use super::resp::users::{check, check_admin_of};
 use super::resp::words::{Parts, receipt};
 use super::{DoorKind, DoorOptions};
+use crate::access::audit::What;
 use crate::config::DoorName;
 use crate::home::contacts::Contacts;
 use crate::home::desk::Desk;
@@ -89,19 +90,19 @@ impl Door for HttpDoor {
             }
             Read::Server => {
                 desk.note(INFO);
-                check_admin_of(desk).map(|()| {
+                check_admin_of(desk, "INFO").map(|()| {
                     desk.say_facts(|facts| with_head(&write::facts(facts)));
                 })
             }
             Read::Connections => {
                 desk.note(CLIENT_LIST);
-                check_admin_of(desk).map(|()| {
+                check_admin_of(desk, "CLIENT LIST").map(|()| {
                     desk.say_clients(|lines| with_head(&write::connections(lines)));
                 })
             }
             Read::EndConnection(number) => {
                 desk.note(CLIENT_KILL);
-                check_admin_of(desk).map(|()| end_connection(desk, number))
+                check_admin_of(desk, "CLIENT KILL").map(|()| end_connection(desk, number))
             }
             Read::Say(bytes) => {
                 desk.say(bytes.to_vec());
@@ -161,6 +162,10 @@ impl HttpDoor {
 }
 
 fn end_connection(desk: &Desk, number: u64) {
+    desk.tell_audit(What::Command, None, |event| {
+        event.command = Some("CLIENT KILL".to_owned());
+        event.detail = Some(format!("ID {number}"));
+    });
     desk.say_killed(&Chosen::Id(number), |killed| {
         let mut out = Vec::new();
         if killed == 0 {

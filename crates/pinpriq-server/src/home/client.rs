@@ -96,12 +96,12 @@ impl Client {
         let door = (kind.open)(options, session.dialect.get());
         let who = (client, session.clone());
         let manners = (kind.manners)(options);
-        let roster = options.roster.clone();
+        let (roster, audit) = (options.roster.clone(), options.audit.clone());
         if let Some(roster) = roster.as_ref().filter(|_| !kind.signs_in) {
             session.about.borrow_mut().pass = roster.anonymous();
         }
         let redirects = kind.redirects;
-        let desk = Desk::new(shard, who, options.limits, (manners, redirects), roster);
+        let desk = Desk::new(shard, who, options.limits, (manners, redirects), (roster, audit));
         Self {
             session,
             peer,

@@ -5,6 +5,7 @@
 //! the replies here. The desk bounds what may be under way, and asks nothing after a blocked
 //! command. The other end of the letters is `host::guest`.
 
+mod auditing;
 mod everywhere;
 mod guard;
 mod lasting;
@@ -29,6 +30,7 @@ use super::route::{
     Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done,
     shard_of_schedule, shard_of_steps,
 };
+use crate::access::audit::Audit;
 use crate::access::roster::Roster;
 use crate::cluster::owners::Owners;
 use crate::config::{DoorName, Limits};
@@ -67,6 +69,8 @@ pub(crate) struct Desk {
     redirects: bool,
     /// What is known about the user of the client, if the server has users.
     guard: Option<Guard>,
+    /// Where it is told what clients do, if that is wanted.
+    audit: Option<Arc<Audit>>,
 }
 
 impl Desk {
@@ -78,18 +82,29 @@ impl Desk {
         who: (ClientId, Rc<Session>),
         limits: Limits,
         (manners, redirects): (Manners, bool),
-        roster: Option<Arc<Roster>>,
+        (roster, audit): (Option<Arc<Roster>>, Option<Arc<Audit>>),
     ) -> Self {
         let may_ask = |post: &Post| post.shards() > 1 || post.own() >= post.shards();
         let routes = shard.post().is_some_and(may_ask);
-        let detours = Cell::new(routes || roster.is_some());
+        let detours = Cell::new(routes || roster.is_some() || audit.is_some());
         let (routes, guard) = (Cell::new(routes), roster.map(Guard::new));
         let is_placed = who.1.was_moved() || shard.own() >= shard.shards();
         let credits = Credits::new(limits.in_flight_max);
         let seat = Seat::new(shard, who, limits, manners);
         let pace = Pace::default();
         let delivered_before = 0;
-        Self { seat, credits, pace, delivered_before, detours, routes, is_placed, redirects, guard }
+        Self {
+            seat,
+            credits,
+            pace,
+            delivered_before,
+            detours,
+            routes,
+            is_placed,
+            redirects,
+            guard,
+            audit,
+        }
     }
 
     /// Returns the number of the client.
@@ -203,10 +218,16 @@ impl Desk {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
-        if self.is_guarded() {
-            return self.ask_guarded(request, command);
+        let audited = self.begin_audit(command);
+        let asked = if self.is_guarded() {
+            self.ask_guarded(request, command)
+        } else {
+            self.ask_freely(request, command)
+        };
+        if self.audit.is_some() {
+            self.end_audit(command, audited, &asked);
         }
-        self.ask_freely(request, command)
+        asked
     }
 
     /// Asks for a command whoever the user is.

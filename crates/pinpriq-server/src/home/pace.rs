@@ -66,6 +66,12 @@ impl Pace {
         }
     }
 
+    /// Returns the place in the table of the command that was noted last, unless there is none
+    /// among those that have arrived together.
+    pub(crate) const fn noted(&self) -> usize {
+        self.latest.command
+    }
+
     /// Notes that the last request was not carried out after all: it comes again.
     pub(crate) fn take_back(&mut self) {
         self.latest.count = self.latest.count.saturating_sub(1);

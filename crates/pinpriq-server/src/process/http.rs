@@ -133,8 +133,8 @@ impl HttpDoor {
         let run = monitor::run(context.clone(), (monitor.clone(), asks), shown_max);
         tokio::task::spawn_local(run);
         let refusals = context.shard().tally().http_refusals().clone();
-        let roster = context.common.roster.clone();
-        let api = Api::new((config, &context.options.limits), monitor, refusals, roster);
+        let people = (context.common.roster.clone(), context.common.audit.clone());
+        let api = Api::new((config, &context.options.limits), monitor, refusals, people);
         Self { router: router(api), watch: config.watch }
     }
 

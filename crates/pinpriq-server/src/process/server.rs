@@ -79,7 +79,7 @@ impl Server {
         (now, incarnations_before): (Timestamp, u64),
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
-        let roster = users::open(&config)?;
+        let people = users::open(&config)?;
         let taken = take(&config.listeners)?;
         let (of_http, taken): (Vec<_>, Vec<_>) =
             taken.into_iter().partition(|(door, _)| *door == DoorName::Http);
@@ -91,7 +91,7 @@ impl Server {
         let waiting = waiting.transpose()?;
         let shards = config.shards;
         let flag = stop.flag();
-        let common = Common::new(shards, has_http, stop, roster);
+        let common = Common::new(shards, has_http, stop, people);
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {

@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use super::opening::shares;
+use crate::access::audit::Audit;
 use crate::access::roster::Roster;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
@@ -43,6 +44,9 @@ const DRAIN_MS: u64 = 5_000;
 /// How long a shard that is given up waits until everything that it has done is durable and told.
 const RELEASE_MS: u64 = 2_000;
 
+/// The users, and where it is told what they do.
+pub(crate) type Users = (Option<Arc<Roster>>, Option<Arc<Audit>>);
+
 /// What the places of a server share: its shards, and in a cluster the home of its connections.
 pub(crate) struct Common {
     pub(crate) stop: Stop,
@@ -54,6 +58,8 @@ pub(crate) struct Common {
     contacts: Arc<Contacts>,
     /// The users, if the server has some.
     pub(crate) roster: Option<Arc<Roster>>,
+    /// Where it is told what clients do, if that is wanted.
+    pub(crate) audit: Option<Arc<Audit>>,
     /// The places that get connections.
     homes: Range<usize>,
     /// The number of places that still have connections, or may get some.
@@ -65,28 +71,23 @@ pub(crate) struct Common {
 impl Common {
     /// Returns what this number of shards shares. With HTTP there is a place behind them for its
     /// connections.
-    pub(crate) fn new(
-        shards: usize,
-        has_http: bool,
-        stop: Stop,
-        roster: Option<Arc<Roster>>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(shards: usize, has_http: bool, stop: Stop, users: Users) -> Arc<Self> {
         let places = shards + usize::from(has_http);
-        Self::of((Sharding::Hashed(shards), places), 0..shards, stop, roster)
+        Self::of((Sharding::Hashed(shards), places), 0..shards, stop, users)
     }
 
     /// Returns what the shards of a cluster that are served here share with the home of the
     /// connections, which is the place behind them.
-    pub(crate) fn of_cluster(shards: usize, stop: Stop, roster: Option<Arc<Roster>>) -> Arc<Self> {
+    pub(crate) fn of_cluster(shards: usize, stop: Stop, users: Users) -> Arc<Self> {
         let homes = shards..shards + 1;
-        Self::of((Sharding::Slotted(shards), shards + 1), homes, stop, roster)
+        Self::of((Sharding::Slotted(shards), shards + 1), homes, stop, users)
     }
 
     fn of(
         (sharding, places): (Sharding, usize),
         homes: Range<usize>,
         stop: Stop,
-        roster: Option<Arc<Roster>>,
+        users: Users,
     ) -> Arc<Self> {
         Arc::new(Self {
             stop,
@@ -94,7 +95,8 @@ impl Common {
             connections: (0..places).map(|_| AtomicUsize::new(0)).collect(),
             boxes: (0..places).map(|_| Mailbox::default()).collect(),
             contacts: Arc::default(),
-            roster,
+            roster: users.0,
+            audit: users.1,
             // In a cluster the hosts have no connections.
             at_work: AtomicUsize::new(places - homes.start),
             homes,
@@ -168,8 +170,9 @@ impl Context {
             scratch: RefCell::new(vec![0; READ_BYTES]),
         };
         let limits = shares(&config.limits, shards);
-        let roster = common.roster.clone();
-        let options = DoorOptions { pinpriq: config.pinpriq_options, limits, contacts, roster };
+        let (roster, audit) = (common.roster.clone(), common.audit.clone());
+        let options =
+            DoorOptions { pinpriq: config.pinpriq_options, limits, contacts, roster, audit };
         let (guests, exchange) = (RefCell::default(), OnceCell::new());
         Rc::new(Self { around, options, common, guests, exchange })
     }

@@ -59,9 +59,11 @@ impl Signals {
 fn read_again(common: &Common) {
     if let Some(roster) = &common.roster {
         roster.read_again();
-    } else {
-        tracing::debug!(signal = "SIGHUP", "there is nothing to read again");
     }
+    if let Some(audit) = &common.audit {
+        audit.reopen();
+    }
+    tracing::debug!(signal = "SIGHUP", "files are read and opened again");
 }
 
 /// Writes the figures of `INFO` to the log, a line for each section.

@@ -128,7 +128,7 @@ impl Simulation {
     fn begin(&self, home: usize, who: (ClientId, Rc<Session>), door: DoorName) -> Client {
         let Options { pinpriq, limits, .. } = self.options;
         let contacts = self.shards[home].shard.contacts().clone();
-        let options = DoorOptions { pinpriq, limits, contacts, roster: None };
+        let options = DoorOptions { pinpriq, limits, contacts, roster: None, audit: None };
         Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
     }
 

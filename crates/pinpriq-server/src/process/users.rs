@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use pinpriq_engine::time::Span;
 
-use super::serving::Context;
+use super::serving::{Context, Users};
+use crate::access::audit::Audit;
 use crate::access::roster::Roster;
 use crate::config::{Config, Listener};
 use crate::doors::kind_of;
@@ -20,7 +21,13 @@ const LOOK_MS: u64 = 1_000;
 
 /// Reads the users of a server, if it has some. Refuses to listen beyond loopback without any.
 /// Blocks.
-pub(crate) fn open(config: &Config) -> Result<Option<Arc<Roster>>, ServeError> {
+pub(crate) fn open(config: &Config) -> Result<Users, ServeError> {
+    let audit = config.audit.clone().map(Audit::open).transpose()?;
+    let roster = roster(config, audit.as_ref())?;
+    Ok((roster, audit))
+}
+
+fn roster(config: &Config, audit: Option<&Arc<Audit>>) -> Result<Option<Arc<Roster>>, ServeError> {
     let beyond = |it: &&Listener| !is_loopback(it.address);
     let Some(from) = &config.users else {
         let open = config.listeners.iter().find(beyond).map(|it| it.address);
@@ -38,7 +45,7 @@ pub(crate) fn open(config: &Config) -> Result<Option<Arc<Roster>>, ServeError> {
             None => Ok(None),
         };
     };
-    let roster = Roster::open(from.clone())?;
+    let roster = Roster::open(from.clone(), audit.cloned())?;
     for listener in config.listeners.iter().filter(beyond) {
         let Listener { door, address } = *listener;
         let has_anonymous = || roster.anonymous().is_some_and(|pass| !pass.user.rules.is_empty());

@@ -264,6 +264,16 @@ impl Outbox {
         }
     }
 
+    /// Returns the count that the answer at this place tells, counted from the first answer of the
+    /// connection, if it is there and tells one.
+    pub(crate) fn count_at(&self, place: u64) -> Option<u64> {
+        let at = usize::try_from(place.checked_sub(self.passed)?).ok()?;
+        match &self.waiting.get(at)?.answer {
+            Answer::Output(Output::Reply { reply: Reply::Count(count), .. }) => Some(*count),
+            _ => None,
+        }
+    }
+
     /// Returns the number of answers that wait, completely or in part.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()

@@ -44,14 +44,20 @@ impl Visitor {
 
     /// Sends a request with these header fields and this body, a text.
     async fn send(&mut self, line: &str, fields: &str, body: &[u8]) {
+        self.send_to("localhost", line, fields, body).await;
+    }
+
+    /// Sends a request like [`Visitor::send`], for this host.
+    async fn send_to(&mut self, host: &str, line: &str, fields: &str, body: &[u8]) {
         let length = body.len();
         let kind = if fields.contains("Content-Type") || body.is_empty() {
             ""
         } else {
             "Content-Type: text/plain\r\n"
         };
-        let head =
-            format!("{line} HTTP/1.1\r\nHost: x\r\n{kind}{fields}Content-Length: {length}\r\n\r\n");
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: {host}\r\n{kind}{fields}Content-Length: {length}\r\n\r\n"
+        );
         self.0.get_mut().write_all(head.as_bytes()).await.unwrap();
         self.0.get_mut().write_all(body).await.unwrap();
     }
@@ -190,7 +196,7 @@ fn pages_of_other_origins_change_nothing() {
         }
         let mut visitor = Visitor::at(address).await;
         let (status, _) =
-            visitor.ask("POST /v1/queues/q/tasks", "Origin: http://x\r\n", b"x").await;
+            visitor.ask("POST /v1/queues/q/tasks", "Origin: http://localhost\r\n", b"x").await;
         assert_eq!(status, 201);
     });
 }

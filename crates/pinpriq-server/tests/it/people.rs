@@ -18,6 +18,11 @@ pub(crate) fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
+/// Reads such a file.
+pub(crate) fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
 /// A file of users.
 pub(crate) struct People {
     folder: TempDir,

@@ -43,9 +43,8 @@ fn default_of(setting: &str) -> String {
     let config = Config::default();
     let options = config.pinpriq_options;
     match setting {
-        "config" | "memory-limit" | "cluster" | "http-cors" | "users" | "password-file" => {
-            "none".to_owned()
-        }
+        "config" | "memory-limit" | "cluster" | "http-cors" | "http-host" | "audit" | "users"
+        | "password-file" => "none".to_owned(),
         "data" => config.data.display().to_string(),
         "pinpriq" | "resp" | "http" => {
             let listener = config.listeners.iter().find(|it| it.door.word() == setting);

@@ -27,7 +27,11 @@ const EVERY_KEY: &str = r#"
 data = "/srv/queues"
 pinpriq = "[::1]:7"
 http-cors = "https://ops.example:8443"
+http-host = "a.example, b.example"
 metrics-queues = 2
+users = "users.toml"
+insecure-open = "on"
+audit = "stderr"
 durability = "interval"
 ignore-data = "on"
 pinpriq-framing = "bare"
@@ -145,10 +149,21 @@ fn every_key_of_the_file_arrives() {
                     cors_origin: Some(
                         "https://ops.example:8443",
                     ),
+                    hosts: [
+                        "a.example",
+                        "b.example",
+                    ],
                     metrics_queues: 2,
                 },
-                users: None,
-                insecure_open: false,
+                users: Some(
+                    File(
+                        "users.toml",
+                    ),
+                ),
+                insecure_open: true,
+                audit: Some(
+                    Stderr,
+                ),
             },
             logging: Logging {
                 level: Trace,

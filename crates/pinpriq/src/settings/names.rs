@@ -17,6 +17,11 @@ pub(crate) struct NodeName(pub(crate) String);
 #[serde(try_from = "String")]
 pub(crate) struct HostName(pub(crate) String);
 
+/// Names of hosts, without ports.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct HostNames(pub(crate) Vec<String>);
+
 /// A host and a port, not yet resolved.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "String")]
@@ -68,6 +73,21 @@ impl FromStr for HostName {
     }
 }
 
+impl FromStr for HostNames {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        let is_name = |name: &str| !name.is_empty() && name.bytes().all(is_plain);
+        let names: Vec<&str> = text.split(',').map(str::trim).collect();
+        if names.iter().all(|name| is_name(name)) {
+            return Ok(Self(names.into_iter().map(str::to_owned).collect()));
+        }
+        Err("it must be names of hosts without ports, such as a.example,b.example".to_owned())
+    }
+}
+
 impl FromStr for Address {
     type Err = String;
 
@@ -99,6 +119,14 @@ impl TryFrom<String> for Origin {
 }
 
 impl TryFrom<String> for HostName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for HostNames {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {

@@ -185,8 +185,8 @@ fn slow_and_endless_requests_are_ended() {
     let begun = [
         &b""[..],
         b"GET /v1/st",
-        b"GET /v1/stats HTTP/1.1\r\nHost: x\r\n",
-        b"POST /v1/queues/q/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nxy",
+        b"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n",
+        b"POST /v1/queues/q/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nxy",
     ];
     for bytes in begun {
         let mut browser = site.browser();
@@ -197,8 +197,8 @@ fn slow_and_endless_requests_are_ended() {
     }
     let long = vec![b'a'; 200_000];
     for (start, end, statuses) in [
-        (&b"GET /v1/"[..], &b" HTTP/1.1\r\nHost: x\r\n\r\n"[..], ["414", "431"]),
-        (b"GET /v1/stats HTTP/1.1\r\nHost: x\r\nx: ", b"\r\n\r\n", ["431", "431"]),
+        (&b"GET /v1/"[..], &b" HTTP/1.1\r\nHost: localhost\r\n\r\n"[..], ["414", "431"]),
+        (b"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\nx: ", b"\r\n\r\n", ["431", "431"]),
     ] {
         let mut browser = site.browser();
         browser.send_bytes(&[start, &long, end].concat());
@@ -222,7 +222,8 @@ fn large_requests_that_never_end_have_a_bound() {
     let begun: Vec<_> = (0..12)
         .map(|_| {
             let mut browser = site.browser();
-            let head = "POST /v1/multi HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+            let head = "POST /v1/multi HTTP/1.1\r\nHost: localhost\r\n\
+                        Content-Type: application/json\r\n\
                         Content-Length: 33000000\r\n\r\n";
             browser.send_bytes(head.as_bytes());
             browser.send_bytes(&part);
@@ -251,8 +252,9 @@ fn requests_of_two_lengths_are_refused() {
         "Content-Length : 3",
     ] {
         let mut browser = site.browser();
-        let request = format!("POST /v1/queues/q/tasks HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n");
-        let smuggled = "0\r\n\r\nPOST /v1/queues/smuggled/tasks HTTP/1.1\r\nHost: x\r\n\
+        let request =
+            format!("POST /v1/queues/q/tasks HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n");
+        let smuggled = "0\r\n\r\nPOST /v1/queues/smuggled/tasks HTTP/1.1\r\nHost: localhost\r\n\
                         Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nx";
         browser.send_bytes(format!("{request}{smuggled}").as_bytes());
         browser.end_input();

@@ -9,6 +9,7 @@ mod composed;
 mod configuration;
 mod dead;
 pub(crate) mod given;
+mod host;
 mod live;
 mod names;
 pub(crate) mod openapi;
@@ -53,6 +54,7 @@ use super::metrics;
 use super::metrics::sight::{Highest, Sight};
 use super::page as dashboard;
 use super::problem::Problem;
+use crate::access::audit::Audit;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::config::{Config, Limits};
@@ -81,9 +83,13 @@ pub(crate) struct Api {
     configuration: Vec<u8>,
     /// The origin whose pages may use the server besides its own.
     cors_origin: Option<HeaderValue>,
+    /// The names of the server, besides those of this machine.
+    hosts: Vec<String>,
     refusals: Arc<HttpRefusals>,
     /// The users, if the server has some.
     roster: Option<Arc<Roster>>,
+    /// Where it is told what clients do, if that is wanted.
+    audit: Option<Arc<Audit>>,
     /// What metrics have told of all queues that they do not show.
     highest: Highest,
     data: PathBuf,
@@ -97,7 +103,7 @@ impl Api {
         (config, limits): (&Config, &Limits),
         monitor: Arc<Monitor>,
         refusals: Arc<HttpRefusals>,
-        roster: Option<Arc<Roster>>,
+        (roster, audit): (Option<Arc<Roster>>, Option<Arc<Audit>>),
     ) -> Self {
         // A payload in base64 or with escapes, and names beside it. A transaction has 16 MiB.
         let body_bytes_max = (limits.payload_bytes_max * 6).max(32 << 20);
@@ -112,8 +118,10 @@ impl Api {
             monitor,
             configuration: configuration::told(config),
             cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
+            hosts: config.http.hosts.clone(),
             refusals,
             roster,
+            audit,
             highest: Highest::default(),
             data: config.data.clone(),
         }
@@ -204,6 +212,7 @@ pub(crate) fn router(api: Api) -> Router {
             refuse(&Problem::new("NOTFOUND", format!("there is no path {path}")))
         })
         .layer(from_fn_with_state(api.clone(), signing::check))
+        .layer(from_fn_with_state(api.clone(), host::check))
         .layer(map_response(move |response| {
             let refusals = refusals.clone();
             async move { counted(response, &refusals) }

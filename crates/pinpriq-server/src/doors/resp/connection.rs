@@ -10,6 +10,7 @@ use super::fault::Fault;
 use super::keys::keys_of;
 use super::users;
 use super::words::{number, shown};
+use crate::access::audit::What;
 use crate::access::signing::Shown;
 use crate::figures::info;
 use crate::home::roll;
@@ -169,8 +170,12 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
         // This request still gets its reply, as with QUIT.
         call.quit(Ending::Killed);
     } else {
-        users::check_admin_of(call.desk)?;
+        users::check_admin_of(call.desk, "CLIENT KILL")?;
     }
+    call.desk.tell_audit(What::Command, None, |event| {
+        event.command = Some("CLIENT KILL".to_owned());
+        event.detail = Some(words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" "));
+    });
     let protocol = call.talk.protocol;
     let (tally, door) = (call.desk.tally().clone(), call.desk.session().door());
     let answer = move |others: u64| match others + u64::from(is_caller) {
@@ -235,10 +240,10 @@ pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
     let mut wanted: Vec<Vec<u8>> = call.parts.words.iter().map(|word| word.to_vec()).collect();
     let first = info::Section::ALL[0].name().as_bytes();
-    if users::check_admin_of(call.desk).is_err() {
+    if !users::is_admin(call.desk) {
         // Many clients ask for it when they connect.
         if !wanted.iter().all(|section| section.eq_ignore_ascii_case(first)) {
-            users::check_admin_of(call.desk)?;
+            users::check_admin_of(call.desk, "INFO")?;
         }
         wanted = vec![first.to_vec()];
     }

@@ -15,7 +15,8 @@ use super::entry_of_step;
 use super::fault::Fault;
 use super::spec::{Access, Spec};
 use super::words::{Parts, shown};
-use crate::access::signing::{Outcome, Shown};
+use crate::access::audit::What;
+use crate::access::signing::{Outcome, Shown, claimed};
 use crate::home::desk::Desk;
 use crate::session::code::Code;
 
@@ -28,33 +29,32 @@ pub(crate) fn check(desk: &Desk, spec: &Spec) -> Done {
     if spec.access == Access::Everybody {
         return Ok(());
     }
-    let Some(pass) = desk.pass() else {
+    if desk.pass().is_none() {
         if planted!(NobodyLetIn) {
             return Ok(());
         }
         return Err(Fault { code: Code::NoAuth, sentence: "Authentication required.".to_owned() });
-    };
+    }
     match spec.access {
-        Access::Admins => check_admin(&pass.user),
+        Access::Admins => check_admin_of(desk, &spec.full_name()),
         Access::Everybody | Access::Users | Access::Rights => Ok(()),
     }
 }
 
-/// Refuses what only those may do who run the server.
-pub(crate) fn check_admin(user: &User) -> Done {
-    if user.rights.is_admin() || planted!(AdminNotChecked) {
-        return Ok(());
-    }
-    let sentence = format!("the user {} may not do this: it needs the right admin", user.name);
-    Err(Fault { code: RefusalKind::NoPerm.into(), sentence })
+/// Whether the user of a connection may do what only those may who run the server.
+pub(crate) fn is_admin(desk: &Desk) -> bool {
+    desk.pass().is_none_or(|pass| pass.user.rights.is_admin()) || planted!(AdminNotChecked)
 }
 
-/// Refuses the same to the user of a connection.
-pub(crate) fn check_admin_of(desk: &Desk) -> Done {
-    match desk.pass() {
-        Some(pass) => check_admin(&pass.user),
-        None => Ok(()),
+/// Refuses a command that only those may use who run the server.
+pub(crate) fn check_admin_of(desk: &Desk, command: &str) -> Done {
+    if is_admin(desk) {
+        return Ok(());
     }
+    desk.tell_denied(command.to_owned(), None);
+    let user = desk.pass().map_or_else(String::new, |pass| pass.user.name.to_string());
+    let sentence = format!("the user {user} may not do this: it needs the right admin");
+    Err(Fault { code: RefusalKind::NoPerm.into(), sentence })
 }
 
 pub(crate) fn auth(call: &mut Call<'_, '_>) -> Done {
@@ -70,19 +70,21 @@ pub(crate) fn auth(call: &mut Call<'_, '_>) -> Done {
 }
 
 /// Signs somebody in. Returns false if that takes time, and the request comes again.
-pub(super) fn sign_in(talk: &mut Talk, desk: &mut Desk, shown: Shown<'_>) -> Result<bool, Fault> {
+pub(super) fn sign_in(talk: &mut Talk, desk: &mut Desk, given: Shown<'_>) -> Result<bool, Fault> {
     if desk.roster().is_none() {
         return Err(Fault::err(
             "AUTH called without any password configured: this server has none, and listens for \
              those who can reach it",
         ));
     }
-    match desk.sign_in(shown) {
+    match desk.sign_in(given) {
         Ok(Outcome::In(pass)) => {
             desk.admit(Some(pass));
+            desk.tell_audit(What::SignedIn, None, |_| ());
             Ok(true)
         }
         Ok(Outcome::Wrong) => {
+            desk.tell_audit(What::SignInFailed, Some(claimed(given)), |_| ());
             let sentence = "invalid username-password pair or user is disabled.".to_owned();
             Err(Fault { code: Code::WrongPass, sentence })
         }

@@ -34,6 +34,7 @@ fn client() -> (Rc<Shard>, Client) {
         limits: Limits::default(),
         contacts: Arc::default(),
         roster: None,
+        audit: None,
     };
     let client = Client::begin(shard.clone(), who, (kind_of(DoorName::Pinpriq), peer), &options);
     (shard, client)

@@ -131,7 +131,7 @@ impl Node {
     #[must_use]
     pub fn start(mut parts: Parts, options: Options) -> Self {
         let shards = usize::from(parts.shards);
-        let common = Common::of_cluster(shards, Stop::default(), None);
+        let common = Common::of_cluster(shards, Stop::default(), (None, None));
         let now = (parts.wall)();
         let durable = empty_engine(now, parts.seed);
         let post = Post::new(shards, Sharding::Slotted(shards), common.boxes.clone());
@@ -291,7 +291,7 @@ impl Node {
         let (client, session) = self.home.connect(door, PEER);
         let Options { pinpriq, limits, .. } = self.options;
         let contacts = self.home.contacts().clone();
-        let options = DoorOptions { pinpriq, limits, contacts, roster: None };
+        let options = DoorOptions { pinpriq, limits, contacts, roster: None, audit: None };
         let who = (client, session);
         let begun = Client::begin(self.home.clone(), who, (kind_of(door), PEER), &options);
         self.clients.insert(client, begun);

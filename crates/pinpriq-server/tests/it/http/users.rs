@@ -97,6 +97,37 @@ fn a_password_and_a_token_sign_in() {
 }
 
 #[test]
+fn names_that_nobody_has_given_to_the_server_are_refused() {
+    test(async || {
+        let mut config: Config = in_memory();
+        let any_port = Address::from(([127, 0, 0, 1], 0));
+        config.listeners.push(Listener { door: DoorName::Http, address: any_port });
+        config.http.hosts = vec!["queues.example".to_owned()];
+        let stop = Stop::default();
+        let server = Server::bind(config, stop.clone()).await.unwrap();
+        let address = server.address(DoorName::Http).unwrap();
+        let run = tokio::task::spawn_local(server.run());
+        let asked = async |path: &str, host: &str| {
+            let mut visitor = Visitor::at(address).await;
+            visitor.send_to(host, &format!("GET {path}"), "", b"").await;
+            visitor.answer().await.0
+        };
+        for host in ["localhost:1", "127.0.0.1", "[::1]:7252", "queues.example", "x.localhost"] {
+            assert_eq!(asked("/v1/queues", host).await, 200, "{host}");
+        }
+        for path in ["/v1/queues", "/", "/metrics", "/assets/app.js", "/nothing"] {
+            assert_eq!(asked(path, "evil.example").await, 421, "{path}");
+        }
+        assert_eq!(asked("/v1/queues", "").await, 400);
+        for path in ["/healthz", "/readyz"] {
+            assert_eq!(asked(path, "evil.example").await, 200, "{path}");
+        }
+        stop.ask();
+        run.await.unwrap().unwrap();
+    });
+}
+
+#[test]
 fn browsers_are_not_told_to_ask_by_themselves() {
     with_people(&[], async |address, _| {
         let is_basic = |fields: &[String]| {

@@ -1,6 +1,7 @@
 //! Users of the RESP door: who signs in, what they may do, and what becomes of those who may do it
 //! no longer.
 
+mod audit;
 mod changes;
 mod each_command;
 mod guessing;

@@ -16,9 +16,11 @@ use pinpriq_users::Right;
 
 use super::super::problem::Problem;
 use super::{Api, Asker, refuse};
+use crate::access::audit::{Event, What};
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
-use crate::access::signing::{Begun, Outcome, Shown};
+use crate::access::signing::{Begun, Outcome, Shown, claimed};
+use crate::config::DoorName;
 use crate::monitor::seen::sees_all;
 
 /// Tells requests of pages apart from those that a browser makes for itself.
@@ -38,7 +40,7 @@ pub(super) async fn check(
         // It tells nothing but whether the server serves.
         Some(Pass::of_server())
     } else {
-        match user_of(roster, &asker, request.headers()).await {
+        match user_of((&api, roster), &asker, request.headers()).await {
             Ok(pass) => Some(pass),
             Err(problem) => return challenge(&problem, request.headers()),
         }
@@ -54,7 +56,7 @@ fn is_free(method: &Method, path: &str) -> bool {
 }
 
 async fn user_of(
-    roster: &Arc<Roster>,
+    (api, roster): (&Api, &Arc<Roster>),
     asker: &Asker,
     headers: &HeaderMap,
 ) -> Result<Pass, Problem> {
@@ -63,23 +65,28 @@ async fn user_of(
         return Err(Problem::new("NOAUTH", sentence));
     };
     let (scheme, rest) = split(shown.as_bytes());
-    let begun = if scheme.eq_ignore_ascii_case(b"bearer") {
-        roster.sign_in(Shown::Alone(rest), asker.peer.ip())
+    let pair;
+    let shown = if scheme.eq_ignore_ascii_case(b"bearer") {
+        Shown::Alone(rest)
     } else if scheme.eq_ignore_ascii_case(b"basic") {
         let unreadable = || Problem::bad("Authorization: Basic has user:password in base64");
-        let pair = STANDARD.decode(rest).map_err(|_| unreadable())?;
+        pair = STANDARD.decode(rest).map_err(|_| unreadable())?;
         let colon = pair.iter().position(|byte| *byte == b':').ok_or_else(unreadable)?;
-        roster.sign_in(Shown::Named(&pair[..colon], &pair[colon + 1..]), asker.peer.ip())
+        Shown::Named(&pair[..colon], &pair[colon + 1..])
     } else {
         return Err(Problem::new("NOAUTH", "Authorization is Basic or Bearer"));
     };
-    let outcome = match begun {
+    let outcome = match roster.sign_in(shown, asker.peer.ip()) {
         Begun::Known(outcome) => outcome,
         Begun::Later(outcome) => outcome.await,
     };
     match outcome {
-        Outcome::In(pass) => Ok(pass),
+        Outcome::In(pass) => {
+            api.tell_audit(asker, What::SignedIn, pass.user.name.to_string());
+            Ok(pass)
+        }
         Outcome::Wrong => {
+            api.tell_audit(asker, What::SignInFailed, claimed(shown));
             Err(Problem::new("WRONGPASS", "the user, the password or the token is wrong"))
         }
         Outcome::Busy => Err(Problem::new("BUSY", "too many others are signing in: try again")),
@@ -108,6 +115,15 @@ fn challenge(problem: &Problem, headers: &HeaderMap) -> Response {
         ways.append(WWW_AUTHENTICATE, bearer);
     }
     response
+}
+
+impl Api {
+    /// Tells that something has happened to a user over HTTP, if there is an audit.
+    fn tell_audit(&self, asker: &Asker, what: What, user: String) {
+        let Some(audit) = &self.audit else { return };
+        let (user, from) = (Some(user), Some(asker.peer));
+        audit.note(Event { user, from, door: Some(DoorName::Http.word()), ..Event::new(what) });
+    }
 }
 
 impl Asker {

@@ -1,0 +1,194 @@
+//! The audit: who did what that others may want to know later.
+//!
+//! Places hand events over, and a thread of its own writes a JSON line for each, so that no shard
+//! waits for the file. What is repeated within a second is one line. What the events mean, and when
+//! they happen, is up to those who hand them over.
+
+mod lines;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use self::lines::Lines;
+use crate::clock::SystemClock;
+use crate::config::AuditTo;
+use crate::error::ServeError;
+
+/// How many events may wait for the thread. Further ones are left out, and counted.
+const EVENTS_WAITING: usize = 10_000;
+
+/// How often what was repeated is written.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// What has happened.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum What {
+    /// Somebody has signed in.
+    SignedIn,
+    /// Somebody has shown a wrong password or token.
+    SignInFailed,
+    /// Somebody was refused for want of a right.
+    Denied,
+    /// Somebody has carried out a command that changes settings or destroys something.
+    Command,
+    /// A user has changed in the file.
+    UserChanged,
+}
+
+/// Something that has happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Event {
+    pub(crate) what: What,
+    /// Who did it, or whom it is about.
+    pub(crate) user: Option<String>,
+    pub(crate) from: Option<SocketAddr>,
+    pub(crate) door: Option<&'static str>,
+    /// The command, if it is about one.
+    pub(crate) command: Option<String>,
+    /// The queue, topic or schedule.
+    pub(crate) name: Option<Vec<u8>>,
+    /// How many tasks or other things it was about.
+    pub(crate) count: Option<u64>,
+    /// What more there is to say.
+    pub(crate) detail: Option<String>,
+}
+
+impl Event {
+    /// Returns an event about which nothing more is known.
+    pub(crate) const fn new(what: What) -> Self {
+        Self {
+            what,
+            user: None,
+            from: None,
+            door: None,
+            command: None,
+            name: None,
+            count: None,
+            detail: None,
+        }
+    }
+}
+
+/// The way to the thread that writes.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    letters: SyncSender<Letter>,
+    lost: Arc<AtomicU64>,
+}
+
+enum Letter {
+    Event(Box<Event>, u64),
+    Reopen,
+}
+
+impl Audit {
+    /// Opens the file, which is made if it is not there, and starts the thread. Blocks.
+    pub(crate) fn open(to: AuditTo) -> Result<Arc<Self>, ServeError> {
+        let file = open(&to)
+            .map_err(|error| ServeError::Audit { why: format!("{}: {error}", shown(&to)) })?;
+        let (letters, coming) = sync_channel(EVENTS_WAITING);
+        let lost = Arc::new(AtomicU64::new(0));
+        let writer = Writer { to, file, lines: Lines::default(), lost: lost.clone(), fails: false };
+        let builder = thread::Builder::new().name("audit".to_owned());
+        let run = move || writer.run(&coming);
+        builder.spawn(run).map_err(|source| ServeError::Runtime { source })?;
+        Ok(Arc::new(Self { letters, lost }))
+    }
+
+    /// Hands an event over. Never waits.
+    pub(crate) fn note(&self, event: Event) {
+        let letter = Letter::Event(Box::new(event), SystemClock::wall().ms());
+        if self.letters.try_send(letter).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Has the file opened again, since another one may have its name now.
+    pub(crate) fn reopen(&self) {
+        // With so many events waiting, the next request comes soon enough.
+        let _ = self.letters.try_send(Letter::Reopen);
+    }
+}
+
+/// What the thread has.
+struct Writer {
+    to: AuditTo,
+    file: Option<File>,
+    lines: Lines,
+    lost: Arc<AtomicU64>,
+    /// Whether the last line could not be written.
+    fails: bool,
+}
+
+impl Writer {
+    fn run(mut self, coming: &Receiver<Letter>) {
+        loop {
+            match coming.recv_timeout(FLUSH) {
+                Ok(Letter::Event(event, at_ms)) => {
+                    let line = self.lines.add(*event, at_ms);
+                    self.write(&line);
+                }
+                Ok(Letter::Reopen) => match open(&self.to) {
+                    Ok(file) => self.file = file,
+                    Err(error) => {
+                        let audit = shown(&self.to);
+                        tracing::warn!(audit, %error, "the audit goes on in the former file");
+                    }
+                },
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let now_ms = SystemClock::wall().ms();
+            let due = self.lines.due(now_ms);
+            self.write(&due);
+            let lost = self.lost.swap(0, Ordering::Relaxed);
+            if lost > 0 {
+                tracing::warn!(lost, "events of the audit were left out: there were too many");
+            }
+        }
+        let rest = self.lines.due(u64::MAX);
+        self.write(&rest);
+    }
+
+    /// Writes lines, in one piece.
+    fn write(&mut self, lines: &str) {
+        if lines.is_empty() {
+            return;
+        }
+        let written = match &mut self.file {
+            Some(file) => file.write_all(lines.as_bytes()),
+            None => io::stderr().write_all(lines.as_bytes()),
+        };
+        if let Err(error) = &written
+            && !self.fails
+        {
+            tracing::error!(audit = shown(&self.to), %error, "the audit cannot be written");
+        }
+        self.fails = written.is_err();
+    }
+}
+
+/// Opens the file, if it is one.
+fn open(to: &AuditTo) -> io::Result<Option<File>> {
+    match to {
+        AuditTo::Stderr => Ok(None),
+        AuditTo::File(path) => {
+            OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(Some)
+        }
+    }
+}
+
+fn shown(to: &AuditTo) -> String {
+    match to {
+        AuditTo::Stderr => "stderr".to_owned(),
+        AuditTo::File(path) => PathBuf::from(path).display().to_string(),
+    }
+}

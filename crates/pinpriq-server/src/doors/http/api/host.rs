@@ -1,0 +1,119 @@
+//! Which host a request is for. A page of somebody else can give its own name an address of this
+//! machine, and would then be of the same origin as the server: DNS rebinding. So names that nobody
+//! has given to this server are refused.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::HOST;
+use axum::http::uri::Authority;
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::super::problem::Problem;
+use super::{Api, given, refuse};
+
+/// Answers a request if it is for this host. Questions about health are for any.
+pub(super) async fn check(State(api): State<Arc<Api>>, request: Request, next: Next) -> Response {
+    let is_about_health = ["/healthz", "/readyz"].contains(&request.uri().path());
+    let authority = authority_of(request.uri().authority(), request.headers());
+    match authority {
+        _ if is_about_health => next.run(request).await,
+        Err(problem) => refuse(&problem),
+        Ok(host) if is_ours(&host, &api.hosts) || planted!(ForeignHostAccepted) => {
+            next.run(request).await
+        }
+        Ok(host) => {
+            let sentence = format!(
+                "this server is not called {}: give it that name with --http-host",
+                given::shown(&host)
+            );
+            refuse(&Problem::new("HOST", sentence))
+        }
+    }
+}
+
+/// Returns the host that a request names, without its port.
+fn authority_of(authority: Option<&Authority>, headers: &HeaderMap) -> Result<String, Problem> {
+    let unclear = || Problem::bad("a request has one Host, a name or an address");
+    // HTTP/2, and HTTP/1.1 with a whole address, name it before the header fields.
+    if let Some(authority) = authority {
+        return Ok(authority.host().to_owned());
+    }
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(unclear()) };
+    let host: Authority =
+        host.to_str().ok().and_then(|host| host.parse().ok()).ok_or_else(unclear)?;
+    Ok(host.host().to_owned())
+}
+
+/// Whether this server goes by that name.
+fn is_ours(host: &str, names: &[String]) -> bool {
+    let plain = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    let address = plain.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(&plain);
+    address.parse::<IpAddr>().is_ok()
+        || plain == "localhost"
+        || plain.ends_with(".localhost")
+        || names.iter().any(|name| name.eq_ignore_ascii_case(&plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn addresses_local_names_and_given_names_are_ours() {
+        let names = ["queues.example".to_owned()];
+        for host in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "[::1]",
+            "[2001:db8::1]",
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "a.localhost",
+            "queues.example",
+            "Queues.Example",
+            "queues.example.",
+        ] {
+            assert!(is_ours(host, &names), "{host}");
+        }
+        for host in [
+            "example",
+            "xlocalhost",
+            "localhost.example",
+            "a.queues.example",
+            "queues.example.evil",
+            "127.0.0.1.example",
+            "",
+            "[::1",
+            "1.2.3",
+        ] {
+            assert!(!is_ours(host, &names), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let with = |hosts: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(HOST, HeaderValue::from_str(host).unwrap());
+            }
+            authority_of(None, &headers).map_err(|problem| problem.code)
+        };
+        assert_eq!(with(&["localhost:7252"]), Ok("localhost".to_owned()));
+        assert_eq!(with(&["[::1]:7252"]), Ok("[::1]".to_owned()));
+        for hosts in [&[][..], &["a", "b"], &["a b"], &[""], &["a/b"]] {
+            assert_eq!(with(hosts), Err("BADARG"), "{hosts:?}");
+        }
+        let authority = Authority::from_static("queues.example:80");
+        let headers = HeaderMap::new();
+        assert_eq!(authority_of(Some(&authority), &headers), Ok("queues.example".to_owned()));
+    }
+}

@@ -1,0 +1,138 @@
+//! What a desk tells the audit.
+
+use pinpriq_engine::command::{Command, QueueCommand};
+use pinpriq_engine::export::Import;
+use pinpriq_engine::reply::RefusalKind;
+use pinpriq_engine::schedule::ScheduleCommand;
+
+use super::Desk;
+use crate::access::audit::{Event, What};
+use crate::doors::resp::spec::Spec;
+use crate::doors::resp::table::TABLE;
+use crate::host::seat::Undone;
+
+/// A command whose outcome is to be told.
+pub(crate) struct Audited {
+    pub(crate) event: Event,
+    /// Its place among the answers of the connection.
+    pub(crate) place: u64,
+}
+
+impl Desk {
+    /// Tells that something has happened on this connection, if there is an audit.
+    pub(crate) fn tell_audit(
+        &self,
+        what: What,
+        user: Option<String>,
+        more: impl FnOnce(&mut Event),
+    ) {
+        let Some(audit) = &self.audit else { return };
+        let (from, door) = {
+            let about = self.seat.session.about.borrow();
+            (about.peer, about.door)
+        };
+        let user = user.or_else(|| self.pass().map(|pass| pass.user.name.to_string()));
+        let mut event = Event { user, from, door: Some(door.word()), ..Event::new(what) };
+        more(&mut event);
+        audit.note(event);
+    }
+
+    /// Tells that a command was refused for want of a right.
+    pub(crate) fn tell_denied(&self, command: String, name: Option<Vec<u8>>) {
+        self.tell_audit(What::Denied, None, |event| {
+            (event.command, event.name) = (Some(command), name);
+        });
+    }
+
+    /// Notes a command that is to be told, before it is asked for.
+    pub(super) fn begin_audit(&self, command: &Command<'_>) -> Option<Audited> {
+        self.audit.as_ref()?;
+        let name = what_it_changes(command)?;
+        // Earlier answers are in the outbox then, so that its place is known.
+        self.seat.shard.turn_if_begun();
+        let place = {
+            let outbox = self.seat.session.outbox.borrow();
+            outbox.passed() + outbox.len() as u64
+        };
+        let event = Event {
+            command: Some(self.command_word()),
+            name: Some(name.to_vec()),
+            ..Event::new(What::Command)
+        };
+        Some(Audited { event, place })
+    }
+
+    /// Tells what became of a command that was asked for.
+    pub(super) fn end_audit(
+        &self,
+        command: &Command<'_>,
+        audited: Option<Audited>,
+        asked: &Result<(), Undone>,
+    ) {
+        match asked {
+            Err(Undone::Refused(refusal))
+                if refusal.kind == RefusalKind::NoPerm && !planted!(DeniedNotTold) =>
+            {
+                self.tell_denied(self.command_word(), name_of(command).map(<[u8]>::to_vec));
+            }
+            Err(_) => {}
+            Ok(()) => {
+                if let Some(audited) = audited {
+                    self.seat.shard.turn_if_begun();
+                    self.tell_audit(What::Command, None, |event| {
+                        *event = Event {
+                            user: event.user.take(),
+                            from: event.from,
+                            door: event.door,
+                            ..audited.event
+                        };
+                        let outbox = self.seat.session.outbox.borrow();
+                        event.count = outbox.count_at(audited.place);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Returns the words of the command that was noted last.
+    fn command_word(&self) -> String {
+        TABLE.get(self.pace.noted()).map_or_else(String::new, Spec::full_name)
+    }
+}
+
+/// Returns the name of what a command destroys, or whose settings it changes.
+fn what_it_changes<'c>(command: &Command<'c>) -> Option<&'c [u8]> {
+    match *command {
+        Command::Kill { queue, .. } | Command::Redrive { queue, .. } => Some(queue.name),
+        Command::Move { from, .. } => Some(from.name),
+        Command::Queue(command) => match command {
+            QueueCommand::Create { queue, .. } | QueueCommand::Drop(queue) => Some(queue),
+            QueueCommand::Set { queue, .. }
+            | QueueCommand::Truncate(queue)
+            | QueueCommand::Pause { queue, .. }
+            | QueueCommand::Resume { queue, .. } => Some(queue.name),
+            QueueCommand::Show(_) | QueueCommand::List { .. } | QueueCommand::Stats(_) => None,
+        },
+        Command::Schedule(command) => match command {
+            ScheduleCommand::Set(new) => Some(new.name),
+            ScheduleCommand::Pause(name)
+            | ScheduleCommand::Resume(name)
+            | ScheduleCommand::Drop(name)
+            | ScheduleCommand::Fire(name) => Some(name),
+            ScheduleCommand::Show(_) | ScheduleCommand::List { .. } => None,
+        },
+        Command::Import(import @ Import::Queue { .. }) => Some(import.queue()),
+        _ => None,
+    }
+}
+
+/// Returns the first name that a command is about.
+fn name_of<'c>(command: &Command<'c>) -> Option<&'c [u8]> {
+    let mut first = None;
+    pinpriq_rights::each_need(command, &mut |need| {
+        if let pinpriq_rights::Need::On(_, name) = need {
+            first.get_or_insert(name);
+        }
+    });
+    first
+}
