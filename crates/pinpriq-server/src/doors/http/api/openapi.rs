@@ -335,17 +335,15 @@ fn responses(route: &Route) -> Value {
     let has_body = route.body != Body::None;
     for (status, description, applies) in [
         (400, "The request makes no sense", true),
-        (
-            403,
-            "A page of another origin asks for a change",
-            route.method != axum::http::Method::GET,
-        ),
+        (401, "Nobody has signed in, on a server with users", true),
+        (403, "The user may not do this, or a page of another origin asks for a change", true),
         (404, "There is no such thing", true),
         (408, "The body did not arrive in time", has_body),
         (409, "The state does not allow it", true),
         (413, "It is too large", has_body),
         (414, "The target is too long", true),
         (415, "The body has the wrong type", has_body),
+        (421, "The request is for another host", true),
         (429, "A bound is reached", true),
         (431, "The head is too large", true),
         (503, "It cannot be answered at the moment", true),
