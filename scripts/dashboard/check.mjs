@@ -9,6 +9,7 @@ import { Api, flow, MARKUP, seed } from "./seed.mjs";
 import { actions } from "./actions.mjs";
 import { checks } from "./checks.mjs";
 import { screenshots } from "./screenshots.mjs";
+import { signing } from "./signing.mjs";
 
 const [program, modules, work, shots] = process.argv.slice(2);
 const { chromium } = (
@@ -33,11 +34,16 @@ export function must(truth, sentence) {
 
 // A server on ports that stay the same when it is started again.
 class Server {
+  constructor(data = "data", more = []) {
+    this.data = data;
+    this.more = more;
+  }
+
   async start(ports = { http: 0, resp: 0 }) {
     const flags = [
       "serve",
       "--data",
-      path.join(work, "data"),
+      path.join(work, this.data),
       "--pinpriq",
       "off",
       "--resp",
@@ -46,6 +52,7 @@ class Server {
       `127.0.0.1:${ports.http}`,
       "--log-format",
       "json",
+      ...this.more,
     ];
     this.process = spawn(program, flags, { stdio: ["ignore", "ignore", "pipe"] });
     this.ports = await new Promise((resolve, reject) => {
@@ -128,6 +135,13 @@ try {
     await actions(world);
     await checks.many(world);
     await checks.gone(world);
+    await signing({
+      ...world,
+      program,
+      work,
+      serve: (...given) => new Server(...given),
+      openAt: (url, options) => openPage(browser, url, options),
+    });
   }
 } catch (error) {
   failed = error;

@@ -37,7 +37,7 @@ export async function visit(page, url, hash) {
   );
 }
 
-async function accessible(page, axe, name) {
+export async function accessible(page, axe, name) {
   // The page runs no script of others, and so not this one: it is evaluated beside it.
   await page.evaluate(axe);
   const found = await page.evaluate(() =>

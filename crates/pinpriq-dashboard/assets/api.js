@@ -28,6 +28,13 @@ function tell(isGone) {
   for (const listener of listeners) listener(isGone);
 }
 
+let tellSignedOut = () => {};
+
+// Calls a function when the server wants somebody to sign in.
+export function onSignedOut(listener) {
+  tellSignedOut = listener;
+}
+
 // Numbers that a double would change stay what they are.
 function exact(_, value, context) {
   const isLarge = typeof value === "number" && !Number.isSafeInteger(value);
@@ -38,7 +45,7 @@ function exact(_, value, context) {
 export async function ask(method, path, { body, type, headers = {}, signal } = {}) {
   const given = { ...headers };
   if (body !== undefined) given["Content-Type"] = type ?? "application/json";
-  if (method !== "GET") given["Pinpriq-Request"] = "dashboard";
+  if (method !== "GET") given["Pinpriq-Request"] = "1";
   let response;
   let text;
   try {
@@ -55,6 +62,7 @@ export async function ask(method, path, { body, type, headers = {}, signal } = {
   const isLoading = answer?.code === "LOADING";
   tell(isLoading);
   if (isLoading) throw new Gone();
+  if (response.status === 401 && answer?.code === "NOAUTH") tellSignedOut();
   if (!response.ok) throw new Refused(response.status, isJson ? answer : undefined);
   return answer;
 }

@@ -14,6 +14,7 @@ const AGAIN_MS = 1_000;
 const listeners = new Set();
 const watchers = new Set();
 let gone = false;
+let isOver = false;
 let again = 0;
 let stream = null;
 let streamOf = "";
@@ -24,6 +25,12 @@ export function onChange(listener) {
 }
 
 export const isGone = () => gone;
+
+// Ends everything, until the page is loaded again.
+export function end() {
+  isOver = true;
+  close();
+}
 
 onReach((isGoneNow) => {
   if (isGoneNow === gone) return;
@@ -50,7 +57,7 @@ export function every(ms, work, failed = () => {}) {
   let timer = 0;
   let ended = false;
   const round = async () => {
-    if (!document.hidden && !gone) {
+    if (!document.hidden && !gone && !isOver) {
       try {
         await work();
       } catch (error) {
@@ -94,7 +101,7 @@ export function watch(place, show, failed) {
 
 // Opens the stream that those who watch need, unless it is open.
 function open() {
-  if (gone || document.hidden) return;
+  if (gone || isOver || document.hidden) return;
   const named = [...watchers].reverse().find((it) => it.place);
   const path = target(["v1", "events"], { query: { queue: named?.place.name } });
   if (stream && streamOf === path) return;
@@ -111,7 +118,7 @@ function open() {
   stream.addEventListener("error", () => {
     close();
     // Whether the server is gone or only the stream has ended, the next answer tells.
-    setTimeout(() => read("/readyz").then(open, () => null), AGAIN_MS / 4);
+    setTimeout(() => read("/v1/session").then(open, () => null), AGAIN_MS / 4);
   });
 }
 

@@ -1,10 +1,11 @@
 // Begins the dashboard: the navigation, the banner, and the view that the address names.
 
 import { fill, h } from "./h.js";
-import { Gone, read } from "./api.js";
+import { change, Gone, onSignedOut, read } from "./api.js";
 import { parse } from "./router.js";
-import { every, onChange } from "./live.js";
+import { end as endLive, every, onChange } from "./live.js";
 import { plural } from "./format.js";
+import { login } from "./views/login.js";
 import { overview } from "./views/overview.js";
 import { queue } from "./views/queue.js";
 import { task } from "./views/task.js";
@@ -85,7 +86,7 @@ async function show(takeFocus) {
     if (view) await view(page, route);
     else lost(page);
   } catch (error) {
-    if (page.isOver) return;
+    if (page.isOver || isOut) return;
     page.title("Not shown");
     if (!(error instanceof Gone)) {
       fill(
@@ -146,15 +147,41 @@ onChange((gone) => {
         "again every second and goes on by itself.",
   );
   document.body.classList.toggle("gone", gone);
-  if (!gone) show(false);
+  if (!gone && !isOut) show(false);
 });
+
+// Somebody has to sign in, or to sign in again. Then the page begins anew, with the same view.
+let isOut = false;
+onSignedOut(() => {
+  if (isOut) return;
+  isOut = true;
+  current?.end();
+  endLive();
+  document.body.classList.add("out");
+  login(main, () => location.reload());
+});
+
+async function signOut() {
+  await change("DELETE", "/v1/session").catch(() => null);
+  location.reload();
+}
 
 // Facts in the bar, whatever the view. Another version has another page.
 let version = null;
 every(FACTS_MS, async () => {
-  const { server: it, persistence, clients } = await read("/v1/server");
-  if (version !== null && version !== it.pinpriq_version) location.reload();
-  version = it.pinpriq_version;
+  const who = await read("/v1/session");
+  if (version !== null && version !== who.pinpriq_version) location.reload();
+  version = who.pinpriq_version;
+  fill(
+    document.getElementById("who"),
+    who.user && who.user,
+    who.user && h("button", { type: "button", class: "small", onclick: signOut }, "Sign out"),
+  );
+  if (!who.admin) {
+    fill(document.getElementById("facts"), version);
+    return;
+  }
+  const { persistence, clients } = await read("/v1/server");
   const hasFailed = persistence.journal_failure !== "none";
   fill(
     document.getElementById("facts"),
@@ -163,5 +190,5 @@ every(FACTS_MS, async () => {
   );
 });
 
-addEventListener("hashchange", () => show(true));
+addEventListener("hashchange", () => isOut || show(true));
 show(false);

@@ -45,6 +45,7 @@ pub(crate) static FILES: &[File] = &[
     file!("views/connections.js"),
     file!("views/dead.js"),
     file!("views/leases.js"),
+    file!("views/login.js"),
     file!("views/overview.js"),
     file!("views/queue.js"),
     file!("views/queues.js"),

@@ -83,6 +83,8 @@ function tell(shown, { rates, counts, oldest_ready_ms: oldest, journal, memory, 
   shown.failed.set(perSecond(rates?.failed), counts.B > 0 ? `${compact(counts.B)} buried` : "");
   const note = `${rate(journal.writes)} writes/s · ${bytes(journal.bytes_used)}`;
   shown.journal.set(journal.writes > 0 ? span(journal.commit_ms) : "idle", note);
-  const share = percent(memory.task_bytes / memory.task_bytes_max);
-  shown.memory.set(bytes(memory.task_bytes), `${share} of ${bytes(memory.task_bytes_max)}`);
+  // The memory of the server is only told to those who run it.
+  const most = memory.task_bytes_max;
+  const share = most > 0 && `${percent(memory.task_bytes / most)} of ${bytes(most)}`;
+  shown.memory.set(share ? bytes(memory.task_bytes) : "–", share || "");
 }

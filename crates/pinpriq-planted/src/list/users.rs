@@ -50,6 +50,12 @@ macro_rules! with_those_of_users {
             ForeignHostAccepted "foreign-host-accepted"
                 "A page that gives its own name an address of the server may use the server."
                 [Server("http::users::names")]
+            CookieSuffices "cookie-suffices"
+                "A page of another origin can have a browser change something with its cookie."
+                [Server("http::users::a_browser")]
+            SessionNeverEnds "session-never-ends"
+                "A browser stays signed in for longer than half a day."
+                [InServer("access::sessions::")]
             SignInUnbounded "sign-in-unbounded"
                 "Any number of clients may wait for their passwords to be checked."
                 [Server("resp::users::guessing::")]

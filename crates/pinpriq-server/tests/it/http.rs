@@ -68,6 +68,20 @@ impl Visitor {
         line.trim_end().to_owned()
     }
 
+    /// Reads an answer without a body, and returns the value of its cookie.
+    async fn cookie(&mut self) -> String {
+        let mut cookie = None;
+        loop {
+            let line = self.line().await;
+            if line.is_empty() {
+                return cookie.expect("a cookie");
+            }
+            if let Some((_, rest)) = line.split_once("pinpriq_session=") {
+                cookie = rest.split(';').next().map(str::to_owned);
+            }
+        }
+    }
+
     /// Reads an answer: its status and its body.
     async fn answer(&mut self) -> (u16, String) {
         let (status, _, body) = self.whole_answer().await;

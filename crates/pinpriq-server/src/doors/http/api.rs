@@ -18,6 +18,7 @@ mod ranking;
 mod rates;
 pub(crate) mod route;
 mod schemas;
+mod session;
 mod signing;
 pub(crate) mod table;
 mod topics;
@@ -57,6 +58,7 @@ use super::problem::Problem;
 use crate::access::audit::Audit;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
+use crate::access::sessions::Sessions;
 use crate::config::{Config, Limits};
 use crate::home::visit::{Answer, Frames, Visit};
 use crate::host::tally::HttpRefusals;
@@ -90,6 +92,8 @@ pub(crate) struct Api {
     roster: Option<Arc<Roster>>,
     /// Where it is told what clients do, if that is wanted.
     audit: Option<Arc<Audit>>,
+    /// The browsers that have signed in.
+    sessions: Sessions,
     /// What metrics have told of all queues that they do not show.
     highest: Highest,
     data: PathBuf,
@@ -122,6 +126,7 @@ impl Api {
             refusals,
             roster,
             audit,
+            sessions: Sessions::default(),
             highest: Highest::default(),
             data: config.data.clone(),
         }
@@ -207,6 +212,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/healthz", any(alive))
         .route("/readyz", any(ready))
         .route("/metrics", any(metrics::answer))
+        .route("/v1/session", any(session::answer))
         .fallback(|request: HttpRequest| async move {
             let path = given::shown(request.uri().path());
             refuse(&Problem::new("NOTFOUND", format!("there is no path {path}")))

@@ -127,6 +127,109 @@ fn names_that_nobody_has_given_to_the_server_are_refused() {
     });
 }
 
+/// Signs in as a browser does, and returns the status and the cookie.
+async fn begin(address: Address, user: &str, password: &str) -> (u16, String) {
+    let body = format!(r#"{{"user":"{user}","password":"{password}"}}"#);
+    let mut visitor = Visitor::at(address).await;
+    visitor.send("POST /v1/session", "Content-Type: application/json\r\n", body.as_bytes()).await;
+    let (status, fields, _) = visitor.whole_answer().await;
+    let cookie = fields.iter().find_map(|field| field.strip_prefix("set-cookie: "));
+    (status, cookie.unwrap_or_default().to_owned())
+}
+
+#[test]
+fn a_browser_signs_in_and_out() {
+    let people = [Person::new("ana", "put:q look:q"), Person::new("ben", "")];
+    with_people(&people, async |address, people| {
+        assert_eq!(begin(address, "ana", "wrong").await.0, 401);
+        assert_eq!(begin(address, "nobody", "password").await.0, 401);
+        let (status, cookie) = begin(address, "ana", "password").await;
+        assert_eq!(status, 204);
+        for part in ["path=/", "httponly", "samesite=strict", "max-age=43200"] {
+            assert!(cookie.contains(part), "{cookie}");
+        }
+        // Header fields are read in small letters here, and secrets have both.
+        let mut visitor = Visitor::at(address).await;
+        let body = br#"{"user":"ana","password":"password"}"#;
+        visitor.send("POST /v1/session", "Content-Type: application/json\r\n", body).await;
+        let secret = visitor.cookie().await;
+        let with = |more: &str| format!("Cookie: a=b; pinpriq_session={secret}\r\n{more}");
+        let (status, _, body) = ask(address, "GET /v1/session", &with("")).await;
+        assert_eq!(status, 200);
+        assert!(body.contains(r#""user":"ana","admin":false"#), "{body}");
+        assert_eq!(status_of(address, "GET /v1/queues", &with("")).await, 200);
+        assert_eq!(status_of(address, "GET /v1/queues/other", &with("")).await, 403);
+        let put = "PUT /v1/queues/q/nothing";
+        assert_eq!(status_of(address, put, &with("")).await, 403, "without the field");
+        assert_eq!(status_of(address, put, &with("Pinpriq-Request: 1\r\n")).await, 404);
+        let foreign = with("Pinpriq-Request: 1\r\nOrigin: http://evil.example\r\n");
+        assert_eq!(status_of(address, "DELETE /v1/session", &foreign).await, 403);
+        let own = with("Pinpriq-Request: 1\r\n");
+        assert_eq!(status_of(address, "DELETE /v1/session", &own).await, 204);
+        assert_eq!(status_of(address, "GET /v1/queues", &with("")).await, 401);
+
+        let mut visitor = Visitor::at(address).await;
+        visitor.send("POST /v1/session", "Content-Type: application/json\r\n", body_of_ben()).await;
+        let secret = visitor.cookie().await;
+        let with = format!("Cookie: pinpriq_session={secret}\r\n");
+        assert_eq!(status_of(address, "GET /v1/session", &with).await, 200);
+        people.write(&[Person::new("ana", "put:q")]);
+        let mut status = 200;
+        for _ in 0..20_000 {
+            if status == 200 {
+                status = status_of(address, "GET /v1/session", &with).await;
+            }
+        }
+        assert_eq!(status, 401, "the user is gone, and so is the session");
+    });
+}
+
+fn body_of_ben() -> &'static [u8] {
+    br#"{"user":"ben","password":"password"}"#
+}
+
+use self::status as status_of;
+
+#[test]
+fn what_is_no_sign_in_is_refused() {
+    with_people(&[Person::new("ana", "")], async |address, _| {
+        let json = "Content-Type: application/json\r\n";
+        let table: [(&str, &[u8], u16); 7] = [
+            (json, b"", 400),
+            (json, b"{", 400),
+            (json, br#"{"user":"ana"}"#, 400),
+            (json, br#"{"user":"ana","password":"password","more":1}"#, 400),
+            (json, br#"{"user":1,"password":"password"}"#, 400),
+            ("Content-Type: text/plain\r\n", br#"{"user":"ana","password":"password"}"#, 415),
+            (
+                "Content-Type: application/json\r\nOrigin: http://evil.example\r\n",
+                br#"{"user":"ana","password":"password"}"#,
+                403,
+            ),
+        ];
+        for (fields, body, expected) in table {
+            let mut visitor = Visitor::at(address).await;
+            visitor.send("POST /v1/session", fields, body).await;
+            let (status, body) = visitor.answer().await;
+            assert_eq!(status, expected, "{body}");
+            assert!(!body.contains("password\":\""), "{body}");
+        }
+        assert_eq!(status(address, "GET /v1/session", "").await, 401);
+        assert_eq!(status(address, "DELETE /v1/session", "").await, 401);
+        assert_eq!(status(address, "PUT /v1/session", &basic("ana:password")).await, 405);
+    });
+}
+
+#[test]
+fn without_users_nobody_signs_in() {
+    super::with_site(async |address| {
+        let (status, _, body) = ask(address, "GET /v1/session", "").await;
+        assert_eq!(status, 200);
+        assert!(body.contains(r#""user":null,"admin":true"#), "{body}");
+        assert_eq!(begin(address, "ana", "password").await.0, 404);
+    });
+}
+
 #[test]
 fn browsers_are_not_told_to_ask_by_themselves() {
     with_people(&[], async |address, _| {

@@ -38,6 +38,7 @@ pub(crate) fn openapi() -> Value {
     {
         paths.insert(path.to_owned(), health(path, summary));
     }
+    paths.insert("/v1/session".to_owned(), session());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -47,10 +48,18 @@ pub(crate) fn openapi() -> Value {
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "security": [],
+        // A server without users wants none of them.
+        "security": [{}, {"basic": []}, {"bearer": []}, {"cookie": []}],
         "tags": chapters().into_iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
         "paths": paths,
-        "components": {"schemas": schemas::all()},
+        "components": {
+            "schemas": schemas::all(),
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic"},
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": "pinpriq_session"},
+            },
+        },
     })
 }
 
@@ -63,6 +72,57 @@ pub(crate) fn chapters() -> Vec<&'static str> {
         }
     }
     chapters
+}
+
+/// Describes signing in by a browser.
+fn session() -> Value {
+    let signs_in = json!({
+        "required": true,
+        "content": {"application/json": {"schema": {
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["user", "password"],
+            "properties": {"user": {"type": "string"}, "password": {"type": "string"}},
+        }}},
+    });
+    let shown = json!({"200": {
+        "description": "The user, or null on a server without users",
+        "content": {"application/json": {"schema": {
+            "type": "object",
+            "required": ["user", "admin", "pinpriq_version"],
+            "properties": {
+                "user": {"type": ["string", "null"]},
+                "admin": {"type": "boolean"},
+                "pinpriq_version": {"type": "string"},
+            },
+        }}},
+    }});
+    let of = |id: &str, summary: &str, mut responses: Value, more: &[(&str, &str)]| {
+        for (status, description) in more {
+            responses[*status] = problem(description);
+        }
+        json!({"operationId": id, "tags": ["Server"], "summary": summary, "responses": responses})
+    };
+    let wrong = [
+        ("400", "The request makes no sense"),
+        ("401", "Nobody has signed in, or the password is wrong"),
+        ("403", "A page of another origin asks"),
+        ("404", "The server has no users"),
+        ("408", "The body did not arrive in time"),
+        ("415", "The body has the wrong type"),
+        ("421", "The request is for another host"),
+        ("429", "Too many others sign in"),
+        ("431", "The head is too large"),
+        ("503", "It cannot be answered at the moment"),
+    ];
+    let done = || json!({"204": {"description": "It is done, and a cookie says so"}});
+    let mut begins = of("signIn", "Signs a browser in, by a cookie", done(), &wrong);
+    begins["requestBody"] = signs_in;
+    json!({
+        "get": of("whoAmI", "Tells who has signed in", shown, &wrong),
+        "post": begins,
+        "delete": of("signOut", "Signs a browser out", done(), &wrong),
+    })
 }
 
 fn health(path: &str, summary: &str) -> Value {

@@ -15,16 +15,21 @@ use base64::engine::general_purpose::STANDARD;
 use pinpriq_users::Right;
 
 use super::super::problem::Problem;
+use super::session::shown_in;
 use super::{Api, Asker, refuse};
 use crate::access::audit::{Event, What};
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::access::signing::{Begun, Outcome, Shown, claimed};
+use crate::clock::steady_ms;
 use crate::config::DoorName;
 use crate::monitor::seen::sees_all;
 
 /// Tells requests of pages apart from those that a browser makes for itself.
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// What the requests of the dashboard have, and no page of another origin can add.
+const REQUEST: HeaderName = HeaderName::from_static("pinpriq-request");
 
 /// Answers a request if somebody has signed in with it, or nobody needs to.
 pub(super) async fn check(
@@ -40,7 +45,7 @@ pub(super) async fn check(
         // It tells nothing but whether the server serves.
         Some(Pass::of_server())
     } else {
-        match user_of((&api, roster), &asker, request.headers()).await {
+        match user_of((&api, roster), &asker, request.method(), request.headers()).await {
             Ok(pass) => Some(pass),
             Err(problem) => return challenge(&problem, request.headers()),
         }
@@ -52,17 +57,18 @@ pub(super) async fn check(
 /// Whether everybody may ask for this.
 fn is_free(method: &Method, path: &str) -> bool {
     let is_file = path == "/" || path.starts_with("/assets/");
-    method == Method::OPTIONS || is_file || ["/healthz", "/readyz"].contains(&path)
+    let signs_in = method == Method::POST && path == "/v1/session";
+    method == Method::OPTIONS || is_file || signs_in || ["/healthz", "/readyz"].contains(&path)
 }
 
 async fn user_of(
     (api, roster): (&Api, &Arc<Roster>),
     asker: &Asker,
+    method: &Method,
     headers: &HeaderMap,
 ) -> Result<Pass, Problem> {
     let Some(shown) = headers.get(AUTHORIZATION) else {
-        let sentence = "sign in with Authorization: Basic or Bearer";
-        return Err(Problem::new("NOAUTH", sentence));
+        return user_of_session((api, roster), method, headers);
     };
     let (scheme, rest) = split(shown.as_bytes());
     let pair;
@@ -76,6 +82,35 @@ async fn user_of(
     } else {
         return Err(Problem::new("NOAUTH", "Authorization is Basic or Bearer"));
     };
+    sign_in((api, roster), asker, shown).await
+}
+
+/// Returns the user of a browser that has signed in.
+fn user_of_session(
+    (api, roster): (&Api, &Arc<Roster>),
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Pass, Problem> {
+    let found = shown_in(headers).find_map(|it| api.sessions.find(it, roster, steady_ms()));
+    let Some(pass) = found else {
+        let sentence = "sign in with Authorization: Basic or Bearer, or with POST /v1/session";
+        return Err(Problem::new("NOAUTH", sentence));
+    };
+    // A page of another origin can have a browser send its cookie, but not this field.
+    let changes = ![Method::GET, Method::HEAD].contains(method);
+    if changes && !headers.contains_key(REQUEST) && !planted!(CookieSuffices) {
+        let sentence = "with a cookie, what changes something needs the field Pinpriq-Request: 1";
+        return Err(Problem::new("NOPERM", sentence));
+    }
+    Ok(pass)
+}
+
+/// Signs somebody in.
+pub(super) async fn sign_in(
+    (api, roster): (&Api, &Arc<Roster>),
+    asker: &Asker,
+    shown: Shown<'_>,
+) -> Result<Pass, Problem> {
     let outcome = match roster.sign_in(shown, asker.peer.ip()) {
         Begun::Known(outcome) => outcome,
         Begun::Later(outcome) => outcome.await,

@@ -1,0 +1,148 @@
+//! `/v1/session`: a browser signs in and out, and hears who it is.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Extension, Request, State};
+use axum::http::header::{ALLOW, CONTENT_TYPE, COOKIE, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::super::head::Content;
+use super::super::json::object;
+use super::super::problem::Problem;
+use super::signing::sign_in;
+use super::{Api, Asker, check_origin, refuse};
+use crate::access::sessions::LASTS_S;
+use crate::access::signing::Shown;
+use crate::clock::steady_ms;
+
+/// The name of the cookie.
+const NAME: &str = "pinpriq_session";
+
+/// The most bytes of a request to sign in.
+const BODY_BYTES_MAX: usize = 16 << 10;
+
+/// What a browser says to sign in. A token may stand for the password.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    user: String,
+    password: String,
+}
+
+/// Answers a request about the session of a browser.
+pub(super) async fn answer(
+    State(api): State<Arc<Api>>,
+    Extension(asker): Extension<Asker>,
+    request: Request,
+) -> Response {
+    let answered = match *request.method() {
+        Method::GET | Method::HEAD => Ok(tell(&api, &asker)),
+        Method::POST => begin(&api, &asker, request).await,
+        Method::DELETE => check_origin(&api, request.method(), request.headers())
+            .map(|()| end(&api, request.headers())),
+        Method::OPTIONS => Ok(allowing(StatusCode::NO_CONTENT.into_response())),
+        ref other => {
+            let problem = Problem::new("METHOD", format!("{other} is no method of this path"));
+            Ok(allowing(refuse(&problem)))
+        }
+    };
+    answered.unwrap_or_else(|problem| refuse(&problem))
+}
+
+/// Tells who asks, and whether they may run the server. Nobody is null, where there are no users.
+fn tell(api: &Api, asker: &Asker) -> Response {
+    let mut out = Vec::new();
+    object(&mut out, |it| {
+        match asker.pass.as_ref().filter(|_| api.roster.is_some()) {
+            Some(pass) => it.text("user", pass.user.name.as_str()),
+            None => it.null("user"),
+        };
+        it.truth("admin", asker.runs_server());
+        it.text("pinpriq_version", env!("CARGO_PKG_VERSION"));
+    });
+    let mut response = Response::new(Body::from(out));
+    let media_type = Content::Json.media_type().unwrap_or_default();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+async fn begin(api: &Api, asker: &Asker, request: Request) -> Result<Response, Problem> {
+    check_origin(api, request.method(), request.headers())?;
+    let Some(roster) = &api.roster else {
+        return Err(Problem::new("NOTFOUND", "this server has no users, so nobody signs in"));
+    };
+    let media_type = request.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let media_type = media_type.and_then(|it| it.split(';').next()).unwrap_or_default().trim();
+    if !media_type.eq_ignore_ascii_case("application/json") {
+        return Err(Problem::new("MEDIATYPE", "the body is application/json"));
+    }
+    let body = timeout(api.body_timeout, to_bytes(request.into_body(), BODY_BYTES_MAX)).await;
+    let late = |_| Problem::new("LATE", "the body did not arrive in time");
+    let body = body.map_err(late)?.map_err(|_| Problem::bad("the body is too large"))?;
+    // What is wrong is not told in detail, since it may be a password.
+    let unreadable = |_| Problem::bad("the body is an object with the texts user and password");
+    let Given { user, password } = serde_json::from_slice(&body).map_err(unreadable)?;
+    let shown = Shown::Named(user.as_bytes(), password.as_bytes());
+    let pass = sign_in((api, roster), asker, shown).await?;
+    let secret = api.sessions.begin(pass, steady_ms());
+    let secret = secret.ok_or_else(|| Problem::new("STORE", "the system has no random numbers"))?;
+    Ok(with_cookie(&secret, LASTS_S))
+}
+
+fn end(api: &Api, headers: &HeaderMap) -> Response {
+    for shown in shown_in(headers) {
+        api.sessions.end(shown);
+    }
+    with_cookie("", 0)
+}
+
+/// Returns the answer that gives a browser its cookie for so many seconds.
+fn with_cookie(secret: &str, seconds: u64) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let cookie = format!("{NAME}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Returns what a request shows as sessions.
+pub(super) fn shown_in(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
+    let pairs = cookies.flat_map(|cookies| cookies.split(';'));
+    pairs.filter_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == NAME).then_some(value)
+    })
+}
+
+fn allowing(mut response: Response) -> Response {
+    let methods = HeaderValue::from_static("DELETE, GET, HEAD, OPTIONS, POST");
+    response.headers_mut().insert(ALLOW, methods);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_found_among_other_cookies() {
+        let table = [
+            ("pinpriq_session=abc", &["abc"][..]),
+            ("a=b; pinpriq_session=x-_1;c=d", &["x-_1"]),
+            ("xpinpriq_session=abc; pinpriq_sessions=1", &[]),
+            ("pinpriq_session", &[]),
+            ("pinpriq_session=1; pinpriq_session=2", &["1", "2"]),
+        ];
+        for (cookies, expected) in table {
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, HeaderValue::from_static(cookies));
+            assert_eq!(shown_in(&headers).collect::<Vec<_>>(), expected, "{cookies}");
+        }
+    }
+}
