@@ -9,7 +9,7 @@ import { Api, flow, MARKUP, seed } from "./seed.mjs";
 import { actions } from "./actions.mjs";
 import { checks } from "./checks.mjs";
 import { screenshots } from "./screenshots.mjs";
-import { signing } from "./signing.mjs";
+import { pictures, signing } from "./signing.mjs";
 
 const [program, modules, work, shots] = process.argv.slice(2);
 const { chromium } = (
@@ -127,21 +127,21 @@ try {
     must,
     MARKUP,
     open: (options) => openPage(browser, server.url, options),
+    openAt: (url, options) => openPage(browser, url, options),
+    program,
+    work,
+    serve: (...given) => new Server(...given),
   };
-  if (shots) await screenshots(world, shots);
-  else {
+  if (shots) {
+    await screenshots(world, shots);
+    await pictures(world, shots);
+  } else {
     await checks.views(world);
     await stop();
     await actions(world);
     await checks.many(world);
     await checks.gone(world);
-    await signing({
-      ...world,
-      program,
-      work,
-      serve: (...given) => new Server(...given),
-      openAt: (url, options) => openPage(browser, url, options),
-    });
+    await signing(world);
   }
 } catch (error) {
   failed = error;

@@ -6,6 +6,29 @@ import { accessible } from "./checks.mjs";
 
 const PASSWORD = "a password for trying";
 
+// Takes the pictures of the form.
+export async function pictures({ program, work, serve, openAt, must }, folder) {
+  const file = path.join(work, "users-of-pictures.toml");
+  const given = { input: `${PASSWORD}\n` };
+  const done = spawnSync(program, ["user", "add", "ana", "look:*", "--users", file], given);
+  must(done.status === 0, "there is no user for the pictures");
+  const server = serve("data-of-pictures", ["--users", file]);
+  await server.start();
+  try {
+    for (const colorScheme of ["light", "dark"]) {
+      const viewport = { width: 1120, height: 480 };
+      const { page, close } = await openAt(server.url, { colorScheme, viewport });
+      await page.goto(`${server.url}/`);
+      await page.locator("form.login").waitFor();
+      await page.locator("#user").fill("ana");
+      await page.screenshot({ path: path.join(folder, `login-${colorScheme}.png`) });
+      await close();
+    }
+  } finally {
+    await server.kill();
+  }
+}
+
 export async function signing({ program, work, serve, openAt, axe, must, step }) {
   const file = path.join(work, "users.toml");
   const user = (...words) => {
