@@ -37,6 +37,8 @@ mod resp;
 #[cfg(test)]
 mod rubbish;
 #[cfg(test)]
+mod secrets;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 mod serving;
