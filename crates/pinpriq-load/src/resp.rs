@@ -44,6 +44,8 @@ pub struct Resp {
     priorities: Vec<Vec<u8>>,
     payload: Vec<u8>,
     members: u32,
+    /// What signs a connection in, if anything does.
+    sign_in: Vec<u8>,
 }
 
 impl Resp {
@@ -74,7 +76,15 @@ impl Resp {
             priorities,
             payload: payload.to_vec(),
             members: u32::try_from(members.len()).unwrap_or(u32::MAX),
+            sign_in: Vec::new(),
         }
+    }
+
+    /// Signs each connection in, as this user with this password or token.
+    #[must_use]
+    pub fn signing_in(self, user: &str, secret: &str) -> Self {
+        let sign_in = whole(&[b"AUTH", user.as_bytes(), secret.as_bytes()]);
+        Self { sign_in, ..self }
     }
 
     /// Reads a taken task and returns its receipt, or `None` if there is no task.
@@ -149,6 +159,10 @@ impl Resp {
 }
 
 impl Dialect for Resp {
+    fn opening(&self) -> (Vec<u8>, usize) {
+        (self.sign_in.clone(), usize::from(!self.sign_in.is_empty()))
+    }
+
     fn request(&mut self, step: Step, slot: &Slot, out: &mut Vec<u8>) {
         let Some(words) = self.words.get(slot.queue as usize) else { return };
         match step {

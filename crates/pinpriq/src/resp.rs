@@ -31,17 +31,19 @@ pub(crate) enum Trouble {
     Refused(String),
 }
 
-/// Returns the first command, which signs in if the environment says as whom. Secrets are no
-/// arguments, since other programs of the machine can read those.
-fn greeting() -> Words {
+/// Returns the user and the password or token that the environment says. Secrets are no arguments,
+/// since other programs of the machine can read those.
+pub(crate) fn credentials() -> Option<(String, String)> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let secret = variable(TOKEN).or_else(|| variable(PASSWORD));
-    match secret {
+    let secret = variable(TOKEN).or_else(|| variable(PASSWORD))?;
+    Some((variable(USER).unwrap_or_else(|| "default".to_owned()), secret))
+}
+
+/// Returns the first command, which signs in if the environment says as whom.
+fn greeting() -> Words {
+    match credentials() {
         None => Words::new("HELLO 3"),
-        Some(secret) => {
-            let user = variable(USER).unwrap_or_else(|| "default".to_owned());
-            Words::new("HELLO 3 AUTH").bytes(user.as_bytes()).bytes(secret.as_bytes())
-        }
+        Some((user, secret)) => Words::new("HELLO 3 AUTH").bytes(user).bytes(secret),
     }
 }
 

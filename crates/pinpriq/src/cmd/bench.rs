@@ -12,6 +12,7 @@ use crate::args::bench::{BenchArgs, Door, Workload};
 use crate::exit::{Exit, Failure};
 use crate::output::print_text;
 use crate::progress::Progress;
+use crate::resp::credentials;
 
 use self::report::Report;
 use self::usage::Usage;
@@ -47,6 +48,9 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<Exit, Failure> {
                 (0..members(arguments)).map(|number| member(arguments, number)).collect();
             let priorities = arguments.priorities;
             let mut dialect = Resp::with_members(&names, &payload, priorities, &members);
+            if let Some((user, secret)) = credentials() {
+                dialect = dialect.signing_in(&user, &secret);
+            }
             measure(arguments, &plan, &mut dialect)?
         }
         Door::Http => measure(arguments, &plan, &mut Http::new(&names, &payload))?,

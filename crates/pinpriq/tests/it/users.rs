@@ -228,6 +228,11 @@ fn a_server_lets_its_users_in_and_reads_them_again() {
         let output = as_user(&server, "put orders.new x", variables);
         check(&output, 0, &output.stdout);
     }
+    let address = server.door("resp");
+    let bench = format!("bench put --count 10 --queue orders.bench --address {address}");
+    for (variables, code) in [(&by_token[..], 0), (&by_password, 0), (&[], 5)] {
+        assert_eq!(as_user(&server, &bench, variables).status.code(), Some(code));
+    }
     let told = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
     let denied = as_user(&server, "put secrets x", &by_token);
     assert_eq!(denied.status.code(), Some(5));
