@@ -29,7 +29,7 @@ pub(crate) fn check(desk: &Desk, spec: &Spec) -> Done {
     if spec.access == Access::Everybody {
         return Ok(());
     }
-    if desk.pass().is_none() {
+    if !desk.has_user() {
         if planted!(NobodyLetIn) {
             return Ok(());
         }

@@ -7,8 +7,8 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::task::RequestId;
-use pinpriq_rights::{Need, Verdict, each_need, judge};
-use pinpriq_users::Right;
+use pinpriq_rights::{Lack, Need, Verdict, each_need, judge};
+use pinpriq_users::{Right, User};
 
 use super::Desk;
 use crate::access::pass::Pass;
@@ -85,13 +85,25 @@ impl Desk {
 
     /// Returns the pass of the user, as the users are now.
     pub(crate) fn pass(&self) -> Option<Pass> {
+        self.with_pass(|pass| Some(pass?.clone()))
+    }
+
+    /// Calls `look` with the pass of the user, as the users are now.
+    fn with_pass<T>(&self, look: impl FnOnce(Option<&Pass>) -> Option<T>) -> Option<T> {
         let roster = self.roster()?;
         let about = &mut *self.seat.session.about.borrow_mut();
-        let pass = about.pass.as_ref()?;
-        if pass.version != roster.version() && !planted!(OldRightsKept) {
+        if let Some(pass) = &about.pass
+            && pass.version != roster.version()
+            && !planted!(OldRightsKept)
+        {
             about.pass = roster.renewed(pass);
         }
-        about.pass.clone()
+        look(about.pass.as_ref())
+    }
+
+    /// Whether somebody has signed in.
+    pub(crate) fn has_user(&self) -> bool {
+        self.with_pass(|pass| pass.map(|_| ())).is_some()
     }
 
     /// Takes somebody for the user of the client from now on, or nobody.
@@ -136,10 +148,10 @@ impl Desk {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
-        let Some((pass, right)) = self.check(command)? else {
+        let Some((user, right)) = self.check(command)? else {
             return self.ask_freely(request, command);
         };
-        let names = pass.user.rights.names_of(right);
+        let names = user.rights.names_of(right);
         let names = names.map(|(bytes, is_prefix)| NamePattern { bytes, is_prefix });
         let names: Vec<NamePattern<'_>> = names.collect();
         self.ask_freely(request, &Command::Within { names: &names, command })
@@ -147,33 +159,28 @@ impl Desk {
 
     /// Refuses what the user may not do. Returns the right that the command must keep within, if it
     /// touches what it does not name.
-    fn check(&mut self, command: &Command<'_>) -> Result<Option<(Pass, Right)>, Undone> {
-        let Some(pass) = self.pass() else {
-            let sentence = "nobody has signed in on this connection".to_owned();
-            return Err(Undone::Refused(Refusal::new(RefusalKind::NoPerm, sentence)));
-        };
-        match judge(&pass.user.rights, command) {
-            Verdict::Denied(lack) if !planted!(LackOverlooked) => {
-                let mut lack = lack.to_string();
-                if lack.len() > SHOWN_BYTES_MAX {
-                    // Rules are written with ASCII alone.
-                    lack.truncate(SHOWN_BYTES_MAX);
-                    lack.push_str("...");
+    fn check(&mut self, command: &Command<'_>) -> Result<Option<(Arc<User>, Right)>, Undone> {
+        let judged = self.with_pass(|pass| {
+            let user = &pass?.user;
+            Some(match judge(&user.rights, command) {
+                Verdict::Denied(lack) if !planted!(LackOverlooked) => Err(denied(user, &lack)),
+                Verdict::Within(right) if !planted!(ListsNotKeptWithin) => {
+                    Ok(Some((Arc::clone(user), right)))
                 }
-                let name = &pass.user.name;
-                let sentence =
-                    format!("the user {name} may not do this: it needs the right {lack}");
-                return Err(Undone::Refused(Refusal::new(RefusalKind::NoPerm, sentence)));
-            }
-            Verdict::Within(right) if !planted!(ListsNotKeptWithin) => {
-                return Ok(Some((pass, right)));
-            }
-            Verdict::Allowed | Verdict::Denied(_) | Verdict::Within(_) => {}
-        }
-        if let Some(guard) = &mut self.guard {
+                Verdict::Allowed | Verdict::Denied(_) | Verdict::Within(_) => Ok(None),
+            })
+        });
+        let nobody = || {
+            let sentence = "nobody has signed in on this connection".to_owned();
+            Err(Refusal::new(RefusalKind::NoPerm, sentence))
+        };
+        let within = judged.unwrap_or_else(nobody).map_err(Undone::Refused)?;
+        if within.is_none()
+            && let Some(guard) = &mut self.guard
+        {
             guard.note(command);
         }
-        Ok(None)
+        Ok(within)
     }
 
     /// Checks a step of a transaction before it is kept.
@@ -226,6 +233,18 @@ impl Desk {
             session.outbox.borrow_mut().deny_last(&refusal);
         }
     }
+}
+
+/// The refusal of what a user lacks a right for.
+fn denied(user: &User, lack: &Lack<'_>) -> Refusal {
+    let mut lack = lack.to_string();
+    if lack.len() > SHOWN_BYTES_MAX {
+        // Rules are written with ASCII alone.
+        lack.truncate(SHOWN_BYTES_MAX);
+        lack.push_str("...");
+    }
+    let sentence = format!("the user {} may not do this: it needs the right {lack}", user.name);
+    Refusal::new(RefusalKind::NoPerm, sentence)
 }
 
 /// The refusal of what a user may no longer do.
