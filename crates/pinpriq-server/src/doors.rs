@@ -27,7 +27,7 @@ pub(crate) struct DoorOptions {
     pub(crate) contacts: Arc<Contacts>,
     /// The users, if the server has some.
     pub(crate) roster: Option<Arc<Roster>>,
-    /// Where it is told what clients do, if that is wanted.
+    /// The audit, if there is one.
     pub(crate) audit: Option<Arc<Audit>>,
 }
 

@@ -83,7 +83,7 @@ pub(crate) struct Second {
     /// What became of queues.
     pub(crate) news: Vec<QueueNews>,
     pub(crate) notices: Vec<Notice>,
-    /// What whoever sees all of it is told, once somebody is.
+    /// The text for clients who may see everything, written when the first one needs it.
     pub(crate) told: OnceLock<Arc<[u8]>>,
 }
 

@@ -10,7 +10,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -113,7 +112,7 @@ impl Audit {
 
     /// Has the file opened again, since another one may have its name now.
     pub(crate) fn reopen(&self) {
-        // With so many events waiting, the next request comes soon enough.
+        // If the channel is full, the file is opened again at the next SIGHUP.
         let _ = self.letters.try_send(Letter::Reopen);
     }
 }
@@ -189,6 +188,6 @@ fn open(to: &AuditTo) -> io::Result<Option<File>> {
 fn shown(to: &AuditTo) -> String {
     match to {
         AuditTo::Stderr => "stderr".to_owned(),
-        AuditTo::File(path) => PathBuf::from(path).display().to_string(),
+        AuditTo::File(path) => path.display().to_string(),
     }
 }

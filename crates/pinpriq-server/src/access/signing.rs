@@ -34,7 +34,7 @@ const WAITING_MAX: usize = 100;
 const REMEMBERED_MS: u64 = 60_000;
 const REMEMBERED_MAX: usize = 10_000;
 
-/// So many failures from one address within this time make the further ones wait.
+/// After this many failures from one address within this time, further ones wait.
 const FAILURES: u32 = 10;
 const FAILURES_MS: u64 = 60_000;
 const FAILURES_WAIT: Duration = Duration::from_secs(1);
@@ -145,7 +145,7 @@ impl Signing {
         }
     }
 
-    /// Whether so many failures have come from an address that the next one waits.
+    /// Whether an address has failed so often that its next attempt waits.
     fn is_slowed(&self, from: IpAddr, now_ms: u64) -> bool {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.get(&network_of(from)).is_some_and(|(since_ms, count)| {

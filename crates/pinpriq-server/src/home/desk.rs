@@ -69,7 +69,7 @@ pub(crate) struct Desk {
     redirects: bool,
     /// What is known about the user of the client, if the server has users.
     guard: Option<Guard>,
-    /// Where it is told what clients do, if that is wanted.
+    /// The audit, if there is one.
     audit: Option<Arc<Audit>>,
 }
 

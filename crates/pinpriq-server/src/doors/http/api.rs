@@ -90,7 +90,7 @@ pub(crate) struct Api {
     refusals: Arc<HttpRefusals>,
     /// The users, if the server has some.
     roster: Option<Arc<Roster>>,
-    /// Where it is told what clients do, if that is wanted.
+    /// The audit, if there is one.
     audit: Option<Arc<Audit>>,
     /// The browsers that have signed in.
     sessions: Sessions,

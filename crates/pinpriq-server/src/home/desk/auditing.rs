@@ -12,10 +12,12 @@ use crate::doors::resp::table::TABLE;
 use crate::host::seat::Undone;
 
 /// A command whose outcome is to be told.
-pub(crate) struct Audited {
-    pub(crate) event: Event,
+pub(super) struct Audited {
+    command: String,
+    /// The name of what it changes.
+    name: Vec<u8>,
     /// Its place among the answers of the connection.
-    pub(crate) place: u64,
+    place: u64,
 }
 
 impl Desk {
@@ -54,12 +56,7 @@ impl Desk {
             let outbox = self.seat.session.outbox.borrow();
             outbox.passed() + outbox.len() as u64
         };
-        let event = Event {
-            command: Some(self.command_word()),
-            name: Some(name.to_vec()),
-            ..Event::new(What::Command)
-        };
-        Some(Audited { event, place })
+        Some(Audited { command: self.command_word(), name: name.to_vec(), place })
     }
 
     /// Tells what became of a command that was asked for.
@@ -79,15 +76,11 @@ impl Desk {
             Ok(()) => {
                 if let Some(audited) = audited {
                     self.seat.shard.turn_if_begun();
+                    let Audited { command, name, place } = audited;
+                    let count = self.seat.session.outbox.borrow().count_at(place);
                     self.tell_audit(What::Command, None, |event| {
-                        *event = Event {
-                            user: event.user.take(),
-                            from: event.from,
-                            door: event.door,
-                            ..audited.event
-                        };
-                        let outbox = self.seat.session.outbox.borrow();
-                        event.count = outbox.count_at(audited.place);
+                        (event.command, event.name) = (Some(command), Some(name));
+                        event.count = count;
                     });
                 }
             }

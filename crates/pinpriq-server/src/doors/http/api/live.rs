@@ -166,7 +166,7 @@ impl http_body::Body for Events {
                 let text = if let Some(queue) = looker.listening.queue() {
                     told(&second, Some(queue)).into()
                 } else {
-                    // Many are told the same, which is written once.
+                    // The same text goes to many clients, so it is written once.
                     let text = second.told.get_or_init(|| told(&second, None).into());
                     Bytes::from_owner(text.clone())
                 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, to_bytes};
+use axum::body::to_bytes;
 use axum::extract::{Extension, Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE, COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -10,9 +10,9 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::super::head::Content;
 use super::super::json::object;
 use super::super::problem::Problem;
+use super::composed::json;
 use super::signing::sign_in;
 use super::{Api, Asker, check_origin, refuse};
 use crate::access::sessions::LASTS_S;
@@ -64,10 +64,7 @@ fn tell(api: &Api, asker: &Asker) -> Response {
         it.truth("admin", asker.runs_server());
         it.text("pinpriq_version", env!("CARGO_PKG_VERSION"));
     });
-    let mut response = Response::new(Body::from(out));
-    let media_type = Content::Json.media_type().unwrap_or_default();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
+    json(200, out)
 }
 
 async fn begin(api: &Api, asker: &Asker, request: Request) -> Result<Response, Problem> {
@@ -100,7 +97,7 @@ fn end(api: &Api, headers: &HeaderMap) -> Response {
     with_cookie("", 0)
 }
 
-/// Returns the answer that gives a browser its cookie for so many seconds.
+/// Returns the answer that sets the cookie of a browser, which lasts this many seconds.
 fn with_cookie(secret: &str, seconds: u64) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     let cookie = format!("{NAME}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}");

@@ -15,7 +15,7 @@ pub(crate) struct Sight {
     pub(crate) others: Option<Figures>,
     /// The bytes that are free where the data directory is.
     pub(crate) disk_free: Option<u64>,
-    /// Whether the server is told about, and not only its queues.
+    /// Whether metrics of the server are shown, and not only those of queues.
     pub(crate) shows_server: bool,
 }
 
