@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pinpriq_ledger::{Status, Unreachable, Writer};
-use pinpriq_remote::tls::{Options, explain};
+use pinpriq_tls::{Options, explain};
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response};

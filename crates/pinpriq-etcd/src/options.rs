@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pinpriq_remote::tls::{Identity, Tls};
+use pinpriq_tls::{Identity, Tls};
 use tonic::transport::{ClientTlsConfig, Endpoint};
 
 use crate::sign_in::EtcdUser;

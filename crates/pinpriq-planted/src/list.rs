@@ -1,13 +1,15 @@
 //! The list of the bugs: what each is called, what goes wrong, and which tests ought to object.
 //!
 //! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
-//! The bugs about users are in a file of their own.
+//! The bugs about users and about encrypted connections are in files of their own.
 
 use crate::Suite::{
     self, Cluster, ClusterSimulator, Engine, Etcd, InLedger, InServer, InStore, Ledger, Postgres,
     Server, Simulator, Store, Wire,
 };
 
+#[macro_use]
+mod tls;
 #[macro_use]
 mod users;
 
@@ -19,7 +21,7 @@ impl Bug {
     }
 }
 
-with_those_of_users! {
+with_those_of_access! {
     ReleaseResetsPriority "release-resets-priority"
         "A release gives the task priority 0."
         [Engine("scripts::"), Simulator]

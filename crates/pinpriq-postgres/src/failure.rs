@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use pinpriq_remote::tls::{self, Options};
+use pinpriq_tls::Options;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity};
 
@@ -62,7 +62,7 @@ const TLS_OPTIONS: Options = Options { roots: "sslrootcert", identity: "sslcert 
 
 /// Returns an error with its causes, for people.
 pub(crate) fn explain(error: &Error) -> String {
-    if let Some(sentence) = tls::explain(error, TLS_OPTIONS) {
+    if let Some(sentence) = pinpriq_tls::explain(error, TLS_OPTIONS) {
         return sentence;
     }
     let mut text = error.to_string();

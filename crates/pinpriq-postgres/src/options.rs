@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pinpriq_remote::tls::Tls;
+use pinpriq_tls::Tls;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 

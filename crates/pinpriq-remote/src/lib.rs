@@ -4,12 +4,10 @@
 //! [`RemoteLedger`] joins the two: each call is a task of an async runtime, which belongs to the
 //! caller, and its answer comes back through a channel. [`RegistryClient`] does the same for what a
 //! node asks of a registry. What is asked of an engine is in the crate of its kind. The bytes of a
-//! registry are the same everywhere: [`records`]. So is what an encrypted connection
-//! needs: [`tls`].
+//! registry are the same everywhere: [`records`].
 
 pub mod records;
 mod registry;
-pub mod tls;
 
 pub use registry::{RegistryClient, RemoteRegistry, Seen, whole_ttl};
 

@@ -31,6 +31,31 @@ pub struct Config {
     pub insecure_open: bool,
     /// Where it is written down what clients do, if that is wanted.
     pub audit: Option<AuditTo>,
+    /// Where connections are encrypted, if anywhere.
+    pub tls: Option<TlsOptions>,
+}
+
+/// Where connections are encrypted, and who the two sides are. All files are in PEM, and are read
+/// again when they change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TlsOptions {
+    /// Where doors listen for encrypted connections.
+    pub listeners: Vec<Listener>,
+    /// The certificate of the server, followed by those of its issuers.
+    pub certificate: PathBuf,
+    /// The key of the certificate.
+    pub key: PathBuf,
+    /// Whether clients are asked for certificates, and for which.
+    pub clients: Option<TlsClients>,
+}
+
+/// Which certificates clients show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TlsClients {
+    /// The authorities that may sign them.
+    pub authorities: PathBuf,
+    /// Whether a client without one is refused.
+    pub required: bool,
 }
 
 /// Where the audit goes.
@@ -223,6 +248,15 @@ impl DoorName {
     }
 }
 
+impl Config {
+    /// Returns all listeners, and whether connections are encrypted there.
+    pub fn every_listener(&self) -> impl Iterator<Item = (Listener, bool)> {
+        let plain = self.listeners.iter().map(|it| (*it, false));
+        let encrypted = self.tls.iter().flat_map(|tls| tls.listeners.iter());
+        plain.chain(encrypted.map(|it| (*it, true)))
+    }
+}
+
 impl Listener {
     /// Returns the listener of a door by default, which is on the loopback interface.
     #[must_use]
@@ -245,6 +279,7 @@ impl Default for Config {
             users: None,
             insecure_open: false,
             audit: None,
+            tls: None,
         }
     }
 }

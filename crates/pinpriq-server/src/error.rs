@@ -86,6 +86,12 @@ pub enum ServeError {
         /// Why, and what to do.
         why: String,
     },
+    /// The certificates or the key cannot be used.
+    #[error("cannot encrypt connections: {why}")]
+    Tls {
+        /// Which file, and why.
+        why: String,
+    },
     /// A server without users would let everybody in who can reach it.
     #[error(
         "{address} can be reached from other machines, and this server has no users, so whoever \
@@ -131,6 +137,7 @@ impl ServeError {
             | Self::OfNode { .. }
             | Self::Users { .. }
             | Self::Audit { .. }
+            | Self::Tls { .. }
             | Self::Open { .. }
             | Self::Anonymous { .. } => 2,
             Self::Directory { .. }

@@ -32,8 +32,10 @@ mod monitor;
 mod process;
 mod session;
 mod sharding;
+mod stamp;
 mod stop;
 mod throttle;
+mod tls;
 
 pub use cluster::node::run_node;
 pub use doors::http::api::page::http_table;

@@ -1,5 +1,7 @@
 //! The process: its start and its end, its threads and listeners, and one shard on each thread.
 
+pub(crate) mod access;
+pub(crate) mod handshakes;
 pub(crate) mod home;
 pub(crate) mod http;
 pub(crate) mod opening;
@@ -10,4 +12,3 @@ pub(crate) mod signals;
 pub mod simulation;
 pub(crate) mod sockets;
 mod threads;
-pub(crate) mod users;

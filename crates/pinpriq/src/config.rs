@@ -18,6 +18,7 @@ use crate::settings::{
 pub(crate) mod cluster;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 /// Which part of the memory all tasks may occupy by default. The most expensive tasks take two and
 /// a half times what is counted for them, and blocked requests have room of their own.
@@ -75,6 +76,18 @@ pub(crate) enum Unusable {
     /// Users come from one place.
     #[error("users and password-file are two ways to have users: give one of them")]
     UsersTwice,
+    /// Nobody knows whom the clients talk to.
+    #[error("encrypted connections need both tls-cert and tls-key, and {missing} is missing")]
+    NoCertificate { missing: &'static str },
+    /// A certificate is there, and nothing is encrypted.
+    #[error(
+        "tls-cert has no use without an address for encrypted connections: give pinpriqs, resps \
+         or https one"
+    )]
+    NothingEncrypted,
+    /// Nobody knows which certificates of clients are right.
+    #[error("tls-client needs tls-client-ca, the authorities that sign certificates of clients")]
+    NoClientAuthority,
     /// Engines count sessions in seconds.
     #[error("session-ttl ({ms}ms) must be whole seconds, at least 2s")]
     Session { ms: u64 },
@@ -94,8 +107,8 @@ pub(crate) fn plan(given: Settings, file: Option<&Path>, memory: u64) -> Result<
 /// address with one is skipped. Nothing is known about the machine.
 pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
     let mut settings = given.or(parse(Path::new("in memory"), text)?);
-    let Settings { pinpriq, resp, resp_cluster, http, .. } = &mut settings;
-    for listen in [pinpriq, resp, resp_cluster, http] {
+    let Settings { pinpriq, resp, resp_cluster, http, pinpriqs, resps, https, .. } = &mut settings;
+    for listen in [pinpriq, resp, resp_cluster, http, pinpriqs, resps, https] {
         let numeric = |text: &String| text.parse::<SocketAddr>().is_ok();
         listen.take_if(|listen| matches!(listen, Listen::At(text) if !numeric(text)));
     }
@@ -132,6 +145,7 @@ fn explain(error: &toml::de::Error, text: &str) -> String {
 /// memory of the machine, if it is known.
 fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusable> {
     let cluster = cluster::plan(&settings)?;
+    let tls = tls::options(&settings)?;
     let mut defaults = Config::default();
     if let Some(memory) = memory {
         let payload = settings.payload_bytes_max.map(Size::bytes);
@@ -159,6 +173,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         users,
         insecure_open: settings.insecure_open == Some(Switch::On),
         audit: settings.audit.map(audit_to),
+        tls,
         pinpriq_options: server::PinpriqOptions {
             framing: settings.pinpriq_framing.map_or(options.framing, Framing::for_server),
             ttl_zero: settings.pinpriq_ttl_zero.map_or(options.ttl_zero, TtlZero::for_server),

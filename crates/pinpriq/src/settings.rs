@@ -60,6 +60,48 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_HTTP", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) http: Option<Listen>,
 
+    /// Where to listen for encrypted connections of the pinpriq protocol [default: off]
+    ///
+    /// A host and a port, or `off`. Needs --tls-cert and --tls-key. The usual port is 7260.
+    #[arg(long, env = "PINPRIQ_PINPRIQS", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) pinpriqs: Option<Listen>,
+
+    /// Where to listen for encrypted connections of Redis clients [default: off]
+    ///
+    /// A host and a port, or `off`. Needs --tls-cert and --tls-key. The usual port is 7261.
+    #[arg(long, env = "PINPRIQ_RESPS", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) resps: Option<Listen>,
+
+    /// Where to listen for HTTPS [default: off]
+    ///
+    /// A host and a port, or `off`. Needs --tls-cert and --tls-key. The usual port is 7262.
+    #[arg(long, env = "PINPRIQ_HTTPS", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) https: Option<Listen>,
+
+    /// The certificate of this server, in PEM [default: none]
+    ///
+    /// Those of its issuers follow it in the file. The server reads it again, with its key, when
+    /// one of the files changes, and on SIGHUP. Connections that exist go on.
+    #[arg(long, env = "PINPRIQ_TLS_CERT", hide_env_values = true, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate, in PEM, without a password [default: none]
+    #[arg(long, env = "PINPRIQ_TLS_KEY", hide_env_values = true, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// The authorities whose certificates clients show, in PEM [default: none]
+    ///
+    /// Without it no client is asked for a certificate. On a server with users, a certificate signs
+    /// its client in: its only common name is that of the user.
+    #[arg(long, env = "PINPRIQ_TLS_CLIENT_CA", hide_env_values = true, value_name = "FILE")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+
+    /// Whether a client without a certificate is refused [default: required]
+    ///
+    /// Only with --tls-client-ca.
+    #[arg(long, env = "PINPRIQ_TLS_CLIENT", hide_env_values = true, value_name = "WHICH")]
+    pub(crate) tls_client: Option<ClientCertificates>,
+
     /// The origin whose pages may use the HTTP door, besides its own [default: none]
     ///
     /// Such as `https://ops.example`. Browsers keep the pages of all other origins out.
@@ -287,6 +329,13 @@ impl Settings {
             resp: self.resp.or(fallback.resp),
             resp_cluster: self.resp_cluster.or(fallback.resp_cluster),
             http: self.http.or(fallback.http),
+            pinpriqs: self.pinpriqs.or(fallback.pinpriqs),
+            resps: self.resps.or(fallback.resps),
+            https: self.https.or(fallback.https),
+            tls_cert: self.tls_cert.or(fallback.tls_cert),
+            tls_key: self.tls_key.or(fallback.tls_key),
+            tls_client_ca: self.tls_client_ca.or(fallback.tls_client_ca),
+            tls_client: self.tls_client.or(fallback.tls_client),
             http_cors: self.http_cors.or(fallback.http_cors),
             http_host: self.http_host.or(fallback.http_host),
             metrics_queues: self.metrics_queues.or(fallback.metrics_queues),
@@ -403,6 +452,16 @@ pub(crate) enum Switch {
     On,
     /// No
     Off,
+}
+
+/// Whether clients must have certificates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ClientCertificates {
+    /// A client without one is refused
+    Required,
+    /// A client may do without
+    Optional,
 }
 
 /// How much is logged.

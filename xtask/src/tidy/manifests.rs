@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 27] = [
+const DIRECTIONS: [(&str, &[&str]); 28] = [
     (
         "pinpriq-fuzz",
         &[
@@ -42,6 +42,7 @@ const DIRECTIONS: [(&str, &[&str]); 27] = [
             "pinpriq-remote",
             "pinpriq-server",
             "pinpriq-store",
+            "pinpriq-tls",
             "pinpriq-users",
             "pinpriq-wire",
         ],
@@ -59,12 +60,13 @@ const DIRECTIONS: [(&str, &[&str]); 27] = [
             "pinpriq-letters",
             "pinpriq-rights",
             "pinpriq-store",
+            "pinpriq-tls",
             "pinpriq-users",
             "pinpriq-wire",
         ],
     ),
-    ("pinpriq-postgres", &["pinpriq-cluster", "pinpriq-ledger", "pinpriq-remote", "pinpriq-store"]),
-    ("pinpriq-etcd", &["pinpriq-cluster", "pinpriq-ledger", "pinpriq-remote", "pinpriq-store"]),
+    ("pinpriq-postgres", ENGINE),
+    ("pinpriq-etcd", ENGINE),
     ("pinpriq-remote", &["pinpriq-cluster", "pinpriq-ledger"]),
     ("pinpriq-cluster", &[DICE]),
     (
@@ -93,9 +95,14 @@ const DIRECTIONS: [(&str, &[&str]); 27] = [
     ("pinpriq-dashboard", &[]),
     ("pinpriq-planted", &[]),
     ("pinpriq-rights", &["pinpriq-engine", "pinpriq-users"]),
+    ("pinpriq-tls", &[]),
     ("pinpriq-users", &[]),
     ("xtask", &[PLANTED]),
 ];
+
+/// What a crate about one kind of engine may use.
+const ENGINE: &[&str] =
+    &["pinpriq-cluster", "pinpriq-ledger", "pinpriq-remote", "pinpriq-store", "pinpriq-tls"];
 
 /// The reference for the engine, in its own tests too: the only circular dependency.
 const MODEL: &str = "pinpriq-model";

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
-#[path = "../../../pinpriq-remote/tests/it/authority.rs"]
+#[path = "../../../pinpriq-tls/tests/it/authority.rs"]
 mod authority;
 mod cluster;
 mod logs;

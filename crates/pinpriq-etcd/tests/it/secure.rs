@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use pinpriq_etcd::{Etcd, EtcdOptions, EtcdUser};
-use pinpriq_remote::tls::{Identity, Pem, Roots, Tls, Trust};
+use pinpriq_tls::{Identity, Pem, Roots, Tls, Trust};
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 

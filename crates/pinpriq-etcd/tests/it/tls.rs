@@ -7,7 +7,7 @@ use pinpriq_cluster::{Instance, RegistryAnswer, RegistryCall};
 use pinpriq_etcd::{EtcdOptions, EtcdUser};
 use pinpriq_ledger::conformance::{Bench, cases};
 use pinpriq_ledger::{Answer, Call, Ledger, Term, Writer};
-use pinpriq_remote::tls::{Roots, Tls, Trust};
+use pinpriq_tls::{Roots, Tls, Trust};
 
 use crate::authority::{Authority, Validity};
 use crate::cluster::Client;

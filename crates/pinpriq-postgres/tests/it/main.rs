@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 #![expect(clippy::print_stdout, reason = "a test that was not run says so")]
 
-#[path = "../../../pinpriq-remote/tests/it/authority.rs"]
+#[path = "../../../pinpriq-tls/tests/it/authority.rs"]
 mod authority;
 mod engine;
 mod errors;

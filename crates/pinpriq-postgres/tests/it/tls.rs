@@ -7,7 +7,7 @@ use std::path::Path;
 use pinpriq_ledger::Ledger;
 use pinpriq_ledger::conformance::{Bench, run_all};
 use pinpriq_postgres::{Encryption, Postgres, PostgresOptions};
-use pinpriq_remote::tls::{Identity, Pem, Roots, Tls, Trust};
+use pinpriq_tls::{Identity, Pem, Roots, Tls, Trust};
 use tempfile::TempDir;
 
 use crate::authority::{Authority, Papers, Validity};

@@ -1,10 +1,5 @@
 //! A ledger on a runtime, with an engine that only answers for its status.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
-
-mod authority;
-mod tls;
-
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -20,6 +20,8 @@ pub(crate) enum Proof {
     Password,
     /// By the token of this name.
     Token(Name),
+    /// By a certificate with the name of the user.
+    Certificate,
     /// By nothing: the door acts in the name of this user.
     Door,
     /// It is the server itself.
@@ -54,7 +56,7 @@ impl Pass {
         let is_same = match &self.proof {
             Proof::Password => self.user.password == user.password,
             Proof::Token(name) => self.user.tokens.get(name) == user.tokens.get(name),
-            Proof::Door | Proof::Server => true,
+            Proof::Certificate | Proof::Door | Proof::Server => true,
         };
         let stays = is_same || planted!(RevokedStaysSignedIn);
         stays.then(|| Self::new(Arc::clone(user), self.proof.clone(), version))

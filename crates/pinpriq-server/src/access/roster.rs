@@ -4,8 +4,7 @@
 //! that; one that cannot be used changes nothing and is reported once. Who watches the file is up
 //! to `process::users`.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +17,7 @@ use super::pass::{Pass, Proof};
 use super::signing::Signing;
 use crate::config::UsersFrom;
 use crate::error::ServeError;
+use crate::stamp::Stamp;
 
 /// The user in whose name doors without passwords act.
 const ANONYMOUS: &str = "anonymous";
@@ -47,15 +47,6 @@ struct Current {
     stamp: Option<Stamp>,
     /// What was said about a file that cannot be used, or that others can use.
     complaint: Option<String>,
-}
-
-/// What tells one state of a file from another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stamp {
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    mode: u32,
 }
 
 impl Roster {
@@ -99,6 +90,12 @@ impl Roster {
     pub(crate) fn anonymous(&self) -> Option<Pass> {
         let (users, version) = self.users();
         users.user(ANONYMOUS).map(|user| Pass::new(Arc::clone(user), Proof::Door, version))
+    }
+
+    /// Returns the pass of somebody with a certificate for this name, if it is that of a user.
+    pub(crate) fn certified(&self, name: &str) -> Option<Pass> {
+        let (users, version) = self.users();
+        users.user(name).map(|user| Pass::new(Arc::clone(user), Proof::Certificate, version))
     }
 
     /// Returns what has become of a pass.
@@ -181,15 +178,6 @@ impl Roster {
 
     fn current(&self) -> MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let about = path.metadata().ok()?;
-        let modified = (about.mtime(), about.mtime_nsec());
-        let (inode, bytes, mode) = (about.ino(), about.len(), about.mode());
-        Some(Self { inode, bytes, modified, mode })
     }
 }
 

@@ -29,6 +29,7 @@ use crate::config::{Config, DoorName};
 use crate::error::ServeError;
 use crate::letters::letter::HostNews;
 use crate::links::network::{Network, NetworkEvent, NetworkOptions, Way};
+use crate::process::access::{self, Access};
 use crate::process::home::home;
 use crate::process::http::HttpDoor;
 use crate::process::opening::random;
@@ -36,7 +37,7 @@ use crate::process::runtime::runtime;
 use crate::process::server::{accept_all, take};
 use crate::process::serving::{Common, Context};
 use crate::process::signals::Signals;
-use crate::process::users;
+use crate::process::sockets::Port;
 use crate::stop::Stop;
 
 /// The longest time between two looks at what is due, in milliseconds.
@@ -61,7 +62,7 @@ pub fn run_node(config: Config, cluster: ClusterConfig) -> Result<(), ServeError
 /// A node that has its sockets and knows its cluster.
 struct Node {
     context: Rc<Context>,
-    listeners: Vec<(DoorName, TcpListener)>,
+    listeners: Vec<(Port, TcpListener)>,
     control: Control,
     stop: Stop,
     config: Arc<Config>,
@@ -84,8 +85,8 @@ struct Control {
 
 impl Node {
     async fn open(config: Config, cluster: ClusterConfig, leave: Stop) -> Result<Self, ServeError> {
-        let people = users::open(&config)?;
-        let taken = take(&config.listeners)?;
+        let access = Access::open(&config)?;
+        let taken = take(&config)?;
         let link = StdListener::bind(cluster.link)
             .map_err(|source| ServeError::Bind { address: cluster.link, source })?;
         let bell = Arc::new(Notify::new());
@@ -108,10 +109,10 @@ impl Node {
         let memory = Memory::open(reporter, data, &meta).await?;
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
-        let common = Common::of_cluster(shards, stop.clone(), people);
+        let common = Common::of_cluster(shards, stop.clone(), access);
         let failed = |source| ServeError::Failed { source };
         let context = home(&config, &common, SystemClock::wall()).map_err(failed)?;
-        let listeners = taken.into_iter().map(|(door, taken)| Ok((door, taken.listen()?)));
+        let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));
         let listeners: Vec<_> = listeners.collect::<Result<_, ServeError>>()?;
         let instance = draw();
         // Without a directory, each process counts as another node of its name.
@@ -157,20 +158,20 @@ impl Node {
 
     async fn run(self) -> Result<(), ServeError> {
         let Self { context, listeners, control, stop, config } = self;
-        let has_http = listeners.iter().any(|(door, _)| *door == DoorName::Http);
+        let has_http = listeners.iter().any(|(port, _)| port.door == DoorName::Http);
         let http = has_http.then(|| HttpDoor::open(&context, &config));
-        if let Some(roster) = context.common.roster.clone() {
-            tokio::task::spawn_local(users::watch(roster, context.clone()));
-        }
+        access::watch(&context);
         let watch = config.watch;
         let accepting: Vec<_> = listeners
             .into_iter()
-            .map(|(door, listener)| {
+            .map(|(port, listener)| {
                 let (context, http) = (context.clone(), http.clone());
                 tokio::task::spawn_local(async move {
-                    match (door, http) {
-                        (DoorName::Http, Some(http)) => http.accept_all(&context, &listener).await,
-                        (door, _) => accept_all((&context, watch), &listener, door).await,
+                    match (port.door, http) {
+                        (DoorName::Http, Some(http)) => {
+                            http.accept_all(&context, &listener, port).await;
+                        }
+                        _ => accept_all((&context, watch), &listener, port).await,
                     }
                 })
             })
@@ -296,12 +297,12 @@ impl Control {
 fn record(
     cluster: &ClusterConfig,
     (instance, data): (Instance, u128),
-    listeners: &[(DoorName, TcpListener)],
+    listeners: &[(Port, TcpListener)],
     link: &StdListener,
 ) -> Result<NodeRecord, ServeError> {
     let announced = |port: u16| format!("{}:{port}", cluster.announce);
     let of_door = |door: DoorName| {
-        let listener = listeners.iter().find(|(own, _)| *own == door);
+        let listener = listeners.iter().find(|(own, _)| *own == Port { door, is_encrypted: false });
         let address = listener.and_then(|(_, listener)| listener.local_addr().ok());
         address.map_or_else(String::new, |address| announced(address.port()))
     };

@@ -1,7 +1,7 @@
 //! What a door is: a protocol on one connection.
 
 use crate::home::desk::Desk;
-use crate::session::ending::Ending;
+use crate::session::ending::{Ending, SPEAKS_TLS, TLS_BEGINS};
 use crate::session::outbox::Encode;
 
 /// A protocol on one connection. [`Encode`] is the other half, which turns replies into bytes.
@@ -11,6 +11,14 @@ pub(crate) trait Door: Encode {
     ///
     /// Returns the number of bytes that the request took, or what must happen first.
     fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next>;
+}
+
+/// Refuses a client that speaks TLS where nothing is decrypted. No request begins like that.
+pub(super) fn refuse_tls(request: &[u8]) -> Result<(), Next> {
+    if request.starts_with(&TLS_BEGINS) && !planted!(TlsTakenForRequests) {
+        return Err(Next::Close(Ending::Malformed, SPEAKS_TLS.to_owned()));
+    }
+    Ok(())
 }
 
 /// Why the request at the front of the input was not carried out, or is the last one.

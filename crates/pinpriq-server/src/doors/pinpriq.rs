@@ -9,7 +9,7 @@ use pinpriq_engine::task::{RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
 
-use super::door::{Door, Next};
+use super::door::{Door, Next, refuse_tls};
 use super::resp::table::places::place_of;
 use super::{DoorKind, DoorOptions};
 use crate::config::{DoorName, Framing, PinpriqOptions, TtlZero};
@@ -107,6 +107,7 @@ impl Door for PinpriqDoor {
             Ok(Decoded::Message { request, length }) => (request, length),
             Ok(Decoded::Incomplete { .. }) => return Err(Next::Incomplete),
             Err(malformed) => {
+                refuse_tls(input)?;
                 let seen = if planted!(BytesInTheLog) { input } else { &[] };
                 let reason = format!("{malformed}{}", seen.escape_ascii());
                 return Err(Next::Close(Ending::Malformed, reason));

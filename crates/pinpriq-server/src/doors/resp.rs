@@ -46,7 +46,7 @@ pub(crate) use self::queues::{cursor_after as names_cursor, name_at as names_aft
 use self::spec::Spec;
 use self::table::{Found, find};
 use self::words::{Parts, shown};
-use super::door::{Door, Next};
+use super::door::{Door, Next, refuse_tls};
 use super::{DoorKind, DoorOptions};
 use crate::config::{DoorName, Limits};
 use crate::home::contacts::Contacts;
@@ -88,6 +88,9 @@ impl Door for RespDoor {
         let mut room: [&[u8]; WORDS_FEW] = [&[]; WORDS_FEW];
         if let Some((words, length)) = self.decoder.plain_request(input, &mut room) {
             return carry_out(&mut self.talk, words, length, desk);
+        }
+        if !self.decoder.is_within_array() {
+            refuse_tls(input)?;
         }
         match self.decoder.decode(input) {
             Ok(Decoded::Incomplete) => Err(Next::Incomplete),

@@ -38,6 +38,7 @@ disconnects_stopped:49
 disconnects_too_many:50
 disconnects_unknown:51
 disconnects_denied:52
+disconnects_handshake:53
 
 # Persistence
 durability:sync

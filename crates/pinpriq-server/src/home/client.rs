@@ -97,11 +97,11 @@ impl Client {
         let who = (client, session.clone());
         let manners = (kind.manners)(options);
         let (roster, audit) = (options.roster.clone(), options.audit.clone());
-        if let Some(roster) = roster.as_ref().filter(|_| !kind.signs_in) {
-            session.about.borrow_mut().pass = roster.anonymous();
-        }
         let redirects = kind.redirects;
         let desk = Desk::new(shard, who, options.limits, (manners, redirects), (roster, audit));
+        if !session.was_moved() {
+            desk.welcome(kind.signs_in);
+        }
         Self {
             session,
             peer,

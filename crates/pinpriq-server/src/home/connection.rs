@@ -16,11 +16,11 @@ use std::task::{self, Poll, ready};
 
 use pinpriq_engine::time::Span;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, Interest, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::client::{Client, Step};
 use crate::host::shard::Shard;
 use crate::stop::Stop;
+use crate::tls::socket::Socket;
 
 /// How many bytes are read at a time, into a buffer shared by all connections of a shard.
 pub(crate) const READ_BYTES: usize = 64 << 10;
@@ -57,7 +57,7 @@ pub(crate) struct Surroundings {
 /// A connection at work.
 struct Connection<'a> {
     around: &'a Surroundings,
-    stream: TcpStream,
+    socket: Socket,
     client: Client,
 }
 
@@ -67,25 +67,26 @@ struct Connection<'a> {
 /// If the connection must move to another shard, returns which, and what that shard needs for it.
 pub(crate) async fn serve(
     around: &Surroundings,
-    stream: TcpStream,
+    socket: Socket,
     client: Client,
     input: &[u8],
-) -> Option<(usize, TcpStream, Vec<u8>)> {
+) -> Option<(usize, Socket, Vec<u8>)> {
     let (peer, number) = (client.peer, client.number().0);
     tracing::debug!(%peer, client = number, "connected");
-    let mut connection = Connection { around, stream, client };
+    let mut connection = Connection { around, socket, client };
     if !input.is_empty() {
         connection.client.take_over(input);
     }
     let ended = connection.run().await;
     if let Ok(Some(to)) = ended {
         tracing::debug!(%peer, client = number, shard = to, "moved");
-        let Connection { stream, client, .. } = connection;
-        return Some((to, stream, client.move_out()));
+        let Connection { socket, client, .. } = connection;
+        return Some((to, socket, client.move_out()));
     }
     if ended.is_ok() {
         connection.linger().await;
     }
+    connection.socket.close();
     connection.client.leave();
     match ended {
         Ok(_) => tracing::debug!(%peer, client = number, "disconnected"),
@@ -158,8 +159,8 @@ impl Connection<'_> {
     /// Waits for the bell, or until the socket accepts more bytes.
     fn poll_bell_and_room(&self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
         let has_bytes = self.client.session.outbox.borrow().encoded_bytes() > 0;
-        let wants_write = has_bytes && !self.client.holds_back();
-        if wants_write && let Poll::Ready(ready) = self.stream.poll_write_ready(task) {
+        let wants_write = has_bytes && !self.client.holds_back() || self.socket.wants_write();
+        if wants_write && let Poll::Ready(ready) = self.socket.stream().poll_write_ready(task) {
             return Poll::Ready(ready);
         }
         self.client.session.bell.poll_rung(task).map(Ok)
@@ -181,7 +182,7 @@ impl Connection<'_> {
         });
         let seen = tokio::select! {
             event = event => return event,
-            seen = self.stream.ready(watched) => seen?,
+            seen = self.socket.stream().ready(watched) => seen?,
         };
         if seen.is_error() {
             return Err(io::ErrorKind::ConnectionReset.into());
@@ -197,7 +198,7 @@ impl Connection<'_> {
     fn poll_read(&mut self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
         let mut scratch = self.around.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
-        ready!(Pin::new(&mut self.stream).poll_read(task, &mut buffer))?;
+        ready!(Pin::new(&mut self.socket).poll_read(task, &mut buffer))?;
         match buffer.filled() {
             [] => self.client.end_input(),
             bytes => self.client.take_in(bytes),
@@ -207,8 +208,9 @@ impl Connection<'_> {
 
     /// Writes what may be sent, as far as the socket accepts it.
     fn write(&mut self) -> io::Result<()> {
+        self.socket.write_own()?;
         while self.client.encode() && !self.client.holds_back() {
-            let written = self.stream.try_write(self.client.session.outbox.borrow().unwritten());
+            let written = self.socket.try_write(self.client.session.outbox.borrow().unwritten());
             match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => self.client.written(count),
@@ -223,29 +225,34 @@ impl Connection<'_> {
     /// Closing a socket with unread input would destroy the replies still under way. During a stop
     /// it waits only for clients that are sending at this moment.
     async fn linger(&mut self) {
-        let shut = self.stream.shutdown().await.is_ok();
-        if !shut || (!self.client.lingers() && !self.has_unread()) {
+        let (clock, cut_off) = (self.around.shard.clock(), &self.around.cut_off);
+        let last = clock.now().after(Span::from_ms(LINGER_MS));
+        let is_shut = tokio::select! {
+            biased;
+            shut = self.socket.shutdown() => shut.is_ok(),
+            () = clock.until(last) => false,
+            () = cut_off.asked_for() => false,
+        };
+        if !is_shut || (!self.client.lingers() && !self.has_unread()) {
             return;
         }
-        let clock = self.around.shard.clock();
-        let last = clock.now().after(Span::from_ms(LINGER_MS));
         tokio::select! {
             () = self.discard() => {}
             () = clock.until(last) => {}
-            () = self.around.cut_off.asked_for() => {}
+            () = cut_off.asked_for() => {}
         }
     }
 
     /// Whether unread bytes have arrived. Discards what it reads.
     fn has_unread(&self) -> bool {
-        let read = self.stream.try_read(&mut self.around.scratch.borrow_mut());
+        let read = self.socket.stream().try_read(&mut self.around.scratch.borrow_mut());
         read.is_ok_and(|count| count > 0)
     }
 
     /// Reads and discards bytes until the client has closed.
     async fn discard(&self) {
-        while self.stream.readable().await.is_ok() {
-            match self.stream.try_read(&mut self.around.scratch.borrow_mut()) {
+        while self.socket.stream().readable().await.is_ok() {
+            match self.socket.stream().try_read(&mut self.around.scratch.borrow_mut()) {
                 Ok(0) => return,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

@@ -10,6 +10,7 @@ use pinpriq_engine::time::Timestamp;
 
 use crate::session::ending::Ending;
 use crate::throttle::{Throttle, warn_throttled};
+use crate::tls::side::HandshakeError;
 
 /// The warnings of a shard about its connections.
 #[derive(Default)]
@@ -17,6 +18,7 @@ pub(crate) struct Notices {
     closing: Throttle,
     unread: Throttle,
     lost: Throttle,
+    handshakes: Throttle,
 }
 
 impl Notices {
@@ -35,6 +37,19 @@ impl Notices {
             client,
             "cut off: it does not read its answers, and they keep old files on the disk"
         );
+    }
+
+    /// Logs that a connection to this door could not be encrypted. Somebody who only looks whether
+    /// the port is open is no warning.
+    pub(crate) fn no_handshake(
+        &self,
+        now: Timestamp,
+        peer: &dyn Display,
+        (door, why): (&str, &HandshakeError),
+    ) {
+        let warns = !matches!(why, HandshakeError::Closed | HandshakeError::Broken(_));
+        let admitted = self.handshakes.admit_if(warns, now);
+        warn_throttled!(admitted, %peer, door, reason = %why, "no TLS handshake");
     }
 
     /// Logs that a connection did not arrive at the thread that was to serve it.

@@ -6,7 +6,7 @@
 //! in a letter points into the shard that wrote it, so each letter can be expressed as bytes,
 //! except for a connection and the way back of an inquiry.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
 use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::stats::Figures;
@@ -22,6 +22,7 @@ use crate::host::facts::Facts;
 use crate::session::about::{About, Chosen, Dialect, Manners};
 use crate::session::ending::Ending;
 use crate::session::unsent::Unsent;
+use crate::tls::socket::Carried;
 
 /// Something that one shard sends to another.
 pub(crate) enum Letter {
@@ -84,7 +85,7 @@ pub(crate) enum Home {
 
 /// A connection that was accepted.
 pub(crate) struct Arrival {
-    pub(crate) stream: TcpStream,
+    pub(crate) socket: Carried,
     pub(crate) peer: SocketAddr,
     /// The door that it came through.
     pub(crate) door: DoorName,

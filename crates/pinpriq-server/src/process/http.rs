@@ -20,26 +20,29 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::StoreError;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 use tower::ServiceBuilder;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
-use self::wire::{Passing, Watched};
+use self::wire::{Begun, Passing, Watched};
+use super::access::Access;
 use super::home::home;
 use super::runtime::runtime;
-use super::server::{Throttles, accept};
+use super::server::{Throttles, accept, encrypt, room_for, tell_listening};
 use super::serving::{Common, Context};
+use super::sockets::Port;
 use crate::config::{Config, DoorName, Limits, Watch};
-use crate::doors::http::api::{Api, Asker, HandsOver, router};
+use crate::doors::http::api::{Api, Asker, HandsOver, Way, router};
 use crate::doors::kind_of;
 use crate::error::ServeError;
 use crate::home::client::Client;
 use crate::home::visit::{self, Visit, Wire};
 use crate::monitor::{self, Monitor};
-use crate::session::ending::Ending;
+use crate::session::ending::{Ending, SPEAKS_TLS};
+use crate::tls::socket::Socket;
 
 /// The most bytes of the head of a request, including the target.
 const HEAD_BYTES_MAX: usize = 128 << 10;
@@ -63,7 +66,7 @@ impl HttpThread {
     pub(crate) fn start(
         config: &Config,
         common: Arc<Common>,
-        listeners: Vec<std::net::TcpListener>,
+        listeners: Vec<(Port, std::net::TcpListener)>,
         start: Timestamp,
     ) -> Result<Self, ServeError> {
         let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
@@ -97,14 +100,15 @@ impl HttpThread {
 fn accepting(
     context: &Rc<Context>,
     door: &HttpDoor,
-    listeners: Vec<std::net::TcpListener>,
+    listeners: Vec<(Port, std::net::TcpListener)>,
 ) -> impl Future<Output = ()> + use<> {
     let accepting: Vec<_> = listeners
         .into_iter()
-        .filter_map(|listener| TcpListener::from_std(listener).ok())
-        .map(|listener| {
+        .filter_map(|(port, listener)| Some((port, TcpListener::from_std(listener).ok()?)))
+        .map(|(port, listener)| {
             let (context, door) = (context.clone(), door.clone());
-            tokio::task::spawn_local(async move { door.accept_all(&context, &listener).await })
+            let accepting = async move { door.accept_all(&context, &listener, port).await };
+            tokio::task::spawn_local(accepting)
         })
         .collect();
     let stop = context.common.stop.clone();
@@ -133,19 +137,23 @@ impl HttpDoor {
         let run = monitor::run(context.clone(), (monitor.clone(), asks), shown_max);
         tokio::task::spawn_local(run);
         let refusals = context.shard().tally().http_refusals().clone();
-        let people = (context.common.roster.clone(), context.common.audit.clone());
-        let api = Api::new((config, &context.options.limits), monitor, refusals, people);
+        let Access { roster, audit, .. } = context.common.access.clone();
+        let api = Api::new((config, &context.options.limits), monitor, refusals, (roster, audit));
         Self { router: router(api), watch: config.watch }
     }
 
     /// Accepts connections. Never ends.
-    pub(crate) async fn accept_all(&self, context: &Rc<Context>, listener: &TcpListener) {
-        if let Ok(address) = listener.local_addr() {
-            tracing::info!(%address, door = DoorName::Http.word(), "listening");
-        }
+    pub(crate) async fn accept_all(
+        &self,
+        context: &Rc<Context>,
+        listener: &TcpListener,
+        port: Port,
+    ) {
+        tell_listening(listener, port);
         let throttles = Throttles::default();
         let limits = context.options.limits;
         loop {
+            let room = room_for(context, port).await;
             let accepted = accept((context, self.watch), listener, &throttles).await;
             let Some((stream, peer)) = accepted else { continue };
             let place = context.shard().own();
@@ -153,7 +161,14 @@ impl HttpDoor {
             let (context, router) = (context.clone(), self.router.clone());
             tokio::task::spawn_local(async move {
                 context.shard().tally().open_http();
-                let ending = serve(&context, (stream, peer), router, &limits).await;
+                let socket = match room {
+                    Some(room) => encrypt(&context, (stream, room), (port.door, peer)).await,
+                    None => Ok(Socket::plain(stream)),
+                };
+                let ending = match socket {
+                    Ok(socket) => serve(&context, (socket, peer), router, &limits).await,
+                    Err(ending) => ending,
+                };
                 context.shard().tally().close_http();
                 context.shard().tally().close(ending);
                 context.common.remove_connection(place);
@@ -165,16 +180,17 @@ impl HttpDoor {
 /// Serves one connection until it ends.
 async fn serve(
     context: &Rc<Context>,
-    (stream, peer): (TcpStream, SocketAddr),
+    (socket, peer): (Socket, SocketAddr),
     router: Router,
     limits: &Limits,
 ) -> Ending {
     let wire = Arc::new(Wire::default());
     let (asks, visits) = mpsc::channel(VISITS_WAITING);
-    let asker = Asker::new(asks, peer);
+    let way = Way { peer, is_encrypted: socket.is_encrypted(), certificate: socket.common_name() };
+    let asker = Asker::new(asks, way);
     let tally = context.shard().tally().clone();
-    let watched = Watched::new(stream, wire.clone(), tally, Box::new(passing(context, LINGER)));
-    let has_begun = watched.begun();
+    let watched = Watched::new(socket, wire.clone(), tally, Box::new(passing(context, LINGER)));
+    let (begun, has_begun) = (watched.begun(), watched.begun());
     let service = ServiceBuilder::new()
         .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(MayWait)))
         .map_request(move |mut request: Request<hyper::body::Incoming>| {
@@ -200,7 +216,7 @@ async fn serve(
     let frame_ms = u64::try_from(limits.frame_timeout.as_millis()).unwrap_or(u64::MAX);
     let late = async {
         passing(context, Span::from_ms(frame_ms))().await;
-        if has_begun.get() {
+        if has_begun.get() != Begun::Not {
             std::future::pending::<()>().await;
         }
     };
@@ -219,6 +235,13 @@ async fn serve(
         }
     };
     wire.end();
+    let ending = if begun.get() == Begun::WithTls {
+        let why = (Ending::Malformed, SPEAKS_TLS);
+        context.shard().notices().closing(context.shard().clock().now(), &peer, why);
+        Ending::Malformed
+    } else {
+        ending
+    };
     drop(connection);
     // Requests that were not answered find that nobody waits.
     let _ = visits.await;

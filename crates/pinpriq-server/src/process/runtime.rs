@@ -15,8 +15,9 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().on_thread_start(stand_back).build()
 }
 
-/// Lets all other threads go first. The system knows this for single threads on Linux only.
-fn stand_back() {
+/// Lets all other threads go before this one. The system knows this for single threads on Linux
+/// only.
+pub(crate) fn stand_back() {
     // Where it is not allowed, the work is done all the same.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICENESS);

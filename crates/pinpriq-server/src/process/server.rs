@@ -10,21 +10,27 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
+use super::access::{self, Access};
+use super::handshakes::Room;
 use super::http::HttpThread;
 use super::http::waiting::Waiting;
 use super::opening::{Journals, Opening, Start};
 use super::runtime::runtime;
 use super::serving::{Common, Context};
 use super::signals::Signals;
-use super::sockets::{Taken, refuse_overlap, watch};
+use super::sockets::{Port, Taken, refuse_overlap, watch};
 use super::threads::Thread;
-use super::users;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
-use crate::config::{Config, DoorName, Listener, Watch};
+use crate::config::{Config, DoorName, Watch};
 use crate::error::ServeError;
 use crate::session::ending::Ending;
 use crate::stop::Stop;
 use crate::throttle::{Throttle, warn_throttled};
+use crate::tls::side::HandshakeError;
+use crate::tls::socket::Socket;
+
+/// How long a handshake may take, in milliseconds.
+const HANDSHAKE_MS: u64 = 10_000;
 
 /// How long the server waits before it accepts again after the system refused.
 const ACCEPT_PAUSE_MS: u64 = 100;
@@ -34,9 +40,9 @@ pub struct Server {
     context: Rc<Context>,
     threads: Vec<Thread>,
     http: Option<HttpThread>,
-    listeners: Vec<(DoorName, TcpListener)>,
+    listeners: Vec<(Port, TcpListener)>,
     /// The addresses of listeners that other threads have.
-    elsewhere: Vec<(DoorName, SocketAddr)>,
+    elsewhere: Vec<(Port, SocketAddr)>,
     watch: Watch,
 }
 
@@ -79,19 +85,20 @@ impl Server {
         (now, incarnations_before): (Timestamp, u64),
         clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
     ) -> Result<Self, ServeError> {
-        let people = users::open(&config)?;
-        let taken = take(&config.listeners)?;
+        let access = Access::open(&config)?;
+        let taken = take(&config)?;
         let (of_http, taken): (Vec<_>, Vec<_>) =
-            taken.into_iter().partition(|(door, _)| *door == DoorName::Http);
-        let of_http = of_http.into_iter().map(|(_, taken)| taken.listen());
+            taken.into_iter().partition(|(port, _)| port.door == DoorName::Http);
+        let of_http = of_http.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));
         let of_http = of_http.collect::<Result<Vec<_>, ServeError>>()?;
         let has_http = !of_http.is_empty();
         let progress = Arc::default();
-        let waiting = has_http.then(|| Waiting::start(of_http, Arc::clone(&progress)));
+        let waiting =
+            has_http.then(|| Waiting::start(of_http, (Arc::clone(&progress), access.tls.clone())));
         let waiting = waiting.transpose()?;
         let shards = config.shards;
         let flag = stop.flag();
-        let common = Common::new(shards, has_http, stop, people);
+        let common = Common::new(shards, has_http, stop, access);
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
@@ -129,15 +136,14 @@ impl Server {
         warn_if_ahead(start, now);
         let with = (&config, common.clone());
         let context = Context::new(0, with, (durable, store_bell), clock(start));
-        let listeners = taken.into_iter().map(|(door, taken)| Ok((door, taken.listen()?)));
+        let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));
         let listeners = listeners.collect::<Result<Vec<_>, ServeError>>()?;
         for thread in &mut threads {
             thread.go(start);
         }
         let (http, elsewhere) = match waiting {
             Some(waiting) => {
-                let of_http = |address: &SocketAddr| (DoorName::Http, *address);
-                let elsewhere = waiting.addresses().iter().map(of_http).collect();
+                let elsewhere = waiting.addresses().to_vec();
                 let listeners = waiting.end().await?;
                 (Some(HttpThread::start(&config, common, listeners, start)?), elsewhere)
             }
@@ -149,9 +155,19 @@ impl Server {
     /// Returns the address on which a door listens: the first if it has several.
     #[must_use]
     pub fn address(&self, door: DoorName) -> Option<SocketAddr> {
-        let listener = self.listeners.iter().find(|(own, _)| *own == door);
+        self.address_of(Port { door, is_encrypted: false })
+    }
+
+    /// Returns the same for encrypted connections.
+    #[must_use]
+    pub fn tls_address(&self, door: DoorName) -> Option<SocketAddr> {
+        self.address_of(Port { door, is_encrypted: true })
+    }
+
+    fn address_of(&self, port: Port) -> Option<SocketAddr> {
+        let listener = self.listeners.iter().find(|(own, _)| *own == port);
         let here = listener.and_then(|(_, listener)| listener.local_addr().ok());
-        let elsewhere = self.elsewhere.iter().find(|(own, _)| *own == door);
+        let elsewhere = self.elsewhere.iter().find(|(own, _)| *own == port);
         here.or_else(|| elsewhere.map(|(_, address)| *address))
     }
 
@@ -161,17 +177,15 @@ impl Server {
     /// that were replied to are.
     pub async fn run(self) -> Result<(), ServeError> {
         let Self { context, threads, http, listeners, watch, .. } = self;
-        let accepting = listeners.into_iter().map(|(door, listener)| {
+        let accepting = listeners.into_iter().map(|(port, listener)| {
             let context = context.clone();
             tokio::task::spawn_local(
-                async move { accept_all((&context, watch), &listener, door).await },
+                async move { accept_all((&context, watch), &listener, port).await },
             )
         });
         let accepting: Vec<_> = accepting.collect();
         let common = context.common.clone();
-        if let Some(roster) = common.roster.clone() {
-            tokio::task::spawn_local(users::watch(roster, context.clone()));
-        }
+        access::watch(&context);
         let served = async move {
             common.stop.asked_for().await;
             for task in accepting {
@@ -214,30 +228,86 @@ pub fn run(config: Config) -> Result<(), ServeError> {
 }
 
 /// Reserves the addresses of all listeners. Refuses those that overlap.
-pub(crate) fn take(listeners: &[Listener]) -> Result<Vec<(DoorName, Taken)>, ServeError> {
-    for (at, one) in listeners.iter().enumerate() {
-        listeners[..at].iter().try_for_each(|it| refuse_overlap(it.address, one.address))?;
+pub(crate) fn take(config: &Config) -> Result<Vec<(Port, Taken)>, ServeError> {
+    let listeners: Vec<_> = config.every_listener().collect();
+    for (at, (one, _)) in listeners.iter().enumerate() {
+        listeners[..at].iter().try_for_each(|(it, _)| refuse_overlap(it.address, one.address))?;
     }
-    listeners.iter().map(|it| Ok((it.door, Taken::new(it.address)?))).collect()
+    let taken = listeners.into_iter().map(|(listener, is_encrypted)| {
+        let port = Port { door: listener.door, is_encrypted };
+        Ok((port, Taken::new(listener.address)?))
+    });
+    taken.collect()
 }
 
 /// Accepts connections of one door, and gives each to the shard with the fewest. Never ends.
 pub(crate) async fn accept_all(
     (context, watched): (&Rc<Context>, Watch),
     listener: &TcpListener,
-    door: DoorName,
+    port: Port,
 ) {
-    if let Ok(address) = listener.local_addr() {
-        tracing::info!(%address, door = door.word(), "listening");
-    }
-    let throttles = Throttles::default();
+    tell_listening(listener, port);
+    let (throttles, door) = (Throttles::default(), port.door);
     loop {
+        let room = room_for(context, port).await;
         let accepted = accept((context, watched), listener, &throttles).await;
         let Some((stream, peer)) = accepted else { continue };
         // Counted at once, so that connections that arrive together do not all take the last place.
         let to = context.common.place_connection();
-        context.send_on(to, (stream, peer, door), None);
+        let Some(room) = room else {
+            context.send_on(to, (Socket::plain(stream), peer, door), None);
+            continue;
+        };
+        let context = context.clone();
+        tokio::task::spawn_local(async move {
+            match encrypt(&context, (stream, room), (door, peer)).await {
+                Ok(socket) => context.send_on(to, (socket, peer, door), None),
+                Err(ending) => {
+                    context.shard().tally().close(ending);
+                    context.common.remove_connection(to);
+                }
+            }
+        });
     }
+}
+
+/// Logs that a port is open.
+pub(crate) fn tell_listening(listener: &TcpListener, port: Port) {
+    if let Ok(address) = listener.local_addr() {
+        let (door, tls) = (port.door.word(), port.is_encrypted);
+        tracing::info!(%address, door, tls, "listening");
+    }
+}
+
+/// Waits for room for a handshake, if this port needs any.
+pub(crate) async fn room_for(context: &Context, port: Port) -> Option<Room> {
+    let tls = context.common.access.tls.as_ref().filter(|_| port.is_encrypted)?;
+    Some(tls.room().await)
+}
+
+/// Carries out the handshake of a connection that was accepted. Without one, tells why the
+/// connection ends.
+pub(crate) async fn encrypt(
+    context: &Context,
+    with: (TcpStream, Room),
+    (door, peer): (DoorName, SocketAddr),
+) -> Result<Socket, Ending> {
+    let Some(tls) = &context.common.access.tls else {
+        unreachable!("a port is encrypted without a certificate")
+    };
+    let clock = context.shard().clock();
+    let frame_ms = context.options.limits.frame_timeout.as_millis();
+    let most_ms = u64::try_from(frame_ms).unwrap_or(u64::MAX).min(HANDSHAKE_MS);
+    let last = clock.now().after(Span::from_ms(most_ms));
+    let shaken = tokio::select! {
+        shaken = tls.shake(with, door) => shaken,
+        () = clock.until(last), if !planted!(HandshakeEndless) => Err(HandshakeError::Late),
+        () = context.common.stop.asked_for() => return Err(Ending::Stopped),
+    };
+    shaken.map_err(|error| {
+        context.shard().notices().no_handshake(clock.now(), &peer, (door.word(), &error));
+        Ending::Handshake
+    })
 }
 
 /// The warnings about connections that are not accepted.

@@ -15,12 +15,10 @@ use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Span;
 use pinpriq_store::StoreError;
 use pinpriq_store::durable::Durable;
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use super::access::Access;
 use super::opening::shares;
-use crate::access::audit::Audit;
-use crate::access::roster::Roster;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
 use crate::config::{Config, DoorName};
@@ -37,15 +35,13 @@ use crate::letters::mailbox::{Mailbox, Post};
 use crate::session::ending::Ending;
 use crate::sharding::Sharding;
 use crate::stop::Stop;
+use crate::tls::socket::Socket;
 
 /// How long an orderly stop waits for clients to read their replies.
 const DRAIN_MS: u64 = 5_000;
 
 /// How long a shard that is given up waits until everything that it has done is durable and told.
 const RELEASE_MS: u64 = 2_000;
-
-/// The users, and where it is told what they do.
-pub(crate) type Users = (Option<Arc<Roster>>, Option<Arc<Audit>>);
 
 /// What the places of a server share: its shards, and in a cluster the home of its connections.
 pub(crate) struct Common {
@@ -56,10 +52,7 @@ pub(crate) struct Common {
     /// The mailboxes of the places.
     pub(crate) boxes: Arc<[Mailbox]>,
     contacts: Arc<Contacts>,
-    /// The users, if the server has some.
-    pub(crate) roster: Option<Arc<Roster>>,
-    /// The audit, if there is one.
-    pub(crate) audit: Option<Arc<Audit>>,
+    pub(crate) access: Access,
     /// The places that get connections.
     homes: Range<usize>,
     /// The number of places that still have connections, or may get some.
@@ -71,23 +64,23 @@ pub(crate) struct Common {
 impl Common {
     /// Returns what this number of shards shares. With HTTP there is a place behind them for its
     /// connections.
-    pub(crate) fn new(shards: usize, has_http: bool, stop: Stop, users: Users) -> Arc<Self> {
+    pub(crate) fn new(shards: usize, has_http: bool, stop: Stop, access: Access) -> Arc<Self> {
         let places = shards + usize::from(has_http);
-        Self::of((Sharding::Hashed(shards), places), 0..shards, stop, users)
+        Self::of((Sharding::Hashed(shards), places), 0..shards, stop, access)
     }
 
     /// Returns what the shards of a cluster that are served here share with the home of the
     /// connections, which is the place behind them.
-    pub(crate) fn of_cluster(shards: usize, stop: Stop, users: Users) -> Arc<Self> {
+    pub(crate) fn of_cluster(shards: usize, stop: Stop, access: Access) -> Arc<Self> {
         let homes = shards..shards + 1;
-        Self::of((Sharding::Slotted(shards), shards + 1), homes, stop, users)
+        Self::of((Sharding::Slotted(shards), shards + 1), homes, stop, access)
     }
 
     fn of(
         (sharding, places): (Sharding, usize),
         homes: Range<usize>,
         stop: Stop,
-        users: Users,
+        access: Access,
     ) -> Arc<Self> {
         Arc::new(Self {
             stop,
@@ -95,8 +88,7 @@ impl Common {
             connections: (0..places).map(|_| AtomicUsize::new(0)).collect(),
             boxes: (0..places).map(|_| Mailbox::default()).collect(),
             contacts: Arc::default(),
-            roster: users.0,
-            audit: users.1,
+            access,
             // In a cluster the hosts have no connections.
             at_work: AtomicUsize::new(places - homes.start),
             homes,
@@ -170,7 +162,7 @@ impl Context {
             scratch: RefCell::new(vec![0; READ_BYTES]),
         };
         let limits = shares(&config.limits, shards);
-        let (roster, audit) = (common.roster.clone(), common.audit.clone());
+        let Access { roster, audit, .. } = common.access.clone();
         let options =
             DoorOptions { pinpriq: config.pinpriq_options, limits, contacts, roster, audit };
         let (guests, exchange) = (RefCell::default(), OnceCell::new());
@@ -291,27 +283,30 @@ impl Context {
     /// Serves a connection that is already counted.
     pub(crate) fn receive(
         self: &Rc<Self>,
-        (stream, peer, door): (TcpStream, SocketAddr, DoorName),
+        (socket, peer, door): (Socket, SocketAddr, DoorName),
         known: Option<Known>,
     ) {
         let context = self.clone();
-        let ((client, session), input) = match known {
-            Some(Known { client, about, dialect, input }) => {
-                ((client, self.shard().adopt(client, about, dialect)), input)
-            }
-            None => (self.shard().connect(door, peer), Vec::new()),
+        let certificate = socket.common_name();
+        let ((client, session), input) = if let Some(known) = known {
+            let Known { client, about, dialect, input } = known;
+            ((client, self.shard().adopt(client, about, dialect)), input)
+        } else {
+            let (client, session) = self.shard().connect(door, peer);
+            session.about.borrow_mut().certificate = certificate;
+            ((client, session), Vec::new())
         };
         let who = (client, session.clone());
         let client = Client::begin(self.shard().clone(), who, (kind_of(door), peer), &self.options);
         tokio::task::spawn_local(async move {
             let number = client.number();
-            let moved = connection::serve(&context.around, stream, client, &input).await;
+            let moved = connection::serve(&context.around, socket, client, &input).await;
             context.common.remove_connection(context.shard().own());
-            if let Some((to, stream, input)) = moved {
+            if let Some((to, socket, input)) = moved {
                 context.common.add_connection(to);
                 let (about, dialect) = (session.about.take(), session.dialect.get());
                 let known = Known { client: number, about, dialect, input };
-                context.send_on(to, (stream, peer, door), Some(known));
+                context.send_on(to, (socket, peer, door), Some(known));
             }
         });
     }
@@ -320,14 +315,14 @@ impl Context {
     pub(crate) fn send_on(
         self: &Rc<Self>,
         to: usize,
-        (stream, peer, door): (TcpStream, SocketAddr, DoorName),
+        (socket, peer, door): (Socket, SocketAddr, DoorName),
         known: Option<Known>,
     ) {
         let Some(post) = self.shard().post().filter(|_| to != self.shard().own()) else {
-            return self.receive((stream, peer, door), known);
+            return self.receive((socket, peer, door), known);
         };
-        match stream.into_std() {
-            Ok(stream) => post.write(to, Letter::Arrival(Arrival { stream, peer, door, known })),
+        match socket.carry() {
+            Ok(socket) => post.write(to, Letter::Arrival(Arrival { socket, peer, door, known })),
             Err(error) => self.lose(to, peer, &error),
         }
     }
@@ -357,12 +352,10 @@ impl Context {
                 self.shard().tally().close(Ending::Stopped);
                 self.common.remove_connection(self.shard().own());
             }
-            Letter::Arrival(Arrival { stream, peer, door, known }) => {
-                match TcpStream::from_std(stream) {
-                    Ok(stream) => self.receive((stream, peer, door), known),
-                    Err(error) => self.lose(self.shard().own(), peer, &error),
-                }
-            }
+            Letter::Arrival(Arrival { socket, peer, door, known }) => match socket.arrive() {
+                Ok(socket) => self.receive((socket, peer, door), known),
+                Err(error) => self.lose(self.shard().own(), peer, &error),
+            },
             Letter::Inquiry(question, to) => {
                 // Nobody waits any more if the other end is gone.
                 let _ = to.send(survey::answer(self.shard(), &question));

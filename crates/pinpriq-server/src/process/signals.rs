@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::access::Access;
 use super::serving::Common;
 use crate::error::ServeError;
 use crate::figures::info;
@@ -57,11 +58,15 @@ impl Signals {
 
 /// Reads the files again that may have changed.
 fn read_again(common: &Common) {
-    if let Some(roster) = &common.roster {
+    let Access { roster, audit, tls } = &common.access;
+    if let Some(roster) = roster {
         roster.read_again();
     }
-    if let Some(audit) = &common.audit {
+    if let Some(audit) = audit {
         audit.reopen();
+    }
+    if let Some(tls) = tls {
+        tls.files.read_again();
     }
     tracing::debug!(signal = "SIGHUP", "files are read and opened again");
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::config::Watch;
+use crate::config::{DoorName, Watch};
 use crate::error::ServeError;
 
 /// How many connections may wait to be accepted.
@@ -18,6 +18,13 @@ const BACKLOG: u32 = 1_024;
 
 /// How many probes go unanswered before a connection is given up.
 const PROBES: u32 = 3;
+
+/// What is spoken at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Port {
+    pub(crate) door: DoorName,
+    pub(crate) is_encrypted: bool,
+}
 
 /// An address that was reserved, and that clients cannot connect to yet.
 pub(crate) struct Taken {

@@ -1,6 +1,7 @@
 //! Who a client is, and how it is treated.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::Timestamp;
@@ -55,6 +56,8 @@ pub(crate) struct About {
     pub(crate) name: Vec<u8>,
     pub(crate) library: Vec<u8>,
     pub(crate) library_version: Vec<u8>,
+    /// The common name of its certificate, if it has shown one: empty unless there is exactly one.
+    pub(crate) certificate: Option<Arc<str>>,
     /// Its user, if the server has users and somebody has signed in.
     pub(crate) pass: Option<Pass>,
 }

@@ -1,6 +1,12 @@
 //! The reasons why connections end. `home::client` decides which reason applies, and `host::tally`
 //! counts them.
 
+/// What is said about a client that encrypts where nothing is decrypted.
+pub(crate) const SPEAKS_TLS: &str = "a client speaks TLS to a port without TLS";
+
+/// The first bytes of a client that speaks TLS.
+pub(crate) const TLS_BEGINS: [u8; 2] = [0x16, 0x03];
+
 /// Why a connection has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
@@ -30,11 +36,13 @@ pub(crate) enum Ending {
     Unknown,
     /// Its user may no longer do what it does.
     Denied,
+    /// The connection could not be encrypted.
+    Handshake,
 }
 
 impl Ending {
     /// All of them.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Closed,
         Self::Quit,
         Self::Broken,
@@ -48,6 +56,7 @@ impl Ending {
         Self::TooMany,
         Self::Unknown,
         Self::Denied,
+        Self::Handshake,
     ];
 
     /// Returns the stable word for programs.
@@ -66,6 +75,7 @@ impl Ending {
             Self::TooMany => "too_many",
             Self::Unknown => "unknown",
             Self::Denied => "denied",
+            Self::Handshake => "handshake",
         }
     }
 
@@ -88,6 +98,7 @@ impl Ending {
                  known what became of a request"
             }
             Self::Denied => "its user may no longer take from a queue that it has subscribed to",
+            Self::Handshake => "there was no TLS handshake, or none in time",
         }
     }
 }

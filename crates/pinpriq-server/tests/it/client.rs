@@ -7,8 +7,9 @@ use std::net::SocketAddr;
 use pinpriq_server::Server;
 use pinpriq_server::config::DoorName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpSocket;
 
+use crate::line::{self, Line};
 use crate::world::Visitor;
 
 /// A key and a payload.
@@ -19,7 +20,7 @@ const FENCE: &[u8] = b"\x50\x00\x05fence";
 
 /// One connection.
 pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Line,
 }
 
 /// The bytes of a push.
@@ -65,7 +66,7 @@ fn length_bytes(bytes: &[u8]) -> [u8; 2] {
 
 impl Visitor for Client {
     fn door(server: &Server) -> Option<SocketAddr> {
-        server.address(DoorName::Pinpriq)
+        line::address(server, DoorName::Pinpriq)
     }
 
     async fn visit(address: SocketAddr) -> Self {
@@ -75,20 +76,19 @@ impl Visitor for Client {
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self { stream }
+        Self { stream: Line::connect(address).await }
     }
 
     /// A client whose socket holds little that it has not read.
     pub(crate) async fn connect_narrow(address: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(128 << 10).unwrap();
-        Self { stream: socket.connect(address).await.unwrap() }
+        Self { stream: Line::over(socket.connect(address).await.unwrap()).await }
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
+        self.stream.flush().await.unwrap();
     }
 
     /// Pushes a packet that lives for a minute.
@@ -179,13 +179,13 @@ impl Client {
     /// Like `fence`, and returns `false` if the server has closed.
     pub(crate) async fn try_fence(&mut self) -> bool {
         let mut answer = [1; 2];
-        let sent = self.stream.write_all(FENCE).await.is_ok();
+        let sent = self.stream.write_all(FENCE).await.is_ok() && self.stream.flush().await.is_ok();
         sent && self.stream.read_exact(&mut answer).await.is_ok() && answer == [0; 2]
     }
 
     /// Whether nothing has arrived that was not read.
-    pub(crate) fn is_silent(&self) -> bool {
-        let read = self.stream.try_read(&mut [0; 1]);
+    pub(crate) fn is_silent(&mut self) -> bool {
+        let read = self.stream.read_now(&mut Vec::with_capacity(1));
         read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 

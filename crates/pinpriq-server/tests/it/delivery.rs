@@ -2,6 +2,7 @@
 
 use pinpriq_server::config::Framing;
 
+use crate::line::encrypted_too;
 use crate::world::{in_memory, with_clients};
 
 #[test]
@@ -337,4 +338,19 @@ fn bare_deliveries_are_packets_without_a_number() {
         }
         subscriber.fence().await;
     });
+}
+
+encrypted_too! {
+    nothing_is_delivered_before_the_first_ready credit_adds_up_and_each_buys_one_delivery
+    one_credit_buys_a_packet_with_its_whole_group
+    credit_given_before_the_first_subscription_is_kept credit_outlives_an_unsubscribe
+    credit_serves_the_queue_that_was_served_least_recently
+    priorities_are_compared_within_one_queue_only a_second_subscribe_is_ignored
+    a_second_subscribe_keeps_the_turn a_needless_unsubscribe_is_ignored
+    a_subscription_waits_for_a_queue_that_does_not_exist
+    priority_0_waits_for_its_group_and_uses_no_credit
+    several_subscribers_are_served_in_the_order_of_their_readiness
+    pop_wins_over_a_subscriber_without_credit a_delivered_packet_is_seen_by_no_pop
+    a_client_can_deliver_to_itself after_unsubscribe_and_a_fence_no_delivery_comes
+    a_disconnect_voids_subscriptions_and_credit bare_deliveries_are_packets_without_a_number
 }

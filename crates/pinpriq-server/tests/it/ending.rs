@@ -3,6 +3,7 @@
 use pinpriq_server::config::Durability;
 
 use crate::client::{Client, frame_bytes, named_bytes, push_bytes};
+use crate::line::encrypted_too;
 use crate::world::{World, in_memory, test, with_clients};
 
 /// The bytes that open no request.
@@ -142,4 +143,12 @@ fn what_was_pushed_stays_when_the_pusher_goes() {
         pusher.ended().await;
         assert_eq!(world.connect().await.pop("q").await, ["p"]);
     });
+}
+
+encrypted_too! {
+    every_unknown_operation_closes_after_the_earlier_replies a_line_end_is_an_unknown_operation
+    replies_survive_what_the_client_sends_after_an_unknown_operation
+    a_client_that_goes_on_sending_is_cut_off_in_the_end a_truncated_request_has_no_effect
+    after_a_half_close_pops_are_answered_and_credit_lapses
+    a_one_shot_client_gets_a_reply_of_many_megabytes what_was_pushed_stays_when_the_pusher_goes
 }

@@ -5,12 +5,20 @@ use std::time::Duration;
 use pinpriq_server::config::Config;
 
 use crate::client::{Client, named_bytes, push_bytes};
+use crate::line::encrypted_too;
 use crate::world::{in_memory, with_clients};
 
 fn patient_for_ten_seconds() -> Config {
     let mut config = in_memory();
     config.limits.frame_timeout = Duration::from_secs(10);
     config
+}
+
+/// Waits until the server has begun with these clients.
+async fn settle(clients: &mut [&mut Client]) {
+    for client in clients {
+        client.fence().await;
+    }
 }
 
 /// Sends the beginning of a request, and has the server read it.
@@ -23,6 +31,7 @@ async fn begin(client: &mut Client, other: &mut Client, bytes: &[u8]) {
 #[test]
 fn an_incomplete_request_closes_at_the_deadline_and_not_before() {
     with_clients(patient_for_ten_seconds(), async |world, [other, prompt, late]| {
+        settle(&mut [other, prompt, late]).await;
         let pop = named_bytes(b'P', b"queue");
         begin(prompt, other, &pop[..4]).await;
         begin(late, other, &pop[..4]).await;
@@ -38,6 +47,7 @@ fn an_incomplete_request_closes_at_the_deadline_and_not_before() {
 #[test]
 fn further_bytes_do_not_move_the_deadline() {
     with_clients(patient_for_ten_seconds(), async |world, [other, drip]| {
+        settle(&mut [other, drip]).await;
         let push = push_bytes(b"q", 60_000, 1, b"key", b"payload");
         for byte in &push[..10] {
             begin(drip, other, &[*byte]).await;
@@ -51,6 +61,7 @@ fn further_bytes_do_not_move_the_deadline() {
 #[test]
 fn each_request_has_a_deadline_of_its_own() {
     with_clients(patient_for_ten_seconds(), async |world, [other, slow]| {
+        settle(&mut [other, slow]).await;
         let pop = named_bytes(b'P', b"queue");
         // The end of each request comes together with the beginning of the next.
         begin(slow, other, &pop[..4]).await;
@@ -69,6 +80,7 @@ fn each_request_has_a_deadline_of_its_own() {
 #[test]
 fn replies_of_complete_requests_are_sent_before_the_end() {
     with_clients(patient_for_ten_seconds(), async |world, [other, client]| {
+        settle(&mut [other, client]).await;
         let pop = named_bytes(b'P', b"queue");
         begin(client, other, &[&pop[..], &pop[..4]].concat()).await;
         world.advance(10_000);
@@ -79,6 +91,7 @@ fn replies_of_complete_requests_are_sent_before_the_end() {
 #[test]
 fn an_idle_connection_stays_open() {
     with_clients(patient_for_ten_seconds(), async |world, [idle]| {
+        settle(&mut [idle]).await;
         idle.fence().await;
         world.advance(1_000_000_000);
         idle.fence().await;
@@ -125,4 +138,12 @@ fn the_clock_does_not_run_while_a_push_waits_for_room() {
         assert_eq!(other.pop_packets("q").await.len(), 1);
         pusher.fence().await;
     });
+}
+
+encrypted_too! {
+    an_incomplete_request_closes_at_the_deadline_and_not_before
+    further_bytes_do_not_move_the_deadline each_request_has_a_deadline_of_its_own
+    replies_of_complete_requests_are_sent_before_the_end an_idle_connection_stays_open
+    the_clock_does_not_run_while_the_server_does_not_read
+    the_clock_does_not_run_while_a_push_waits_for_room
 }

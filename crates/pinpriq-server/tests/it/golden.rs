@@ -4,6 +4,7 @@ use pinpriq_server::config::Framing;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::client::Client;
+use crate::line::encrypted_too;
 use crate::world::{in_memory, with_clients};
 
 const PUSH_HELLO: &str = "70 00 04 03 E8 01 00 02 00 05 6B 31 68 65 6C 6C 6F 6A 6F 62 73";
@@ -120,4 +121,11 @@ fn every_cut_through_a_request_is_waited_out() {
             expect(client, DELIVERY).await;
         }
     });
+}
+
+encrypted_too! {
+    every_example_gets_its_bytes_message_by_message every_example_gets_its_bytes_byte_by_byte
+    every_example_gets_its_bytes_in_one_write
+    a_bare_delivery_gets_its_bytes_and_replies_keep_their_number
+    every_cut_through_a_request_is_waited_out
 }

@@ -3,6 +3,7 @@
 use pinpriq_server::config::{Config, Durability};
 
 use crate::client::{Client, frame_bytes, named_bytes, push_bytes};
+use crate::line::{Line, encrypted_too};
 use crate::world::{World, in_memory, test, with_clients};
 
 #[test]
@@ -35,7 +36,8 @@ fn connections_that_come_together_are_counted_too() {
         let mut served = Vec::new();
         for stream in streams {
             stream.set_nonblocking(true).unwrap();
-            let mut client = Client { stream: tokio::net::TcpStream::from_std(stream).unwrap() };
+            let mut client =
+                Client { stream: Line::Plain(tokio::net::TcpStream::from_std(stream).unwrap()) };
             if client.try_fence().await {
                 served.push(client);
             }
@@ -187,4 +189,12 @@ fn a_refused_push_keeps_nothing_and_disturbs_nobody() {
         other.push("q", 1, "k", "fits").await;
         assert_eq!(subscriber.payloads().await, ["fits"]);
     });
+}
+
+encrypted_too! {
+    any_number_of_requests_may_be_under_way_at_any_bound
+    thousands_of_requests_at_once_are_done_at_the_usual_bounds
+    a_subscription_too_many_closes_after_the_earlier_replies
+    a_payload_too_large_closes_after_the_earlier_replies
+    a_refused_push_keeps_nothing_and_disturbs_nobody
 }

@@ -2,6 +2,9 @@
 //! moves when a test moves it. Nodes of a cluster have no sockets here.
 
 #[cfg(test)]
+#[path = "../../../pinpriq-tls/tests/it/authority.rs"]
+mod authority;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod cluster;
@@ -18,6 +21,8 @@ mod golden;
 mod http;
 #[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod line;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
@@ -44,6 +49,8 @@ mod starting;
 mod stop;
 #[cfg(test)]
 mod time_line;
+#[cfg(test)]
+mod tls;
 #[cfg(test)]
 mod ttl;
 #[cfg(test)]

@@ -18,6 +18,12 @@ pub(crate) fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
+/// Removes such a file.
+#[expect(clippy::disallowed_methods, reason = "people remove these files")]
+pub(crate) fn remove(path: &Path) {
+    std::fs::remove_file(path).unwrap();
+}
+
 /// Reads such a file.
 pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()

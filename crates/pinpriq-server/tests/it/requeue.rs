@@ -3,6 +3,7 @@
 use pinpriq_server::config::Config;
 
 use crate::client::{Client, named_bytes, push_bytes};
+use crate::line::encrypted_too;
 use crate::world::{World, in_memory, with_clients};
 
 /// This number of packets of 60 kB is far more than all buffers between two sockets hold.
@@ -176,4 +177,12 @@ fn with_requeue_off_what_was_not_taken_whole_is_gone() {
         drop(world.connect_when_free().await);
         assert_eq!(witness.pop("q").await, [""; 0]);
     });
+}
+
+encrypted_too! {
+    a_pop_reply_that_was_not_taken_whole_goes_back_with_its_order_and_deadlines
+    a_delivery_that_was_not_taken_whole_goes_to_the_next_subscriber
+    frames_that_were_taken_whole_stay_taken
+    of_many_frames_the_last_ones_go_back_and_each_as_a_whole
+    with_requeue_off_what_was_not_taken_whole_is_gone
 }

@@ -1,6 +1,7 @@
 //! Clients that do not read: what they hold up is themselves.
 
 use crate::client::{Client, named_bytes, push_bytes};
+use crate::line::encrypted_too;
 use crate::world::{in_memory, with_clients};
 
 /// Sends `piece` again and again until the server has stopped reading, and returns how many bytes
@@ -139,4 +140,11 @@ fn a_reply_larger_than_every_buffer_is_sent_piece_by_piece() {
         }
         client.fence().await;
     });
+}
+
+encrypted_too! {
+    the_server_stops_reading_from_a_client_that_does_not_read
+    a_client_with_large_replies_leaves_most_of_its_pops_unread
+    a_subscriber_that_does_not_read_delays_nobody
+    a_reply_larger_than_every_buffer_is_sent_piece_by_piece
 }

@@ -3,6 +3,7 @@
 use pinpriq_server::config::{Config, Durability};
 
 use crate::client::{Client, named_bytes, push_bytes};
+use crate::line::encrypted_too;
 use crate::world::{World, in_memory, test};
 
 /// How long a stop waits for clients that do not read.
@@ -144,4 +145,12 @@ fn what_was_fenced_is_there_after_a_stop_at_every_level_with_a_journal() {
             }
         });
     }
+}
+
+encrypted_too! {
+    a_stop_with_idle_clients_ends_at_once a_stop_sends_what_was_answered
+    a_stop_accepts_nobody_and_does_nothing_new
+    a_stalled_client_holds_up_a_stop_for_the_drain_time_only
+    what_a_stalled_client_did_not_take_is_there_after_a_stop
+    what_was_fenced_is_there_after_a_stop_at_every_level_with_a_journal
 }

@@ -15,6 +15,7 @@ use tokio::runtime::Builder;
 use tokio::task::{JoinHandle, LocalSet};
 
 use crate::client::Client;
+use crate::line::{self, encrypted};
 
 /// How long anything may take before the test has failed. No test that passes waits for it; with
 /// planted bugs some wait to the end.
@@ -82,7 +83,7 @@ pub(crate) fn in_memory() -> Config {
         listeners: [DoorName::Pinpriq, DoorName::Resp]
             .map(|door| Listener { door, address: any_port })
             .to_vec(),
-        ..Config::default()
+        ..encrypted(Config::default())
     }
 }
 
@@ -123,7 +124,7 @@ impl<C: Visitor> Hosted<C> {
 
     fn of(server: Server, stop: Stop, clock: Option<ManualClock>) -> Self {
         let address = C::door(&server).unwrap();
-        let wire_address = server.address(DoorName::Pinpriq).unwrap();
+        let wire_address = line::address(&server, DoorName::Pinpriq).unwrap();
         let running = tokio::task::spawn_local(server.run());
         Self { address, wire_address, stop, served: running, clock, clients: PhantomData }
     }

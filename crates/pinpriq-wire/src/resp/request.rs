@@ -262,6 +262,13 @@ impl RequestDecoder {
         if self.phase == Phase::Line { self.decode_line(buffer) } else { self.decode_array(buffer) }
     }
 
+    /// Whether the buffer goes on with a request that has begun as an array. Otherwise a request
+    /// begins at its front.
+    #[must_use]
+    pub fn is_within_array(&self) -> bool {
+        !matches!(self.phase, Phase::Start | Phase::Line)
+    }
+
     /// Decodes the request at the front of `buffer` if it is of the usual form: a complete array
     /// that exceeds no limit and whose arguments fit into `room`. Returns its arguments, and its
     /// number of bytes in the buffer.

@@ -44,7 +44,7 @@ fn default_of(setting: &str) -> String {
     let options = config.pinpriq_options;
     match setting {
         "config" | "memory-limit" | "cluster" | "http-cors" | "http-host" | "audit" | "users"
-        | "password-file" => "none".to_owned(),
+        | "password-file" | "tls-cert" | "tls-key" | "tls-client-ca" => "none".to_owned(),
         "data" => config.data.display().to_string(),
         "pinpriq" | "resp" | "http" => {
             let listener = config.listeners.iter().find(|it| it.door.word() == setting);
@@ -65,7 +65,10 @@ fn default_of(setting: &str) -> String {
         "connections-max" => config.limits.connections_max.to_string(),
         "payload-bytes-max" => config.limits.payload_bytes_max.to_string(),
         "task-bytes-max" => "a third of the memory".to_owned(),
-        "ignore-data" | "insecure-open" | "resp-cluster" => "off".to_owned(),
+        "ignore-data" | "insecure-open" | "resp-cluster" | "pinpriqs" | "resps" | "https" => {
+            "off".to_owned()
+        }
+        "tls-client" => "required".to_owned(),
         "in-flight-max" => config.limits.in_flight_max.to_string(),
         "out-bytes-max" => config.limits.out_bytes_max.to_string(),
         "frame-timeout-ms" => config.limits.frame_timeout.as_millis().to_string(),

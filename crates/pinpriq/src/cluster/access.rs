@@ -3,7 +3,7 @@
 
 use pinpriq_etcd::EtcdUser;
 use pinpriq_postgres::Encryption;
-use pinpriq_remote::tls::{Identity, Pem, Roots, Tls, Trust};
+use pinpriq_tls::{Identity, Pem, Roots, Tls, Trust};
 
 use super::url::{Password, Ssl, TlsFiles, TrustFiles};
 use crate::exit::Failure;

@@ -94,7 +94,7 @@ fn count_tasks(config: &Config) -> Result<(u64, bool), StoreError> {
 fn warnings(config: &Config, open_files: Option<u64>) -> Vec<String> {
     let unknown = environment::unknown(std::env::vars_os().map(|(name, _)| name));
     let mut warnings: Vec<String> = unknown.iter().map(ToString::to_string).collect();
-    if config.listeners.is_empty() {
+    if config.every_listener().next().is_none() {
         let all_off =
             "all doors are off, so no client can connect: give pinpriq, resp or http an address";
         warnings.push(all_off.to_owned());

@@ -1,7 +1,7 @@
 //! Tests of the binary from the outside: arguments in; output, requests and exit codes out.
 
 #[cfg(test)]
-#[path = "../../../pinpriq-remote/tests/it/authority.rs"]
+#[path = "../../../pinpriq-tls/tests/it/authority.rs"]
 #[expect(dead_code, reason = "the other tests that use it need more of it")]
 mod authority;
 #[cfg(test)]

@@ -32,7 +32,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, MatchedPath, Request as HttpRequest, State};
 use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
@@ -154,16 +155,27 @@ impl Api {
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     visits: mpsc::Sender<Visit>,
-    /// Where the connection comes from.
-    peer: SocketAddr,
+    way: Way,
     /// Who asks, if the server has users.
     pass: Option<Pass>,
 }
 
+/// The way on which requests come.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// Where the connection comes from.
+    pub(crate) peer: SocketAddr,
+    /// Whether it is encrypted.
+    pub(crate) is_encrypted: bool,
+    /// The common name of the client's certificate, if it has shown one: empty unless there is
+    /// exactly one.
+    pub(crate) certificate: Option<Arc<str>>,
+}
+
 impl Asker {
-    /// Returns the way for a connection from this address.
-    pub(crate) const fn new(visits: mpsc::Sender<Visit>, peer: SocketAddr) -> Self {
-        Self { visits, peer, pass: None }
+    /// Returns what asks for the requests of a connection.
+    pub(crate) const fn new(visits: mpsc::Sender<Visit>, way: Way) -> Self {
+        Self { visits, way, pass: None }
     }
 
     /// Asks, and waits for the beginning of the answer.
@@ -331,7 +343,7 @@ async fn answer(
         let sentence = format!("{} is no method of this path", head.method);
         return Ok(allowing(refuse(&Problem::new("METHOD", sentence)), &routes));
     };
-    check_origin(api, &head.method, &head.headers)?;
+    check_origin(api, &head.method, (&head.uri, &head.headers))?;
     let wants_octets = accepts_octets(&head.headers);
     let mut values = Values::of_query(head.uri.query())?;
     let once = head.headers.get(IDEMPOTENCY_KEY).map(|key| key.as_bytes().to_vec());
@@ -384,7 +396,11 @@ fn accepts_octets(headers: &HeaderMap) -> bool {
 }
 
 /// Refuses changes that a page of another origin asks for.
-fn check_origin(api: &Api, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+fn check_origin(
+    api: &Api,
+    method: &Method,
+    (uri, headers): (&Uri, &HeaderMap),
+) -> Result<(), Problem> {
     if [Method::GET, Method::HEAD].contains(method) {
         return Ok(());
     }
@@ -394,7 +410,9 @@ fn check_origin(api: &Api, method: &Method, headers: &HeaderMap) -> Result<(), P
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let is_foreign = match (text("origin"), text("sec-fetch-site")) {
         (Some(origin), _) => {
-            let host = text("host").unwrap_or_default();
+            // HTTP/2 names it before the header fields.
+            let host = uri.authority().map(Authority::as_str).or_else(|| text("host"));
+            let host = host.unwrap_or_default();
             origin.split_once("://").is_none_or(|(_, origin)| origin != host)
         }
         (None, site) => site == Some("cross-site") && !planted!(SiteNotLookedAt),

@@ -8,9 +8,10 @@ use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::task::RequestId;
 use pinpriq_rights::{Lack, Need, Verdict, each_need, judge};
-use pinpriq_users::{Right, User};
+use pinpriq_users::{NAME_BYTES_MAX, Right, User};
 
 use super::Desk;
+use crate::access::audit::What;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::access::signing::{Begun, Outcome, Shown};
@@ -106,6 +107,25 @@ impl Desk {
         self.with_pass(|pass| pass.map(|_| ())).is_some()
     }
 
+    /// Takes a client that has just come for its user, if its certificate says who that is, or its
+    /// door has no way to sign in.
+    pub(crate) fn welcome(&self, signs_in: bool) {
+        let Some(roster) = self.roster() else { return };
+        let certificate = self.seat.session.about.borrow().certificate.clone();
+        let pass = match &certificate {
+            Some(_) if planted!(StrangerActsAsAnonymous) => roster.anonymous(),
+            Some(name) => roster.certified(name),
+            None if signs_in => None,
+            None => roster.anonymous(),
+        };
+        let is_known = pass.is_some();
+        self.seat.session.about.borrow_mut().pass = pass;
+        if let Some(name) = certificate {
+            let what = if is_known { What::SignedIn } else { What::SignInFailed };
+            self.tell_audit(what, Some(name.chars().take(NAME_BYTES_MAX).collect()), |_| {});
+        }
+    }
+
     /// Takes somebody for the user of the client from now on, or nobody.
     pub(crate) fn admit(&mut self, pass: Option<Pass>) {
         self.seat.session.about.borrow_mut().pass = pass;
@@ -188,11 +208,15 @@ impl Desk {
         if self.is_guarded() { self.check(command).map(drop) } else { Ok(()) }
     }
 
-    /// Forgets what was noted about a client that starts again, without a user.
+    /// Forgets what was noted about a client that starts again, with no user but that of its
+    /// certificate.
     pub(super) fn dismiss(&mut self) {
         if let Some(guard) = &mut self.guard {
             guard.subscribed.clear();
-            self.seat.session.about.borrow_mut().pass = None;
+            let about = &mut *self.seat.session.about.borrow_mut();
+            let certificate =
+                about.certificate.as_ref().filter(|_| !planted!(CertificateForgotten));
+            about.pass = certificate.and_then(|name| guard.roster.certified(name));
         }
     }
 

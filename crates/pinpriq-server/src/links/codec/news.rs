@@ -116,6 +116,7 @@ const fn code_of(ending: Ending) -> u8 {
         Ending::TooMany => 11,
         Ending::Unknown => 12,
         Ending::Denied => 13,
+        Ending::Handshake => 14,
     }
 }
 
@@ -134,6 +135,7 @@ const fn ending_of(code: u8) -> Result<Ending, Malformed> {
         11 => Ending::TooMany,
         12 => Ending::Unknown,
         13 => Ending::Denied,
+        14 => Ending::Handshake,
         _ => return Err(Malformed::OutOfRange("ending")),
     })
 }

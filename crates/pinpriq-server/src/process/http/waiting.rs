@@ -21,9 +21,13 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::LocalSet;
 
 use crate::clock::{Clock as _, SystemClock};
+use crate::config::DoorName;
 use crate::doors::http::api::{alive, refuse};
 use crate::doors::http::problem::Problem;
 use crate::error::ServeError;
+use crate::process::handshakes::Handshakes;
+use crate::process::sockets::Port;
+use crate::tls::socket::Socket;
 
 /// How many connections are answered at a time. Others wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
@@ -39,27 +43,29 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// The thread that answers while the tasks are loaded. It ends when this is dropped.
 pub(crate) struct Waiting {
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<(Port, SocketAddr)>,
     enough: oneshot::Sender<()>,
-    listeners: oneshot::Receiver<Vec<StdListener>>,
+    listeners: oneshot::Receiver<Vec<(Port, StdListener)>>,
 }
 
 impl Waiting {
     /// Starts the thread, which accepts connections at once.
     pub(crate) fn start(
-        listeners: Vec<TcpListener>,
-        progress: Arc<LoadProgress>,
+        listeners: Vec<(Port, TcpListener)>,
+        (progress, tls): (Arc<LoadProgress>, Option<Arc<Handshakes>>),
     ) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Runtime { source };
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let addresses = listeners.iter().filter_map(|it| it.local_addr().ok()).collect();
-        let listeners = listeners.into_iter().map(TcpListener::into_std);
+        let address = |(port, it): &(Port, TcpListener)| Some((*port, it.local_addr().ok()?));
+        let addresses = listeners.iter().filter_map(address).collect();
+        let listeners = listeners.into_iter().map(|(port, it)| Ok((port, it.into_std()?)));
         let listeners = listeners.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let (enough, told) = oneshot::channel();
         let (hand_over, handed_over) = oneshot::channel();
         let run = move || {
-            LocalSet::new().block_on(&runtime, answer_until(told, listeners, hand_over, progress));
+            LocalSet::new()
+                .block_on(&runtime, answer_until(told, (listeners, tls), hand_over, progress));
         };
         let builder = thread::Builder::new().name("http-waiting".to_owned());
         builder.spawn(run).map_err(failed)?;
@@ -67,13 +73,13 @@ impl Waiting {
     }
 
     /// Returns where it listens.
-    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+    pub(crate) fn addresses(&self) -> &[(Port, SocketAddr)] {
         &self.addresses
     }
 
     /// Stops to accept connections, and returns the listeners. Connections that clients begin
     /// meanwhile wait to be accepted by the next owner.
-    pub(crate) async fn end(self) -> Result<Vec<StdListener>, ServeError> {
+    pub(crate) async fn end(self) -> Result<Vec<(Port, StdListener)>, ServeError> {
         // If the thread has ended, waiting for it reports that.
         let _ = self.enough.send(());
         let vanished = |_| std::io::Error::other("the thread that answers meanwhile has ended");
@@ -84,26 +90,30 @@ impl Waiting {
 /// Answers until it is told that this is enough, or the server was given up.
 async fn answer_until(
     told: oneshot::Receiver<()>,
-    listeners: Vec<StdListener>,
-    hand_over: oneshot::Sender<Vec<StdListener>>,
+    (listeners, tls): (Vec<(Port, StdListener)>, Option<Arc<Handshakes>>),
+    hand_over: oneshot::Sender<Vec<(Port, StdListener)>>,
     progress: Arc<LoadProgress>,
 ) {
     let router = router(progress);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let (end, ends) = watch::channel(false);
-    let accepting = listeners.into_iter().filter_map(|it| TcpListener::from_std(it).ok());
+    let accepting = listeners
+        .into_iter()
+        .filter_map(|(port, it)| Some((port, TcpListener::from_std(it).ok()?)));
     let accepting: Vec<_> = accepting
-        .map(|listener| {
-            let (router, room, ends) = (router.clone(), room.clone(), ends.clone());
-            tokio::task::spawn_local(accept_until(listener, (router, room), ends))
+        .map(|(port, listener)| {
+            let tls = tls.clone().filter(|_| port.is_encrypted);
+            let (with, ends) = ((router.clone(), room.clone(), tls), ends.clone());
+            (port, tokio::task::spawn_local(accept_until(listener, with, ends)))
         })
         .collect();
     // An error says that the server was given up, which ends this too.
     let _ = told.await;
     end.send_replace(true);
     let mut returned = Vec::new();
-    for task in accepting {
-        returned.extend(task.await.ok().and_then(|listener| listener.into_std().ok()));
+    for (port, task) in accepting {
+        let listener = task.await.ok().and_then(|listener| listener.into_std().ok());
+        returned.extend(listener.map(|listener| (port, listener)));
     }
     // Without a receiver the listeners are closed.
     let _ = hand_over.send(returned);
@@ -114,7 +124,7 @@ async fn answer_until(
 /// Accepts connections until the end, and returns the listener.
 async fn accept_until(
     listener: TcpListener,
-    (router, room): (Router, Arc<Semaphore>),
+    (router, room, tls): (Router, Arc<Semaphore>, Option<Arc<Handshakes>>),
     mut ends: watch::Receiver<bool>,
 ) -> TcpListener {
     let clock = SystemClock::starting_at(SystemClock::wall());
@@ -129,10 +139,11 @@ async fn accept_until(
         };
         match accepted {
             Ok((stream, _)) => {
-                let (router, ends) = (router.clone(), ends.clone());
+                let (router, ends, tls) = (router.clone(), ends.clone(), tls.clone());
                 tokio::task::spawn_local(async move {
                     let _place = place;
-                    serve(stream, router, ends).await;
+                    let served = serve(stream, tls, router, ends);
+                    let _ = tokio::time::timeout(CONNECTION_MAX, served).await;
                 });
             }
             // Usually no descriptors are left.
@@ -142,22 +153,29 @@ async fn accept_until(
 }
 
 /// Answers one connection, over HTTP/1 one request.
-async fn serve(stream: TcpStream, router: Router, mut ends: watch::Receiver<bool>) {
+async fn serve(
+    stream: TcpStream,
+    tls: Option<Arc<Handshakes>>,
+    router: Router,
+    mut ends: watch::Receiver<bool>,
+) {
+    let socket = match tls {
+        Some(tls) => tls.shake((stream, tls.room().await), DoorName::Http).await,
+        None => Ok(Socket::plain(stream)),
+    };
+    let Ok(socket) = socket else { return };
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).keep_alive(false);
     builder.http2().timer(TokioTimer::new());
     let connection =
-        builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        builder.serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
     let mut connection = Box::pin(connection);
-    let whole = async {
-        tokio::select! {
-            _ = connection.as_mut() => return,
-            _ = ends.wait_for(|ended| *ended) => {}
-        }
-        connection.as_mut().graceful_shutdown();
-        let _ = connection.as_mut().await;
-    };
-    let _ = tokio::time::timeout(CONNECTION_MAX, whole).await;
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = ends.wait_for(|ended| *ended) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.as_mut().await;
 }
 
 /// What is answered while the tasks are loaded.

@@ -8,22 +8,34 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use crate::config::DoorName;
 use crate::home::visit::Wire;
 use crate::host::tally::Tally;
+use crate::session::ending::TLS_BEGINS;
+use crate::tls::socket::Socket;
 
 /// A time that passes.
 pub(super) type Passing = Pin<Box<dyn Future<Output = ()>>>;
 
+/// Whether a client has begun to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Begun {
+    /// No byte has come.
+    #[default]
+    Not,
+    /// A byte has come.
+    Yes,
+    /// The first bytes are those of TLS, and nothing decrypts here.
+    WithTls,
+}
+
 /// A socket that is watched.
 pub(super) struct Watched {
-    stream: TcpStream,
+    socket: Socket,
     wire: Arc<Wire>,
     tally: Rc<Tally>,
-    /// Whether a byte has come.
-    begun: Rc<Cell<bool>>,
+    begun: Rc<Cell<Begun>>,
     /// Until when the rest of what the client sends is read, once nothing more is written.
     lingers: Option<Passing>,
     /// Begins that time.
@@ -34,16 +46,16 @@ impl Watched {
     /// Watches a socket. `linger` begins the time that its client has to notice that nothing more
     /// is read.
     pub(super) fn new(
-        stream: TcpStream,
+        socket: Socket,
         wire: Arc<Wire>,
         tally: Rc<Tally>,
         linger: Box<dyn Fn() -> Passing>,
     ) -> Self {
-        Self { stream, wire, tally, begun: Rc::default(), lingers: None, linger }
+        Self { socket, wire, tally, begun: Rc::default(), lingers: None, linger }
     }
 
     /// Returns where it is noted that a byte has come.
-    pub(super) fn begun(&self) -> Rc<Cell<bool>> {
+    pub(super) fn begun(&self) -> Rc<Cell<Begun>> {
         self.begun.clone()
     }
 }
@@ -55,10 +67,16 @@ impl AsyncRead for Watched {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        ready!(Pin::new(&mut self.socket).poll_read(context, buffer))?;
         let count = buffer.filled().len() - before;
         self.tally.receive(DoorName::Http, count);
-        self.begun.set(self.begun.get() || count > 0);
+        if self.begun.get() == Begun::Not && count > 0 {
+            let speaks_tls = buffer.filled()[before..].starts_with(&TLS_BEGINS);
+            self.begun.set(if speaks_tls { Begun::WithTls } else { Begun::Yes });
+            if speaks_tls {
+                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+            }
+        }
         Poll::Ready(Ok(()))
     }
 }
@@ -69,7 +87,7 @@ impl AsyncWrite for Watched {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+        let count = ready!(Pin::new(&mut self.socket).poll_write(context, bytes))?;
         self.tally.send(DoorName::Http, count);
         Poll::Ready(Ok(count))
     }
@@ -79,17 +97,17 @@ impl AsyncWrite for Watched {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, pieces))?;
+        let count = ready!(Pin::new(&mut self.socket).poll_write_vectored(context, pieces))?;
         self.tally.send(DoorName::Http, count);
         Poll::Ready(Ok(count))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.socket.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        ready!(Pin::new(&mut self.socket).poll_flush(context))?;
         self.wire.note_flush();
         Poll::Ready(Ok(()))
     }
@@ -99,7 +117,7 @@ impl AsyncWrite for Watched {
     /// a body that is too large.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.lingers.is_none() {
-            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            ready!(Pin::new(&mut self.socket).poll_shutdown(context))?;
             self.lingers = Some((self.linger)());
         }
         loop {
@@ -110,7 +128,7 @@ impl AsyncWrite for Watched {
             }
             let mut scratch = [0; 16 << 10];
             let mut buffer = ReadBuf::new(&mut scratch);
-            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            ready!(Pin::new(&mut self.socket).poll_read(context, &mut buffer))?;
             if buffer.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }

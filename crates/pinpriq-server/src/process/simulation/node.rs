@@ -37,6 +37,7 @@ use crate::host::guest::Guest;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, Home, HostNews, Letter};
 use crate::letters::mailbox::Post;
+use crate::process::access::Access;
 use crate::process::serving::Common;
 use crate::sharding::Sharding;
 use crate::stop::Stop;
@@ -131,7 +132,7 @@ impl Node {
     #[must_use]
     pub fn start(mut parts: Parts, options: Options) -> Self {
         let shards = usize::from(parts.shards);
-        let common = Common::of_cluster(shards, Stop::default(), (None, None));
+        let common = Common::of_cluster(shards, Stop::default(), Access::default());
         let now = (parts.wall)();
         let durable = empty_engine(now, parts.seed);
         let post = Post::new(shards, Sharding::Slotted(shards), common.boxes.clone());

@@ -4,6 +4,7 @@ use pinpriq_server::config::Durability;
 use pinpriq_wire::resp::{Value, put_command};
 
 use super::client::{Client, World, elements, show, with_clients};
+use crate::line::encrypted_too;
 use crate::world::{in_memory, test};
 
 #[test]
@@ -122,11 +123,12 @@ fn much_that_stands_behind_a_blocked_request_is_kept_within_bounds() {
         let (client, mut control) = (world.connect().await, world.connect().await);
         let name = client.name();
         let Client { stream, .. } = client;
-        let (mut reading, mut writing) = stream.into_split();
+        let (mut reading, mut writing) = tokio::io::split(stream);
         let sending = tokio::task::spawn_local(async move {
             use tokio::io::AsyncWriteExt as _;
             writing.write_all(b"TAKE q WAIT -1\r\n").await.unwrap();
             writing.write_all(&b"PING\r\n".repeat(PINGS)).await.unwrap();
+            writing.flush().await.unwrap();
             writing
         });
         control.see_blocked(&name).await;
@@ -212,4 +214,14 @@ fn the_end_of_input_waits_for_the_disk_and_delays_nobody() {
         }
         world.end().await;
     });
+}
+
+encrypted_too! {
+    those_who_wait_are_served_in_the_order_in_which_they_came a_killed_client_takes_nothing_along
+    a_reply_that_could_not_be_sent_brings_its_tasks_back
+    credits_that_are_passed_on_meanwhile_do_not_unblock
+    much_that_stands_behind_a_blocked_request_is_kept_within_bounds
+    a_server_that_stops_answers_only_those_blocked_who_have_changed_something
+    the_end_of_input_is_seen_behind_any_number_of_blocked_requests
+    the_end_of_input_waits_for_the_disk_and_delays_nobody
 }

@@ -6,14 +6,15 @@ use std::net::SocketAddr;
 use pinpriq_server::Server;
 use pinpriq_server::config::{Config, DoorName};
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, Words, put_command};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, split};
+use tokio::net::TcpSocket;
 
+use crate::line::{self, Line};
 use crate::world::{Hosted, Visitor, test};
 
 /// One connection.
 pub(super) struct Client {
-    pub(super) stream: TcpStream,
+    pub(super) stream: Line,
     decoder: ReplyDecoder,
     /// What was read and not decoded yet.
     input: Vec<u8>,
@@ -32,7 +33,7 @@ pub(super) fn with_clients<const N: usize>(
 
 impl Visitor for Client {
     fn door(server: &Server) -> Option<SocketAddr> {
-        server.address(DoorName::Resp)
+        line::address(server, DoorName::Resp)
     }
 
     async fn visit(address: SocketAddr) -> Self {
@@ -42,12 +43,10 @@ impl Visitor for Client {
 
 impl Client {
     pub(super) async fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self::of(stream)
+        Self::of(Line::connect(address).await)
     }
 
-    pub(super) fn of(stream: TcpStream) -> Self {
+    pub(super) fn of(stream: Line) -> Self {
         Self { stream, decoder: ReplyDecoder::default(), input: Vec::new() }
     }
 
@@ -55,8 +54,7 @@ impl Client {
     pub(super) async fn connect_narrow(address: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(128 << 10).unwrap();
-        let stream = socket.connect(address).await.unwrap();
-        Self { stream, decoder: ReplyDecoder::default(), input: Vec::new() }
+        Self::of(Line::over(socket.connect(address).await.unwrap()).await)
     }
 
     /// The address from which the server sees this client.
@@ -66,6 +64,7 @@ impl Client {
 
     pub(super) async fn send_bytes(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
+        self.stream.flush().await.unwrap();
     }
 
     /// Sends a command and does not read its reply.
@@ -103,7 +102,7 @@ impl Client {
     /// the replies.
     pub(super) async fn exchange(&mut self, requests: &[u8], count: usize) -> Vec<Value> {
         let Self { stream, decoder, input } = self;
-        let (mut reading, mut writing) = stream.split();
+        let (mut reading, mut writing) = split(stream);
         let mut replies = Vec::with_capacity(count);
         let read = async {
             while replies.len() < count {
@@ -111,8 +110,11 @@ impl Client {
                 replies.push(next.expect("a reply and not the end").0);
             }
         };
-        let (written, ()) = tokio::join!(writing.write_all(requests), read);
-        written.unwrap();
+        let write = async {
+            writing.write_all(requests).await.unwrap();
+            writing.flush().await.unwrap();
+        };
+        tokio::join!(write, read);
         replies
     }
 
@@ -128,7 +130,7 @@ impl Client {
 
     /// Whether nothing has come that was not read.
     pub(super) fn is_silent(&mut self) -> bool {
-        let read = self.stream.try_read_buf(&mut self.input);
+        let read = self.stream.read_now(&mut self.input);
         self.input.is_empty() && read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 

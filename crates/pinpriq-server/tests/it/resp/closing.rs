@@ -6,6 +6,7 @@ use pinpriq_store::shards::shard_of;
 
 use super::client::{Client, World, elements, number};
 use crate::client::{Client as WireClient, push_bytes};
+use crate::line::encrypted_too;
 use crate::world::{in_memory, test};
 
 /// How many requests stand behind the blocked one: some 100 kB, of which the server reads 64 KiB.
@@ -139,4 +140,12 @@ fn a_subscriber_that_closes_while_its_push_waits_is_handed_nothing_more() {
             world.end().await;
         });
     }
+}
+
+encrypted_too! {
+    a_client_that_closes_behind_much_unread_input_takes_nothing_along
+    a_task_goes_to_a_living_client_and_not_to_one_that_closed_before
+    a_client_that_resets_behind_much_unread_input_takes_nothing_along
+    a_half_close_ends_the_wait_and_all_behind_it_is_answered
+    a_subscriber_that_closes_while_its_push_waits_is_handed_nothing_more
 }

@@ -4,6 +4,7 @@ use pinpriq_wire::resp::put_command;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::client::{Client, World, elements, show, with_clients};
+use crate::line::encrypted_too;
 use crate::world::{in_memory, test};
 
 #[test]
@@ -83,13 +84,14 @@ fn replies_that_are_read_late_are_complete_and_in_order() {
             control.ask("PUT q p").await;
         }
         let Client { stream, .. } = world.connect().await;
-        let (mut reading, mut writing) = stream.into_split();
+        let (mut reading, mut writing) = tokio::io::split(stream);
         let sending = tokio::task::spawn_local(async move {
             for number in 0..COUNT {
                 let long = if number % 100 == 0 { "PEEK q COUNT 50\r\n" } else { "" };
                 let line = format!("{long}ECHO {number:0>200}\r\n");
                 writing.write_all(line.as_bytes()).await.unwrap();
             }
+            writing.flush().await.unwrap();
             writing
         });
         // The server stops reading, and serves the others all the same.
@@ -119,4 +121,10 @@ fn replies_that_are_read_late_are_complete_and_in_order() {
         assert_eq!(at, bytes.len());
         drop(sending.await.unwrap());
     });
+}
+
+encrypted_too! {
+    requests_may_come_byte_by_byte what_is_too_large_is_skipped_up_to_a_bound
+    a_line_may_be_64_kib_long as_many_arguments_as_there_may_be
+    replies_that_are_read_late_are_complete_and_in_order
 }

@@ -1,4 +1,5 @@
-//! Every command with its options, replies and refusals, in both versions of the protocol.
+//! Every command with its options, replies and refusals, in both versions of the protocol, and once
+//! more over TLS.
 
 use expect_test::expect_file;
 
@@ -22,6 +23,8 @@ macro_rules! conversations {
                 });
             }
         )*
+
+        crate::line::encrypted_too! { $($name)* }
     };
 }
 

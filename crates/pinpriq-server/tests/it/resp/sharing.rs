@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::client::{Client, World, elements, receipt, show};
 use crate::client::Client as Wire;
+use crate::line::encrypted_too;
 use crate::world::test;
 
 async fn both() -> (World, Client, Wire) {
@@ -166,4 +167,11 @@ fn many_consumers_of_both_doors_take_each_task_once() {
             worker.abort();
         }
     });
+}
+
+encrypted_too! {
+    what_one_door_takes_in_the_other_gives_out each_door_has_its_own_order
+    a_taken_task_is_out_of_reach_of_the_wire_and_so_is_a_wide_one
+    consumers_of_both_doors_take_turns_and_lose_nothing
+    many_consumers_of_both_doors_take_each_task_once
 }

@@ -42,8 +42,8 @@ pub(super) async fn answer(
     let answered = match *request.method() {
         Method::GET | Method::HEAD => Ok(tell(&api, &asker)),
         Method::POST => begin(&api, &asker, request).await,
-        Method::DELETE => check_origin(&api, request.method(), request.headers())
-            .map(|()| end(&api, request.headers())),
+        Method::DELETE => check_origin(&api, request.method(), (request.uri(), request.headers()))
+            .map(|()| end(&api, &asker, request.headers())),
         Method::OPTIONS => Ok(allowing(StatusCode::NO_CONTENT.into_response())),
         ref other => {
             let problem = Problem::new("METHOD", format!("{other} is no method of this path"));
@@ -68,7 +68,7 @@ fn tell(api: &Api, asker: &Asker) -> Response {
 }
 
 async fn begin(api: &Api, asker: &Asker, request: Request) -> Result<Response, Problem> {
-    check_origin(api, request.method(), request.headers())?;
+    check_origin(api, request.method(), (request.uri(), request.headers()))?;
     let Some(roster) = &api.roster else {
         return Err(Problem::new("NOTFOUND", "this server has no users, so nobody signs in"));
     };
@@ -87,20 +87,23 @@ async fn begin(api: &Api, asker: &Asker, request: Request) -> Result<Response, P
     let pass = sign_in((api, roster), asker, shown).await?;
     let secret = api.sessions.begin(pass, steady_ms());
     let secret = secret.ok_or_else(|| Problem::new("STORE", "the system has no random numbers"))?;
-    Ok(with_cookie(&secret, LASTS_S))
+    Ok(with_cookie(&secret, LASTS_S, asker))
 }
 
-fn end(api: &Api, headers: &HeaderMap) -> Response {
+fn end(api: &Api, asker: &Asker, headers: &HeaderMap) -> Response {
     for shown in shown_in(headers) {
         api.sessions.end(shown);
     }
-    with_cookie("", 0)
+    with_cookie("", 0, asker)
 }
 
 /// Returns the answer that sets the cookie of a browser, which lasts this many seconds.
-fn with_cookie(secret: &str, seconds: u64) -> Response {
+fn with_cookie(secret: &str, seconds: u64, asker: &Asker) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    let cookie = format!("{NAME}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}");
+    // A browser would not send it back over a connection that is not encrypted.
+    let secure = if asker.way.is_encrypted && !planted!(CookieNotSecure) { "; Secure" } else { "" };
+    let lasts = format!("Max-Age={seconds}{secure}");
+    let cookie = format!("{NAME}={secret}; Path=/; HttpOnly; SameSite=Strict; {lasts}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);
     }

@@ -68,7 +68,11 @@ async fn user_of(
     headers: &HeaderMap,
 ) -> Result<Pass, Problem> {
     let Some(shown) = headers.get(AUTHORIZATION) else {
-        return user_of_session((api, roster), method, headers);
+        let certificate = asker.way.certificate.as_deref();
+        return match certificate.filter(|_| shown_in(headers).next().is_none()) {
+            Some(name) => user_of_certificate(roster, name),
+            None => user_of_session((api, roster), method, headers),
+        };
     };
     let (scheme, rest) = split(shown.as_bytes());
     let pair;
@@ -83,6 +87,12 @@ async fn user_of(
         return Err(Problem::new("NOAUTH", "Authorization is Basic or Bearer"));
     };
     sign_in((api, roster), asker, shown).await
+}
+
+/// Returns the user that a certificate was made for.
+fn user_of_certificate(roster: &Roster, name: &str) -> Result<Pass, Problem> {
+    let nobody = || Problem::new("NOAUTH", "the certificate of the client is that of no user");
+    roster.certified(name).ok_or_else(nobody)
 }
 
 /// Returns the user of a browser that has signed in.
@@ -111,7 +121,7 @@ pub(super) async fn sign_in(
     asker: &Asker,
     shown: Shown<'_>,
 ) -> Result<Pass, Problem> {
-    let outcome = match roster.sign_in(shown, asker.peer.ip()) {
+    let outcome = match roster.sign_in(shown, asker.way.peer.ip()) {
         Begun::Known(outcome) => outcome,
         Begun::Later(outcome) => outcome.await,
     };
@@ -156,7 +166,7 @@ impl Api {
     /// Tells that something has happened to a user over HTTP, if there is an audit.
     fn tell_audit(&self, asker: &Asker, what: What, user: String) {
         let Some(audit) = &self.audit else { return };
-        let (user, from) = (Some(user), Some(asker.peer));
+        let (user, from) = (Some(user), Some(asker.way.peer));
         audit.note(Event { user, from, door: Some(DoorName::Http.word()), ..Event::new(what) });
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::{SHARDS, World, queue_in, queues, several_shards};
 use crate::client::{Client, Packet, frame_bytes, named_bytes, push_bytes};
+use crate::line::encrypted_too;
 use crate::world::test;
 use pinpriq_dice::Dice;
 
@@ -48,7 +49,7 @@ fn packets_are_pushed_to_and_popped_from_all_shards_in_order() {
                     }
                 }
                 playing.push(tokio::task::spawn_local(async move {
-                    let (mut reading, mut writing) = client.stream.split();
+                    let (mut reading, mut writing) = tokio::io::split(&mut client.stream);
                     let mut bytes = vec![0; expected.len()];
                     let read = tokio::io::AsyncReadExt::read_exact(&mut reading, &mut bytes);
                     let write = tokio::io::AsyncWriteExt::write_all(&mut writing, &requests);
@@ -149,4 +150,11 @@ fn a_refused_push_to_another_shard_ends_its_connection() {
         }
         world.end().await;
     });
+}
+
+encrypted_too! {
+    packets_are_pushed_to_and_popped_from_all_shards_in_order
+    a_subscription_in_another_shard_is_served_for_each_credit
+    a_subscription_in_a_second_shard_ends_its_connection_and_no_other
+    a_refused_push_to_another_shard_ends_its_connection
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use tokio::net::TcpSocket;
 
 use super::{sign_in, with_people};
+use crate::line::Line;
 use crate::people::Person;
 use crate::resp::client::{Client, show};
 
@@ -41,7 +42,7 @@ fn those_who_are_too_many_are_told_to_try_again() {
 async fn connect_from(address: [u8; 4], to: SocketAddr) -> Client {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::from((address, 0))).unwrap();
-    Client::of(socket.connect(to).await.unwrap())
+    Client::of(Line::Plain(socket.connect(to).await.unwrap()))
 }
 
 #[test]

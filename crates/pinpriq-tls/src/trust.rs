@@ -8,7 +8,10 @@ use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use super::{Provider, TlsError, Trust, Verifier};
+use super::{Provider, TlsError, Trust};
+
+/// What a server is believed by.
+type Verifier = Arc<dyn ServerCertVerifier>;
 
 /// Returns what decides whether a server is believed.
 pub(super) fn verifier(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_remote::tls::{Identity, Options, Pem, Roots, Tls, TlsError, Trust, explain};
+use pinpriq_tls::{Identity, Options, Pem, Roots, Tls, TlsError, Trust, explain};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;

@@ -1,0 +1,129 @@
+//! Reads the users and the certificates when a server starts, and again when their files change or
+//! SIGHUP comes. Refuses a start that would let in whoever can reach the server.
+//!
+//! What is in the files is up to `access::roster` and `tls::files`.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pinpriq_engine::time::Span;
+
+use super::handshakes::Handshakes;
+use super::serving::Context;
+use crate::access::audit::Audit;
+use crate::access::roster::Roster;
+use crate::config::{Config, Listener};
+use crate::doors::kind_of;
+use crate::error::ServeError;
+use crate::letters::letter::Letter;
+use crate::tls::files::Files;
+
+/// How often the files are looked at.
+const LOOK_MS: u64 = 1_000;
+
+/// Who may come in, and where it is told what they do.
+#[derive(Clone, Default)]
+pub(crate) struct Access {
+    /// The users, if the server has some.
+    pub(crate) roster: Option<Arc<Roster>>,
+    /// The audit, if there is one.
+    pub(crate) audit: Option<Arc<Audit>>,
+    /// What encrypts connections, if something does.
+    pub(crate) tls: Option<Arc<Handshakes>>,
+}
+
+impl Access {
+    /// Reads all of it. Refuses to listen beyond loopback without users. Blocks.
+    pub(crate) fn open(config: &Config) -> Result<Self, ServeError> {
+        let audit = config.audit.clone().map(Audit::open).transpose()?;
+        let roster = roster(config, audit.as_ref())?;
+        let files = config.tls.as_ref().map(Files::open).transpose()?;
+        let tls = files.map(Handshakes::start).transpose()?.map(Arc::new);
+        Ok(Self { roster, audit, tls })
+    }
+}
+
+fn roster(config: &Config, audit: Option<&Arc<Audit>>) -> Result<Option<Arc<Roster>>, ServeError> {
+    let beyond = |(it, _): &(Listener, bool)| !is_loopback(it.address);
+    let Some(from) = &config.users else {
+        let open = config.every_listener().find(beyond).map(|(it, _)| it.address);
+        return match open {
+            Some(address) if !config.insecure_open && !planted!(OpenBeyondLoopback) => {
+                Err(ServeError::Open { address })
+            }
+            Some(address) => {
+                tracing::warn!(
+                    %address,
+                    "--insecure-open: whoever can reach this server can use all its queues"
+                );
+                Ok(None)
+            }
+            None => Ok(None),
+        };
+    };
+    let roster = Roster::open(from.clone(), audit.cloned())?;
+    for (Listener { door, address }, is_encrypted) in config.every_listener().filter(beyond) {
+        let asks = config.tls.as_ref().is_some_and(|tls| is_encrypted && tls.clients.is_some());
+        let has_anonymous = || roster.anonymous().is_some_and(|pass| !pass.user.rules.is_empty());
+        if !kind_of(door).signs_in && !asks && !has_anonymous() && !config.insecure_open {
+            return Err(ServeError::Anonymous { door: door.word(), address });
+        }
+        if !is_encrypted {
+            tracing::warn!(
+                %address,
+                door = door.word(),
+                "passwords and tasks pass unencrypted here: whoever is on the way can read them"
+            );
+        }
+    }
+    Ok(Some(roster))
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+/// Watches the files of a server from now on.
+pub(crate) fn watch(context: &Rc<Context>) {
+    let Access { roster, tls, .. } = &context.common.access;
+    if let Some(roster) = roster.clone() {
+        tokio::task::spawn_local(watch_users(roster, context.clone()));
+    }
+    if let Some(tls) = tls.clone() {
+        tokio::task::spawn_local(watch_certificates(tls, context.clone()));
+    }
+}
+
+/// Reads the users again when that is due, until the server stops.
+async fn watch_users(roster: Arc<Roster>, context: Rc<Context>) {
+    let clock = context.shard().clock();
+    loop {
+        let anyway = tokio::select! {
+            () = roster.asked() => true,
+            () = clock.until(clock.now().after(Span::from_ms(LOOK_MS))) => false,
+            () = context.common.stop.asked_for() => return,
+        };
+        let looking = Arc::clone(&roster);
+        let looked = tokio::task::spawn_blocking(move || looking.look(anyway)).await;
+        if looked.is_ok_and(|has_changed| has_changed) {
+            for mailbox in context.common.homes() {
+                mailbox.put(&mut vec![Letter::UsersChanged]);
+            }
+        }
+    }
+}
+
+/// Reads the certificates again when that is due, until the server stops.
+async fn watch_certificates(tls: Arc<Handshakes>, context: Rc<Context>) {
+    let clock = context.shard().clock();
+    loop {
+        let anyway = tokio::select! {
+            () = tls.files.asked() => true,
+            () = clock.until(clock.now().after(Span::from_ms(LOOK_MS))) => false,
+            () = context.common.stop.asked_for() => return,
+        };
+        let looking = Arc::clone(&tls);
+        let _ = tokio::task::spawn_blocking(move || looking.files.look(anyway)).await;
+    }
+}
