@@ -6,7 +6,9 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use pinpriq_tls::Peer;
 use pinpriq_wire::resp::MalformedReply;
+use rustls::{ClientConnection, StreamOwned};
 
 /// How many bytes are read from the socket at a time. A larger frame or reply takes more calls.
 const READ_BYTES: usize = 64 << 10;
@@ -14,10 +16,17 @@ const READ_BYTES: usize = 64 << 10;
 /// A connection.
 #[derive(Debug)]
 pub struct Line {
-    stream: TcpStream,
+    stream: Stream,
     /// Received bytes; those before `used` have been used.
     received: Vec<u8>,
     used: usize,
+}
+
+/// What carries the bytes.
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 /// Why there is no reply. It is unknown whether the request was carried out.
@@ -75,29 +84,53 @@ impl Line {
     pub fn over(stream: TcpStream) -> Self {
         // A request is often followed by waiting for its reply, so a delay gains nothing.
         let _ = stream.set_nodelay(true);
-        Self { stream, received: Vec::new(), used: 0 }
+        Self { stream: Stream::Plain(stream), received: Vec::new(), used: 0 }
+    }
+
+    /// Encrypts a connection on which nothing was sent yet, if the server is who it must be.
+    pub fn encrypt(self, server: &Peer) -> io::Result<Self> {
+        let Stream::Plain(mut stream) = self.stream else { return Ok(self) };
+        let mut connection = server.connection().map_err(io::Error::other)?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream)?;
+        }
+        let stream = Stream::Encrypted(Box::new(StreamOwned::new(connection, stream)));
+        Ok(Self { stream, ..self })
     }
 
     /// Returns the socket, with which another thread can end the connection.
     #[must_use]
-    pub const fn stream(&self) -> &TcpStream {
-        &self.stream
+    pub fn stream(&self) -> &TcpStream {
+        match &self.stream {
+            Stream::Plain(stream) => stream,
+            Stream::Encrypted(stream) => stream.get_ref(),
+        }
     }
 
     /// Treats the connection as lost if nothing arrives for this duration. Without a limit it waits
     /// forever.
     pub fn limit_waiting(&self, limit: Option<Duration>) -> io::Result<()> {
-        self.stream.set_read_timeout(limit)
+        self.stream().set_read_timeout(limit)
     }
 
     /// Sends bytes, which may hold several requests.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes)
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.write_all(bytes),
+            Stream::Encrypted(stream) => {
+                stream.write_all(bytes)?;
+                stream.flush()
+            }
+        }
     }
 
     /// Ends the sending side of the connection.
-    pub fn end_input(&self) -> io::Result<()> {
-        self.stream.shutdown(Shutdown::Write)
+    pub fn end_input(&mut self) -> io::Result<()> {
+        if let Stream::Encrypted(stream) = &mut self.stream {
+            stream.conn.send_close_notify();
+            stream.flush()?;
+        }
+        self.stream().shutdown(Shutdown::Write)
     }
 
     /// Returns the received bytes that were not used.
@@ -120,8 +153,14 @@ impl Line {
         self.received.resize(start + READ_BYTES, 0);
         let count = loop {
             let free = self.received.get_mut(start..).unwrap_or_default();
-            match self.stream.read(free) {
+            let read = match &mut self.stream {
+                Stream::Plain(stream) => stream.read(free),
+                Stream::Encrypted(stream) => stream.read(free),
+            };
+            match read {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The server has ended the connection without a word, as if it were plain.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break Ok(0),
                 outcome => break outcome,
             }
         };

@@ -5,12 +5,14 @@
 //! a buffer that all connections share; only the beginning of an incomplete one is kept here.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+use pinpriq_tls::Peer;
+use rustls::{ClientConnection, Stream};
 
 use crate::plan::Step;
 
@@ -41,6 +43,7 @@ pub(crate) enum Received {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
+    encryption: Option<Box<ClientConnection>>,
     /// Bytes to be sent. Those before `sent` have been.
     pub(crate) out: Vec<u8>,
     sent: usize,
@@ -54,25 +57,27 @@ impl Connection {
     /// Connects, sends the opening of a connection, and waits for the given number of lines in
     /// reply.
     pub(crate) fn open(
-        address: SocketAddr,
+        (address, server): (SocketAddr, Option<&Peer>),
         (greeting, lines): &(Vec<u8>, usize),
     ) -> io::Result<Self> {
         let mut stream = std::net::TcpStream::connect_timeout(&address, OPENING)?;
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(OPENING))?;
+        let encryption = server.map(Peer::connection).transpose().map_err(io::Error::other)?;
+        let mut encryption = encryption.map(Box::new);
+        while encryption.as_ref().is_some_and(|it| it.is_handshaking()) {
+            encryption.as_mut().map(|it| it.complete_io(&mut stream)).transpose()?;
+        }
         if *lines > 0 {
-            stream.set_read_timeout(Some(OPENING))?;
-            stream.write_all(greeting)?;
-            // Nothing is lost in this buffer: the server has nothing else to send yet.
-            let mut reader = BufReader::new(&stream);
-            for _ in 0..*lines {
-                if reader.skip_until(b'\n')? == 0 {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
+            match &mut encryption {
+                None => greet(&mut stream, greeting, *lines)?,
+                Some(own) => greet(&mut Stream::new(&mut **own, &mut stream), greeting, *lines)?,
             }
         }
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream: TcpStream::from_std(stream),
+            encryption,
             out: Vec::new(),
             sent: 0,
             rest: Vec::new(),
@@ -88,7 +93,11 @@ impl Connection {
     /// Sends as much as the socket accepts.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while let Some(unsent) = self.out.get(self.sent..).filter(|unsent| !unsent.is_empty()) {
-            match self.stream.write(unsent) {
+            let written = match &mut self.encryption {
+                None => self.stream.write(unsent),
+                Some(own) => Stream::new(&mut **own, &mut self.stream).write(unsent),
+            };
+            match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(bytes) => self.sent += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -110,7 +119,11 @@ impl Connection {
         let (front, room) = inbox.split_at_mut(kept);
         front.copy_from_slice(&self.rest);
         let bytes = loop {
-            match self.stream.read(room) {
+            let read = match &mut self.encryption {
+                None => self.stream.read(room),
+                Some(own) => Stream::new(&mut **own, &mut self.stream).read(room),
+            };
+            match read {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(bytes) => break bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -121,8 +134,9 @@ impl Connection {
             }
         };
         self.rest.clear();
-        // A read that did not fill the buffer has emptied the socket.
-        Ok(if bytes < room.len() {
+        // A read that did not fill the buffer has emptied the socket. One that was decrypted may be
+        // a part of what has come.
+        Ok(if bytes < room.len() && self.encryption.is_none() {
             Received::Last(kept + bytes)
         } else {
             Received::More(kept + bytes)
@@ -133,4 +147,18 @@ impl Connection {
     pub(crate) fn keep(&mut self, beginning: &[u8]) {
         self.rest.extend_from_slice(beginning);
     }
+}
+
+/// Sends the opening of a connection, and waits for this number of lines in reply.
+fn greet(stream: &mut (impl Read + Write), greeting: &[u8], lines: usize) -> io::Result<()> {
+    stream.write_all(greeting)?;
+    stream.flush()?;
+    // Nothing is lost in this buffer: the server has nothing else to send yet.
+    let mut reader = BufReader::new(stream);
+    for _ in 0..lines {
+        if reader.skip_until(b'\n')? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(())
 }

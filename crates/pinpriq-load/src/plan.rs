@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use pinpriq_dice::Dice;
+use pinpriq_tls::Peer;
 
 /// What a request does, named as in pinpriq. A [`Dialect`](crate::Dialect) translates it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -94,6 +95,8 @@ pub enum Bound {
 pub struct Plan {
     /// Where the server listens.
     pub address: SocketAddr,
+    /// How connections are encrypted, if they are.
+    pub encryption: Option<Peer>,
     /// The number of connections, at least one.
     pub connections: usize,
     /// The number of slots of each connection, that is, of requests that may be under way on it. At

@@ -70,10 +70,12 @@ pub fn run<D: Dialect>(
     let opening = dialect.opening();
     let mut connections = Vec::new();
     for number in 0..plan.connections.max(1) {
-        let opened = Connection::open(plan.address, &opening).and_then(|mut connection| {
-            connection.register(poll.registry(), number)?;
-            Ok(connection)
-        });
+        let opened = Connection::open((plan.address, plan.encryption.as_ref()), &opening).and_then(
+            |mut connection| {
+                connection.register(poll.registry(), number)?;
+                Ok(connection)
+            },
+        );
         connections.push(opened.map_err(|error| Trouble::Connect(plan.address, error))?);
     }
     let mut run = Run::new(plan, dialect, connections);

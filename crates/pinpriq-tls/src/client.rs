@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::pki_types::TrustAnchor;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{ServerName, TrustAnchor};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use super::{Identity, Pem, TlsError, authorities, misfit, provider, read, trust};
 
@@ -95,5 +95,36 @@ fn store(roots: &Roots) -> Result<RootCertStore, TlsError> {
             if store.is_empty() { Err(TlsError::NoRoots) } else { Ok(store) }
         }
         Roots::Pem(pem) => authorities(pem),
+    }
+}
+
+/// The server at the other end of a connection, and how the connection is encrypted. Clones are
+/// handles to the same.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl PartialEq for Peer {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.config, &other.config) && self.name == other.name
+    }
+}
+
+impl Eq for Peer {}
+
+impl Peer {
+    /// Returns the server of this host, a name or an address without a port. Refuses what is
+    /// neither.
+    pub fn new(tls: &Tls, host: &str) -> Result<Self, TlsError> {
+        let name = ServerName::try_from(host.to_owned());
+        let name = name.map_err(|_| TlsError::NoHost { host: host.to_owned() })?;
+        Ok(Self { config: Arc::clone(&tls.config), name })
+    }
+
+    /// Returns our side of a new connection, which has not said anything yet.
+    pub fn connection(&self) -> Result<ClientConnection, rustls::Error> {
+        ClientConnection::new(Arc::clone(&self.config), self.name.clone())
     }
 }

@@ -18,7 +18,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 
-pub use self::client::{Roots, Tls, Trust};
+pub use self::client::{Peer, Roots, Tls, Trust};
 pub use self::server::{Clients, Credentials, common_name};
 pub use self::trouble::{Options, explain};
 
@@ -76,6 +76,12 @@ pub enum TlsError {
     EncryptedKey {
         /// What the text is called.
         name: String,
+    },
+    /// A host has no name that a certificate could have.
+    #[error("{host:?} is no name of a host, and no address")]
+    NoHost {
+        /// What was given.
+        host: String,
     },
     /// The two do not belong together, or are of a kind that is not supported.
     #[error("the certificate in {certificates} and the key in {key} cannot be used: {why}")]

@@ -34,6 +34,7 @@ pub(crate) mod carrying;
 mod carrying_texts;
 pub(crate) mod cluster;
 mod cluster_texts;
+pub(crate) mod encryption;
 pub(crate) mod fanout;
 mod fanout_texts;
 pub(crate) mod looking;

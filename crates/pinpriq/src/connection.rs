@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use pinpriq_client::{Line, Lost, Wire};
+use pinpriq_client::{Lost, Wire};
 use pinpriq_wire::{Framing, Packet, Request};
 
+use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
 
 pub(crate) use pinpriq_client::{Frame, Wanted};
@@ -15,7 +16,7 @@ pub(crate) use pinpriq_client::{Frame, Wanted};
 #[derive(Debug)]
 pub(crate) struct Connection {
     wire: Wire,
-    address: String,
+    endpoint: Endpoint,
     /// Whether the server has sent something that this protocol has.
     answered: bool,
     /// Whether the server speaks RESP, as far as that was found out.
@@ -26,12 +27,13 @@ pub(crate) struct Connection {
 const PROBE: Duration = Duration::from_secs(1);
 
 impl Connection {
-    /// Connects to the host and port in `address`.
-    pub(crate) fn open(address: &str) -> Result<Self, Failure> {
-        let line = Line::connect(address)
-            .map_err(|error| Failure::on_the_way(format!("no connection to {address}: {error}")))?;
-        let wire = Wire::over(line);
-        Ok(Self { wire, address: address.to_owned(), answered: false, speaks_resp: false })
+    /// Connects to a server.
+    pub(crate) fn open(endpoint: &Endpoint) -> Result<Self, Failure> {
+        let line = endpoint.connect(None).map_err(|error| {
+            Failure::on_the_way(format!("no connection to {endpoint}: {}", endpoint::shown(&error)))
+        })?;
+        let (wire, endpoint) = (Wire::over(line), endpoint.clone());
+        Ok(Self { wire, endpoint, answered: false, speaks_resp: false })
     }
 
     /// Sends `bytes`, which may hold several requests.
@@ -82,12 +84,12 @@ impl Connection {
     /// Returns the failure if no answer has come because the server speaks RESP.
     fn other_door(&mut self) -> Option<Failure> {
         self.speaks_resp = !self.answered
-            && (is_refusal(self.wire.line().unused()) || answers_ping(&self.address));
+            && (is_refusal(self.wire.line().unused()) || answers_ping(&self.endpoint));
         self.speaks_resp.then(|| self.wrong_door())
     }
 
     fn wrong_door(&self) -> Failure {
-        let address = &self.address;
+        let address = &self.endpoint;
         Failure::on_the_way(format!(
             "{address} speaks RESP, so it looks like the server's RESP port. `pinpriq wire` needs \
              the pinpriq port, 7250 by default: give it with --address or PINPRIQ_ADDRESS. At this \
@@ -97,12 +99,17 @@ impl Connection {
 
     /// The connection broke, or ended within a frame.
     fn lost(&self, lost: &Lost) -> Failure {
-        let address = &self.address;
+        let address = &self.endpoint;
         Failure::on_the_way(match lost {
             Lost::Closed | Lost::CutShort => {
                 format!("{address} closed the connection in the middle of a frame")
             }
-            broken => format!("the connection to {address} was lost: {broken}"),
+            Lost::Broken(error) => {
+                format!("the connection to {address} was lost: {}", endpoint::shown(error))
+            }
+            broken @ Lost::Malformed(_) => {
+                format!("the connection to {address} was lost: {broken}")
+            }
         })
     }
 }
@@ -127,9 +134,9 @@ fn is_start_of_refusal(bytes: &[u8]) -> bool {
 
 /// Whether a server greets like one of RESP. For the pinpriq protocol this is the beginning of a
 /// request that never ends, which changes nothing.
-fn answers_ping(address: &str) -> bool {
+fn answers_ping(endpoint: &Endpoint) -> bool {
     let answer = || -> std::io::Result<bool> {
-        let mut line = Line::connect_within(PROBE, address)?;
+        let mut line = endpoint.connect(Some(PROBE))?;
         line.limit_waiting(Some(PROBE))?;
         line.send(b"PING\r\n")?;
         Ok(line.receive()? && line.unused().starts_with(b"+PONG"))

@@ -10,6 +10,7 @@ mod cmd;
 mod columns;
 mod config;
 mod connection;
+mod endpoint;
 mod environment;
 mod exit;
 mod json;

@@ -5,7 +5,7 @@
 
 use std::io::IsTerminal as _;
 
-use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
 
 use crate::exit::Failure;
 use crate::settings::{LogFormat, LogLevel};
@@ -26,7 +26,7 @@ pub(crate) fn start(logging: Logging) -> Result<(), Failure> {
         // A log without a reader must not bring the server down, as a complaint about that on
         // stderr would.
         .log_internal_errors(false)
-        .with_max_level(filter(logging.level));
+        .with_env_filter(filter(logging.level));
     let started = match logging.format {
         LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
@@ -34,13 +34,14 @@ pub(crate) fn start(logging: Logging) -> Result<(), Failure> {
     started.map_err(|error| Failure::on_the_way(format!("logging does not start: {error}")))
 }
 
-/// The level as the tracing crates know it.
-const fn filter(level: LogLevel) -> LevelFilter {
-    match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    }
+/// What is logged at a level. rustls warns of what clients send, however often they do, so it is
+/// heard only where details are wanted.
+fn filter(level: LogLevel) -> EnvFilter {
+    EnvFilter::new(match level {
+        LogLevel::Error => "error,rustls=off",
+        LogLevel::Warn => "warn,rustls=off",
+        LogLevel::Info => "info,rustls=off",
+        LogLevel::Debug => "debug",
+        LogLevel::Trace => "trace",
+    })
 }

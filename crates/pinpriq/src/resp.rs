@@ -6,9 +6,10 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use pinpriq_client::{Line, Lost, Resp};
+use pinpriq_client::{Lost, Resp};
 use pinpriq_wire::resp::{Value, Words};
 
+use crate::endpoint::{self, Endpoint};
 use crate::environment::{PASSWORD, TOKEN, USER};
 use crate::exit::Failure;
 
@@ -65,11 +66,12 @@ impl From<Trouble> for Failure {
 }
 
 impl Client {
-    /// Connects to the host and port in `address`.
-    pub(crate) fn open(address: &str) -> Result<Self, Trouble> {
-        let line = Line::connect_within(OPENING, address)
-            .map_err(|error| Trouble::Lost(format!("no connection to {address}: {error}")))?;
-        let mut client = Self { resp: Resp::over(line), address: address.to_owned() };
+    /// Connects to a server.
+    pub(crate) fn open(endpoint: &Endpoint) -> Result<Self, Trouble> {
+        let line = endpoint.connect(Some(OPENING)).map_err(|error| {
+            Trouble::Lost(format!("no connection to {endpoint}: {}", endpoint::shown(&error)))
+        })?;
+        let mut client = Self { resp: Resp::over(line), address: endpoint.to_string() };
         client.limit_waiting(Some(OPENING))?;
         client.call(&greeting()).map_err(|trouble| match trouble {
             Trouble::Lost(why) => {
@@ -128,7 +130,9 @@ impl Client {
             {
                 format!("{address} does not answer")
             }
-            Lost::Broken(error) => format!("the connection to {address} was lost: {error}"),
+            Lost::Broken(error) => {
+                format!("the connection to {address} was lost: {}", endpoint::shown(error))
+            }
         })
     }
 }

@@ -47,8 +47,8 @@ const DIRECTIONS: [(&str, &[&str]); 28] = [
             "pinpriq-wire",
         ],
     ),
-    ("pinpriq-client", &["pinpriq-wire"]),
-    ("pinpriq-load", &[DICE, "pinpriq-wire"]),
+    ("pinpriq-client", &["pinpriq-tls", "pinpriq-wire"]),
+    ("pinpriq-load", &[DICE, "pinpriq-tls", "pinpriq-wire"]),
     (
         "pinpriq-server",
         &[

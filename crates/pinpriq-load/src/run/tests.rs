@@ -70,6 +70,7 @@ fn serve(answer: fn(&str, usize) -> Option<String>) -> SocketAddr {
 fn plan(address: SocketAddr) -> Plan {
     Plan {
         address,
+        encryption: None,
         connections: 3,
         depth: 4,
         cycle: [Step::Put, Step::Take, Step::Ack].map(Into::into).to_vec(),

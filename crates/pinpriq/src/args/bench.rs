@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::encryption::EncryptionArgs;
 use super::values::{count, number_in};
 use crate::units::bytes;
 
@@ -130,6 +131,9 @@ pub(crate) struct BenchArgs {
     /// Host and port of the server [default: that of the other commands for this protocol]
     #[arg(long, value_name = "ADDR")]
     pub(crate) address: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArgs,
 
     /// Print one JSON object
     #[arg(long)]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::encryption::EncryptionArgs;
+
 /// The arguments of `export`.
 #[derive(Debug, Args)]
 #[command(override_usage = "pinpriq export [OPTIONS] <QUEUE|--all> [FILE]")]
@@ -24,6 +26,9 @@ pub(crate) struct ExportArgs {
     #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
     #[arg(default_value = "127.0.0.1:7251")]
     pub(crate) address: String,
+
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArgs,
 }
 
 /// The arguments of `import`.
@@ -36,6 +41,9 @@ pub(crate) struct ImportArgs {
     #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
     #[arg(default_value = "127.0.0.1:7251")]
     pub(crate) address: String,
+
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArgs,
 }
 
 impl ExportArgs {

@@ -4,10 +4,13 @@ use std::ffi::OsString;
 
 use clap::Args;
 
+use super::encryption::EncryptionArgs;
 use super::values::{
     End, OnDuplicate, OrNone, Order, State, count, time_above_0, time_or_none, wait,
 };
 use super::worker::WorkerArgs;
+use crate::endpoint::{self, Endpoint};
+use crate::exit::Failure;
 use crate::units::duration_ms;
 
 /// Where the server is, and how its answers are printed.
@@ -18,9 +21,19 @@ pub(crate) struct ClientArgs {
     #[arg(default_value = "127.0.0.1:7251")]
     pub(crate) address: String,
 
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArgs,
+
     /// Print one JSON object in each line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ClientArgs {
+    /// Returns where the server is.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
+        Endpoint::of(&self.address, &self.encryption, endpoint::RESP)
+    }
 }
 
 /// Whose tasks are meant.

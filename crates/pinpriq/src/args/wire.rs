@@ -4,8 +4,11 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
+use super::encryption::EncryptionArgs;
 use super::values::{count, number_in, packet_ttl};
 use super::wire_texts as texts;
+use crate::endpoint::{self, Endpoint};
+use crate::exit::Failure;
 use crate::settings::Framing;
 
 /// What can be done over the pinpriq protocol.
@@ -29,6 +32,16 @@ pub(crate) struct ServerArgs {
     #[arg(long, env = "PINPRIQ_ADDRESS", hide_env_values = true, value_name = "ADDR")]
     #[arg(default_value = "127.0.0.1:7250")]
     pub(crate) address: String,
+
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArgs,
+}
+
+impl ServerArgs {
+    /// Returns where the server is.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
+        Endpoint::of(&self.address, &self.encryption, endpoint::PINPRIQ)
+    }
 }
 
 /// How packets are printed.

@@ -14,7 +14,7 @@ pub(super) fn ask_and(
     words: &Words,
     print: impl FnOnce(&mut StdoutPrinter, Value) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    let answer = Client::open(&client.address)?.call(words)?;
+    let answer = Client::open(&client.endpoint()?)?.call(words)?;
     let mut printer = Printer::to_stdout(client.json);
     let exit = print(&mut printer, answer)?;
     printer.flush()?;

@@ -7,8 +7,10 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use pinpriq_load::{Bound, Dialect, Figures, Http, Move, Pace, Pinpriq, Plan, Resp, Step, Trouble};
+use pinpriq_tls::Peer;
 
 use crate::args::bench::{BenchArgs, Door, Workload};
+use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
 use crate::output::print_text;
 use crate::progress::Progress;
@@ -107,8 +109,10 @@ fn check(arguments: &BenchArgs) -> Result<(), Failure> {
 /// Returns the plan for the command line.
 fn plan(arguments: &BenchArgs) -> Result<Plan, Failure> {
     let at_most = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let (address, encryption) = endpoint(arguments)?;
     Ok(Plan {
-        address: address(arguments)?,
+        address,
+        encryption,
         connections: at_most(arguments.connections),
         depth: at_most(arguments.depth),
         cycle: cycle(arguments),
@@ -156,18 +160,19 @@ fn member(arguments: &BenchArgs, number: u32) -> String {
     format!("{}-member-{number}", arguments.queue)
 }
 
-/// Returns the address of the server: as given, from the environment, or the default of its door.
-fn address(arguments: &BenchArgs) -> Result<SocketAddr, Failure> {
-    let (variable, default) = match arguments.door {
-        Door::Resp => (Some("PINPRIQ_RESP_ADDRESS"), "127.0.0.1:7251"),
-        Door::Pinpriq => (Some("PINPRIQ_ADDRESS"), "127.0.0.1:7250"),
-        Door::Http => (None, "127.0.0.1:7252"),
+/// Returns where the server is: as given, from the environment, or the default of its door.
+fn endpoint(arguments: &BenchArgs) -> Result<(SocketAddr, Option<Peer>), Failure> {
+    let (variable, default, schemes) = match arguments.door {
+        Door::Resp => (Some("PINPRIQ_RESP_ADDRESS"), "127.0.0.1:7251", endpoint::RESP),
+        Door::Pinpriq => (Some("PINPRIQ_ADDRESS"), "127.0.0.1:7250", endpoint::PINPRIQ),
+        Door::Http => (None, "127.0.0.1:7252", endpoint::HTTP),
     };
     let given = arguments.address.clone().or_else(|| std::env::var(variable?).ok());
-    let address = given.unwrap_or_else(|| default.to_owned());
+    let given = given.as_deref().unwrap_or(default);
+    let Endpoint { address, peer, .. } = Endpoint::of(given, &arguments.encryption, schemes)?;
     let found = address.to_socket_addrs().map(|mut addresses| addresses.next());
     match found {
-        Ok(Some(found)) => Ok(found),
+        Ok(Some(found)) => Ok((found, peer)),
         Ok(None) => {
             Err(Failure::on_the_way(format!("no connection to {address}: there is no such host")))
         }

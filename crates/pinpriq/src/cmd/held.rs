@@ -102,7 +102,7 @@ fn for_each(
     words: impl Fn(&OsStr) -> Words,
     answered: Option<&'static str>,
 ) -> Result<Exit, Failure> {
-    let mut connection = Client::open(&client.address)?;
+    let mut connection = Client::open(&client.endpoint()?)?;
     let mut commands = Commands {
         kind,
         names,

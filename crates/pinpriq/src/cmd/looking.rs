@@ -75,7 +75,7 @@ fn print_pages(
     words: impl Fn(&[u8]) -> Words,
     print: impl Fn(&mut StdoutPrinter, &Value) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    let mut connection = Client::open(&client.address)?;
+    let mut connection = Client::open(&client.endpoint()?)?;
     let mut printer = Printer::to_stdout(client.json);
     let (mut cursor, mut exit) = (b"0".to_vec(), Exit::NothingThere);
     loop {

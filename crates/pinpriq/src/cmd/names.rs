@@ -14,7 +14,7 @@ const PAGE_NAMES: u64 = 1_000;
 
 /// Prints all names that this command lists, each as a `field`.
 pub(super) fn print(command: &str, arguments: &ListArgs, field: &str) -> Result<Exit, Failure> {
-    let mut client = Client::open(&arguments.client.address)?;
+    let mut client = Client::open(&arguments.client.endpoint()?)?;
     let mut printer = Printer::to_stdout(arguments.client.json);
     let mut cursor = b"0".to_vec();
     loop {

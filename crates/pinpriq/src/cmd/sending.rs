@@ -51,7 +51,7 @@ impl Sending<'_> {
             let payload = payload(self.payload)?;
             Source::Same { words: (self.words)(&payload), left: self.count }
         };
-        let mut client = Client::open(&self.client.address)?;
+        let mut client = Client::open(&self.client.endpoint()?)?;
         let progress = Progress::new(self.done);
         let printer = Printer::to_stdout(self.client.json);
         let mut sends =

@@ -50,7 +50,7 @@ struct Snapshot {
 
 /// Prints the table.
 pub(crate) fn status(arguments: &StatusArgs) -> Result<Exit, Failure> {
-    let mut client = Client::open(&arguments.client.address)?;
+    let mut client = Client::open(&arguments.client.endpoint()?)?;
     let (names, more) = names(&mut client, arguments)?;
     let first = snapshot(&mut client, &names)?;
     // Nothing is ever sent: this waits until the time has passed.

@@ -11,6 +11,7 @@ use pinpriq_wire::resp::{Value, Words};
 
 use super::{Counts, header};
 use crate::args::carrying::ExportArgs;
+use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
 use crate::output::{escaped, print_text, tell};
 use crate::progress::Progress;
@@ -22,7 +23,8 @@ const PAGE: u64 = 1_000;
 /// Writes a queue, or all.
 pub(crate) fn export(arguments: &ExportArgs) -> Result<Exit, Failure> {
     let (queue, file) = arguments.parts();
-    let mut client = Client::open(&arguments.address)?;
+    let mut client =
+        Client::open(&Endpoint::of(&arguments.address, &arguments.encryption, endpoint::RESP)?)?;
     let queues = match &queue {
         Some(queue) => BTreeSet::from([queue.as_bytes().to_vec()]),
         None => queues(&mut client)?,

@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Counts, TYPES, VERSION};
 use crate::args::carrying::ImportArgs;
+use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
 use crate::output::{print_text, tell};
 use crate::pipeline::{self, Next, Traffic};
@@ -30,7 +31,8 @@ pub(crate) fn import(arguments: &ImportArgs) -> Result<Exit, Failure> {
         Lines::of(open()?, &arguments.file.display().to_string())?.check()?;
         Lines::of(open()?, &arguments.file.display().to_string())?
     };
-    let mut client = Client::open(&arguments.address)?;
+    let mut client =
+        Client::open(&Endpoint::of(&arguments.address, &arguments.encryption, endpoint::RESP)?)?;
     let progress = Progress::before_output("records");
     let mut sends = Sends { lines, progress, answers: 0, accepted: 0, refused: None, broken: None };
     pipeline::run(&mut client, &mut sends)?;

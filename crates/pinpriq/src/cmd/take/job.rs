@@ -18,6 +18,7 @@ use super::stop::{Event, Inbox, Stop};
 use super::timer::Timer;
 use super::worker::{Plan, Work};
 use crate::connection::Wanted;
+use crate::endpoint::Endpoint;
 use crate::exit::Failure;
 use crate::output::{escaped, tell};
 use crate::printer::{Printer, shown, text};
@@ -156,7 +157,7 @@ impl<'a> Job<'a> {
         let joins = membership.joins();
         match self.ask_for_task() {
             Err(Trouble::Refused(sentence)) if is_not_found(&sentence) => {
-                let client = connected(&mut self.client, self.plan.address)?;
+                let client = connected(&mut self.client, self.plan.endpoint)?;
                 membership.join_again(joins, client)?;
                 Ok(Value::Array(Vec::new()))
             }
@@ -167,7 +168,7 @@ impl<'a> Job<'a> {
     /// Asks for a task, and waits for as long as a round lasts.
     fn ask_for_task(&mut self) -> Result<Value, Trouble> {
         let (plan, stop) = (self.plan, self.stop);
-        let client = connected(&mut self.client, plan.address)?;
+        let client = connected(&mut self.client, plan.endpoint)?;
         client.limit_waiting(Some(plan.round.saturating_add(ANSWER)))?;
         stop.wait_over(&self.inbox, Some(client.handle()?));
         let answer = client.call(&plan.take);
@@ -277,7 +278,7 @@ impl<'a> Job<'a> {
         }
         let both = task.done_by(&self.plan.take_at_once);
         let answer =
-            connected(&mut self.client, self.plan.address).and_then(|client| client.call(&both));
+            connected(&mut self.client, self.plan.endpoint).and_then(|client| client.call(&both));
         match answer {
             Ok(answer) => self.next = Some(answer),
             Err(Trouble::Refused(_)) => {
@@ -371,7 +372,7 @@ impl<'a> Job<'a> {
     /// Runs the command, and renews the lease meanwhile. Returns also what the command said last on
     /// stderr.
     fn run_command(&mut self, task: &Task, command: &OsStr) -> (Ended, String) {
-        let variables = task.variables(self.plan.address);
+        let variables = task.variables(self.plan.endpoint);
         let events = self.inbox.sender.clone();
         let payload = task.payload().to_vec();
         let running = match Running::start(command, &variables, payload, events.clone()) {
@@ -425,7 +426,7 @@ impl<'a> Job<'a> {
     /// Renews the lease, over a new connection if need be.
     fn renew(&mut self, task: &Task) -> Lease {
         for _ in 0..2 {
-            let answer = connected(&mut self.client, self.plan.address)
+            let answer = connected(&mut self.client, self.plan.endpoint)
                 .and_then(|client| client.call(&task.words("TOUCH")));
             match answer {
                 Ok(_) => return Lease::Held,
@@ -467,7 +468,7 @@ impl<'a> Job<'a> {
 
     fn tell_once(&mut self, words: &Words) -> Result<Value, Trouble> {
         let told =
-            connected(&mut self.client, self.plan.address).and_then(|client| client.call(words));
+            connected(&mut self.client, self.plan.endpoint).and_then(|client| client.call(words));
         match told {
             Err(Trouble::Refused(sentence)) if is_passing(&sentence) => {
                 self.client = None;
@@ -485,7 +486,7 @@ impl<'a> Job<'a> {
     fn reconnect(&mut self) -> bool {
         let mut waited = Duration::ZERO;
         for losses in 0.. {
-            if connected(&mut self.client, self.plan.address).is_ok() {
+            if connected(&mut self.client, self.plan.endpoint).is_ok() {
                 return true;
             }
             let pause = pause_after(losses);
@@ -515,10 +516,10 @@ enum Lease {
 /// The connection, opened if there is none.
 pub(super) fn connected<'c>(
     client: &'c mut Option<Client>,
-    address: &str,
+    endpoint: &Endpoint,
 ) -> Result<&'c mut Client, Trouble> {
     if client.is_none() {
-        let opened = Client::open(address)?;
+        let opened = Client::open(endpoint)?;
         opened.limit_waiting(Some(ANSWER))?;
         *client = Some(opened);
     }

@@ -18,15 +18,15 @@ use crate::words::OsWords as _;
 /// Joins, and works until it is stopped or has done what was requested.
 pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
     let worker = &arguments.worker;
-    let address = &arguments.client.address;
+    let endpoint = &arguments.client.endpoint()?;
     let signals = signals()?;
-    let mut first = Client::open(address)?;
+    let mut first = Client::open(endpoint)?;
     let member = match &arguments.member {
         Some(member) => member.clone(),
         None => own_name(&mut first, &arguments.topic)?,
     };
     let lease = Duration::from_millis(arguments.lease_ms);
-    let membership = Membership::begin((address, &mut first), &arguments.topic, member, lease)?;
+    let membership = Membership::begin((endpoint, &mut first), &arguments.topic, member, lease)?;
     tell(format!(
         "listening to {} as {}",
         escaped(arguments.topic.as_encoded_bytes()),
@@ -37,7 +37,7 @@ pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
     let take = take_words(arguments, membership.member(), Some(round_ms));
     let take_at_once = take_words(arguments, membership.member(), None);
     let plan = Plan {
-        address,
+        endpoint,
         work: match &worker.exec {
             Some(command) => Work::Running(command),
             None => Work::Printing { json: arguments.client.json },

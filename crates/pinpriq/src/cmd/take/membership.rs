@@ -14,6 +14,7 @@ use std::time::Duration;
 use pinpriq_wire::resp::{Value, Words};
 
 use super::job::connected;
+use crate::endpoint::Endpoint;
 use crate::output::{escaped, tell};
 use crate::resp::{Client, Trouble, member};
 use crate::words::OsWords as _;
@@ -27,7 +28,7 @@ const KEPT_MIN: Duration = Duration::from_hours(1);
 /// One member in one topic.
 #[derive(Debug)]
 pub(super) struct Membership<'a> {
-    address: &'a str,
+    endpoint: &'a Endpoint,
     topic: &'a OsStr,
     member: OsString,
     lease: Duration,
@@ -38,12 +39,12 @@ pub(super) struct Membership<'a> {
 impl<'a> Membership<'a> {
     /// Joins the topic.
     pub(super) fn begin(
-        (address, client): (&'a str, &mut Client),
+        (endpoint, client): (&'a Endpoint, &mut Client),
         topic: &'a OsStr,
         member: OsString,
         lease: Duration,
     ) -> Result<Self, Trouble> {
-        let membership = Self { address, topic, member, lease, joins: Mutex::new(0) };
+        let membership = Self { endpoint, topic, member, lease, joins: Mutex::new(0) };
         client.call(&membership.join())?;
         Ok(membership)
     }
@@ -92,7 +93,7 @@ impl<'a> Membership<'a> {
     /// lane with buried tasks is kept, since nobody has looked at them.
     pub(super) fn end(&self, stay: bool) {
         let mut client = None;
-        let ended = connected(&mut client, self.address).and_then(|client| {
+        let ended = connected(&mut client, self.endpoint).and_then(|client| {
             if stay {
                 return client.call(&Words::new("BEAT").name(&self.member)).map(|_| ());
             }
@@ -133,7 +134,7 @@ impl<'a> Membership<'a> {
     }
 
     fn beat(&self, client: &mut Option<Client>) -> Result<(), Trouble> {
-        let client = connected(client, self.address)?;
+        let client = connected(client, self.endpoint)?;
         let joins = self.joins();
         match client.call(&Words::new("BEAT").name(&self.member)) {
             Err(Trouble::Refused(sentence)) if is_not_found(&sentence) => {

@@ -20,6 +20,7 @@ use super::stop::Stop;
 use super::worker_words;
 use crate::args::tasks::TakeArgs;
 use crate::args::worker::EffortArgs;
+use crate::endpoint::Endpoint;
 use crate::exit::{Exit, Failure};
 use crate::output::tell;
 use crate::resp::Client;
@@ -30,7 +31,7 @@ pub(super) const ROUND_MS: u64 = 30_000;
 /// What all jobs of a worker share.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
-    pub(super) address: &'a str,
+    pub(super) endpoint: &'a Endpoint,
     pub(super) work: Work<'a>,
     pub(super) take: Words,
     /// The same without a wait, for the take that comes with an acknowledgement.
@@ -73,7 +74,7 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
     let worker = &arguments.worker;
     let round_ms = if worker.once { 0 } else { ROUND_MS };
     let plan = Plan {
-        address: &arguments.client.address,
+        endpoint: &arguments.client.endpoint()?,
         work: Work::Running(command),
         take: worker_words(arguments, Some(round_ms)),
         take_at_once: worker_words(arguments, None),
@@ -86,7 +87,7 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
     };
     let signals = signals()?;
     // A first connection that fails ends the worker: the address may be wrong.
-    let first = Client::open(plan.address)?;
+    let first = Client::open(plan.endpoint)?;
     run(&plan, signals, first)
 }
 

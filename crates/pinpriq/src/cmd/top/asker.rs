@@ -10,6 +10,7 @@ use std::time::Duration;
 use pinpriq_wire::resp::{Value, Words};
 
 use super::figures::{Figures, Round, Server, server_ms};
+use crate::endpoint::Endpoint;
 use crate::exit::Failure;
 use crate::resp::{Client, Trouble, unexpected};
 
@@ -105,8 +106,8 @@ impl From<Problem> for Failure {
 
 impl Asker {
     /// Connects.
-    pub(super) fn open(address: &str, prefix: Option<&[u8]>) -> Result<Self, Problem> {
-        let client = Client::open(address)?;
+    pub(super) fn open(endpoint: &Endpoint, prefix: Option<&[u8]>) -> Result<Self, Problem> {
+        let client = Client::open(endpoint)?;
         client.limit_waiting(Some(PATIENCE))?;
         Ok(Self { client, prefix: prefix.map(<[u8]>::to_vec), turn: Vec::new() })
     }

@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::endpoint::Endpoint;
+
 use pinpriq_server::clock::steady_ms;
 use pinpriq_wire::resp::Value;
 
@@ -61,14 +63,14 @@ pub(super) struct Gatherer {
 impl Gatherer {
     /// Starts the thread. It ends when `tell` returns false.
     pub(super) fn start(
-        address: String,
+        endpoint: Endpoint,
         prefix: Option<Vec<u8>>,
         interval: Duration,
         tell: impl FnMut(News) -> bool + Send + 'static,
     ) -> Self {
         let (sender, orders) = sync_channel(ORDERS_MAX);
         let focus = Arc::<Mutex<Focus>>::default();
-        let work = Work { address, prefix, interval, focus: focus.clone(), orders, tell };
+        let work = Work { endpoint, prefix, interval, focus: focus.clone(), orders, tell };
         // It ends with the process: it may be waiting for the network until then.
         let _detached = std::thread::spawn(move || work.run());
         Self { orders: sender, focus }
@@ -105,7 +107,7 @@ impl Moment {
 
 /// The side of the thread.
 struct Work<T> {
-    address: String,
+    endpoint: Endpoint,
     prefix: Option<Vec<u8>>,
     interval: Duration,
     focus: Arc<Mutex<Focus>>,
@@ -124,7 +126,7 @@ enum Stop {
 impl<T: FnMut(News) -> bool> Work<T> {
     fn run(mut self) {
         loop {
-            let opened = Asker::open(&self.address, self.prefix.as_deref());
+            let opened = Asker::open(&self.endpoint, self.prefix.as_deref());
             let ended = match opened {
                 Ok(asker) => self.serve(asker),
                 Err(Problem::Refused(sentence)) => Stop::Lost(sentence),

@@ -31,7 +31,7 @@ struct Row<'a> {
 /// Prints rounds.
 pub(super) fn print(arguments: &TopArgs) -> Result<Exit, Failure> {
     let prefix = arguments.prefix.as_ref().map(|prefix| prefix.as_bytes());
-    let mut asker = Asker::open(&arguments.client.address, prefix)?;
+    let mut asker = Asker::open(&arguments.client.endpoint()?, prefix)?;
     let interval = Duration::from_millis(arguments.interval);
     let pause = Pause::new();
     let mut before = asker.round(&[], QUEUES_MAX)?;

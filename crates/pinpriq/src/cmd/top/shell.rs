@@ -77,8 +77,9 @@ pub(super) fn run(arguments: &TopArgs) -> Result<Exit, Failure> {
     let prefix = arguments.prefix.as_ref().map(|prefix| prefix.as_bytes().to_vec());
     let teller = Teller(sender);
     let tell = move |news| teller.0.send(Event::News(news)).is_ok();
-    let address = arguments.client.address.clone();
-    let gatherer = Gatherer::start(address.clone(), prefix, interval, tell);
+    let endpoint = arguments.client.endpoint()?;
+    let address = endpoint.to_string();
+    let gatherer = Gatherer::start(endpoint, prefix, interval, tell);
     let interval_ms = i64::try_from(arguments.interval).unwrap_or(i64::MAX);
     let model = Model::new(address, interval_ms, Screen::size());
     Shell { screen, model, gatherer, focus: Focus::default() }.run(&events)

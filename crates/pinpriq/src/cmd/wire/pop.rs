@@ -14,7 +14,7 @@ use crate::output::Output;
 /// Pops until the queue is empty or the asked number of pops is done.
 pub(crate) fn pop(arguments: &PopArgs) -> Result<Exit, Failure> {
     let request = bytes_of(Request::Pop { queue: arguments.queue.as_bytes() })?;
-    let mut connection = Connection::open(&arguments.server.address)?;
+    let mut connection = Connection::open(&arguments.server.endpoint()?)?;
     let mut output = Output::to_stdout(arguments.print);
     for popped in 0..arguments.count {
         connection.send(&request)?;

@@ -33,7 +33,7 @@ pub(crate) fn push(arguments: PushArgs) -> Result<Exit, Failure> {
     })?;
     let fence = bytes_of(Request::Pop { queue: unused_queue().as_bytes() })?;
 
-    let mut connection = Connection::open(&arguments.server.address)?;
+    let mut connection = Connection::open(&arguments.server.endpoint()?)?;
     let sent = send_many(&mut connection, &packet, arguments.count)
         .and_then(|()| connection.send(&fence))
         .and_then(|()| connection.frame(Framing::Counted, |_| Ok(Wanted::NoMore)));

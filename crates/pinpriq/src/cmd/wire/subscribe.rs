@@ -24,7 +24,7 @@ pub(crate) fn subscribe(arguments: &SubscribeArgs) -> Result<Exit, Failure> {
         Framing::Counted => pinpriq_wire::Framing::Counted,
         Framing::Bare => pinpriq_wire::Framing::Bare,
     };
-    let mut connection = Connection::open(&arguments.server.address)?;
+    let mut connection = Connection::open(&arguments.server.endpoint()?)?;
     connection.send(&subscriptions)?;
     let mut output = Output::to_stdout(arguments.print);
     let mut delivered = 0;

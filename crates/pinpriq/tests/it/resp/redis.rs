@@ -88,7 +88,7 @@ impl Redis {
 
     /// Ends the sending side.
     pub(super) fn end_input(&mut self) {
-        self.0.line().end_input().unwrap();
+        self.0.line_mut().end_input().unwrap();
     }
 
     /// Reads until the server closes.

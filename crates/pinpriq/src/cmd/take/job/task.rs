@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 
 use pinpriq_wire::resp::{Value, Words};
 
+use crate::endpoint::Endpoint;
 use crate::output::escaped;
 
 /// A task that was taken.
@@ -95,7 +96,7 @@ impl Task {
     }
 
     /// Returns the environment variables for the command.
-    pub(super) fn variables(&self, address: &str) -> [(&'static str, Option<OsString>); 8] {
+    pub(super) fn variables(&self, endpoint: &Endpoint) -> [(&'static str, Option<OsString>); 8] {
         let text = |bytes: &[u8]| Some(OsString::from_vec(bytes.to_vec()));
         [
             ("PINPRIQ_QUEUE", text(&self.queue)),
@@ -105,7 +106,7 @@ impl Task {
             ("PINPRIQ_FAILURES", Some(self.failures.to_string().into())),
             ("PINPRIQ_KEY", self.key.as_deref().and_then(text)),
             ("PINPRIQ_MEMBER", self.member.as_deref().and_then(text)),
-            ("PINPRIQ_RESP_ADDRESS", Some(address.into())),
+            ("PINPRIQ_RESP_ADDRESS", Some(endpoint.to_string().into())),
         ]
     }
 }
@@ -122,6 +123,8 @@ mod tests {
     use pinpriq_wire::resp::{Value, Words};
 
     use super::{Task, Unexpected};
+    use crate::args::encryption::EncryptionArgs;
+    use crate::endpoint::{self, Endpoint};
     use crate::printer::text;
     use crate::words::OsWords as _;
 
@@ -147,10 +150,12 @@ mod tests {
         assert_eq!((task.payload(), task.attempts), (&b"\xff"[..], 3));
         assert_eq!((task.failures, task.reason.as_deref()), (2, Some(&b"why"[..])));
         assert_eq!(task.show_words().shown(), "QUEUE SHOW q\\n");
-        assert_eq!(task.variables("a:1")[4], ("PINPRIQ_FAILURES", Some("2".into())));
-        assert_eq!(task.variables("a:1")[5], ("PINPRIQ_KEY", None));
-        assert_eq!(task.variables("a:1")[6], ("PINPRIQ_MEMBER", None));
-        assert_eq!(task.variables("a:1")[3], ("PINPRIQ_ATTEMPTS", Some("3".into())));
+        let (encryption, schemes) = (EncryptionArgs::default(), endpoint::RESP);
+        let endpoint = Endpoint::of("a:1", &encryption, schemes).unwrap();
+        assert_eq!(task.variables(&endpoint)[4], ("PINPRIQ_FAILURES", Some("2".into())));
+        assert_eq!(task.variables(&endpoint)[5], ("PINPRIQ_KEY", None));
+        assert_eq!(task.variables(&endpoint)[6], ("PINPRIQ_MEMBER", None));
+        assert_eq!(task.variables(&endpoint)[3], ("PINPRIQ_ATTEMPTS", Some("3".into())));
     }
 
     #[test]
