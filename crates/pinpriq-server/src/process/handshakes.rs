@@ -1,6 +1,6 @@
 //! Handshakes, on a thread of their own: a signature takes as long as a hundred requests.
 //!
-//! The thread stands back behind those that serve. A bounded number of handshakes is under way.
+//! The thread lets those that serve go before it. A bounded number of handshakes is under way.
 
 use std::io;
 use std::net::TcpStream as StdStream;
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::runtime::{runtime, stand_back};
+use super::runtime::{runtime, step_aside};
 use crate::config::DoorName;
 use crate::error::ServeError;
 use crate::tls::files::Files;
@@ -48,7 +48,7 @@ impl Handshakes {
         let runtime = runtime().map_err(failed)?;
         let (wanted, wants) = mpsc::channel(HANDSHAKES_MAX);
         let run = move || {
-            stand_back();
+            step_aside();
             runtime.block_on(carry_out(wants));
         };
         thread::Builder::new().name("tls".to_owned()).spawn(run).map_err(failed)?;
