@@ -42,6 +42,13 @@ impl Visitor {
         Self(BufReader::new(TcpStream::connect(address).await.unwrap()))
     }
 
+    /// Connects from another address of this machine.
+    async fn from(own: [u8; 4], to: Address) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(Address::from((own, 0))).unwrap();
+        Self(BufReader::new(socket.connect(to).await.unwrap()))
+    }
+
     /// Sends a request with these header fields and this body, a text.
     async fn send(&mut self, line: &str, fields: &str, body: &[u8]) {
         self.send_to("localhost", line, fields, body).await;
@@ -60,6 +67,11 @@ impl Visitor {
         );
         self.0.get_mut().write_all(head.as_bytes()).await.unwrap();
         self.0.get_mut().write_all(body).await.unwrap();
+    }
+
+    /// Sends bytes as they are.
+    async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).await.unwrap();
     }
 
     async fn line(&mut self) -> String {

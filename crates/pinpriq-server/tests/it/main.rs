@@ -36,6 +36,8 @@ mod requeue;
 #[cfg(test)]
 mod resp;
 #[cfg(test)]
+mod rights;
+#[cfg(test)]
 mod room;
 #[cfg(test)]
 mod selection;

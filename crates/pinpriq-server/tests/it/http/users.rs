@@ -1,5 +1,8 @@
 //! Users of the HTTP door.
 
+mod each_path;
+mod rubbish;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_server::config::{Config, DoorName, Listener};

@@ -5,6 +5,7 @@ mod audit;
 mod changes;
 mod each_command;
 mod guessing;
+mod rubbish;
 
 use pinpriq_server::config::{Config, UsersFrom};
 use pinpriq_wire::resp::Value;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::sign_in;
 use crate::people::{People, Person};
 use crate::resp::client::{Client, World, show};
+use crate::rights::{Attempt, Row, attempts};
 use crate::world::{in_memory, test};
 
 const TABLE: &str = include_str!("../../../../testdata/resp/rights.txt");
@@ -17,26 +18,8 @@ const STEPS: [&str; 12] = [
     "PUBLISH",
 ];
 
-/// A request, and what it needs.
-struct Row {
-    request: &'static str,
-    needs: Vec<&'static str>,
-}
-
-/// Somebody to try a request as.
-struct Attempt {
-    row: usize,
-    rules: String,
-    is_allowed: bool,
-}
-
 fn rows() -> Vec<Row> {
-    let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let row = |line: &'static str| {
-        let (request, needs) = line.split_once('|').unwrap();
-        Row { request: request.trim(), needs: needs.split_whitespace().collect() }
-    };
-    lines.map(row).collect()
+    crate::rights::rows(TABLE)
 }
 
 /// The name of the command of a request that the documentation begins with in this way.
@@ -56,44 +39,6 @@ fn the_table_has_every_command() {
         entries.map(|entry| command_of(entry.split('`').next().unwrap())).collect();
     let tried: BTreeSet<String> = rows().iter().map(|row| command_of(row.request)).collect();
     assert_eq!(tried, known);
-}
-
-/// Who tries what: somebody with all rights that a request needs, others who lack one each, and
-/// somebody of another tenant.
-fn attempts(rows: &[Row]) -> Vec<Attempt> {
-    let mut attempts = Vec::new();
-    for (at, Row { needs, .. }) in rows.iter().enumerate() {
-        let mut attempt = |rules: String, is_allowed| {
-            attempts.push(Attempt { row: at, rules, is_allowed });
-        };
-        match needs[..] {
-            ["everybody" | "users" | "within"] => attempt(String::new(), true),
-            ["admin"] => {
-                attempt("admin".to_owned(), true);
-                attempt("put:* take:* look:* manage:*".to_owned(), false);
-            }
-            _ => {
-                attempt(needs.join(" "), true);
-                attempt(needs.join("* ") + "*", true);
-                for lacking in needs {
-                    let others: Vec<&str> =
-                        needs.iter().filter(|it| *it != lacking).copied().collect();
-                    // All others everywhere, and this one elsewhere.
-                    let (right, name) = lacking.split_once(':').unwrap();
-                    let all = ["put", "take", "look", "manage"].into_iter();
-                    let all = all.filter(|it| it != &right).map(|it| format!("{it}:*"));
-                    let all: Vec<String> = all.collect();
-                    let same = others.iter().filter(|it| it.starts_with(right));
-                    let same: Vec<&str> = same.copied().collect();
-                    let (all, same) = (all.join(" "), same.join(" "));
-                    attempt(format!("{all} {same} {right}:other-{name} {right}:{name}.*"), false);
-                }
-                let elsewhere = needs.iter().map(|need| need.replace(':', ":zz"));
-                attempt(elsewhere.collect::<Vec<_>>().join("* ") + "* admin", false);
-            }
-        }
-    }
-    attempts
 }
 
 async fn connect(world: &World, attempt: usize) -> Client {

@@ -39,7 +39,7 @@ fn those_who_are_too_many_are_told_to_try_again() {
 }
 
 /// Connects from another address of this machine.
-async fn connect_from(address: [u8; 4], to: SocketAddr) -> Client {
+pub(super) async fn connect_from(address: [u8; 4], to: SocketAddr) -> Client {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::from((address, 0))).unwrap();
     Client::of(Line::Plain(socket.connect(to).await.unwrap()))
