@@ -75,7 +75,8 @@ impl Client {
         client.limit_waiting(Some(OPENING))?;
         client.call(&greeting()).map_err(|trouble| match trouble {
             Trouble::Lost(why) => {
-                Trouble::Lost(format!("{why}. Is this the address of the RESP door?"))
+                let more = if endpoint.peer.is_some() { "" } else { " If it encrypts, give --tls" };
+                Trouble::Lost(format!("{why}. Is this the address of the RESP door?{more}"))
             }
             refused @ Trouble::Refused(_) => refused,
         })?;

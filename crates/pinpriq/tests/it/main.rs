@@ -19,6 +19,8 @@ mod crash;
 #[cfg(test)]
 mod directory;
 #[cfg(test)]
+mod encryption;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod http;
