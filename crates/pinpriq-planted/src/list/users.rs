@@ -59,6 +59,12 @@ macro_rules! with_those_of_users {
             SignInUnbounded "sign-in-unbounded"
                 "Any number of clients may wait for their passwords to be checked."
                 [Server("resp::users::guessing::")]
+            ConnectionsOfUserUnbounded "connections-of-user-unbounded"
+                "A user may have any number of connections, whatever its limit is."
+                [Server("resp::users::limits::")]
+            RequestsOfUserUnbounded "requests-of-user-unbounded"
+                "A user may make any number of requests, whatever its limit is."
+                [Server("resp::users::limits::")]
             GuessingNotSlowed "guessing-not-slowed"
                 "An address from which many wrong passwords come is not slowed down."
                 [Server("resp::users::guessing::")]

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::audit::{Audit, Event, What};
 use super::pass::{Pass, Proof};
 use super::signing::Signing;
+use super::usage::Usages;
 use crate::config::UsersFrom;
 use crate::error::ServeError;
 use crate::stamp::Stamp;
@@ -37,6 +38,8 @@ pub(crate) struct Roster {
     /// Rung when the users have changed.
     changed: Notify,
     pub(super) signing: Signing,
+    /// What the users use up.
+    pub(crate) usages: Usages,
     audit: Option<Arc<Audit>>,
 }
 
@@ -70,6 +73,7 @@ impl Roster {
             asked: Notify::new(),
             changed: Notify::new(),
             signing,
+            usages: Usages::default(),
             audit,
         }))
     }
@@ -166,6 +170,7 @@ impl Roster {
                 });
             }
         }
+        self.usages.forget_others(&users);
         current.users = Arc::new(users);
         current.version += 1;
         if !planted!(VerifiedOutlivesChange) {

@@ -7,6 +7,7 @@ use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::Timestamp;
 
 use crate::access::pass::Pass;
+use crate::access::usage::Counted;
 use crate::config::DoorName;
 
 /// The number of requests without a reply on the wire. The engine's replies to them are not sent.
@@ -58,6 +59,8 @@ pub(crate) struct About {
     pub(crate) library_version: Vec<u8>,
     /// The common name of its certificate, if it has shown one: empty unless there is exactly one.
     pub(crate) certificate: Option<Arc<str>>,
+    /// What counts it as a connection of its user.
+    pub(crate) counted: Option<Counted>,
     /// Its user, if the server has users and somebody has signed in.
     pub(crate) pass: Option<Pass>,
 }

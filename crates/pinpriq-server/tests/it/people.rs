@@ -42,13 +42,20 @@ pub(crate) struct Person {
     pub(crate) rules: Vec<String>,
     pub(crate) hash: String,
     pub(crate) token: Option<Token>,
+    pub(crate) limits: Vec<(&'static str, u64)>,
 }
 
 impl Person {
     /// Somebody with a password and these rules, separated by spaces.
     pub(crate) fn new(name: &str, rules: &str) -> Self {
         let rules = rules.split_whitespace().map(str::to_owned).collect();
-        Self { name: name.to_owned(), rules, hash: HASH.to_owned(), token: None }
+        Self {
+            name: name.to_owned(),
+            rules,
+            hash: HASH.to_owned(),
+            token: None,
+            limits: Vec::new(),
+        }
     }
 
     /// The same, with a token.
@@ -58,12 +65,23 @@ impl Person {
         (Self { token: Some(token), ..Self::new(name, rules) }, shown)
     }
 
+    /// The same, with limits.
+    pub(crate) fn within(self, limits: &[(&'static str, u64)]) -> Self {
+        Self { limits: limits.to_vec(), ..self }
+    }
+
     fn written(&self) -> String {
-        let Self { name, rules, hash, token } = self;
+        let Self { name, rules, hash, token, limits } = self;
         let mut text = format!("[users.\"{name}\"]\npassword = \"{hash}\"\nrules = {rules:?}\n");
         if let Some(token) = token {
             let digest = token.digest().text();
             let _ = writeln!(text, "[users.\"{name}\".tokens]\nt = \"{digest}\"");
+        }
+        if !limits.is_empty() {
+            let _ = writeln!(text, "[users.\"{name}\".limits]");
+        }
+        for (limit, value) in limits {
+            let _ = writeln!(text, "{limit} = {value}");
         }
         text
     }

@@ -79,6 +79,7 @@ pub(super) fn sign_in(talk: &mut Talk, desk: &mut Desk, given: Shown<'_>) -> Res
     }
     match desk.sign_in(given) {
         Ok(Outcome::In(pass)) => {
+            desk.count_connection(&pass)?;
             desk.admit(Some(pass));
             desk.tell_audit(What::SignedIn, None, |_| ());
             Ok(true)

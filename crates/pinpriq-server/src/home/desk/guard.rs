@@ -8,7 +8,7 @@ use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::task::RequestId;
 use pinpriq_rights::{Lack, Need, Verdict, each_need, judge};
-use pinpriq_users::{NAME_BYTES_MAX, Right, User};
+use pinpriq_users::{Limit, NAME_BYTES_MAX, Right, User};
 
 use super::Desk;
 use crate::access::audit::What;
@@ -118,12 +118,26 @@ impl Desk {
             None if signs_in => None,
             None => roster.anonymous(),
         };
+        // Nobody is told of a limit before the first request, so that one is refused.
+        let pass = pass.filter(|pass| self.count_connection(pass).is_ok());
         let is_known = pass.is_some();
         self.seat.session.about.borrow_mut().pass = pass;
         if let Some(name) = certificate {
             let what = if is_known { What::SignedIn } else { What::SignInFailed };
             self.tell_audit(what, Some(name.chars().take(NAME_BYTES_MAX).collect()), |_| {});
         }
+    }
+
+    /// Counts the connection as one of this user, and no longer as one of another. Refuses one that
+    /// is beyond the limit of the user.
+    pub(crate) fn count_connection(&self, pass: &Pass) -> Result<(), Refusal> {
+        let Some(roster) = self.roster() else { return Ok(()) };
+        let about = &mut *self.seat.session.about.borrow_mut();
+        let is_counted = about.counted.as_ref().is_some_and(|it| *it.user() == pass.user.name);
+        if !is_counted {
+            about.counted = Some(roster.usages.connect(&pass.user)?);
+        }
+        Ok(())
     }
 
     /// Takes somebody for the user of the client from now on, or nobody.
@@ -168,9 +182,9 @@ impl Desk {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
-        let Some((user, right)) = self.check(command)? else {
-            return self.ask_freely(request, command);
-        };
+        let within = self.check(command)?;
+        self.spend()?;
+        let Some((user, right)) = within else { return self.ask_freely(request, command) };
         let names = user.rights.names_of(right);
         let names = names.map(|(bytes, is_prefix)| NamePattern { bytes, is_prefix });
         let names: Vec<NamePattern<'_>> = names.collect();
@@ -203,6 +217,17 @@ impl Desk {
         Ok(within)
     }
 
+    /// Counts a request of the user. Refuses one that is beyond its limit.
+    fn spend(&self) -> Result<(), Undone> {
+        let now = self.seat.shard.clock().now();
+        let asked = self.with_pass(|pass| {
+            let limits = &pass?.user.limits;
+            limits.of(Limit::RequestsPerSecond)?;
+            Some(self.roster()?.usages.ask(&pass?.user, now))
+        });
+        asked.unwrap_or(Ok(())).map_err(Undone::Refused)
+    }
+
     /// Checks a step of a transaction before it is kept.
     pub(super) fn check_rights(&mut self, command: &Command<'_>) -> Result<(), Undone> {
         if self.is_guarded() { self.check(command).map(drop) } else { Ok(()) }
@@ -217,6 +242,9 @@ impl Desk {
             let certificate =
                 about.certificate.as_ref().filter(|_| !planted!(CertificateForgotten));
             about.pass = certificate.and_then(|name| guard.roster.certified(name));
+            if about.pass.is_none() {
+                about.counted = None;
+            }
         }
     }
 

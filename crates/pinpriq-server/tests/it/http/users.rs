@@ -307,6 +307,23 @@ fn rights_are_those_of_every_door() {
 }
 
 #[test]
+fn requests_under_way_are_connections_of_their_user() {
+    let ana = Person::new("ana", "look:*").within(&[("max_connections", 1)]);
+    with_people(&[ana], async |address, _| {
+        let ana = basic("ana:password");
+        for _ in 0..3 {
+            assert_eq!(status(address, "GET /v1/queues", &ana).await, 200);
+        }
+        let mut events = Visitor::at(address).await;
+        events.send("GET /v1/events", &ana, b"").await;
+        assert_eq!(events.line().await, "HTTP/1.1 200 OK");
+        assert_eq!(status(address, "GET /v1/queues", &ana).await, 429);
+        drop(events);
+        while status(address, "GET /v1/queues", &ana).await != 200 {}
+    });
+}
+
+#[test]
 fn events_show_what_may_be_looked_at_and_end_with_the_right() {
     let boss = || Person::new("boss", "put:*");
     let people = [boss(), Person::new("ana", "look:a*")];

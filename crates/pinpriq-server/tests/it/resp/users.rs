@@ -5,6 +5,7 @@ mod audit;
 mod changes;
 mod each_command;
 mod guessing;
+mod limits;
 mod rubbish;
 
 use pinpriq_server::config::{Config, UsersFrom};

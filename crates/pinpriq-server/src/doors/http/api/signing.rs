@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -12,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http_body_util::BodyExt as _;
 use pinpriq_users::Right;
 
 use super::super::problem::Problem;
@@ -45,13 +47,31 @@ pub(super) async fn check(
         // It tells nothing but whether the server serves.
         Some(Pass::of_server())
     } else {
-        match user_of((&api, roster), &asker, request.method(), request.headers()).await {
+        let found = user_of((&api, roster), &asker, request.method(), request.headers()).await;
+        match found {
             Ok(pass) => Some(pass),
             Err(problem) => return challenge(&problem, request.headers()),
         }
     };
+    let counted = match &asker.pass {
+        Some(pass) if !is_free => match roster.usages.connect(&pass.user) {
+            Ok(counted) => Some(counted),
+            Err(refusal) => return refuse(&Problem::new("BUSY", refusal.sentence)),
+        },
+        _ => None,
+    };
     request.extensions_mut().insert(asker);
-    next.run(request).await
+    let response = next.run(request).await;
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    // An answer without an end is under way as long as somebody reads it.
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _counted = &counted;
+            frame
+        }))
+    })
 }
 
 /// Whether everybody may ask for this.
