@@ -81,6 +81,7 @@ fn measure(
     };
     let plan = Plan {
         address,
+        encryption: None,
         connections: connections as usize,
         depth: depth as usize,
         cycle: steps.iter().map(|step| (*step).into()).collect(),
