@@ -22,7 +22,7 @@ use crate::tls::files::Files;
 /// How often the files are looked at.
 const LOOK_MS: u64 = 1_000;
 
-/// Who may come in, and where it is told what they do.
+/// The users, the audit and the encryption of a server.
 #[derive(Clone, Default)]
 pub(crate) struct Access {
     /// The users, if the server has some.

@@ -106,7 +106,7 @@ impl Side {
                 return Err(HandshakeError::Plain);
             }
             if let Err(refused) = side.take_in(&bytes[..count]) {
-                // The client is told why, if its socket takes that.
+                // Sends the client the reason, as far as the socket accepts it.
                 let _ = side.flush(stream);
                 return Err(refused);
             }
@@ -243,7 +243,7 @@ impl Side {
             while !bytes.is_empty() {
                 self.connection.read_tls(&mut bytes)?;
                 if let Err(refused) = self.connection.process_new_packets() {
-                    // The client is told why, if its socket takes that.
+                    // Sends the client the reason, as far as the socket accepts it.
                     let _ = self.flush(stream);
                     return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, refused)));
                 }

@@ -118,7 +118,7 @@ impl Desk {
             None if signs_in => None,
             None => roster.anonymous(),
         };
-        // Nobody is told of a limit before the first request, so that one is refused.
+        // A connection beyond the limit has no user, so its first request is refused.
         let pass = pass.filter(|pass| self.count_connection(pass).is_ok());
         let is_known = pass.is_some();
         self.seat.session.about.borrow_mut().pass = pass;
