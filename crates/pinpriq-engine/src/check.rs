@@ -34,6 +34,9 @@ impl Engine {
         self.check_members();
         self.check_schedules();
         self.check_unique_keys();
+        for number in self.accounts.numbers() {
+            assert!(self.tasks.find(number).is_some(), "task {number} has an account and is there");
+        }
         assert!(self.unserved.is_empty(), "every queue was served");
         assert!(!self.report.has_unsaved(), "everything was reported");
     }

@@ -16,6 +16,7 @@ use crate::fanout::members::Members;
 use crate::fanout::publications::Publications;
 use crate::issued::Issued;
 use crate::limits::{BYTES_PER_TIMEOUT, Limits, STEPS_PER_TIMEOUT, put_bytes};
+use crate::memory::accounts::Accounts;
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
 use crate::memory::discarded::Discarded;
@@ -61,6 +62,8 @@ pub struct Engine {
     pub(crate) windows: Windows,
     /// Computes the slots of schedules.
     pub(crate) calendars: Arc<dyn Calendars>,
+    /// For which account tasks were put.
+    pub(crate) accounts: Accounts,
     /// Tasks of emptied queues whose memory has not been freed yet.
     pub(crate) discarded: VecDeque<Discarded>,
     /// The tasks that have to make room for the one that is being put into a bounded queue. Each
@@ -134,6 +137,7 @@ impl Engine {
             schedules: Schedules::default(),
             windows: Windows::default(),
             calendars: Arc::new(EveryOnly),
+            accounts: Accounts::default(),
             discarded: VecDeque::new(),
             in_the_way: Vec::new(),
             relocated_bytes: 0,

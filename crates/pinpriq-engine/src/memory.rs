@@ -1,6 +1,7 @@
 //! The engine's data in memory: tasks and payloads in pages, the orders derived from them, and the
 //! consumers that wait. Nothing here knows about commands.
 
+pub(crate) mod accounts;
 pub(crate) mod consumers;
 pub(crate) mod deadlines;
 pub(crate) mod discarded;

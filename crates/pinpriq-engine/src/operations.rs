@@ -5,6 +5,7 @@ mod admin;
 pub(crate) mod arguments;
 mod bounds;
 mod capacity;
+mod charging;
 pub(crate) mod discard;
 pub(crate) mod done;
 mod explain;

@@ -228,6 +228,7 @@ impl Engine {
         to: QueueSlot,
         change: impl FnOnce(&mut Task),
     ) {
+        let account = self.accounts.of(self.tasks[slot].number()).cloned();
         let mut task = self.take_out(slot, operation, exit);
         let from = task.queue;
         let text = task.id();
@@ -245,6 +246,9 @@ impl Engine {
         self.relocated_bytes += task.content_bytes();
         self.count_queue(to);
         self.enter(task, Operation::Arrive);
+        if account.is_some() && !planted!(MovedTaskNotCharged) {
+            self.set_account(number, account);
+        }
         self.tidy_queue(from);
     }
 
@@ -355,6 +359,7 @@ impl Engine {
             self.deadlines.remove(at, Due::Task(task.number()));
         }
         self.bytes -= task.own_bytes() + TASK_OVERHEAD_BYTES;
+        self.forget_account(task.number());
         if task.shares() {
             self.let_go(task.number());
         }

@@ -483,6 +483,16 @@ impl Durable {
         &self.engine
     }
 
+    /// See [`Engine::charge`].
+    pub fn charge(&mut self, account: Option<&Bytes>) {
+        self.engine.charge(account);
+    }
+
+    /// See [`Engine::take_charges`].
+    pub fn take_charges(&mut self, changes: &mut Vec<(Bytes, i64)>) {
+        self.engine.take_charges(changes);
+    }
+
     /// See [`Engine::keep_queue_news`].
     pub fn keep_queue_news(&mut self, most: usize) {
         self.engine.keep_queue_news(most);

@@ -80,6 +80,7 @@ impl Engine {
             let task = self.copy(number, *queue, published);
             let is_plain = task.is_as_published(published);
             let slot = self.enter_known(task, Operation::Put);
+            self.count_for_account(number);
             if !is_plain {
                 self.mark(slot, Unsaved::Whole);
             } else if let Some(lane) = self.queues[*queue].lane_name()

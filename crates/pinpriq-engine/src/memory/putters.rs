@@ -23,6 +23,8 @@ pub(crate) struct Putter {
     pub(crate) queue: QueueSlot,
     pub(crate) until: Timestamp,
     pub(crate) put: KeptPut,
+    /// What is charged with the task.
+    pub(crate) account: Option<Bytes>,
 }
 
 /// What a put says, which owns its bytes.

@@ -12,7 +12,7 @@ use crate::memory::windows::Window;
 use crate::reply::Outcome;
 use crate::report::Mark;
 use crate::stats::Counters;
-use crate::task::StateKind;
+use crate::task::{Bytes, StateKind};
 use crate::time::Timestamp;
 
 /// The notes of one transaction. Whatever is noted twice stays as it was noted first.
@@ -29,6 +29,8 @@ pub(crate) struct UndoLog {
     pub(crate) leases: BTreeMap<u64, Timestamp>,
     /// The members whose lease was found to be over. That is not undone.
     pub(crate) ended: Vec<u64>,
+    /// The tasks whose account has changed, and the account before, in the order of the changes.
+    pub(crate) accounts: Vec<(u64, Option<Bytes>)>,
     pub(crate) totals: Counters,
     /// See [`crate::Engine::bytes`].
     pub(crate) bytes: u64,

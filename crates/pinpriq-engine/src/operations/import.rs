@@ -125,6 +125,7 @@ impl Engine {
             task.set_since(self.now);
         }
         self.enter(task, Operation::Arrive);
+        self.count_for_account(number);
         if let (Some(key), Some(until)) = (key, until) {
             let is_held = self.holds_key(number);
             self.keep_window(WindowRecord { number, queue: name, key, id: id.clone(), until });

@@ -48,8 +48,9 @@ impl Engine {
         self.consumers.bytes += bytes;
         self.consumers.watchers += 1;
         self.consumers.client(client).putters.insert(id);
-        let put = KeptPut::of(put);
-        self.consumers.putters.insert(id, Putter { client, request, queue, until, put });
+        let (put, account) = (KeptPut::of(put), self.accounts.charged().cloned());
+        let putter = Putter { client, request, queue, until, put, account };
+        self.consumers.putters.insert(id, putter);
         Ok(None)
     }
 
@@ -118,7 +119,11 @@ impl Engine {
             let (client, request) = (putter.client, putter.request);
             let put = putter.put.put();
             let too_large = if is_hopeless { self.refuse_too_large(&put, queue) } else { Ok(()) };
-            match too_large.and_then(|()| self.put(client, request, &put)) {
+            // The command of another client may be under way.
+            let charged = self.accounts.charge(putter.account.clone());
+            let answered = too_large.and_then(|()| self.put(client, request, &put));
+            self.accounts.charge(charged);
+            match answered {
                 Ok(None) => {}
                 Ok(Some(reply)) => self.reply(client, request, reply),
                 Err(refusal) => self.reply(client, request, Reply::Refused(refusal)),

@@ -71,6 +71,7 @@ impl Engine {
             task.set_unique_key(Some(unique.key.into()));
         }
         let slot = self.enter(task, Operation::Put);
+        self.count_for_account(number);
         if let Some(unique) = &put.unique {
             self.open_window(number, put.queue, unique, id.clone());
         }

@@ -106,6 +106,7 @@ impl Engine {
             windows: BTreeMap::new(),
             leases: BTreeMap::new(),
             ended: Vec::new(),
+            accounts: Vec::new(),
             totals: self.totals.clone(),
             bytes: self.bytes,
             issued: self.issued.mark(),
@@ -138,7 +139,10 @@ impl Engine {
     fn undo(&mut self) {
         let Some(log) = self.undo.take() else { return };
         let UndoLog { tasks, queues, publications, windows, .. } = *log;
-        let UndoLog { leases, ended, forgotten, untidied, .. } = *log;
+        let UndoLog { leases, ended, accounts, forgotten, untidied, .. } = *log;
+        for (number, former) in accounts.into_iter().rev() {
+            self.accounts.set(number, former);
+        }
         if !planted!(TasksNotUndone) {
             self.take_out_tasks(&tasks, forgotten);
             self.put_back_windows(windows);

@@ -62,6 +62,21 @@ macro_rules! with_those_of_users {
             ConnectionsOfUserUnbounded "connections-of-user-unbounded"
                 "A user may have any number of connections, whatever its limit is."
                 [Server("resp::users::limits::")]
+            BytesOfUserUnbounded "bytes-of-user-unbounded"
+                "A user may have any number of bytes in flight, whatever its limit is."
+                [Server("resp::users::limits::")]
+            TasksOfUserUnbounded "tasks-of-user-unbounded"
+                "A user may have any number of tasks, whatever its limit is."
+                [Server("resp::users::limits::")]
+            EndedTaskStillCharged "ended-task-still-charged"
+                "A task counts for the user who has put it although it has ended."
+                [Engine("accounts::")]
+            ChargesNotUndone "charges-not-undone"
+                "The tasks of a transaction that is refused count for its user."
+                [Engine("accounts::")]
+            MovedTaskNotCharged "moved-task-not-charged"
+                "A task that moves to another queue does not count any more."
+                [Engine("accounts::")]
             RequestsOfUserUnbounded "requests-of-user-unbounded"
                 "A user may make any number of requests, whatever its limit is."
                 [Server("resp::users::limits::")]

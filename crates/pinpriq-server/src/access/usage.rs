@@ -22,8 +22,13 @@ pub(crate) struct Usages(Mutex<HashMap<Name, Arc<Usage>>>);
 
 /// What one user uses up.
 #[derive(Debug, Default)]
-struct Usage {
+pub(crate) struct Usage {
     connections: AtomicU64,
+    /// The bytes of its requests that have arrived and are not answered, and of the answers that
+    /// were not sent.
+    bytes: AtomicU64,
+    /// The tasks that it has put and that are there.
+    tasks: AtomicU64,
     allowance: Mutex<Option<Allowance>>,
 }
 
@@ -40,11 +45,35 @@ struct Allowance {
 pub(crate) struct Counted {
     user: Name,
     usage: Arc<Usage>,
+    /// The bytes that it has in flight.
+    bytes: u64,
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        self.weigh(0);
         self.usage.connections.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Usage {
+    /// Returns the number of tasks that the user has put and that are there.
+    pub(crate) fn tasks(&self) -> u64 {
+        self.tasks.load(Ordering::Acquire)
+    }
+
+    /// Notes that the user has so many more tasks, or less.
+    pub(crate) fn add_tasks(&self, change: i64) {
+        add(&self.tasks, change);
+    }
+}
+
+/// Adds what may be negative. The sum never is.
+fn add(sum: &AtomicU64, change: i64) {
+    if change < 0 {
+        sum.fetch_sub(change.unsigned_abs(), Ordering::AcqRel);
+    } else {
+        sum.fetch_add(change.unsigned_abs(), Ordering::AcqRel);
     }
 }
 
@@ -53,12 +82,22 @@ impl Counted {
     pub(crate) const fn user(&self) -> &Name {
         &self.user
     }
+
+    /// Notes how many bytes the connection has in flight now.
+    #[inline]
+    pub(crate) fn weigh(&mut self, bytes: u64) {
+        let former = std::mem::replace(&mut self.bytes, bytes);
+        if former != bytes {
+            add(&self.usage.bytes, bytes.wrapping_sub(former).cast_signed());
+        }
+    }
 }
 
 impl Usages {
     /// Counts one more connection of a user. Refuses what is beyond the limit.
     pub(crate) fn connect(&self, user: &User) -> Result<Counted, Refusal> {
-        let counted = Counted { user: user.name.clone(), usage: self.usage(&user.name) };
+        let (name, usage) = (user.name.clone(), self.usage(&user.name));
+        let counted = Counted { user: name, usage, bytes: 0 };
         let others = counted.usage.connections.fetch_add(1, Ordering::AcqRel);
         match user.limits.of(Limit::Connections) {
             Some(most) if others >= most.get() && !planted!(ConnectionsOfUserUnbounded) => {
@@ -68,9 +107,20 @@ impl Usages {
         }
     }
 
+    /// Checks whether a user may make one more request. Counts the request only if it may.
+    pub(crate) fn ask(&self, user: &User, now: Timestamp) -> Result<(), Refusal> {
+        if let Some(most) = user.limits.of(Limit::BytesInFlight)
+            && self.usage(&user.name).bytes.load(Ordering::Acquire) > most.get()
+            && !planted!(BytesOfUserUnbounded)
+        {
+            return Err(beyond(user, Limit::BytesInFlight, most));
+        }
+        self.spend(user, now)
+    }
+
     /// Counts one more request of a user. Refuses what is beyond the limit: within a second, as
     /// many as are allowed in one may come at once.
-    pub(crate) fn ask(&self, user: &User, now: Timestamp) -> Result<(), Refusal> {
+    fn spend(&self, user: &User, now: Timestamp) -> Result<(), Refusal> {
         let Some(most) = user.limits.of(Limit::RequestsPerSecond) else { return Ok(()) };
         let usage = self.usage(&user.name);
         let mut kept = usage.allowance.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +141,8 @@ impl Usages {
         self.all().retain(|name, usage| is_there(name) || Arc::strong_count(usage) > 1);
     }
 
-    fn usage(&self, name: &Name) -> Arc<Usage> {
+    /// Returns what one user uses up.
+    pub(crate) fn usage(&self, name: &Name) -> Arc<Usage> {
         let all = &mut *self.all();
         if let Some(usage) = all.get(name) {
             return Arc::clone(usage);
@@ -104,7 +155,8 @@ impl Usages {
     }
 }
 
-fn beyond(user: &User, limit: Limit, most: NonZeroU64) -> Refusal {
+/// The refusal of what is beyond a limit.
+pub(crate) fn beyond(user: &User, limit: Limit, most: NonZeroU64) -> Refusal {
     let (name, word) = (&user.name, limit.word());
     let sentence = format!("the user {name} is at its limit {word}={most}: try again later");
     Refusal::new(RefusalKind::Busy, sentence)

@@ -175,6 +175,7 @@ impl Client {
             (outbox.lacks_payload(), outbox.passed())
         };
         self.desk.count_answered(left);
+        self.desk.weigh(self.input.len());
         if lacks_payload {
             self.desk.read_payloads();
         }
@@ -207,6 +208,7 @@ impl Client {
             self.desk.shard().keep_buffer(buffer);
         }
         self.desk.note_sent();
+        self.desk.weigh(self.input.len());
     }
 
     /// Does one thing that can be done without waiting, and returns the next step. Must be called
@@ -295,6 +297,7 @@ impl Client {
     pub(crate) fn take_over(&mut self, bytes: &[u8]) {
         if self.phase == Phase::AwaitingReply {
             self.input.extend_from_slice(bytes);
+            self.desk.weigh(self.input.len());
         } else if self.input.is_empty() {
             let consumed = self.receive(bytes);
             self.input.extend_from_slice(&bytes[consumed..]);
@@ -387,12 +390,14 @@ impl Client {
             return input.len();
         }
         let shard = self.desk.shard().clone();
+        self.desk.weigh(input.len());
         let (consumed, ended) = shard.at_one_moment(|| {
             let received = self.carry_out(input);
             shard.turn();
             received
         });
         self.desk.end_batch(self.door_name);
+        self.desk.weigh(input.len() - consumed);
         if consumed > 0 {
             self.frame_began = None;
         }

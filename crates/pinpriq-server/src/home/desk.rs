@@ -235,7 +235,7 @@ impl Desk {
         if self.routes.get() && self.ask_abroad(request, command)? {
             return Ok(());
         }
-        self.seat.carry_out(request, command)
+        self.seat.carry_out_charged(request, command)
     }
 
     /// Asks other shards for a command if it belongs there. Returns whether it does.
@@ -710,6 +710,12 @@ impl Desk {
             let link = links.link(post.places(), to);
             if !std::mem::replace(&mut link.open, true) {
                 post.write_errand(to, self.seat.client, Errand::Open(self.seat.manners));
+                link.account = None;
+            }
+            if link.account != self.seat.account {
+                link.account.clone_from(&self.seat.account);
+                let account = Errand::Account(self.seat.account.clone());
+                post.write_errand(to, self.seat.client, account);
             }
         }
         self.tell_sent(to, (1, 1));

@@ -224,6 +224,9 @@ pub(crate) fn gain_owner(home: &Shard, to: usize, route: Route) {
         }
         link.open = true;
         post.write_errand(to, client, Errand::Open(manners));
+        if link.account.is_some() {
+            post.write_errand(to, client, Errand::Account(link.account.clone()));
+        }
         let kept = link.log.take();
         let is_subscribed = !subscriptions.is_empty();
         for bytes in subscriptions {

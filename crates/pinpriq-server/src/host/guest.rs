@@ -330,6 +330,7 @@ impl Guest {
                     self.seat.retire_without(unsent);
                 }
             }
+            Errand::Account(account) => self.seat.account = account,
             Errand::Open(_)
             | Errand::Read(_)
             | Errand::Sent(_)
@@ -373,8 +374,12 @@ impl Guest {
             }
             self.seat.count();
             let seat = &mut self.seat;
-            match decode_command(bytes, |command| seat.carry_out(request, command)) {
+            match decode_command(bytes, |command| seat.carry_out_charged(request, command)) {
                 Ok(Ok(())) => self.commands.pass(length),
+                Ok(Err(Undone::Refused(refusal))) => {
+                    self.commands.pass(length);
+                    seat.shard.say_refusal((seat.client, request), &seat.session, refusal);
+                }
                 Ok(Err(Undone::Close(ending, reason))) => {
                     self.commands.pass(length);
                     return Some((ending, reason));

@@ -8,7 +8,7 @@ use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::put_bytes;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId};
+use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
 use pinpriq_engine::{Applied, Farewell};
 
 use super::shard::Shard;
@@ -26,6 +26,8 @@ pub(crate) struct Seat {
     pub(crate) client: ClientId,
     pub(crate) limits: Limits,
     pub(crate) manners: Manners,
+    /// What the tasks that it puts count for: the name of its user, if that has a limit.
+    pub(crate) account: Option<Bytes>,
     /// Whether the client may have subscriptions.
     subscribed: bool,
     round: Round,
@@ -76,8 +78,8 @@ impl Seat {
         limits: Limits,
         manners: Manners,
     ) -> Self {
-        let (subscribed, round) = (false, Round::default());
-        Self { shard, session, client, limits, manners, subscribed, round }
+        let (account, subscribed, round) = (None, false, Round::default());
+        Self { shard, session, client, limits, manners, account, subscribed, round }
     }
 
     /// Begins to carry out requests that have arrived together. `handed` replies have left the
@@ -113,6 +115,26 @@ impl Seat {
     #[inline]
     pub(crate) const fn count(&mut self) {
         self.round.under_way += 1;
+    }
+
+    /// Carries out a command for the account of the client, if it has one. It is refused if it
+    /// would give the account too many tasks.
+    #[inline(never)]
+    pub(crate) fn carry_out_charged(
+        &mut self,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Result<(), Undone> {
+        let Some(account) = self.account.clone() else { return self.carry_out(request, command) };
+        let shard = Rc::clone(&self.shard);
+        match shard.charging((&account, command), || self.carry_out(request, command)) {
+            Ok(done) => done,
+            Err(refusal) if self.manners.tells_refusals => Err(Undone::Refused(refusal)),
+            Err(refusal) => {
+                self.shard.tally().refuse(self.session.door(), refusal.kind.into());
+                Err(refused(refusal.kind))
+            }
+        }
     }
 
     /// Carries out a command, whose moments are by the wall clock. Its outputs are in the outbox

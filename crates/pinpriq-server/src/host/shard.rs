@@ -6,6 +6,7 @@
 //! store require. This module knows no protocol, and does not know which clients are guests of
 //! other shards.
 
+mod charging;
 mod clients;
 mod owner;
 mod survey;
@@ -29,6 +30,7 @@ use super::notices::Notices;
 use super::readers::{Readers, Returned};
 use super::spread::Spread;
 use super::tally::Tally;
+use crate::access::charges::Charges;
 use crate::clock::Clock;
 use crate::config::{DoorName, Durability};
 use crate::home::contacts::Contacts;
@@ -79,6 +81,8 @@ pub(crate) struct Shard {
     tally: Rc<Tally>,
     notices: Notices,
     clock: Rc<dyn Clock>,
+    /// The tasks of users, if the server has users.
+    charges: OnceCell<RefCell<Charges>>,
     /// The way to all shards, if there are several.
     post: Option<Post>,
     /// Who the clients of all shards are.
@@ -157,6 +161,7 @@ impl Shard {
                 reported: false,
             }),
             clock,
+            charges: OnceCell::new(),
             post,
             contacts,
             moment: Cell::new(None),
@@ -336,6 +341,18 @@ impl Shard {
         session.outbox.borrow_mut().push_bytes(bytes);
     }
 
+    /// Refuses a request without the engine, after all earlier replies.
+    pub(crate) fn say_refusal(
+        &self,
+        request: (ClientId, RequestId),
+        session: &Session,
+        refusal: Refusal,
+    ) {
+        self.turn();
+        let (after, dialect) = (Position::default(), session.dialect.get());
+        session.outbox.borrow_mut().push_refusal(request, (after, refusal), dialect);
+    }
+
     /// Adds a part of a reply, after all earlier replies.
     pub(crate) fn say_part(&self, session: &Session, part: Part) {
         self.turn();
@@ -463,6 +480,7 @@ impl Shard {
     }
 
     fn carry_on(&self) {
+        self.note_charges();
         self.turns.set(self.turns.get() + 1);
         self.is_mid_turn.set(false);
         let now = self.now();

@@ -107,6 +107,8 @@ pub(crate) struct Known {
 pub(crate) enum Errand {
     /// The first errand. More will follow.
     Open(Manners),
+    /// What the tasks that further commands put count for, if for anything.
+    Account(Option<Bytes>),
     /// Commands to carry out.
     Commands(Commands),
     /// Further deliveries that the client may be sent.

@@ -163,6 +163,9 @@ impl Context {
         };
         let limits = shares(&config.limits, shards);
         let Access { roster, audit, .. } = common.access.clone();
+        if let Some(roster) = &roster {
+            around.shard.count_tasks_of(Arc::clone(roster));
+        }
         let options =
             DoorOptions { pinpriq: config.pinpriq_options, limits, contacts, roster, audit };
         let (guests, exchange) = (RefCell::default(), OnceCell::new());

@@ -3,6 +3,8 @@
 //! The amount is bounded, so that no client fills another shard's mailbox. This module only counts:
 //! `home::desk` writes the letters.
 
+use pinpriq_engine::task::Bytes;
+
 use super::about::Manners;
 use super::ending::Ending;
 use crate::letters::letter::Standing;
@@ -49,6 +51,8 @@ pub(crate) struct Lasting {
 pub(crate) struct Link {
     /// Whether the shard expects errands of the client.
     pub(crate) open: bool,
+    /// What the tasks that the client puts there count for, as far as the shard knows.
+    pub(crate) account: Option<Bytes>,
     /// The bytes of commands that are under way.
     pub(crate) under_way: usize,
     /// How often the client was reset there.

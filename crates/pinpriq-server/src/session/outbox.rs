@@ -286,8 +286,12 @@ impl Outbox {
 
     /// Whether so much waits that nothing more should be added for the client.
     pub(crate) fn is_full(&self, limits: &Limits) -> bool {
-        self.waiting.len() >= limits.in_flight_max
-            || self.waiting_bytes + self.encoded_bytes() >= limits.out_bytes_max
+        self.waiting.len() >= limits.in_flight_max || self.bytes_waiting() >= limits.out_bytes_max
+    }
+
+    /// Returns the number of bytes that wait, encoded or not.
+    pub(crate) fn bytes_waiting(&self) -> usize {
+        self.waiting_bytes + self.encoded_bytes()
     }
 
     /// Returns the number of encoded bytes that wait for the socket.

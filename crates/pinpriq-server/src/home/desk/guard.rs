@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
-use pinpriq_engine::task::RequestId;
+use pinpriq_engine::task::{Bytes, RequestId};
 use pinpriq_rights::{Lack, Need, Verdict, each_need, judge};
 use pinpriq_users::{Limit, NAME_BYTES_MAX, Right, User};
 
@@ -217,15 +217,37 @@ impl Desk {
         Ok(within)
     }
 
-    /// Counts a request of the user. Refuses one that is beyond its limit.
-    fn spend(&self) -> Result<(), Undone> {
+    /// Counts a request of the user, and notes whether its tasks count. Refuses a request that is
+    /// beyond its limits.
+    fn spend(&mut self) -> Result<(), Undone> {
         let now = self.seat.shard.clock().now();
         let asked = self.with_pass(|pass| {
-            let limits = &pass?.user.limits;
-            limits.of(Limit::RequestsPerSecond)?;
-            Some(self.roster()?.usages.ask(&pass?.user, now))
+            let user = &pass?.user;
+            let is_limited = |limit: &Limit| user.limits.of(*limit).is_some();
+            let account =
+                is_limited(&Limit::Tasks).then(|| Bytes::from(user.name.as_str().as_bytes()));
+            let asks = [Limit::RequestsPerSecond, Limit::BytesInFlight].iter().any(is_limited);
+            let asked = if asks { self.roster()?.usages.ask(user, now) } else { Ok(()) };
+            Some(asked.map(|()| account))
         });
-        asked.unwrap_or(Ok(())).map_err(Undone::Refused)
+        self.seat.account = asked.unwrap_or(Ok(None)).map_err(Undone::Refused)?;
+        Ok(())
+    }
+
+    /// Notes how many bytes of requests and answers the connection has in flight.
+    #[inline]
+    pub(crate) fn weigh(&self, input: usize) {
+        if self.is_guarded() {
+            self.weigh_counted(input);
+        }
+    }
+
+    #[inline(never)]
+    fn weigh_counted(&self, input: usize) {
+        let session = &self.seat.session;
+        if let Some(counted) = &mut session.about.borrow_mut().counted {
+            counted.weigh((input + session.outbox.borrow().bytes_waiting()) as u64);
+        }
     }
 
     /// Checks a step of a transaction before it is kept.

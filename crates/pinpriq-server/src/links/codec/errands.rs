@@ -4,7 +4,9 @@
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::task::{Receipt, TaskRecord};
-use pinpriq_letters::primitives::{end, put_number, take_byte, take_flag, take_number, take_small};
+use pinpriq_letters::primitives::{
+    end, put_bytes, put_number, take_byte, take_bytes, take_flag, take_number, take_small,
+};
 use pinpriq_letters::{Malformed, decode_command, encode_command};
 
 use super::{pack, put_sized, take_count, take_sized, unpack};
@@ -23,6 +25,8 @@ const END: u8 = 8;
 const SENT: u8 = 9;
 const CUT: u8 = 10;
 const BACK: u8 = 11;
+const ACCOUNT: u8 = 12;
+const NO_ACCOUNT: u8 = 13;
 
 /// Appends an errand.
 ///
@@ -36,6 +40,11 @@ pub(crate) fn encode_errand(errand: &Errand, out: &mut Vec<u8>) {
             out.push(pack([tells_refusals, waits_for_room, requeues]));
             put_number(out, groups_per_turn as u64);
         }
+        Errand::Account(Some(account)) => {
+            out.push(ACCOUNT);
+            put_bytes(out, account);
+        }
+        Errand::Account(None) => out.push(NO_ACCOUNT),
         Errand::Commands(commands) => {
             out.push(COMMANDS);
             out.extend_from_slice(commands.encoded());
@@ -90,6 +99,8 @@ pub(crate) fn decode_errand(bytes: &[u8]) -> Result<Errand, Malformed> {
         END => Errand::End { stopping: take_flag(input, "stopping")?, unsent: take_leases(input)? },
         SENT => Errand::Sent(take_count(input, "outputs")?),
         CUT => Errand::Cut { heard: take_number(input)?, unsent: take_unsent(input)? },
+        ACCOUNT => Errand::Account(Some(take_bytes(input)?.into())),
+        NO_ACCOUNT => Errand::Account(None),
         BACK => Errand::Back { outputs: take_number(input)?, unsent: take_unsent(input)? },
         kind => return Err(Malformed::UnknownKind { what: "errand", kind }),
     };

@@ -52,6 +52,7 @@ fn errand_is_same(one: &Errand, other: &Errand) -> bool {
         | (Errand::Ask(Question::Command(one)), Errand::Ask(Question::Command(other))) => {
             commands_are_same(one, other)
         }
+        (Errand::Account(one), Errand::Account(other)) => one == other,
         (Errand::Credit(one), Errand::Credit(other)) => one == other,
         (Errand::Ask(Question::Delivered), Errand::Ask(Question::Delivered))
         | (Errand::Reset, Errand::Reset)

@@ -324,6 +324,50 @@ fn requests_under_way_are_connections_of_their_user() {
 }
 
 #[test]
+fn bodies_under_way_are_bytes_in_flight() {
+    let ana = Person::new("ana", "put:*").within(&[("max_bytes_in_flight", 20_000)]);
+    with_people(&[ana], async |address, _| {
+        let ana = basic("ana:password");
+        let put = "POST /v1/queues/q/tasks";
+        let large = async || {
+            let mut visitor = Visitor::at(address).await;
+            visitor.send(put, &ana, &[b'x'; 15_000]).await;
+            visitor.answer().await.0
+        };
+        for _ in 0..3 {
+            assert_eq!(large().await, 201);
+        }
+        let mut slow = Visitor::at(address).await;
+        let head = format!(
+            "{put} HTTP/1.1\r\nHost: localhost\r\n{ana}Content-Type: text/plain\r\n\
+             Content-Length: 10000\r\n\r\n"
+        );
+        slow.send_bytes(head.as_bytes()).await;
+        slow.send_bytes(&[b'x'; 9_000]).await;
+        while large().await != 429 {}
+        slow.send_bytes(&[b'x'; 1_000]).await;
+        assert_eq!(slow.answer().await.0, 201);
+        assert_eq!(large().await, 201);
+    });
+}
+
+#[test]
+fn tasks_that_are_put_are_those_of_their_user() {
+    let ana = Person::new("ana", "put:* take:*").within(&[("max_tasks", 2)]);
+    with_people(&[ana], async |address, _| {
+        let ana = basic("ana:password");
+        let put = async || {
+            let mut visitor = Visitor::at(address).await;
+            visitor.send("POST /v1/queues/q/tasks", &ana, b"x").await;
+            visitor.answer().await.0
+        };
+        assert_eq!((put().await, put().await, put().await), (201, 201, 429));
+        assert_eq!(status(address, "POST /v1/queues/q:pop", &ana).await, 200);
+        assert_eq!((put().await, put().await), (201, 429));
+    });
+}
+
+#[test]
 fn events_show_what_may_be_looked_at_and_end_with_the_right() {
     let boss = || Person::new("boss", "put:*");
     let people = [boss(), Person::new("ana", "look:a*")];

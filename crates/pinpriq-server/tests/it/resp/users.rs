@@ -20,9 +20,18 @@ fn with_people<const N: usize>(
     people: &[Person],
     body: impl AsyncFnOnce(&World, &mut People, &mut [Client; N]),
 ) {
+    with_people_at(in_memory(), people, body);
+}
+
+/// Like [`with_people`], with a server that is configured in this way.
+fn with_people_at<const N: usize>(
+    config: Config,
+    people: &[Person],
+    body: impl AsyncFnOnce(&World, &mut People, &mut [Client; N]),
+) {
     test(async || {
         let mut file = People::new(people);
-        let world = World::start(file.at(in_memory())).await;
+        let world = World::start(file.at(config)).await;
         world.host(async |world, clients| body(world, &mut file, clients).await).await;
     });
 }

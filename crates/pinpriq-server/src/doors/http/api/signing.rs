@@ -3,7 +3,7 @@
 //! What the user may do is checked where it is done: by the desk for commands, and by the handlers
 //! of what no command shows.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
@@ -23,6 +23,7 @@ use crate::access::audit::{Event, What};
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::access::signing::{Begun, Outcome, Shown, claimed};
+use crate::access::usage::Counted;
 use crate::clock::steady_ms;
 use crate::config::DoorName;
 use crate::monitor::seen::sees_all;
@@ -61,6 +62,8 @@ pub(super) async fn check(
         _ => None,
     };
     request.extensions_mut().insert(asker);
+    let counted = Arc::new(Mutex::new(counted));
+    let request = weighed(request, &counted);
     let response = next.run(request).await;
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -69,6 +72,22 @@ pub(super) async fn check(
     response.map(|body| {
         Body::new(body.map_frame(move |frame| {
             let _counted = &counted;
+            frame
+        }))
+    })
+}
+
+/// Counts the bytes of a request as they arrive, until its answer has been made.
+fn weighed(request: Request, counted: &Arc<Mutex<Option<Counted>>>) -> Request {
+    let counted = Arc::clone(counted);
+    let mut bytes = 0;
+    request.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let counted = &mut *counted.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (Some(counted), Some(data)) = (counted, frame.data_ref()) {
+                bytes += data.len() as u64;
+                counted.weigh(bytes);
+            }
             frame
         }))
     })

@@ -115,7 +115,8 @@ fn unsent(dice: &mut Dice) -> Unsent {
 
 /// Any errand that may go to another node.
 pub(super) fn errand(dice: &mut Dice) -> Errand {
-    match dice.below(11) {
+    match dice.below(12) {
+        11 => Errand::Account(flag(dice).then(|| bytes(dice))),
         0 => Errand::Open(Manners {
             tells_refusals: flag(dice),
             waits_for_room: flag(dice),

@@ -1,7 +1,12 @@
 //! What users may use up.
 
-use super::{sign_in, with_people};
+use pinpriq_server::config::Config;
+use pinpriq_wire::resp::Value;
+
+use super::{refusal, sign_in, with_people, with_people_at};
 use crate::people::Person;
+use crate::resp::client::Client;
+use crate::world::in_memory;
 
 #[test]
 fn a_user_has_so_many_connections() {
@@ -60,15 +65,22 @@ fn a_user_makes_so_many_requests_a_second() {
             assert_ne!(ana.told("PUT q x").await, "BUSY");
         }
         assert_eq!(ana.told("PUT q x").await, "BUSY");
-        // A limit that is taken away is gone with the next request.
+        // A limit that is taken away is gone once the file was read.
         people.write(&[Person::new("ana", "put:*"), Person::new("ben", "put:*")]);
-        while ana.told("PUT q x").await == "BUSY" {
+        while puts_until_busy(ana, 10).await < 10 {
             world.advance(1_000);
         }
-        for _ in 0..10 {
-            assert_ne!(ana.told("PUT q x").await, "BUSY");
-        }
     });
+}
+
+/// Returns how many of this number of puts succeed before one is refused.
+async fn puts_until_busy(client: &mut Client, most: usize) -> usize {
+    for done in 0..most {
+        if client.told("PUT a x").await == "BUSY" {
+            return done;
+        }
+    }
+    most
 }
 
 #[test]
@@ -82,5 +94,116 @@ fn a_transaction_is_one_request() {
         }
         assert_ne!(ana.told("EXEC").await, "BUSY");
         assert_eq!(ana.told("PUT q x").await, "BUSY");
+    });
+}
+
+#[test]
+fn a_user_has_so_many_tasks() {
+    for shards in [1, 3] {
+        has_so_many_tasks(shards);
+    }
+}
+
+fn has_so_many_tasks(shards: usize) {
+    let ana = || Person::new("ana", "put:* take:* manage:*").within(&[("max_tasks", 3)]);
+    let people = [ana(), Person::new("ben", "put:* take:* look:*")];
+    let config = Config { shards, ..in_memory() };
+    with_people_at(config, &people, async |world, people, [ana, again, ben]| {
+        sign_in(ana, "ana").await;
+        sign_in(again, "ana").await;
+        sign_in(ben, "ben").await;
+        // Queues of several shards.
+        for queue in ["a", "b", "c"] {
+            assert_ne!(ana.told(&format!("PUT {queue} x")).await, "BUSY", "{queue}");
+        }
+        for client in [&mut *ana, &mut *again] {
+            for queue in ["a", "b", "c", "d", "e"] {
+                assert_eq!(client.told(&format!("PUT {queue} x")).await, "BUSY", "{queue}");
+            }
+        }
+        assert_eq!(ana.told("MULTI").await, "OK");
+        assert_eq!(ana.told("PUT a x").await, "QUEUED");
+        assert_eq!(ana.told("EXEC").await, "BUSY");
+        assert_ne!(ben.told("PUT a of-ben").await, "BUSY");
+        // A task that moves is still there, and one that somebody else takes has ended.
+        assert_eq!(ana.told("MOVE a {a}2 COUNT 1").await, "1");
+        assert_eq!(again.told("PUT a x").await, "BUSY");
+        assert_ne!(ben.ask("POP b").await, Value::Null);
+        assert_ne!(again.told("PUT d x").await, "BUSY");
+        assert_eq!(ana.told("PUT a x").await, "BUSY");
+        // A queue that is emptied has none.
+        assert_eq!(ana.told("QUEUE TRUNCATE d").await, "1");
+        while ana.told("PUT e x").await == "BUSY" {}
+        assert_eq!(ana.told("PUT a x").await, "BUSY");
+        // Whoever has no limit puts as many as there is room for.
+        people.write(&[Person::new("ana", "put:*"), Person::new("ben", "put:*")]);
+        while puts_until_busy(ana, 10).await < 10 {
+            world.advance(1_000);
+        }
+    });
+}
+
+#[test]
+fn a_transaction_puts_no_more_tasks_than_are_allowed() {
+    let ana = Person::new("ana", "put:* take:*").within(&[("max_tasks", 3)]);
+    with_people(&[ana], async |_, _, [ana]| {
+        sign_in(ana, "ana").await;
+        for (puts, told) in [(4, "BUSY"), (2, "2"), (2, "BUSY"), (1, "1"), (1, "BUSY")] {
+            assert_eq!(ana.told("MULTI").await, "OK");
+            for _ in 0..puts {
+                assert_eq!(ana.told("PUT q x").await, "QUEUED");
+            }
+            match ana.ask("EXEC").await {
+                Value::Array(replies) => assert_eq!(replies.len().to_string(), told),
+                refused => assert_eq!(refusal(&refused).split(' ').next(), Some(told)),
+            }
+        }
+        // One that is refused has put nothing.
+        assert_ne!(ana.ask("POP q").await, Value::Null);
+        for told in ["EXECABORT", "EXECABORT"] {
+            assert_eq!(ana.told("MULTI").await, "OK");
+            assert_eq!(ana.told("PUT q x").await, "QUEUED");
+            assert_eq!(ana.told("ACK q 99").await, "QUEUED");
+            assert_eq!(ana.told("EXEC").await, told);
+        }
+        assert_ne!(ana.told("PUT q x").await, "BUSY");
+        assert_eq!(ana.told("PUT q x").await, "BUSY");
+    });
+}
+
+#[test]
+fn a_user_has_so_many_bytes_in_flight() {
+    let ana = Person::new("ana", "put:* look:*").within(&[("max_bytes_in_flight", 20_000)]);
+    with_people(&[ana, Person::new("ben", "put:*")], async |_, _, [ana, again, ben]| {
+        sign_in(ana, "ana").await;
+        sign_in(again, "ana").await;
+        sign_in(ben, "ben").await;
+        let large = format!("PUT q {}", "x".repeat(15_000));
+        for _ in 0..5 {
+            assert_ne!(ana.told(&large).await, "BUSY", "what is answered is not in flight");
+        }
+        // The beginning of a request that has not arrived is in flight.
+        again.send_bytes(b"*3\r\n$3\r\nPUT\r\n$1\r\nq\r\n$10000\r\n").await;
+        again.send_bytes(&[b'x'; 9_000]).await;
+        while ana.told(&large).await != "BUSY" {}
+        assert_eq!(ana.told(&large).await, "BUSY");
+        assert_ne!(ana.told("PUT q x").await, "BUSY");
+        assert_ne!(ben.told(&large).await, "BUSY");
+        again.send_bytes(&[b'x'; 1_000]).await;
+        again.send_bytes(b"\r\n").await;
+        assert!(!matches!(again.value().await, Value::Error(_)));
+        assert_ne!(ana.told(&large).await, "BUSY");
+        // So are answers that nobody reads, and they are not when their connection is gone.
+        let gone = again;
+        for _ in 0..10_000 {
+            gone.send_bytes(b"PEEK q COUNT 5\r\n").await;
+            if ana.told("PUT q x").await == "BUSY" {
+                break;
+            }
+        }
+        assert_eq!(ana.told("PUT q x").await, "BUSY");
+        gone.half_close().await;
+        drop(gone.rest().await);
+        assert_ne!(ana.told("PUT q x").await, "BUSY");
     });
 }
