@@ -5,10 +5,13 @@
 
 use std::io::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::dialect::{Answer, Dialect, Outcome, Slot};
 use crate::plan::Step;
 
-/// What ends the first line, and the header fields of every request.
+/// What ends the first line, and the header fields of every request but those that sign in.
 const FIELDS: &str = " HTTP/1.1\r\nHost: localhost\r\n";
 
 /// The most header fields of an answer.
@@ -19,6 +22,8 @@ const FIELDS_MAX: usize = 32;
 pub struct Http {
     queues: Vec<Requests>,
     payload: Vec<u8>,
+    /// What follows the path of each request: see [`FIELDS`].
+    fields: String,
 }
 
 /// The requests of one queue.
@@ -38,8 +43,20 @@ impl Http {
     /// Returns a dialect for these queues that puts tasks with this payload.
     #[must_use]
     pub fn new(queues: &[String], payload: &[u8]) -> Self {
-        let queues = queues.iter().map(|queue| Requests::new(queue, payload)).collect();
-        Self { queues, payload: payload.to_vec() }
+        Self::with_fields(queues, payload, FIELDS.to_owned())
+    }
+
+    /// Returns a dialect like [`Http::new`] whose requests are those of this user, with this
+    /// password or token.
+    #[must_use]
+    pub fn signing_in(queues: &[String], payload: &[u8], user: &str, secret: &str) -> Self {
+        let pair = STANDARD.encode(format!("{user}:{secret}"));
+        Self::with_fields(queues, payload, format!("{FIELDS}Authorization: Basic {pair}\r\n"))
+    }
+
+    fn with_fields(queues: &[String], payload: &[u8], fields: String) -> Self {
+        let queues = queues.iter().map(|queue| Requests::new(queue, payload, &fields)).collect();
+        Self { queues, payload: payload.to_vec(), fields }
     }
 
     /// Reads the answer to a request, of which nothing is missing.
@@ -86,7 +103,7 @@ impl Dialect for Http {
             Step::Ack => {
                 out.extend_from_slice(&requests.ack);
                 out.extend_from_slice(slot.token.bytes());
-                let _ = write!(out, ":ack{FIELDS}\r\n");
+                let _ = write!(out, ":ack{}\r\n", self.fields);
             }
             // What cannot be measured was refused before the run began.
             Step::DoneTake | Step::Publish | Step::Join | Step::Leave => {}
@@ -123,18 +140,18 @@ fn field<'a>(head: &httparse::Response<'_, 'a>, name: &str) -> Option<&'a [u8]> 
 }
 
 impl Requests {
-    fn new(queue: &str, payload: &[u8]) -> Self {
+    fn new(queue: &str, payload: &[u8], fields: &str) -> Self {
         let queue = escaped(queue);
         let octets = "Accept: application/octet-stream\r\n\r\n";
         let put_rest = format!(
-            "{FIELDS}Content-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
+            "{fields}Content-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
             payload.len()
         );
         Self {
             put: format!("POST /v1/queues/{queue}/tasks?priority=").into_bytes(),
             put_rest: put_rest.into_bytes(),
-            take: format!("POST /v1/queues/{queue}:take?ttr=60000{FIELDS}{octets}").into_bytes(),
-            pop: format!("POST /v1/queues/{queue}:pop{FIELDS}{octets}").into_bytes(),
+            take: format!("POST /v1/queues/{queue}:take?ttr=60000{fields}{octets}").into_bytes(),
+            pop: format!("POST /v1/queues/{queue}:pop{fields}{octets}").into_bytes(),
             ack: format!("POST /v1/queues/{queue}/receipts/").into_bytes(),
         }
     }
@@ -183,6 +200,20 @@ mod tests {
             let mut out = Vec::new();
             dialect.request(step, &slot, &mut out);
             assert_eq!(String::from_utf8(out).unwrap(), lines);
+        }
+    }
+
+    #[test]
+    fn each_request_signs_in() {
+        let (_, mut slot) = http();
+        slot.token.set(b"1-2-3").unwrap();
+        let mut dialect = Http::signing_in(&["q".to_owned()], b"hello", "ana", "secret");
+        for step in [Step::Put, Step::Take, Step::Ack, Step::Pop] {
+            let mut out = Vec::new();
+            dialect.request(step, &slot, &mut out);
+            let request = String::from_utf8(out).unwrap();
+            let field = "\r\nHost: localhost\r\nAuthorization: Basic YW5hOnNlY3JldA==\r\n";
+            assert!(request.contains(field), "{request}");
         }
     }
 

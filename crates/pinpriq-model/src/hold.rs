@@ -5,7 +5,7 @@ use pinpriq_engine::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use pinpriq_engine::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::settings::AfterAck;
-use pinpriq_engine::task::{ClientId, Receipt, State};
+use pinpriq_engine::task::{ClientId, Receipt, State, reasons};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::{Answer, Model, fits, id_fits};
@@ -94,6 +94,15 @@ impl Model {
             self.last_number += 1;
         }
         let tail = self.last_number;
+        if self.settings(&self.places[&number]).release_fails {
+            self.amend(number, &release.amendment);
+            if release.tail {
+                self.task_mut(number).progress.seq = tail;
+            }
+            let delay = Some(release.delay).filter(|delay| *delay > Span::ZERO);
+            let state = self.count_failure(number, self.now, Some(reasons::RELEASED), delay);
+            return Ok(Some(Reply::State(state)));
+        }
         let state = self.bring_back(number, release.delay, &release.amendment, false);
         if release.tail && state.is_some() {
             self.task_mut(number).progress.seq = tail;

@@ -34,7 +34,7 @@ impl Model {
         Some(kind)
     }
 
-    fn amend(&mut self, number: u64, amendment: &Amendment<'_>) {
+    pub(super) fn amend(&mut self, number: u64, amendment: &Amendment<'_>) {
         let now = self.now;
         if let Some(payload) = amendment.payload {
             self.give_payload(number, payload);

@@ -6,7 +6,7 @@ use pinpriq_engine::command::Sides;
 use pinpriq_engine::schedule::{OnMissed, Overlap};
 use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, DEADLETTER, IDS,
-    Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
+    Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, TTL, TTR, Value,
 };
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -542,7 +542,8 @@ impl Chooser<'_> {
 
     fn policies(&mut self) -> Settings {
         let has_one = !self.once_in(4);
-        let (setting, value) = match self.dice.below(12) {
+        let (setting, value) = match self.dice.below(13) {
+            12 => (RELEASEFAILS, Value::Word(u8::from(has_one))),
             9 => (CAPACITY, has_one.then(|| 1 + self.dice.below(6)).into()),
             10 => (CAPACITYBYTES, has_one.then(|| 1 + self.dice.below(300)).into()),
             11 => (OVERFLOW, Value::Word(u8::from(has_one))),

@@ -102,6 +102,12 @@ impl fmt::Display for Limit {
 }
 
 impl Limits {
+    /// Whether nothing is limited.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+
     /// The limit of something, if it is limited.
     #[must_use]
     pub const fn of(&self, limit: Limit) -> Option<NonZeroU64> {

@@ -70,6 +70,15 @@ const SETTINGS = [
           ["deadletter", "deadletter"],
         ],
       },
+      {
+        name: "releasefails",
+        label: "A release is a failure",
+        kind: "choice",
+        options: [
+          ["off", "off"],
+          ["on", "on"],
+        ],
+      },
     ],
   ],
   [

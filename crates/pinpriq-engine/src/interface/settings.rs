@@ -8,7 +8,8 @@ mod value;
 
 pub use table::{
     AFTERACK, ATTEMPTS, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, Changes, DEADLETTER, IDS,
-    Kind, LIMIT, Lanes, Length, ONEXPIRY, OVERFLOW, RATE, SETTINGS, Setting, Shown, TTL, TTR, Word,
+    Kind, LIMIT, Lanes, Length, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, SETTINGS, Setting, Shown,
+    TTL, TTR, Word,
 };
 pub use value::{Misfit, Value};
 
@@ -103,6 +104,8 @@ pub struct Settings {
     pub capacity_bytes: Option<u64>,
     /// What happens to a put that finds the queue full.
     pub overflow: Overflow,
+    /// Whether a release is a failure.
+    pub release_fails: bool,
 }
 
 impl Default for Settings {
@@ -122,6 +125,7 @@ impl Default for Settings {
             rate: None,
             capacity_bytes: None,
             overflow: Overflow::default(),
+            release_fails: false,
         }
     }
 }

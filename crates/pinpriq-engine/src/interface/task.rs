@@ -214,6 +214,8 @@ pub struct Past {
 pub mod reasons {
     /// A lease has reached its deadline.
     pub const LEASE_EXPIRED: &[u8] = b"lease expired";
+    /// The holder has released the task, and that is a failure in its queue.
+    pub const RELEASED: &[u8] = b"released";
     /// The connection of a lease without a TTR has ended.
     pub const CONNECTION_CLOSED: &[u8] = b"connection closed";
     /// The TTL has passed, and the queue keeps such tasks as dead letters.

@@ -4,7 +4,7 @@
 //! fail. Why a lease has ended is decided by the callers.
 
 use crate::backoff::wait_after;
-use crate::command::Fail;
+use crate::command::{Fail, Release};
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
@@ -14,7 +14,7 @@ use crate::reply::Reply;
 use crate::stats::Exit;
 use crate::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
 use crate::time::{Span, Timestamp};
-use crate::transition::Operation;
+use crate::transition::{By, Operation};
 
 /// One failure of a task.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,21 @@ impl Engine {
         let Fail { reason, delay, .. } = *fail;
         let failure = Failure { at: self.now, reason, delay };
         Ok(Some(Reply::State(self.fail(slot, Operation::Fail(by), failure))))
+    }
+
+    /// Ends a lease by a release, which is a failure in its queue. What changes with it, changes
+    /// whatever becomes of the task. Without a delay the task waits for its back-off.
+    #[inline(never)]
+    pub(crate) fn fail_released(
+        &mut self,
+        (slot, by): (Slot, By),
+        release: &Release<'_>,
+        seq: Option<u64>,
+    ) -> Option<StateKind> {
+        self.amend_held(slot, &release.amendment, seq);
+        let delay = Some(release.delay).filter(|delay| !delay.is_zero());
+        let failure = Failure { at: self.now, reason: Some(reasons::RELEASED), delay };
+        self.fail(slot, Operation::Fail(by), failure)
     }
 
     /// Counts a failure of a taken task. Returns its new state, or `None` if it has left the queue.

@@ -63,6 +63,11 @@ impl Engine {
         let (slot, by) = self.hold(client, release.held, Operation::Release)?;
         self.check_return(slot, &release.amendment)?;
         let seq = release.tail.then(|| self.issued.next());
+        if self.queues[self.tasks[slot].queue].settings.release_fails
+            && !planted!(ReleaseNeverFails)
+        {
+            return Ok(Some(Reply::State(self.fail_released((slot, by), release, seq))));
+        }
         let state = self.bring_back(
             slot,
             Operation::Release(by),

@@ -218,6 +218,16 @@ impl Engine {
         self.check_growth(slot, amendment.payload, None)
     }
 
+    /// Changes a task that stays taken, and its place if it gets another one.
+    pub(crate) fn amend_held(&mut self, slot: Slot, amendment: &Amendment<'_>, seq: Option<u64>) {
+        let now = self.now;
+        self.amend_payload(slot, amendment);
+        self.amend(slot, Unsaved::Progress, |task| {
+            apply_amendment(task, now, amendment);
+            task.set_seq(seq.unwrap_or_else(|| task.seq()));
+        });
+    }
+
     fn amend_payload(&mut self, slot: Slot, amendment: &Amendment<'_>) {
         if let Some(payload) = amendment.payload {
             self.set_payload(slot, payload);

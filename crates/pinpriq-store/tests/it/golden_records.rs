@@ -143,6 +143,7 @@ fn settings() -> Settings {
         rate: Some(Rate { count: 100, per: Span::from_ms(1_000) }),
         capacity_bytes: Some(6),
         overflow: Overflow::Evict,
+        release_fails: true,
     }
 }
 
@@ -274,13 +275,13 @@ fn the_bytes_are_those_of_the_page() {
         (
             queue(settings()),
             "13 046a6f6273 01 010303 020207 040208 05018001 060103 070209 08028001 \
-             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 00 02",
+             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 00 02",
         ),
         (queue(Settings::default()), "13 046a6f6273 01 00 02"),
         (
             lane(settings()),
             "14 8201 046e657773 8101 010303 020207 040208 05018001 060103 070209 08028001 \
-             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 00 01",
+             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 00 01",
         ),
         (Change::Granted(granted), "03 8101 02 ac02 018827 0101 05"),
         (Change::Gone(129), "04 8101"),
@@ -423,7 +424,7 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("publication: more copies than bytes", "12 01 01 00 00 00 H 0001 00", Short),
     ("publication: one copy more than there is", "12 01 01 00 00 00 02 0001 00", Short),
     ("publication: a payload longer than the record", "12 01 00 00 00 00 00 06 68656c6c6f", Short),
-    ("queue: a setting of a later version", "13 00 01 0f00 00 00", UnknownAttribute(15)),
+    ("queue: a setting of a later version", "13 00 01 1000 00 00", UnknownAttribute(16)),
     ("queue: settings in the wrong order", "13 00 01 020207 010303 00 00", OutOfRange("IDS")),
     ("queue: neither created nor not", "13 00 02 00 00", OutOfRange("created")),
     ("lane: unknown ids", "14 01 0174 02 010304 00 00", OutOfRange("IDS")),

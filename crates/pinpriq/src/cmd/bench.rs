@@ -55,7 +55,13 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<Exit, Failure> {
             }
             measure(arguments, &plan, &mut dialect)?
         }
-        Door::Http => measure(arguments, &plan, &mut Http::new(&names, &payload))?,
+        Door::Http => {
+            let mut dialect = match credentials() {
+                Some((user, secret)) => Http::signing_in(&names, &payload, &user, &secret),
+                None => Http::new(&names, &payload),
+            };
+            measure(arguments, &plan, &mut dialect)?
+        }
         Door::Pinpriq => {
             // Packets with one key leave together, so no run may use the keys of another one.
             let key = RandomState::new().hash_one(std::process::id());

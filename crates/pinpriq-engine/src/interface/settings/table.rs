@@ -108,7 +108,7 @@ pub enum Lanes {
 
 /// All settings, in the order in which they are shown, checked and written. Add new ones at the
 /// end.
-pub static SETTINGS: [&Setting; 14] = [
+pub static SETTINGS: [&Setting; 15] = [
     IDS,
     TTL,
     TTR,
@@ -123,6 +123,7 @@ pub static SETTINGS: [&Setting; 14] = [
     RATE,
     CAPACITYBYTES,
     OVERFLOW,
+    RELEASEFAILS,
 ];
 
 /// See [`Settings::ids`].
@@ -380,6 +381,25 @@ pub const OVERFLOW: &Setting = &Setting {
     write: |settings, value| value.try_into().map(|overflow| settings.overflow = overflow),
 };
 
+/// See [`Settings::release_fails`].
+pub const RELEASEFAILS: &Setting = &Setting {
+    name: "RELEASEFAILS",
+    flag: "release-fails",
+    tag: 15,
+    kind: Kind::Words(&[
+        Word { word: "off", help: "It is none" },
+        Word { word: "on", help: "It is one, so that attempts and back-off apply" },
+    ]),
+    optional: false,
+    least: 0,
+    what: "what a release is",
+    changes: Changes::Always,
+    lanes: Lanes::Any,
+    help: "Whether a release is a failure",
+    read: |settings| settings.release_fails.into(),
+    write: |settings, value| value.try_into().map(|fails| settings.release_fails = fails),
+};
+
 impl Changes {
     /// What the help of a setting adds at its end.
     #[must_use]
@@ -485,6 +505,7 @@ mod tests {
             rate: Some(Rate { count: 9, per: Span::from_ms(10) }),
             capacity_bytes: Some(11),
             overflow: Overflow::Evict,
+            release_fails: true,
         }
     }
 

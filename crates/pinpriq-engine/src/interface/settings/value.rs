@@ -102,6 +102,25 @@ impl TryFrom<Value<'_>> for Overflow {
     }
 }
 
+/// Off, or on.
+impl From<bool> for Value<'_> {
+    fn from(is_on: bool) -> Self {
+        Self::Word(u8::from(is_on))
+    }
+}
+
+impl TryFrom<Value<'_>> for bool {
+    type Error = Misfit;
+
+    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
+        match value {
+            Value::Word(0) => Ok(false),
+            Value::Word(1) => Ok(true),
+            _ => Err(Misfit),
+        }
+    }
+}
+
 impl From<Option<Rate>> for Value<'_> {
     fn from(rate: Option<Rate>) -> Self {
         rate.map_or(Self::None, Self::Rate)

@@ -15,7 +15,7 @@ use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
-    DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, Rate, TTL, TTR, Value,
+    DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, TTL, TTR, Value,
 };
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
@@ -655,6 +655,9 @@ impl<'a> Chooser<'a> {
         }
         if self.dice.once_in(3) {
             changes.push((OVERFLOW, Value::Word(self.dice.pick(&[0, 1, 1]))));
+        }
+        if self.dice.once_in(4) {
+            changes.push((RELEASEFAILS, Value::Word(self.dice.pick(&[0, 1, 1]))));
         }
         changes
     }

@@ -182,8 +182,11 @@ impl Desk {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
-        let within = self.check(command)?;
-        self.spend()?;
+        let (within, is_limited) = self.check(command)?;
+        self.seat.account = None;
+        if is_limited {
+            self.spend()?;
+        }
         let Some((user, right)) = within else { return self.ask_freely(request, command) };
         let names = user.rights.names_of(right);
         let names = names.map(|(bytes, is_prefix)| NamePattern { bytes, is_prefix });
@@ -192,29 +195,35 @@ impl Desk {
     }
 
     /// Refuses what the user may not do. Returns the right that the command must keep within, if it
-    /// touches what it does not name.
-    fn check(&mut self, command: &Command<'_>) -> Result<Option<(Arc<User>, Right)>, Undone> {
+    /// touches what it does not name, and whether the user has limits.
+    fn check(
+        &mut self,
+        command: &Command<'_>,
+    ) -> Result<(Option<(Arc<User>, Right)>, bool), Undone> {
         let judged = self.with_pass(|pass| {
             let user = &pass?.user;
-            Some(match judge(&user.rights, command) {
-                Verdict::Denied(lack) if !planted!(LackOverlooked) => Err(denied(user, &lack)),
-                Verdict::Within(right) if !planted!(ListsNotKeptWithin) => {
-                    Ok(Some((Arc::clone(user), right)))
+            let within = match judge(&user.rights, command) {
+                Verdict::Denied(lack) if !planted!(LackOverlooked) => {
+                    return Some(Err(denied(user, &lack)));
                 }
-                Verdict::Allowed | Verdict::Denied(_) | Verdict::Within(_) => Ok(None),
-            })
+                Verdict::Within(right) if !planted!(ListsNotKeptWithin) => {
+                    Some((Arc::clone(user), right))
+                }
+                Verdict::Allowed | Verdict::Denied(_) | Verdict::Within(_) => None,
+            };
+            Some(Ok((within, !user.limits.is_empty())))
         });
         let nobody = || {
             let sentence = "nobody has signed in on this connection".to_owned();
             Err(Refusal::new(RefusalKind::NoPerm, sentence))
         };
-        let within = judged.unwrap_or_else(nobody).map_err(Undone::Refused)?;
+        let (within, is_limited) = judged.unwrap_or_else(nobody).map_err(Undone::Refused)?;
         if within.is_none()
             && let Some(guard) = &mut self.guard
         {
             guard.note(command);
         }
-        Ok(within)
+        Ok((within, is_limited))
     }
 
     /// Counts a request of the user, and notes whether its tasks count. Refuses a request that is

@@ -336,7 +336,10 @@ fn queues_are_made_shown_paused_and_dropped() {
     let shown = server.printed(&["queue", "show", "mails", "--json"]);
     assert!(shown.starts_with("{\"ids\":\"sequence\","), "{shown}");
     assert!(shown.contains("\"capacity\":9,\"attempts\":null,"), "{shown}");
-    assert!(shown.contains("\"overflow\":\"refuse\",\"paused\":\"none\"}"), "{shown}");
+    assert!(
+        shown.contains("\"overflow\":\"refuse\",\"releasefails\":\"off\",\"paused\":\"none\"}"),
+        "{shown}"
+    );
 
     assert_eq!(server.printed(&["queue", "list"]), "jobs\nmails\n");
     let listed = server.printed(&["queue", "list", "--prefix", "m", "--json"]);
