@@ -35,6 +35,9 @@ pub(super) struct Guard {
     subscribed: BTreeSet<Subscribed>,
 }
 
+/// A user and the right that a command must keep within, if it touches what it does not name.
+type Within = Option<(Arc<User>, Right)>;
+
 /// A subscription: the queue or topic, and the member.
 type Subscribed = (Box<[u8]>, Option<Box<[u8]>>);
 
@@ -196,10 +199,7 @@ impl Desk {
 
     /// Refuses what the user may not do. Returns the right that the command must keep within, if it
     /// touches what it does not name, and whether the user has limits.
-    fn check(
-        &mut self,
-        command: &Command<'_>,
-    ) -> Result<(Option<(Arc<User>, Right)>, bool), Undone> {
+    fn check(&mut self, command: &Command<'_>) -> Result<(Within, bool), Undone> {
         let judged = self.with_pass(|pass| {
             let user = &pass?.user;
             let within = match judge(&user.rights, command) {
