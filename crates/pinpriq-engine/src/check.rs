@@ -162,7 +162,7 @@ impl Engine {
                 queue.lane.is_some() || queue.created || queue.paused.any(),
                 "queue {name} is known to the store if and only if it must be"
             );
-            if !queue.paused.output && !self.has_ended(slot) && !self.is_held_back(slot) {
+            if !queue.paused.output.is_on() && !self.has_ended(slot) && !self.is_held_back(slot) {
                 let can_be_served = |consumer: &&ConsumerId| self.can_be_served(slot, consumer);
                 let any = queue.waiting.any.values().filter(can_be_served).count();
                 let narrow = queue.waiting.narrow.values().filter(can_be_served).count();
@@ -188,7 +188,7 @@ impl Engine {
         let (put, queue) = (first.put.put(), &self.queues[slot]);
         let content = put.payload.len() + put.terms.bytes();
         let goes_on = self.consumers.putters.have_vacancies();
-        let waits = queue.paused.input || goes_on || self.is_full_for(slot, content as u64);
+        let waits = queue.paused.input.is_on() || goes_on || self.is_full_for(slot, content as u64);
         assert!(waits, "{id:?} does not wait while there is room");
     }
 
@@ -253,6 +253,13 @@ impl Engine {
         for (incarnation, member) in &self.members.registered {
             if let Some(at) = member.armed {
                 let due = Due::Member(*incarnation);
+                assert!(self.deadlines.contains(at, due), "{due:?} stands at {at}");
+                expected += 1;
+            }
+        }
+        for slot in self.queues.slots() {
+            if let Some(at) = self.queues[slot].paused.next_end() {
+                let due = Due::Pause(slot);
                 assert!(self.deadlines.contains(at, due), "{due:?} stands at {at}");
                 expected += 1;
             }

@@ -552,6 +552,7 @@ impl Engine {
             match self.deadlines.pop_due(self.now) {
                 None => break,
                 Some(Due::Task(number)) => self.fire(number),
+                Some(Due::Pause(queue)) => self.end_pause(queue),
                 Some(Due::Taker(taker)) => {
                     // A taker that is still in line gets what has become ready meanwhile, before it
                     // learns that there is nothing.

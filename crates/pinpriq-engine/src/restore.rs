@@ -138,6 +138,9 @@ impl Engine {
         }
         self.drop_unshared();
         due.extend(self.revive_members());
+        for queue in self.queues.slots() {
+            due.extend(self.queues[queue].paused.next_end().map(|at| (at, Due::Pause(queue))));
+        }
         self.deadlines = due.into_iter().collect();
         for (slot, tasks) in queues {
             let queue = &mut self.queues[slot];

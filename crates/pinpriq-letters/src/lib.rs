@@ -28,6 +28,7 @@ mod fields;
 mod flags;
 mod list;
 mod output;
+mod paused;
 mod records;
 mod settings;
 

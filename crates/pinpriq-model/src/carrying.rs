@@ -124,6 +124,8 @@ impl Model {
         paused: Paused,
     ) -> Answer {
         let place = Place::Queue(queue.into());
+        let paused = paused.at(self.now);
+        self.note_due(paused.next_end());
         if let Some(changes) = settings {
             self.settings_fit(changes)?;
             let is_own = |change: &Assignment<'_>| *change == (DEADLETTER, Value::Bytes(queue));

@@ -98,7 +98,7 @@ impl Model {
             answer => return answer,
         }
         let place = Place::Queue(put.queue.into());
-        if self.paused(&place).input {
+        if self.paused(&place).input.is_on() {
             return Err(RefusalKind::Paused);
         }
         if room.is_zero() || self.never_fits(&place, put) {
@@ -189,7 +189,8 @@ impl Model {
             let put = putter.put.put();
             let content = (put.payload.len() + put.terms.bytes()) as u64;
             let home = self.homes.get(&putter.place);
-            let is_shut = home.is_some_and(|home| home.is_full_for(content) || home.paused.input);
+            let is_shut =
+                home.is_some_and(|home| home.is_full_for(content) || home.paused.input.is_on());
             !is_shut || self.never_fits(&putter.place, &put)
         };
         let all = self.putters.iter().enumerate();

@@ -61,7 +61,7 @@ impl Model {
             }
         }
         let has_unranked = !of(StateKind::Ready).is_empty();
-        if home.paused.output && (has_unranked || !reasons.is_empty()) {
+        if home.paused.output.is_on() && (has_unranked || !reasons.is_empty()) {
             reasons.push(Reason::Paused);
         }
         if has_unranked {
@@ -91,7 +91,7 @@ impl Model {
     fn explain_ready(&self, place: &Place, task: &TaskRecord) -> Vec<Reason> {
         let home = &self.homes[place];
         let mut reasons = Vec::new();
-        if home.paused.output {
+        if home.paused.output.is_on() {
             reasons.push(Reason::Paused);
         }
         let is_taken = |task: &&TaskRecord| matches!(task.progress.state, State::Taken(_));

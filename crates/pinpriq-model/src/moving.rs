@@ -104,7 +104,7 @@ impl Model {
         let is_full =
             !is_finished && self.homes.get(to).is_some_and(|home| home.is_full_for(content));
         let has_room = self.has_room(self.growth_by_move(number)).is_ok();
-        !is_full && !self.paused(to).input && has_room
+        !is_full && !self.paused(to).input.is_on() && has_room
     }
 
     /// Moves a task into a queue, where it is a new one. `change` makes it what it is to be there.

@@ -34,7 +34,7 @@ impl Model {
         }
         let content = (put.payload.len() + put.terms.bytes()) as u64;
         let evicted = self.room_for(&place, put.priority, content)?;
-        if self.paused(&place).input {
+        if self.paused(&place).input.is_on() {
             return Err(RefusalKind::Paused);
         }
         self.window_fits(put.unique.as_ref())?;
@@ -175,7 +175,7 @@ impl Model {
         let content = publish.payload.len() + publish.terms.bytes();
         let is_shut = |place: &Place| {
             let home = &self.homes[place];
-            home.is_full_for(content as u64) || home.paused.input
+            home.is_full_for(content as u64) || home.paused.input.is_on()
         };
         let (shut, open): (Vec<Place>, Vec<Place>) =
             self.lanes_of(publish.topic).into_iter().partition(is_shut);

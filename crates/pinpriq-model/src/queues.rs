@@ -7,7 +7,7 @@ use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::{
-    Assignment, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Paused, Value,
+    Assignment, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Pause, Paused, Value,
 };
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::task::{State, StateKind, TaskRecord};
@@ -60,8 +60,12 @@ impl Model {
                 self.end(&place);
                 Ok(Some(Reply::Count(count)))
             }
-            QueueCommand::Pause { queue, sides } => self.pause(queue, sides, true),
-            QueueCommand::Resume { queue, sides } => self.pause(queue, sides, false),
+            QueueCommand::Pause { queue, sides, length } => {
+                self.span_fits(length, false)?;
+                let until = length.map(|length| Pause::Until(self.now.after(length)));
+                self.pause(queue, sides, until.unwrap_or(Pause::Endless))
+            }
+            QueueCommand::Resume { queue, sides } => self.pause(queue, sides, Pause::Off),
             QueueCommand::Stats(Some(queue)) => {
                 let place = self.place_of(queue)?;
                 Ok(Some(Reply::Figures(Box::new(self.figures_of(&place)))))
@@ -139,15 +143,16 @@ impl Model {
         })
     }
 
-    fn pause(&mut self, queue: QueueName<'_>, sides: Sides, paused: bool) -> Answer {
+    fn pause(&mut self, queue: QueueName<'_>, sides: Sides, pause: Pause) -> Answer {
         let place = self.existing(queue)?;
         let home = self.home(&place);
         if sides != Sides::Output {
-            home.paused.input = paused;
+            home.paused.input = pause;
         }
         if sides != Sides::Input {
-            home.paused.output = paused;
+            home.paused.output = pause;
         }
+        self.note_due(pause.until());
         self.tidy(&place);
         Ok(Some(Reply::Done))
     }

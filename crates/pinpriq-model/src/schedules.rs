@@ -223,7 +223,7 @@ impl Model {
         self.ttl_fits(ttl, Span::ZERO)?;
         let content = (plan.payload.len() + plan.terms.bytes()) as u64;
         let evicted = self.room_for(&place, plan.priority, content)?;
-        if self.paused(&place).input {
+        if self.paused(&place).input.is_on() {
             return Err(RefusalKind::Paused);
         }
         let content = (plan.payload.len() + plan.terms.bytes() + name.len()) as u64;

@@ -42,11 +42,12 @@ impl Home {
     /// Whether it has a task that some consumer could have if there were tokens.
     pub(super) fn has_tasks_for_anyone(&self, now: Timestamp) -> bool {
         let any = Selection { narrow: false, ..Selection::DEFAULT };
-        !self.paused.output && self.in_sight(any, now).any(|task| task.progress.priority.is_some())
+        !self.paused.output.is_on()
+            && self.in_sight(any, now).any(|task| task.progress.priority.is_some())
     }
 
     pub(super) fn has(&self, selection: Selection, now: Timestamp) -> bool {
-        !self.paused.output
+        !self.paused.output.is_on()
             && self.is_open(now)
             && self.in_sight(selection, now).any(|task| task.progress.priority.is_some())
     }

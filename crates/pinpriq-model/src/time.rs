@@ -13,6 +13,7 @@ use super::{Exit, Model};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     Task(u64),
+    Pauses,
     Taker(u64),
     Awaiter(u64),
     Putter(u64),
@@ -74,6 +75,8 @@ impl Model {
         let windows = self.windows.values().map(|known| (known.until, Due::Window(known.number)));
         let others = members.chain(slots).chain(windows);
         let putters = self.putters.iter().map(|it| (it.until, Due::Putter(it.turn)));
+        let pauses = self.homes.values().filter_map(|home| home.paused.next_end());
+        let others = others.chain(pauses.map(|at| (at, Due::Pauses)));
         tasks.chain(takers).chain(awaiters).chain(putters).chain(others)
     }
 
@@ -117,6 +120,7 @@ impl Model {
             };
             match due {
                 Due::Task(number) => self.fire(number),
+                Due::Pauses => self.end_pauses(at),
                 Due::Taker(turn) => {
                     self.serve_all();
                     self.time_out_taker(turn);
@@ -135,6 +139,15 @@ impl Model {
             }
         }
         self.serve_all();
+    }
+
+    /// Ends every pause that is over at this moment.
+    fn end_pauses(&mut self, at: Timestamp) {
+        for place in self.homes.keys().cloned().collect::<Vec<_>>() {
+            let home = self.home(&place);
+            home.paused = home.paused.at(at);
+            self.tidy(&place);
+        }
     }
 
     fn fire(&mut self, number: u64) {

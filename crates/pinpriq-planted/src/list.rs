@@ -235,9 +235,12 @@ with_those_of_access! {
     FailureNotCounted "failure-not-counted"
         "A failure of a task is not counted, so it is tried for ever."
         [Engine("scripts::"), Simulator]
+    PauseNeverEnds "pause-never-ends"
+        "A pause with a length goes on until somebody ends it."
+        [Engine("scripts::"), Simulator]
     ReleaseNeverFails "release-never-fails"
         "A release is no failure, whatever its queue says."
-        [Engine("scripts::"), Simulator]
+        [Engine("scripts::")]
     LastAttemptTriedAgain "last-attempt-tried-again"
         "A task may fail once more than its queue says."
         [Engine("scripts::"), Simulator]

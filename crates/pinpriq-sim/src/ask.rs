@@ -253,6 +253,7 @@ pub(crate) enum Ask {
     Pause {
         queue: Name,
         sides: Sides,
+        length: Option<u64>,
     },
     Resume {
         queue: Name,
@@ -520,12 +521,8 @@ impl Ask {
                 .option("COUNT", *count),
             Self::Truncate(queue) => Words::new("QUEUE TRUNCATE").name(queue).member(queue),
             Self::Drop(queue) => Words::new("QUEUE DROP").bytes(queue),
-            Self::Pause { queue, sides } => {
-                Words::new("QUEUE PAUSE").name(queue).sides(*sides).member(queue)
-            }
-            Self::Resume { queue, sides } => {
-                Words::new("QUEUE RESUME").name(queue).sides(*sides).member(queue)
-            }
+            Self::Pause { queue, sides, length } => sided("QUEUE PAUSE", queue, (*sides, *length)),
+            Self::Resume { queue, sides } => sided("QUEUE RESUME", queue, (*sides, None)),
             Self::Stats(None) => Words::new("STATS"),
             Self::Stats(Some(queue)) => Words::new("STATS").name(queue).member(queue),
             Self::Publish { topic, payload, key, priority, deadline, ttl } => Words::new("PUBLISH")
@@ -622,4 +619,8 @@ impl Wish {
         let order = if oldest { Order::Oldest } else { Order::Newest };
         Selection { from, order, group: self.group, narrow: false }
     }
+}
+
+fn sided(command: &str, queue: &Name, (sides, length): (Sides, Option<u64>)) -> Words {
+    Words::new(command).name(queue).sides(sides).option("FOR", length).member(queue)
 }

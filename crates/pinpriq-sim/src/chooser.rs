@@ -350,7 +350,10 @@ impl Chooser<'_> {
             1..=3 => Ask::Set { queue: name, settings: self.settings() },
             4 => Ask::Truncate(name),
             5 => Ask::Drop(self.queue()),
-            6 => Ask::Pause { queue: name, sides },
+            6 => {
+                let length = (!self.once_in(3)).then(|| self.span());
+                Ask::Pause { queue: name, sides, length }
+            }
             7..=8 if self.once_in(3) => Ask::Import(Box::new(self.imported())),
             _ => Ask::Resume { queue: name, sides: Sides::Both },
         }

@@ -348,7 +348,13 @@ fn settings_map(settings: &Settings, paused: Paused) -> Wanted {
         };
         (name.to_ascii_lowercase(), value)
     });
-    Pairs(entries.chain([("paused".to_owned(), paused_word(paused))]).collect())
+    let until = |at: Option<Timestamp>| at.map_or(Null, |at| Number(at.ms()));
+    let fields = [
+        ("paused".to_owned(), paused_word(paused)),
+        ("paused_in_until".to_owned(), until(paused.input.until())),
+        ("paused_out_until".to_owned(), until(paused.output.until())),
+    ];
+    Pairs(entries.chain(fields).collect())
 }
 
 fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
@@ -489,7 +495,7 @@ fn made_id(id: &TaskId) -> Wanted {
 }
 
 fn paused_word(paused: Paused) -> Wanted {
-    word(match (paused.input, paused.output) {
+    word(match (paused.input.is_on(), paused.output.is_on()) {
         (false, false) => "none",
         (true, false) => "in",
         (false, true) => "out",

@@ -12,7 +12,7 @@ use pinpriq_engine::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord, RecordKey,
     ScheduleMoved, ScheduleRecord,
 };
-use pinpriq_engine::settings::Paused;
+use pinpriq_engine::settings::{Pause, Paused};
 use pinpriq_engine::task::{Bytes, LaneName, Progress};
 use pinpriq_engine::unique::WindowRecord;
 use pinpriq_records::Malformed;
@@ -168,8 +168,14 @@ fn put_window(out: &mut Vec<u8>, window: &WindowRecord) {
     put_moment(out, window.until);
 }
 
+/// Two bits say which sides are paused, and two more for which of them a moment follows at which
+/// that ends by itself.
 fn put_paused(out: &mut Vec<u8>, paused: Paused) {
-    out.push(u8::from(paused.input) | u8::from(paused.output) << 1);
+    let bits = |side: Pause| u8::from(side.is_on()) | u8::from(side.until().is_some()) << 2;
+    out.push(bits(paused.input) | bits(paused.output) << 1);
+    for at in [paused.input.until(), paused.output.until()].into_iter().flatten() {
+        put_moment(out, at);
+    }
 }
 
 /// Shares one allocation among the queue names of neighbouring records.
@@ -337,8 +343,14 @@ fn take_sum(input: &mut &[u8], from: u64) -> Result<u64, Malformed> {
 
 fn take_paused(input: &mut &[u8]) -> Result<Paused, Malformed> {
     let bits = take_byte(input)?;
-    if bits > 3 {
+    if bits > 15 {
         return Err(Malformed::OutOfRange("paused"));
     }
-    Ok(Paused { input: bits & 1 != 0, output: bits & 2 != 0 })
+    let mut side = |bits: u8| match (bits & 1 != 0, bits & 4 != 0) {
+        (false, false) => Ok(Pause::Off),
+        (true, false) => Ok(Pause::Endless),
+        (true, true) => Ok(Pause::Until(take_moment(input)?)),
+        (false, true) => Err(Malformed::OutOfRange("paused")),
+    };
+    Ok(Paused { input: side(bits)?, output: side(bits >> 1)? })
 }

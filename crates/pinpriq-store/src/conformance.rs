@@ -166,7 +166,7 @@ pub fn sample_queue(queue: &str, created: bool) -> Change {
         name: name(queue),
         created,
         settings: Settings { capacity: Some(9), ..Settings::default() },
-        paused: Paused { input: true, output: false },
+        paused: Paused::endlessly(true, false),
     }))
 }
 

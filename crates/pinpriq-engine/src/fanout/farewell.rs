@@ -15,6 +15,7 @@ use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
 use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::settings::Paused;
 
 impl Engine {
     /// Ends the lane of a member in one topic, and returns how many there were.
@@ -98,6 +99,7 @@ impl Engine {
         }
         self.discard(slot);
         self.arm_gate(slot, None);
+        self.pause(slot, Paused::default());
         let queue = self.queues.remove_lane(slot);
         let Some(lane) = queue.lane else { unreachable!("a lane at {slot:?}") };
         if !planted!(LaneMemoryLeaks) {

@@ -133,8 +133,11 @@ impl Engine {
                 continue;
             }
             let is_full = self.is_full_for(*slot, content_of(publish));
-            let side =
-                if is_full || queue.paused.input { &mut found.shut } else { &mut found.open };
+            let side = if is_full || queue.paused.input.is_on() {
+                &mut found.shut
+            } else {
+                &mut found.open
+            };
             side.push(*slot);
         }
         found

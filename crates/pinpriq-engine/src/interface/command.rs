@@ -512,6 +512,8 @@ pub enum QueueCommand<'a> {
         queue: QueueName<'a>,
         /// Which sides.
         sides: Sides,
+        /// How long, if it ends by itself.
+        length: Option<Span>,
     },
     /// Ends the pause of sides of a queue.
     Resume {

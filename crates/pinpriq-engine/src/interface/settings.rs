@@ -16,7 +16,7 @@ pub use value::{Misfit, Value};
 use std::fmt;
 
 use crate::task::Bytes;
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 
 /// How the tasks of a queue get their ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -137,9 +137,21 @@ pub type Assignment<'a> = (&'static Setting, Value<'a>);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Paused {
     /// Puts are refused.
-    pub input: bool,
+    pub input: Pause,
     /// The queue looks empty to takes, pops and subscribers.
-    pub output: bool,
+    pub output: Pause,
+}
+
+/// Whether a side of a queue is paused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pause {
+    /// It is not.
+    #[default]
+    Off,
+    /// Until somebody ends it.
+    Endless,
+    /// Until this moment.
+    Until(Timestamp),
 }
 
 impl Ids {
@@ -176,10 +188,53 @@ impl fmt::Display for Rate {
     }
 }
 
+impl Pause {
+    /// Whether the side is paused.
+    #[must_use]
+    #[inline]
+    pub const fn is_on(self) -> bool {
+        !matches!(self, Self::Off)
+    }
+
+    /// When the pause ends by itself, if it does.
+    #[must_use]
+    pub const fn until(self) -> Option<Timestamp> {
+        if let Self::Until(at) = self { Some(at) } else { None }
+    }
+
+    /// The pause as it is at this moment.
+    const fn at(self, now: Timestamp) -> Self {
+        match self {
+            Self::Until(at) if at.ms() <= now.ms() => Self::Off,
+            other => other,
+        }
+    }
+}
+
 impl Paused {
+    /// Pauses these sides until somebody ends it.
+    #[must_use]
+    pub const fn endlessly(input: bool, output: bool) -> Self {
+        let input = if input { Pause::Endless } else { Pause::Off };
+        let output = if output { Pause::Endless } else { Pause::Off };
+        Self { input, output }
+    }
+
     /// Whether either side is paused.
     #[must_use]
     pub const fn any(self) -> bool {
-        self.input || self.output
+        self.input.is_on() || self.output.is_on()
+    }
+
+    /// When the pause of a side ends next by itself, if one does.
+    #[must_use]
+    pub fn next_end(self) -> Option<Timestamp> {
+        self.input.until().into_iter().chain(self.output.until()).min()
+    }
+
+    /// What is paused at this moment.
+    #[must_use]
+    pub const fn at(self, now: Timestamp) -> Self {
+        Self { input: self.input.at(now), output: self.output.at(now) }
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! A task has at most one entry, for the next moment that matters to it. A blocked taker and an
 //! awaiter have one unless they wait for ever, and so has a put that waits for room. A member has
-//! one, and so has a schedule with a next slot unless it is paused, and a window of a unique task.
-//! A queue has one while its consumers wait for a token; those come before everything else that is
-//! due, and tasks come next. Other entries come in the order of their moments. Those of the same
-//! moment come in the order takers, awaiters, puts, members, schedules, windows, and then by age,
-//! so that a replay gives the same result as the run. Nothing here reads a clock.
+//! one, and so has a schedule with a next slot unless it is paused, a window of a unique task, and
+//! a queue of which a pause ends by itself. A queue has one while its consumers wait for a token;
+//! those come before everything else that is due, and tasks come next. Other entries come in the
+//! order of their moments. Those of the same moment come in the order pauses, takers, awaiters,
+//! puts, members, schedules, windows, and then by age, so that a replay gives the same result as
+//! the run. Nothing here reads a clock.
 
 use std::collections::BTreeSet;
 
@@ -21,6 +22,8 @@ use crate::time::Timestamp;
 pub(crate) enum Due {
     /// The task of this number must be checked.
     Task(u64),
+    /// The pause of a side of a queue is over.
+    Pause(QueueSlot),
     /// A blocked take has waited long enough.
     Taker(TakerId),
     /// An await has waited long enough.

@@ -4,13 +4,14 @@ use crate::change::Change;
 use crate::command::{QueueCommand, QueueName, Sides};
 use crate::engine::{Answered, Engine};
 use crate::limits::{PRIORITIES_MAX, queue_bytes};
+use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
-use crate::operations::arguments::{bad, check_name, quoted};
+use crate::operations::arguments::{bad, check_name, check_positive, quoted};
 use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{
-    Assignment, Changes, DEADLETTER, Lanes, Misfit, Paused, Rate, SETTINGS, Setting, Settings,
-    Value,
+    Assignment, Changes, DEADLETTER, Lanes, Misfit, Pause, Paused, Rate, SETTINGS, Setting,
+    Settings, Value,
 };
 use crate::stats::{Counters, Figures};
 use crate::survey::QueueChange;
@@ -27,8 +28,8 @@ impl Engine {
             }
             QueueCommand::Truncate(queue) => self.truncate_queue(queue),
             QueueCommand::Drop(queue) => self.drop_queue(queue),
-            QueueCommand::Pause { queue, sides } => self.set_pause(queue, sides, true),
-            QueueCommand::Resume { queue, sides } => self.set_pause(queue, sides, false),
+            QueueCommand::Pause { queue, sides, length } => self.pause_sides(queue, sides, length),
+            QueueCommand::Resume { queue, sides } => self.set_pause(queue, sides, Pause::Off),
             QueueCommand::Stats(queue) => self.stats(queue),
         }
     }
@@ -103,7 +104,7 @@ impl Engine {
             existing => existing?,
         };
         let count = self.empty(slot);
-        self.queues.pause(slot, Paused::default());
+        self.pause(slot, Paused::default());
         let queue = &mut self.queues[slot];
         queue.created = false;
         queue.settings = Settings::default();
@@ -114,26 +115,58 @@ impl Engine {
         Ok(Some(Reply::Count(count)))
     }
 
-    fn set_pause(&mut self, name: QueueName<'_>, sides: Sides, paused: bool) -> Answered {
+    /// Pauses sides of a queue, for a while or until somebody ends it.
+    fn pause_sides(&mut self, name: QueueName<'_>, sides: Sides, length: Option<Span>) -> Answered {
+        check_positive("the length of the pause", length)?;
+        self.moment("the length of the pause", length.unwrap_or(Span::ZERO))?;
+        let pause = length.map_or(Pause::Endless, |length| Pause::Until(self.now.after(length)));
+        self.set_pause(name, sides, pause)
+    }
+
+    fn set_pause(&mut self, name: QueueName<'_>, sides: Sides, pause: Pause) -> Answered {
         let slot = self.existing(name)?;
-        let former = self.queues[slot].paused;
-        let mut new = former;
+        let mut new = self.queues[slot].paused;
         if matches!(sides, Sides::Input | Sides::Both) {
-            new.input = paused;
+            new.input = pause;
         }
         if matches!(sides, Sides::Output | Sides::Both) {
-            new.output = paused;
+            new.output = pause;
         }
-        if new == former {
-            return Ok(Some(Reply::Done));
+        let what = if pause.is_on() { QueueChange::Paused } else { QueueChange::Resumed };
+        self.change_pause(slot, new, what);
+        Ok(Some(Reply::Done))
+    }
+
+    /// Ends what is paused until now.
+    pub(crate) fn end_pause(&mut self, slot: QueueSlot) {
+        let paused = self.queues[slot].paused.at(self.now);
+        self.change_pause(slot, paused, QueueChange::Resumed);
+    }
+
+    fn change_pause(&mut self, slot: QueueSlot, paused: Paused, what: QueueChange) {
+        if self.queues[slot].paused == paused {
+            return;
         }
-        self.queues.pause(slot, new);
-        self.queues.tell(slot, if paused { QueueChange::Paused } else { QueueChange::Resumed });
+        self.pause(slot, paused);
+        self.queues.tell(slot, what);
         self.report_queue(slot);
         self.note_vacancy(slot);
         self.wake(slot);
         self.tidy_queue(slot);
-        Ok(Some(Reply::Done))
+    }
+
+    /// Pauses exactly these sides of a queue or lane, and notes when that ends by itself.
+    pub(crate) fn pause(&mut self, slot: QueueSlot, paused: Paused) {
+        let due = Due::Pause(slot);
+        let former = self.queues[slot].paused.next_end();
+        // One that has just ended was removed already.
+        if let Some(at) = former.filter(|at| self.deadlines.contains(*at, due)) {
+            self.deadlines.remove(at, due);
+        }
+        self.queues.pause(slot, paused);
+        if let Some(at) = paused.next_end().filter(|_| !planted!(PauseNeverEnds)) {
+            self.deadlines.insert(at, due);
+        }
     }
 
     fn stats(&mut self, name: Option<QueueName<'_>>) -> Answered {

@@ -70,7 +70,7 @@ impl Engine {
     fn explain_ready(&self, slot: Slot, reasons: &mut Vec<Reason>) {
         let task = &self.tasks[slot];
         let queue = &self.queues[task.queue];
-        if queue.paused.output {
+        if queue.paused.output.is_on() {
             reasons.push(Reason::Paused);
         }
         if let Some(gate) = &queue.gate {
@@ -126,7 +126,7 @@ impl Engine {
                 .extend(oldest.and_then(|slot| self.explain_task(slot).reasons.into_iter().next()));
         }
         let has_unranked = there(StateKind::Ready).next().is_some();
-        if queue.paused.output && (has_unranked || !reasons.is_empty()) {
+        if queue.paused.output.is_on() && (has_unranked || !reasons.is_empty()) {
             reasons.push(Reason::Paused);
         }
         if has_unranked {

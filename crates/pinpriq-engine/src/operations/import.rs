@@ -41,6 +41,7 @@ impl Engine {
         settings: Option<&[Assignment<'_>]>,
         paused: Paused,
     ) -> Answered {
+        let paused = paused.at(self.now);
         let settings = settings.map(|settings| self.check_settings(name, settings)).transpose()?;
         let existing = self.queues.find(name);
         let is_new = existing.is_none_or(|slot| !self.queues[slot].counted);
@@ -62,7 +63,7 @@ impl Engine {
             self.set_gate(slot);
         }
         if !planted!(ImportForgetsPause) {
-            self.queues.pause(slot, paused);
+            self.pause(slot, paused);
         }
         self.report_queue(slot);
         self.note_vacancy(slot);

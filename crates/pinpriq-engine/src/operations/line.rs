@@ -32,7 +32,7 @@ impl Engine {
             answered => return answered,
         };
         let Some(queue) = self.queues.find(put.queue) else { return Err(refusal) };
-        if self.queues[queue].paused.input && !planted!(PausedPutWaits) {
+        if self.queues[queue].paused.input.is_on() && !planted!(PausedPutWaits) {
             return Err(paused(put.queue));
         }
         self.refuse_too_large(put, queue)?;
@@ -107,7 +107,7 @@ impl Engine {
             };
             let (queue, put) = (putter.queue, putter.put.put());
             let is_hopeless = self.refuse_too_large(&put, queue).is_err();
-            let is_paused = self.queues[queue].paused.input;
+            let is_paused = self.queues[queue].paused.input.is_on();
             if !is_hopeless && (is_paused || self.is_full_for(queue, content_of(&put))) {
                 continue;
             }

@@ -162,7 +162,7 @@ impl Engine {
         let is_full =
             !is_finished && self.is_full_for(to, content) && !planted!(MoveIntoAFullQueue);
         let queue = &self.queues[to];
-        !is_full && !queue.paused.input && !self.is_busy_for(self.growth_by_move(slot))
+        !is_full && !queue.paused.input.is_on() && !self.is_busy_for(self.growth_by_move(slot))
     }
 
     /// Returns the number of bytes by which a move of this task grows what is kept. A copy of a

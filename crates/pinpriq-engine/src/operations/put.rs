@@ -273,7 +273,7 @@ impl Engine {
         if let Some(queue) = existing.filter(|_| is_bounded) {
             self.check_capacity(put, queue)?;
         }
-        if existing.is_some_and(|slot| self.queues[slot].paused.input) {
+        if existing.is_some_and(|slot| self.queues[slot].paused.input.is_on()) {
             return Err(paused(put.queue));
         }
         let mut content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);

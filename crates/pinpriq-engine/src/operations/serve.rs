@@ -209,7 +209,7 @@ impl Engine {
         let queue = &self.queues[slot];
         let is_alone = queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty();
         // The waits for the lane of a member that has ended are about to end.
-        if is_alone || queue.paused.output || self.has_ended(slot) {
+        if is_alone || queue.paused.output.is_on() || self.has_ended(slot) {
             return None;
         }
         // Only tasks that are still alive count. Asking for the first one also removes those that

@@ -127,7 +127,7 @@ impl Engine {
         count: &mut u32,
         taken: &mut Vec<TaskRecord>,
     ) {
-        if self.queues[queue].paused.output && !planted!(PauseNotKept) {
+        if self.queues[queue].paused.output.is_on() && !planted!(PauseNotKept) {
             return;
         }
         let epoch = self.queues[queue].epoch;

@@ -140,7 +140,7 @@ fn fill(engine: &mut Engine, ids: Ids) {
     });
     ask(engine, Command::Schedule(set));
     ask(engine, Command::Schedule(ScheduleCommand::Pause(b"nightly")));
-    let pause = QueueCommand::Pause { queue: QUEUE.into(), sides: Sides::Both };
+    let pause = QueueCommand::Pause { queue: QUEUE.into(), sides: Sides::Both, length: None };
     ask(engine, Command::Queue(pause));
 }
 

@@ -99,7 +99,7 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
         Command::Member(MemberCommand::Beat { member, lease: longer }),
         Command::Queue(QueueCommand::Create { queue: b"other", settings }),
         Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings }),
-        Command::Queue(QueueCommand::Pause { queue: QUEUE.into(), sides }),
+        Command::Queue(QueueCommand::Pause { queue: QUEUE.into(), sides, length: None }),
         Command::Schedule(ScheduleCommand::Set(SCHEDULE)),
         Command::Schedule(ScheduleCommand::Pause(b"s")),
         Command::Schedule(ScheduleCommand::Resume(b"s")),

@@ -93,7 +93,7 @@ fn news_are_kept_for_those_who_ask_and_are_bounded() {
     engine.keep_queue_news(5);
     put(&mut engine, b"a");
     put(&mut engine, b"a");
-    administer(&mut engine, QueueCommand::Pause { queue: A, sides: Sides::Both });
+    administer(&mut engine, QueueCommand::Pause { queue: A, sides: Sides::Both, length: None });
     administer(&mut engine, QueueCommand::Resume { queue: A, sides: Sides::Input });
     administer(&mut engine, QueueCommand::Set { queue: A, settings: &[] });
     administer(&mut engine, QueueCommand::Drop(b"a"));

@@ -234,7 +234,11 @@ impl Author {
         ];
         self.apply(Command::Queue(QueueCommand::Create { queue: b"mail", settings }));
         let sides = Sides::Input;
-        self.apply(Command::Queue(QueueCommand::Pause { queue: b"idle".as_slice().into(), sides }));
+        self.apply(Command::Queue(QueueCommand::Pause {
+            queue: b"idle".as_slice().into(),
+            sides,
+            length: None,
+        }));
     }
 
     /// Pops what is in the queue of names, and puts one task with this kind of ids there.

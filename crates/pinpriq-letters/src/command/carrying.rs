@@ -5,7 +5,6 @@ use std::sync::Arc;
 use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::export::{Export, ExportPlace, Import};
-use pinpriq_engine::settings::Paused;
 use pinpriq_engine::unique::WindowRecord;
 use pinpriq_records::primitives::{
     end, put_bytes, put_if, put_moment, put_number, take_byte, take_bytes, take_if, take_moment,
@@ -17,6 +16,7 @@ use pinpriq_records::task::{put_id, take_id};
 use super::kinds::{EXPORT, IMPORT_QUEUE, IMPORT_SCHEDULE, IMPORT_TASK, IMPORT_WINDOW};
 use crate::Malformed;
 use crate::flags::{Packed, Packing};
+use crate::paused;
 use crate::records::{put_record, take_record};
 use crate::settings::{put_changes, take_changes};
 
@@ -63,13 +63,13 @@ pub(crate) fn take_place<'a>(input: &mut &'a [u8]) -> Result<ExportPlace<&'a [u8
 pub(super) fn encode_import(import: &Import<'_>, out: &mut Vec<u8>) {
     let mut flags = Packed::default();
     match *import {
-        Import::Queue { queue, settings, paused } => {
+        Import::Queue { queue, settings, paused: state } => {
             out.push(IMPORT_QUEUE);
             flags.flag(settings.is_some());
-            flags.flag(paused.input);
-            flags.flag(paused.output);
+            paused::pack(&mut flags, state);
             flags.put(out);
             put_bytes(out, queue);
+            paused::put(out, state);
             put_if(out, settings, put_changes);
         }
         Import::Task { task, until } => {
@@ -103,9 +103,10 @@ pub(super) fn take_import<R>(
         IMPORT_QUEUE => {
             let mut flags = Packing::take(input)?;
             let has_settings = flags.flag();
-            let paused = Paused { input: flags.flag(), output: flags.flag() };
+            let choices = paused::unpack(&mut flags);
             flags.end()?;
             let queue = take_bytes(input)?;
+            let paused = paused::take(&choices, input)?;
             changes = take_if(has_settings, input, take_changes)?;
             Import::Queue { queue, settings: changes.as_deref(), paused }
         }

@@ -1,8 +1,9 @@
 //! Commands that administer a queue.
 
 use pinpriq_engine::command::{Command, QueueCommand, QueueName, Sides};
+use pinpriq_engine::time::Span;
 use pinpriq_records::primitives::{
-    end, put_bytes, put_if, put_number, take_bytes, take_if, take_number,
+    end, put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_number, take_span,
 };
 
 use super::kinds::{
@@ -40,8 +41,12 @@ pub(super) fn encode(command: &QueueCommand<'_>, out: &mut Vec<u8>) {
             out.push(QUEUE_DROP);
             put_bytes(out, queue);
         }
-        QueueCommand::Pause { queue, sides } => put_sides(out, QUEUE_PAUSE, queue, *sides),
-        QueueCommand::Resume { queue, sides } => put_sides(out, QUEUE_RESUME, queue, *sides),
+        QueueCommand::Pause { queue, sides, length } => {
+            put_sides(out, QUEUE_PAUSE, queue, (*sides, *length));
+        }
+        QueueCommand::Resume { queue, sides } => {
+            put_sides(out, QUEUE_RESUME, queue, (*sides, None));
+        }
         QueueCommand::Stats(queue) => {
             out.push(QUEUE_STATS);
             flags.flag(queue.is_some());
@@ -52,7 +57,12 @@ pub(super) fn encode(command: &QueueCommand<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn put_sides(out: &mut Vec<u8>, kind: u8, queue: &QueueName<'_>, sides: Sides) {
+fn put_sides(
+    out: &mut Vec<u8>,
+    kind: u8,
+    queue: &QueueName<'_>,
+    (sides, length): (Sides, Option<Span>),
+) {
     out.push(kind);
     let mut flags = Packed::default();
     pack_queue(&mut flags, queue);
@@ -64,8 +74,10 @@ fn put_sides(out: &mut Vec<u8>, kind: u8, queue: &QueueName<'_>, sides: Sides) {
             Sides::Both => 2,
         },
     );
+    flags.flag(length.is_some());
     flags.put(out);
     put_queue(out, queue);
+    put_if(out, length, put_span);
 }
 
 /// Takes the rest of a command that changes settings, after its kind, and calls `then` with the
@@ -115,13 +127,13 @@ pub(super) fn take<'a>(kind: u8, input: &mut &'a [u8]) -> Result<QueueCommand<'a
         }
         QUEUE_TRUNCATE => QueueCommand::Truncate(take_queue_alone(flags, input)?),
         QUEUE_PAUSE => {
-            let (queue, sides) = take_sides(flags, input)?;
-            QueueCommand::Pause { queue, sides }
+            let (queue, sides, length) = take_sides(flags, input)?;
+            QueueCommand::Pause { queue, sides, length }
         }
-        QUEUE_RESUME => {
-            let (queue, sides) = take_sides(flags, input)?;
-            QueueCommand::Resume { queue, sides }
-        }
+        QUEUE_RESUME => match take_sides(flags, input)? {
+            (queue, sides, None) => QueueCommand::Resume { queue, sides },
+            _ => return Err(Malformed::OutOfRange("flags")),
+        },
         QUEUE_STATS => {
             let (is_there, is_lane) = (flags.flag(), flags.flag());
             flags.end()?;
@@ -146,7 +158,7 @@ fn take_queue_alone<'a>(
 fn take_sides<'a>(
     mut flags: Packing,
     input: &mut &'a [u8],
-) -> Result<(QueueName<'a>, Sides), Malformed> {
+) -> Result<(QueueName<'a>, Sides, Option<Span>), Malformed> {
     let is_lane = flags.flag();
     let sides = match flags.code(2) {
         0 => Sides::Input,
@@ -154,6 +166,7 @@ fn take_sides<'a>(
         2 => Sides::Both,
         _ => return Err(Malformed::OutOfRange("sides")),
     };
+    let has_length = flags.flag();
     flags.end()?;
-    Ok((take_queue(is_lane, input)?, sides))
+    Ok((take_queue(is_lane, input)?, sides, take_if(has_length, input, take_span)?))
 }

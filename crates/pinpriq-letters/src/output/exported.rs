@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use pinpriq_engine::export::{Exported, QueueExported};
-use pinpriq_engine::settings::Paused;
 use pinpriq_records::primitives::{
     put_bytes, put_if, put_moment, put_number, take_bytes, take_if, take_moment, take_number,
 };
@@ -15,6 +14,7 @@ use crate::command::carrying::{
 };
 use crate::flags::{Packed, Packing};
 use crate::list::{put_list, take_vec};
+use crate::paused;
 use crate::records::{put_record, take_records};
 
 pub(super) fn put_exported(out: &mut Vec<u8>, page: &Exported) {
@@ -49,21 +49,22 @@ pub(super) fn take_exported(input: &mut &[u8]) -> Result<Exported, Malformed> {
 }
 
 fn put_queue(out: &mut Vec<u8>, queue: &QueueExported) {
-    let QueueExported { name, settings, paused } = queue;
+    let QueueExported { name, settings, paused: state } = queue;
     let mut flags = Packed::default();
     flags.flag(settings.is_some());
-    flags.flag(paused.input);
-    flags.flag(paused.output);
+    paused::pack(&mut flags, *state);
     flags.put(out);
     put_bytes(out, name);
+    paused::put(out, *state);
     put_if(out, settings.as_ref(), put_settings);
 }
 
 fn take_queue(input: &mut &[u8]) -> Result<QueueExported, Malformed> {
     let mut flags = Packing::take(input)?;
     let has_settings = flags.flag();
-    let paused = Paused { input: flags.flag(), output: flags.flag() };
+    let choices = paused::unpack(&mut flags);
     flags.end()?;
     let name = Arc::from(take_bytes(input)?);
+    let paused = paused::take(&choices, input)?;
     Ok(QueueExported { name, settings: take_if(has_settings, input, take_settings)?, paused })
 }

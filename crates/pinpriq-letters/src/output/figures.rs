@@ -16,6 +16,7 @@ use crate::Malformed;
 use crate::fields::{kind_code, kind_of};
 use crate::flags::{Packed, Packing};
 use crate::list::{put_list, take_vec};
+use crate::paused;
 
 pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
     let Figures {
@@ -24,14 +25,14 @@ pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
         priorities,
         takers,
         subscribers,
-        paused,
+        paused: state,
         paused_queues,
         queues,
         missed,
     } = figures;
     let mut flags = Packed::default();
     flags.flag(oldest_ready.is_some());
-    pack_paused(&mut flags, *paused);
+    paused::pack(&mut flags, *state);
     flags.flag(missed.is_some());
     flags.flag(counters.times.is_some());
     flags.flag(!priorities.is_empty());
@@ -50,28 +51,30 @@ pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
     put_number(out, *paused_queues);
     put_number(out, *queues);
     put_if(out, *missed, put_number);
+    paused::put(out, *state);
 }
 
 pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
     let mut flags = Packing::take(input)?;
     let oldest_ready = flags.flag();
-    let paused = paused_of(&mut flags);
+    let choices = paused::unpack(&mut flags);
     let missed = flags.flag();
     let (times, priorities) = (flags.flag(), flags.flag());
     flags.end()?;
     let mut counters = take_counters(input)?;
     counters.times = take_if(times, input, take_times)?.map(Box::new);
-    Ok(Figures {
+    let figures = Figures {
         counters,
         oldest_ready: take_if(oldest_ready, input, take_span)?,
         priorities: if priorities { take_priorities(input)? } else { Vec::new() },
         takers: take_number(input)?,
         subscribers: take_number(input)?,
-        paused,
+        paused: Paused::default(),
         paused_queues: take_number(input)?,
         queues: take_number(input)?,
         missed: take_if(missed, input, take_number)?,
-    })
+    };
+    Ok(Figures { paused: paused::take(&choices, input)?, ..figures })
 }
 
 fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
@@ -170,31 +173,24 @@ pub(super) fn take_member(input: &mut &[u8]) -> Result<MemberFigures, Malformed>
 pub(super) fn put_shown_settings(
     out: &mut Vec<u8>,
     settings: &Settings,
-    paused: Paused,
+    state: Paused,
     created: bool,
 ) {
     let mut flags = Packed::default();
-    pack_paused(&mut flags, paused);
+    paused::pack(&mut flags, state);
     flags.flag(created);
     flags.put(out);
     put_settings(out, settings);
+    paused::put(out, state);
 }
 
 pub(super) fn take_shown_settings(
     input: &mut &[u8],
 ) -> Result<(Settings, Paused, bool), Malformed> {
     let mut flags = Packing::take(input)?;
-    let paused = paused_of(&mut flags);
+    let choices = paused::unpack(&mut flags);
     let created = flags.flag();
     flags.end()?;
-    Ok((take_settings(input)?, paused, created))
-}
-
-fn pack_paused(flags: &mut Packed, paused: Paused) {
-    flags.flag(paused.input);
-    flags.flag(paused.output);
-}
-
-fn paused_of(flags: &mut Packing) -> Paused {
-    Paused { input: flags.flag(), output: flags.flag() }
+    let settings = take_settings(input)?;
+    Ok((settings, paused::take(&choices, input)?, created))
 }

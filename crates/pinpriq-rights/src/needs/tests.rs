@@ -169,7 +169,7 @@ fn managing() -> Vec<(Command<'static>, &'static str)> {
         (queue(QueueCommand::Set { queue: Q, settings: &[(DEADLETTER, Value::None)] }), "manage:q"),
         (queue(QueueCommand::Truncate(LANE)), "manage:topic"),
         (queue(QueueCommand::Drop(b"q")), "manage:q"),
-        (queue(QueueCommand::Pause { queue: Q, sides }), "manage:q"),
+        (queue(QueueCommand::Pause { queue: Q, sides, length: None }), "manage:q"),
         (queue(QueueCommand::Resume { queue: Q, sides }), "manage:q"),
         (
             Command::Publish(Publish {

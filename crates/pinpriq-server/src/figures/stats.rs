@@ -6,6 +6,7 @@ use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::settings::Paused;
 use pinpriq_engine::stats::{Figures, Times};
 use pinpriq_engine::task::StateKind;
+use pinpriq_engine::time::Timestamp;
 
 use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
 use super::Unit::{Bytes, Milliseconds, Plain};
@@ -163,8 +164,13 @@ pub(crate) fn told(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)
 }
 
 /// Returns the word for a pause.
+/// The moments at which pauses end by themselves, by their names among the settings.
+pub(crate) fn paused_until(paused: Paused) -> [(&'static str, Option<Timestamp>); 2] {
+    [("paused_in_until", paused.input.until()), ("paused_out_until", paused.output.until())]
+}
+
 pub(crate) const fn paused_word(paused: Paused) -> &'static str {
-    match (paused.input, paused.output) {
+    match (paused.input.is_on(), paused.output.is_on()) {
         (false, false) => "none",
         (true, false) => "in",
         (false, true) => "out",

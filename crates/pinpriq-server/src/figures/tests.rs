@@ -259,7 +259,7 @@ fn info_tells_the_sections_that_are_asked_for() {
 fn stats_tells_what_there_is_to_be_told() {
     let mut figures = Figures {
         counters: counters(),
-        paused: Paused { input: true, output: false },
+        paused: Paused::endlessly(true, false),
         paused_queues: 9,
         takers: 7,
         subscribers: 8,

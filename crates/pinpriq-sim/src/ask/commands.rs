@@ -197,8 +197,9 @@ impl Ask {
             }
             Self::Truncate(queue) => Command::Queue(QueueCommand::Truncate(queue.borrow())),
             Self::Drop(queue) => Command::Queue(QueueCommand::Drop(queue)),
-            Self::Pause { queue, sides } => {
-                Command::Queue(QueueCommand::Pause { queue: queue.borrow(), sides: *sides })
+            Self::Pause { queue, sides, length } => {
+                let (queue, length) = (queue.borrow(), length.map(Span::from_ms));
+                Command::Queue(QueueCommand::Pause { queue, sides: *sides, length })
             }
             Self::Resume { queue, sides } => {
                 Command::Queue(QueueCommand::Resume { queue: queue.borrow(), sides: *sides })

@@ -5,7 +5,7 @@
 use pinpriq_sim::{Bug, Failure, Knobs, Trail, replay, run, run_seeds, shrink};
 
 /// The seeds for every build, and the number of requests in each.
-const SEEDS: std::ops::Range<u64> = 40..120;
+const SEEDS: std::ops::Range<u64> = 40..160;
 const OPERATIONS: u64 = 400;
 
 /// A planted bug must be noticed within this many seeds.

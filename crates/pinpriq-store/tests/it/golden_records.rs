@@ -6,7 +6,7 @@ use pinpriq_engine::change::{
     ScheduleMoved, ScheduleRecord,
 };
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
-use pinpriq_engine::settings::{AfterAck, Ids, OnExpiry, Overflow, Paused, Rate, Settings};
+use pinpriq_engine::settings::{AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Rate, Settings};
 use pinpriq_engine::task::{
     Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
 };
@@ -155,8 +155,15 @@ fn former_settings() -> Settings {
 }
 
 fn queue(settings: Settings) -> Change {
-    let paused = Paused { input: false, output: true };
+    let paused = Paused::endlessly(false, true);
     Change::Queue(Box::new(QueueRecord { name: text("jobs"), created: true, settings, paused }))
+}
+
+/// Paused for puts until a moment.
+fn paused_until() -> Change {
+    let paused = Paused { input: Pause::Until(at(5_000)), output: Pause::Off };
+    let (name, settings) = (text("jobs"), Settings::default());
+    Change::Queue(Box::new(QueueRecord { name, created: false, settings, paused }))
 }
 
 fn lane(settings: Settings) -> Change {
@@ -165,7 +172,7 @@ fn lane(settings: Settings) -> Change {
         topic: text("news"),
         member: 129,
         settings,
-        paused: Paused { input: true, output: false },
+        paused: Paused::endlessly(true, false),
     }))
 }
 
@@ -277,6 +284,7 @@ fn the_bytes_are_those_of_the_page() {
             "13 046a6f6273 01 010303 020207 040208 05018001 060103 070209 08028001 \
              09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 00 02",
         ),
+        (paused_until(), "13 046a6f6273 00 00 05 8827"),
         (queue(Settings::default()), "13 046a6f6273 01 00 02"),
         (
             lane(settings()),

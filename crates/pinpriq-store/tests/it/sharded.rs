@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Granted, Header, QueueRecord};
-use pinpriq_engine::settings::{Ids, Paused, Settings};
+use pinpriq_engine::settings::{Ids, Pause, Paused, Settings};
 use pinpriq_engine::task::{State, TaskId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
@@ -74,7 +74,7 @@ impl Draft {
 
     fn queue(&mut self, name: &str, index: usize) {
         let ids = [Ids::Sequence, Ids::Given, Ids::Uuid, Ids::Time64][index % 4];
-        let paused = Paused { input: index.is_multiple_of(4), output: index == 5 };
+        let paused = Paused::endlessly(index.is_multiple_of(4), index == 5);
         let settings = Settings { ids, capacity: Some(99), ..Settings::default() };
         let record = QueueRecord { name: name.as_bytes().into(), created: true, settings, paused };
         match index {
@@ -161,7 +161,7 @@ impl Draft {
         let lanes: Vec<u64> = members.iter().map(|member| self.lane(topic, *member)).collect();
         if let Some(Change::Lane(lane)) = self.changes.last_mut() {
             lane.settings.capacity = Some(50);
-            lane.paused.output = true;
+            lane.paused.output = Pause::Endless;
         }
         let firsts: Vec<u64> = (0..4).map(|_| self.publish(&lanes)).collect();
         self.changes.push(Change::Granted(Granted {

@@ -194,7 +194,7 @@ fn settings() -> impl Strategy<Value = Settings> {
 fn queue() -> impl Strategy<Value = Change> {
     (bytes(), any::<[bool; 3]>(), settings()).prop_map(
         |(name, [created, input, output], settings)| {
-            let paused = Paused { input, output };
+            let paused = Paused::endlessly(input, output);
             Change::Queue(Box::new(QueueRecord { name, created, settings, paused }))
         },
     )
@@ -203,7 +203,7 @@ fn queue() -> impl Strategy<Value = Change> {
 fn lane() -> impl Strategy<Value = Change> {
     (any::<[u64; 2]>(), bytes(), any::<[bool; 2]>(), settings()).prop_map(
         |([number, member], topic, [input, output], settings)| {
-            let paused = Paused { input, output };
+            let paused = Paused::endlessly(input, output);
             Change::Lane(Box::new(LaneRecord { number, topic, member, settings, paused }))
         },
     )

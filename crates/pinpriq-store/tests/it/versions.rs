@@ -151,11 +151,11 @@ fn assert_is_what_was_put(fold: &Fold) {
     let mails = queue("mails");
     assert_eq!((mails.settings.ids, mails.settings.after_ack), (Ids::Given, AfterAck::Keep));
     assert_eq!((mails.settings.capacity, mails.settings.ttl), (Some(9), None));
-    assert!(mails.paused.input && !mails.paused.output);
+    assert!(mails.paused.input.is_on() && !mails.paused.output.is_on());
     assert_eq!(queue("kept").settings.after_ack, AfterAck::Zombie(LONG));
     assert_eq!(queue("uuids").settings.ids, Ids::Uuid);
     let plain = queue("plain");
-    assert!(!plain.created && plain.paused.output && !plain.paused.input);
+    assert!(!plain.created && plain.paused.output.is_on() && !plain.paused.input.is_on());
     let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
     assert_eq!(of_topics, 0, "version 1 knows nothing of members");
 }
@@ -298,7 +298,7 @@ fn a_directory_of_version_3_holds_what_was_put_and_goes_on_as_this_version() {
     let lane = |number: u64| &fold.lanes[&number].0;
     assert_eq!((&*lane(12).topic, lane(12).member), (&b"news"[..], 11));
     assert_eq!((&*lane(15).topic, lane(15).member), (&b"sport"[..], 13));
-    assert!(lane(14).paused.output && !lane(12).paused.any());
+    assert!(lane(14).paused.output.is_on() && !lane(12).paused.any());
     assert_eq!(lane(15).settings.capacity, Some(100));
     assert_eq!(lane(15).settings.ttr, Some(Span::from_ms(5_000)));
     let published = |first: u64| &fold.publications[&first].0;

@@ -61,6 +61,7 @@ pub(super) const AFTER_PAUSE: &str = doing!(
     "  pinpriq queue pause jobs        # neither puts nor takes
   pinpriq queue pause jobs in     # puts are refused
   pinpriq queue pause jobs out    # takers see an empty queue
+  pinpriq queue pause jobs --for 5m
 "
 );
 

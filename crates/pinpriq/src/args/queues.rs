@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::queue_settings::GivenSettings;
 use super::queue_texts as texts;
 use super::tasks::{ClientArgs, LaneArgs};
-use super::values::{Side, number_in};
+use super::values::{Side, number_in, time_above_0};
 
 /// What can be done with a queue.
 #[derive(Debug, Subcommand)]
@@ -32,7 +32,7 @@ pub(crate) enum QueueCommand {
     Drop(NameArgs),
     /// Hold up puts, takes, or both; this survives a restart of the server
     #[command(after_help = texts::AFTER_PAUSE)]
-    Pause(SideArgs),
+    Pause(PauseArgs),
     /// End a pause
     #[command(after_help = texts::AFTER_RESUME)]
     Resume(SideArgs),
@@ -92,7 +92,7 @@ pub(crate) struct ListArgs {
     pub(crate) client: ClientArgs,
 }
 
-/// The arguments of `queue pause` and `queue resume`.
+/// The arguments of `queue resume`, and some of `queue pause`.
 #[derive(Debug, Args)]
 pub(crate) struct SideArgs {
     /// The name of the queue, any bytes
@@ -107,6 +107,18 @@ pub(crate) struct SideArgs {
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
+}
+
+/// The arguments of `queue pause`.
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    pub(crate) sides: SideArgs,
+
+    /// How long the pause lasts; without it until it is ended
+    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
+    #[arg(allow_hyphen_values = true, visible_alias = "for")]
+    pub(crate) for_ms: Option<u64>,
 }
 
 /// The arguments of `status`.

@@ -5,7 +5,9 @@ use pinpriq_wire::resp::Words;
 use super::asking::{ask, ask_and, order, print_map};
 use super::change::lane;
 use super::names;
-use crate::args::queues::{LaneNameArgs, NameArgs, QueueCommand, SetArgs, SettingsArgs, SideArgs};
+use crate::args::queues::{
+    LaneNameArgs, NameArgs, PauseArgs, QueueCommand, SetArgs, SettingsArgs, SideArgs,
+};
 use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
 
@@ -18,7 +20,7 @@ pub(crate) fn queue(command: &QueueCommand) -> Result<Exit, Failure> {
     match command {
         QueueCommand::Create(SettingsArgs { client, .. })
         | QueueCommand::Set(SetArgs { settings: SettingsArgs { client, .. }, .. })
-        | QueueCommand::Pause(SideArgs { client, .. })
+        | QueueCommand::Pause(PauseArgs { sides: SideArgs { client, .. }, .. })
         | QueueCommand::Resume(SideArgs { client, .. }) => order(client, &words),
         QueueCommand::Truncate(LaneNameArgs { name: NameArgs { client, .. }, .. })
         | QueueCommand::Drop(NameArgs { client, .. }) => ask(client, &words, "count"),
@@ -45,7 +47,7 @@ pub(super) fn words(command: &QueueCommand) -> Words {
         QueueCommand::List(arguments) => names::words(LIST, arguments, b"0"),
         QueueCommand::Truncate(it) => lane(named("QUEUE TRUNCATE", &it.name), &it.lane),
         QueueCommand::Drop(arguments) => named("QUEUE DROP", arguments),
-        QueueCommand::Pause(arguments) => sided("QUEUE PAUSE", arguments),
+        QueueCommand::Pause(it) => sided("QUEUE PAUSE", &it.sides).option("FOR", it.for_ms),
         QueueCommand::Resume(arguments) => sided("QUEUE RESUME", arguments),
     }
 }

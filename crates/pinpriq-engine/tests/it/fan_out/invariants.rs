@@ -259,7 +259,11 @@ fn i8_what_one_member_does_moves_no_other_lane() {
     bench.ack("t", taken[0].receipt().unwrap()).unwrap();
     bench.pop("t", "busy", 1);
     let sides = Sides::Both;
-    bench.ask(Command::Queue(QueueCommand::Pause { queue: lane("t", "busy"), sides }));
+    bench.ask(Command::Queue(QueueCommand::Pause {
+        queue: lane("t", "busy"),
+        sides,
+        length: None,
+    }));
     bench.set(lane("t", "busy"), &[(CAPACITY, Value::Number(1))]);
     bench.ask(Command::Queue(QueueCommand::Truncate(lane("t", "busy"))));
     bench.settle();

@@ -260,7 +260,7 @@ impl Census {
     fn note_publish(&mut self, model: &Model, topic: &[u8]) {
         let lanes = model.homes.iter().filter(|(_, home)| *home.name == *topic);
         let open = lanes.clone().filter(|(place, home)| {
-            home.lane.is_some() && !model.has_ended(place) && !home.paused.input
+            home.lane.is_some() && !model.has_ended(place) && !home.paused.input.is_on()
         });
         match open.count() {
             0 => self.fan_out("a publication reaches nobody"),

@@ -606,7 +606,10 @@ impl<'a> Chooser<'a> {
             7 => self.list(),
             8..=9 => QueueCommand::Truncate(queue),
             10..=11 => QueueCommand::Drop(name),
-            12 => QueueCommand::Pause { queue, sides },
+            12 => {
+                let length = self.dice.once_in(2).then(|| self.span());
+                QueueCommand::Pause { queue, sides, length }
+            }
             13..=16 => QueueCommand::Resume { queue, sides },
             17 => QueueCommand::Stats(None),
             _ => QueueCommand::Stats(Some(queue)),

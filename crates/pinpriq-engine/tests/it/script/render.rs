@@ -386,13 +386,20 @@ fn span(span: Option<Span>) -> String {
     span.map_or_else(|| "none".to_owned(), |span| span.ms().to_string())
 }
 
-fn sides(paused: Paused) -> &'static str {
-    match (paused.input, paused.output) {
+fn sides(paused: Paused) -> String {
+    let mut text = match (paused.input.is_on(), paused.output.is_on()) {
         (false, false) => "none",
         (true, false) => "in",
         (false, true) => "out",
         (true, true) => "both",
     }
+    .to_owned();
+    for (side, pause) in [("in", paused.input), ("out", paused.output)] {
+        if let Some(at) = pause.until() {
+            let _ = write!(text, ", {side} until {at}");
+        }
+    }
+    text
 }
 
 fn settings(settings: &Settings) -> String {

@@ -556,7 +556,11 @@ impl Words {
             },
             "TRUNCATE" => QueueCommand::Truncate(self.queue_name()),
             "DROP" => QueueCommand::Drop(self.bytes()),
-            "PAUSE" => QueueCommand::Pause { queue: self.queue_name(), sides: self.sides() },
+            "PAUSE" => {
+                let (queue, sides) = (self.queue_name(), self.sides());
+                let length = self.option("FOR", Self::span);
+                QueueCommand::Pause { queue, sides, length }
+            }
             "RESUME" => QueueCommand::Resume { queue: self.queue_name(), sides: self.sides() },
             other => panic!("{other:?} is nothing that queues do"),
         }

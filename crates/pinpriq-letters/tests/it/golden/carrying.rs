@@ -7,7 +7,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::export::{Export, ExportPlace, Exported, Import, QueueExported};
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan};
-use pinpriq_engine::settings::{CAPACITY, Paused, Settings, Value};
+use pinpriq_engine::settings::{CAPACITY, Pause, Paused, Settings, Value};
 use pinpriq_engine::task::{Bytes, ClientId, Progress, RequestId, TaskId, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
@@ -15,8 +15,10 @@ use pinpriq_letters::{decode_command, decode_output, encode_command, encode_outp
 
 use super::bytes;
 
-const BOTH: Paused = Paused { input: true, output: true };
-const OUT: Paused = Paused { input: false, output: true };
+const BOTH: Paused = Paused::endlessly(true, true);
+const OUT: Paused = Paused::endlessly(false, true);
+const FOR_A_WHILE: Paused =
+    Paused { input: Pause::Until(Timestamp::from_ms(5)), output: Pause::Off };
 
 fn text(text: &str) -> Bytes {
     Arc::from(text.as_bytes())
@@ -78,10 +80,11 @@ fn what_is_carried() {
         (export(ExportPlace::Task(128)), r#"46 04 "jobs" 01 80 01 64"#.to_owned()),
         (export(ExportPlace::Window(b"k")), r#"46 04 "jobs" 02 01 "k" 64"#.to_owned()),
         (export(ExportPlace::Schedule(7)), r#"46 04 "jobs" 03 07 64"#.to_owned()),
-        (Command::Import(queue(None, BOTH)), r#"47 b00000110 04 "jobs""#.to_owned()),
+        (Command::Import(queue(None, BOTH)), r#"47 b00001010 04 "jobs""#.to_owned()),
+        (Command::Import(queue(None, FOR_A_WHILE)), r#"47 b00000100 04 "jobs" 05"#.to_owned()),
         (
             Command::Import(queue(Some(settings), OUT)),
-            r#"47 b00000101 04 "jobs" 01 05 01 03"#.to_owned(),
+            r#"47 b00001001 04 "jobs" 01 05 01 03"#.to_owned(),
         ),
         (
             Command::Import(Import::Task { task: &task, until: None }),
@@ -116,7 +119,7 @@ fn pages_of_exports() {
         next: Some(ExportPlace::Window(text("k"))),
     };
     let full = format!(
-        r#"32 03 04 b00000011 b00000101 04 "jobs" 05 01 03 00 02 01 "k"
+        r#"32 03 04 b00000011 b00001001 04 "jobs" 05 01 03 00 02 01 "k"
            01 81 01 06 01 {WINDOW} 01 {SCHEDULE} 01 {TASK}"#
     );
     let empty = "32 03 04 b00000000 00 00 00 00".to_owned();

@@ -270,7 +270,18 @@ fn what_is_asked_about_queues() {
         ),
         (QueueCommand::Truncate(JOBS), r#"1b b00000000 04 "jobs""#),
         (QueueCommand::Drop(b"jobs"), r#"1c 04 "jobs""#),
-        (QueueCommand::Pause { queue: JOBS, sides: Sides::Both }, r#"1d b00000100 04 "jobs""#),
+        (
+            QueueCommand::Pause { queue: JOBS, sides: Sides::Both, length: None },
+            r#"1d b00000100 04 "jobs""#,
+        ),
+        (
+            QueueCommand::Pause {
+                queue: JOBS,
+                sides: Sides::Output,
+                length: Some(Span::from_ms(5)),
+            },
+            r#"1d b00001010 04 "jobs" 05"#,
+        ),
         (QueueCommand::Resume { queue: JOBS, sides: Sides::Output }, r#"1e b00000010 04 "jobs""#),
         (QueueCommand::Stats(None), "1f b00000000"),
         (QueueCommand::Stats(Some(LANE)), r#"1f b00000011 04 "news" 01 "m""#),

@@ -301,7 +301,7 @@ fn answers_about_a_queue() {
         capacity: Some(128),
         ..Settings::default()
     };
-    let paused = Paused { input: false, output: true };
+    let paused = Paused::endlessly(false, true);
     let entered = Move::new(None, Some(StateKind::Ready));
     let left = Move::new(Some(StateKind::Taken), None);
     let waited = TimeHistogram { sum_ms: 300, counts: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] };
@@ -335,11 +335,11 @@ fn answers_about_a_queue() {
     have_the_bytes([
         (
             Reply::Settings { settings: Box::new(settings), paused, created: true },
-            "0d b00000110 01 03 03 02 02 07 04 02 08 05 01 80 01 00",
+            "0d b00010100 01 03 03 02 02 07 04 02 08 05 01 80 01 00",
         ),
         (
             Reply::Figures(Box::new(figures)),
-            "0f b00111101 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 13 12 \
+            "0f e9 01 01 02 03 04 05 06 02 01 09 20 08 0a 0b 0c 0d 0e 0f 10 11 13 12 \
              ac 02 01 02 03 04 05 06 07 08 09 0a 0b 01 00 00 00 00 00 00 00 00 00 00 00 15 \
              05 02 01 03 04 80 01 0f 10 11 12 01",
         ),

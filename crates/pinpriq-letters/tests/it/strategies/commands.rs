@@ -224,7 +224,8 @@ fn queue_command() -> BoxedStrategy<QueueCommand<'static>> {
             .prop_map(|(prefix, after, count)| QueueCommand::List { prefix, after, count }),
         queue().prop_map(QueueCommand::Truncate),
         borrowed().prop_map(QueueCommand::Drop),
-        (queue(), sides()).prop_map(|(queue, sides)| QueueCommand::Pause { queue, sides }),
+        (queue(), sides(), option::of(span()))
+            .prop_map(|(queue, sides, length)| QueueCommand::Pause { queue, sides, length }),
         (queue(), sides()).prop_map(|(queue, sides)| QueueCommand::Resume { queue, sides }),
         option::of(queue()).prop_map(QueueCommand::Stats),
     ]

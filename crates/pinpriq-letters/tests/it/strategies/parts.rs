@@ -7,7 +7,7 @@ use pinpriq_engine::command::{
 use pinpriq_engine::fanout::Deadline;
 use pinpriq_engine::reply::{Outcome, RefusalKind};
 use pinpriq_engine::schedule::{OnMissed, Overlap, Scheduled, When};
-use pinpriq_engine::settings::{Paused, Rate, Setting, Settings, Value};
+use pinpriq_engine::settings::{Pause, Paused, Rate, Setting, Settings, Value};
 use pinpriq_engine::task::{
     Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, Receipt, State, StateKind,
     TaskId, TaskRecord, Terms,
@@ -184,7 +184,11 @@ pub(super) fn fitting(setting: &'static Setting) -> impl Strategy<Value = Value<
 }
 
 pub(super) fn paused() -> impl Strategy<Value = Paused> {
-    any::<[bool; 2]>().prop_map(|[input, output]| Paused { input, output })
+    [pause(), pause()].prop_map(|[input, output]| Paused { input, output })
+}
+
+fn pause() -> impl Strategy<Value = Pause> {
+    prop_oneof![Just(Pause::Off), Just(Pause::Endless), moment().prop_map(Pause::Until)]
 }
 
 pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {

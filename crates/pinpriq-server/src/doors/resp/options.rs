@@ -13,6 +13,7 @@ pub(crate) const DEADLINE: Opt = with("DEADLINE", "unix-ms");
 pub(crate) const DELAY: Opt = with("DELAY", "ms");
 /// Unlike the others it has two values, and may be given several times.
 pub(crate) const DONE: Opt = with("DONE", "queue receipt");
+pub(crate) const FOR: Opt = with("FOR", "ms");
 pub(crate) const FROM: Opt = with("FROM", "MIN|MAX");
 pub(crate) const GROUP: Opt = flag("GROUP");
 pub(crate) const ID: Opt = with("ID", "id");

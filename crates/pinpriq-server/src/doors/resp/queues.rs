@@ -7,7 +7,7 @@ use pinpriq_engine::command::{Command, QueueCommand, QueueName, Sides};
 use super::call::{Call, Shape};
 use super::fault::Fault;
 use super::looking::no_cursor;
-use super::options::{COUNT, CURSOR, MEMBER, PREFIX};
+use super::options::{COUNT, CURSOR, FOR, MEMBER, PREFIX};
 use super::settings::changes;
 use super::words::shown;
 
@@ -56,7 +56,8 @@ pub(crate) fn drop_queue(call: &mut Call<'_, '_>) -> Done {
 
 pub(crate) fn pause(call: &mut Call<'_, '_>) -> Done {
     let (queue, sides) = sides(call)?;
-    ask(call, QueueCommand::Pause { queue, sides })
+    let length = call.parts.span(FOR)?;
+    ask(call, QueueCommand::Pause { queue, sides, length })
 }
 
 pub(crate) fn resume(call: &mut Call<'_, '_>) -> Done {

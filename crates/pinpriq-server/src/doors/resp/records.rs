@@ -19,7 +19,7 @@ use pinpriq_engine::unique::WindowRecord;
 use pinpriq_wire::base64;
 
 pub(super) use self::reading::{Record, record};
-use crate::figures::stats::paused_word;
+use crate::figures::stats::{paused_until, paused_word};
 
 /// The word for a state.
 const fn state_word(kind: StateKind) -> &'static str {
@@ -130,6 +130,11 @@ pub(super) fn queue(queue: &QueueExported) -> String {
         object.text.push('}');
     }
     object.word("paused", paused_word(*paused));
+    for (name, until) in paused_until(*paused) {
+        if let Some(at) = until {
+            object.number(name, at.ms());
+        }
+    }
     object.end()
 }
 

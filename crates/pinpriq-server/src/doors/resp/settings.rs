@@ -103,7 +103,8 @@ fn is(text: &[u8], word: &str) -> bool {
 pub(super) fn map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) {
     let shown = |setting: &'static Setting| setting.shown((setting.read)(settings));
     let entries = || SETTINGS.into_iter().flat_map(shown);
-    writer.map(entries().count() + 1);
+    let ends = stats::paused_until(paused);
+    writer.map(entries().count() + 1 + ends.len());
     for (name, shown) in entries() {
         writer.bulk(name.to_ascii_lowercase().as_bytes());
         match shown {
@@ -115,6 +116,13 @@ pub(super) fn map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) 
     }
     writer.bulk(b"paused");
     writer.bulk(stats::paused_word(paused).as_bytes());
+    for (name, until) in ends {
+        writer.bulk(name.as_bytes());
+        match until {
+            Some(at) => whole(writer, at.ms()),
+            None => writer.null(),
+        }
+    }
 }
 
 /// Returns the table of settings as Markdown, for `docs/protocol/resp.md`.

@@ -5,9 +5,9 @@ pub(crate) mod places;
 
 use super::alphabet::letters;
 use super::options::{
-    AT, BY, COUNT, CURSOR, DEADLINE, DELAY, DONE, FROM, GROUP, KEY, LEASE, MEMBER, ONDUP, ORDER,
-    PAYLOAD, POP, PREFIX, PRIORITY, REASON, RECEIPT, ROOM, STATE, TAIL, TTL, TTL_OR_NONE, TTR,
-    UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
+    AT, BY, COUNT, CURSOR, DEADLINE, DELAY, DONE, FOR, FROM, GROUP, KEY, LEASE, MEMBER, ONDUP,
+    ORDER, PAYLOAD, POP, PREFIX, PRIORITY, REASON, RECEIPT, ROOM, STATE, TAIL, TTL, TTL_OR_NONE,
+    TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
 };
 use super::spec::{Access, Group, Spec, Word};
 use super::words::OPTIONS_MAX;
@@ -476,10 +476,10 @@ pub(crate) static TABLE: &[Spec] = &[
         name: "QUEUE",
         sub: Some("PAUSE"),
         group: Group::Queues,
-        summary: "Pauses a queue for puts, for takes, or for both",
+        summary: "Pauses a queue for puts, for takes, or for both, for good or for a while",
         reply: "OK",
         words: &[QUEUE, Word::Maybe("IN|OUT")],
-        options: &[MEMBER],
+        options: &[FOR, MEMBER],
         access: Access::Rights,
         while_subscribed: false,
         run: queues::pause,

@@ -336,16 +336,19 @@ fn queues_are_made_shown_paused_and_dropped() {
     let shown = server.printed(&["queue", "show", "mails", "--json"]);
     assert!(shown.starts_with("{\"ids\":\"sequence\","), "{shown}");
     assert!(shown.contains("\"capacity\":9,\"attempts\":null,"), "{shown}");
-    assert!(
-        shown.contains("\"overflow\":\"refuse\",\"releasefails\":\"off\",\"paused\":\"none\"}"),
-        "{shown}"
-    );
+    let end = "\"releasefails\":\"off\",\"paused\":\"none\",\"paused_in_until\":null,\
+               \"paused_out_until\":null}";
+    assert!(shown.contains(&format!("\"overflow\":\"refuse\",{end}")), "{shown}");
 
     assert_eq!(server.printed(&["queue", "list"]), "jobs\nmails\n");
     let listed = server.printed(&["queue", "list", "--prefix", "m", "--json"]);
     assert_eq!(listed, "{\"queue\":\"mails\"}\n");
     server.done(&["queue", "pause", "jobs", "out"]);
     check(&server.run(&["take", "jobs"]), 4, b"");
+    server.done(&["queue", "pause", "jobs", "in", "--for", "1h"]);
+    assert!(
+        server.printed(&["queue", "show", "jobs"]).contains("paused: both\npaused_in_until: 1")
+    );
     server.done(&["queue", "pause", "jobs"]);
     server.refused(&["put", "jobs", "p", "--id", "z"], "PAUSED ");
     server.done(&["queue", "resume", "jobs"]);

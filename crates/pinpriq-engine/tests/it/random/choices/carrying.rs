@@ -30,7 +30,7 @@ impl Chooser<'_> {
             0 => Import::Queue {
                 queue: self.queue(),
                 settings: (!self.dice.once_in(4)).then(|| self.settings()),
-                paused: Paused { input: self.dice.once_in(4), output: self.dice.once_in(4) },
+                paused: Paused::endlessly(self.dice.once_in(4), self.dice.once_in(4)),
             },
             1..=2 => Import::Window(Box::leak(Box::new(self.imported_window()))),
             3 => Import::Schedule(Box::leak(Box::new(self.imported_schedule()))),

@@ -37,7 +37,7 @@ impl Words {
                 let queue = self.bytes();
                 let settings = self.settings();
                 let settings = (!keeps).then_some(settings);
-                Import::Queue { queue, settings, paused: Paused { input, output } }
+                Import::Queue { queue, settings, paused: Paused::endlessly(input, output) }
             }
             "TASK" => {
                 let until = self.option("UNTIL", Self::moment);

@@ -322,6 +322,9 @@ fn queue() -> Value {
     });
     let mut settings = settings();
     settings["properties"]["paused"] = paused();
+    for side in ["paused_in_until", "paused_out_until"] {
+        settings["properties"][side] = or_null(moment());
+    }
     with_bytes(
         &["name", "member"],
         &[("settings", settings), ("stats", stats)],

@@ -110,8 +110,8 @@ pub(crate) static TABLE: &[Metric] = &[
         source: Source::Each(
             "1 if this side, `in` or `out`, is paused, else 0",
             |figures, tell| {
-                tell("in", u64::from(figures.paused.input));
-                tell("out", u64::from(figures.paused.output));
+                tell("in", u64::from(figures.paused.input.is_on()));
+                tell("out", u64::from(figures.paused.output.is_on()));
             },
         ),
     },

@@ -23,6 +23,12 @@ pub(super) fn settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused) {
             };
         }
         it.text("paused", stats::paused_word(paused));
+        for (name, until) in stats::paused_until(paused) {
+            match until {
+                Some(at) => it.number(name, at.ms()),
+                None => it.null(name),
+            };
+        }
     });
 }
 

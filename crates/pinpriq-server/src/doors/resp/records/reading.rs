@@ -5,7 +5,7 @@
 
 use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
-use pinpriq_engine::settings::Paused;
+use pinpriq_engine::settings::{Pause, Paused};
 use pinpriq_engine::task::{
     Bytes, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
 };
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::state_word;
 use crate::calendars::cron;
-use crate::figures::stats::paused_word;
+use crate::figures::stats::{paused_until, paused_word};
 
 /// A record that was read, with owned bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -174,8 +174,20 @@ impl Fields {
 
     fn paused(&mut self) -> Result<Paused, Wrong> {
         let sides = [(false, false), (true, false), (false, true), (true, true)];
-        let all = sides.map(|(input, output)| Paused { input, output });
-        self.one_of("paused", &all, paused_word)
+        let all = sides.map(|(input, output)| Paused::endlessly(input, output));
+        let mut paused = self.one_of("paused", &all, paused_word)?;
+        for (side, (name, _)) in
+            [&mut paused.input, &mut paused.output].into_iter().zip(paused_until(Paused::default()))
+        {
+            match self.moment(name)? {
+                Some(_) if !side.is_on() => {
+                    return Err(format!("it has '{name}', and that side is not paused"));
+                }
+                Some(at) => *side = Pause::Until(at),
+                None => {}
+            }
+        }
+        Ok(paused)
     }
 
     /// Reads settings as words, which the same code reads that reads those of `QUEUE SET`.

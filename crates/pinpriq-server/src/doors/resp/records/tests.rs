@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::schedule::{Course, OnMissed, Overlap, Plan};
-use pinpriq_engine::settings::{CAPACITY, Paused, RATE, Rate, Value};
+use pinpriq_engine::settings::{CAPACITY, Pause, Paused, RATE, Rate, Value};
 use pinpriq_engine::task::{Bytes, Past, Progress, Terms};
 
 use super::*;
@@ -108,7 +108,7 @@ fn settings_are_words_and_numbers() {
     let rate = Rate { count: 5, per: Span::from_ms(1_000) };
     let changes = [(CAPACITY, Value::Number(3)), (RATE, Value::Rate(rate))];
     let settings = Some(Settings::default().with(&changes).unwrap());
-    let paused = Paused { input: true, output: false };
+    let paused = Paused::endlessly(true, false);
     let text = queue(&QueueExported { name: bytes(b"jobs"), settings, paused });
     assert_eq!(
         text,
@@ -118,6 +118,11 @@ fn settings_are_words_and_numbers() {
     let words = |words: [&str; 2]| words.map(|word| word.as_bytes().to_vec());
     let settings = vec![words(["capacity", "3"]), words(["rate", "5/1000"])];
     assert_eq!(read(&text), Ok(Record::Queue(Some(settings), paused)));
+    let paused = Paused { input: Pause::Until(at(7)), output: Pause::Endless };
+    let text = queue(&QueueExported { name: bytes(b"jobs"), settings: None, paused });
+    let shown = "{\"type\":\"queue\",\"queue\":\"jobs\",\"paused\":\"both\",\"paused_in_until\":7}";
+    assert_eq!(text, shown);
+    assert_eq!(read(&text), Ok(Record::Queue(None, paused)));
     let kept = "{\"type\":\"queue\"}";
     assert_eq!(read(kept), Ok(Record::Queue(None, Paused::default())));
 }
@@ -163,6 +168,10 @@ fn what_is_wrong_is_said() {
         (r#"{"type":"task","payload":"","unique_until":1}"#, "'unique_until' goes with 'unique'"),
         (r#"{"type":"task","payload":"","origin_queue":"q"}"#, "it has no 'origin_id'"),
         (r#"{"type":"queue","settings":{"ttl":true}}"#, "the setting 'ttl' has no such value"),
+        (
+            r#"{"type":"queue","paused":"out","paused_in_until":7}"#,
+            "it has 'paused_in_until', and that side is not paused",
+        ),
         (r#"{"type":"queue","paused":"no"}"#, "'paused' is one of none, in, out, both"),
         (r#"{"type":"window","unique":"u","id":"1"}"#, "it has no 'unique_until'"),
         (
