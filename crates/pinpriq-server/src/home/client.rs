@@ -165,6 +165,9 @@ impl Client {
     }
 
     fn encode_what_may_leave(&mut self) {
+        if self.desk.has_untold() {
+            self.desk.tell_answered();
+        }
         let shard = self.desk.shard();
         let reached = shard.reached();
         let fresh = || shard.lend_buffer();

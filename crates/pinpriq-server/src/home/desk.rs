@@ -10,7 +10,8 @@ mod everywhere;
 mod guard;
 mod lasting;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use super::route::{
     Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done,
     shard_of_schedule, shard_of_steps,
 };
-use crate::access::audit::Audit;
+use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
 use crate::cluster::owners::Owners;
 use crate::config::{DoorName, Limits};
@@ -71,6 +72,8 @@ pub(crate) struct Desk {
     guard: Option<Guard>,
     /// The audit, if there is one.
     audit: Option<Arc<Audit>>,
+    /// Commands to tell it of, by the places of their answers, which are owed.
+    untold: RefCell<VecDeque<(u64, Event)>>,
 }
 
 impl Desk {
@@ -104,6 +107,7 @@ impl Desk {
             redirects,
             guard,
             audit,
+            untold: RefCell::default(),
         }
     }
 
@@ -631,6 +635,7 @@ impl Desk {
 
     /// Makes all shards forget the client. Whatever was handed to it and not sent goes back.
     pub(crate) fn leave(&self) {
+        self.tell_unanswered();
         let session = &self.seat.session;
         let mut unsent = session.outbox.borrow_mut().unsent();
         let tasks: usize = unsent.iter().map(|(_, it)| it.popped_count()).sum();

@@ -265,12 +265,16 @@ impl Outbox {
     }
 
     /// Returns the count that the answer at this place tells, counted from the first answer of the
-    /// connection, if it is there and tells one.
-    pub(crate) fn count_at(&self, place: u64) -> Option<u64> {
-        let at = usize::try_from(place.checked_sub(self.passed)?).ok()?;
-        match &self.waiting.get(at)?.answer {
-            Answer::Output(Output::Reply { reply: Reply::Count(count), .. }) => Some(*count),
-            _ => None,
+    /// connection, if it tells one. Returns nothing as long as another shard owes the answer.
+    pub(crate) fn count_at(&self, place: u64) -> Option<Option<u64>> {
+        let at = place.checked_sub(self.passed).and_then(|at| usize::try_from(at).ok());
+        let waiting = at.and_then(|at| self.waiting.get(at));
+        match waiting.map(|waiting| &waiting.answer) {
+            Some(Answer::Owed | Answer::Gathered(_)) => None,
+            Some(Answer::Output(Output::Reply { reply: Reply::Count(count), .. })) => {
+                Some(Some(*count))
+            }
+            _ => Some(None),
         }
     }
 

@@ -29,14 +29,19 @@ impl Desk {
         more: impl FnOnce(&mut Event),
     ) {
         let Some(audit) = &self.audit else { return };
+        let mut event = self.event(what, user);
+        more(&mut event);
+        audit.note(event);
+    }
+
+    /// Returns what is known about something that has happened on this connection.
+    fn event(&self, what: What, user: Option<String>) -> Event {
         let (from, door) = {
             let about = self.seat.session.about.borrow();
             (about.peer, about.door)
         };
         let user = user.or_else(|| self.pass().map(|pass| pass.user.name.to_string()));
-        let mut event = Event { user, from, door: Some(door.word()), ..Event::new(what) };
-        more(&mut event);
-        audit.note(event);
+        Event { user, from, door: Some(door.word()), ..Event::new(what) }
     }
 
     /// Tells that a command was refused for want of a right.
@@ -77,14 +82,43 @@ impl Desk {
                 if let Some(audited) = audited {
                     self.seat.shard.turn_if_begun();
                     let Audited { command, name, place } = audited;
-                    let count = self.seat.session.outbox.borrow().count_at(place);
-                    self.tell_audit(What::Command, None, |event| {
-                        (event.command, event.name) = (Some(command), Some(name));
-                        event.count = count;
-                    });
+                    let mut event = self.event(What::Command, None);
+                    (event.command, event.name) = (Some(command), Some(name));
+                    self.untold.borrow_mut().push_back((place, event));
+                    self.tell_answered();
                 }
             }
         }
+    }
+
+    /// Tells what became of commands whose answers are there by now. The shard of a queue may be
+    /// another one, whose answer comes later.
+    pub(crate) fn tell_answered(&self) {
+        let outbox = self.seat.session.outbox.borrow();
+        self.tell_first(|place| outbox.count_at(place));
+    }
+
+    /// Tells what is left when the connection ends before the answers have come.
+    pub(super) fn tell_unanswered(&self) {
+        self.tell_first(|_| Some(None));
+    }
+
+    /// Tells commands, in their order, as long as it is known what `count_at` the places of their
+    /// answers is.
+    fn tell_first(&self, count_at: impl Fn(u64) -> Option<Option<u64>>) {
+        let untold = &mut *self.untold.borrow_mut();
+        while let Some((place, _)) = untold.front()
+            && let Some(count) = count_at(*place)
+            && let Some(((_, event), audit)) = untold.pop_front().zip(self.audit.as_ref())
+        {
+            audit.note(Event { count, ..event });
+        }
+    }
+
+    /// Whether the answers to commands that are to be told are still owed.
+    #[inline]
+    pub(crate) fn has_untold(&self) -> bool {
+        !self.untold.borrow().is_empty()
     }
 
     /// Returns the words of the command that was noted last.

@@ -104,7 +104,19 @@ fn without_users_there_can_be_an_audit_too() {
             client.ask(&format!("PUT {queue} x")).await;
             client.ask(&format!("QUEUE TRUNCATE {queue}")).await;
             let name = format!(r#""name":"{queue}""#);
-            line_with(&path, &mut client, &["QUEUE TRUNCATE", &name]).await;
+            line_with(&path, &mut client, &["QUEUE TRUNCATE", &name, r#""count":1"#]).await;
+        }
+        // Requests that come together are told one by one, with their own counts.
+        let mut requests = Vec::new();
+        for queue in ["a", "b", "c", "d"] {
+            requests.extend_from_slice(format!("PUT {queue} x\r\n").as_bytes());
+            requests.extend_from_slice(format!("PUT {queue} x\r\n").as_bytes());
+            requests.extend_from_slice(format!("QUEUE DROP {queue}\r\n").as_bytes());
+        }
+        client.exchange(&requests, 12).await;
+        for queue in ["a", "b", "c", "d"] {
+            let name = format!(r#""name":"{queue}""#);
+            line_with(&path, &mut client, &["QUEUE DROP", &name, r#""count":2"#]).await;
         }
         world.end().await;
     });
