@@ -128,7 +128,7 @@ fn has_so_many_tasks(shards: usize) {
         // A task that moves is still there, and one that somebody else takes has ended.
         assert_eq!(ana.told("MOVE a {a}2 COUNT 1").await, "1");
         assert_eq!(again.told("PUT a x").await, "BUSY");
-        assert_ne!(ben.ask("POP b").await, Value::Null);
+        assert_ne!(ben.ask("POP b").await, Value::Array(Vec::new()));
         assert_ne!(again.told("PUT d x").await, "BUSY");
         assert_eq!(ana.told("PUT a x").await, "BUSY");
         // A queue that is emptied has none.
@@ -159,7 +159,7 @@ fn a_transaction_puts_no_more_tasks_than_are_allowed() {
             }
         }
         // One that is refused has put nothing.
-        assert_ne!(ana.ask("POP q").await, Value::Null);
+        assert_ne!(ana.ask("POP q").await, Value::Array(Vec::new()));
         for told in ["EXECABORT", "EXECABORT"] {
             assert_eq!(ana.told("MULTI").await, "OK");
             assert_eq!(ana.told("PUT q x").await, "QUEUED");
@@ -206,4 +206,29 @@ fn a_user_has_so_many_bytes_in_flight() {
         drop(gone.rest().await);
         assert_ne!(ana.told("PUT q x").await, "BUSY");
     });
+}
+
+#[test]
+fn a_connection_of_the_wire_closes_beyond_a_limit() {
+    for shards in [1, 3] {
+        let nobody = Person::new("anonymous", "put:* take:*").within(&[("max_tasks", 2)]);
+        let config = Config { shards, ..in_memory() };
+        let people = [nobody, Person::new("boss", "take:*")];
+        with_people_at(config, &people, async |world, _, [boss]| {
+            sign_in(boss, "boss").await;
+            let mut wire = crate::client::Client::connect(world.wire_address).await;
+            for queue in ["a", "b"] {
+                wire.push(queue, 1, "", "x").await;
+            }
+            wire.fence().await;
+            wire.push("c", 1, "", "x").await;
+            wire.ended().await;
+            assert_eq!(boss.ask("POP c").await, Value::Array(Vec::new()));
+            assert_ne!(boss.ask("POP b").await, Value::Array(Vec::new()));
+            let mut wire = crate::client::Client::connect(world.wire_address).await;
+            wire.push("c", 1, "", "x").await;
+            wire.fence().await;
+            assert_ne!(boss.ask("POP c").await, Value::Array(Vec::new()));
+        });
+    }
 }
