@@ -127,6 +127,10 @@ enum Answer {
     Part(Part),
 }
 
+/// Another shard owes an answer.
+#[derive(Debug)]
+pub(crate) struct Owed;
+
 impl Answer {
     /// Drops the answer. An answer that owns nothing takes a short way: the compiler's own drop
     /// checks every kind of answer first.
@@ -264,17 +268,17 @@ impl Outbox {
         }
     }
 
-    /// Returns the count that the answer at this place tells, counted from the first answer of the
-    /// connection, if it tells one. Returns nothing as long as another shard owes the answer.
-    pub(crate) fn count_at(&self, place: u64) -> Option<Option<u64>> {
+    /// Returns the count that the answer at this place tells, if it tells one. Places are counted
+    /// from the first answer of the connection.
+    pub(crate) fn count_at(&self, place: u64) -> Result<Option<u64>, Owed> {
         let at = place.checked_sub(self.passed).and_then(|at| usize::try_from(at).ok());
         let waiting = at.and_then(|at| self.waiting.get(at));
         match waiting.map(|waiting| &waiting.answer) {
-            Some(Answer::Owed | Answer::Gathered(_)) => None,
+            Some(Answer::Owed | Answer::Gathered(_)) => Err(Owed),
             Some(Answer::Output(Output::Reply { reply: Reply::Count(count), .. })) => {
-                Some(Some(*count))
+                Ok(Some(*count))
             }
-            _ => Some(None),
+            _ => Ok(None),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::access::audit::{Event, What};
 use crate::doors::resp::spec::Spec;
 use crate::doors::resp::table::TABLE;
 use crate::host::seat::Undone;
+use crate::session::outbox::Owed;
 
 /// A command whose outcome is to be told.
 pub(super) struct Audited {
@@ -100,15 +101,14 @@ impl Desk {
 
     /// Tells what is left when the connection ends before the answers have come.
     pub(super) fn tell_unanswered(&self) {
-        self.tell_first(|_| Some(None));
+        self.tell_first(|_| Ok(None));
     }
 
-    /// Tells commands, in their order, as long as it is known what `count_at` the places of their
-    /// answers is.
-    fn tell_first(&self, count_at: impl Fn(u64) -> Option<Option<u64>>) {
+    /// Tells commands, in their order, as long as `count_at` knows what their answers tell.
+    fn tell_first(&self, count_at: impl Fn(u64) -> Result<Option<u64>, Owed>) {
         let untold = &mut *self.untold.borrow_mut();
         while let Some((place, _)) = untold.front()
-            && let Some(count) = count_at(*place)
+            && let Ok(count) = count_at(*place)
             && let Some(((_, event), audit)) = untold.pop_front().zip(self.audit.as_ref())
         {
             audit.note(Event { count, ..event });
