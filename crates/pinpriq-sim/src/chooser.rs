@@ -545,8 +545,7 @@ impl Chooser<'_> {
 
     fn policies(&mut self) -> Settings {
         let has_one = !self.once_in(4);
-        let (setting, value) = match self.dice.below(13) {
-            12 => (RELEASEFAILS, Value::Word(u8::from(has_one))),
+        let (setting, value) = match self.dice.below(12) {
             9 => (CAPACITY, has_one.then(|| 1 + self.dice.below(6)).into()),
             10 => (CAPACITYBYTES, has_one.then(|| 1 + self.dice.below(300)).into()),
             11 => (OVERFLOW, Value::Word(u8::from(has_one))),
@@ -565,6 +564,9 @@ impl Chooser<'_> {
         // What evicts needs a capacity, and little is evicted where only few settings meet.
         if (setting == CAPACITY || setting == CAPACITYBYTES) && self.once_in(2) {
             settings.push((OVERFLOW, Value::Word(1)));
+        }
+        if setting == ATTEMPTS && self.once_in(2) {
+            settings.push((RELEASEFAILS, Value::Word(u8::from(has_one))));
         }
         if setting == OVERFLOW && has_one {
             settings.push((CAPACITY, Some(1 + self.dice.below(6)).into()));
