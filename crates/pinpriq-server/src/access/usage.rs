@@ -62,7 +62,7 @@ impl Usage {
         self.tasks.load(Ordering::Acquire)
     }
 
-    /// Notes that the user has so many more tasks, or less.
+    /// Changes the number of tasks of the user.
     pub(crate) fn add_tasks(&self, change: i64) {
         add(&self.tasks, change);
     }

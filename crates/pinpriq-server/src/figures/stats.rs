@@ -163,12 +163,12 @@ pub(crate) fn told(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)
     TABLE.iter().filter(is_told).map(|figure| (figure.name, (figure.read)(figures))).collect()
 }
 
-/// Returns the word for a pause.
 /// The moments at which pauses end by themselves, by their names among the settings.
 pub(crate) fn paused_until(paused: Paused) -> [(&'static str, Option<Timestamp>); 2] {
     [("paused_in_until", paused.input.until()), ("paused_out_until", paused.output.until())]
 }
 
+/// Returns the word for a pause.
 pub(crate) const fn paused_word(paused: Paused) -> &'static str {
     match (paused.input.is_on(), paused.output.is_on()) {
         (false, false) => "none",

@@ -106,7 +106,7 @@ fn without_users_there_can_be_an_audit_too() {
             let name = format!(r#""name":"{queue}""#);
             line_with(&path, &mut client, &["QUEUE TRUNCATE", &name, r#""count":1"#]).await;
         }
-        // Requests that come together are told one by one, with their own counts.
+        // Each request of a batch has a line with its own count.
         let mut requests = Vec::new();
         for queue in ["a", "b", "c", "d"] {
             requests.extend_from_slice(format!("PUT {queue} x\r\n").as_bytes());
