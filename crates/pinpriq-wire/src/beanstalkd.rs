@@ -18,7 +18,7 @@
 //!
 //! - [`RequestDecoder`] is the server's side of the input, [`put_job`], [`put_document`] and the
 //!   functions beside them are its side of the output.
-//! - [`Request::put`] is the client's side of the output.
+//! - [`Request::put`] and [`decode_answer`] are the client's side.
 //!
 //! Nothing here knows a job, a tube or a connection. No decoder allocates, panics, or does work in
 //! proportion to a length that was only declared.
@@ -42,6 +42,7 @@ mod answer;
 mod decoder;
 mod document;
 mod line;
+mod reader;
 mod request;
 mod tube;
 mod verb;
@@ -52,6 +53,7 @@ pub use answer::{
 };
 pub use decoder::{Decoded, LINE_BYTES_MAX, RequestDecoder};
 pub use document::{Document, put_document};
+pub use reader::{Answer, DecodedAnswer, MalformedAnswer, decode_answer};
 pub use request::{Request, Unwritable};
 pub use tube::{TUBE_BYTES_MAX, is_tube_name};
 pub use verb::Verb;

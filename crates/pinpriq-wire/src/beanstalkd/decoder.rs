@@ -12,7 +12,7 @@ use super::verb::Verb;
 pub const LINE_BYTES_MAX: usize = 224;
 
 /// The bytes of a line end, which also follows a body.
-const CRLF: &[u8] = b"\r\n";
+pub(super) const CRLF: &[u8] = b"\r\n";
 
 /// What is at the front of a buffer. After everything but [`Decoded::Incomplete`], drop `length`
 /// bytes from the front. It is at least 1.

@@ -167,7 +167,7 @@ fn number(rest: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Reads at least one digit. Leading zeros do no harm.
 #[inline]
-fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
+pub(super) fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let [first @ b'0'..=b'9', rest @ ..] = bytes else { return None };
     let (mut number, mut rest) = (u64::from(first & 0x0F), rest);
     while let [digit @ b'0'..=b'9', after @ ..] = rest {
