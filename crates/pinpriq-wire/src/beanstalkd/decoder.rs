@@ -110,7 +110,7 @@ impl RequestDecoder {
     fn decode_line<'a>(&mut self, buffer: &'a [u8]) -> Decoded<'a> {
         let allowed = buffer.get(..LINE_BYTES_MAX).unwrap_or(buffer);
         let Some(end) = line_end(allowed) else {
-            if buffer.len() < LINE_BYTES_MAX {
+            if buffer.len() < LINE_BYTES_MAX || planted!(BeanstalkdLineUnbounded) {
                 return Decoded::Incomplete;
             }
             self.phase = Phase::LongLine;
@@ -135,7 +135,9 @@ impl RequestDecoder {
         let PutLine { priority, delay_s, ttr_s, body_bytes, is_continued } = put;
         let fault = |fault, length| Decoded::Fault { fault, counts_as: Some(Verb::Put), length };
         if body_bytes > self.job_bytes_max {
-            return self.skip_job(buffer, line_bytes, u64::from(body_bytes).saturating_add(2));
+            let line_end = if planted!(BeanstalkdSkipsTwoShort) { 0 } else { 2 };
+            let bytes_left = u64::from(body_bytes).saturating_add(line_end);
+            return self.skip_job(buffer, line_bytes, bytes_left);
         }
         if is_continued {
             // What follows is read as requests, even if it was meant as a body.
@@ -150,7 +152,7 @@ impl RequestDecoder {
             return Decoded::Incomplete;
         };
         let length = line_bytes.saturating_add(body_bytes).saturating_add(CRLF.len());
-        if end != CRLF {
+        if end != CRLF && !planted!(BeanstalkdBodyEndUnchecked) {
             return fault(Fault::ExpectedCrlf, length);
         }
         Decoded::Request { request: Request::Put { priority, delay_s, ttr_s, body }, length }
@@ -165,8 +167,8 @@ impl RequestDecoder {
             return Decoded::Fault { fault: Fault::BadFormat, counts_as: None, length };
         }
         // The last byte may be half of the line end.
-        let kept = usize::from(buffer.last() == Some(&b'\r'));
-        skip(buffer.len().saturating_sub(kept))
+        let is_halved = buffer.last() == Some(&b'\r') && !planted!(BeanstalkdLineEndHalved);
+        skip(buffer.len().saturating_sub(usize::from(is_halved)))
     }
 
     /// Skips the available part of a job that is too big, after `before` bytes that are done.

@@ -117,6 +117,8 @@ impl Verb {
             .into_iter()
             .filter(|verb| verb.word().first() == first)
             .filter_map(|verb| Some((verb, line.strip_prefix(verb.word())?)))
-            .min_by_key(|(_, rest)| rest.len())
+            .min_by_key(|(verb, rest)| {
+                if planted!(BeanstalkdShortestWord) { verb.word().len() } else { rest.len() }
+            })
     }
 }
