@@ -10,8 +10,8 @@
 //!   piece, so that a reply of 65,535 packets never has to exist in one place.
 //! - [`ReplyDecoder`] reads replies and deliveries, also piece by piece.
 //!
-//! The module [`resp`] is the other protocol, that of Redis, with its own decoders and writer. The
-//! module [`base64`] is for bytes that go into JSON.
+//! The modules [`resp`] and [`beanstalkd`] are other protocols, those of Redis and of beanstalkd,
+//! with their own decoders and writers. The module [`base64`] is for bytes that go into JSON.
 //!
 //! Everything that a peer sends is hostile until decoded: no decoder allocates, panics, or does
 //! work in proportion to a length that was only declared.
@@ -49,6 +49,7 @@ macro_rules! planted {
 }
 
 pub mod base64;
+pub mod beanstalkd;
 mod decode;
 mod encode;
 mod reply;

@@ -42,6 +42,7 @@ mod request;
 mod words;
 mod writer;
 
+pub(crate) use number::{put_signed, put_unsigned};
 pub use reply::{DecodedReply, MalformedReply, ReplyDecoder, ReplyLimits, Value};
 pub use request::{Arguments, ArgumentsIter, Decoded, Malformed, RequestDecoder, RequestLimits};
 pub use words::Words;

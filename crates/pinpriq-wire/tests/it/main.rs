@@ -1,6 +1,10 @@
 //! Tests of the wire protocol, only through its public items.
 
 #[cfg(test)]
+mod beanstalkd_answers;
+#[cfg(test)]
+mod beanstalkd_requests;
+#[cfg(test)]
 mod decoding;
 #[cfg(test)]
 mod page;
