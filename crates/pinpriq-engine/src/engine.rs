@@ -82,6 +82,10 @@ pub struct Engine {
     pub(crate) bytes: u64,
     /// During a restore, the queue of the last task, with the allocation of its name.
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
+    /// Tasks that were put into tubes.
+    pub(crate) tube_puts: u64,
+    /// Leases of tasks of tubes that have reached their deadline.
+    pub(crate) tube_timeouts: u64,
     /// What the store has room for.
     pub(crate) room: Room,
     /// How to undo what the transaction that is being carried out has done so far.
@@ -147,6 +151,8 @@ impl Engine {
             outputs: VecDeque::new(),
             totals: Counters::default(),
             bytes: 0,
+            tube_puts: 0,
+            tube_timeouts: 0,
             room: Room::Enough,
             undo: None,
             asking: None,
@@ -492,6 +498,14 @@ impl Engine {
                 }
                 self.take(client, request, take)
             }
+            Command::Reserve(ref reserve) => self.reserve(client, request, reserve),
+            Command::Numbered { number, deed } => self.numbered(client, number, deed, None),
+            Command::PutNumbered(put) => self.put_numbered(client, request, put),
+            Command::PutBuried { put, reason } => self.put_buried(client, request, put, reason),
+            Command::Kick { queue, count } => self.kick(queue, count),
+            Command::Foremost { queue, state } => self.foremost(queue, state),
+            Command::Tubes(queue) => Ok(Some(self.tubes(queue, None))),
+            Command::LetGo => Ok(Some(self.let_leases_go(client))),
             Command::Peek(ref peek) => self.peek(peek),
             Command::Get { queue, id } => self.get(queue, id),
             Command::Explain { queue, id } => self.explain(queue, id),
@@ -525,7 +539,7 @@ impl Engine {
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(&command),
             Command::Transaction(steps) => self.transact(client, request, steps),
-            Command::Within { names, command } => self.within(names, command),
+            Command::Within { names, command } => self.within(client, names, command),
         }
     }
 
@@ -559,7 +573,7 @@ impl Engine {
                     if !planted!(TimeoutBeforeTask) {
                         self.serve_all();
                     }
-                    self.time_out_taker(taker);
+                    self.fire_taker(taker);
                 }
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),
                 Some(Due::Putter(putter)) => {

@@ -1,7 +1,8 @@
 //! The list of the bugs: what each is called, what goes wrong, and which tests ought to object.
 //!
 //! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
-//! The bugs about users, encrypted connections and bytes on the wire are in files of their own.
+//! The bugs about users, encrypted connections, tubes and bytes on the wire are in files of their
+//! own.
 
 use crate::Suite::{
     self, Cluster, ClusterSimulator, Engine, Etcd, InLedger, InServer, InStore, Ledger, Postgres,
@@ -10,6 +11,8 @@ use crate::Suite::{
 
 #[macro_use]
 mod tls;
+#[macro_use]
+mod tubes;
 #[macro_use]
 mod users;
 #[macro_use]

@@ -256,11 +256,16 @@ impl Engine {
         let Some(taker) = self.remove_taker_for_service(id) else {
             unreachable!("{id:?} is in line and unknown")
         };
-        let want = Want { client: taker.client, selection: taker.selection, mode: taker.mode };
-        let mut count = taker.count;
+        let Taker { client, selection, mode, mut count, .. } = taker;
+        let is_tied = taker.reserve.is_some();
+        let want = Want { client, selection, mode, is_tied };
         let mut tasks = Vec::new();
-        for queue in &taker.queues {
-            self.collect(*queue, want, &mut count, &mut tasks);
+        if is_tied {
+            tasks.extend(self.take_most_urgent(&taker.queues, want));
+        } else {
+            for queue in &taker.queues {
+                self.collect(*queue, want, &mut count, &mut tasks);
+            }
         }
         for queue in &taker.queues {
             self.queues[*queue].pins -= 1;
@@ -288,7 +293,8 @@ impl Engine {
         };
         let (selection, mode) = (subscription.selection, subscription.mode);
         let mut tasks = Vec::new();
-        self.collect(queue, Want { client, selection, mode }, &mut 1, &mut tasks);
+        let want = Want { client, selection, mode, is_tied: false };
+        self.collect(queue, want, &mut 1, &mut tasks);
         assert!(!tasks.is_empty(), "{client:?} was served by nothing");
         let popped = mode == TakeMode::Pop;
         self.outputs.push_back(Output::Delivery { client, tasks, popped });
@@ -390,7 +396,7 @@ impl Engine {
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();
         let awaiters: Vec<_> = known.awaiters.iter().copied().collect();
         let putters: Vec<_> = known.putters.iter().copied().collect();
-        let leases: Vec<u64> = known.leases.iter().copied().collect();
+        let leases = known.held();
         self.unsubscribe_all(client);
         for taker in takers {
             if !planted!(DeadTakerServed) {

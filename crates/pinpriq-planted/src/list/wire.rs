@@ -1,9 +1,9 @@
 //! The bugs about bytes on the wire, of every protocol.
 
-/// Lists these bugs after others.
+/// Lists these bugs, and those of tubes, after others.
 macro_rules! with_those_of_the_wire {
     ($($others:tt)*) => {
-        bugs! {
+        with_those_of_tubes! {
             $($others)*
             RespLineUnbounded "resp-line-unbounded"
                 "An inline command may be of any length."

@@ -154,6 +154,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
             }
         }
         Reply::Refused(refused) => refusal(writer, refused),
+        Reply::DeadlineSoon | Reply::Tubes(_) => unreachable!("only another door asks for that"),
     }
 }
 
@@ -240,7 +241,7 @@ pub(crate) fn moments(record: &TaskRecord) -> [(&'static str, Option<Timestamp>)
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
         State::Taken(lease) => (None, lease.deadline, None),
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried | State::Done => (None, None, None),
+        State::Ready | State::Buried(_) | State::Done => (None, None, None),
     };
     [
         ("put_at", Some(record.put_at)),
@@ -338,7 +339,7 @@ fn schedule(writer: &mut Writer<'_>, shown: &ShownSchedule) {
 /// Writes which client took the task, with its name and address as long as it is connected.
 fn holder((writer, contacts): (&mut Writer<'_>, &Contacts), record: &TaskRecord) {
     let holder = match &record.progress.state {
-        State::Taken(lease) => lease.holder.map(at_home),
+        State::Taken(lease) => lease.client().map(at_home),
         _ => None,
     };
     let contact = holder.and_then(|holder| contacts.find(holder));

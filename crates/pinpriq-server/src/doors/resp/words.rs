@@ -13,7 +13,7 @@ use super::spec::{Spec, Word};
 pub(crate) use crate::home::route::shown;
 
 /// The most options of a command, which the table of commands checks.
-pub(crate) const OPTIONS_MAX: usize = 12;
+pub(crate) const OPTIONS_MAX: usize = 14;
 
 /// The parts of a request.
 pub(crate) struct Parts<'a> {
