@@ -483,6 +483,7 @@ impl Engine {
         &self.totals
     }
 
+    /// Carries out a command whose names were checked.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the most frequent commands take a shorter way")]
     pub(crate) fn dispatch(
@@ -568,6 +569,7 @@ impl Engine {
         self.queues.forget_lingering(now);
     }
 
+    /// Fires what has become due, and serves the tasks that became ready.
     #[inline]
     pub(crate) fn fire_due(&mut self) {
         self.relocated_bytes = 0;
