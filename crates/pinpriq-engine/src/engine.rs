@@ -249,8 +249,16 @@ impl Engine {
 
     /// Returns the next output to send. It must not be sent before the changes reported up to now
     /// are durable. Only a granted lease is an exception.
+    #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// The output that [`Engine::poll_output`] returns next.
+    #[must_use]
+    #[inline]
+    pub fn peek_output(&self) -> Option<&Output> {
+        self.outputs.front()
     }
 
     /// Stops reporting changes. Use it if no store keeps them.
@@ -481,7 +489,26 @@ impl Engine {
         &self.totals
     }
 
+    /// Carries out a command whose names were checked.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the most frequent commands take a shorter way")]
     pub(crate) fn dispatch(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Answered {
+        match command {
+            Command::Put(put) => self.put(client, request, put),
+            Command::Take(take) => self.take(client, request, take),
+            Command::Ack(ack) => self.ack(client, ack),
+            other => self.dispatch_other(client, request, other),
+        }
+    }
+
+    /// Like [`Self::dispatch`]. Its list of commands is whole.
+    #[inline(never)]
+    fn dispatch_other(
         &mut self,
         client: ClientId,
         request: RequestId,
@@ -556,8 +583,19 @@ impl Engine {
         self.queues.forget_lingering(now);
     }
 
+    /// Fires what has become due, and serves the tasks that became ready.
+    #[inline]
     pub(crate) fn fire_due(&mut self) {
         self.relocated_bytes = 0;
+        if self.deadlines.has_due(self.now) {
+            self.fire_all_due();
+        }
+        // Consumers that wait already come before the client of this call.
+        self.serve_all();
+    }
+
+    #[inline(never)]
+    fn fire_all_due(&mut self) {
         let mut slot_bytes = 0;
         while let Some(queue) = self.deadlines.pop_queue(self.now) {
             self.note_token(queue);
@@ -592,8 +630,6 @@ impl Engine {
                 break;
             }
         }
-        // Consumers that wait already come before the client of this call.
-        self.serve_all();
     }
 
     /// Ends every call that may have changed something: serves the tasks that became ready, then

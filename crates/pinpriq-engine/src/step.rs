@@ -324,10 +324,15 @@ impl Engine {
     }
 
     /// Reports everything that the store does not know yet.
+    #[inline]
     pub(crate) fn save(&mut self) {
-        if !self.report.has_unsaved() {
-            return;
+        if self.report.has_unsaved() {
+            self.save_marked();
         }
+    }
+
+    #[inline(never)]
+    fn save_marked(&mut self) {
         let mut unsaved = self.report.take_unsaved();
         for slot in unsaved.drain(..) {
             let Some(task) = self.tasks.at(slot) else { continue };
@@ -516,6 +521,8 @@ impl Engine {
     }
 
     /// Counts a move, in the queue and in total.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each caller knows where the task comes from")]
     fn count(
         &mut self,
         queue: QueueSlot,

@@ -37,10 +37,16 @@ impl Engine {
     }
 
     /// Serves every recorded queue. Each task goes to at most one consumer.
+    #[inline]
     pub(crate) fn serve(&mut self) {
-        if self.unserved.is_empty() {
-            return;
+        // Usually nobody waits.
+        if !self.unserved.is_empty() {
+            self.serve_recorded();
         }
+    }
+
+    #[inline(never)]
+    fn serve_recorded(&mut self) {
         // The first consumer in line of each queue.
         let mut lines = BinaryHeap::new();
         loop {

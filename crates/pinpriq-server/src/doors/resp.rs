@@ -55,8 +55,11 @@ use crate::session::about::{Dialect, Manners};
 use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
+/// The number of words of most requests.
+const WORDS_FEW: usize = 8;
+
 /// The number of words of a request that are kept without an allocation.
-const WORDS_FEW: usize = 16;
+const WORDS_SOME: usize = 16;
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
@@ -86,6 +89,18 @@ struct RespDoor {
 impl Door for RespDoor {
     fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
         let mut room: [&[u8]; WORDS_FEW] = [&[]; WORDS_FEW];
+        if let Some((words, length)) = self.decoder.plain_request(input, &mut room) {
+            return carry_out(&mut self.talk, words, length, desk);
+        }
+        self.receive_unusual(input, desk)
+    }
+}
+
+impl RespDoor {
+    /// Decodes a request that is not a complete array of few words.
+    #[inline(never)]
+    fn receive_unusual(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
+        let mut room: [&[u8]; WORDS_SOME] = [&[]; WORDS_SOME];
         if let Some((words, length)) = self.decoder.plain_request(input, &mut room) {
             return carry_out(&mut self.talk, words, length, desk);
         }
@@ -121,6 +136,9 @@ impl Encode for RespDoor {
     ) -> bool {
         let most = out.len() + room;
         let writer = &mut Writer::new(out, protocol_of(dialect));
+        if encode::plain(output, writer) {
+            return true;
+        }
         encode::output(output, (writer, &self.contacts), progress, most, known)
     }
 }

@@ -20,7 +20,21 @@ use crate::figures::{Value, histogram_line, stats};
 use crate::home::contacts::Contacts;
 use crate::session::about::at_home;
 
-/// Appends the next piece of an output.
+/// Appends an output if it is one of the most frequent ones, which have one piece. Returns whether
+/// it is.
+#[inline]
+pub(crate) fn plain(output: &Output, writer: &mut Writer<'_>) -> bool {
+    match output {
+        Output::Reply { reply: Reply::Done, .. } => writer.ok(),
+        Output::Reply { reply: Reply::Put(TaskId::Number(number)), .. } => {
+            writer.bulk_number(*number);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Appends the next piece of an output that is not [`plain`].
 ///
 /// The head of an array comes first, then tasks while the buffer is shorter than `most` and tasks
 /// are among the first `known`. `progress` counts the tasks already written. Returns whether the
@@ -63,15 +77,6 @@ pub(crate) fn output(
             carrying::page_rest(writer, page, progress, most, known)
         }
         Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
-        // The most frequent ones.
-        Output::Reply { reply: Reply::Done, .. } => {
-            writer.ok();
-            true
-        }
-        Output::Reply { reply: Reply::Put(id), .. } => {
-            task_id(writer, id);
-            true
-        }
         Output::Reply { request, reply, .. } => {
             whole_reply((writer, contacts), reply, Shape::of(*request));
             true
