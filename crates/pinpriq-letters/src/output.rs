@@ -94,6 +94,7 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
         Reply::Tubes(shown) => {
             put_number(out, shown.put);
             put_number(out, shown.timeouts);
+            put_number(out, shown.reserves);
             put_list(out, &shown.tubes, put_tube);
         }
         Reply::Put(id) => put_named(out, flags, id),
@@ -263,8 +264,9 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         DEADLINE_SOON => Reply::DeadlineSoon,
         TUBES => {
             let (put, timeouts) = (take_number(input)?, take_number(input)?);
+            let reserves = take_number(input)?;
             let tubes = take_vec(input, take_tube)?;
-            Reply::Tubes(Box::new(TubesShown { tubes, put, timeouts }))
+            Reply::Tubes(Box::new(TubesShown { tubes, put, timeouts, reserves }))
         }
         EXPLAINED => Reply::Explained(Box::new(take_explanation(input)?)),
         SCANNED => {

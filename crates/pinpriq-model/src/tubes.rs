@@ -357,20 +357,22 @@ impl Model {
             let reserves = self.takers.iter().filter(|taker| taker.reserve.is_some());
             TubeShown {
                 name: home.name.clone(),
+                exists: true,
                 came_at: Timestamp::ZERO,
                 came_after: 0,
                 counts,
                 urgent: home.tasks.values().filter(is_urgent).count() as u64,
                 put: 0,
                 deletes: 0,
-                holds: 0,
                 reserves: reserves.filter(|taker| taker.places.contains(place)).count() as u64,
                 paused: home.paused,
                 paused_for: Span::ZERO,
             }
         });
         let tubes = shown.collect();
-        Ok(Some(Reply::Tubes(Box::new(TubesShown { tubes, ..TubesShown::default() }))))
+        let reserves = self.takers.iter().filter(|taker| taker.reserve.is_some()).count() as u64;
+        let shown = TubesShown { tubes, reserves, ..TubesShown::default() };
+        Ok(Some(Reply::Tubes(Box::new(shown))))
     }
 
     pub(super) fn let_leases_go(&mut self, client: ClientId) -> Reply {

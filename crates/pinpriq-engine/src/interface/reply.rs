@@ -67,6 +67,8 @@ pub struct TubesShown {
     pub put: u64,
     /// Leases that have reached their deadline.
     pub timeouts: u64,
+    /// Blocked reserves.
+    pub reserves: u64,
 }
 
 /// A queue that can be a tube, as it is now.
@@ -74,6 +76,8 @@ pub struct TubesShown {
 pub struct TubeShown {
     /// Its name.
     pub name: Bytes,
+    /// Whether it exists. If not, these are the figures that are kept for a while after its end.
+    pub exists: bool,
     /// When it came into being, or the server started with it.
     pub came_at: Timestamp,
     /// How many of this shard's queues came into being before it.
@@ -86,8 +90,6 @@ pub struct TubeShown {
     pub put: u64,
     /// Tasks that were deleted by their number.
     pub deletes: u64,
-    /// How often its output was paused by a [`Hold`](crate::command::QueueCommand::Hold).
-    pub holds: u64,
     /// Blocked reserves that wait for it.
     pub reserves: u64,
     /// Its pause.

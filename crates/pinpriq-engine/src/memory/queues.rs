@@ -49,8 +49,6 @@ pub(crate) struct Queue {
     pub(crate) found: u64,
     /// How many of its tasks were deleted by their number.
     pub(crate) deletes: u64,
-    /// How often it was paused by a hold.
-    pub(crate) holds: u64,
     /// When it came into being, and how many queues of the shard had done so before.
     pub(crate) came: (Timestamp, u64),
     /// What holds its tasks back, if its settings limit how many are taken.
@@ -173,7 +171,7 @@ impl Queue {
     /// Counts from nothing again.
     fn forget_figures(&mut self) {
         self.counters = Counters::default();
-        (self.found, self.deletes, self.holds) = (0, 0, 0);
+        (self.found, self.deletes) = (0, 0);
     }
 
     /// Whether a consumer waits for it, is subscribed to it, or is being served from it.
@@ -279,7 +277,6 @@ impl Queues {
             is_tube: lane.is_none() && is_tube_name(&name),
             found: 0,
             deletes: 0,
-            holds: 0,
             name,
             lane,
             epoch: self.next_epoch(),

@@ -135,7 +135,6 @@ impl Engine {
         let known = self.queues.find(name);
         let exists = known.is_some_and(|slot| self.queues[slot].exists());
         if length.is_none() && !exists {
-            known.into_iter().for_each(|slot| self.queues[slot].holds += 1);
             return Ok(Some(Reply::Done));
         }
         if known.is_none_or(|slot| !self.queues[slot].counted) {
@@ -143,7 +142,6 @@ impl Engine {
         }
         let slot = self.queues.find_or_make(name);
         self.count_queue(slot);
-        self.queues[slot].holds += 1;
         let (output, what) = match length {
             Some(_) => (Pause::Until(until), QueueChange::Paused),
             None => (Pause::Off, QueueChange::Resumed),

@@ -80,13 +80,14 @@ pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
 
 pub(super) fn put_tube(out: &mut Vec<u8>, tube: &TubeShown) {
     let TubeShown { name, came_at, came_after, counts, urgent, put, deletes, .. } = tube;
-    let TubeShown { holds, reserves, paused, paused_for, .. } = tube;
+    let TubeShown { exists, reserves, paused, paused_for, .. } = tube;
     let mut flags = Packed::default();
+    flags.flag(*exists);
     paused::pack(&mut flags, *paused);
     flags.put(out);
     put_bytes(out, name);
     put_moment(out, *came_at);
-    for number in counts.iter().chain([came_after, urgent, put, deletes, holds, reserves]) {
+    for number in counts.iter().chain([came_after, urgent, put, deletes, reserves]) {
         put_number(out, *number);
     }
     put_span(out, *paused_for);
@@ -95,19 +96,20 @@ pub(super) fn put_tube(out: &mut Vec<u8>, tube: &TubeShown) {
 
 pub(super) fn take_tube(input: &mut &[u8]) -> Result<TubeShown, Malformed> {
     let mut flags = Packing::take(input)?;
+    let exists = flags.flag();
     let choices = paused::unpack(&mut flags);
     flags.end()?;
     let (name, came_at) = (Arc::from(take_bytes(input)?), take_moment(input)?);
     let counts = take_counts(input)?;
     Ok(TubeShown {
         name,
+        exists,
         came_at,
         counts,
         came_after: take_number(input)?,
         urgent: take_number(input)?,
         put: take_number(input)?,
         deletes: take_number(input)?,
-        holds: take_number(input)?,
         reserves: take_number(input)?,
         paused_for: take_span(input)?,
         paused: paused::take(&choices, input)?,

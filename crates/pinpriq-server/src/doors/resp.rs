@@ -63,11 +63,17 @@ const WORDS_SOME: usize = 16;
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
-    DoorKind { name: DoorName::Resp, redirects: false, signs_in: true, manners, open };
+    DoorKind { name: DoorName::Resp, redirects: false, signs_in: true, moves: true, manners, open };
 
 /// The same door for cluster clients.
-pub(super) static KIND_FOR_CLUSTER_CLIENTS: DoorKind =
-    DoorKind { name: DoorName::RespCluster, redirects: true, signs_in: true, manners, open };
+pub(super) static KIND_FOR_CLUSTER_CLIENTS: DoorKind = DoorKind {
+    name: DoorName::RespCluster,
+    redirects: true,
+    signs_in: true,
+    moves: true,
+    manners,
+    open,
+};
 
 fn manners(_: &DoorOptions) -> Manners {
     Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }

@@ -154,6 +154,7 @@ fn join_tubes(replies: Vec<Reply>) -> Reply {
         if let Reply::Tubes(shown) = reply {
             all.put += shown.put;
             all.timeouts += shown.timeouts;
+            all.reserves += shown.reserves;
             all.tubes.extend(shown.tubes);
         }
     }

@@ -62,6 +62,8 @@ enum Phase {
 pub struct RequestDecoder {
     job_bytes_max: u32,
     phase: Phase,
+    /// Whether the line of a put has arrived, and its body has not.
+    lacks_body: bool,
 }
 
 impl RequestDecoder {
@@ -69,7 +71,7 @@ impl RequestDecoder {
     /// bytes.
     #[must_use]
     pub const fn new(job_bytes_max: u32) -> Self {
-        Self { job_bytes_max, phase: Phase::Start }
+        Self { job_bytes_max, phase: Phase::Start, lacks_body: false }
     }
 
     /// The longest body of a job, in bytes.
@@ -89,6 +91,19 @@ impl RequestDecoder {
     #[must_use]
     pub const fn is_between_requests(&self) -> bool {
         matches!(self.phase, Phase::Start)
+    }
+
+    /// Whether the line of a put has arrived, and its body has not: for beanstalkd the put counts
+    /// from here on.
+    #[must_use]
+    pub const fn lacks_body(&self) -> bool {
+        self.lacks_body
+    }
+
+    /// Whether the body of a job that is too big is being skipped.
+    #[must_use]
+    pub const fn is_within_big_job(&self) -> bool {
+        matches!(self.phase, Phase::BigJob { .. })
     }
 
     /// Decodes the request at the front of `buffer`.
@@ -145,12 +160,11 @@ impl RequestDecoder {
         }
         let body_bytes = usize::try_from(body_bytes).unwrap_or(usize::MAX);
         let after = buffer.get(line_bytes..).unwrap_or_default();
-        let Some((body, after)) = after.split_at_checked(body_bytes) else {
-            return Decoded::Incomplete;
-        };
-        let Some((end, _)) = after.split_at_checked(CRLF.len()) else {
-            return Decoded::Incomplete;
-        };
+        let whole = after.split_at_checked(body_bytes);
+        let whole =
+            whole.and_then(|(body, after)| Some((body, after.split_at_checked(CRLF.len())?.0)));
+        self.lacks_body = whole.is_none();
+        let Some((body, end)) = whole else { return Decoded::Incomplete };
         let length = line_bytes.saturating_add(body_bytes).saturating_add(CRLF.len());
         if end != CRLF && !planted!(BeanstalkdBodyEndUnchecked) {
             return fault(Fault::ExpectedCrlf, length);

@@ -92,7 +92,11 @@ impl Names {
             Reply::Tubes(shown) => {
                 let tubes: Vec<String> = shown.tubes.iter().map(tube).collect();
                 let (put, timeouts) = (shown.put, shown.timeouts);
-                format!("put {put}, timed out {timeouts}: {}", tubes.join("; "))
+                let waiting = match shown.reserves {
+                    0 => String::new(),
+                    count => format!(", {count} reserves"),
+                };
+                format!("put {put}, timed out {timeouts}{waiting}: {}", tubes.join("; "))
             }
             Reply::Task(Some(task)) => whole(task),
             Reply::Explained(explanation) => self.explanation(explanation),
@@ -519,18 +523,16 @@ fn figures(figures: &Figures) -> String {
 }
 
 fn tube(tube: &TubeShown) -> String {
-    let mut text = format!("{} put {}", quoted(&tube.name), tube.put);
+    let gone = if tube.exists { "" } else { " was there," };
+    let mut text = format!("{}{gone} put {}", quoted(&tube.name), tube.put);
     for (kind, count) in StateKind::ALL.into_iter().zip(tube.counts) {
         if count > 0 {
             let _ = write!(text, ", {count} {kind}");
         }
     }
-    for (what, count) in [
-        ("urgent", tube.urgent),
-        ("reserves", tube.reserves),
-        ("deletes", tube.deletes),
-        ("holds", tube.holds),
-    ] {
+    for (what, count) in
+        [("urgent", tube.urgent), ("reserves", tube.reserves), ("deletes", tube.deletes)]
+    {
         if count > 0 {
             let _ = write!(text, ", {count} {what}");
         }

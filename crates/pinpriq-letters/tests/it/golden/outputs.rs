@@ -110,13 +110,13 @@ fn full_task() -> TaskRecord {
 fn tube() -> TubeShown {
     TubeShown {
         name: text("jobs"),
+        exists: true,
         came_at: at(10),
         came_after: 6,
         counts: [1, 0, 2, 3, 4, 5],
         urgent: 7,
         put: 8,
         deletes: 12,
-        holds: 13,
         reserves: 9,
         paused: Paused { output: Pause::Until(at(11)), ..Paused::default() },
         paused_for: Span::from_ms(44),
@@ -135,8 +135,13 @@ fn short_answers() {
         (Reply::Done, "02"),
         (Reply::DeadlineSoon, "33"),
         (
-            Reply::Tubes(Box::new(TubesShown { tubes: vec![tube()], put: 300, timeouts: 3 })),
-            r#"34 ac 02 03 01 b00001000 04 "jobs" 0a 01 00 02 03 04 05 06 07 08 0c 0d 09 2c 0b"#,
+            Reply::Tubes(Box::new(TubesShown {
+                tubes: vec![tube()],
+                put: 300,
+                timeouts: 3,
+                reserves: 4,
+            })),
+            r#"34 ac 02 03 04 01 b00010001 04 "jobs" 0a 01 00 02 03 04 05 06 07 08 0c 09 2c 0b"#,
         ),
         (Reply::Put(TaskId::Number(5)), "03 b00000001 05"),
         (Reply::Put(uuid), "03 b00000010 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10"),

@@ -78,9 +78,11 @@ fn about_several() -> BoxedStrategy<Reply> {
             .prop_map(|(tasks, popped)| Reply::Tasks { tasks, popped }),
         number().prop_map(Reply::Count),
         Just(Reply::DeadlineSoon),
-        (vec(tube(), 0..5), number(), number()).prop_map(|(tubes, put, timeouts)| {
-            Reply::Tubes(Box::new(TubesShown { tubes, put, timeouts }))
-        }),
+        (vec(tube(), 0..5), number(), number(), number()).prop_map(
+            |(tubes, put, timeouts, reserves)| {
+                Reply::Tubes(Box::new(TubesShown { tubes, put, timeouts, reserves }))
+            }
+        ),
         vec(ack, 0..12).prop_map(Reply::Acks),
         explanation().prop_map(|explanation| Reply::Explained(Box::new(explanation))),
         (vec(task(), 0..12), number()).prop_map(|(tasks, next)| Reply::Scanned {
@@ -271,20 +273,20 @@ fn figures() -> BoxedStrategy<Figures> {
 
 fn tube() -> BoxedStrategy<TubeShown> {
     let counts = (number(), number(), number(), number(), number(), number());
-    let numbers = (number(), number(), number(), number(), number(), number());
-    (bytes(), moment(), counts, numbers, paused(), span())
-        .prop_map(|(name, came_at, counts, numbers, paused, paused_for)| {
-            let (came_after, urgent, put, deletes, holds, reserves) = numbers;
+    let numbers = (number(), number(), number(), number(), number());
+    (bytes(), any::<bool>(), moment(), counts, numbers, paused(), span())
+        .prop_map(|(name, exists, came_at, counts, numbers, paused, paused_for)| {
+            let (came_after, urgent, put, deletes, reserves) = numbers;
             let counts = counts.into();
             TubeShown {
                 name,
+                exists,
                 came_at,
                 came_after,
                 counts,
                 urgent,
                 put,
                 deletes,
-                holds,
                 reserves,
                 paused,
                 paused_for,

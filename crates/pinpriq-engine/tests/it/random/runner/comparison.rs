@@ -91,9 +91,10 @@ impl Runner<'_> {
                 // Scripts look at what has happened to tubes since the start.
                 Reply::Tubes(shown) => {
                     (shown.put, shown.timeouts) = (0, 0);
+                    shown.tubes.retain(|tube| tube.exists);
                     for tube in &mut shown.tubes {
                         (tube.came_at, tube.came_after) = (Timestamp::ZERO, 0);
-                        (tube.put, tube.deletes, tube.holds) = (0, 0, 0);
+                        (tube.put, tube.deletes) = (0, 0);
                         tube.paused_for = Span::ZERO;
                     }
                     shown.tubes.sort_by(|one, other| one.name.cmp(&other.name));
