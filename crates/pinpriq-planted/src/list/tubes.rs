@@ -7,16 +7,28 @@ macro_rules! with_those_of_tubes {
             $($others)*
             DeadlineSoonTooLate "deadline-soon-too-late"
                 "Who waits for a job hears of a deadline of its own only when that is over."
-                [Engine("scripts::"), InServer("doors::beanstalkd::")]
+                [Engine("scripts::"), Server("beanstalkd::")]
             FirstTubeFirst "first-tube-first"
                 "A job is reserved from the tube that was watched first, whatever is more urgent."
-                [Engine("scripts::"), InServer("doors::beanstalkd::")]
+                [Engine("scripts::"), Server("beanstalkd::")]
             DeletesOthersJobs "deletes-others-jobs"
                 "A job is deleted although another client has reserved it."
-                [Engine("scripts::"), InServer("doors::beanstalkd::")]
+                [Engine("scripts::"), Server("beanstalkd::")]
             LaneTasksNumbered "lane-tasks-numbered"
                 "A task of a lane is found by its number."
                 [Engine("scripts::")]
+            LastTubeIgnored "last-tube-ignored"
+                "A connection may watch no tube at all."
+                [Server("beanstalkd::")]
+            DrainingAccepts "draining-accepts"
+                "A server that is told to accept no jobs accepts them."
+                [Server("beanstalkd::")]
+            IdleTubesUnbounded "idle-tubes-unbounded"
+                "Every tube that was ever used is remembered."
+                [InServer("doors::beanstalkd::shared::")]
+            EarlyPutNotCounted "early-put-not-counted"
+                "A put whose body never comes is not counted."
+                [Server("beanstalkd::")]
         }
     };
 }

@@ -119,7 +119,8 @@ impl BeanstalkdDoor {
     /// Counts a put whose line has arrived and whose body has not, as beanstalkd does.
     fn count_early(&mut self) {
         let lacks_body = self.decoder.lacks_body();
-        if !lacks_body && !self.decoder.is_within_big_job() {
+        let is_put = lacks_body || self.decoder.is_within_big_job();
+        if !is_put || planted!(EarlyPutNotCounted) {
             return;
         }
         if !self.is_put_counted {

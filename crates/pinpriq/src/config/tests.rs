@@ -291,6 +291,35 @@ fn cluster_clients_are_expected_by_nodes_that_are_told_so() {
 }
 
 #[test]
+fn clients_of_beanstalkd_are_expected_by_single_servers_that_are_told_so() {
+    let at = ["--beanstalkd", "127.0.0.1:7"];
+    let by_default = outcome(&[]).unwrap();
+    assert!(!by_default.contains("Beanstalkd"), "{by_default}");
+    assert!(by_default.contains("job_bytes_max: 65535,"), "{by_default}");
+    let told = outcome(&at).unwrap();
+    let listener = "door: Beanstalkd,\n                address: 127.0.0.1:7,";
+    assert!(told.contains(listener), "{told}");
+    let sharded = outcome(&[&at[..], &["--shards", "2"]].concat()).unwrap_err();
+    assert!(sharded.starts_with("beanstalkd needs a server with one shard"), "{sharded}");
+    let cluster = ["--cluster", "etcd://127.0.0.1:1/test"];
+    let in_cluster = outcome(&[&at[..], &cluster].concat()).unwrap_err();
+    assert!(in_cluster.starts_with("beanstalkd is for a single server"), "{in_cluster}");
+}
+
+#[test]
+fn largest_job_is_no_larger_than_the_largest_payload() {
+    let jobs_of = |flags: &[&str]| {
+        let plan = outcome(flags)?;
+        let jobs = plan.lines().find(|line| line.contains("job_bytes_max")).unwrap();
+        Ok::<_, String>(jobs.trim().to_owned())
+    };
+    assert_eq!(jobs_of(&["--beanstalkd-max-job", "1MiB"]).unwrap(), "job_bytes_max: 1048576,");
+    assert_eq!(jobs_of(&["--payload-bytes-max", "1000"]).unwrap(), "job_bytes_max: 1000,");
+    let refusal = jobs_of(&["--beanstalkd-max-job", "1048577"]).unwrap_err();
+    assert!(refusal.starts_with("beanstalkd-max-job (1048577) is more than"), "{refusal}");
+}
+
+#[test]
 fn each_level_of_durability_is_that_of_the_server() {
     let table = [
         ("sync", server::Durability::Sync),

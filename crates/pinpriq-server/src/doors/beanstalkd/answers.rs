@@ -25,10 +25,12 @@ pub(super) enum Form {
     Tube,
     Server,
     Tubes,
+    /// There is no answer.
+    LetGo,
 }
 
 impl Form {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Inserted,
         Self::Reserved,
         Self::ReservedJob,
@@ -44,6 +46,7 @@ impl Form {
         Self::Tube,
         Self::Server,
         Self::Tubes,
+        Self::LetGo,
     ];
 
     const BITS: u32 = 4;
@@ -82,7 +85,7 @@ impl BeanstalkdDoor {
     ) -> bool {
         let (form, asked) = Form::of(request);
         let word = match (form, reply) {
-            (_, Reply::Refused(refusal)) => {
+            (form, Reply::Refused(refusal)) if form != Form::LetGo => {
                 drop(self.sight(asked));
                 word_of(refusal.kind)
             }
@@ -117,6 +120,7 @@ impl BeanstalkdDoor {
                 }
                 Word::Paused
             }
+            (Form::LetGo, _) => return true,
             (Form::Kicked, Reply::Count(count)) => {
                 put_kicked(out, *count);
                 return true;

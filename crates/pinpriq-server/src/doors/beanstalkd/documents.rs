@@ -148,8 +148,8 @@ fn describe_job(task: &TaskRecord, now: Timestamp, document: &mut Document<'_>) 
     document.number("pri", priority(progress.priority));
     document.number("age", seconds(now.since(task.put_at)));
     document.number("delay", seconds(delay));
-    document.number("ttr", seconds_up(ttr));
-    document.number("time-left", ends_at.map_or(0, |at| seconds(at.since(now))));
+    document.number("ttr", seconds_or_one(ttr));
+    document.number("time-left", ends_at.map_or(0, |at| seconds_left(at, now)));
     document.number("file", 0);
     document.number("reserves", progress.attempts.into());
     document.number("timeouts", counts.timeouts.into());
@@ -168,7 +168,7 @@ fn describe_tube(
     let of_connections = |figure: fn(&Tube) -> u64| known.as_ref().map_or(0, figure);
     let count = |kind: StateKind| queue.map_or(0, |queue| queue.counts[kind as usize]);
     let (pause, left) = match queue.map(|queue| (queue.paused.output, queue.paused_for)) {
-        Some((Pause::Until(at), whole)) => (seconds_up(whole), seconds(at.since(now))),
+        Some((Pause::Until(at), whole)) => (seconds_or_one(whole), seconds_left(at, now)),
         Some((Pause::Endless, _)) => (ENDLESS_S, ENDLESS_S),
         Some((Pause::Off, _)) | None => (0, 0),
     };
@@ -198,9 +198,15 @@ const fn seconds(span: Span) -> u64 {
     span.ms() / 1_000
 }
 
+/// Returns the whole seconds that are left until a moment. A part of the current millisecond has
+/// passed already, so that of a minute that has just begun there are 59 left, as in beanstalkd.
+const fn seconds_left(at: Timestamp, now: Timestamp) -> u64 {
+    at.since(now).ms().saturating_sub(1) / 1_000
+}
+
 /// Returns whole seconds, but 0 only for nothing.
-const fn seconds_up(span: Span) -> u64 {
-    span.ms().div_ceil(1_000)
+fn seconds_or_one(span: Span) -> u64 {
+    seconds(span).max(u64::from(!span.is_zero()))
 }
 
 #[cfg(test)]

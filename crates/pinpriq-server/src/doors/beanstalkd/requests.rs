@@ -133,7 +133,9 @@ impl BeanstalkdDoor {
             | Request::ListTubeUsed
             | Request::ListTubesWatched => self.answer_alone(request, desk),
             Request::Quit => {
-                desk.reset(Vec::new());
+                // What it holds has not failed.
+                self.asked += 1;
+                desk.ask(Form::LetGo.request(self.asked), &Command::LetGo)?;
                 Err(Undone::Close(Ending::Quit, "the client has quit".to_owned()))
             }
         }

@@ -248,3 +248,41 @@ impl Tubes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_ms(1);
+
+    #[test]
+    fn tubes_that_nobody_uses_are_remembered_up_to_a_bound() {
+        let shared = Shared::default();
+        for number in 0..IDLE_TUBES_MAX + 10 {
+            let name = number.to_string();
+            shared.watch(name.as_bytes(), NOW);
+            shared.unwatch(name.as_bytes());
+        }
+        assert_eq!(shared.all().len(), IDLE_TUBES_MAX + 1);
+        // One that is used is not among them.
+        shared.use_tube(b"0", NOW);
+        shared.watch(b"new", NOW);
+        shared.unwatch(b"new");
+        assert!(shared.has(b"0"));
+        assert!(shared.tube(b"new").is_some_and(|tube| !tube.is_wanted()));
+        let seen: Vec<_> = shared.all().into_iter().filter(|(_, tube)| !tube.is_wanted()).collect();
+        shared.forget(seen.into_iter().filter(|(name, _)| **name != *DEFAULT));
+        assert_eq!(shared.all().len(), 2, "default and the one that is used");
+    }
+
+    #[test]
+    fn tube_that_came_back_meanwhile_is_not_forgotten() {
+        let shared = Shared::default();
+        shared.watch(b"a", NOW);
+        shared.unwatch(b"a");
+        let seen = shared.tube(b"a").unwrap();
+        shared.watch(b"a", NOW);
+        shared.forget([(Box::from(&b"a"[..]), seen)].into_iter());
+        assert!(shared.has(b"a"));
+    }
+}
