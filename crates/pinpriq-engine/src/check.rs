@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::engine::Engine;
 use crate::fanout::membership::{lane_bytes, member_bytes};
 use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
-use crate::memory::consumers::ConsumerId;
+use crate::memory::consumers::{Client, ConsumerId};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
 use crate::memory::putters::putter_bytes;
@@ -17,7 +17,8 @@ use crate::operations::ids::parse_id;
 use crate::operations::serve::subscription_bytes;
 use crate::settings::Ids;
 use crate::stats::Counters;
-use crate::task::{State, StateKind, TaskId};
+use crate::step::connection_lease;
+use crate::task::{Lease, StateKind, TaskId};
 use crate::unique::WindowRecord;
 
 impl Engine {
@@ -304,13 +305,11 @@ impl Engine {
                     in_line += 1;
                 }
             }
-            for number in &client.leases {
-                let slot = self.tasks.find(*number);
-                let held = slot.is_some_and(|slot| match self.tasks[slot].state() {
-                    State::Taken(lease) => lease.holder == Some(*id) && lease.deadline.is_none(),
-                    _ => false,
-                });
-                assert!(held, "{id:?} holds task {number}");
+            let tied = client.tied.iter().map(|(at, number)| (*number, Some(*at)));
+            for (number, at) in client.leases.iter().map(|number| (*number, None)).chain(tied) {
+                let slot = self.tasks.find(number);
+                let lease = slot.and_then(|slot| connection_lease(&self.tasks[slot]));
+                assert_eq!(lease, Some((*id, at)), "{id:?} holds task {number}");
             }
             for taker in &client.takers {
                 assert_eq!(self.consumers.takers[taker].client, *id, "{taker:?} has its client");
@@ -341,9 +340,10 @@ impl Engine {
         let watchers = self.consumers.awaiters.len() + self.consumers.putters.len();
         assert_eq!(self.consumers.watchers, watchers, "those who watch are counted");
         let live = |number: &u64| self.live(*number).is_some();
-        let leases = self.consumers.clients.values().flat_map(|client| &client.leases);
+        let leases = self.consumers.clients.values().flat_map(Client::held);
         let held = self.tasks.slots().map(|slot| &self.tasks[slot]).filter(|task| {
-            task.lease().is_some_and(|lease| lease.deadline.is_none()) && live(&task.number())
+            let depends = |lease: &Lease| lease.deadline.is_none() || lease.is_tied();
+            task.lease().is_some_and(depends) && live(&task.number())
         });
         let leases = leases.filter(|number| live(number)).count();
         assert_eq!(leases, held.count(), "every lease without a deadline has a holder");

@@ -82,6 +82,10 @@ pub struct Engine {
     pub(crate) bytes: u64,
     /// During a restore, the queue of the last task, with the allocation of its name.
     pub(crate) restored_last: Option<(Bytes, QueueSlot)>,
+    /// Tasks that were put into tubes.
+    pub(crate) tube_puts: u64,
+    /// Leases of tasks of tubes that have reached their deadline.
+    pub(crate) tube_timeouts: u64,
     /// What the store has room for.
     pub(crate) room: Room,
     /// How to undo what the transaction that is being carried out has done so far.
@@ -147,6 +151,8 @@ impl Engine {
             outputs: VecDeque::new(),
             totals: Counters::default(),
             bytes: 0,
+            tube_puts: 0,
+            tube_timeouts: 0,
             room: Room::Enough,
             undo: None,
             asking: None,
@@ -243,8 +249,16 @@ impl Engine {
 
     /// Returns the next output to send. It must not be sent before the changes reported up to now
     /// are durable. Only a granted lease is an exception.
+    #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// The output that [`Engine::poll_output`] returns next.
+    #[must_use]
+    #[inline]
+    pub fn peek_output(&self) -> Option<&Output> {
+        self.outputs.front()
     }
 
     /// Stops reporting changes. Use it if no store keeps them.
@@ -475,7 +489,26 @@ impl Engine {
         &self.totals
     }
 
+    /// Carries out a command whose names were checked.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the most frequent commands take a shorter way")]
     pub(crate) fn dispatch(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Answered {
+        match command {
+            Command::Put(put) => self.put(client, request, put),
+            Command::Take(take) => self.take(client, request, take),
+            Command::Ack(ack) => self.ack(client, ack),
+            other => self.dispatch_other(client, request, other),
+        }
+    }
+
+    /// Like [`Self::dispatch`]. Its list of commands is whole.
+    #[inline(never)]
+    fn dispatch_other(
         &mut self,
         client: ClientId,
         request: RequestId,
@@ -492,6 +525,14 @@ impl Engine {
                 }
                 self.take(client, request, take)
             }
+            Command::Reserve(ref reserve) => self.reserve(client, request, reserve),
+            Command::Numbered { number, deed } => self.numbered(client, number, deed, None),
+            Command::PutNumbered(put) => self.put_numbered(client, request, put),
+            Command::PutBuried { put, reason } => self.put_buried(client, request, put, reason),
+            Command::Kick { queue, count } => self.kick(queue, count),
+            Command::Foremost { queue, state } => self.foremost(queue, state),
+            Command::Tubes(queue) => Ok(Some(self.tubes(queue, None))),
+            Command::LetGo => Ok(Some(self.let_leases_go(client))),
             Command::Peek(ref peek) => self.peek(peek),
             Command::Get { queue, id } => self.get(queue, id),
             Command::Explain { queue, id } => self.explain(queue, id),
@@ -525,7 +566,7 @@ impl Engine {
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(&command),
             Command::Transaction(steps) => self.transact(client, request, steps),
-            Command::Within { names, command } => self.within(names, command),
+            Command::Within { names, command } => self.within(client, names, command),
         }
     }
 
@@ -542,8 +583,19 @@ impl Engine {
         self.queues.forget_lingering(now);
     }
 
+    /// Fires what has become due, and serves the tasks that became ready.
+    #[inline]
     pub(crate) fn fire_due(&mut self) {
         self.relocated_bytes = 0;
+        if self.deadlines.has_due(self.now) {
+            self.fire_all_due();
+        }
+        // Consumers that wait already come before the client of this call.
+        self.serve_all();
+    }
+
+    #[inline(never)]
+    fn fire_all_due(&mut self) {
         let mut slot_bytes = 0;
         while let Some(queue) = self.deadlines.pop_queue(self.now) {
             self.note_token(queue);
@@ -559,7 +611,7 @@ impl Engine {
                     if !planted!(TimeoutBeforeTask) {
                         self.serve_all();
                     }
-                    self.time_out_taker(taker);
+                    self.fire_taker(taker);
                 }
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),
                 Some(Due::Putter(putter)) => {
@@ -578,8 +630,6 @@ impl Engine {
                 break;
             }
         }
-        // Consumers that wait already come before the client of this call.
-        self.serve_all();
     }
 
     /// Ends every call that may have changed something: serves the tasks that became ready, then

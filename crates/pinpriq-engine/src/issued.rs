@@ -1,17 +1,32 @@
-//! The numbers that the engine has issued: of tasks, lanes and members, of grants, and of clock
-//! readings. They only grow, and a store keeps how far they have come.
+//! The numbers that the engine has issued: of tasks, lanes and members, of grants, of burials, and
+//! of clock readings. They only grow, and a store keeps how far they have come.
 
 use crate::change::Header;
-use crate::task::Grant;
+use crate::task::{Burial, Grant};
 use crate::time::Timestamp;
 
 /// The last number of each kind.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Issued {
     incarnation: u64,
     number: u64,
     grant: u64,
     time64: u64,
+    burial: Burial,
+}
+
+/// How far the numbers had come that a transaction may take back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    number: u64,
+    time64: u64,
+    burial: Burial,
+}
+
+impl Default for Issued {
+    fn default() -> Self {
+        Self { incarnation: 0, number: 0, grant: 0, time64: 0, burial: Burial::UNKNOWN }
+    }
 }
 
 impl Issued {
@@ -59,15 +74,34 @@ impl Issued {
         self.number = self.number.max(number);
     }
 
-    /// The last number and the last clock reading, for [`Issued::go_back`].
-    pub(crate) const fn mark(&self) -> (u64, u64) {
-        (self.number, self.time64)
+    /// How far all have come, for [`Issued::go_back`].
+    pub(crate) const fn mark(&self) -> Mark {
+        let Self { number, time64, burial, .. } = *self;
+        Mark { number, time64, burial }
     }
 
-    /// Takes back the numbers and clock readings that were issued since this mark. Nobody may have
-    /// learned of them.
-    pub(crate) const fn go_back(&mut self, (number, time64): (u64, u64)) {
-        (self.number, self.time64) = (number, time64);
+    /// Takes back what was issued since this mark, except for grants. Nobody may have learned of
+    /// it.
+    pub(crate) const fn go_back(&mut self, mark: Mark) {
+        (self.number, self.time64, self.burial) = (mark.number, mark.time64, mark.burial);
+    }
+
+    /// The next burial, at this moment.
+    pub(crate) const fn bury(&mut self, now: Timestamp) -> Burial {
+        self.burial = Burial::next(self.burial, now);
+        self.burial
+    }
+
+    /// Returns the burial of a task that was buried elsewhere: its own, unless that is unknown or
+    /// would come after burials of this moment.
+    pub(crate) fn adopt(&mut self, burial: Burial, now: Timestamp) -> Burial {
+        let is_past = burial < Burial::next(self.burial, now);
+        if burial != Burial::UNKNOWN && is_past { burial } else { self.bury(now) }
+    }
+
+    /// Notes that a task was buried in an earlier incarnation.
+    pub(crate) fn raise_burial(&mut self, burial: Burial) {
+        self.burial = self.burial.max(burial);
     }
 
     /// The next grant.

@@ -15,7 +15,7 @@ use crate::memory::slots::{QueueSlot, Slot};
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
 use crate::task::{Bytes, Grant, Lease, Past, State, TaskRecord};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
 impl Engine {
@@ -127,8 +127,10 @@ impl Engine {
                 continue;
             }
             let task = &self.tasks[slot];
-            if task.lease().is_some_and(|lease| lease.deadline.is_none()) {
-                leases.push(slot);
+            match task.state() {
+                State::Taken(lease) if lease.deadline.is_none() => leases.push(slot),
+                State::Buried(burial) => self.issued.raise_burial(*burial),
+                _ => {}
             }
             if task.unique_key().is_some() {
                 unique.push(slot);
@@ -139,6 +141,9 @@ impl Engine {
         self.drop_unshared();
         due.extend(self.revive_members());
         for queue in self.queues.slots() {
+            let paused_until = self.queues[queue].paused.output.until();
+            self.queues[queue].paused_for =
+                paused_until.map_or(Span::ZERO, |at| at.since(self.now));
             due.extend(self.queues[queue].paused.next_end().map(|at| (at, Due::Pause(queue))));
         }
         self.deadlines = due.into_iter().collect();
@@ -159,6 +164,7 @@ impl Engine {
             if self.queues[queue].exists() {
                 self.count_queue(queue);
             }
+            self.queues[queue].found = self.queues[queue].counters.put;
             self.tidy_queue(queue);
         }
         // Slots that are made up are due from now on. They do not belong to the first batch, which

@@ -18,7 +18,7 @@ use crate::reply::{Outcome, Refusal};
 use crate::settings::{AfterAck, Ids};
 use crate::stats::Exit;
 use crate::task::{ClientId, State, StateKind, reasons};
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 use crate::transition::{Operation, permits};
 
 impl Engine {
@@ -290,10 +290,13 @@ impl Engine {
             }
             State::Taken(lease) => {
                 let at = lease.deadline.unwrap_or(self.now);
+                self.tasks[slot].count(|counts| &mut counts.timeouts);
+                let is_tube = self.queues[self.tasks[slot].queue].is_tube;
+                self.tube_timeouts += u64::from(is_tube);
                 self.fail(slot, Operation::Deadline, Failure::at(at, reasons::LEASE_EXPIRED));
             }
             State::Zombie { .. } => self.leave(slot, Operation::Deadline, Exit::Acked),
-            State::Buried | State::Done => {
+            State::Buried(_) | State::Done => {
                 unreachable!("task {number} was due in a state without a deadline")
             }
         }
@@ -321,10 +324,15 @@ impl Engine {
     }
 
     /// Reports everything that the store does not know yet.
+    #[inline]
     pub(crate) fn save(&mut self) {
-        if !self.report.has_unsaved() {
-            return;
+        if self.report.has_unsaved() {
+            self.save_marked();
         }
+    }
+
+    #[inline(never)]
+    fn save_marked(&mut self) {
         let mut unsaved = self.report.take_unsaved();
         for slot in unsaved.drain(..) {
             let Some(task) = self.tasks.at(slot) else { continue };
@@ -477,10 +485,10 @@ impl Engine {
         }
         let task = &self.tasks[slot];
         self.queues[task.queue].indexes.remove(slot, &self.tasks);
-        if let Some(client) = connection_lease(task) {
+        if let Some((client, at)) = connection_lease(task) {
             let number = task.number();
             if let Some(holder) = self.consumers.clients.get_mut(&client) {
-                holder.leases.remove(&number);
+                holder.let_go(number, at);
             }
             self.consumers.tidy(client);
         }
@@ -494,9 +502,9 @@ impl Engine {
         let (queue, number, due, armed) = (task.queue, task.number(), task.due(), task.armed());
         let is_ready = task.kind() == StateKind::Ready;
         self.queues[queue].indexes.insert(slot, &self.tasks);
-        if let Some(client) = connection_lease(task) {
+        if let Some((client, at)) = connection_lease(task) {
             let holder: &mut Client = self.consumers.client(client);
-            holder.leases.insert(number);
+            holder.hold(number, at);
         }
         if due != armed {
             if let Some(at) = armed {
@@ -513,6 +521,8 @@ impl Engine {
     }
 
     /// Counts a move, in the queue and in total.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "each caller knows where the task comes from")]
     fn count(
         &mut self,
         queue: QueueSlot,
@@ -584,7 +594,9 @@ impl Weight {
     }
 }
 
-/// The connection that the lease of this task depends on, if it was taken without a TTR.
-fn connection_lease(task: &Task) -> Option<ClientId> {
-    task.lease().filter(|lease| lease.deadline.is_none()).and_then(|lease| lease.holder)
+/// The connection that the lease of this task depends on, and the deadline of that lease.
+#[inline]
+pub(crate) fn connection_lease(task: &Task) -> Option<(ClientId, Option<Timestamp>)> {
+    let lease = task.lease().filter(|lease| lease.ends_with_connection())?;
+    Some((lease.client()?, lease.deadline))
 }

@@ -17,6 +17,8 @@ pub(crate) enum Operation {
     Put,
     /// It is selected and leased.
     Take,
+    /// It is leased by its number, whatever its queue holds back.
+    TakeByNumber,
     /// It is selected and acknowledged in one step.
     Pop,
     /// A pop that could not be sent is undone.
@@ -37,6 +39,8 @@ pub(crate) enum Operation {
     Await,
     /// See [`crate::command::Command::Dig`].
     Dig,
+    /// See [`crate::command::Command::Kick`].
+    Kick,
     /// See [`crate::command::Command::Kill`].
     Kill,
     /// See [`crate::command::Command::Switch`].
@@ -126,12 +130,20 @@ impl Standing {
 pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
     match operation {
         Operation::Put => match standing {
-            Standing::Absent => Answer::Moves(&[Some(Ready), Some(Waiting)]),
+            Standing::Absent => Answer::Moves(&[Some(Ready), Some(Waiting), Some(Buried)]),
             _ => Answer::Refused(RefusalKind::Exists),
         },
         Operation::Take => match standing {
             Standing::Resting(Ready) => Answer::Moves(&[Some(Taken)]),
             _ => Answer::Never,
+        },
+        Operation::TakeByNumber => match standing {
+            Standing::Resting(Ready | Waiting | Buried) => Answer::Moves(&[Some(Taken)]),
+            _ => Answer::Refused(RefusalKind::NotFound),
+        },
+        Operation::Kick => match standing {
+            Standing::Resting(Waiting | Buried) => Answer::Moves(&[Some(Ready), None]),
+            _ => Answer::Refused(RefusalKind::NotFound),
         },
         Operation::Pop => match standing {
             Standing::Resting(Ready) => Answer::Moves(TO_FINISHED),
@@ -252,9 +264,10 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 32] = [
+pub(crate) const ROWS: [(&str, Operation); 34] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
+    ("take by number", Operation::TakeByNumber),
     ("pop", Operation::Pop),
     ("put back", Operation::PutBack),
     ("ack by receipt", Operation::Ack(By::Receipt)),
@@ -275,6 +288,7 @@ pub(crate) const ROWS: [(&str, Operation); 32] = [
     ("update", Operation::Update),
     ("await", Operation::Await),
     ("dig", Operation::Dig),
+    ("kick", Operation::Kick),
     ("kill", Operation::Kill),
     ("switch", Operation::Switch),
     ("snatch", Operation::Snatch),

@@ -1,6 +1,6 @@
 //! A stream in pieces: what arrives in one read, and what a decoder has left of it.
 //!
-//! It replaces the loop of a connection. `resp.rs` and `pinpriq_wire.rs` call the decoders.
+//! It replaces the loop of a connection. The targets for protocols call the decoders.
 
 use std::ops::ControlFlow;
 

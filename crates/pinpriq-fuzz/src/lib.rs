@@ -5,6 +5,7 @@
 //! tests of this crate run the inputs again. What a fuzzer cannot judge, such as speed, is not
 //! checked here. `docs/fuzzing.md` says what each target promises.
 
+mod beanstalkd;
 mod choice;
 mod commands;
 mod configuration;
@@ -18,6 +19,7 @@ mod users;
 
 use commands::engine_tests::random;
 
+pub use beanstalkd::beanstalkd;
 pub use commands::commands;
 pub use configuration::configuration;
 pub use letters::letters;
@@ -30,7 +32,7 @@ pub use users::users;
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also that of its directory of inputs.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("resp", resp),
     ("pinpriq_wire", pinpriq_wire),
     ("recovery", recovery),
@@ -38,4 +40,5 @@ pub const TARGETS: [(&str, Target); 7] = [
     ("configuration", configuration),
     ("letters", letters),
     ("users", users),
+    ("beanstalkd", beanstalkd),
 ];

@@ -13,24 +13,27 @@ mod queues;
 mod schedules;
 pub(crate) mod stepping;
 mod tending;
+mod tubes;
 mod within;
 
-use pinpriq_engine::command::{Command, Done};
+use pinpriq_engine::command::{Command, Done, Put};
 use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
 use pinpriq_records::primitives::{
-    end, put_bytes, put_number, put_span, take_byte, take_bytes, take_small, take_span,
+    end, put_bytes, put_if, put_number, put_span, take_byte, take_bytes, take_if, take_small,
+    take_span,
 };
 
 use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, EXPORT, FAIL, GET, GIVE_BACK, IMPORT_QUEUE,
-    IMPORT_SCHEDULE, KILL, LEASES, MOVE, PEEK, PLOW, PUBLISH, PUT, PUT_BACK, PUT_IN_LINE,
-    QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH,
-    SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION, UNSUBSCRIBE, UPDATE, WITHIN,
+    IMPORT_SCHEDULE, KILL, LEASES, LET_GO, MOVE, NUMBERED, PEEK, PLOW, PUBLISH, PUT, PUT_BACK,
+    PUT_BURIED, PUT_IN_LINE, PUT_NUMBERED, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESERVE,
+    RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH,
+    TRANSACTION, UNSUBSCRIBE, UPDATE, WITHIN,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
 use crate::fields::{kind_code, kind_of, put_receipt, take_receipt};
-use crate::flags::Packing;
+use crate::flags::{Packed, Packing};
 use crate::list::{List, put_list, take_list};
 use crate::records::{put_record, take_records};
 
@@ -46,7 +49,25 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
             put_span(out, *room);
             putting::encode_put(put, out);
         }
+        Command::PutBuried { put, reason } => {
+            out.push(PUT_BURIED);
+            let mut flags = Packed::default();
+            flags.flag(reason.is_some());
+            flags.put(out);
+            put_if(out, *reason, put_bytes);
+            putting::encode_put(put, out);
+        }
+        Command::PutNumbered(put) => {
+            out.push(PUT_NUMBERED);
+            putting::encode_put(put, out);
+        }
         Command::Take(take) => putting::encode_take(take, out),
+        Command::Reserve(reserve) => tubes::encode_reserve(reserve, out),
+        Command::Numbered { number, deed } => tubes::encode_numbered(*number, *deed, out),
+        Command::Kick { queue, count } => tubes::encode_kick(queue, *count, out),
+        Command::Foremost { queue, state } => tubes::encode_foremost(queue, *state, out),
+        Command::Tubes(queue) => tubes::encode_tubes(*queue, out),
+        Command::LetGo => out.push(LET_GO),
         Command::TakeDone { done, take } => {
             out.push(TAKE_DONE);
             put_list(out, done, putting::put_done);
@@ -137,8 +158,32 @@ pub(crate) fn decode<R>(
     let receipts: List<Receipt>;
     let done: List<Done<'_>>;
     let records: Vec<TaskRecord>;
+    let put: Put<'_>;
     let command = match take_byte(input)? {
         PUT => Command::Put(putting::take_put(input)?),
+        PUT_BURIED => {
+            let mut flags = Packing::take(input)?;
+            let has_reason = flags.flag();
+            flags.end()?;
+            let reason = take_if(has_reason, input, take_bytes)?;
+            if take_byte(input)? != PUT {
+                return Err(Malformed::OutOfRange("put"));
+            }
+            put = putting::take_put(input)?;
+            Command::PutBuried { put: &put, reason }
+        }
+        PUT_NUMBERED => {
+            if take_byte(input)? != PUT {
+                return Err(Malformed::OutOfRange("put"));
+            }
+            put = putting::take_put(input)?;
+            Command::PutNumbered(&put)
+        }
+        RESERVE => {
+            let flags = Packing::take(input)?;
+            names = take_names(input)?;
+            Command::Reserve(tubes::take_reserve(flags, &names, input)?)
+        }
         TAKE => {
             let flags = Packing::take(input)?;
             names = take_names(input)?;
@@ -235,6 +280,7 @@ fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, 
         UPDATE => Command::Update(tending::take_update(input)?),
         AWAIT => tending::take_await(input)?,
         PUBLISH => Command::Publish(fanout::take_publish(input)?),
+        NUMBERED..=LET_GO => tubes::take(kind, input)?,
         SCHEDULE_SET..=SCHEDULE_FIRE => Command::Schedule(schedules::take(kind, input)?),
         _ => match fanout::take_member(kind, input)? {
             Some(command) => Command::Member(command),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use std::num::NonZeroU64;
 
-use pinpriq_engine::reply::{Outcome, Output, Reply};
+use pinpriq_engine::reply::{Outcome, Output, Reply, TubesShown};
 use pinpriq_engine::schedule::ShownSchedule;
 use pinpriq_engine::task::{ClientId, RequestId, TaskId, TaskRecord};
 use pinpriq_engine::unique::{Awaited, PutUnique};
@@ -24,12 +24,13 @@ use pinpriq_records::schedule::{put_course, put_plan, take_course, take_plan};
 
 use self::exported::{put_exported, take_exported};
 use self::figures::{
-    put_figures, put_member, put_shown_settings, take_figures, take_member, take_shown_settings,
+    put_figures, put_member, put_shown_settings, put_tube, take_figures, take_member,
+    take_shown_settings, take_tube,
 };
 use self::kinds::{
-    ACKS, COUNT, DEADLINE, DELIVERY, DONE, EXPLAINED, EXPORTED, FIGURES, JOINED, LEASES, MEMBERS,
-    NAMES, OUTCOME, PUT, PUT_OUTCOME, PUT_UNIQUE, REFUSED, SCANNED, SCHEDULE, SETTINGS, SHOWN,
-    STATE, TASK, TASKS, TRANSACTION,
+    ACKS, COUNT, DEADLINE, DEADLINE_SOON, DELIVERY, DONE, EXPLAINED, EXPORTED, FIGURES, JOINED,
+    LEASES, MEMBERS, NAMES, OUTCOME, PUT, PUT_OUTCOME, PUT_UNIQUE, REFUSED, SCANNED, SCHEDULE,
+    SETTINGS, SHOWN, STATE, TASK, TASKS, TRANSACTION, TUBES,
 };
 use self::looking::{put_explanation, put_leases, take_explanation, take_leases};
 use self::refusals::{put_ack, put_refusal, take_ack, take_refusal};
@@ -63,6 +64,8 @@ const fn kind(reply: &Reply) -> u8 {
         Reply::PutUnique(_) => PUT_UNIQUE,
         Reply::Shown(_) => SHOWN,
         Reply::Tasks { .. } => TASKS,
+        Reply::DeadlineSoon => DEADLINE_SOON,
+        Reply::Tubes(_) => TUBES,
         Reply::Task(_) => TASK,
         Reply::Explained(_) => EXPLAINED,
         Reply::Scanned { .. } => SCANNED,
@@ -87,7 +90,13 @@ const fn kind(reply: &Reply) -> u8 {
 fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
     let mut flags = Packed::default();
     match reply {
-        Reply::Done => {}
+        Reply::Done | Reply::DeadlineSoon => {}
+        Reply::Tubes(shown) => {
+            put_number(out, shown.put);
+            put_number(out, shown.timeouts);
+            put_number(out, shown.reserves);
+            put_list(out, &shown.tubes, put_tube);
+        }
         Reply::Put(id) => put_named(out, flags, id),
         Reply::PutOutcome(id, outcome) => {
             flags.code(3, outcome_code(*outcome));
@@ -205,7 +214,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Output, Malformed> {
     let input = &mut rest;
     let kind = take_byte(input)?;
     let is_known = (DELIVERY..=REFUSED).contains(&kind)
-        || matches!(kind, SCHEDULE | PUT_UNIQUE | EXPORTED)
+        || matches!(kind, SCHEDULE | PUT_UNIQUE | EXPORTED | DEADLINE_SOON | TUBES)
         || (TRANSACTION..=LEASES).contains(&kind);
     if !is_known {
         return Err(Malformed::UnknownKind { what: "output", kind });
@@ -251,6 +260,13 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         TASK => {
             let is_there = take_flag_alone(input)?;
             Reply::Task(take_if(is_there, input, |input| take_record(input, None))?.map(Box::new))
+        }
+        DEADLINE_SOON => Reply::DeadlineSoon,
+        TUBES => {
+            let (put, timeouts) = (take_number(input)?, take_number(input)?);
+            let reserves = take_number(input)?;
+            let tubes = take_vec(input, take_tube)?;
+            Reply::Tubes(Box::new(TubesShown { tubes, put, timeouts, reserves }))
         }
         EXPLAINED => Reply::Explained(Box::new(take_explanation(input)?)),
         SCANNED => {

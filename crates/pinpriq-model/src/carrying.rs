@@ -207,6 +207,10 @@ impl Model {
         let id = if gives_ids { TaskId::Given(own) } else { self.new_id(ids, number) };
         let mut task = TaskRecord { number, id: id.clone(), ..from.clone() };
         task.put_at = task.put_at.min(self.now);
+        let state = match state {
+            State::Buried(own) => State::Buried(self.burial_of_imported(own)),
+            state => state,
+        };
         (task.progress.seq, task.progress.state) = (number, state.clone());
         if state != State::Ready {
             self.since.insert(number, self.now);

@@ -1,7 +1,7 @@
 //! Which commands are refused, and who blocks, while the disk is nearly full. The caller reports
 //! how full it is.
 
-use pinpriq_engine::command::{Command, QueueCommand, TakeMode};
+use pinpriq_engine::command::{Command, Deed, QueueCommand, TakeMode};
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::NAME_BYTES_MAX;
@@ -46,6 +46,13 @@ impl Model {
                 fits(done.iter().all(|done| done.queue.len() <= NAME_BYTES_MAX))?;
                 (take.queues, take.member)
             }
+            Command::Reserve(reserve) if self.room == Room::Least => (reserve.queues, None),
+            Command::Numbered { deed, .. } => match deed {
+                Deed::Take if self.room != Room::Least => return Ok(()),
+                Deed::Read | Deed::Delete => return Ok(()),
+                _ => return Err(RefusalKind::Busy),
+            },
+            Command::Kick { queue, .. } => (&[*queue], None),
             Command::Touch { held, .. } | Command::Bury { held, .. } => {
                 (&[held.queue.name], held.queue.member)
             }
@@ -67,7 +74,8 @@ impl Model {
                 (&[queue.name], queue.member)
             }
             Command::Queue(command) => match command {
-                QueueCommand::Create { queue, .. } => (&[*queue], None),
+                QueueCommand::Create { queue, .. }
+                | QueueCommand::Hold { queue, length: Some(_), .. } => (&[*queue], None),
                 QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. } => {
                     (&[queue.name], queue.member)
                 }

@@ -47,7 +47,7 @@ impl Model {
                 return None;
             }
             self.task_mut(number).progress.reason = reason.map(Bytes::from);
-            self.shift(number, State::Buried);
+            self.set_aside(number);
             return Some(StateKind::Buried);
         }
         if is_over {
@@ -62,6 +62,9 @@ impl Model {
         let ready_at = at.after(wait);
         self.task_mut(number).progress.reason = reason.map(Bytes::from);
         let state = if ready_at > self.now { State::Waiting { ready_at } } else { State::Ready };
+        if ready_at > self.now {
+            self.note_delay(number, ready_at.since(self.now));
+        }
         let kind = state.kind();
         self.shift(number, state);
         Some(kind)

@@ -28,7 +28,7 @@ impl Model {
             HeldBy::Id(id) => {
                 let number = self.find(held.queue, id)?.ok_or(RefusalKind::NotFound)?;
                 match &self.task(number).progress.state {
-                    State::Taken(lease) if lease.holder == Some(client) => number,
+                    State::Taken(lease) if lease.is_held_by(client) => number,
                     State::Taken(_) => return Err(RefusalKind::NotOwner),
                     _ => return Err(RefusalKind::NotTaken),
                 }
@@ -95,6 +95,7 @@ impl Model {
         }
         let tail = self.last_number;
         if self.settings(&self.places[&number]).release_fails {
+            self.note_release(number, release.delay);
             self.amend(number, &release.amendment);
             if release.tail {
                 self.task_mut(number).progress.seq = tail;
@@ -104,6 +105,9 @@ impl Model {
             return Ok(Some(Reply::State(state)));
         }
         let state = self.bring_back(number, release.delay, &release.amendment, false);
+        if state.is_some() {
+            self.note_release(number, release.delay);
+        }
         if release.tail && state.is_some() {
             self.task_mut(number).progress.seq = tail;
         }
@@ -143,7 +147,7 @@ impl Model {
             self.give_payload(number, payload);
         }
         self.task_mut(number).progress.reason = reason.map(Into::into);
-        self.shift(number, State::Buried);
+        self.set_aside(number);
         Ok(Some(Reply::Done))
     }
 

@@ -33,6 +33,7 @@ mod tasks;
 mod time;
 mod transaction;
 mod transfer;
+mod tubes;
 mod unique;
 mod waits;
 mod within;
@@ -46,7 +47,7 @@ use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
 use pinpriq_engine::schedule::{Calendars, EveryOnly};
 use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::task::{Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
+use pinpriq_engine::task::{Burial, Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
 
@@ -145,6 +146,7 @@ pub struct Model {
     /// The highest number assigned so far.
     pub last_number: u64,
     last_grant: u64,
+    last_burial: Burial,
     last_turn: u64,
     /// All queues and lanes, including those of members that have ended.
     pub homes: BTreeMap<Place, Home>,
@@ -196,6 +198,7 @@ impl Model {
             incarnation: 0,
             last_number: 0,
             last_grant: 0,
+            last_burial: Burial::UNKNOWN,
             last_turn: 0,
             homes: BTreeMap::new(),
             places: BTreeMap::new(),
@@ -252,6 +255,14 @@ impl Model {
         self.room_suffices(command)?;
         match command {
             Command::Put(put) => self.put(client, request, put),
+            Command::PutNumbered(put) => self.put_numbered(client, request, put),
+            Command::PutBuried { put, reason } => self.put_buried(client, request, put, *reason),
+            Command::Reserve(reserve) => self.reserve(client, request, reserve),
+            Command::Numbered { number, deed } => self.numbered(client, *number, *deed, None),
+            Command::Kick { queue, count } => self.kick(queue, *count),
+            Command::Foremost { queue, state } => self.foremost(queue, *state),
+            Command::Tubes(queue) => self.tubes(*queue, None),
+            Command::LetGo => Ok(Some(self.let_leases_go(client))),
             Command::PutInLine { put, room } => self.put_in_line(client, request, put, *room),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
@@ -294,7 +305,7 @@ impl Model {
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(command),
             Command::Transaction(steps) => self.transact(client, request, steps),
-            Command::Within { names, command } => self.within(names, command),
+            Command::Within { names, command } => self.within(client, names, command),
         }
     }
 

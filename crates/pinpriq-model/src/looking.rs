@@ -76,9 +76,9 @@ impl Model {
             State::Ready => self.explain_ready(place, task),
             State::Waiting { ready_at } => vec![Reason::Delayed { until: *ready_at }],
             State::Taken(lease) => {
-                vec![Reason::Taken { client: lease.holder, since, until: lease.deadline }]
+                vec![Reason::Taken { client: lease.client(), since, until: lease.deadline }]
             }
-            State::Buried => vec![Reason::Buried { reason: task.progress.reason.clone() }],
+            State::Buried(_) => vec![Reason::Buried { reason: task.progress.reason.clone() }],
             State::Zombie { .. } | State::Done => Vec::new(),
         };
         let kind = task.progress.state.kind();
@@ -186,7 +186,7 @@ impl Model {
             place,
             member: lane.map(|lane| lane.member.clone()),
             id: task.id.clone(),
-            holder: lease.holder,
+            holder: lease.client(),
             since: self.since(task),
             until: lease.deadline,
         })

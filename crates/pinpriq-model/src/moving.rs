@@ -128,6 +128,7 @@ impl Model {
         self.since.extend(since.map(|since| (task.number, since)));
         task.progress.seq = task.number;
         (task.progress.attempts, task.progress.failures) = (0, 0);
+        task.progress.trace = None;
         task.id = self.id_after_move(to, task.number, &task.id);
         task.lane = None;
         if let Place::Queue(name) = to {

@@ -9,15 +9,31 @@ use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{
-    ClientId, Past, Progress, RequestId, State, StateKind, TaskId, TaskRecord,
+    ClientId, Counts, Past, Progress, RequestId, State, StateKind, TaskId, TaskRecord, Trace,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::waits::PutAwaited;
-use super::{Answer, Model, Place, fits, id_fits, is_placeholder};
+use super::{Answer, Model, Place, fits, id_fits, is_placeholder, number_of};
+
+/// That a task is buried when it is put, and why, if that is said.
+pub(super) struct Buried<'a> {
+    pub(super) reason: Option<&'a [u8]>,
+}
 
 impl Model {
     pub(super) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answer {
+        self.put_as(client, request, put, None)
+    }
+
+    /// Puts a task, which may be buried at once.
+    pub(super) fn put_as(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        put: &Put<'_>,
+        buried: Option<Buried<'_>>,
+    ) -> Answer {
         fits(put.queue.len() <= NAME_BYTES_MAX)?;
         let place = Place::Queue(put.queue.into());
         let settings = self.settings(&place);
@@ -55,6 +71,17 @@ impl Model {
         };
         let ready_at = self.now.after(put.delay);
         let state = if put.delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
+        let mut progress = Progress {
+            expires_at,
+            trace: Trace::of(put.delay, Counts::NONE),
+            state,
+            ..Progress::fresh(number, put.priority)
+        };
+        if let Some(Buried { reason }) = buried {
+            progress.reason = reason.map(Into::into);
+            progress.trace = Trace::of(put.delay, Counts { buries: 1, ..Counts::NONE });
+            progress.state = State::Buried(self.draw_burial());
+        }
         let task = TaskRecord {
             number,
             queue: put.queue.into(),
@@ -62,7 +89,7 @@ impl Model {
             id: id.clone(),
             put_at: self.now,
             terms: put.terms.kept(),
-            progress: Progress { expires_at, state, ..Progress::fresh(number, put.priority) },
+            progress,
             past: Past::of(None, None, put.unique.map(|unique| unique.key.into())),
             payload: put.payload.into(),
             away: None,
@@ -303,6 +330,13 @@ impl Model {
         let is_right = self.bindings.bind(number, id);
         if self.places.contains_key(&number) && is_placeholder(&self.task(number).id) {
             self.task_mut(number).id = id.clone();
+        }
+        // It may have gone elsewhere as a dead letter in the call that put it.
+        for task in self.homes.values_mut().flat_map(|home| home.tasks.values_mut()) {
+            let origin = task.past.as_mut().and_then(|past| past.origin.as_mut());
+            if let Some(origin) = origin.filter(|origin| number_of(&origin.id) == Some(number)) {
+                origin.id = id.clone();
+            }
         }
         if let Some(window) = self.windows.get_mut(&number) {
             window.id = id.clone();

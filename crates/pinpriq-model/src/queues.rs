@@ -65,6 +65,7 @@ impl Model {
                 let until = length.map(|length| Pause::Until(self.now.after(length)));
                 self.pause(queue, sides, until.unwrap_or(Pause::Endless))
             }
+            QueueCommand::Hold { queue, length, makes } => self.hold_output(queue, length, makes),
             QueueCommand::Resume { queue, sides } => self.pause(queue, sides, Pause::Off),
             QueueCommand::Stats(Some(queue)) => {
                 let place = self.place_of(queue)?;
@@ -143,7 +144,7 @@ impl Model {
         })
     }
 
-    fn pause(&mut self, queue: QueueName<'_>, sides: Sides, pause: Pause) -> Answer {
+    pub(super) fn pause(&mut self, queue: QueueName<'_>, sides: Sides, pause: Pause) -> Answer {
         let place = self.existing(queue)?;
         let home = self.home(&place);
         if sides != Sides::Output {

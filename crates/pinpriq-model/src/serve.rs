@@ -19,6 +19,14 @@ pub(super) struct Taker {
     pub(super) selection: Selection,
     pub(super) mode: TakeMode,
     pub(super) until: Option<Timestamp>,
+    /// For a reserve.
+    pub(super) reserve: Option<Patience>,
+}
+
+/// Until when a reserve waits. It may be looked at before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) until: Option<Timestamp>,
 }
 
 /// A subscription of one client to one place.
@@ -119,8 +127,11 @@ impl Model {
                 Consumer::Taker(at) => {
                     let taker = self.takers.remove(at);
                     let (client, mode) = (taker.client, taker.mode);
-                    let tasks =
-                        self.collect(&taker.places, client, taker.selection, mode, taker.count);
+                    let tasks = if taker.reserve.is_some() {
+                        self.take_most_urgent(client, &taker.places).into_iter().collect()
+                    } else {
+                        self.collect(&taker.places, client, taker.selection, mode, taker.count)
+                    };
                     let popped = mode == TakeMode::Pop;
                     self.reply(client, taker.request, Reply::Tasks { tasks, popped });
                 }

@@ -60,7 +60,7 @@ impl Model {
         for task in self.tasks() {
             let mut task = task.clone();
             if let State::Taken(lease) = &mut task.progress.state {
-                lease.holder = None;
+                *lease = lease.to_keep();
             }
             if let Some(first) = self.kept.shares.get(&task.number) {
                 kept.shares.insert(task.number, *first);
@@ -101,6 +101,9 @@ impl Model {
         for (number, task) in kept.tasks {
             let place = Place::of(&task);
             self.places.insert(number, place.clone());
+            if let State::Buried(burial) = task.progress.state {
+                self.last_burial = self.last_burial.max(burial);
+            }
             self.home(&place).tasks.insert(number, task);
         }
         for window in kept.windows {

@@ -6,7 +6,9 @@ use pinpriq_engine::command::{
 use pinpriq_engine::limits::{DONE_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::AfterAck;
-use pinpriq_engine::task::{ClientId, Grant, Lease, RequestId, State, StateKind, TaskRecord};
+use pinpriq_engine::task::{
+    ClientId, Grant, Holder, Lease, RequestId, State, StateKind, TaskRecord,
+};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::{Answer, Exit, Home, Model, Place, Taker, fits};
@@ -34,7 +36,7 @@ impl Home {
         })
     }
 
-    fn first(&self, selection: Selection, now: Timestamp) -> Option<&TaskRecord> {
+    pub(super) fn first(&self, selection: Selection, now: Timestamp) -> Option<&TaskRecord> {
         let ranked = self.in_sight(selection, now).filter(|task| task.progress.priority.is_some());
         ranked.min_by_key(|task| rank(task, selection))
     }
@@ -89,11 +91,22 @@ impl Model {
         let turn = self.draw();
         let (count, selection, mode) = (take.count, take.selection, take.mode);
         self.note_due(until);
-        self.takers.push(Taker { turn, client, request, places, count, selection, mode, until });
+        let reserve = None;
+        self.takers.push(Taker {
+            turn,
+            client,
+            request,
+            places,
+            count,
+            selection,
+            mode,
+            until,
+            reserve,
+        });
         Ok(None)
     }
 
-    fn take_fits(&self, take: &Take<'_>) -> Result<(), RefusalKind> {
+    pub(super) fn take_fits(&self, take: &Take<'_>) -> Result<(), RefusalKind> {
         fits(!take.queues.is_empty() && take.count > 0)?;
         fits(take.queues.len() <= self.limits.queues_per_client_max)?;
         self.mode_fits(take.mode)?;
@@ -200,14 +213,20 @@ impl Model {
                     if !self.homes.get(place).is_some_and(|home| home.is_open(self.now)) {
                         break;
                     }
-                    tasks.push(self.hand_over(number, client, mode));
+                    tasks.push(self.hand_over(number, client, mode, false));
                 }
             }
         }
         tasks
     }
 
-    fn hand_over(&mut self, number: u64, client: ClientId, mode: TakeMode) -> TaskRecord {
+    pub(super) fn hand_over(
+        &mut self,
+        number: u64,
+        client: ClientId,
+        mode: TakeMode,
+        is_tied: bool,
+    ) -> TaskRecord {
         let place = self.places[&number].clone();
         let settings = self.settings(&place);
         self.pay(&place);
@@ -231,7 +250,8 @@ impl Model {
         let ttr = ttr.or(popped.terms.ttr).or(settings.ttr).or(otherwise);
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
-        let lease = Lease { grant, holder: Some(client), deadline, ttr };
+        let holder = Some(Holder { client, is_tied: is_tied && ttr.is_some() });
+        let lease = Lease { grant, holder, deadline, ttr };
         self.shift(number, State::Taken(lease));
         self.task(number).clone()
     }

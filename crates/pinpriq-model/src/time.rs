@@ -31,7 +31,7 @@ pub(super) fn due(task: &TaskRecord) -> Option<Timestamp> {
         }
         State::Taken(lease) => lease.deadline,
         State::Zombie { purge_at } => Some(*purge_at),
-        State::Buried | State::Done => None,
+        State::Buried(_) | State::Done => None,
     }
 }
 
@@ -123,7 +123,7 @@ impl Model {
                 Due::Pauses => self.end_pauses(at),
                 Due::Taker(turn) => {
                     self.serve_all();
-                    self.time_out_taker(turn);
+                    self.fire_taker(turn);
                 }
                 Due::Awaiter(turn) => self.time_out_awaiter(turn),
                 Due::Putter(turn) => {
@@ -158,6 +158,7 @@ impl Model {
             StateKind::Zombie => self.leave(number, Exit::Acked),
             StateKind::Taken => {
                 let at = due(task).unwrap_or(self.now);
+                self.count(number, |counts| &mut counts.timeouts);
                 self.count_failure(number, at, Some(reasons::LEASE_EXPIRED), None);
             }
             StateKind::Waiting if !self.is_over(task) => self.shift(number, State::Ready),
@@ -165,7 +166,7 @@ impl Model {
         }
     }
 
-    fn time_out_taker(&mut self, turn: u64) {
+    pub(super) fn time_out_taker(&mut self, turn: u64) {
         let Some(index) = self.takers.iter().position(|taker| taker.turn == turn) else { return };
         let taker = self.takers.remove(index);
         let reply = Reply::Tasks { tasks: Vec::new(), popped: taker.mode == TakeMode::Pop };
@@ -189,7 +190,7 @@ impl Model {
         self.putters.retain(|putter| putter.client != client);
         self.subscriptions.retain(|known| known.client != client);
         self.credits.remove(&client);
-        let ended = |lease: &Lease| lease.deadline.is_none() && lease.holder == Some(client);
+        let ended = |lease: &Lease| lease.ends_with_connection() && lease.is_held_by(client);
         let knows = |task: &TaskRecord| match farewell {
             Farewell::ServerStops => false,
             Farewell::Ended { unsent } => {

@@ -3,7 +3,7 @@
 use pinpriq_engine::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::AfterAck;
-use pinpriq_engine::task::{ClientId, State, StateKind};
+use pinpriq_engine::task::{Burial, ClientId, Counts, State, StateKind, Trace};
 use pinpriq_engine::time::Span;
 
 use super::{Answer, Exit, Model, fits, id_fits};
@@ -30,6 +30,9 @@ impl Model {
         let ready_at = self.now.after(delay);
         let state = if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
         let kind = state.kind();
+        if !delay.is_zero() {
+            self.note_delay(number, delay);
+        }
         self.shift(number, state);
         Some(kind)
     }
@@ -73,7 +76,12 @@ impl Model {
     pub(super) fn dig(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
         match self.task(number).progress.state.kind() {
-            StateKind::Buried => self.begin_again(number, transfer),
+            StateKind::Buried => {
+                self.may_return(number, &transfer.amendment)?;
+                let state = self.bring_back(number, transfer.delay, &transfer.amendment, true);
+                self.count_kick(number, state);
+                Ok(Some(Reply::State(state)))
+            }
             StateKind::Taken => Err(RefusalKind::Taken),
             _ => Err(RefusalKind::WrongState),
         }
@@ -92,7 +100,14 @@ impl Model {
         match self.task(number).progress.state.kind() {
             StateKind::Ready => Ok(Some(Reply::State(Some(StateKind::Ready)))),
             StateKind::Taken => Err(RefusalKind::Taken),
-            _ => self.begin_again(number, transfer),
+            _ => {
+                let state = self.begin_again(number, transfer)?;
+                if state != Some(Reply::State(None)) {
+                    let progress = &mut self.task_mut(number).progress;
+                    progress.trace = Trace::of(progress.delay(), Counts::NONE);
+                }
+                Ok(state)
+            }
         }
     }
 
@@ -120,7 +135,8 @@ impl Model {
         let most = count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         buried.truncate(most.unwrap_or(usize::MAX));
         for (_, number) in &buried {
-            self.bring_back(*number, delay, &amendment, true);
+            let state = self.bring_back(*number, delay, &amendment, true);
+            self.count_kick(*number, state);
         }
         Ok(Some(Reply::Count(buried.len() as u64)))
     }
@@ -163,7 +179,7 @@ impl Model {
         }
         let state = match to {
             Ready | Waiting => return self.begin_again(number, transfer),
-            Buried => State::Buried,
+            Buried => State::Buried(Burial::UNKNOWN),
             Zombie => State::Zombie { purge_at: self.now.after(stay) },
             _ => State::Done,
         };
@@ -171,7 +187,9 @@ impl Model {
         self.amend(number, &transfer.amendment);
         if to == Buried {
             self.task_mut(number).progress.reason = None;
+            self.count(number, |counts| &mut counts.buries);
         }
+        let state = if to == Buried { State::Buried(self.draw_burial()) } else { state };
         self.shift(number, state);
         Ok(Some(Reply::State(Some(to))))
     }
@@ -186,7 +204,7 @@ impl Model {
         }
         if let State::Taken(lease) = &task.progress.state
             && update.receipt.is_none()
-            && lease.holder != Some(client)
+            && !lease.is_held_by(client)
         {
             return Err(RefusalKind::NotOwner);
         }

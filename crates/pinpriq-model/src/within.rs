@@ -7,7 +7,7 @@ use pinpriq_engine::looking::Leases;
 use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::task::StateKind;
+use pinpriq_engine::task::{ClientId, StateKind};
 
 use super::{Answer, Model, Place, fits};
 
@@ -24,18 +24,29 @@ fn permitted(is_permitted: bool) -> Result<(), RefusalKind> {
 }
 
 impl Model {
-    pub(super) fn within(&mut self, names: &[NamePattern<'_>], command: &Command<'_>) -> Answer {
+    pub(super) fn within(
+        &mut self,
+        client: ClientId,
+        names: &[NamePattern<'_>],
+        command: &Command<'_>,
+    ) -> Answer {
         fits(match command {
             Command::Leases(Leases { queue: None, .. })
             | Command::Queue(QueueCommand::List { .. } | QueueCommand::Stats(None))
             | Command::Member(MemberCommand::Beat { .. } | MemberCommand::Leave(_))
             | Command::Schedule(_)
+            | Command::Numbered { .. }
+            | Command::Tubes(None)
             | Command::Redrive { .. } => names.len() <= WITHIN_NAMES_MAX,
             _ => false,
         })?;
         self.room_suffices(command)?;
         match command {
             Command::Leases(leases) => self.leases(leases, Some(names)),
+            Command::Numbered { number, deed } => {
+                self.numbered(client, *number, *deed, Some(names))
+            }
+            Command::Tubes(queue) => self.tubes(*queue, Some(names)),
             Command::Queue(QueueCommand::List { prefix, after, count }) => {
                 Ok(Some(self.list_queues(prefix, *after, *count, Some(names))))
             }

@@ -1,7 +1,8 @@
 //! The list of the bugs: what each is called, what goes wrong, and which tests ought to object.
 //!
 //! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
-//! The bugs about users and about encrypted connections are in files of their own.
+//! The bugs about users, encrypted connections, tubes and bytes on the wire are in files of their
+//! own.
 
 use crate::Suite::{
     self, Cluster, ClusterSimulator, Engine, Etcd, InLedger, InServer, InStore, Ledger, Postgres,
@@ -11,7 +12,11 @@ use crate::Suite::{
 #[macro_use]
 mod tls;
 #[macro_use]
+mod tubes;
+#[macro_use]
 mod users;
+#[macro_use]
+mod wire;
 
 impl Bug {
     /// The bug of this name.
@@ -502,21 +507,6 @@ with_those_of_access! {
     BlockedToldOfStop "blocked-told-of-stop"
         "A stop refuses blocked requests that have changed nothing, instead of closing."
         [Server("resp::blocking::a_server_that_stops"), Simulator]
-    RespLineUnbounded "resp-line-unbounded"
-        "An inline command may be of any length."
-        [Wire("resp_requests::an_endless_line")]
-    RespListUnbounded "resp-list-unbounded"
-        "A command may announce any number of arguments."
-        [Wire("resp_requests::other_limits")]
-    RespSkipsTwoShort "resp-skips-two-short"
-        "Skipping an argument that is too large forgets the two bytes of its line end."
-        [Wire("resp_requests::streams_are_read")]
-    PacketLengthCut "packet-length-cut"
-        "A payload that is too long for a packet is sent with its length cut to 16 bits."
-        [Wire("replies::packets_refuse")]
-    PacketsNotCounted "packets-not-counted"
-        "The packets of a reply are not counted down."
-        [Wire("replies::chunks_of_every_size")]
     OutBufferUnbounded "out-buffer-unbounded"
         "Answers are encoded without bound while the client does not read."
         [InServer("outbox::")]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use pinpriq_engine::schedule::Scheduled;
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord,
-    Terms,
+    Burial, Bytes, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past, Progress, State,
+    TaskId, TaskRecord, Terms, Trace,
 };
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 
 use crate::Malformed;
 use crate::primitives::{
@@ -37,6 +37,13 @@ const REASON: u8 = 12;
 const ORIGIN: u8 = 13;
 const SCHEDULED: u8 = 14;
 const UNIQUE: u8 = 15;
+/// The place of a buried task among those that are buried.
+const BURIAL: u8 = 16;
+const DELAY: u8 = 17;
+/// How often some things have happened to the task.
+const COUNTS: u8 = 18;
+/// The lease ends with the connection of its holder. It is never written to a store.
+const TIED: u8 = 19;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,7 +54,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 15] = [
+const ATTRIBUTES: [(u8, Part); 19] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -58,11 +65,15 @@ const ATTRIBUTES: [(u8, Part); 15] = [
     (STATE, Part::Progress),
     (FAILURES, Part::Progress),
     (REASON, Part::Progress),
+    (BURIAL, Part::Progress),
+    (DELAY, Part::Progress),
+    (COUNTS, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
     (UNIQUE, Part::Task),
     (SHARED, Part::Task),
     (HOLDER, Part::Task),
+    (TIED, Part::Task),
 ];
 
 /// The place of each attribute in `ATTRIBUTES`, counted from 1, by its tag.
@@ -117,9 +128,12 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     if task.shared {
         out.push(SHARED);
     }
-    if let State::Taken(Lease { holder: Some(ClientId(holder)), .. }) = task.progress.state {
+    if let State::Taken(Lease { holder: Some(holder), .. }) = task.progress.state {
         out.push(HOLDER);
-        put_number(out, holder);
+        put_number(out, holder.client.0);
+        if holder.is_tied {
+            out.push(TIED);
+        }
     }
     out.push(END);
     put_bytes(out, &task.payload);
@@ -224,22 +238,56 @@ impl<'a> Attributes<'a> {
                 REASON => {
                     let reason = take_bytes(input)?;
                     // A buried task has its reason with its state, unless that is empty.
-                    if progress.state == State::Buried
+                    if matches!(progress.state, State::Buried(_))
                         && !(reason.is_empty() && progress.reason.is_none())
                     {
                         return Err(Malformed::OutOfRange("reason"));
                     }
                     progress.reason = Some(Arc::from(reason));
                 }
+                BURIAL | DELAY | COUNTS => take_rest(tag, input, progress)?,
                 ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
-                    State::Taken(lease) => lease.holder = Some(ClientId(take_number(input)?)),
+                    State::Taken(lease) => take_holder(tag, input, &mut lease.holder)?,
                     _ => return Err(Malformed::OutOfRange("holder")),
                 },
             }
         }
     }
+}
+
+fn take_holder(tag: u8, input: &mut &[u8], holder: &mut Option<Holder>) -> Result<(), Malformed> {
+    match holder {
+        Some(holder) if tag == TIED => holder.is_tied = true,
+        None if tag == HOLDER => *holder = Some(Holder::of(ClientId(take_number(input)?))),
+        _ => return Err(Malformed::OutOfRange("holder")),
+    }
+    Ok(())
+}
+
+#[cold]
+fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), Malformed> {
+    match tag {
+        BURIAL => match &mut progress.state {
+            State::Buried(burial) => {
+                *burial = Burial::of_number(unusual(take_number(input)?, &0, "burial")?);
+            }
+            _ => return Err(Malformed::OutOfRange("burial")),
+        },
+        DELAY => {
+            let delay = unusual(take_span(input)?, &Span::ZERO, "delay")?;
+            progress.trace = Trace::of(delay, Counts::NONE);
+        }
+        _ => {
+            let mut count = || take_small(input, "count");
+            let (timeouts, releases, buries, kicks) = (count()?, count()?, count()?, count()?);
+            let counts = Counts { timeouts, releases, buries, kicks };
+            let counts = unusual(counts, &Counts::NONE, "counts")?;
+            progress.trace = Trace::of(progress.delay(), counts);
+        }
+    }
+    Ok(())
 }
 
 #[cold]
@@ -268,7 +316,8 @@ fn put_terms_open(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
 
 #[inline]
 fn put_progress_open(out: &mut Vec<u8>, number: u64, progress: &Progress) {
-    let Progress { priority, seq, expires_at, attempts, failures, reason, state } = progress;
+    let Progress { priority, seq, expires_at, attempts, failures, reason, .. } = progress;
+    let Progress { trace, state, .. } = progress;
     let attempts = u64::from(*attempts);
     put_attribute(out, PRIORITY, *priority, put_signed);
     put_attribute(out, SEQ, Some(*seq).filter(|seq| *seq != number), put_number);
@@ -281,6 +330,26 @@ fn put_progress_open(out: &mut Vec<u8>, number: u64, progress: &Progress) {
     if *failures > 0 || reason.is_some() {
         put_failures(out, progress);
     }
+    if trace.is_some() || matches!(state, State::Buried(_)) {
+        put_rest(out, progress);
+    }
+}
+
+#[inline(never)]
+fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
+    let (delay, counts) = (progress.delay(), progress.counts());
+    if let State::Buried(burial) = progress.state {
+        let known = Some(burial.number()).filter(|number| *number > 0);
+        put_attribute(out, BURIAL, known, put_number);
+    }
+    put_attribute(out, DELAY, Some(delay).filter(|delay| !delay.is_zero()), put_span);
+    if !counts.are_none() {
+        let Counts { timeouts, releases, buries, kicks } = counts;
+        out.push(COUNTS);
+        for count in [timeouts, releases, buries, kicks] {
+            put_number(out, count.into());
+        }
+    }
 }
 
 #[inline(never)]
@@ -289,7 +358,8 @@ fn put_failures(out: &mut Vec<u8>, progress: &Progress) {
     put_attribute(out, FAILURES, Some(*failures).filter(|count| *count > 0), |out, count| {
         put_number(out, count.into());
     });
-    let apart = reason.as_deref().filter(|text| *state != State::Buried || text.is_empty());
+    let is_buried = matches!(state, State::Buried(_));
+    let apart = reason.as_deref().filter(|text| !is_buried || text.is_empty());
     put_attribute(out, REASON, apart, put_bytes);
 }
 
@@ -344,7 +414,7 @@ fn put_state(out: &mut Vec<u8>, state: &State, reason: Option<&[u8]>) {
             out.push(2);
             put_moment(out, *ready_at);
         }
-        State::Buried => {
+        State::Buried(_) => {
             out.push(3);
             put_bytes(out, reason.unwrap_or_default());
         }
@@ -371,7 +441,7 @@ pub fn take_state(input: &mut &[u8]) -> Result<(State, Option<Bytes>), Malformed
         2 => State::Waiting { ready_at: take_moment(input)? },
         3 => {
             reason = Some(take_bytes(input)?).filter(|text| !text.is_empty()).map(Arc::from);
-            State::Buried
+            State::Buried(Burial::UNKNOWN)
         }
         4 => State::Zombie { purge_at: take_moment(input)? },
         5 => State::Done,

@@ -4,7 +4,7 @@
 //! The match has an arm for each command, so a new one does not compile before somebody has decided
 //! what it needs. Who has which rights is not known here.
 
-use pinpriq_engine::command::{Command, Done, Held, HeldBy, Put, QueueCommand, Step};
+use pinpriq_engine::command::{Command, Deed, Done, Held, HeldBy, Put, QueueCommand, Step};
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::schedule::ScheduleCommand;
@@ -25,6 +25,25 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
     use Right::{Look, Manage, Put as Puts, Take as Takes};
     match *command {
         Command::Put(put) | Command::PutInLine { put, .. } => of_put(&put, tell),
+        Command::PutNumbered(put) => of_put(put, tell),
+        Command::PutBuried { put, .. } => {
+            of_put(put, tell);
+            tell(Need::On(Manage, put.queue));
+        }
+        Command::Reserve(reserve) => of_taken(reserve.queues, tell),
+        Command::Numbered { deed, .. } => tell(Need::Wherever(match deed {
+            Deed::Read => Look,
+            Deed::Kick => Manage,
+            // Whoever may take a task may acknowledge it afterwards.
+            Deed::Take | Deed::Delete | Deed::Release { .. } | Deed::Bury { .. } | Deed::Touch => {
+                Takes
+            }
+        })),
+        Command::Kick { queue, .. } => tell(Need::On(Manage, queue)),
+        Command::Foremost { queue, .. } | Command::Tubes(Some(queue)) => {
+            tell(Need::On(Look, queue));
+        }
+        Command::Tubes(None) => tell(Need::Wherever(Look)),
         Command::Publish(publish) => tell(Need::On(Puts, publish.topic)),
         Command::Take(take) => of_taken(take.queues, tell),
         Command::TakeDone { done, take } => {
@@ -91,7 +110,7 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         // To keep within names takes nothing away from what the command needs.
         Command::Within { command, .. } => each_need(command, tell),
         // Each asks for nothing that was not allowed before.
-        Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) => {}
+        Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) | Command::LetGo => {}
     }
 }
 
@@ -121,7 +140,9 @@ fn of_queue<'c>(command: QueueCommand<'c>, tell: &mut dyn FnMut(Need<'c>)) {
     match command {
         QueueCommand::Create { queue, settings } => of_settings(queue, settings, tell),
         QueueCommand::Set { queue, settings } => of_settings(queue.name, settings, tell),
-        QueueCommand::Drop(queue) => tell(Need::On(Right::Manage, queue)),
+        QueueCommand::Drop(queue) | QueueCommand::Hold { queue, .. } => {
+            tell(Need::On(Right::Manage, queue));
+        }
         QueueCommand::Truncate(queue)
         | QueueCommand::Pause { queue, .. }
         | QueueCommand::Resume { queue, .. } => tell(Need::On(Right::Manage, queue.name)),

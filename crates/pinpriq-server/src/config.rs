@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The largest job of beanstalkd by default, in bytes.
+pub const JOB_BYTES_MAX: u32 = 65_535;
+
 /// The configuration of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -25,6 +28,8 @@ pub struct Config {
     pub watch: Watch,
     /// What there is to say about HTTP.
     pub http: HttpOptions,
+    /// The largest job that the beanstalkd door accepts, in bytes. At most the largest payload.
+    pub job_bytes_max: u32,
     /// Where users come from. Without any, whoever can connect may do everything.
     pub users: Option<UsersFrom>,
     /// Whether a server without users may listen beyond loopback.
@@ -110,6 +115,8 @@ pub enum DoorName {
     RespCluster,
     /// HTTP, with JSON.
     Http,
+    /// The protocol of beanstalkd.
+    Beanstalkd,
 }
 
 /// What a reply promises.
@@ -221,7 +228,8 @@ impl Durability {
 
 impl DoorName {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Pinpriq, Self::Resp, Self::RespCluster, Self::Http];
+    pub const ALL: [Self; 5] =
+        [Self::Pinpriq, Self::Resp, Self::RespCluster, Self::Http, Self::Beanstalkd];
 
     /// Those of a server by default.
     pub const DEFAULT: [Self; 3] = [Self::Pinpriq, Self::Resp, Self::Http];
@@ -234,6 +242,7 @@ impl DoorName {
             Self::Resp => "resp",
             Self::RespCluster => "resp_cluster",
             Self::Http => "http",
+            Self::Beanstalkd => "beanstalkd",
         }
     }
 
@@ -244,6 +253,7 @@ impl DoorName {
             Self::Resp => 7251,
             Self::RespCluster => 7254,
             Self::Http => 7252,
+            Self::Beanstalkd => 11_300,
         }
     }
 }
@@ -276,6 +286,7 @@ impl Default for Config {
             limits: Limits::default(),
             watch: Watch::default(),
             http: HttpOptions::default(),
+            job_bytes_max: JOB_BYTES_MAX,
             users: None,
             insecure_open: false,
             audit: None,

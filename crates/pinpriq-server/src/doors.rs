@@ -2,6 +2,7 @@
 //!
 //! A door holds no shard and decides nothing: it asks a desk. [`kind_of`] lists all doors.
 
+pub(crate) mod beanstalkd;
 pub(crate) mod door;
 pub(crate) mod http;
 mod pinpriq;
@@ -29,6 +30,8 @@ pub(crate) struct DoorOptions {
     pub(crate) roster: Option<Arc<Roster>>,
     /// The audit, if there is one.
     pub(crate) audit: Option<Arc<Audit>>,
+    /// What the connections of the beanstalkd door have in common.
+    pub(crate) beanstalkd: Arc<beanstalkd::Shared>,
 }
 
 /// A kind of door.
@@ -40,6 +43,9 @@ pub(crate) struct DoorKind {
     pub(crate) redirects: bool,
     /// Whether users can sign in. Where they cannot, the door acts as one user for all its clients.
     pub(crate) signs_in: bool,
+    /// Whether a connection may move to the shard of its first queue. It begins with a new door
+    /// there, which knows nothing of the former one but the dialect.
+    pub(crate) moves: bool,
     /// How the door treats its clients.
     pub(crate) manners: fn(&DoorOptions) -> Manners,
     /// Opens a door for a connection whose replies begin in this dialect.
@@ -53,5 +59,6 @@ pub(crate) const fn kind_of(name: DoorName) -> &'static DoorKind {
         DoorName::Resp => &resp::KIND,
         DoorName::RespCluster => &resp::KIND_FOR_CLUSTER_CLIENTS,
         DoorName::Http => &http::KIND,
+        DoorName::Beanstalkd => &beanstalkd::KIND,
     }
 }

@@ -191,7 +191,7 @@ impl Client {
     pub(crate) fn read(&mut self, bytes: &[u8], oracle: &mut Oracle, known: &mut Knowledge) {
         known.stir(bytes);
         match self.door {
-            DoorName::Http => unreachable!("no client speaks HTTP here"),
+            DoorName::Http | DoorName::Beanstalkd => unreachable!("no client speaks that here"),
             DoorName::Pinpriq => self.read_frames(bytes, oracle),
             DoorName::Resp | DoorName::RespCluster => {
                 self.wire.extend_from_slice(bytes);

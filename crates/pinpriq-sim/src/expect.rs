@@ -205,6 +205,7 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
             Wanted::Words(refusal.sentence.clone())
         }
         Reply::Refused(refusal) => Wanted::Word(refusal.kind.word()),
+        Reply::DeadlineSoon | Reply::Tubes(_) => unreachable!("nobody asks for that over RESP"),
     }
 }
 
@@ -244,7 +245,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
         State::Taken(lease) => (None, lease.deadline, None),
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried | State::Done => (None, None, None),
+        State::Ready | State::Buried(_) | State::Done => (None, None, None),
     };
     let member = task.lane.as_ref().map(|lane| &lane.member);
     let mut fields = vec![
@@ -271,7 +272,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         ("purge_at", moment(purge_at)),
     ]);
     let holder = match &task.progress.state {
-        State::Taken(lease) => lease.holder.map(Simulation::client_at_home),
+        State::Taken(lease) => lease.client().map(Simulation::client_at_home),
         _ => None,
     };
     fields.extend([

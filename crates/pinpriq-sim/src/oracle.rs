@@ -342,7 +342,7 @@ impl Oracle {
             // Between two shards it may have been sent since.
             let may_be_unsent = leased.contains(&receipt) || self.shards > 1;
             assert!(!is_excused || may_be_unsent, "{receipt:?} was sent");
-            if lease.deadline.is_none() && lease.holder == Some(client) && !is_excused {
+            if lease.deadline.is_none() && lease.is_held_by(client) && !is_excused {
                 expecting.failed.push(receipt);
             }
         }

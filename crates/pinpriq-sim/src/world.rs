@@ -333,7 +333,7 @@ impl World {
             };
             let request = match client.door {
                 DoorName::Resp | DoorName::RespCluster => Request::Resp(chooser.ask(client)),
-                DoorName::Http => unreachable!("no client speaks HTTP here"),
+                DoorName::Http | DoorName::Beanstalkd => unreachable!("no client speaks that here"),
                 DoorName::Pinpriq => {
                     Request::Pinpriq(chooser.packet(self.knobs.pinpriq_options & 2 != 0))
                 }

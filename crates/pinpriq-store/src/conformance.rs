@@ -14,7 +14,9 @@ use pinpriq_engine::change::{
 };
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan};
 use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::task::{Bytes, LaneName, Progress, State, TaskId, TaskRecord, Terms};
+use pinpriq_engine::task::{
+    Burial, Bytes, Counts, LaneName, Progress, State, TaskId, TaskRecord, Terms, Trace,
+};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
 
@@ -223,7 +225,7 @@ pub fn sample_lane_task(number: u64, lane: u64, own_bytes: Option<usize>) -> Cha
         progress: Progress {
             attempts: 1,
             reason: Some(name("aside")),
-            state: State::Buried,
+            state: State::Buried(Burial::of_number(9)),
             ..Progress::fresh(number, Some(3))
         },
         past: None,
@@ -317,7 +319,11 @@ fn sample_changes() -> Vec<Change> {
                 attempts: 3,
                 failures: 2,
                 reason: Some(name("broken")),
-                state: State::Buried,
+                trace: Trace::of(
+                    Span::from_ms(700),
+                    Counts { timeouts: 1, releases: 2, buries: 3, kicks: 4 },
+                ),
+                state: State::Buried(Burial::of_number(11)),
             },
         })),
         Change::QueueGone(name("b")),

@@ -225,6 +225,7 @@ impl Durable {
 
     /// Carries out one command; see [`Engine::apply`]. After a failure of the store every command
     /// is refused with STORE, since what is in memory may be ahead of what is on disk.
+    #[inline]
     pub fn apply(
         &mut self,
         now: Timestamp,
@@ -232,14 +233,22 @@ impl Durable {
         request: RequestId,
         command: &Command<'_>,
     ) -> Applied {
-        if let Some(failure) = &self.failure {
-            let refusal = Refusal::new(RefusalKind::Store, failure.to_string());
-            let reply = Reply::Refused(refusal);
-            self.refusals.push_back(Output::Reply { client, request, reply });
-            return Applied::Refused(RefusalKind::Store);
+        if self.failure.is_some() {
+            return self.refuse(client, request);
         }
-        self.owes_append |= self.confirms && command.is_change();
+        if self.confirms {
+            self.owes_append |= command.is_change();
+        }
         self.engine.apply(now, client, request, command)
+    }
+
+    /// Refuses a command because the store has failed.
+    #[cold]
+    fn refuse(&mut self, client: ClientId, request: RequestId) -> Applied {
+        let failure = self.failure.as_ref().map(StoreError::to_string).unwrap_or_default();
+        let reply = Reply::Refused(Refusal::new(RefusalKind::Store, failure));
+        self.refusals.push_back(Output::Reply { client, request, reply });
+        Applied::Refused(RefusalKind::Store)
     }
 
     /// See [`Engine::disconnect`].
@@ -340,28 +349,54 @@ impl Durable {
 
     /// Like [`Durable::poll_output`], but leaves payloads in the store that were left there. They
     /// stay readable as long as the returned [`Holds`] exists: see [`Durable::start_read`].
-    #[inline]
     pub fn poll_held(&mut self) -> Option<(Position, Output, Holds)> {
-        if let Some(refusal) = self.refusals.pop_front() {
-            return Some((Position::default(), refusal, Holds::default()));
+        let (position, _) = self.peek_held()?;
+        let (output, holds) = self.pop_held()?;
+        Some((position, output, holds))
+    }
+
+    /// The output that [`Durable::pop_held`] returns next, and the position that it must wait for.
+    #[inline]
+    pub fn peek_held(&mut self) -> Option<(Position, &Output)> {
+        if !self.refusals.is_empty() {
+            return self.refusals.front().map(|refusal| (Position::default(), refusal));
         }
-        if self.engine.leaves_payloads() {
-            return self.poll_with_holds();
+        let output = if self.engine.leaves_payloads() {
+            self.hold_next();
+            self.held.front().map(|(output, _)| output)
+        } else {
+            self.engine.peek_output()
+        };
+        output.map(|output| (self.needs(output), output))
+    }
+
+    /// Returns the output that [`Durable::peek_held`] has shown. See [`Durable::poll_held`].
+    #[inline]
+    pub fn pop_held(&mut self) -> Option<(Output, Holds)> {
+        if self.refusals.is_empty() && !self.engine.leaves_payloads() {
+            return self.engine.poll_output().map(|output| (output, Holds::default()));
         }
-        let output = self.engine.poll_output()?;
-        Some((self.needs(&output), output, Holds::default()))
+        self.pop_unusual()
     }
 
     #[inline(never)]
-    fn poll_with_holds(&mut self) -> Option<(Position, Output, Holds)> {
-        let (output, holds) = if let Some(held) = self.held.pop_front() {
-            held
-        } else {
-            let mut output = self.engine.poll_output()?;
+    fn pop_unusual(&mut self) -> Option<(Output, Holds)> {
+        let refusal = self.refusals.pop_front().map(|refusal| (refusal, Holds::default()));
+        refusal.or_else(|| {
+            self.hold_next();
+            self.held.pop_front()
+        })
+    }
+
+    /// Keeps the payloads of the next output readable, if that was not done yet.
+    #[inline(never)]
+    fn hold_next(&mut self) {
+        if self.held.is_empty()
+            && let Some(mut output) = self.engine.poll_output()
+        {
             let holds = self.hold(&mut output);
-            (output, holds)
-        };
-        Some((self.needs(&output), output, holds))
+            self.held.push_back((output, holds));
+        }
     }
 
     /// Starts to read back payloads that were left in the store. The payloads of the last call must

@@ -61,6 +61,12 @@ pub(crate) enum Unusable {
          of that size would never be accepted"
     )]
     NoRoom { all: u64, payload: u64 },
+    /// Larger jobs would never be accepted.
+    #[error(
+        "beanstalkd-max-job ({job}) is more than payload-bytes-max ({payload}), so that a job of \
+         that size would never be accepted"
+    )]
+    JobTooLarge { job: u32, payload: u32 },
     /// Payloads cannot be left on a disk that there is not.
     #[error("memory-limit leaves payloads on the disk, and durability memory uses none")]
     NoDisk,
@@ -73,6 +79,9 @@ pub(crate) enum Unusable {
     /// There are no other nodes to send clients to.
     #[error("resp-cluster is for a node of a cluster: name the cluster with --cluster")]
     OnlyInCluster,
+    /// The reservations of one connection are in one process.
+    #[error("{setting} is for a single server, and not for a node of a cluster")]
+    OnlyAlone { setting: &'static str },
     /// Users come from one place.
     #[error("users and password-file are two ways to have users: give one of them")]
     UsersTwice,
@@ -81,8 +90,8 @@ pub(crate) enum Unusable {
     NoCertificate { missing: &'static str },
     /// A certificate is there, and nothing is encrypted.
     #[error(
-        "tls-cert has no use without an address for encrypted connections: give pinpriqs, resps \
-         or https one"
+        "tls-cert has no use without an address for encrypted connections: give pinpriqs, \
+         resps, https or beanstalkds one"
     )]
     NothingEncrypted,
     /// Nobody knows which certificates of clients are right.
@@ -107,8 +116,21 @@ pub(crate) fn plan(given: Settings, file: Option<&Path>, memory: u64) -> Result<
 /// address with one is skipped. Nothing is known about the machine.
 pub(crate) fn plan_of(given: Settings, text: &str) -> Result<Plan, Unusable> {
     let mut settings = given.or(parse(Path::new("in memory"), text)?);
-    let Settings { pinpriq, resp, resp_cluster, http, pinpriqs, resps, https, .. } = &mut settings;
-    for listen in [pinpriq, resp, resp_cluster, http, pinpriqs, resps, https] {
+    let Settings {
+        pinpriq,
+        resp,
+        resp_cluster,
+        http,
+        beanstalkd,
+        pinpriqs,
+        resps,
+        https,
+        beanstalkds,
+        ..
+    } = &mut settings;
+    for listen in
+        [pinpriq, resp, resp_cluster, http, beanstalkd, pinpriqs, resps, https, beanstalkds]
+    {
         let numeric = |text: &String| text.parse::<SocketAddr>().is_ok();
         listen.take_if(|listen| matches!(listen, Listen::At(text) if !numeric(text)));
     }
@@ -158,7 +180,10 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         (DoorName::Resp, settings.resp),
         (DoorName::RespCluster, settings.resp_cluster.or(Some(Listen::Off))),
         (DoorName::Http, settings.http),
+        (DoorName::Beanstalkd, settings.beanstalkd.or(Some(Listen::Off))),
     ])?;
+    let payload_bytes_max = size(settings.payload_bytes_max, defaults.limits.payload_bytes_max);
+    let job_bytes_max = job_bytes_max(settings.beanstalkd_max_job, payload_bytes_max)?;
     let users = users_from(settings.users, settings.password_file)?;
     let config = Config {
         data: settings.data.unwrap_or(defaults.data),
@@ -170,6 +195,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             hosts: settings.http_host.map(|names| names.0).unwrap_or_default(),
             metrics_queues: count(settings.metrics_queues, defaults.http.metrics_queues),
         },
+        job_bytes_max,
         users,
         insecure_open: settings.insecure_open == Some(Switch::On),
         audit: settings.audit.map(audit_to),
@@ -181,7 +207,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         },
         limits: server::Limits {
             connections_max: count(settings.connections_max, defaults.limits.connections_max),
-            payload_bytes_max: size(settings.payload_bytes_max, defaults.limits.payload_bytes_max),
+            payload_bytes_max,
             task_bytes_max: settings
                 .task_bytes_max
                 .map_or(defaults.limits.task_bytes_max, Size::bytes),
@@ -209,6 +235,20 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
     };
     let ignores_data = settings.ignore_data == Some(Switch::On);
     Ok(Plan { config, logging, ignores_data, cluster })
+}
+
+/// Returns the largest job, which is not larger than the largest payload.
+fn job_bytes_max(
+    given: Option<Size<0xFFFF_FFFF>>,
+    payload_bytes_max: usize,
+) -> Result<u32, Unusable> {
+    let payload = u32::try_from(payload_bytes_max).unwrap_or(u32::MAX);
+    let Some(given) = given else { return Ok(server::JOB_BYTES_MAX.min(payload)) };
+    let job = u32::try_from(given.bytes()).unwrap_or(u32::MAX);
+    if job > payload {
+        return Err(Unusable::JobTooLarge { job, payload });
+    }
+    Ok(job)
 }
 
 /// Refuses settings that are wrong only in combination, or only when they come from the file.

@@ -60,6 +60,19 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_HTTP", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) http: Option<Listen>,
 
+    /// Where to listen for the protocol of beanstalkd [default: off]
+    ///
+    /// A host and a port, or `off`. The usual port is 11300. The protocol has no passwords: on a
+    /// server with users it acts as the user `anonymous`.
+    #[arg(long, env = "PINPRIQ_BEANSTALKD", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) beanstalkd: Option<Listen>,
+
+    /// The largest job that clients of beanstalkd may put [default: 65535]
+    ///
+    /// In bytes, or with a unit such as 256KiB. At most --payload-bytes-max.
+    #[arg(long, env = "PINPRIQ_BEANSTALKD_MAX_JOB", hide_env_values = true, value_name = "SIZE")]
+    pub(crate) beanstalkd_max_job: Option<Size<0xFFFF_FFFF>>,
+
     /// Where to listen for encrypted connections of the pinpriq protocol [default: off]
     ///
     /// A host and a port, or `off`. Needs --tls-cert and --tls-key. The usual port is 7260.
@@ -77,6 +90,12 @@ pub(crate) struct Settings {
     /// A host and a port, or `off`. Needs --tls-cert and --tls-key. The usual port is 7262.
     #[arg(long, env = "PINPRIQ_HTTPS", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) https: Option<Listen>,
+
+    /// Where to listen for encrypted connections of beanstalkd's protocol [default: off]
+    ///
+    /// A host and a port, or `off`. Needs --tls-cert and --tls-key. There is no usual port.
+    #[arg(long, env = "PINPRIQ_BEANSTALKDS", hide_env_values = true, value_name = "ADDR|off")]
+    pub(crate) beanstalkds: Option<Listen>,
 
     /// The certificate of this server, in PEM [default: none]
     ///
@@ -329,9 +348,12 @@ impl Settings {
             resp: self.resp.or(fallback.resp),
             resp_cluster: self.resp_cluster.or(fallback.resp_cluster),
             http: self.http.or(fallback.http),
+            beanstalkd: self.beanstalkd.or(fallback.beanstalkd),
+            beanstalkd_max_job: self.beanstalkd_max_job.or(fallback.beanstalkd_max_job),
             pinpriqs: self.pinpriqs.or(fallback.pinpriqs),
             resps: self.resps.or(fallback.resps),
             https: self.https.or(fallback.https),
+            beanstalkds: self.beanstalkds.or(fallback.beanstalkds),
             tls_cert: self.tls_cert.or(fallback.tls_cert),
             tls_key: self.tls_key.or(fallback.tls_key),
             tls_client_ca: self.tls_client_ca.or(fallback.tls_client_ca),

@@ -25,8 +25,49 @@ pub enum Command<'a> {
         /// The longest that it waits for room. Zero does not wait.
         room: Span,
     },
+    /// Puts a task into a queue that is buried at once. The put has neither a delay nor a unique
+    /// key, and does not wait.
+    PutBuried {
+        /// The task.
+        put: &'a Put<'a>,
+        /// Why it is buried, if that is said.
+        reason: Option<&'a [u8]>,
+    },
+    /// Puts a task into a queue. The reply is its number.
+    PutNumbered(&'a Put<'a>),
     /// Takes tasks under a lease, or pops them.
     Take(Take<'a>),
+    /// Takes the most urgent task of several queues under a lease that is tied to the connection.
+    /// The reply is the task, none if the time is up, or
+    /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
+    Reserve(Reserve<'a>),
+    /// Acts on a task that only its number names. Refused with NOTFOUND if there is no such task in
+    /// a queue whose name can be that of a tube, if it is finished, or if another client holds it.
+    Numbered {
+        /// The number.
+        number: u64,
+        /// What to do with it.
+        deed: Deed,
+    },
+    /// Makes tasks of a queue ready: buried ones in the order in which they were buried, or if there
+    /// is none, waiting ones in the order in which their delays end. The reply is their number.
+    Kick {
+        /// The queue.
+        queue: &'a [u8],
+        /// The most tasks to make ready.
+        count: u32,
+    },
+    /// Reads the task of a queue that a kick would make ready first, among those of one state.
+    Foremost {
+        /// The queue.
+        queue: &'a [u8],
+        /// W or B.
+        state: StateKind,
+    },
+    /// Describes one queue, or all, if their names can be those of tubes.
+    Tubes(Option<&'a [u8]>),
+    /// Ends all leases of this client that depend on its connection. No task has failed by that.
+    LetGo,
     /// Reads tasks and changes nothing.
     Peek(Peek<'a>),
     /// Reads one task.
@@ -279,6 +320,44 @@ pub struct Take<'a> {
     pub mode: TakeMode,
 }
 
+/// See [`Command::Reserve`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reserve<'a> {
+    /// The queues. Of their first tasks, the one with the lowest priority is taken; of equal ones
+    /// the one that was put first.
+    pub queues: &'a [&'a [u8]],
+    /// How long to block for a task.
+    pub wait: Wait,
+}
+
+/// What to do with a task that only its number names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    /// Reads it.
+    Read,
+    /// Takes it from R, W or B under a lease that is tied to the connection, also if its queue is
+    /// paused or holds its tasks back.
+    Take,
+    /// Acknowledges it if this client holds it. Removes it from R, W or B.
+    Delete,
+    /// Releases it, held by this client.
+    Release {
+        /// Its new priority.
+        priority: i64,
+        /// How long it stays waiting first.
+        delay: Span,
+    },
+    /// Buries it, held by this client.
+    Bury {
+        /// Its new priority.
+        priority: i64,
+    },
+    /// Renews its lease, held by this client.
+    Touch,
+    /// Makes it ready, from B or W.
+    Kick,
+}
+
 /// A lease whose task is done, see [`Command::TakeDone`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done<'a> {
@@ -515,6 +594,15 @@ pub enum QueueCommand<'a> {
         /// How long, if it ends by itself.
         length: Option<Span>,
     },
+    /// Pauses the output of a queue for this long, or ends that pause if it is `None`.
+    Hold {
+        /// Its name.
+        queue: &'a [u8],
+        /// How long.
+        length: Option<Span>,
+        /// Whether a queue that does not exist is made. Otherwise it is refused.
+        makes: bool,
+    },
     /// Ends the pause of sides of a queue.
     Resume {
         /// Its name.
@@ -563,6 +651,10 @@ impl Command<'_> {
         match self {
             Self::Put(_)
             | Self::PutInLine { .. }
+            | Self::PutBuried { .. }
+            | Self::PutNumbered(_)
+            | Self::Kick { .. }
+            | Self::LetGo
             | Self::TakeDone { .. }
             | Self::Ack(_)
             | Self::AckAll { .. }
@@ -592,7 +684,11 @@ impl Command<'_> {
             Self::Schedule(command) => {
                 !matches!(command, ScheduleCommand::Show(_) | ScheduleCommand::List { .. })
             }
+            Self::Numbered { deed, .. } => !matches!(deed, Deed::Read | Deed::Take),
             Self::Take(_)
+            | Self::Reserve(_)
+            | Self::Foremost { .. }
+            | Self::Tubes(_)
             | Self::Peek(_)
             | Self::Get { .. }
             | Self::Explain { .. }
@@ -619,7 +715,10 @@ impl Command<'_> {
             Self::Member(command) => {
                 matches!(command, MemberCommand::Beat { .. } | MemberCommand::Leave(_))
             }
-            Self::Schedule(_) | Self::Redrive { .. } => true,
+            Self::Schedule(_)
+            | Self::Redrive { .. }
+            | Self::Numbered { .. }
+            | Self::Tubes(None) => true,
             _ => false,
         }
     }

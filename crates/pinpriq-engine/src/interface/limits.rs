@@ -87,6 +87,12 @@ pub const LINGERING_BYTES_MAX: u64 = 16 << 20;
 /// consumers wait for that queue too. An estimate.
 pub const WAIT_OVERHEAD_BYTES: u64 = 256;
 
+/// Within this time of the end of a tied lease, its holder is not made to wait for another task.
+pub const DEADLINE_MARGIN: Span = Span::from_ms(1_000);
+
+/// A ready task with a priority below this one counts as urgent where tubes are shown.
+pub const URGENT_BELOW: i64 = 1_024;
+
 /// The most priorities for which the figures of a queue tell the number of tasks.
 pub const PRIORITIES_MAX: usize = 32;
 

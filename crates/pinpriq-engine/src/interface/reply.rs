@@ -14,7 +14,7 @@ use crate::schedule::ShownSchedule;
 use crate::settings::{Paused, Settings};
 use crate::stats::Figures;
 use crate::task::{Bytes, ClientId, RequestId, StateKind, TaskId, TaskRecord};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use crate::unique::PutUnique;
 
 /// Something to be sent to a client.
@@ -57,6 +57,47 @@ impl Output {
     }
 }
 
+/// Queues that can be tubes, and what has happened in all that were there since the server has
+/// started.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TubesShown {
+    /// The queues, in no particular order.
+    pub tubes: Vec<TubeShown>,
+    /// Tasks that were put.
+    pub put: u64,
+    /// Leases that have reached their deadline.
+    pub timeouts: u64,
+    /// Blocked reserves.
+    pub reserves: u64,
+}
+
+/// A queue that can be a tube, as it is now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TubeShown {
+    /// Its name.
+    pub name: Bytes,
+    /// Whether it exists. If not, these are the figures that are kept for a while after its end.
+    pub exists: bool,
+    /// When it came into being, or the server started with it.
+    pub came_at: Timestamp,
+    /// How many of this shard's queues came into being before it.
+    pub came_after: u64,
+    /// Tasks present in each state, in the order of [`StateKind::ALL`].
+    pub counts: [u64; 6],
+    /// Ready tasks with a priority below [`URGENT_BELOW`](crate::limits::URGENT_BELOW).
+    pub urgent: u64,
+    /// Tasks that entered, without those found at the start.
+    pub put: u64,
+    /// Tasks that were deleted by their number.
+    pub deletes: u64,
+    /// Blocked reserves that wait for it.
+    pub reserves: u64,
+    /// Its pause.
+    pub paused: Paused,
+    /// How long the pause of its output is in all, if it ends by itself, or since the server has started.
+    pub paused_for: Span,
+}
+
 /// The reply to a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
@@ -77,6 +118,11 @@ pub enum Reply {
         /// Whether they were popped, so that they must be put back if they cannot be sent.
         popped: bool,
     },
+    /// There is no task to take, and a lease of the client ends within
+    /// [`DEADLINE_MARGIN`](crate::limits::DEADLINE_MARGIN).
+    DeadlineSoon,
+    /// The queues that can be tubes.
+    Tubes(Box<TubesShown>),
     /// The task of the requested id, if there is one.
     Task(Option<Box<TaskRecord>>),
     /// Why a task is not handed out.

@@ -53,8 +53,8 @@ pub enum State {
         /// The end of the delay.
         ready_at: Timestamp,
     },
-    /// B.
-    Buried,
+    /// B, in this place among those that are buried.
+    Buried(Burial),
     /// Z, until `purge_at`.
     Zombie {
         /// When the task is removed.
@@ -70,11 +70,38 @@ pub struct Lease {
     /// The grant of this lease. No two leases share one.
     pub grant: Grant,
     /// The connection that took the task, while it exists. A lease restored from a store has none.
-    pub holder: Option<ClientId>,
+    pub holder: Option<Holder>,
     /// When the lease ends. Without a deadline it ends with the holder's connection.
     pub deadline: Option<Timestamp>,
     /// The agreed time to release, which a touch grants again.
     pub ttr: Option<Span>,
+}
+
+/// Who holds a lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// The connection.
+    pub client: ClientId,
+    /// Whether the lease ends with the connection and with the server although it has a deadline.
+    pub is_tied: bool,
+}
+
+/// When a task was buried: a later burial is higher, also within a millisecond and after a restart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Burial(u64);
+
+/// How often some things have happened to a task since its put, or since it was restarted. The
+/// counts stay at their highest value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// How often a lease has reached its deadline.
+    pub timeouts: u32,
+    /// How often a holder has released it.
+    pub releases: u32,
+    /// How often it was buried.
+    pub buries: u32,
+    /// How often it was dug up, plowed or kicked.
+    pub kicks: u32,
 }
 
 /// The number of one grant of a lease. It is unique for ever, since it contains the incarnation of
@@ -178,8 +205,20 @@ pub struct Progress {
     pub failures: u32,
     /// Why it failed or was buried last, if that was said. See [`reasons`] for those of the server.
     pub reason: Option<Bytes>,
+    /// What delays, releases and burials have left on it, if they have.
+    pub trace: Option<Box<Trace>>,
     /// Its state.
     pub state: State,
+}
+
+/// What delays, releases and burials have left on a task. At least one of these is known: see
+/// [`Trace::of`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// The delay that it was last given, whether or not it has passed. Zero if there was none.
+    pub delay: Span,
+    /// How often some things have happened to it.
+    pub counts: Counts,
 }
 
 /// What a dead letter was in the queue that it comes from. After several moves, the last of them.
@@ -288,10 +327,95 @@ impl State {
             Self::Ready => StateKind::Ready,
             Self::Taken(_) => StateKind::Taken,
             Self::Waiting { .. } => StateKind::Waiting,
-            Self::Buried => StateKind::Buried,
+            Self::Buried(_) => StateKind::Buried,
             Self::Zombie { .. } => StateKind::Zombie,
             Self::Done => StateKind::Done,
         }
+    }
+}
+
+impl Holder {
+    /// A connection whose lease is not tied to it.
+    #[must_use]
+    pub const fn of(client: ClientId) -> Self {
+        Self { client, is_tied: false }
+    }
+}
+
+impl Lease {
+    /// The connection that took the task, while it exists.
+    #[must_use]
+    pub fn client(&self) -> Option<ClientId> {
+        self.holder.map(|holder| holder.client)
+    }
+
+    /// Whether this connection took the task.
+    #[must_use]
+    #[inline]
+    pub fn is_held_by(&self, client: ClientId) -> bool {
+        self.client() == Some(client)
+    }
+
+    /// Whether it ends with the holder's connection although it has a deadline.
+    #[must_use]
+    #[inline]
+    pub fn is_tied(&self) -> bool {
+        self.holder.is_some_and(|holder| holder.is_tied)
+    }
+
+    /// Whether it ends with the holder's connection: it is tied to that, or has no deadline.
+    #[must_use]
+    #[inline]
+    pub fn ends_with_connection(&self) -> bool {
+        self.deadline.is_none() || self.is_tied()
+    }
+
+    /// Returns it as a store keeps it: no holder outlives the server, and nor does a lease that is
+    /// tied to one.
+    #[must_use]
+    pub fn to_keep(self) -> Self {
+        if self.is_tied() {
+            return Self { holder: None, deadline: None, ttr: None, ..self };
+        }
+        Self { holder: None, ..self }
+    }
+}
+
+impl Burial {
+    /// For a task that was buried before burials were noted: before every other.
+    pub const UNKNOWN: Self = Self(0);
+
+    /// The bits for the burials of one millisecond. More of them borrow from the next one.
+    const SERIAL_BITS: u32 = 16;
+
+    /// The burial at this moment, after the last one.
+    #[must_use]
+    pub const fn next(last: Self, now: Timestamp) -> Self {
+        let (earliest, after) = (now.ms() << Self::SERIAL_BITS, last.0.saturating_add(1));
+        Self(if earliest > after { earliest } else { after })
+    }
+
+    /// The burial that has this number.
+    #[must_use]
+    pub const fn of_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number, in the order of burials.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Counts {
+    /// Nothing has happened.
+    pub const NONE: Self = Self { timeouts: 0, releases: 0, buries: 0, kicks: 0 };
+
+    /// Whether nothing has happened.
+    #[must_use]
+    pub const fn are_none(&self) -> bool {
+        matches!(self, Self { timeouts: 0, releases: 0, buries: 0, kicks: 0 })
     }
 }
 
@@ -357,20 +481,44 @@ impl Progress {
             attempts: 0,
             failures: 0,
             reason: None,
+            trace: None,
             state: State::Ready,
         }
+    }
+
+    /// The delay that it was last given, whether or not it has passed.
+    #[must_use]
+    pub fn delay(&self) -> Span {
+        self.trace.as_ref().map_or(Span::ZERO, |trace| trace.delay)
+    }
+
+    /// How often some things have happened to it.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.trace.as_ref().map_or(Counts::NONE, |trace| trace.counts)
     }
 
     /// Whether nothing has happened to the task of this number, apart from its priority.
     #[inline]
     pub(crate) const fn is_fresh(&self, number: u64) -> bool {
-        let Self { priority: _, seq, expires_at, attempts, failures, reason, state } = self;
+        let Self { priority: _, seq, expires_at, attempts, failures, reason, trace, state } = self;
         *seq == number
             && expires_at.is_none()
             && *attempts == 0
             && *failures == 0
             && reason.is_none()
+            && trace.is_none()
             && matches!(state, State::Ready)
+    }
+}
+
+impl Trace {
+    /// The trace with this delay and these counts, or none if they say nothing.
+    #[must_use]
+    #[inline]
+    pub fn of(delay: Span, counts: Counts) -> Option<Box<Self>> {
+        let is_any = !delay.is_zero() || !counts.are_none();
+        is_any.then(|| Box::new(Self { delay, counts }))
     }
 }
 
@@ -469,7 +617,7 @@ mod tests {
 
     /// Every reply with tasks moves records.
     #[test]
-    fn a_record_occupies_at_most_256_bytes() {
-        assert!(size_of::<TaskRecord>() <= 256, "{}", size_of::<TaskRecord>());
+    fn a_record_occupies_at_most_264_bytes() {
+        assert!(size_of::<TaskRecord>() <= 264, "{}", size_of::<TaskRecord>());
     }
 }

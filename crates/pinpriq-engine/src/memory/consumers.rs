@@ -46,9 +46,18 @@ pub(crate) struct Taker {
     pub(crate) count: u32,
     pub(crate) selection: Selection,
     pub(crate) mode: TakeMode,
+    /// When it is looked at again, at the latest.
     pub(crate) until: Option<Timestamp>,
     /// Its place in each of its queues.
     pub(crate) ticket: Ticket,
+    /// For a reserve: when its time is up, if ever.
+    pub(crate) reserve: Option<Patience>,
+}
+
+/// How long a blocked reserve waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Patience {
+    pub(crate) until: Option<Timestamp>,
 }
 
 /// A blocked await, or a put that waits for its task to be finished.
@@ -101,8 +110,11 @@ pub(crate) struct Client {
     pub(crate) takers: BTreeSet<TakerId>,
     pub(crate) awaiters: BTreeSet<AwaiterId>,
     pub(crate) putters: BTreeSet<PutterId>,
-    /// The numbers of the tasks that it holds only as long as it is connected.
+    /// The numbers of the tasks that it holds as long as it is connected.
     pub(crate) leases: BTreeSet<u64>,
+    /// The numbers of the tasks that it holds as long as it is connected, and at most until this
+    /// moment.
+    pub(crate) tied: BTreeSet<(Timestamp, u64)>,
 }
 
 /// Everyone who waits, in one shard.
@@ -133,6 +145,29 @@ impl Client {
             && self.awaiters.is_empty()
             && self.putters.is_empty()
             && self.leases.is_empty()
+            && self.tied.is_empty()
+    }
+
+    /// Notes that it holds a task as long as it is connected, and at most until `at` if given.
+    pub(crate) fn hold(&mut self, number: u64, at: Option<Timestamp>) {
+        match at {
+            None => self.leases.insert(number),
+            Some(at) => self.tied.insert((at, number)),
+        };
+    }
+
+    /// Notes that it holds that task no longer.
+    pub(crate) fn let_go(&mut self, number: u64, at: Option<Timestamp>) {
+        match at {
+            None => self.leases.remove(&number),
+            Some(at) => self.tied.remove(&(at, number)),
+        };
+    }
+
+    /// The numbers of all tasks that it holds as long as it is connected, in their order.
+    pub(crate) fn held(&self) -> BTreeSet<u64> {
+        let tied = self.tied.iter().map(|(_, number)| *number);
+        self.leases.iter().copied().chain(tied).collect()
     }
 
     /// The number of its requests that are blocked.

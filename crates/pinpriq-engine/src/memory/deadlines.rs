@@ -105,6 +105,15 @@ impl Deadlines {
         task.into_iter().chain(other).chain(queue).min()
     }
 
+    /// Whether [`Self::pop_queue`] or [`Self::pop_due`] may return something at `now`.
+    #[inline]
+    pub(crate) fn has_due(&self, now: Timestamp) -> bool {
+        let task = self.tasks.first().map(|cursor| moment_of(self.tasks.key(cursor)));
+        task.is_some_and(|at| at <= now)
+            || self.others.first().is_some_and(|(at, _)| *at <= now)
+            || self.queues.first().is_some_and(|(at, _)| *at <= now)
+    }
+
     /// Adds the moment at which a queue gets a token.
     pub(crate) fn insert_queue(&mut self, at: Timestamp, queue: QueueSlot) {
         self.queues.insert((at, queue));

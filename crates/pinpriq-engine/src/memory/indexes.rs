@@ -14,8 +14,9 @@ use crate::command::{End, Order, Selection};
 use crate::memory::packed::Task;
 use crate::memory::ranked::{Building, Rank, Ranked, precedes};
 use crate::memory::slots::{KeyHash, Slot};
+use crate::memory::sorted::{self, Key, Sorted};
 use crate::memory::tasks::Tasks;
-use crate::task::{Bytes, StateKind, TaskId};
+use crate::task::{Bytes, State, StateKind, TaskId};
 
 /// The indexes of one queue. Every operation costs O(log n) unless its comment says otherwise.
 #[derive(Debug, Default)]
@@ -27,6 +28,10 @@ pub(crate) struct Indexes {
     /// All other tasks, with the state in place of the priority. Under R are the tasks without a
     /// priority.
     resting: Ranked,
+    /// Waiting tasks once more, by the end of their delay.
+    waiting: Sorted<Slot>,
+    /// Buried tasks once more, in the order in which they were buried.
+    buried: Sorted<Slot>,
     /// Tasks by id, where ids are not the numbers of the shard.
     ids: BTreeMap<TaskId, Slot>,
     /// Unfinished tasks by the key that makes them unique.
@@ -65,10 +70,16 @@ impl Indexes {
     pub(crate) fn of(slots: &[Slot], with_ids: bool, tasks: &Tasks) -> Self {
         let [mut narrow, mut wide] = [SelectableBuilding::default(), SelectableBuilding::default()];
         let mut resting = Building::default();
+        let (mut waiting, mut buried) = (Vec::new(), Vec::new());
         for slot in slots {
             let task = &tasks[*slot];
             if task.kind() != StateKind::Ready {
                 resting.push(resting_rank(task), *slot);
+                match turn_of(task) {
+                    None => {}
+                    Some((StateKind::Waiting, turn)) => waiting.push((turn, *slot)),
+                    Some((_, turn)) => buried.push((turn, *slot)),
+                }
                 continue;
             }
             let side = if task.is_narrow() { &mut narrow } else { &mut wide };
@@ -79,10 +90,14 @@ impl Indexes {
             side.keys.extend(task.key().map(|key| (tasks.hash_key(key), *slot)));
         }
         let ids = slots.iter().filter(|_| with_ids).map(|slot| (tasks[*slot].id(), *slot));
+        waiting.sort_unstable();
+        buried.sort_unstable();
         Self {
             narrow: narrow.finish(tasks),
             wide: wide.finish(tasks),
             resting: resting.finish(),
+            waiting: waiting.into_iter().collect(),
+            buried: buried.into_iter().collect(),
             ids: ids.collect(),
             keys: BTreeMap::new(),
         }
@@ -93,6 +108,9 @@ impl Indexes {
         let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
             self.resting.insert(resting_rank(task), slot);
+            if let Some((kind, turn)) = turn_of(task) {
+                self.turns_mut(kind).insert(turn, slot);
+            }
             return;
         }
         match task.rank() {
@@ -115,6 +133,13 @@ impl Indexes {
         let task = &tasks[slot];
         if task.kind() != StateKind::Ready {
             self.resting.remove(resting_rank(task));
+            if let Some((kind, turn)) = turn_of(task) {
+                let turns = self.turns_mut(kind);
+                let Some(cursor) = turns.find(turn) else {
+                    unreachable!("task {} has no turn", task.number())
+                };
+                turns.remove(cursor);
+            }
             return;
         }
         match task.rank() {
@@ -229,6 +254,26 @@ impl Indexes {
         self.resting.level(kind as i64)
     }
 
+    /// Returns the waiting task whose delay ends first, or the task that was buried first.
+    pub(crate) fn foremost(&self, kind: StateKind) -> Option<Slot> {
+        let turns = match kind {
+            StateKind::Waiting => &self.waiting,
+            StateKind::Buried => &self.buried,
+            _ => return None,
+        };
+        turns.first().map(|cursor| *turns.value(cursor))
+    }
+
+    /// The number of ready tasks whose priority is lower than this number. Costs a step for each
+    /// chunk of these tasks.
+    pub(crate) fn ready_below(&self, priority: i64) -> u64 {
+        let below = |side: &Selectable| -> u64 {
+            let counts = side.ranked.counts().take_while(|(of, _)| *of < priority);
+            counts.map(|(_, tasks)| tasks).sum()
+        };
+        [&self.narrow, &self.wide].into_iter().map(below).sum()
+    }
+
     /// Iterates over the ready tasks of each priority and width by seq. Costs O(log n) for each.
     pub(crate) fn levels(&self) -> impl Iterator<Item = impl Iterator<Item = Slot>> {
         let sides = [&self.narrow.ranked, &self.wide.ranked].into_iter();
@@ -314,6 +359,18 @@ impl Indexes {
             found += 1;
         }
         assert_eq!(found, expected, "every task is in exactly one index");
+        for (kind, turns) in
+            [(StateKind::Waiting, &self.waiting), (StateKind::Buried, &self.buried)]
+        {
+            assert_eq!(turns.len(), self.resting(kind).count(), "each has its turn");
+            for (turn, slot) in turns.iter() {
+                assert_eq!(turn_of(&tasks[*slot]), Some((kind, turn)), "it has its own turn");
+            }
+        }
+    }
+
+    fn turns_mut(&mut self, kind: StateKind) -> &mut Sorted<Slot> {
+        if kind == StateKind::Waiting { &mut self.waiting } else { &mut self.buried }
     }
 
     fn side_mut(&mut self, task: &Task) -> &mut Selectable {
@@ -449,6 +506,17 @@ impl Iterator for BySeq<'_> {
 /// The rank of a task among the resting tasks.
 fn resting_rank(task: &Task) -> Rank {
     (task.kind() as i64, task.seq())
+}
+
+/// The place of a waiting task among those that wait, or of a buried one among those that are
+/// buried.
+fn turn_of(task: &Task) -> Option<(StateKind, Key)> {
+    let above = match task.state() {
+        State::Waiting { ready_at } => ready_at.ms(),
+        State::Buried(burial) => burial.number(),
+        _ => return None,
+    };
+    Some((task.kind(), sorted::key_of(above, task.number())))
 }
 
 fn is_ready(tasks: &Tasks, slot: Slot) -> bool {

@@ -12,8 +12,8 @@ use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
 use crate::schedule::Scheduled;
 use crate::task::{
-    Away, Bytes, LaneName, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord,
-    Terms,
+    Away, Bytes, Counts, LaneName, Lease, Origin, Past, Progress, State, StateKind, TaskId,
+    TaskRecord, Terms, Trace,
 };
 use crate::time::{Span, Timestamp};
 
@@ -71,6 +71,8 @@ struct Besides {
     armed: Option<Timestamp>,
     /// When the state began, if that was not the put, and since the server has started.
     since: Option<Timestamp>,
+    /// The delay that it was last given.
+    delay: Span,
 }
 
 /// The fields that hardly any task needs.
@@ -80,6 +82,7 @@ struct Rare {
     origin: Option<Box<Origin>>,
     scheduled: Option<Box<Scheduled>>,
     unique: Option<Bytes>,
+    counts: Counts,
 }
 
 #[cold]
@@ -119,6 +122,7 @@ const PAYLOAD_SMALL: u64 = 1 << 63;
 
 static READY: State = State::Ready;
 static NO_TERMS: Terms = Terms::NONE;
+const NO_TRACE: Trace = Trace { delay: Span::ZERO, counts: Counts::NONE };
 
 impl Besides {
     /// The values for a task without this allocation.
@@ -135,6 +139,7 @@ impl Besides {
             rare: None,
             armed: None,
             since: None,
+            delay: Span::ZERO,
         }
     }
 
@@ -156,11 +161,31 @@ impl Besides {
         }
     }
 
+    fn counts(&self) -> Counts {
+        self.rare.as_ref().map_or(Counts::NONE, |rare| rare.counts)
+    }
+
+    #[inline]
+    fn trace(&self, delay: Span) -> Option<Box<Trace>> {
+        if delay.is_zero() && self.rare.is_none() {
+            return None;
+        }
+        Trace::of(delay, self.counts())
+    }
+
+    fn set_counts(&mut self, counts: Counts) {
+        if !counts.are_none() || self.rare.is_some() {
+            self.rare.get_or_insert_default().counts = counts;
+            self.tidy();
+        }
+    }
+
     /// Frees the fields that hardly any task needs, if this one does not need them.
     fn tidy(&mut self) {
         self.rare.take_if(|rare| {
-            let Rare { reason, origin, scheduled, unique } = &**rare;
-            reason.is_none() && origin.is_none() && scheduled.is_none() && unique.is_none()
+            let Rare { reason, origin, scheduled, unique, counts } = &**rare;
+            let has_no_past = origin.is_none() && scheduled.is_none() && unique.is_none();
+            has_no_past && reason.is_none() && counts.are_none()
         });
     }
 }
@@ -209,6 +234,7 @@ impl Task {
         task.set_expires_at(new.expires_at);
         if let Some(ready_at) = new.ready_at {
             task.set_state(State::Waiting { ready_at });
+            task.set_delay(ready_at.since(new.put_at));
         }
         task
     }
@@ -251,6 +277,8 @@ impl Task {
         if !planted!(MovedTaskKeepsItsKey) {
             self.set_unique_key(None);
         }
+        self.set_counts(Counts::NONE);
+        self.set_delay(Span::ZERO);
         if id != TaskId::Number(number) {
             self.besides_mut().own_id = Some(id);
         }
@@ -311,22 +339,25 @@ impl Task {
     pub(crate) fn progress(&self) -> Progress {
         let priority = self.priority();
         let Some(besides) = &self.besides else { return Progress::fresh(self.number(), priority) };
-        let Besides { seq, expires_at, attempts, failures, ref state, .. } = **besides;
+        let Besides { seq, expires_at, attempts, failures, delay, ref state, .. } = **besides;
         let (reason, state) = (besides.reason().cloned(), state.clone());
-        Progress { priority, seq, expires_at, attempts, failures, reason, state }
+        let trace = besides.trace(delay);
+        Progress { priority, seq, expires_at, attempts, failures, reason, trace, state }
     }
 
     #[inline]
     pub(crate) fn set_progress(&mut self, progress: Progress) {
         self.set_priority(progress.priority);
         if self.besides.is_some() || !progress.is_fresh(self.number()) {
-            let Progress { priority: _, seq, expires_at, attempts, failures, reason, state } =
-                progress;
+            let Progress { priority: _, seq, expires_at, attempts, failures, .. } = progress;
+            let Progress { reason, trace, state, .. } = progress;
+            let trace = trace.map_or(NO_TRACE, |trace| *trace);
             let besides = self.besides_mut();
             (besides.seq, besides.expires_at) = (seq, expires_at);
             (besides.attempts, besides.failures) = (attempts, failures);
-            besides.state = state;
+            (besides.state, besides.delay) = (state, trace.delay);
             besides.set_reason(reason);
+            besides.set_counts(trace.counts);
         }
     }
 
@@ -447,6 +478,29 @@ impl Task {
     pub(crate) fn set_reason(&mut self, reason: Option<Bytes>) {
         if reason.is_some() || self.reason().is_some() {
             self.besides_mut().set_reason(reason);
+        }
+    }
+
+    /// Counts what has happened to it.
+    pub(crate) fn count(&mut self, which: fn(&mut Counts) -> &mut u32) {
+        let besides = self.besides_mut();
+        let mut counts = besides.counts();
+        let count = which(&mut counts);
+        *count = count.saturating_add(1);
+        besides.set_counts(counts);
+    }
+
+    /// Begins to count again.
+    pub(crate) fn set_counts(&mut self, counts: Counts) {
+        if self.besides.is_some() || !counts.are_none() {
+            self.besides_mut().set_counts(counts);
+        }
+    }
+
+    /// Notes the delay that it is given.
+    pub(crate) fn set_delay(&mut self, delay: Span) {
+        if self.besides.is_some() || !delay.is_zero() {
+            self.besides_mut().delay = delay;
         }
     }
 
@@ -608,7 +662,7 @@ impl Task {
             }
             State::Taken(lease) => lease.deadline,
             State::Zombie { purge_at } => Some(*purge_at),
-            State::Buried | State::Done => None,
+            State::Buried(_) | State::Done => None,
         }
     }
 
@@ -665,6 +719,7 @@ impl Task {
                 && besides.own_id.is_none()
                 && besides.attempts == 0
                 && besides.failures == 0
+                && besides.delay.is_zero()
                 && besides.rare.is_none()
                 && besides.state == State::Ready
         });
@@ -721,7 +776,7 @@ impl Task {
     fn progress_to_keep(&self) -> Progress {
         let mut progress = self.progress();
         if let State::Taken(lease) = &mut progress.state {
-            lease.holder = None;
+            *lease = lease.to_keep();
         }
         progress
     }
@@ -734,14 +789,17 @@ impl Task {
             (Unsaved::Whole, _) => {
                 Some(Change::Task(Box::new(self.record_to_keep(queue, payloads))))
             }
-            (Unsaved::Grant, State::Taken(lease)) => Some(Change::Granted(Granted {
-                number: self.number(),
-                incarnation: lease.grant.incarnation,
-                serial: lease.grant.serial,
-                deadline: lease.deadline,
-                ttr: lease.ttr,
-                attempts: self.attempts(),
-            })),
+            (Unsaved::Grant, State::Taken(lease)) => {
+                let Lease { grant, deadline, ttr, .. } = lease.to_keep();
+                Some(Change::Granted(Granted {
+                    number: self.number(),
+                    incarnation: grant.incarnation,
+                    serial: grant.serial,
+                    deadline,
+                    ttr,
+                    attempts: self.attempts(),
+                }))
+            }
             (Unsaved::Grant | Unsaved::Progress, _) => {
                 let (number, progress) = (self.number(), self.progress_to_keep());
                 Some(Change::Moved(Box::new(Moved { number, progress })))

@@ -19,12 +19,12 @@ use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, Lingering};
 use crate::memory::news::News;
 use crate::memory::packed::Names;
 use crate::memory::slots::QueueSlot;
-use crate::names::NamePattern;
+use crate::names::{NamePattern, is_tube_name};
 use crate::settings::{Paused, Settings};
 use crate::stats::Counters;
 use crate::survey::QueueChange;
 use crate::task::{Bytes, ClientId, LaneName};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 
 /// One queue.
 #[derive(Debug)]
@@ -40,6 +40,17 @@ pub(crate) struct Queue {
     pub(crate) created: bool,
     pub(crate) settings: Settings,
     pub(crate) paused: Paused,
+    /// How long the pause of its output is in all, if it ends by itself. After a restart, how much
+    /// of it was left.
+    pub(crate) paused_for: Span,
+    /// Whether its name can be that of a tube.
+    pub(crate) is_tube: bool,
+    /// How many tasks it had when the server started.
+    pub(crate) found: u64,
+    /// How many of its tasks were deleted by their number.
+    pub(crate) deletes: u64,
+    /// When it came into being, and how many queues of the shard had done so before.
+    pub(crate) came: (Timestamp, u64),
     /// What holds its tasks back, if its settings limit how many are taken.
     pub(crate) gate: Option<Box<Gate>>,
     pub(crate) indexes: Indexes,
@@ -110,6 +121,8 @@ pub(crate) struct Queues {
     /// The number of queues and lanes that are paused.
     paused: u64,
     last_epoch: u32,
+    /// The number of queues that have come into being.
+    came: u64,
     pub(crate) lingering: Lingering,
     pub(crate) news: News,
 }
@@ -153,6 +166,12 @@ impl Queue {
     /// The name of the lane for its tasks, if it is a lane.
     pub(crate) fn lane_name(&self) -> Option<&LaneName> {
         self.lane.as_ref().map(|lane| &lane.name)
+    }
+
+    /// Counts from nothing again.
+    fn forget_figures(&mut self) {
+        self.counters = Counters::default();
+        (self.found, self.deletes) = (0, 0);
     }
 
     /// Whether a consumer waits for it, is subscribed to it, or is being served from it.
@@ -199,6 +218,7 @@ impl Queues {
             existing: 0,
             paused: 0,
             last_epoch: 0,
+            came: 0,
             lingering: Lingering::new(limits.queue_linger, limits.lingering_queues_max),
             news: News::default(),
         }
@@ -254,12 +274,17 @@ impl Queues {
 
     fn add(&mut self, name: Bytes, lane: Option<Box<Lane>>) -> QueueSlot {
         let queue = Queue {
+            is_tube: lane.is_none() && is_tube_name(&name),
+            found: 0,
+            deletes: 0,
             name,
             lane,
             epoch: self.next_epoch(),
             created: false,
             settings: Settings::default(),
             paused: Paused::default(),
+            paused_for: Span::ZERO,
+            came: (Timestamp::ZERO, 0),
             gate: None,
             indexes: Indexes::default(),
             waiting: Waiting::default(),
@@ -296,10 +321,12 @@ impl Queues {
             let is_over = self.lingering.is_over(serial, now);
             self.lingering.remove(serial);
             if is_over {
-                self[slot].counters = Counters::default();
+                self[slot].forget_figures();
             }
         }
         self.existing += 1;
+        self[slot].came = (now, self.came);
+        self.came += 1;
         self.tell(slot, QueueChange::Came);
         bytes
     }
@@ -422,7 +449,7 @@ impl Queues {
     fn forget(&mut self, slot: QueueSlot) {
         self[slot].lingers = None;
         if self[slot].is_wanted() {
-            self[slot].counters = Counters::default();
+            self[slot].forget_figures();
         } else if let Some(queue) = self.slots[slot.0 as usize].take() {
             self.names.remove(&queue.name);
             self.free.push(slot);

@@ -212,6 +212,12 @@ fn up_to(keys: &[Key], key: Key) -> usize {
     if keys.last().is_none_or(|last| *last <= key) {
         return keys.len();
     }
+    // Most keys leave at the front.
+    if let [first, second, ..] = keys
+        && key < *second
+    {
+        return usize::from(*first <= key);
+    }
     // For numbers of this width, the standard search has branches that a processor cannot predict.
     let (mut base, mut size) = (0, keys.len());
     while size > 1 {

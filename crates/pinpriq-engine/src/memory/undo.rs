@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::fanout::publications::Published;
+use crate::issued;
 use crate::memory::packed::Task;
 use crate::memory::payloads::Kept;
 use crate::memory::queues::FormerQueue;
@@ -35,7 +36,7 @@ pub(crate) struct UndoLog {
     /// See [`crate::Engine::bytes`].
     pub(crate) bytes: u64,
     /// The numbers that were issued.
-    pub(crate) issued: (u64, u64),
+    pub(crate) issued: issued::Mark,
     pub(crate) report: Mark,
     /// The number of outputs.
     pub(crate) outputs: usize,

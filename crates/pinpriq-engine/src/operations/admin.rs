@@ -29,6 +29,7 @@ impl Engine {
             QueueCommand::Truncate(queue) => self.truncate_queue(queue),
             QueueCommand::Drop(queue) => self.drop_queue(queue),
             QueueCommand::Pause { queue, sides, length } => self.pause_sides(queue, sides, length),
+            QueueCommand::Hold { queue, length, makes } => self.hold_output(queue, length, makes),
             QueueCommand::Resume { queue, sides } => self.set_pause(queue, sides, Pause::Off),
             QueueCommand::Stats(queue) => self.stats(queue),
         }
@@ -123,6 +124,32 @@ impl Engine {
         self.set_pause(name, sides, pause)
     }
 
+    /// Pauses the output of a queue for a while, or ends that. The queue need not exist if it may be
+    /// made.
+    fn hold_output(&mut self, name: &[u8], length: Option<Span>, makes: bool) -> Answered {
+        check_positive("the length of the pause", length)?;
+        let until = self.moment("the length of the pause", length.unwrap_or(Span::ZERO))?;
+        if !makes {
+            self.existing(name.into())?;
+        }
+        let known = self.queues.find(name);
+        let exists = known.is_some_and(|slot| self.queues[slot].exists());
+        if length.is_none() && !exists {
+            return Ok(Some(Reply::Done));
+        }
+        if known.is_none_or(|slot| !self.queues[slot].counted) {
+            self.check_room(queue_bytes(name.len()))?;
+        }
+        let slot = self.queues.find_or_make(name);
+        self.count_queue(slot);
+        let (output, what) = match length {
+            Some(_) => (Pause::Until(until), QueueChange::Paused),
+            None => (Pause::Off, QueueChange::Resumed),
+        };
+        self.change_pause(slot, Paused { output, ..self.queues[slot].paused }, what);
+        Ok(Some(Reply::Done))
+    }
+
     fn set_pause(&mut self, name: QueueName<'_>, sides: Sides, pause: Pause) -> Answered {
         let slot = self.existing(name)?;
         let mut new = self.queues[slot].paused;
@@ -158,6 +185,10 @@ impl Engine {
     /// Pauses exactly these sides of a queue or lane, and notes when that ends by itself.
     pub(crate) fn pause(&mut self, slot: QueueSlot, paused: Paused) {
         let due = Due::Pause(slot);
+        if self.queues[slot].paused.output != paused.output {
+            self.queues[slot].paused_for =
+                paused.output.until().map_or(Span::ZERO, |at| at.since(self.now));
+        }
         let former = self.queues[slot].paused.next_end();
         // One that has just ended was removed already.
         if let Some(at) = former.filter(|at| self.deadlines.contains(*at, due)) {

@@ -54,6 +54,11 @@ pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
 fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
     let queue: QueueName<'_> = match command {
         Command::Put(put) | Command::PutInLine { put, .. } => put.queue.into(),
+        Command::PutBuried { put, .. } | Command::PutNumbered(put) => put.queue.into(),
+        Command::Reserve(reserve) => return check_names_of(reserve.queues, None),
+        Command::Kick { queue, .. }
+        | Command::Foremost { queue, .. }
+        | Command::Tubes(Some(queue)) => (*queue).into(),
         Command::TakeDone { done, take } => return check_names_of_done(done, take),
         Command::Take(Take { queues, member, .. })
         | Command::Subscribe { queues, member, .. }
@@ -83,7 +88,9 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             *from
         }
         Command::Queue(command) => match command {
-            QueueCommand::Create { queue, .. } | QueueCommand::Drop(queue) => (*queue).into(),
+            QueueCommand::Create { queue, .. }
+            | QueueCommand::Hold { queue, .. }
+            | QueueCommand::Drop(queue) => (*queue).into(),
             QueueCommand::Set { queue, .. }
             | QueueCommand::Show(queue)
             | QueueCommand::Truncate(queue)
@@ -114,6 +121,9 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
         // Each part is checked when its turn comes.
         Command::Transaction(_)
         | Command::Within { .. }
+        | Command::Numbered { .. }
+        | Command::Tubes(None)
+        | Command::LetGo
         | Command::Credit(_)
         | Command::PutBack(_)
         | Command::GiveBack(_)

@@ -10,7 +10,8 @@ use crate::memory::discarded::Discarded;
 use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::reply::Outcome;
-use crate::task::{State, StateKind};
+use crate::step::connection_lease;
+use crate::task::StateKind;
 
 impl Engine {
     /// Removes every task of a queue at once, and returns how many there were. Costs the same for
@@ -88,10 +89,9 @@ impl Engine {
     }
 
     fn forget_lease(&mut self, task: &Task) {
-        let State::Taken(lease) = task.state() else { return };
-        let Some(client) = lease.holder else { return };
+        let Some((client, at)) = connection_lease(task) else { return };
         if let Some(holder) = self.consumers.clients.get_mut(&client) {
-            holder.leases.remove(&task.number());
+            holder.let_go(task.number(), at);
         }
         self.consumers.tidy(client);
     }

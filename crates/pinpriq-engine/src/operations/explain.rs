@@ -54,10 +54,10 @@ impl Engine {
             State::Ready => self.explain_ready(slot, &mut reasons),
             State::Waiting { ready_at } => reasons.push(Reason::Delayed { until: *ready_at }),
             State::Taken(lease) => {
-                let (client, until) = (lease.holder, lease.deadline);
+                let (client, until) = (lease.client(), lease.deadline);
                 reasons.push(Reason::Taken { client, since, until });
             }
-            State::Buried => reasons.push(Reason::Buried { reason: task.reason().cloned() }),
+            State::Buried(_) => reasons.push(Reason::Buried { reason: task.reason().cloned() }),
             State::Zombie { .. } | State::Done => {}
         }
         let is_kept = matches!(task.kind(), StateKind::Taken | StateKind::Buried);

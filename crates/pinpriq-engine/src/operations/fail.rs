@@ -4,12 +4,12 @@
 //! fail. Why a lease has ended is decided by the callers.
 
 use crate::backoff::wait_after;
-use crate::command::{Fail, Release};
+use crate::command::{Amendment, Fail};
 use crate::engine::{Answered, Engine};
-use crate::memory::packed::{Task, Unsaved};
+use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
 use crate::operations::arguments::check_reason;
-use crate::operations::held::check_held;
+use crate::operations::held::{be_buried, check_held};
 use crate::reply::Reply;
 use crate::stats::Exit;
 use crate::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
@@ -59,11 +59,14 @@ impl Engine {
     pub(crate) fn fail_released(
         &mut self,
         (slot, by): (Slot, By),
-        release: &Release<'_>,
+        delay: Span,
+        amendment: &Amendment<'_>,
         seq: Option<u64>,
     ) -> Option<StateKind> {
-        self.amend_held(slot, &release.amendment, seq);
-        let delay = Some(release.delay).filter(|delay| !delay.is_zero());
+        self.amend_held(slot, amendment, seq);
+        self.tasks[slot].count(|counts| &mut counts.releases);
+        self.tasks[slot].set_delay(delay);
+        let delay = Some(delay).filter(|delay| !delay.is_zero());
         let failure = Failure { at: self.now, reason: Some(reasons::RELEASED), delay };
         self.fail(slot, Operation::Fail(by), failure)
     }
@@ -87,10 +90,6 @@ impl Engine {
         let task = &self.tasks[slot];
         let failures = task.failures().saturating_add(u32::from(!planted!(FailureNotCounted)));
         let settings = &queue.settings;
-        let note = |task: &mut Task| {
-            task.set_failures(failures);
-            task.set_reason(reason.map(Bytes::from));
-        };
         let allowed =
             settings.attempts.map(|most| most + u64::from(planted!(LastAttemptTriedAgain)));
         let is_exhausted = allowed.is_some_and(|most| u64::from(failures) >= most);
@@ -109,19 +108,21 @@ impl Engine {
         let wait = if planted!(BackOffIgnored) { delay } else { delay.or_else(back_off) };
         let at = if planted!(BackOffFromTheStart) { self.now } else { at };
         let ready_at = at.after(wait.unwrap_or(Span::ZERO));
-        let state = if is_exhausted {
-            State::Buried
-        } else if ready_at > self.now {
-            State::Waiting { ready_at }
-        } else {
-            State::Ready
-        };
-        let kind = state.kind();
+        let burial = is_exhausted.then(|| self.issued.bury(self.now));
+        let now = self.now;
         self.shift(slot, operation, Unsaved::Progress, |task| {
-            note(task);
-            state
+            task.set_failures(failures);
+            task.set_reason(reason.map(Bytes::from));
+            match burial {
+                Some(burial) => be_buried(task, burial),
+                None if ready_at > now => {
+                    task.set_delay(ready_at.since(now));
+                    State::Waiting { ready_at }
+                }
+                None => State::Ready,
+            }
         });
-        Some(kind)
+        Some(self.tasks[slot].kind())
     }
 
     /// Removes a task whose TTL has passed, or makes it a dead letter, as its queue says.

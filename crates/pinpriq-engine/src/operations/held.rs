@@ -2,13 +2,13 @@
 
 use crate::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use crate::engine::{Answered, Engine};
-use crate::memory::packed::Unsaved;
+use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, later, quoted};
 use crate::operations::find::{named, not_found};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
-use crate::task::{Bytes, ClientId, Receipt, State, StateKind};
+use crate::task::{Burial, Bytes, ClientId, Receipt, State, StateKind};
 use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, By, Operation, Standing, answer};
 
@@ -61,25 +61,34 @@ impl Engine {
         check_held(release.held)?;
         self.check_amendment(release.delay, &release.amendment)?;
         let (slot, by) = self.hold(client, release.held, Operation::Release)?;
-        self.check_return(slot, &release.amendment)?;
-        let seq = release.tail.then(|| self.issued.next());
+        let Release { delay, ref amendment, tail, .. } = *release;
+        self.release_task((slot, by), delay, amendment, tail)
+    }
+
+    /// Returns a task that its holder has named to the queue.
+    pub(crate) fn release_task(
+        &mut self,
+        (slot, by): (Slot, By),
+        delay: Span,
+        amendment: &Amendment<'_>,
+        tail: bool,
+    ) -> Answered {
+        self.check_return(slot, amendment)?;
+        let seq = tail.then(|| self.issued.next());
         if self.queues[self.tasks[slot].queue].settings.release_fails
             && !planted!(ReleaseNeverFails)
         {
-            return Ok(Some(Reply::State(self.fail_released((slot, by), release, seq))));
+            let state = self.fail_released((slot, by), delay, amendment, seq);
+            return Ok(Some(Reply::State(state)));
         }
-        let state = self.bring_back(
-            slot,
-            Operation::Release(by),
-            release.delay,
-            &release.amendment,
-            |task| {
-                task.set_seq(seq.unwrap_or_else(|| task.seq()));
-                if planted!(ReleaseResetsPriority) {
-                    task.set_priority(Some(0));
-                }
-            },
-        );
+        let state = self.bring_back(slot, Operation::Release(by), delay, amendment, |task| {
+            task.set_seq(seq.unwrap_or_else(|| task.seq()));
+            task.count(|counts| &mut counts.releases);
+            task.set_delay(delay);
+            if planted!(ReleaseResetsPriority) {
+                task.set_priority(Some(0));
+            }
+        });
         Ok(Some(Reply::State(state)))
     }
 
@@ -119,9 +128,10 @@ impl Engine {
         if let Some(payload) = payload {
             self.set_payload(slot, payload);
         }
+        let burial = self.issued.bury(self.now);
         self.shift(slot, Operation::Bury(by), Unsaved::Progress, |task| {
             task.set_reason(reason.map(Bytes::from));
-            State::Buried
+            be_buried(task, burial)
         });
         Ok(Some(Reply::Done))
     }
@@ -200,14 +210,14 @@ impl Engine {
     /// Returns the standing of a task for this client.
     pub(crate) fn standing(&self, slot: Slot, client: ClientId) -> Standing {
         match self.tasks[slot].state() {
-            State::Taken(lease) if lease.holder == Some(client) => Standing::TakenHere,
+            State::Taken(lease) if lease.is_held_by(client) => Standing::TakenHere,
             State::Taken(_) => Standing::TakenElsewhere,
             other => Standing::Resting(other.kind()),
         }
     }
 
     /// Renews or moves the deadline of a lease, or moves the TTL of a ready task.
-    fn move_deadline(&mut self, slot: Slot, by: Option<Span>) -> Answered {
+    pub(crate) fn move_deadline(&mut self, slot: Slot, by: Option<Span>) -> Answered {
         let task = &self.tasks[slot];
         let (current, ttr) = match task.state() {
             State::Taken(lease) => (lease.deadline, lease.ttr),
@@ -265,6 +275,12 @@ impl Engine {
         };
         Refusal::new(kind, sentence)
     }
+}
+
+/// Counts that a task is buried, and returns its state.
+pub(crate) fn be_buried(task: &mut Task, burial: Burial) -> State {
+    task.count(|counts| &mut counts.buries);
+    State::Buried(burial)
 }
 
 pub(crate) fn check_held(held: Held<'_>) -> Result<(), Refusal> {

@@ -114,6 +114,10 @@ impl Engine {
         };
         let mut record = TaskRecord { number, id: id.clone(), shared: false, ..record.clone() };
         record.put_at = record.put_at.min(self.now);
+        let state = match state {
+            State::Buried(burial) => State::Buried(self.issued.adopt(burial, self.now)),
+            state => state,
+        };
         (record.progress.seq, record.progress.state) = (number, state);
         if planted!(ImportForgetsFailures) {
             record.progress.failures = 0;

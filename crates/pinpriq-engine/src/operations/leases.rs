@@ -136,7 +136,7 @@ impl Engine {
             place,
             member: lane.map(|lane| lane.member.clone()),
             id: task.id(),
-            holder: lease.holder,
+            holder: lease.client(),
             since: self.since(slot),
             until: lease.deadline,
         })

@@ -2,14 +2,18 @@
 
 use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
+use crate::issued::Issued;
 use crate::limits::{ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, put_bytes};
 use crate::memory::consumers::PutAwaited;
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::operations::arguments::{bad, check_id, check_key, check_positive, quoted};
+use crate::operations::arguments::{
+    bad, check_id, check_key, check_positive, check_reason, quoted,
+};
+use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
 use crate::operations::room::disk_is_full;
-use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::room::Room;
 use crate::settings::Ids;
 use crate::task::{Bytes, ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
@@ -19,6 +23,19 @@ use crate::unique::{Awaited, PutUnique};
 
 impl Engine {
     pub(crate) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answered {
+        self.put_as(client, request, put, |_, _| {})
+    }
+
+    /// Puts a task after `change` has made it what it is to be.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is all of a put")]
+    fn put_as(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        put: &Put<'_>,
+        change: impl FnOnce(&mut Task, &mut Issued),
+    ) -> Answered {
         let mut existing = self.queues.find(put.queue);
         let (ids, ttl) = existing.map_or_else(Default::default, |slot| {
             let settings = &self.queues[slot].settings;
@@ -70,6 +87,8 @@ impl Engine {
         if let Some(unique) = &put.unique {
             task.set_unique_key(Some(unique.key.into()));
         }
+        change(&mut task, &mut self.issued);
+        self.tube_puts += u64::from(self.queues[queue].is_tube);
         let slot = self.enter(task, Operation::Put);
         self.count_for_account(number);
         if let Some(unique) = &put.unique {
@@ -90,6 +109,54 @@ impl Engine {
             self.end_instant(slot, number);
         }
         Ok(None)
+    }
+
+    /// Puts a task, and replies with its number.
+    #[inline(never)]
+    pub(crate) fn put_numbered(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        put: &Put<'_>,
+    ) -> Answered {
+        if put.wait.is_some() || put.unique.is_some() {
+            let sentence = "a put that is answered with a number is neither unique nor waited for";
+            return Err(bad(sentence.to_owned()));
+        }
+        self.put(client, request, put)?;
+        let number = self.issued.last();
+        if let Some(Output::Reply { reply, .. }) = self.outputs.back_mut() {
+            *reply = Reply::Count(number);
+        }
+        Ok(None)
+    }
+
+    /// Puts a task that is buried at once.
+    #[inline(never)]
+    pub(crate) fn put_buried(
+        &mut self,
+        client: ClientId,
+        request: RequestId,
+        put: &Put<'_>,
+        reason: Option<&[u8]>,
+    ) -> Answered {
+        check_reason(reason)?;
+        let what = match put {
+            Put { delay, .. } if !delay.is_zero() => Some("have a delay"),
+            Put { wait: Some(_), .. } => Some("be waited for"),
+            Put { unique: Some(_), .. } => Some("be unique"),
+            Put { ttl: TimeToLive::Instant, .. } => Some("live for an instant"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            return Err(bad(format!("a task that is put as buried cannot {what}")));
+        }
+        let now = self.now;
+        self.put_as(client, request, put, |task, issued| {
+            task.set_reason(reason.map(Bytes::from));
+            let state = be_buried(task, issued.bury(now));
+            task.set_state(state);
+        })
     }
 
     /// Undoes pops whose reply or delivery could not be sent: each task is ready again in its old

@@ -4,7 +4,7 @@
 //! room left. So commands that free no room are refused, one kind after the other, and commands
 //! that free room are never refused. How full the store is, only the store knows.
 
-use crate::command::{Command, QueueCommand, TakeMode};
+use crate::command::{Command, Deed, QueueCommand, TakeMode};
 use crate::engine::Engine;
 use crate::fanout::MemberCommand;
 use crate::memory::slots::QueueSlot;
@@ -59,6 +59,13 @@ impl Engine {
     fn check_scarce_store(&self, command: &Command<'_>) -> Result<(), Refusal> {
         let is_refused = match command {
             Command::Take(take) | Command::TakeDone { take, .. } => !self.can_hand_out(take.mode),
+            Command::Reserve(_) => !self.can_hand_out(TakeMode::Lease { ttr: None }),
+            // Like the commands that do the same with an id.
+            Command::Numbered { deed, .. } => match deed {
+                Deed::Read | Deed::Delete => false,
+                Deed::Take => !self.can_hand_out(TakeMode::Lease { ttr: None }),
+                Deed::Release { .. } | Deed::Bury { .. } | Deed::Touch | Deed::Kick => true,
+            },
             Command::Touch { .. } => !planted!(TouchOnFullDisk),
             Command::Release(_)
             | Command::Bury { .. }
@@ -68,13 +75,17 @@ impl Engine {
             | Command::Import(_)
             | Command::Dig(_)
             | Command::Plow { .. }
+            | Command::Kick { .. }
             | Command::Switch { .. }
             | Command::Snatch(_)
             | Command::Restart(_)
             | Command::Update(_)
             | Command::Member(MemberCommand::Join { .. })
             | Command::Queue(
-                QueueCommand::Create { .. } | QueueCommand::Set { .. } | QueueCommand::Pause { .. },
+                QueueCommand::Create { .. }
+                | QueueCommand::Set { .. }
+                | QueueCommand::Pause { .. }
+                | QueueCommand::Hold { length: Some(_), .. },
             )
             | Command::Schedule(
                 ScheduleCommand::Set(_)
@@ -86,6 +97,11 @@ impl Engine {
             // What could not be sent has to go back.
             Command::Put(_)
             | Command::PutInLine { .. }
+            | Command::PutBuried { .. }
+            | Command::PutNumbered(_)
+            | Command::Foremost { .. }
+            | Command::Tubes(_)
+            | Command::LetGo
             | Command::Publish(_)
             | Command::Transaction(_)
             | Command::Within { .. }

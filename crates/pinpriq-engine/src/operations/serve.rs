@@ -37,10 +37,16 @@ impl Engine {
     }
 
     /// Serves every recorded queue. Each task goes to at most one consumer.
+    #[inline]
     pub(crate) fn serve(&mut self) {
-        if self.unserved.is_empty() {
-            return;
+        // Usually nobody waits.
+        if !self.unserved.is_empty() {
+            self.serve_recorded();
         }
+    }
+
+    #[inline(never)]
+    fn serve_recorded(&mut self) {
         // The first consumer in line of each queue.
         let mut lines = BinaryHeap::new();
         loop {
@@ -256,11 +262,16 @@ impl Engine {
         let Some(taker) = self.remove_taker_for_service(id) else {
             unreachable!("{id:?} is in line and unknown")
         };
-        let want = Want { client: taker.client, selection: taker.selection, mode: taker.mode };
-        let mut count = taker.count;
+        let Taker { client, selection, mode, mut count, .. } = taker;
+        let is_tied = taker.reserve.is_some();
+        let want = Want { client, selection, mode, is_tied };
         let mut tasks = Vec::new();
-        for queue in &taker.queues {
-            self.collect(*queue, want, &mut count, &mut tasks);
+        if is_tied {
+            tasks.extend(self.take_most_urgent(&taker.queues, want));
+        } else {
+            for queue in &taker.queues {
+                self.collect(*queue, want, &mut count, &mut tasks);
+            }
         }
         for queue in &taker.queues {
             self.queues[*queue].pins -= 1;
@@ -288,7 +299,8 @@ impl Engine {
         };
         let (selection, mode) = (subscription.selection, subscription.mode);
         let mut tasks = Vec::new();
-        self.collect(queue, Want { client, selection, mode }, &mut 1, &mut tasks);
+        let want = Want { client, selection, mode, is_tied: false };
+        self.collect(queue, want, &mut 1, &mut tasks);
         assert!(!tasks.is_empty(), "{client:?} was served by nothing");
         let popped = mode == TakeMode::Pop;
         self.outputs.push_back(Output::Delivery { client, tasks, popped });
@@ -390,7 +402,7 @@ impl Engine {
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();
         let awaiters: Vec<_> = known.awaiters.iter().copied().collect();
         let putters: Vec<_> = known.putters.iter().copied().collect();
-        let leases: Vec<u64> = known.leases.iter().copied().collect();
+        let leases = known.held();
         self.unsubscribe_all(client);
         for taker in takers {
             if !planted!(DeadTakerServed) {

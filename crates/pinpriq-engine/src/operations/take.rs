@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use crate::command::{Peek, QueueName, Selection, Take, TakeMode, Wait};
 use crate::engine::{Answered, Engine};
 use crate::limits::{TASKS_PER_ANSWER_MAX, WAIT_OVERHEAD_BYTES, queue_bytes};
-use crate::memory::consumers::{Client, ConsumerId, Taker, TakerId};
+use crate::memory::consumers::{Client, ConsumerId, Patience, Taker, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, check_id, check_positive};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
-use crate::task::{ClientId, Lease, RequestId, State, StateKind, TaskRecord};
+use crate::task::{ClientId, Holder, Lease, RequestId, State, StateKind, TaskRecord};
+use crate::time::Timestamp;
 use crate::transition::Operation;
 
 /// What a consumer wants.
@@ -21,6 +22,8 @@ pub(crate) struct Want {
     pub(crate) client: ClientId,
     pub(crate) selection: Selection,
     pub(crate) mode: TakeMode,
+    /// Whether the lease ends with the connection although it has a deadline.
+    pub(crate) is_tied: bool,
 }
 
 impl Engine {
@@ -31,7 +34,8 @@ impl Engine {
         take: &Take<'_>,
     ) -> Answered {
         self.check_take(take)?;
-        let want = Want { client, selection: take.selection, mode: take.mode };
+        let (selection, mode) = (take.selection, take.mode);
+        let want = Want { client, selection, mode, is_tied: false };
         self.find_lanes(take.queues, take.member)?;
         let mut tasks = Vec::new();
         let mut count = take.count;
@@ -51,6 +55,18 @@ impl Engine {
             Wait::For(span) => Some(self.now.after(span)),
             Wait::Forever => None,
         };
+        self.block_taker((client, request), take, until, None)
+    }
+
+    /// Lets a take wait until this moment at most.
+    #[inline(never)]
+    pub(crate) fn block_taker(
+        &mut self,
+        (client, request): (ClientId, RequestId),
+        take: &Take<'_>,
+        until: Option<Timestamp>,
+        reserve: Option<Patience>,
+    ) -> Answered {
         self.check_waits(client, take_bytes(take.queues))?;
         let mut queues: Vec<QueueSlot> = Vec::with_capacity(take.queues.len());
         for name in take.queues {
@@ -75,7 +91,7 @@ impl Engine {
         let (count, selection, mode) = (take.count, take.selection, take.mode);
         self.consumers.takers.insert(
             taker,
-            Taker { client, request, queues, count, selection, mode, until, ticket },
+            Taker { client, request, queues, count, selection, mode, until, ticket, reserve },
         );
         self.consumers.client(client).takers.insert(taker);
         Ok(None)
@@ -192,7 +208,7 @@ impl Engine {
         match task.state() {
             State::Ready | State::Waiting { .. } => task.is_expired(self.now),
             State::Zombie { purge_at } => self.now >= *purge_at,
-            State::Taken(_) | State::Buried | State::Done => false,
+            State::Taken(_) | State::Buried(_) | State::Done => false,
         }
     }
 
@@ -250,7 +266,7 @@ impl Engine {
     }
 
     /// Moves a task from R to T under a new lease, or finishes it at once.
-    fn hand_over(&mut self, slot: Slot, want: Want) -> TaskRecord {
+    pub(crate) fn hand_over(&mut self, slot: Slot, want: Want) -> TaskRecord {
         let task = &self.tasks[slot];
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
         let waited = self.now.since(task.ready_since());
@@ -264,7 +280,10 @@ impl Engine {
                 };
                 let lease = Lease {
                     grant: self.issued.grant(),
-                    holder: Some(want.client),
+                    holder: Some(Holder {
+                        client: want.client,
+                        is_tied: want.is_tied && ttr.is_some(),
+                    }),
                     deadline: ttr.map(|ttr| self.now.after(ttr)),
                     ttr,
                 };

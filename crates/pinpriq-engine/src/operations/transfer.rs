@@ -9,13 +9,13 @@ use crate::operations::find::{named, not_found};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::AfterAck;
 use crate::stats::Exit;
-use crate::task::{ClientId, State, StateKind};
+use crate::task::{ClientId, Counts, State, StateKind};
 use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, Operation, Standing, answer};
 
 impl Engine {
     pub(crate) fn dig(&mut self, client: ClientId, dig: &Transfer<'_>) -> Answered {
-        self.transfer(client, dig, Operation::Dig, begin_again)
+        self.transfer(client, dig, Operation::Dig, begin_again_kicked)
     }
 
     pub(crate) fn snatch(&mut self, client: ClientId, snatch: &Transfer<'_>) -> Answered {
@@ -23,7 +23,7 @@ impl Engine {
     }
 
     pub(crate) fn restart(&mut self, client: ClientId, restart: &Transfer<'_>) -> Answered {
-        self.transfer(client, restart, Operation::Restart, begin_again)
+        self.transfer(client, restart, Operation::Restart, begin_anew)
     }
 
     /// Digs up the oldest buried tasks. The reply is their number. Costs O(log n) for each.
@@ -43,7 +43,7 @@ impl Engine {
             self.queues[queue].indexes.resting(StateKind::Buried).take(count).collect();
         let dug = buried.len() as u64;
         for slot in buried {
-            self.bring_back(slot, Operation::Dig, delay, &amendment, begin_again);
+            self.bring_back(slot, Operation::Dig, delay, &amendment, begin_again_kicked);
         }
         Ok(Some(Reply::Count(dug)))
     }
@@ -108,18 +108,19 @@ impl Engine {
             let state = self.bring_back(slot, Operation::Switch, delay, amendment, begin_again);
             return Ok(Some(Reply::State(state)));
         }
+        let (now, amendment) = (self.now, switch.amendment);
+        self.check_growth(slot, amendment.payload, None)?;
         let state = match to {
-            StateKind::Buried => State::Buried,
+            StateKind::Buried => State::Buried(self.issued.bury(self.now)),
             StateKind::Zombie => State::Zombie { purge_at: self.now.after(stay) },
             _ => State::Done,
         };
-        let (now, amendment) = (self.now, switch.amendment);
-        self.check_growth(slot, amendment.payload, None)?;
         self.amend_payload(slot, &amendment);
         self.shift(slot, Operation::Switch, Unsaved::Progress, |task| {
             apply_amendment(task, now, &amendment);
             if to == StateKind::Buried {
                 task.set_reason(None);
+                task.count(|counts| &mut counts.buries);
             }
             state
         });
@@ -198,6 +199,9 @@ impl Engine {
         self.amend_payload(slot, amendment);
         self.shift(slot, operation, Unsaved::Progress, |task| {
             apply_amendment(task, now, amendment);
+            if !delay.is_zero() {
+                task.set_delay(delay);
+            }
             besides(task);
             state
         });
@@ -314,6 +318,18 @@ pub(crate) fn begin_again(task: &mut Task) {
     if !planted!(ReasonKeptByDig) {
         task.set_reason(None);
     }
+}
+
+/// Like [`begin_again`], for a buried task, which is kicked by that.
+fn begin_again_kicked(task: &mut Task) {
+    begin_again(task);
+    task.count(|counts| &mut counts.kicks);
+}
+
+/// Like [`begin_again`], for a task of which nothing counts any more.
+fn begin_anew(task: &mut Task) {
+    begin_again(task);
+    task.set_counts(Counts::NONE);
 }
 
 /// Converts a TTL that may be given to an amendment.

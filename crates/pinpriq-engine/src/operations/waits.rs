@@ -101,6 +101,15 @@ impl Engine {
         }
     }
 
+    /// Handles a taker whose moment has come.
+    pub(crate) fn fire_taker(&mut self, id: TakerId) {
+        let reserve = self.consumers.takers.get(&id).and_then(|taker| taker.reserve);
+        match reserve {
+            Some(patience) => self.fire_reserve(id, patience),
+            None => self.time_out_taker(id),
+        }
+    }
+
     pub(crate) fn time_out_awaiter(&mut self, id: AwaiterId) {
         let Some(awaiter) = self.consumers.remove_awaiter(id) else { return };
         let state = self.live(awaiter.number).map(|slot| self.tasks[slot].kind());

@@ -14,6 +14,7 @@ use crate::operations::arguments::{bad, check_names_of_part};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::schedule::ScheduleCommand;
 use crate::stats::Figures;
+use crate::task::ClientId;
 
 /// Names in order, of which no two match the same.
 pub(crate) struct Within<'a>(Vec<NamePattern<'a>>);
@@ -57,7 +58,12 @@ impl<'a> Within<'a> {
 impl Engine {
     /// Carries out a command that keeps within names.
     #[inline(never)]
-    pub(crate) fn within(&mut self, names: &[NamePattern<'_>], command: &Command<'_>) -> Answered {
+    pub(crate) fn within(
+        &mut self,
+        client: ClientId,
+        names: &[NamePattern<'_>],
+        command: &Command<'_>,
+    ) -> Answered {
         if !command.can_be_within() {
             return Err(no_part());
         }
@@ -90,6 +96,8 @@ impl Engine {
                 self.tend(command)
             }
             Command::Redrive { queue, count } => self.redrive(queue, count, Some(names)),
+            Command::Numbered { number, deed } => self.numbered(client, number, deed, Some(names)),
+            Command::Tubes(queue) => Ok(Some(self.tubes(queue, Some(names)))),
             _ => Err(no_part()),
         }
     }

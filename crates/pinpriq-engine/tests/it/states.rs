@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use expect_test::expect_file;
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection,
-    Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Deed, Fail, Held, HeldBy, Put, QueueCommand, Release,
+    Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Reply};
@@ -27,12 +27,13 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 32] = [
+const SPECIFIED: [(&str, [&str; 8]); 34] = [
     (
         "put with that id",
-        ["R, W", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
+        ["R, W, B", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
     ),
     ("take", ["—", "T", "—", "—", "—", "—", "—", "—"]),
+    ("take by number", ["NOTFOUND", "T", "NOTFOUND", "NOTFOUND", "T", "T", "NOTFOUND", "NOTFOUND"]),
     ("pop", ["—", FINISHED, "—", "—", "—", "—", "—", "—"]),
     ("put back", ["R, X", "=", "=", "=", "=", "=", "R, X", "R, X"]),
     ("ack by receipt", ["—", "—", FINISHED, FINISHED, "—", "—", "—", "—"]),
@@ -67,6 +68,10 @@ const SPECIFIED: [(&str, [&str; 8]); 32] = [
             "WRONGSTATE",
             "WRONGSTATE",
         ],
+    ),
+    (
+        "kick",
+        ["NOTFOUND", "NOTFOUND", "NOTFOUND", "NOTFOUND", "R, X", "R, X", "NOTFOUND", "NOTFOUND"],
     ),
     ("kill", ["=", "X", "X", "X", "X", "X", "X", "X"]),
     ("switch", ["NOTFOUND", ANY, "TAKEN", "TAKEN", ANY, ANY, ANY, ANY]),
@@ -133,7 +138,9 @@ fn engine_does_what_the_listing_says() {
             let mut expected: BTreeSet<String> = cell.split(", ").map(str::to_owned).collect();
             let never = BTreeSet::from(["—".to_owned()]);
             // A TTL applies in R and W, so a task there is removed before it can be moved.
-            if matches!(standing, "R" | "W") && matches!(row.as_str(), "switch" | "restart") {
+            if matches!(standing, "R" | "W")
+                && matches!(row.as_str(), "switch" | "restart" | "kick")
+            {
                 expected.remove("X");
             }
             let fits = seen == expected || (expected == never && seen.is_empty());
@@ -192,7 +199,9 @@ fn variants(row: &str) -> Vec<Variant> {
         return vec![Plain, Delayed, Late, BackingOff, Once];
     }
     match row {
-        "put with that id" | "put again, to replace it" => vec![Plain, Delayed],
+        "put with that id" => vec![Plain, Delayed, To(Buried)],
+        "put again, to replace it" => vec![Plain, Delayed],
+        "kick" => vec![Plain, Late],
         "put back" => vec![Plain, Late],
         "its deadline passes" | "its holder is gone" => vec![Plain, Late, BackingOff, Once],
         "arrive by import or from another queue" => {
@@ -444,7 +453,16 @@ impl Bench {
                 let unique = Some(UNIQUE);
                 Command::Put(Put { id: Some(ID), delay, unique, ..Put::new(QUEUE, b"other") })
             }
+            "put" if variant == Variant::To(Buried) => {
+                let put = Put { id: Some(ID), ..Put::new(QUEUE, b"other") };
+                let command = Command::PutBuried { put: &put, reason: None };
+                return ask(&mut self.engine, self.now, HERE, command);
+            }
             "put" => Command::Put(Put { id: Some(ID), delay, ..Put::new(QUEUE, b"other") }),
+            "take" if row == "take by number" => {
+                Command::Numbered { number: self.popped.number, deed: Deed::Take }
+            }
+            "kick" => Command::Numbered { number: self.popped.number, deed: Deed::Kick },
             "take" => take(TakeMode::Lease { ttr: None }),
             "pop" => take(TakeMode::Pop),
             "ack" => Command::Ack(Ack { held, payload: None, zombie: None }),

@@ -77,6 +77,11 @@ fn files_of_users_keep_their_promises() {
 }
 
 #[test]
+fn requests_and_answers_of_beanstalkd_keep_their_promises() {
+    replay("beanstalkd");
+}
+
+#[test]
 fn every_target_is_replayed_and_has_its_wrapper() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");
     let mut wrappers: Vec<String> = std::fs::read_dir(directory)

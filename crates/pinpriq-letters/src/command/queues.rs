@@ -7,8 +7,8 @@ use pinpriq_records::primitives::{
 };
 
 use super::kinds::{
-    QUEUE_CREATE, QUEUE_DROP, QUEUE_LIST, QUEUE_PAUSE, QUEUE_RESUME, QUEUE_SET, QUEUE_SHOW,
-    QUEUE_STATS, QUEUE_TRUNCATE,
+    QUEUE_CREATE, QUEUE_DROP, QUEUE_HOLD, QUEUE_LIST, QUEUE_PAUSE, QUEUE_RESUME, QUEUE_SET,
+    QUEUE_SHOW, QUEUE_STATS, QUEUE_TRUNCATE,
 };
 use super::parts::{begin_in, pack_queue, put_queue, take_queue, take_queue_first};
 use crate::Malformed;
@@ -43,6 +43,14 @@ pub(super) fn encode(command: &QueueCommand<'_>, out: &mut Vec<u8>) {
         }
         QueueCommand::Pause { queue, sides, length } => {
             put_sides(out, QUEUE_PAUSE, queue, (*sides, *length));
+        }
+        QueueCommand::Hold { queue, length, makes } => {
+            out.push(QUEUE_HOLD);
+            flags.flag(length.is_some());
+            flags.flag(*makes);
+            flags.put(out);
+            put_bytes(out, queue);
+            put_if(out, *length, put_span);
         }
         QueueCommand::Resume { queue, sides } => {
             put_sides(out, QUEUE_RESUME, queue, (*sides, None));
@@ -109,7 +117,7 @@ pub(super) fn take<'a>(kind: u8, input: &mut &'a [u8]) -> Result<QueueCommand<'a
     if kind == QUEUE_DROP {
         return take_bytes(input).map(QueueCommand::Drop);
     }
-    if !(QUEUE_SHOW..=QUEUE_STATS).contains(&kind) {
+    if !(QUEUE_SHOW..=QUEUE_STATS).contains(&kind) && kind != QUEUE_HOLD {
         return Err(unknown);
     }
     let mut flags = Packing::take(input)?;
@@ -134,6 +142,12 @@ pub(super) fn take<'a>(kind: u8, input: &mut &'a [u8]) -> Result<QueueCommand<'a
             (queue, sides, None) => QueueCommand::Resume { queue, sides },
             _ => return Err(Malformed::OutOfRange("flags")),
         },
+        QUEUE_HOLD => {
+            let (is_long, makes) = (flags.flag(), flags.flag());
+            flags.end()?;
+            let (queue, length) = (take_bytes(input)?, take_if(is_long, input, take_span)?);
+            QueueCommand::Hold { queue, length, makes }
+        }
         QUEUE_STATS => {
             let (is_there, is_lane) = (flags.flag(), flags.flag());
             flags.end()?;

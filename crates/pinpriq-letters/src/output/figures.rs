@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::histogram::TimeHistogram;
+use pinpriq_engine::reply::TubeShown;
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move, Times};
 use pinpriq_records::primitives::{
@@ -77,6 +78,52 @@ pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
     Ok(Figures { paused: paused::take(&choices, input)?, ..figures })
 }
 
+pub(super) fn put_tube(out: &mut Vec<u8>, tube: &TubeShown) {
+    let TubeShown { name, came_at, came_after, counts, urgent, put, deletes, .. } = tube;
+    let TubeShown { exists, reserves, paused, paused_for, .. } = tube;
+    let mut flags = Packed::default();
+    flags.flag(*exists);
+    paused::pack(&mut flags, *paused);
+    flags.put(out);
+    put_bytes(out, name);
+    put_moment(out, *came_at);
+    for number in counts.iter().chain([came_after, urgent, put, deletes, reserves]) {
+        put_number(out, *number);
+    }
+    put_span(out, *paused_for);
+    paused::put(out, *paused);
+}
+
+pub(super) fn take_tube(input: &mut &[u8]) -> Result<TubeShown, Malformed> {
+    let mut flags = Packing::take(input)?;
+    let exists = flags.flag();
+    let choices = paused::unpack(&mut flags);
+    flags.end()?;
+    let (name, came_at) = (Arc::from(take_bytes(input)?), take_moment(input)?);
+    let counts = take_counts(input)?;
+    Ok(TubeShown {
+        name,
+        exists,
+        came_at,
+        counts,
+        came_after: take_number(input)?,
+        urgent: take_number(input)?,
+        put: take_number(input)?,
+        deletes: take_number(input)?,
+        reserves: take_number(input)?,
+        paused_for: take_span(input)?,
+        paused: paused::take(&choices, input)?,
+    })
+}
+
+fn take_counts(input: &mut &[u8]) -> Result<[u64; 6], Malformed> {
+    let mut counts = [0; 6];
+    for count in &mut counts {
+        *count = take_number(input)?;
+    }
+    Ok(counts)
+}
+
 fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
     let Counters { counts, moves, put, acked, expired, killed, dead, evicted, moved, .. } =
         counters;
@@ -94,12 +141,8 @@ fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
 }
 
 fn take_counters(input: &mut &[u8]) -> Result<Counters, Malformed> {
-    let mut counts = [0; 6];
-    for count in &mut counts {
-        *count = take_number(input)?;
-    }
     Ok(Counters {
-        counts,
+        counts: take_counts(input)?,
         moves: take_vec(input, |input| {
             let step = take_byte(input)?;
             let step = Move::new(kind_of(step >> 4)?, kind_of(step & 0x0f)?);

@@ -25,3 +25,5 @@ pub(super) const EXPLAINED: u8 = 41;
 pub(super) const SCANNED: u8 = 42;
 pub(super) const LEASES: u8 = 43;
 pub(super) const EXPORTED: u8 = 50;
+pub(super) const DEADLINE_SOON: u8 = 51;
+pub(super) const TUBES: u8 = 52;

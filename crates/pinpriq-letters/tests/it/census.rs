@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use pinpriq_engine::command::{
-    Amendment, Assign, Command, HeldBy, QueueCommand, Sides, Step, TakeMode, TimeToLive, Wait,
+    Amendment, Assign, Command, Deed, HeldBy, QueueCommand, Sides, Step, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
@@ -35,6 +35,20 @@ macro_rules! census {
 census!(commands of Command<'static>:
     Command::Put(_),
     Command::PutInLine { .. },
+    Command::PutBuried { .. },
+    Command::PutNumbered(_),
+    Command::Reserve(_),
+    Command::Numbered { deed: Deed::Read, .. },
+    Command::Numbered { deed: Deed::Take, .. },
+    Command::Numbered { deed: Deed::Delete, .. },
+    Command::Numbered { deed: Deed::Release { .. }, .. },
+    Command::Numbered { deed: Deed::Bury { .. }, .. },
+    Command::Numbered { deed: Deed::Touch, .. },
+    Command::Numbered { deed: Deed::Kick, .. },
+    Command::Kick { .. },
+    Command::Foremost { .. },
+    Command::Tubes(_),
+    Command::LetGo,
     Command::Take(_),
     Command::TakeDone { .. },
     Command::Peek(_),
@@ -75,6 +89,7 @@ census!(commands of Command<'static>:
     Command::Queue(QueueCommand::Truncate(_)),
     Command::Queue(QueueCommand::Drop(_)),
     Command::Queue(QueueCommand::Pause { .. }),
+    Command::Queue(QueueCommand::Hold { .. }),
     Command::Queue(QueueCommand::Resume { .. }),
     Command::Queue(QueueCommand::Stats(None)),
     Command::Queue(QueueCommand::Stats(Some(_))),
@@ -101,6 +116,8 @@ census!(outputs of Output: Output::Reply { .. }, Output::Delivery { .. });
 
 census!(replies of Reply:
     Reply::Done,
+    Reply::DeadlineSoon,
+    Reply::Tubes(_),
     Reply::Put(_),
     Reply::PutOutcome(..),
     Reply::PutUnique(_),
@@ -179,7 +196,7 @@ census!(states of State:
     State::Ready,
     State::Taken(_),
     State::Waiting { .. },
-    State::Buried,
+    State::Buried(_),
     State::Zombie { .. },
     State::Done,
 );

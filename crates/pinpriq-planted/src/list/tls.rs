@@ -1,6 +1,6 @@
 //! The bugs about encrypted connections.
 
-/// Lists these bugs, and those of users, after others.
+/// Lists these bugs, and those of users and of the wire, after others.
 macro_rules! with_those_of_access {
     ($($others:tt)*) => {
         with_those_of_users! {

@@ -1,9 +1,9 @@
 //! The bugs about users: who signs in, and who may do what.
 
-/// Lists these bugs after others.
+/// Lists these bugs, and those of the wire, after others.
 macro_rules! with_those_of_users {
     ($($others:tt)*) => {
-        bugs! {
+        with_those_of_the_wire! {
             $($others)*
             OpenBeyondLoopback "open-beyond-loopback"
                 "A server without users listens beyond loopback without being told that it may."

@@ -85,7 +85,12 @@ fn name_of(account: &[u8]) -> Option<Name> {
 /// Returns how many tasks a command puts at least. A publication puts one for each member.
 fn tasks_put_by(command: &Command<'_>) -> u64 {
     match command {
-        Command::Put(_) | Command::PutInLine { .. } | Command::Publish(_) | Command::Import(_) => 1,
+        Command::Put(_)
+        | Command::PutInLine { .. }
+        | Command::PutBuried { .. }
+        | Command::PutNumbered(_)
+        | Command::Publish(_)
+        | Command::Import(_) => 1,
         Command::Transaction(steps) => {
             let each = steps.iter().map(|step| match step {
                 Step::Command(command) => tasks_put_by(command),

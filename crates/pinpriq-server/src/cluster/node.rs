@@ -109,7 +109,7 @@ impl Node {
         let memory = Memory::open(reporter, data, &meta).await?;
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
-        let common = Common::of_cluster(shards, stop.clone(), access);
+        let common = Common::of_cluster(shards, stop.clone(), (access, Arc::default()));
         let failed = |source| ServeError::Failed { source };
         let context = home(&config, &common, SystemClock::wall()).map_err(failed)?;
         let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));

@@ -53,7 +53,7 @@ const CLIENT_KILL: usize = place_of_sub("CLIENT", "KILL");
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
-    DoorKind { name: DoorName::Http, redirects: false, signs_in: true, manners, open };
+    DoorKind { name: DoorName::Http, redirects: false, signs_in: true, moves: true, manners, open };
 
 fn manners(_: &DoorOptions) -> Manners {
     Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }

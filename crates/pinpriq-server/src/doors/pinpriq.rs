@@ -27,8 +27,14 @@ const UNSUBSCRIBE: usize = place_of("UNSUBSCRIBE");
 const CREDIT: usize = place_of("CREDIT");
 
 /// The kind of this door.
-pub(super) static KIND: DoorKind =
-    DoorKind { name: DoorName::Pinpriq, redirects: false, signs_in: false, manners, open };
+pub(super) static KIND: DoorKind = DoorKind {
+    name: DoorName::Pinpriq,
+    redirects: false,
+    signs_in: false,
+    moves: true,
+    manners,
+    open,
+};
 
 fn manners(options: &DoorOptions) -> Manners {
     let requeues = options.pinpriq.requeue;

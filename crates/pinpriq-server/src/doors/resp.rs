@@ -55,16 +55,25 @@ use crate::session::about::{Dialect, Manners};
 use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
+/// The number of words of most requests.
+const WORDS_FEW: usize = 8;
+
 /// The number of words of a request that are kept without an allocation.
-const WORDS_FEW: usize = 16;
+const WORDS_SOME: usize = 16;
 
 /// The kind of this door.
 pub(super) static KIND: DoorKind =
-    DoorKind { name: DoorName::Resp, redirects: false, signs_in: true, manners, open };
+    DoorKind { name: DoorName::Resp, redirects: false, signs_in: true, moves: true, manners, open };
 
 /// The same door for cluster clients.
-pub(super) static KIND_FOR_CLUSTER_CLIENTS: DoorKind =
-    DoorKind { name: DoorName::RespCluster, redirects: true, signs_in: true, manners, open };
+pub(super) static KIND_FOR_CLUSTER_CLIENTS: DoorKind = DoorKind {
+    name: DoorName::RespCluster,
+    redirects: true,
+    signs_in: true,
+    moves: true,
+    manners,
+    open,
+};
 
 fn manners(_: &DoorOptions) -> Manners {
     Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }
@@ -86,6 +95,18 @@ struct RespDoor {
 impl Door for RespDoor {
     fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
         let mut room: [&[u8]; WORDS_FEW] = [&[]; WORDS_FEW];
+        if let Some((words, length)) = self.decoder.plain_request(input, &mut room) {
+            return carry_out(&mut self.talk, words, length, desk);
+        }
+        self.receive_unusual(input, desk)
+    }
+}
+
+impl RespDoor {
+    /// Decodes a request that is not a complete array of few words.
+    #[inline(never)]
+    fn receive_unusual(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
+        let mut room: [&[u8]; WORDS_SOME] = [&[]; WORDS_SOME];
         if let Some((words, length)) = self.decoder.plain_request(input, &mut room) {
             return carry_out(&mut self.talk, words, length, desk);
         }
@@ -121,6 +142,9 @@ impl Encode for RespDoor {
     ) -> bool {
         let most = out.len() + room;
         let writer = &mut Writer::new(out, protocol_of(dialect));
+        if encode::plain(output, writer) {
+            return true;
+        }
         encode::output(output, (writer, &self.contacts), progress, most, known)
     }
 }

@@ -212,7 +212,7 @@ fn facts() -> Facts {
             closes: from(40),
             received: from(60),
             sent: from(65),
-            refusals: [from(70), [0; _], [0; _], [0; _]],
+            refusals: [from(70), [0; _], [0; _], [0; _], [0; _]],
             ..Counts::default()
         },
         suspended: 103,

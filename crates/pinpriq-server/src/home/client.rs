@@ -98,7 +98,10 @@ impl Client {
         let manners = (kind.manners)(options);
         let (roster, audit) = (options.roster.clone(), options.audit.clone());
         let redirects = kind.redirects;
-        let desk = Desk::new(shard, who, options.limits, (manners, redirects), (roster, audit));
+        let mut desk = Desk::new(shard, who, options.limits, (manners, redirects), (roster, audit));
+        if !kind.moves {
+            desk.stay();
+        }
         if !session.was_moved() {
             desk.welcome(kind.signs_in);
         }

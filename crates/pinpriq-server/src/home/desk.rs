@@ -111,6 +111,11 @@ impl Desk {
         }
     }
 
+    /// Keeps the connection in this shard.
+    pub(crate) const fn stay(&mut self) {
+        self.is_placed = true;
+    }
+
     /// Returns the number of the client.
     pub(crate) const fn client(&self) -> ClientId {
         self.seat.client

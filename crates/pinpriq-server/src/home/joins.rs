@@ -1,7 +1,7 @@
 //! Joins the replies of all shards into one.
 
 use pinpriq_engine::looking::{LeasePlace, LeaseShown};
-use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_engine::reply::{Refusal, RefusalKind, Reply, TubesShown};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, ClientId};
 
@@ -19,6 +19,10 @@ pub(crate) enum Joining {
     Leases(u32),
     /// A member is known if it is known anywhere, and leaves all lanes.
     Membership,
+    /// The one that has found a task.
+    Found,
+    /// All tubes.
+    Tubes,
 }
 
 /// Returns one reply for those of all engines. What is wrong with one is wrong with all, except
@@ -42,6 +46,11 @@ pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
         (None, Joining::Names(most)) => merge_names(replies, most),
         (None, Joining::Leases(most)) => merge_leases(replies, most),
         (None, Joining::Membership) => join_membership(replies),
+        (None, Joining::Found) => {
+            let found = replies.iter().position(|reply| refusal(reply).is_none());
+            replies.into_iter().nth(found.unwrap_or(0)).unwrap_or(Reply::Done)
+        }
+        (None, Joining::Tubes) => join_tubes(replies),
     }
 }
 
@@ -137,6 +146,19 @@ fn merge_leases(replies: Vec<Reply>, most: u32) -> Reply {
     all.truncate(most);
     let last = all.last().filter(|_| is_cut).map(|last| Box::new(last.place.clone()));
     Reply::Leases { leases: all, next: last.or(told_up_to) }
+}
+
+fn join_tubes(replies: Vec<Reply>) -> Reply {
+    let mut all = TubesShown::default();
+    for reply in replies {
+        if let Reply::Tubes(shown) = reply {
+            all.put += shown.put;
+            all.timeouts += shown.timeouts;
+            all.reserves += shown.reserves;
+            all.tubes.extend(shown.tubes);
+        }
+    }
+    Reply::Tubes(Box::new(all))
 }
 
 fn join_membership(replies: Vec<Reply>) -> Reply {

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use pinpriq_engine::command::{Command, TakeMode, Wait};
+use pinpriq_engine::command::{Command, Deed, TakeMode, Wait};
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -346,6 +346,8 @@ pub(crate) fn substitute(wanted: Wanted, shard: usize) -> Part {
 fn has_no_effect(bytes: &[u8]) -> bool {
     let decided = decode_command(bytes, |command| match command {
         Command::Take(take) => take.wait.blocks() && !matches!(take.mode, TakeMode::Pop),
+        Command::Reserve(reserve) => reserve.wait.blocks(),
+        Command::Numbered { deed: Deed::Take, .. } => false,
         Command::Await { .. } => true,
         command => !command.is_change(),
     });
@@ -356,6 +358,7 @@ fn has_no_effect(bytes: &[u8]) -> bool {
 pub(crate) const fn wait_of(command: &Command<'_>) -> Option<Wait> {
     match command {
         Command::Take(take) | Command::TakeDone { take, .. } => Some(take.wait),
+        Command::Reserve(reserve) => Some(reserve.wait),
         Command::Await { wait, .. } => Some(*wait),
         Command::PutInLine { room, .. } => Some(Wait::For(*room)),
         _ => None,
@@ -378,6 +381,10 @@ fn with_time_left(bytes: &[u8], passed: Span) -> Vec<u8> {
             Command::TakeDone { done, mut take } => {
                 take.wait = left(take.wait);
                 Command::TakeDone { done, take }
+            }
+            Command::Reserve(mut reserve) => {
+                reserve.wait = left(reserve.wait);
+                Command::Reserve(reserve)
             }
             Command::Await { queue, id, wait } => Command::Await { queue, id, wait: left(wait) },
             Command::PutInLine { put, room } => {

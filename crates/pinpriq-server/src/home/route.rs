@@ -39,6 +39,14 @@ impl<'c> Destination<'c> {
     pub(super) fn of(command: &Command<'c>) -> Self {
         match *command {
             Command::Put(put) | Command::PutInLine { put, .. } => Self::Queue(put.queue),
+            Command::PutBuried { put, .. } | Command::PutNumbered(put) => Self::Queue(put.queue),
+            Command::Reserve(reserve) => Self::Queues(reserve.queues),
+            Command::Numbered { .. } => Self::Everywhere(Joining::Found),
+            Command::Kick { queue, .. }
+            | Command::Foremost { queue, .. }
+            | Command::Tubes(Some(queue)) => Self::Queue(queue),
+            Command::Tubes(None) => Self::Everywhere(Joining::Tubes),
+            Command::LetGo => Self::Everywhere(Joining::Membership),
             Command::Take(take) => Self::Queues(take.queues),
             Command::TakeDone { done, take } => Self::Done(done, take.queues),
             Command::Peek(peek) => Self::Queue(peek.queue.name),
@@ -134,7 +142,7 @@ impl<'c> Destination<'c> {
         match command {
             QueueCommand::Create { queue, settings } => Self::of_settings(queue, settings),
             QueueCommand::Set { queue, settings } => Self::of_settings(queue.name, settings),
-            QueueCommand::Drop(queue) => Self::Queue(queue),
+            QueueCommand::Drop(queue) | QueueCommand::Hold { queue, .. } => Self::Queue(queue),
             QueueCommand::Show(queue)
             | QueueCommand::Truncate(queue)
             | QueueCommand::Pause { queue, .. }
@@ -152,6 +160,7 @@ pub(super) fn may_block(command: &Command<'_>) -> bool {
         Command::Put(put) => put.wait.is_some_and(Wait::blocks),
         Command::PutInLine { put, room } => !room.is_zero() || put.wait.is_some_and(Wait::blocks),
         Command::Take(take) | Command::TakeDone { take, .. } => take.wait.blocks(),
+        Command::Reserve(reserve) => reserve.wait.blocks(),
         Command::Await { wait, .. } => wait.blocks(),
         _ => false,
     }

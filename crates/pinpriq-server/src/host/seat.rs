@@ -146,15 +146,30 @@ impl Seat {
         command: &Command<'_>,
     ) -> Result<(), Undone> {
         match command {
-            Command::Transaction(steps) => self.carry_out_steps(request, steps),
+            Command::Transaction(_) | Command::Publish(_) => {
+                self.carry_out_in_own_time(request, command)
+            }
             command => self.carry_out_one(request, command),
         }
     }
 
+    /// Carries out a command that may name moments.
     #[inline(never)]
-    fn carry_out_steps(&mut self, request: RequestId, steps: &[Step<'_>]) -> Result<(), Undone> {
-        let steps = self.steps_in_own_time(steps);
-        self.carry_out_one(request, &Command::Transaction(&steps))
+    fn carry_out_in_own_time(
+        &mut self,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Result<(), Undone> {
+        let steps;
+        let translated = match command {
+            Command::Transaction(given) => {
+                steps = self.steps_in_own_time(given);
+                Command::Transaction(&steps)
+            }
+            Command::Publish(publish) => Command::Publish(self.in_own_time(publish)),
+            other => *other,
+        };
+        self.carry_out_one(request, &translated)
     }
 
     #[inline(always)]
@@ -163,15 +178,22 @@ impl Seat {
         if self.manners.waits_for_room && self.lacks_room(command) {
             return Err(Undone::NoRoom);
         }
-        let translated;
-        let command = match command {
-            Command::Publish(publish) => {
-                translated = Command::Publish(self.in_own_time(publish));
-                &translated
-            }
-            command => command,
-        };
-        match self.shard.apply(self.client, request, command) {
+        let applied = self.shard.apply(self.client, request, command);
+        if applied != Applied::Answered || needs_care(command) {
+            return self.follow_up(applied, request, command);
+        }
+        Ok(())
+    }
+
+    /// Does what is left to do after a command that was not simply answered.
+    #[inline(never)]
+    fn follow_up(
+        &mut self,
+        applied: Applied,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Result<(), Undone> {
+        match applied {
             Applied::Waits => {
                 let has_changed = matches!(command, Command::Put(_) | Command::PutInLine { .. });
                 self.shard.block(&self.session, Blocked { request, has_changed });

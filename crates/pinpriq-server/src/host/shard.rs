@@ -38,6 +38,7 @@ use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
 use crate::session::about::is_guest;
 use crate::session::ending::Ending;
+use crate::session::outbox::output_bytes;
 use crate::session::unsent::Unsent;
 use crate::session::{Blocked, Session};
 use crate::sharding::Sharding;
@@ -680,24 +681,29 @@ impl State {
         let reached = durable.reached();
         // Most outputs of a turn are for one client.
         let mut found: Option<(ClientId, &Rc<Session>)> = None;
-        while let Some((after, output, holds)) = durable.poll_held() {
-            let (client, request) = match &output {
+        // An output is looked at where it is, and then moved once.
+        while let Some((after, output)) = durable.peek_held() {
+            let (client, request) = match output {
                 Output::Reply { client, request, .. } => (*client, Some(*request)),
                 Output::Delivery { client, .. } => (*client, None),
             };
             let same = found.filter(|(other, _)| *other == client);
             found = same.or_else(|| sessions.get(&client).map(|session| (client, session)));
             let Some((_, session)) = found else {
-                let lost = carries_popped(&output);
+                let lost = carries_popped(output);
                 assert!(!lost, "{client:?} was handed tasks after it had gone");
+                drop(durable.pop_held());
                 continue;
             };
+            let bytes = output_bytes(output);
             if request.is_none() {
                 session.count_delivery();
             } else if request.is_some_and(|request| session.unblock_request(request)) {
                 session.bell.ring();
             }
-            session.outbox.borrow_mut().push(after, (output, holds), session.dialect.get());
+            let Some((output, holds)) = durable.pop_held() else { return };
+            let how = (session.dialect.get(), bytes);
+            session.outbox.borrow_mut().push_weighed(after, output, holds, how);
             if after <= reached {
                 session.bell.ring();
                 continue;

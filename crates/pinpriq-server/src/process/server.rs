@@ -14,7 +14,7 @@ use super::access::{self, Access};
 use super::handshakes::Room;
 use super::http::HttpThread;
 use super::http::waiting::Waiting;
-use super::opening::{Journals, Opening, Start};
+use super::opening::{Journals, Opening, Start, random};
 use super::runtime::runtime;
 use super::serving::{Common, Context};
 use super::signals::Signals;
@@ -22,6 +22,7 @@ use super::sockets::{Port, Taken, refuse_overlap, watch};
 use super::threads::Thread;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::{Config, DoorName, Watch};
+use crate::doors::beanstalkd;
 use crate::error::ServeError;
 use crate::session::ending::Ending;
 use crate::stop::Stop;
@@ -98,7 +99,8 @@ impl Server {
         let waiting = waiting.transpose()?;
         let shards = config.shards;
         let flag = stop.flag();
-        let common = Common::new(shards, has_http, stop, access);
+        let beanstalkd = Arc::new(beanstalkd::Shared::new(random(), config.job_bytes_max));
+        let common = Common::new(shards, has_http, stop, (access, beanstalkd));
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {

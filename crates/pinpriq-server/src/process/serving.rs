@@ -22,7 +22,7 @@ use super::opening::shares;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
 use crate::config::{Config, DoorName};
-use crate::doors::{DoorOptions, kind_of};
+use crate::doors::{DoorOptions, beanstalkd, kind_of};
 use crate::home::client::Client;
 use crate::home::connection::{self, READ_BYTES, Surroundings};
 use crate::home::contacts::Contacts;
@@ -52,6 +52,7 @@ pub(crate) struct Common {
     /// The mailboxes of the places.
     pub(crate) boxes: Arc<[Mailbox]>,
     contacts: Arc<Contacts>,
+    pub(crate) beanstalkd: Arc<beanstalkd::Shared>,
     pub(crate) access: Access,
     /// The places that get connections.
     homes: Range<usize>,
@@ -61,26 +62,29 @@ pub(crate) struct Common {
     quiet: Stop,
 }
 
+/// Who may use a server, and what the connections of its beanstalkd door have in common.
+pub(crate) type Company = (Access, Arc<beanstalkd::Shared>);
+
 impl Common {
     /// Returns what this number of shards shares. With HTTP there is a place behind them for its
     /// connections.
-    pub(crate) fn new(shards: usize, has_http: bool, stop: Stop, access: Access) -> Arc<Self> {
+    pub(crate) fn new(shards: usize, has_http: bool, stop: Stop, with: Company) -> Arc<Self> {
         let places = shards + usize::from(has_http);
-        Self::of((Sharding::Hashed(shards), places), 0..shards, stop, access)
+        Self::of((Sharding::Hashed(shards), places), 0..shards, stop, with)
     }
 
     /// Returns what the shards of a cluster that are served here share with the home of the
     /// connections, which is the place behind them.
-    pub(crate) fn of_cluster(shards: usize, stop: Stop, access: Access) -> Arc<Self> {
+    pub(crate) fn of_cluster(shards: usize, stop: Stop, with: Company) -> Arc<Self> {
         let homes = shards..shards + 1;
-        Self::of((Sharding::Slotted(shards), shards + 1), homes, stop, access)
+        Self::of((Sharding::Slotted(shards), shards + 1), homes, stop, with)
     }
 
     fn of(
         (sharding, places): (Sharding, usize),
         homes: Range<usize>,
         stop: Stop,
-        access: Access,
+        (access, beanstalkd): Company,
     ) -> Arc<Self> {
         Arc::new(Self {
             stop,
@@ -88,6 +92,7 @@ impl Common {
             connections: (0..places).map(|_| AtomicUsize::new(0)).collect(),
             boxes: (0..places).map(|_| Mailbox::default()).collect(),
             contacts: Arc::default(),
+            beanstalkd,
             access,
             // In a cluster the hosts have no connections.
             at_work: AtomicUsize::new(places - homes.start),
@@ -166,8 +171,8 @@ impl Context {
         if let Some(roster) = &roster {
             around.shard.count_tasks_of(Arc::clone(roster));
         }
-        let options =
-            DoorOptions { pinpriq: config.pinpriq_options, limits, contacts, roster, audit };
+        let (pinpriq, beanstalkd) = (config.pinpriq_options, common.beanstalkd.clone());
+        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd };
         let (guests, exchange) = (RefCell::default(), OnceCell::new());
         Rc::new(Self { around, options, common, guests, exchange })
     }

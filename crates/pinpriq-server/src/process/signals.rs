@@ -16,7 +16,8 @@ use crate::stop::Stop;
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// SIGUSR1: the figures go to the log.
+    /// SIGUSR1: the figures go to the log, and the beanstalkd door accepts no more jobs, as in
+    /// beanstalkd.
     figures: Signal,
     /// SIGHUP: files that may have changed are read again. A terminal that closes sends it too.
     hang_up: Signal,
@@ -47,7 +48,10 @@ impl Signals {
             tokio::select! {
                 _ = self.terminate.recv() => break "SIGTERM",
                 _ = self.interrupt.recv() => break "SIGINT",
-                _ = self.figures.recv() => log_figures(&common.boxes).await,
+                _ = self.figures.recv() => {
+                    common.beanstalkd.drain();
+                    log_figures(&common.boxes).await;
+                }
                 _ = self.hang_up.recv() => read_again(&common),
             }
         };

@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
-use crate::doors::{DoorOptions, kind_of};
+use crate::doors::{DoorOptions, beanstalkd, kind_of};
 use crate::home::client::{Client, Step};
 use crate::home::contacts::Contacts;
 use crate::home::desk::receive_news;
@@ -58,6 +58,7 @@ pub struct Simulation {
     shards: Vec<Place>,
     options: Options,
     clients: BTreeMap<ClientId, (usize, Client)>,
+    beanstalkd: Arc<beanstalkd::Shared>,
     stopping: bool,
     cut_off: bool,
 }
@@ -107,8 +108,14 @@ impl Simulation {
             let armed = shard.arm_timer();
             Place { shard, armed, guests: BTreeMap::new(), is_deaf: false }
         });
-        let (stopping, cut_off) = (false, false);
-        Self { shards: shards.collect(), options, clients: BTreeMap::new(), stopping, cut_off }
+        Self {
+            shards: shards.collect(),
+            options,
+            clients: BTreeMap::new(),
+            beanstalkd: Arc::default(),
+            stopping: false,
+            cut_off: false,
+        }
     }
 
     /// Connects a client to the first shard.
@@ -128,7 +135,8 @@ impl Simulation {
     fn begin(&self, home: usize, who: (ClientId, Rc<Session>), door: DoorName) -> Client {
         let Options { pinpriq, limits, .. } = self.options;
         let contacts = self.shards[home].shard.contacts().clone();
-        let options = DoorOptions { pinpriq, limits, contacts, roster: None, audit: None };
+        let (beanstalkd, roster, audit) = (self.beanstalkd.clone(), None, None);
+        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd };
         Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
     }
 
@@ -312,6 +320,11 @@ impl Simulation {
                 place.armed = place.shard.arm_timer();
             }
         }
+    }
+
+    /// Does what SIGUSR1 does to the beanstalkd door: it accepts no more jobs.
+    pub fn drain_jobs(&self) {
+        self.beanstalkd.drain();
     }
 
     /// Starts an orderly stop: nothing more is read from clients, and replies are sent.

@@ -110,6 +110,14 @@ impl Waiting {
         let (after, dialect) = (Position::default(), Dialect::default());
         Self { after, answer, dialect, from: None, bytes, holds: Holds::default() }
     }
+
+    /// Whether it is an output of this shard that owns nothing.
+    #[inline]
+    const fn owns_nothing(&self) -> bool {
+        matches!(&self.answer, Answer::Output(output) if is_plain(output))
+            && self.from.is_none()
+            && self.holds.is_empty()
+    }
 }
 
 enum Answer {
@@ -132,16 +140,6 @@ enum Answer {
 pub(crate) struct Owed;
 
 impl Answer {
-    /// Drops the answer. An answer that owns nothing takes a short way: the compiler's own drop
-    /// checks every kind of answer first.
-    #[inline]
-    fn discard(self) {
-        match &self {
-            Self::Output(output) if is_plain(output) => std::mem::forget(self),
-            _ => drop(self),
-        }
-    }
-
     /// Whether the client holds something after it has received this answer.
     #[inline]
     fn hands_over(&self) -> bool {
@@ -171,14 +169,25 @@ impl Answer {
 
 impl Outbox {
     /// Adds an answer of the engine.
-    #[inline]
     pub(crate) fn push(
         &mut self,
         after: Position,
         (output, holds): (Output, Holds),
         dialect: Dialect,
     ) {
-        let bytes = if is_plain(&output) { 0 } else { answer_bytes(&output) };
+        let bytes = output_bytes(&output);
+        self.push_weighed(after, output, holds, (dialect, bytes));
+    }
+
+    /// Adds an answer of the engine that occupies this many bytes: see [`output_bytes`].
+    #[inline]
+    pub(crate) fn push_weighed(
+        &mut self,
+        after: Position,
+        output: Output,
+        holds: Holds,
+        (dialect, bytes): (Dialect, usize),
+    ) {
         self.waiting_bytes += bytes;
         let answer = Answer::Output(output);
         self.waiting.push_back(Waiting { after, answer, dialect, from: None, bytes, holds });
@@ -373,23 +382,34 @@ impl Outbox {
                 continue;
             }
             self.progress = 0;
-            let Some(done) = self.waiting.pop_front() else { return };
             self.passed += 1;
-            self.waiting_bytes -= done.bytes;
-            if let Some(from) = done.from {
-                self.note_encoded(from, done.bytes);
+            self.waiting_bytes -= first.bytes;
+            if first.owns_nothing() {
+                // The most frequent ones take a short way. They are not moved out, and not dropped
+                // either, since the compiler's own drop checks every kind of answer first.
+                std::mem::forget(self.waiting.pop_front());
+            } else if let Some(done) = self.waiting.pop_front() {
+                self.finish(done, &refused);
             }
-            if done.answer.hands_over() {
-                if !planted!(EncodedTakenForSent)
-                    && let Answer::Output(output) = done.answer
-                {
-                    let (end, holds, from) = (self.encoded, done.holds, done.from);
-                    self.in_flight.push_back(InFlight { end, output, holds, from });
-                }
-            } else {
-                done.answer.each_refusal(&refused);
-                done.answer.discard();
+        }
+    }
+
+    /// Keeps an answer that is completely encoded if it hands something over, until the kernel has
+    /// accepted it.
+    #[inline(never)]
+    fn finish(&mut self, done: Waiting, refused: &impl Fn(RefusalKind)) {
+        if let Some(from) = done.from {
+            self.note_encoded(from, done.bytes);
+        }
+        if done.answer.hands_over() {
+            if !planted!(EncodedTakenForSent)
+                && let Answer::Output(output) = done.answer
+            {
+                let (end, holds, from) = (self.encoded, done.holds, done.from);
+                self.in_flight.push_back(InFlight { end, output, holds, from });
             }
+        } else {
+            done.answer.each_refusal(refused);
         }
     }
 
@@ -594,6 +614,12 @@ fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
 #[inline]
 const fn is_plain(output: &Output) -> bool {
     matches!(output, Output::Reply { reply: Reply::Done | Reply::Put(TaskId::Number(_)), .. })
+}
+
+/// Returns the same as [`answer_bytes`], with a short way for the most frequent outputs.
+#[inline]
+pub(crate) fn output_bytes(output: &Output) -> usize {
+    if is_plain(output) { 0 } else { answer_bytes(output) }
 }
 
 /// Returns approximately the bytes that an output occupies. Outputs that are always small count as

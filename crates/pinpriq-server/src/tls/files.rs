@@ -71,7 +71,7 @@ impl Files {
     pub(crate) fn config(&self, door: DoorName) -> Arc<ServerConfig> {
         let configs = &self.current().configs;
         Arc::clone(match door {
-            DoorName::Pinpriq => &configs.wire,
+            DoorName::Pinpriq | DoorName::Beanstalkd => &configs.wire,
             DoorName::Resp | DoorName::RespCluster => &configs.resp,
             DoorName::Http => &configs.http,
         })

@@ -5,6 +5,7 @@
 #[path = "../../../pinpriq-tls/tests/it/authority.rs"]
 mod authority;
 #[cfg(test)]
+mod beanstalkd;
 mod client;
 #[cfg(test)]
 mod cluster;

@@ -49,7 +49,7 @@ impl Several {
             DoorName::Resp | DoorName::RespCluster => {
                 self.send(client, format!("POP {here}\r\n").as_bytes());
             }
-            DoorName::Http => unreachable!("no client speaks HTTP here"),
+            DoorName::Http | DoorName::Beanstalkd => unreachable!("no client speaks that here"),
             DoorName::Pinpriq => self.send(client, &named_bytes(b'P', here.as_bytes())),
         }
         self.read(client, usize::MAX);

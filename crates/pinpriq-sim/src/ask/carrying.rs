@@ -1,7 +1,7 @@
 //! A task of another server as a client imports it: its words, and the record for the engine.
 
 use pinpriq_engine::task::{
-    Grant, Lease, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
+    Burial, Grant, Lease, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::Timestamp;
 use pinpriq_wire::base64;
@@ -73,7 +73,7 @@ impl Imported {
                 State::Taken(Lease { grant, holder: None, deadline: None, ttr: None })
             }
             StateKind::Waiting => State::Waiting { ready_at: at },
-            StateKind::Buried => State::Buried,
+            StateKind::Buried => State::Buried(Burial::UNKNOWN),
             StateKind::Zombie => State::Zombie { purge_at: at },
             StateKind::Done => State::Done,
         };
@@ -85,13 +85,10 @@ impl Imported {
             put_at: Timestamp::from_ms(self.put_at),
             terms: Terms::of(self.key.as_deref(), None).kept(),
             progress: Progress {
-                priority: self.priority,
-                seq: 0,
                 expires_at: self.expires_at.map(Timestamp::from_ms),
-                attempts: 0,
                 failures: self.failures,
-                reason: None,
                 state,
+                ..Progress::fresh(0, self.priority)
             },
             past: Past::of(None, None, self.unique.map(|(key, _)| key.as_bytes().into())),
             payload: self.payload.as_slice().into(),

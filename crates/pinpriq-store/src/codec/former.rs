@@ -73,7 +73,13 @@ fn take_task(input: &mut &[u8], names: &mut Names) -> Result<TaskRecord, Malform
         id,
         put_at,
         terms: Terms::of(key, ttr).kept(),
-        progress: Progress { priority, seq, expires_at, attempts, failures: 0, reason, state },
+        progress: Progress {
+            expires_at,
+            attempts,
+            reason,
+            state,
+            ..Progress::fresh(seq, priority)
+        },
         past: None,
         payload: Arc::from(take_bytes(input)?),
         away: None,
@@ -116,7 +122,8 @@ fn take_progress(
     let expires_at = take_option(input, take_moment)?;
     let attempts = take_small(input, "attempts")?;
     let (state, reason) = take_state(input)?;
-    Ok(Progress { priority, seq, expires_at, attempts, failures: 0, reason, state })
+    let fresh = Progress::fresh(seq, priority);
+    Ok(Progress { expires_at, attempts, reason, state, ..fresh })
 }
 
 fn take_publication(input: &mut &[u8]) -> Result<Change, Malformed> {

@@ -8,7 +8,8 @@ use pinpriq_engine::change::{
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::{AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Rate, Settings};
 use pinpriq_engine::task::{
-    Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
+    Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
+    TaskRecord, Terms, Trace,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
@@ -70,6 +71,10 @@ fn full_task() -> TaskRecord {
             attempts: 4,
             failures: 3,
             reason: Some(text("no")),
+            trace: Trace::of(
+                Span::from_ms(300),
+                Counts { timeouts: 1, releases: 2, buries: 3, kicks: 4 },
+            ),
             state: State::Taken(lease),
         },
         past: Past::of(
@@ -94,6 +99,7 @@ fn former_task() -> TaskRecord {
     let mut task = full_task();
     task.past = None;
     (task.progress.failures, task.progress.reason) = (0, None);
+    task.progress.trace = None;
     task
 }
 
@@ -240,7 +246,7 @@ fn published((publication, copies): (Publication, Vec<Copied>)) -> Change {
 /// change within a version.
 #[test]
 fn the_bytes_are_those_of_the_page() {
-    let (reason, state) = (Some(text("no")), State::Buried);
+    let (reason, state) = (Some(text("no")), State::Buried(Burial::of_number(300)));
     let buried = Progress { seq: 130, attempts: 4, reason, state, ..Progress::fresh(129, None) };
     let member = MemberRecord {
         incarnation: 129,
@@ -262,17 +268,17 @@ fn the_bytes_are_those_of_the_page() {
         (
             task(full_task()),
             "0f 046a6f6273 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 \
-             0568656c6c6f",
+             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 \
+             0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
             "10 8201 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 \
-             0568656c6c6f",
+             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 \
+             0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),
-        (moved(129, buried), "11 8101 058201 0704 0803026e6f 00"),
+        (moved(129, buried), "11 8101 058201 0704 0803026e6f 10ac02 00"),
         (moved(1, Progress::fresh(1, None)), "11 01 00"),
         (
             published(publication()),
@@ -334,7 +340,7 @@ fn have_the_bytes<const N: usize>(table: [(Change, &str); N]) {
 
 #[test]
 fn records_of_older_versions_mean_the_same() {
-    let (reason, state) = (Some(text("no")), State::Buried);
+    let (reason, state) = (Some(text("no")), State::Buried(Burial::UNKNOWN));
     let buried = Progress { seq: 130, attempts: 4, reason, state, ..Progress::fresh(129, None) };
     // Tasks of lanes had no time to release.
     let mut of_lane = in_lane(former_task(), 130);
@@ -367,7 +373,8 @@ fn records_of_older_versions_mean_the_same() {
 
 /// Malformed records: what is wrong, the record, and the error.
 const MALFORMED: &[(&str, &str, Malformed)] = &[
-    ("task: an attribute of a later version", "0f 00 01 00 10 00 00", UnknownAttribute(16)),
+    ("task: an attribute of a later version", "0f 00 01 00 14 00 00", UnknownAttribute(20)),
+    ("task: a burial and not a buried task", "0f 00 01 00 10 00 00", OutOfRange("burial")),
     (
         "task: attributes in the wrong order",
         "0f 00 01 00 0402 02016b 00 00",

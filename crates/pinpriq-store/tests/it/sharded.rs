@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Granted, Header, QueueRecord};
 use pinpriq_engine::settings::{Ids, Pause, Paused, Settings};
-use pinpriq_engine::task::{State, TaskId};
+use pinpriq_engine::task::{Burial, State, TaskId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_schedule,
@@ -90,7 +90,7 @@ impl Draft {
         let states = [
             State::Ready,
             State::Waiting { ready_at: DEADLINE },
-            State::Buried,
+            State::Buried(Burial::of_number(7)),
             State::Zombie { purge_at: DEADLINE },
             State::Done,
         ];

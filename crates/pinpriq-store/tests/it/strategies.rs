@@ -7,7 +7,8 @@ use pinpriq_engine::change::{
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
 use pinpriq_engine::task::{
-    Bytes, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
+    Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
+    TaskRecord, Terms, Trace,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
@@ -38,7 +39,7 @@ fn state() -> impl Strategy<Value = State> {
         Just(State::Ready),
         Just(State::Done),
         moment().prop_map(|ready_at| State::Waiting { ready_at }),
-        Just(State::Buried),
+        any::<u64>().prop_map(|number| State::Buried(Burial::of_number(number))),
         moment().prop_map(|purge_at| State::Zombie { purge_at }),
         lease.prop_map(|(incarnation, serial, deadline, ttr)| State::Taken(Lease {
             grant: Grant { incarnation, serial },
@@ -63,15 +64,21 @@ fn terms() -> impl Strategy<Value = Terms> {
 
 fn progress() -> impl Strategy<Value = Progress> {
     let counts = (any::<u32>(), any::<u32>());
-    let rest = (counts, option::of(bytes()), state());
+    let events = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
+    let trace = option::of((span(), events)).prop_map(|trace| {
+        let (delay, (timeouts, releases, buries, kicks)) = trace?;
+        Trace::of(delay, Counts { timeouts, releases, buries, kicks })
+    });
+    let rest = (counts, option::of(bytes()), trace, state());
     (option::of(any::<i64>()), any::<u64>(), option::of(moment()), rest).prop_map(
-        |(priority, seq, expires_at, ((attempts, failures), reason, state))| Progress {
+        |(priority, seq, expires_at, ((attempts, failures), reason, trace, state))| Progress {
             priority,
             seq,
             expires_at,
             attempts,
             failures,
             reason,
+            trace,
             state,
         },
     )

@@ -74,7 +74,7 @@ fn in_words(task: &TaskRecord) -> String {
             lease.ttr.map(Span::ms)
         ),
         State::Waiting { ready_at } => format!("waiting for {} ms", since(*ready_at)),
-        State::Buried => {
+        State::Buried(_) => {
             format!("buried: {}", text(task.progress.reason.as_deref().unwrap_or_default()))
         }
         State::Zombie { purge_at } if since(*purge_at) >= LONG.ms() => "zombie".to_owned(),

@@ -62,6 +62,8 @@ enum Phase {
 pub struct RequestDecoder {
     job_bytes_max: u32,
     phase: Phase,
+    /// Whether the line of a put has arrived, and its body has not.
+    lacks_body: bool,
 }
 
 impl RequestDecoder {
@@ -69,7 +71,7 @@ impl RequestDecoder {
     /// bytes.
     #[must_use]
     pub const fn new(job_bytes_max: u32) -> Self {
-        Self { job_bytes_max, phase: Phase::Start }
+        Self { job_bytes_max, phase: Phase::Start, lacks_body: false }
     }
 
     /// The longest body of a job, in bytes.
@@ -91,6 +93,19 @@ impl RequestDecoder {
         matches!(self.phase, Phase::Start)
     }
 
+    /// Whether the line of a put has arrived, and its body has not: for beanstalkd the put counts
+    /// from here on.
+    #[must_use]
+    pub const fn lacks_body(&self) -> bool {
+        self.lacks_body
+    }
+
+    /// Whether the body of a job that is too big is being skipped.
+    #[must_use]
+    pub const fn is_within_big_job(&self) -> bool {
+        matches!(self.phase, Phase::BigJob { .. })
+    }
+
     /// Decodes the request at the front of `buffer`.
     ///
     /// After [`Decoded::Incomplete`], call again with the same bytes and more after them. After
@@ -110,7 +125,7 @@ impl RequestDecoder {
     fn decode_line<'a>(&mut self, buffer: &'a [u8]) -> Decoded<'a> {
         let allowed = buffer.get(..LINE_BYTES_MAX).unwrap_or(buffer);
         let Some(end) = line_end(allowed) else {
-            if buffer.len() < LINE_BYTES_MAX {
+            if buffer.len() < LINE_BYTES_MAX || planted!(BeanstalkdLineUnbounded) {
                 return Decoded::Incomplete;
             }
             self.phase = Phase::LongLine;
@@ -135,7 +150,9 @@ impl RequestDecoder {
         let PutLine { priority, delay_s, ttr_s, body_bytes, is_continued } = put;
         let fault = |fault, length| Decoded::Fault { fault, counts_as: Some(Verb::Put), length };
         if body_bytes > self.job_bytes_max {
-            return self.skip_job(buffer, line_bytes, u64::from(body_bytes).saturating_add(2));
+            let line_end = if planted!(BeanstalkdSkipsTwoShort) { 0 } else { 2 };
+            let bytes_left = u64::from(body_bytes).saturating_add(line_end);
+            return self.skip_job(buffer, line_bytes, bytes_left);
         }
         if is_continued {
             // What follows is read as requests, even if it was meant as a body.
@@ -143,14 +160,13 @@ impl RequestDecoder {
         }
         let body_bytes = usize::try_from(body_bytes).unwrap_or(usize::MAX);
         let after = buffer.get(line_bytes..).unwrap_or_default();
-        let Some((body, after)) = after.split_at_checked(body_bytes) else {
-            return Decoded::Incomplete;
-        };
-        let Some((end, _)) = after.split_at_checked(CRLF.len()) else {
-            return Decoded::Incomplete;
-        };
+        let whole = after.split_at_checked(body_bytes);
+        let whole =
+            whole.and_then(|(body, after)| Some((body, after.split_at_checked(CRLF.len())?.0)));
+        self.lacks_body = whole.is_none();
+        let Some((body, end)) = whole else { return Decoded::Incomplete };
         let length = line_bytes.saturating_add(body_bytes).saturating_add(CRLF.len());
-        if end != CRLF {
+        if end != CRLF && !planted!(BeanstalkdBodyEndUnchecked) {
             return fault(Fault::ExpectedCrlf, length);
         }
         Decoded::Request { request: Request::Put { priority, delay_s, ttr_s, body }, length }
@@ -165,8 +181,8 @@ impl RequestDecoder {
             return Decoded::Fault { fault: Fault::BadFormat, counts_as: None, length };
         }
         // The last byte may be half of the line end.
-        let kept = usize::from(buffer.last() == Some(&b'\r'));
-        skip(buffer.len().saturating_sub(kept))
+        let is_halved = buffer.last() == Some(&b'\r') && !planted!(BeanstalkdLineEndHalved);
+        skip(buffer.len().saturating_sub(usize::from(is_halved)))
     }
 
     /// Skips the available part of a job that is too big, after `before` bytes that are done.

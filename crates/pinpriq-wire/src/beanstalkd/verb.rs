@@ -34,6 +34,16 @@ macro_rules! verbs {
             pub const fn is_in_stats(self) -> bool {
                 match self { $(Self::$verb => $counted,)* }
             }
+
+            /// Compares the line with every word. They are constants here, so that each comparison
+            /// is a few instructions and no call.
+            fn split_any(line: &[u8]) -> Option<(Self, &[u8])> {
+                let mut found = None;
+                $(if let Some(rest) = line.strip_prefix($word) {
+                    found = Some(longer_word(found, (Self::$verb, rest)));
+                })*
+                found
+            }
         }
     };
 }
@@ -110,13 +120,11 @@ impl Verb {
         }
         Self::split_any(line)
     }
+}
 
-    fn split_any(line: &[u8]) -> Option<(Self, &[u8])> {
-        let first = line.first();
-        Self::ALL
-            .into_iter()
-            .filter(|verb| verb.word().first() == first)
-            .filter_map(|verb| Some((verb, line.strip_prefix(verb.word())?)))
-            .min_by_key(|(_, rest)| rest.len())
-    }
+/// Returns that of two commands whose word leaves less of the line.
+fn longer_word<'a>(known: Option<(Verb, &'a [u8])>, other: (Verb, &'a [u8])) -> (Verb, &'a [u8]) {
+    let is_known_longer =
+        |known: &(Verb, &[u8])| known.1.len() < other.1.len() || planted!(BeanstalkdShortestWord);
+    known.filter(is_known_longer).unwrap_or(other)
 }

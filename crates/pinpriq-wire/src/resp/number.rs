@@ -70,7 +70,25 @@ pub(crate) fn split_header(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
             return Some((u64::from(digit), rest));
         }
     }
-    split_long_header(kind, bytes)
+    split_header_of_hundreds(kind, bytes).or_else(|| split_long_header(kind, bytes))
+}
+
+/// Reads a type and a length of three digits, if at least two bytes follow. Most payloads have such
+/// a length.
+#[inline]
+fn split_header_of_hundreds(kind: u8, bytes: &[u8]) -> Option<(u64, &[u8])> {
+    /// The bits of each byte that show whether it is more than nine, once [`MORE_THAN_NINE`] is
+    /// added: then the highest is set. A byte above 127 has it already.
+    const HIGHEST: u32 = 0x0080_8080;
+    const MORE_THAN_NINE: u32 = 0x0076_7676;
+    let [front @ .., _, _] = bytes.first_chunk::<8>()?;
+    let [first, a, b, c, carriage, line] = *front;
+    let digits = u32::from_le_bytes([a, b, c, 0]) ^ u32::from_le_bytes(*b"000\0");
+    let is_other = (digits.wrapping_add(MORE_THAN_NINE) | digits) & HIGHEST != 0;
+    if first != kind || [carriage, line] != *b"\r\n" || is_other || a == b'0' {
+        return None;
+    }
+    Some((append(append(digit(a), b), c), bytes.get(front.len()..)?))
 }
 
 /// Reads a type and a length of more than one digit.
@@ -168,6 +186,34 @@ pub(crate) fn put_unsigned(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(text.get(start..).unwrap_or_default());
 }
 
+/// Appends a bulk string that contains a number in decimal.
+#[inline]
+pub(crate) fn put_bulk_number(out: &mut Vec<u8>, number: u64) {
+    /// The length of a number, a header of two digits, and two line ends.
+    const BYTES_MAX: usize = DIGITS_MAX + 3 + 2 + 2;
+    /// A copy of a fixed length is faster than one of the right length, even if some of it is then
+    /// taken back. So there is room behind the text.
+    const COPIED: usize = 32;
+    const { assert!(BYTES_MAX <= COPIED) };
+    let mut text = [0; BYTES_MAX + COPIED];
+    let Some(room) = text.first_chunk_mut::<BYTES_MAX>() else { return };
+    let mut left = put_last(put_last_bytes(room, *b"\r\n"), number);
+    let length = BYTES_MAX.saturating_sub(left.len()).saturating_sub(2);
+    let [low, ..] = length.to_le_bytes();
+    left = if length < 10 {
+        put_last_bytes(left, [b'$', b'0' | low, b'\r', b'\n'])
+    } else {
+        let [tens, ones] = PAIRS.get(length).copied().unwrap_or_default();
+        put_last_bytes(left, [b'$', tens, ones, b'\r', b'\n'])
+    };
+    let start = left.len();
+    let end = out.len().saturating_add(BYTES_MAX.saturating_sub(start));
+    if let Some(copied) = text.get(start..).and_then(<[u8]>::first_chunk::<COPIED>) {
+        out.extend_from_slice(copied);
+        out.truncate(end);
+    }
+}
+
 /// Appends a bulk string of up to three numbers in decimal, with `separator` between them.
 #[inline]
 pub(crate) fn put_bulk_numbers<const COUNT: usize>(
@@ -240,14 +286,34 @@ mod tests {
             let mut out = Vec::new();
             put_unsigned(&mut out, number);
             assert_eq!(out, number.to_string().as_bytes());
+            let length = out.len();
             out.clear();
             put_header(&mut out, b'$', number);
             assert_eq!(out, format!("${number}\r\n").as_bytes());
+            put_bulk_number(&mut out, number);
+            assert_eq!(out, format!("${number}\r\n${length}\r\n{number}\r\n").as_bytes());
         }
         for number in 0..=1_000 {
             let mut out = Vec::new();
             put_unsigned(&mut out, number);
             assert_eq!(out, number.to_string().as_bytes());
+        }
+    }
+
+    #[test]
+    fn headers_of_any_bytes_are_read_alike_on_the_short_way() {
+        let rest = b"..".as_slice();
+        for number in [0, 5, 9, 10, 47, 99, 100, 102, 389, 999, 1_000, 12_345] {
+            let header = format!("${number}\r\n..");
+            assert_eq!(split_header(b'$', header.as_bytes()), Some((number, rest)), "{header:?}");
+            for (at, _) in header.bytes().enumerate().take(header.len() - 2) {
+                for byte in 0..=u8::MAX {
+                    let mut other = header.clone().into_bytes();
+                    other[at] = byte;
+                    let read = split_header(b'$', &other);
+                    assert_eq!(read, split_long_header(b'$', &other), "{other:?}");
+                }
+            }
         }
     }
 }

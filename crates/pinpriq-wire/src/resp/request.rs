@@ -276,7 +276,11 @@ impl RequestDecoder {
     /// Returns `None` for everything else. In that case call [`RequestDecoder::decode`], which
     /// reads any request. This is a shorter way to the same arguments, and does not change the
     /// decoder.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "every request passes here, with room of a known size"
+    )]
     pub fn plain_request<'a, 'r>(
         &mut self,
         buffer: &'a [u8],

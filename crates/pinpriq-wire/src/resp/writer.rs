@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write};
 
-use super::number::{put_bulk_numbers, put_header, put_signed};
+use super::number::{put_bulk_number, put_bulk_numbers, put_header, put_signed};
 
 /// The start of a verbatim string that is plain text.
 const VERBATIM_FORMAT: &[u8] = b"txt:";
@@ -88,7 +88,7 @@ impl<'a> Writer<'a> {
     /// Writes a bulk string that contains a number in decimal.
     #[inline]
     pub fn bulk_number(&mut self, number: u64) {
-        put_bulk_numbers(self.out, &[number], b'-');
+        put_bulk_number(self.out, number);
     }
 
     /// Writes a bulk string with up to three numbers in decimal, with `separator` between them.

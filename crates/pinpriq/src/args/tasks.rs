@@ -95,6 +95,14 @@ pub(crate) struct PutArgs {
     #[arg(allow_hyphen_values = true)]
     pub(crate) room: Option<u64>,
 
+    /// Put the task as buried: it waits until it is dug up or kicked
+    #[arg(long, conflicts_with_all = ["delay_ms", "wait_ms", "room", "unique"])]
+    pub(crate) buried: bool,
+
+    /// Why it is buried
+    #[arg(long, value_name = "TEXT", requires = "buried")]
+    pub(crate) reason: Option<OsString>,
+
     /// Put no second task with this key while the first is unfinished
     #[arg(long, value_name = "KEY", conflicts_with_all = ["lines", "count"])]
     pub(crate) unique: Option<OsString>,

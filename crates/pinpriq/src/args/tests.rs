@@ -65,9 +65,9 @@ fn default_of(setting: &str) -> String {
         "connections-max" => config.limits.connections_max.to_string(),
         "payload-bytes-max" => config.limits.payload_bytes_max.to_string(),
         "task-bytes-max" => "a third of the memory".to_owned(),
-        "ignore-data" | "insecure-open" | "resp-cluster" | "pinpriqs" | "resps" | "https" => {
-            "off".to_owned()
-        }
+        "ignore-data" | "insecure-open" | "resp-cluster" | "pinpriqs" | "resps" | "https"
+        | "beanstalkd" | "beanstalkds" => "off".to_owned(),
+        "beanstalkd-max-job" => config.job_bytes_max.to_string(),
         "tls-client" => "required".to_owned(),
         "in-flight-max" => config.limits.in_flight_max.to_string(),
         "out-bytes-max" => config.limits.out_bytes_max.to_string(),

@@ -37,4 +37,6 @@ pub(super) fn words(arguments: &PutArgs, payload: &[u8]) -> Words {
         .named("UNIQUE", arguments.unique.as_deref())
         .option("WINDOW", arguments.window)
         .option("ONDUP", arguments.on_dup)
+        .option("STATE", arguments.buried.then_some("B"))
+        .named("REASON", arguments.reason.as_deref())
 }

@@ -97,6 +97,8 @@ fn putting_and_taking() {
             "PUT q p UNIQUE u WINDOW 3600000 ONDUP replace",
         ),
         ("put q p --room 1m", "PUT q p ROOM 60000"),
+        ("put q p --buried", "PUT q p STATE B"),
+        ("put q p --buried --reason later", "PUT q p STATE B REASON later"),
         ("put q p --priority None", "PUT q p PRIORITY NONE"),
         ("put q -- --json", "PUT q --json"),
         ("put q p --delay-ms 1h30m", "PUT q p DELAY 5400000"),

@@ -13,6 +13,7 @@ pub(super) fn options(settings: &Settings) -> Result<Option<TlsOptions>, Unusabl
         (DoorName::Pinpriq, or_off(&settings.pinpriqs)),
         (DoorName::Resp, or_off(&settings.resps)),
         (DoorName::Http, or_off(&settings.https)),
+        (DoorName::Beanstalkd, or_off(&settings.beanstalkds)),
     ])?;
     if settings.tls_client.is_some() && settings.tls_client_ca.is_none() {
         return Err(Unusable::NoClientAuthority);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::change::RecordKey;
-use pinpriq_engine::command::{Command, Held, HeldBy, Put, QueueName, Wait};
+use pinpriq_engine::command::{Command, Deed, Held, HeldBy, Put, QueueName, Wait};
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::schedule::Form;
@@ -34,8 +34,10 @@ pub(super) struct Census {
 }
 
 /// Every command that can need room must have been refused for lack of it.
-const NEED_ROOM: [&str; 19] = [
+const NEED_ROOM: [&str; 21] = [
     "put",
+    "put as buried",
+    "reserve",
     "take",
     "ack",
     "release",
@@ -57,7 +59,7 @@ const NEED_ROOM: [&str; 19] = [
 ];
 
 /// Every command that may be refused because of names must have been.
-const NEED_NAMES: [&str; 4] = ["schedule", "beat", "leave", "redrive"];
+const NEED_NAMES: [&str; 5] = ["numbered", "schedule", "beat", "leave", "redrive"];
 
 /// Everything that must have happened in fan-out.
 const FAN_OUT: [&str; 21] = [
@@ -171,6 +173,15 @@ impl Census {
                 };
                 self.cell(row, standing(by_id(transfer.queue, transfer.id), client));
             }
+            Command::Numbered { number, deed } => {
+                let task = numbered(model, *number).filter(|task| task.lane.is_none());
+                let row = match deed {
+                    Deed::Take => "take by number",
+                    Deed::Kick => "kick",
+                    _ => return,
+                };
+                self.cell(row, standing(task, client));
+            }
             Command::Publish(publish) => self.note_publish(model, publish.topic),
             Command::Member(command) => self.note_member(model, command),
             _ => {}
@@ -223,7 +234,9 @@ impl Census {
         self.busy.insert(match command {
             Command::Within { command, .. } => return self.note_busy(command),
             Command::Put(_) | Command::PutInLine { .. } => "put",
+            Command::PutBuried { .. } | Command::PutNumbered(_) => "put as buried",
             Command::Take(_) | Command::TakeDone { .. } => "take",
+            Command::Reserve(_) => "reserve",
             Command::Ack(_) => "ack",
             Command::Release(_) => "release",
             Command::Bury { .. } => "bury",
@@ -253,6 +266,7 @@ impl Census {
             Command::Within { command: Command::Redrive { .. }, .. } => "redrive",
             Command::Within { command: Command::Member(MemberCommand::Leave(_)), .. } => "leave",
             Command::Within { command: Command::Member(_), .. } => "beat",
+            Command::Within { command: Command::Numbered { .. }, .. } => "numbered",
             other => panic!("{other:?} needs no permission"),
         });
     }
@@ -611,7 +625,7 @@ fn is_open(model: &Model, place: &Place) -> bool {
 fn standing(task: Option<&TaskRecord>, client: ClientId) -> &'static str {
     match task.map(|task| &task.progress.state) {
         None => "X",
-        Some(State::Taken(lease)) if lease.holder == Some(client) => "T, held here",
+        Some(State::Taken(lease)) if lease.is_held_by(client) => "T, held here",
         Some(State::Taken(_)) => "T, held elsewhere",
         Some(other) => standings_of(other.kind())[0],
     }

@@ -4,6 +4,7 @@
 mod carrying;
 mod lanes;
 mod schedules;
+mod tubes;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
@@ -74,7 +75,7 @@ impl<'a> Chooser<'a> {
         if self.dice.once_in(16) {
             return self.transaction();
         }
-        if self.dice.once_in(24) {
+        if self.dice.once_in(20) {
             return self.within();
         }
         self.plain_command()
@@ -90,8 +91,10 @@ impl<'a> Chooser<'a> {
         if self.dice.once_in(100) {
             names.resize(WITHIN_NAMES_MAX + 1, NamePattern::beginning(b""));
         }
-        let command = match self.dice.below(20) {
+        let command = match self.dice.below(24) {
             0 => self.command(),
+            20..=22 => self.numbered(),
+            23 => Command::Tubes(None),
             1..=3 => Command::Leases(Leases { queue: None, ..self.leases() }),
             4..=5 => Command::Queue(QueueCommand::Stats(None)),
             6..=7 => Command::Queue(self.list()),
@@ -138,7 +141,8 @@ impl<'a> Chooser<'a> {
     #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     fn plain_command(&mut self) -> Command<'static> {
         let crowded = self.model.task_count() > 24;
-        match self.dice.below(127) {
+        match self.dice.below(137) {
+            127..=136 => self.of_tubes(),
             124..=125 if !crowded => Command::Import(self.import()),
             124..=126 => Command::Export(self.export()),
             116..=119 => Command::Schedule(self.schedule()),

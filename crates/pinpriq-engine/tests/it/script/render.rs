@@ -8,11 +8,13 @@ use std::fmt::Write as _;
 use pinpriq_engine::change::Change;
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
-use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::reply::{Output, Refusal, Reply, TubeShown};
 use pinpriq_engine::schedule::{Form, ShownSchedule};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_engine::stats::{Figures, Times};
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
+use pinpriq_engine::task::{
+    Bytes, ClientId, Counts, Receipt, RequestId, State, StateKind, TaskRecord,
+};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::{Awaited, PutUnique};
 
@@ -86,6 +88,16 @@ impl Names {
             }
             Reply::PutOutcome(id, outcome) => format!("{id} {}", outcome.word()),
             Reply::Tasks { tasks, .. } | Reply::Shown(tasks) => self.tasks(tasks),
+            Reply::DeadlineSoon => "deadline soon".to_owned(),
+            Reply::Tubes(shown) => {
+                let tubes: Vec<String> = shown.tubes.iter().map(tube).collect();
+                let (put, timeouts) = (shown.put, shown.timeouts);
+                let waiting = match shown.reserves {
+                    0 => String::new(),
+                    count => format!(", {count} reserves"),
+                };
+                format!("put {put}, timed out {timeouts}{waiting}: {}", tubes.join("; "))
+            }
             Reply::Task(Some(task)) => whole(task),
             Reply::Explained(explanation) => self.explanation(explanation),
             Reply::Scanned { tasks, next } => {
@@ -253,10 +265,19 @@ fn whole(task: &TaskRecord) -> String {
         State::Zombie { purge_at } => {
             let _ = write!(text, ", purged at {}", purge_at.ms());
         }
-        State::Ready | State::Buried | State::Done => {}
+        State::Ready | State::Buried(_) | State::Done => {}
     }
     if task.progress.failures > 0 {
         let _ = write!(text, ", failed {} times", task.progress.failures);
+    }
+    if !task.progress.delay().is_zero() {
+        let _ = write!(text, ", delay {}", task.progress.delay().ms());
+    }
+    let Counts { timeouts, releases, buries, kicks } = task.progress.counts();
+    let counts =
+        [("timed out", timeouts), ("released", releases), ("buried", buries), ("kicked", kicks)];
+    for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        let _ = write!(text, ", {what} {count} times");
     }
     if let Some(reason) = &task.progress.reason {
         let _ = write!(text, ", because {}", quoted(reason));
@@ -498,5 +519,27 @@ fn figures(figures: &Figures) -> String {
     if let Some(missed) = figures.missed {
         let _ = write!(text, ", missed {missed}");
     }
+    text
+}
+
+fn tube(tube: &TubeShown) -> String {
+    let gone = if tube.exists { "" } else { " was there," };
+    let mut text = format!("{}{gone} put {}", quoted(&tube.name), tube.put);
+    for (kind, count) in StateKind::ALL.into_iter().zip(tube.counts) {
+        if count > 0 {
+            let _ = write!(text, ", {count} {kind}");
+        }
+    }
+    for (what, count) in
+        [("urgent", tube.urgent), ("reserves", tube.reserves), ("deletes", tube.deletes)]
+    {
+        if count > 0 {
+            let _ = write!(text, ", {count} {what}");
+        }
+    }
+    if let Some(at) = tube.paused.output.until() {
+        let _ = write!(text, ", paused until {} for {}", at.ms(), tube.paused_for.ms());
+    }
+    let _ = write!(text, ", came at {} after {}", tube.came_at.ms(), tube.came_after);
     text
 }

@@ -7,8 +7,9 @@
 mod carrying;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Deed, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
+    QueueCommand, QueueName, Release, Reserve, Selection, Sides, Step, Take, TakeMode, TimeToLive,
+    Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
@@ -187,6 +188,23 @@ impl Words {
                 done => Command::TakeDone { done, take: self.take(false) },
             },
             "POP" => Command::Take(self.take(true)),
+            "PUTBURIED" => {
+                let reason = self.option("REASON", Self::bytes);
+                Command::PutBuried { put: Box::leak(Box::new(self.put())), reason }
+            }
+            "PUTNUMBERED" => Command::PutNumbered(Box::leak(Box::new(self.put()))),
+            "RESERVE" => {
+                let wait = self.option("WAIT", Self::wait).unwrap_or(Wait::No);
+                Command::Reserve(Reserve { queues: self.list(), wait })
+            }
+            "NUMBER" => Command::Numbered { number: self.number(), deed: self.deed() },
+            "KICK" => {
+                let (queue, count) = (self.bytes(), self.number());
+                Command::Kick { queue, count: u32::try_from(count).unwrap() }
+            }
+            "FOREMOST" => Command::Foremost { queue: self.bytes(), state: self.state() },
+            "TUBES" => Command::Tubes((!self.words.is_empty()).then(|| self.bytes())),
+            "LETGO" => Command::LetGo,
             "PEEK" => Command::Peek(self.look()),
             "GET" => Command::Get { queue: self.queue_name(), id: self.bytes() },
             "EXPLAIN" => {
@@ -276,6 +294,23 @@ impl Words {
         };
         assert!(self.words.is_empty(), "{word} does not know {:?}", self.words);
         command
+    }
+
+    /// Reads what to do with the task of a number.
+    fn deed(&mut self) -> Deed {
+        let delay = self.delay();
+        let word = self.text();
+        let mut priority = || i64::try_from(self.number()).unwrap();
+        match word.as_str() {
+            "READ" => Deed::Read,
+            "TAKE" => Deed::Take,
+            "DELETE" => Deed::Delete,
+            "RELEASE" => Deed::Release { priority: priority(), delay },
+            "BURY" => Deed::Bury { priority: priority() },
+            "TOUCH" => Deed::Touch,
+            "KICK" => Deed::Kick,
+            other => panic!("{other:?} is no deed"),
+        }
     }
 
     /// Reads all words as receipts.
@@ -556,6 +591,11 @@ impl Words {
             },
             "TRUNCATE" => QueueCommand::Truncate(self.queue_name()),
             "DROP" => QueueCommand::Drop(self.bytes()),
+            "HOLD" => {
+                let makes = !self.flag("EXISTING");
+                let length = self.option("FOR", Self::span);
+                QueueCommand::Hold { queue: self.bytes(), length, makes }
+            }
             "PAUSE" => {
                 let (queue, sides) = (self.queue_name(), self.sides());
                 let length = self.option("FOR", Self::span);

@@ -1,8 +1,9 @@
 //! The bytes of every kind of command.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Deed, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
+    QueueCommand, QueueName, Release, Reserve, Selection, Sides, Step, Take, TakeMode, TimeToLive,
+    Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
@@ -95,6 +96,18 @@ fn puts_and_takes() {
         (
             Command::PutInLine { put: Put::new(b"jobs", b"hello"), room: ms(300) },
             r#"2a ac 02 01 b00000000 04 "jobs" 05 "hello""#,
+        ),
+        (
+            Command::PutBuried { put: &Put::new(b"jobs", b"hello"), reason: Some(b"no") },
+            r#"2b b00000001 02 "no" 01 b00000000 04 "jobs" 05 "hello""#,
+        ),
+        (
+            Command::PutNumbered(&Put::new(b"jobs", b"hello")),
+            r#"2d 01 b00000000 04 "jobs" 05 "hello""#,
+        ),
+        (
+            Command::PutBuried { put: &Put::new(b"jobs", b""), reason: None },
+            r#"2b b00000000 01 b00000000 04 "jobs" 00"#,
         ),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
         (
@@ -404,4 +417,39 @@ fn fan_out() {
         (MemberCommand::List(b"news"), r#"25 04 "news""#),
     ];
     have_the_bytes(&lines.map(|(command, line)| (Command::Member(command), line)));
+}
+
+#[test]
+fn tubes_and_numbers() {
+    let numbered = |deed| Command::Numbered { number: 300, deed };
+    have_the_bytes(&[
+        (
+            Command::Reserve(Reserve { queues: &[b"a", b"b"], wait: Wait::For(ms(300)) }),
+            r#"50 b00000001 02 01 "a" 01 "b" ac 02"#,
+        ),
+        (
+            Command::Reserve(Reserve { queues: &[b"a"], wait: Wait::No }),
+            r#"50 b00000000 01 01 "a""#,
+        ),
+        (numbered(Deed::Read), "51 ac 02 00"),
+        (numbered(Deed::Take), "51 ac 02 01"),
+        (numbered(Deed::Delete), "51 ac 02 02"),
+        (numbered(Deed::Release { priority: -2, delay: ms(300) }), "51 ac 02 03 03 ac 02"),
+        (numbered(Deed::Bury { priority: 1 }), "51 ac 02 04 02"),
+        (numbered(Deed::Touch), "51 ac 02 05"),
+        (numbered(Deed::Kick), "51 ac 02 06"),
+        (Command::Kick { queue: b"a", count: 300 }, r#"52 01 "a" ac 02"#),
+        (Command::Foremost { queue: b"a", state: StateKind::Buried }, r#"53 01 "a" 04"#),
+        (Command::Tubes(None), "54 b00000000"),
+        (Command::Tubes(Some(b"a")), r#"54 b00000001 01 "a""#),
+        (Command::LetGo, "55"),
+        (
+            Command::Queue(QueueCommand::Hold { queue: b"a", length: Some(ms(300)), makes: false }),
+            r#"2c b00000001 01 "a" ac 02"#,
+        ),
+        (
+            Command::Queue(QueueCommand::Hold { queue: b"a", length: None, makes: true }),
+            r#"2c b00000010 01 "a""#,
+        ),
+    ]);
 }

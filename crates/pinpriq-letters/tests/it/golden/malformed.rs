@@ -23,7 +23,7 @@ fn unknown_kinds_are_refused() {
     refused_commands(&[
         ("", Short),
         ("00", unknown("command", 0)),
-        ("2b", unknown("command", 0x2b)),
+        ("2e", unknown("command", 0x2e)),
         ("ff", unknown("command", 0xff)),
     ]);
     refused_outputs(&[

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
-use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply, TubeShown, TubesShown};
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled, ShownSchedule};
-use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings};
+use pinpriq_engine::settings::{AfterAck, Ids, Pause, Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move, Times};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, RequestId, State, StateKind,
-    TaskId, TaskRecord, Terms,
+    Burial, Bytes, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past, Progress,
+    RequestId, State, StateKind, TaskId, TaskRecord, Terms, Trace,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::{Awaited, PutUnique};
@@ -78,9 +78,13 @@ fn full_task() -> TaskRecord {
             attempts: 4,
             failures: 3,
             reason: Some(text("no")),
+            trace: Trace::of(
+                Span::from_ms(300),
+                Counts { timeouts: 1, releases: 2, buries: 3, kicks: 4 },
+            ),
             state: State::Taken(Lease {
                 grant: Grant { incarnation: 2, serial: 300 },
-                holder: Some(ClientId(9)),
+                holder: Some(Holder { client: ClientId(9), is_tied: true }),
                 deadline: Some(at(5_000)),
                 ttr: Some(Span::from_ms(1)),
             }),
@@ -103,6 +107,22 @@ fn full_task() -> TaskRecord {
     }
 }
 
+fn tube() -> TubeShown {
+    TubeShown {
+        name: text("jobs"),
+        exists: true,
+        came_at: at(10),
+        came_after: 6,
+        counts: [1, 0, 2, 3, 4, 5],
+        urgent: 7,
+        put: 8,
+        deletes: 12,
+        reserves: 9,
+        paused: Paused { output: Pause::Until(at(11)), ..Paused::default() },
+        paused_for: Span::from_ms(44),
+    }
+}
+
 fn unique(new: bool, awaited: Awaited) -> Reply {
     Reply::PutUnique(PutUnique { id: TaskId::Number(5), new, awaited })
 }
@@ -113,6 +133,16 @@ fn short_answers() {
     let full = Refusal::new(RefusalKind::Full, "no");
     have_the_bytes([
         (Reply::Done, "02"),
+        (Reply::DeadlineSoon, "33"),
+        (
+            Reply::Tubes(Box::new(TubesShown {
+                tubes: vec![tube()],
+                put: 300,
+                timeouts: 3,
+                reserves: 4,
+            })),
+            r#"34 ac 02 03 04 01 b00010001 04 "jobs" 0a 01 00 02 03 04 05 06 07 08 0c 09 2c 0b"#,
+        ),
         (Reply::Put(TaskId::Number(5)), "03 b00000001 05"),
         (Reply::Put(uuid), "03 b00000010 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10"),
         (Reply::PutOutcome(TaskId::Given(text("x")), Outcome::Killed), r#"04 b00011011 01 "x""#),
@@ -132,7 +162,7 @@ fn short_answers() {
 
 #[test]
 fn answers_with_tasks() {
-    let mut buried = task(State::Buried);
+    let mut buried = task(State::Buried(Burial::of_number(300)));
     (buried.progress.priority, buried.progress.attempts) = (None, 1);
     buried.progress.reason = Some(text("no"));
     let zombie = State::Zombie { purge_at: at(5) };
@@ -143,7 +173,7 @@ fn answers_with_tasks() {
         (
             Reply::Shown(vec![buried, zombie, waiting, task(State::Done)]),
             r#"05 04
-               04 "jobs" 00 01 00 07 01 08 03 02 "no" 00 00
+               04 "jobs" 00 01 00 07 01 08 03 02 "no" 10 ac 02 00 00
                04 "jobs" 00 01 00 01 00 07 04 00 08 04 05 00 00
                04 "jobs" 00 01 00 04 00 08 02 06 00 00
                04 "jobs" 00 01 00 04 00 08 05 00 00"#,
@@ -153,8 +183,8 @@ fn answers_with_tasks() {
             r#"06 b00000000 01
                04 "news" 01 07 01 "m" 81 01 e8 07
                01 02 01 "x" 02 01 "k" 03 b8 17 04 03 05 82 01 06 d0 0f 07 04
-               08 01 02 ac 02 01 88 27 01 01 0b 03 0c 02 "no"
-               0d 01 "o" 00 05 01 02 03 04 0e 01 "s" 01 06 0f 01 "u" 0a 09 00 05 "hello""#,
+               08 01 02 ac 02 01 88 27 01 01 0b 03 0c 02 "no" 11 ac 02 12 01 02 03 04
+               0d 01 "o" 00 05 01 02 03 04 0e 01 "s" 01 06 0f 01 "u" 0a 09 13 00 05 "hello""#,
         ),
         (Reply::Task(None), "07 b00000000"),
         (

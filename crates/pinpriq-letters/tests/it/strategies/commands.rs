@@ -1,7 +1,8 @@
 //! Commands of every kind.
 
 use pinpriq_engine::command::{
-    Ack, Command, Done, Fail, Peek, Put, QueueCommand, Release, Step, Take, Transfer, Update,
+    Ack, Command, Deed, Done, Fail, Peek, Put, QueueCommand, Release, Reserve, Step, Take,
+    Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
@@ -27,6 +28,7 @@ pub(crate) fn command() -> impl Strategy<Value = Command<'static>> {
         4 => about_a_held_task(),
         6 => about_a_task(),
         6 => about_several(),
+        5 => about_tubes(),
         5 => queue_command().prop_map(Command::Queue),
         4 => fan_out(),
         3 => schedule().prop_map(Command::Schedule),
@@ -44,6 +46,7 @@ fn within() -> impl Strategy<Value = Command<'static>> {
         schedule().prop_map(Command::Schedule),
         queue_command().prop_map(Command::Queue),
         about_a_held_task(),
+        about_tubes(),
         about_a_task(),
         fan_out(),
     ];
@@ -62,6 +65,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step<'static>> {
     let command = prop_oneof![
         put_or_take(),
         about_a_held_task(),
+        about_tubes(),
         about_a_task(),
         about_several(),
         fan_out(),
@@ -114,8 +118,38 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
         (list(done), take.clone()).prop_map(|(done, take)| Command::TakeDone { done, take });
     let put_in_line =
         (put.clone(), span()).prop_map(|(put, room)| Command::PutInLine { put, room });
+    let buried = (put.clone(), option::of(borrowed()))
+        .prop_map(|(put, reason)| Command::PutBuried { put: Box::leak(Box::new(put)), reason });
+    let numbered = put.clone().prop_map(|put| Command::PutNumbered(Box::leak(Box::new(put))));
     let put = put.prop_map(Command::Put);
-    prop_oneof![put, put_in_line, take.prop_map(Command::Take), take_done].boxed()
+    prop_oneof![put, put_in_line, buried, numbered, take.prop_map(Command::Take), take_done].boxed()
+}
+
+fn about_tubes() -> BoxedStrategy<Command<'static>> {
+    let number = || any::<u64>();
+    prop_oneof![
+        (list(borrowed()), wait())
+            .prop_map(|(queues, wait)| Command::Reserve(Reserve { queues, wait })),
+        (number(), deed()).prop_map(|(number, deed)| Command::Numbered { number, deed }),
+        (borrowed(), small()).prop_map(|(queue, count)| Command::Kick { queue, count }),
+        (borrowed(), kind()).prop_map(|(queue, state)| Command::Foremost { queue, state }),
+        option::of(borrowed()).prop_map(Command::Tubes),
+        Just(Command::LetGo),
+    ]
+    .boxed()
+}
+
+fn deed() -> BoxedStrategy<Deed> {
+    prop_oneof![
+        Just(Deed::Read),
+        Just(Deed::Take),
+        Just(Deed::Delete),
+        (any::<i64>(), span()).prop_map(|(priority, delay)| Deed::Release { priority, delay }),
+        any::<i64>().prop_map(|priority| Deed::Bury { priority }),
+        Just(Deed::Touch),
+        Just(Deed::Kick),
+    ]
+    .boxed()
 }
 
 fn about_a_held_task() -> BoxedStrategy<Command<'static>> {
@@ -226,6 +260,8 @@ fn queue_command() -> BoxedStrategy<QueueCommand<'static>> {
         borrowed().prop_map(QueueCommand::Drop),
         (queue(), sides(), option::of(span()))
             .prop_map(|(queue, sides, length)| QueueCommand::Pause { queue, sides, length }),
+        (borrowed(), option::of(span()), any::<bool>())
+            .prop_map(|(queue, length, makes)| QueueCommand::Hold { queue, length, makes }),
         (queue(), sides()).prop_map(|(queue, sides)| QueueCommand::Resume { queue, sides }),
         option::of(queue()).prop_map(QueueCommand::Stats),
     ]

@@ -3,7 +3,7 @@
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
-use pinpriq_engine::reply::{Output, Refusal, Reply};
+use pinpriq_engine::reply::{Output, Refusal, Reply, TubeShown, TubesShown};
 use pinpriq_engine::schedule::{Course, Form, Plan, ShownSchedule};
 use pinpriq_engine::settings::{SETTINGS, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move, Times};
@@ -77,6 +77,12 @@ fn about_several() -> BoxedStrategy<Reply> {
         (vec(task(), 0..12), any::<bool>())
             .prop_map(|(tasks, popped)| Reply::Tasks { tasks, popped }),
         number().prop_map(Reply::Count),
+        Just(Reply::DeadlineSoon),
+        (vec(tube(), 0..5), number(), number(), number()).prop_map(
+            |(tubes, put, timeouts, reserves)| {
+                Reply::Tubes(Box::new(TubesShown { tubes, put, timeouts, reserves }))
+            }
+        ),
         vec(ack, 0..12).prop_map(Reply::Acks),
         explanation().prop_map(|explanation| Reply::Explained(Box::new(explanation))),
         (vec(task(), 0..12), number()).prop_map(|(tasks, next)| Reply::Scanned {
@@ -260,6 +266,30 @@ fn figures() -> BoxedStrategy<Figures> {
                 paused_queues,
                 queues,
                 missed,
+            }
+        })
+        .boxed()
+}
+
+fn tube() -> BoxedStrategy<TubeShown> {
+    let counts = (number(), number(), number(), number(), number(), number());
+    let numbers = (number(), number(), number(), number(), number());
+    (bytes(), any::<bool>(), moment(), counts, numbers, paused(), span())
+        .prop_map(|(name, exists, came_at, counts, numbers, paused, paused_for)| {
+            let (came_after, urgent, put, deletes, reserves) = numbers;
+            let counts = counts.into();
+            TubeShown {
+                name,
+                exists,
+                came_at,
+                came_after,
+                counts,
+                urgent,
+                put,
+                deletes,
+                reserves,
+                paused,
+                paused_for,
             }
         })
         .boxed()

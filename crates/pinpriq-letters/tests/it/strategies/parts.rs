@@ -9,8 +9,8 @@ use pinpriq_engine::reply::{Outcome, RefusalKind};
 use pinpriq_engine::schedule::{OnMissed, Overlap, Scheduled, When};
 use pinpriq_engine::settings::{Pause, Paused, Rate, Setting, Settings, Value};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Origin, Past, Progress, Receipt, State, StateKind,
-    TaskId, TaskRecord, Terms,
+    Burial, Bytes, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past, Progress,
+    Receipt, State, StateKind, TaskId, TaskRecord, Terms, Trace,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use proptest::collection::vec;
@@ -208,7 +208,8 @@ pub(crate) fn id() -> impl Strategy<Value = TaskId> {
 }
 
 fn lease() -> impl Strategy<Value = Lease> {
-    let holder = option::of(number().prop_map(ClientId));
+    let holder = (number().prop_map(ClientId), any::<bool>());
+    let holder = option::of(holder.prop_map(|(client, is_tied)| Holder { client, is_tied }));
     (grant(), holder, option::of(moment()), option::of(span()))
         .prop_map(|(grant, holder, deadline, ttr)| Lease { grant, holder, deadline, ttr })
 }
@@ -219,7 +220,7 @@ pub(crate) fn state() -> BoxedStrategy<State> {
         Just(State::Done),
         lease().prop_map(State::Taken),
         moment().prop_map(|ready_at| State::Waiting { ready_at }),
-        Just(State::Buried),
+        number().prop_map(|number| State::Buried(Burial::of_number(number))),
         moment().prop_map(|purge_at| State::Zombie { purge_at }),
     ]
     .boxed()
@@ -264,14 +265,19 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
     let lane = (number(), bytes()).prop_map(|(number, member)| LaneName { number, member });
     let names = (number(), bytes(), option::of(lane), option::of(id()), option::of(number()));
     let from = (option::of(origin()), option::of(scheduled()), option::of(bytes()));
-    let failed = (small(), option::of(bytes()), from);
+    let counts = (small(), small(), small(), small()).prop_map(|it| {
+        let (timeouts, releases, buries, kicks) = it;
+        Counts { timeouts, releases, buries, kicks }
+    });
+    let trace = (span(), counts).prop_map(|(delay, counts)| Trace::of(delay, counts));
+    let failed = (small(), option::of(bytes()), from, trace);
     let rest = (priority(), option::of(bytes()), bytes(), small(), state(), failed);
     let times = (moment(), option::of(moment()), option::of(span()));
     (names, rest, times)
         .prop_map(|(names, rest, times)| {
             let (number, queue, lane, id, seq) = names;
             let (priority, key, payload, attempts, state, failed) = rest;
-            let (failures, reason, (origin, scheduled, unique)) = failed;
+            let (failures, reason, (origin, scheduled, unique), trace) = failed;
             let (put_at, expires_at, ttr) = times;
             TaskRecord {
                 number,
@@ -287,6 +293,7 @@ pub(super) fn task() -> BoxedStrategy<TaskRecord> {
                     attempts,
                     failures,
                     reason,
+                    trace,
                     state,
                 },
                 past: Past::of(origin, scheduled, unique),

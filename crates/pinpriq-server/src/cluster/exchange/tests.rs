@@ -147,8 +147,14 @@ fn reading(stage: &Stage) -> Client {
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let who = stage.home.connect(DoorName::Resp, peer);
     let (pinpriq, limits) = (PinpriqOptions::default(), Limits::default());
-    let options =
-        DoorOptions { pinpriq, limits, contacts: Arc::default(), roster: None, audit: None };
+    let options = DoorOptions {
+        pinpriq,
+        limits,
+        contacts: Arc::default(),
+        roster: None,
+        audit: None,
+        beanstalkd: Arc::default(),
+    };
     let mut client =
         Client::begin(stage.home.clone(), who, (kind_of(DoorName::Resp), peer), &options);
     client.take_in(b"PEEK q\r\n");

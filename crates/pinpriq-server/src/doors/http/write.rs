@@ -211,6 +211,8 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &Written<'_>) {
         | Reply::Scanned { .. }
         | Reply::Exported(_)
         | Reply::Transaction(_)
+        | Reply::DeadlineSoon
+        | Reply::Tubes(_)
         | Reply::Refused(_) => unreachable!("this is written in another way"),
     }
 }

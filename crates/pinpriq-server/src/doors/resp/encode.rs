@@ -20,7 +20,21 @@ use crate::figures::{Value, histogram_line, stats};
 use crate::home::contacts::Contacts;
 use crate::session::about::at_home;
 
-/// Appends the next piece of an output.
+/// Appends an output if it is one of the most frequent ones, which have one piece. Returns whether
+/// it is.
+#[inline]
+pub(crate) fn plain(output: &Output, writer: &mut Writer<'_>) -> bool {
+    match output {
+        Output::Reply { reply: Reply::Done, .. } => writer.ok(),
+        Output::Reply { reply: Reply::Put(TaskId::Number(number)), .. } => {
+            writer.bulk_number(*number);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Appends the next piece of an output that is not [`plain`].
 ///
 /// The head of an array comes first, then tasks while the buffer is shorter than `most` and tasks
 /// are among the first `known`. `progress` counts the tasks already written. Returns whether the
@@ -63,15 +77,6 @@ pub(crate) fn output(
             carrying::page_rest(writer, page, progress, most, known)
         }
         Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
-        // The most frequent ones.
-        Output::Reply { reply: Reply::Done, .. } => {
-            writer.ok();
-            true
-        }
-        Output::Reply { reply: Reply::Put(id), .. } => {
-            task_id(writer, id);
-            true
-        }
         Output::Reply { request, reply, .. } => {
             whole_reply((writer, contacts), reply, Shape::of(*request));
             true
@@ -154,6 +159,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
             }
         }
         Reply::Refused(refused) => refusal(writer, refused),
+        Reply::DeadlineSoon | Reply::Tubes(_) => unreachable!("only another door asks for that"),
     }
 }
 
@@ -240,7 +246,7 @@ pub(crate) fn moments(record: &TaskRecord) -> [(&'static str, Option<Timestamp>)
         State::Waiting { ready_at } => (Some(*ready_at), None, None),
         State::Taken(lease) => (None, lease.deadline, None),
         State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried | State::Done => (None, None, None),
+        State::Ready | State::Buried(_) | State::Done => (None, None, None),
     };
     [
         ("put_at", Some(record.put_at)),
@@ -338,7 +344,7 @@ fn schedule(writer: &mut Writer<'_>, shown: &ShownSchedule) {
 /// Writes which client took the task, with its name and address as long as it is connected.
 fn holder((writer, contacts): (&mut Writer<'_>, &Contacts), record: &TaskRecord) {
     let holder = match &record.progress.state {
-        State::Taken(lease) => lease.holder.map(at_home),
+        State::Taken(lease) => lease.client().map(at_home),
         _ => None,
     };
     let contact = holder.and_then(|holder| contacts.find(holder));

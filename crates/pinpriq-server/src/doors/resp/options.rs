@@ -29,6 +29,8 @@ pub(crate) const REASON: Opt = with("REASON", "text");
 pub(crate) const RECEIPT: Opt = with("RECEIPT", "receipt");
 pub(crate) const ROOM: Opt = with("ROOM", "ms");
 pub(crate) const STATE: Opt = with("STATE", "R|W|T|B|Z|D");
+/// The state of a new task, of which only one can be asked for.
+pub(crate) const STATE_BURIED: Opt = with("STATE", "B");
 pub(crate) const TAIL: Opt = flag("TAIL");
 pub(crate) const TTL: Opt = with("TTL", "ms");
 pub(crate) const TTL_OR_NONE: Opt = with("TTL", "ms|NONE");

@@ -13,7 +13,7 @@ use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::export::QueueExported;
 use pinpriq_engine::schedule::{Form, Scheduled};
 use pinpriq_engine::settings::{Settings, Shown};
-use pinpriq_engine::task::{Origin, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{Counts, Origin, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
 use pinpriq_wire::base64;
@@ -164,7 +164,8 @@ pub(super) fn task(task: &TaskRecord, until: Option<Timestamp>) -> String {
     match progress.state {
         State::Waiting { ready_at } => object.moment("ready_at", Some(ready_at)),
         State::Zombie { purge_at } => object.moment("purge_at", Some(purge_at)),
-        State::Ready | State::Taken(_) | State::Buried | State::Done => {}
+        State::Buried(burial) => object.unless_zero("burial", burial.number()),
+        State::Ready | State::Taken(_) | State::Done => {}
     }
     object.moment("put_at", Some(task.put_at));
     object.moment("expires_at", progress.expires_at);
@@ -174,6 +175,13 @@ pub(super) fn task(task: &TaskRecord, until: Option<Timestamp>) -> String {
     object.unless_zero("attempts", progress.attempts.into());
     object.unless_zero("failures", progress.failures.into());
     object.maybe_bytes("reason", progress.reason.as_deref());
+    object.unless_zero("delay_ms", progress.delay().ms());
+    let Counts { timeouts, releases, buries, kicks } = progress.counts();
+    for (name, count) in
+        [("timeouts", timeouts), ("releases", releases), ("buries", buries), ("kicks", kicks)]
+    {
+        object.unless_zero(name, count.into());
+    }
     if let Some(Origin { queue, id, put_at, attempts, failures, at }) = task.origin() {
         object.bytes("origin_queue", queue);
         object.id("origin_id", id);

@@ -6,8 +6,8 @@ pub(crate) mod places;
 use super::alphabet::letters;
 use super::options::{
     AT, BY, COUNT, CURSOR, DEADLINE, DELAY, DONE, FOR, FROM, GROUP, KEY, LEASE, MEMBER, ONDUP,
-    ORDER, PAYLOAD, POP, PREFIX, PRIORITY, REASON, RECEIPT, ROOM, STATE, TAIL, TTL, TTL_OR_NONE,
-    TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
+    ORDER, PAYLOAD, POP, PREFIX, PRIORITY, REASON, RECEIPT, ROOM, STATE, STATE_BURIED, TAIL, TTL,
+    TTL_OR_NONE, TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
 };
 use super::spec::{Access, Group, Spec, Word};
 use super::words::OPTIONS_MAX;
@@ -43,6 +43,8 @@ pub(crate) static TABLE: &[Spec] = &[
             UNIQUE,
             WINDOW,
             ONDUP,
+            STATE_BURIED,
+            REASON,
         ],
         access: Access::Rights,
         while_subscribed: false,

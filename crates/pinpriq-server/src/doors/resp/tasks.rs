@@ -12,7 +12,7 @@ use super::call::{Call, Shape};
 use super::fault::Fault;
 use super::options::{
     self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, RECEIPT, ROOM, STATE,
-    TAIL, TTL, TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
+    STATE_BURIED, TAIL, TTL, TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
 };
 use super::words::{self, Parts, number};
 
@@ -22,7 +22,8 @@ type Done = Result<(), Fault>;
 const MOVED_DEFAULT: u64 = 1_000;
 
 /// The options of `PUT` that few puts have.
-const RARE: u64 = UNIQUE.bit | WINDOW.bit | ONDUP.bit | ROOM.bit | AT.bit;
+const RARE: u64 =
+    UNIQUE.bit | WINDOW.bit | ONDUP.bit | ROOM.bit | AT.bit | STATE_BURIED.bit | REASON.bit;
 
 pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
     if !call.parts.has_none_of(RARE) {
@@ -37,10 +38,27 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
 fn put_with_rare_options(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let put = put_of(parts, put_delay(call)?, unique_if_any(parts)?)?;
+    if let Some(state) = parts.option(STATE_BURIED) {
+        return put_buried(call, &put, state);
+    }
+    if parts.has(REASON) {
+        return Err(Fault::bad("REASON says why a task is put with STATE B: give that too"));
+    }
     match parts.span(ROOM)? {
         None => call.ask(Shape::Plain, &Command::Put(put)),
         Some(room) => call.ask(Shape::Plain, &Command::PutInLine { put, room }),
     }
+}
+
+fn put_buried(call: &mut Call<'_, '_>, put: &Put<'_>, state: &[u8]) -> Done {
+    if words::state(state)? != StateKind::Buried {
+        return Err(words::no_value("a task can be put with STATE B, and with no other", state));
+    }
+    if call.parts.has(ROOM) {
+        return Err(Fault::bad("a put with STATE B does not wait for room"));
+    }
+    let reason = call.parts.option(REASON);
+    call.ask(Shape::Plain, &Command::PutBuried { put, reason })
 }
 
 #[inline(always)]

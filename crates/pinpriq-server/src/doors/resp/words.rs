@@ -13,7 +13,7 @@ use super::spec::{Spec, Word};
 pub(crate) use crate::home::route::shown;
 
 /// The most options of a command, which the table of commands checks.
-pub(crate) const OPTIONS_MAX: usize = 12;
+pub(crate) const OPTIONS_MAX: usize = 14;
 
 /// The parts of a request.
 pub(crate) struct Parts<'a> {
@@ -79,8 +79,11 @@ impl<'a> Parts<'a> {
     pub(crate) fn sort(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
         let (mut from, mut to) = (0, 0);
         for word in self.spec.words {
+            if matches!(word, Word::One(_) | Word::Key(_)) && to < given.len() {
+                to += 1;
+                continue;
+            }
             match word {
-                Word::One(_) | Word::Key(_) if to < given.len() => to += 1,
                 // These are the only words of the command.
                 Word::AnyQueues if given.is_empty() || self.is_option(given) => {}
                 Word::Queues | Word::AnyQueues => (from, to) = self.find_queues(given)?,
@@ -265,7 +268,13 @@ impl<'a> Parts<'a> {
             option.word
         );
         // Most requests give no options, and the others few.
-        if self.options_bits & option.bit == 0 { None } else { self.find_option(option.letters) }
+        if self.options_bits & option.bit == 0 {
+            return None;
+        }
+        match self.options[0] {
+            Some((known, value)) if known == option.letters => Some(value),
+            _ => self.find_option(option.letters),
+        }
     }
 
     #[inline(never)]
@@ -316,11 +325,11 @@ impl<'a> Parts<'a> {
     /// Returns a priority, or none.
     #[inline]
     pub(crate) fn priority(&self) -> Result<Assign<Option<i64>>, Fault> {
-        let Some(value) = self.option(options::PRIORITY) else { return Ok(Assign::Keep) };
-        match signed(value) {
-            Some(priority) => Ok(Assign::To(Some(priority))),
-            None if value.eq_ignore_ascii_case(b"NONE") => Ok(Assign::To(None)),
-            None => Err(no_value("PRIORITY is a whole number of 64 bits or NONE", value)),
+        match self.option(options::PRIORITY) {
+            None => Ok(Assign::Keep),
+            // The usual ones have one digit.
+            Some([digit @ b'0'..=b'9']) => Ok(Assign::To(Some(i64::from(digit - b'0')))),
+            Some(value) => any_priority(value),
         }
     }
 
@@ -356,6 +365,16 @@ impl<'a> Parts<'a> {
             Some(value) if value.eq_ignore_ascii_case(b"NEWEST") => Ok(Order::Newest),
             Some(value) => Err(no_value("ORDER is OLDEST or NEWEST", value)),
         }
+    }
+}
+
+/// Parses a priority, or none.
+#[inline(never)]
+fn any_priority(text: &[u8]) -> Result<Assign<Option<i64>>, Fault> {
+    match signed(text) {
+        Some(priority) => Ok(Assign::To(Some(priority))),
+        None if text.eq_ignore_ascii_case(b"NONE") => Ok(Assign::To(None)),
+        None => Err(no_value("PRIORITY is a whole number of 64 bits or NONE", text)),
     }
 }
 

@@ -35,6 +35,7 @@ fn client() -> (Rc<Shard>, Client) {
         contacts: Arc::default(),
         roster: None,
         audit: None,
+        beanstalkd: Arc::default(),
     };
     let client = Client::begin(shard.clone(), who, (kind_of(DoorName::Pinpriq), peer), &options);
     (shard, client)

@@ -133,7 +133,9 @@ fn what_it_changes<'c>(command: &Command<'c>) -> Option<&'c [u8]> {
         Command::Kill { queue, .. } | Command::Redrive { queue, .. } => Some(queue.name),
         Command::Move { from, .. } => Some(from.name),
         Command::Queue(command) => match command {
-            QueueCommand::Create { queue, .. } | QueueCommand::Drop(queue) => Some(queue),
+            QueueCommand::Create { queue, .. }
+            | QueueCommand::Hold { queue, .. }
+            | QueueCommand::Drop(queue) => Some(queue),
             QueueCommand::Set { queue, .. }
             | QueueCommand::Truncate(queue)
             | QueueCommand::Pause { queue, .. }

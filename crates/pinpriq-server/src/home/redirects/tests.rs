@@ -72,8 +72,14 @@ impl Node {
         let who = self.home.connect(door, peer);
         let session = who.1.clone();
         let (pinpriq, limits) = (PinpriqOptions::default(), Limits::default());
-        let options =
-            DoorOptions { pinpriq, limits, contacts: Arc::default(), roster: None, audit: None };
+        let options = DoorOptions {
+            pinpriq,
+            limits,
+            contacts: Arc::default(),
+            roster: None,
+            audit: None,
+            beanstalkd: Arc::default(),
+        };
         let mut client = Client::begin(self.home.clone(), who, (kind_of(door), peer), &options);
         client.take_in(lines.replace('\n', "\r\n").as_bytes());
         self.home.turn();

@@ -37,7 +37,6 @@ use crate::host::guest::Guest;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, Home, HostNews, Letter};
 use crate::letters::mailbox::Post;
-use crate::process::access::Access;
 use crate::process::serving::Common;
 use crate::sharding::Sharding;
 use crate::stop::Stop;
@@ -132,7 +131,7 @@ impl Node {
     #[must_use]
     pub fn start(mut parts: Parts, options: Options) -> Self {
         let shards = usize::from(parts.shards);
-        let common = Common::of_cluster(shards, Stop::default(), Access::default());
+        let common = Common::of_cluster(shards, Stop::default(), <_>::default());
         let now = (parts.wall)();
         let durable = empty_engine(now, parts.seed);
         let post = Post::new(shards, Sharding::Slotted(shards), common.boxes.clone());
@@ -292,7 +291,8 @@ impl Node {
         let (client, session) = self.home.connect(door, PEER);
         let Options { pinpriq, limits, .. } = self.options;
         let contacts = self.home.contacts().clone();
-        let options = DoorOptions { pinpriq, limits, contacts, roster: None, audit: None };
+        let (beanstalkd, roster, audit) = (Arc::default(), None, None);
+        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd };
         let who = (client, session);
         let begun = Client::begin(self.home.clone(), who, (kind_of(door), PEER), &options);
         self.clients.insert(client, begun);

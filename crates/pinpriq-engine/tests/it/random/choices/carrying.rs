@@ -5,7 +5,8 @@ use pinpriq_engine::export::{Export, ExportPlace, Import};
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::Paused;
 use pinpriq_engine::task::{
-    Bytes, Grant, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
+    Burial, Bytes, Counts, Grant, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
+    Trace,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
@@ -71,7 +72,7 @@ impl Chooser<'_> {
                 State::Taken(Lease { grant, holder: None, deadline: Some(at), ttr: None })
             }
             4..=5 => State::Waiting { ready_at: at },
-            6 => State::Buried,
+            6 => State::Buried(self.dice.pick(&[0, 1, 1 << 40, u64::MAX].map(Burial::of_number))),
             7 => State::Zombie { purge_at: at },
             _ => State::Done,
         };
@@ -105,6 +106,7 @@ impl Chooser<'_> {
                 attempts: self.small(),
                 failures: self.small(),
                 reason: self.reason().map(Bytes::from),
+                trace: Trace::of(self.delay(), Counts { kicks: self.small(), ..Counts::NONE }),
                 state,
             },
             past: Past::of(origin, scheduled, unique),

@@ -9,7 +9,7 @@ use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::stats::{Figures, Times};
 use pinpriq_engine::task::{RequestId, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::PutUnique;
 use pinpriq_model::{Home, is_placeholder, number_of};
 
@@ -88,6 +88,17 @@ impl Runner<'_> {
                     }
                 }
                 Reply::Figures(figures) => self.make_comparable(figures),
+                // Scripts look at what has happened to tubes since the start.
+                Reply::Tubes(shown) => {
+                    (shown.put, shown.timeouts) = (0, 0);
+                    shown.tubes.retain(|tube| tube.exists);
+                    for tube in &mut shown.tubes {
+                        (tube.came_at, tube.came_after) = (Timestamp::ZERO, 0);
+                        (tube.put, tube.deletes) = (0, 0);
+                        tube.paused_for = Span::ZERO;
+                    }
+                    shown.tubes.sort_by(|one, other| one.name.cmp(&other.name));
+                }
                 Reply::Exported(page) => self.make_ids_comparable(page),
                 // Nobody saw the id of a task that a slot put and that has ended in the same call.
                 Reply::Schedule(shown) => {

@@ -8,7 +8,8 @@ use pinpriq_engine::export::{Export, ExportPlace, Import};
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::Paused;
 use pinpriq_engine::task::{
-    Bytes, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
+    Burial, Bytes, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord,
+    Terms,
 };
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::unique::WindowRecord;
@@ -79,7 +80,7 @@ impl Words {
                 State::Taken(Lease { grant, holder: None, deadline: Some(at), ttr: None })
             }
             StateKind::Waiting => State::Waiting { ready_at: at },
-            StateKind::Buried => State::Buried,
+            StateKind::Buried => State::Buried(Burial::UNKNOWN),
             StateKind::Zombie => State::Zombie { purge_at: at },
             StateKind::Done => State::Done,
         };
@@ -104,6 +105,7 @@ impl Words {
             attempts: self.option("ATTEMPTS", Self::small).unwrap_or(0),
             failures: self.option("FAILURES", Self::small).unwrap_or(0),
             reason: self.option("REASON", Self::bytes).map(Bytes::from),
+            trace: None,
             state,
         };
         let id = self.option("ID", Self::former_id);

@@ -60,7 +60,7 @@ pub(super) fn write(it: &mut Object<'_>, record: &TaskRecord, hidden: bool, cont
 /// Writes which client holds the task, with its name and address while it is connected.
 fn holder(it: &mut Object<'_>, record: &TaskRecord, contacts: &Contacts) {
     let State::Taken(lease) = &record.progress.state else { return };
-    let Some(holder) = lease.holder.map(at_home) else { return };
+    let Some(holder) = lease.client().map(at_home) else { return };
     it.number("client", holder.0);
     let Some(contact) = contacts.find(holder) else { return };
     if !contact.name.is_empty() {

@@ -7,7 +7,8 @@ use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::{Pause, Paused};
 use pinpriq_engine::task::{
-    Bytes, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
+    Burial, Bytes, Counts, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId,
+    TaskRecord, Terms, Trace,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
@@ -217,6 +218,10 @@ impl Fields {
     fn state(&mut self) -> Result<State, Wrong> {
         let kind = self.one_of("state", &StateKind::ALL, state_word)?;
         let (ready_at, purge_at) = (self.moment("ready_at")?, self.moment("purge_at")?);
+        let burial = self.number("burial")?;
+        if burial.is_some() && kind != StateKind::Buried {
+            return Err(format!("a {} task has no 'burial'", state_word(kind)));
+        }
         let needed = |at: Option<Timestamp>, name: &str| {
             at.ok_or_else(|| format!("a {} task has '{name}'", state_word(kind)))
         };
@@ -227,7 +232,7 @@ impl Fields {
                 State::Taken(Lease { grant, holder: None, deadline: None, ttr: None })
             }
             StateKind::Waiting => State::Waiting { ready_at: needed(ready_at, "ready_at")? },
-            StateKind::Buried => State::Buried,
+            StateKind::Buried => State::Buried(burial.map_or(Burial::UNKNOWN, Burial::of_number)),
             StateKind::Zombie => State::Zombie { purge_at: needed(purge_at, "purge_at")? },
             StateKind::Done => State::Done,
         };
@@ -256,6 +261,13 @@ impl Fields {
         if until.is_some() && unique.is_none() {
             return Err("'unique_until' goes with 'unique'".to_owned());
         }
+        let counts = Counts {
+            timeouts: self.small("timeouts")?,
+            releases: self.small("releases")?,
+            buries: self.small("buries")?,
+            kicks: self.small("kicks")?,
+        };
+        let trace = Trace::of(self.span("delay_ms")?.unwrap_or(Span::ZERO), counts);
         let progress = Progress {
             priority: self.priority()?,
             seq: 0,
@@ -263,6 +275,7 @@ impl Fields {
             attempts: self.small("attempts")?,
             failures: self.small("failures")?,
             reason: self.bytes("reason")?,
+            trace,
             state,
         };
         let task = TaskRecord {

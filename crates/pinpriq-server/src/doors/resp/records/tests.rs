@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pinpriq_dice::Dice;
 use pinpriq_engine::schedule::{Course, OnMissed, Overlap, Plan};
 use pinpriq_engine::settings::{CAPACITY, Pause, Paused, RATE, Rate, Value};
-use pinpriq_engine::task::{Bytes, Past, Progress, Terms};
+use pinpriq_engine::task::{Bytes, Counts, Past, Progress, Terms, Trace};
 
 use super::*;
 
@@ -41,6 +41,10 @@ fn full_task() -> TaskRecord {
             attempts: u32::MAX,
             failures: 1,
             reason: Some(bytes("zu spät".as_bytes())),
+            trace: Trace::of(
+                Span::from_ms(300),
+                Counts { timeouts: 1, releases: 2, buries: 3, kicks: u32::MAX },
+            ),
             state: State::Zombie { purge_at: at(10) },
         },
         past: Past::of(Some(origin), Some(scheduled), Some(bytes(b"u"))),

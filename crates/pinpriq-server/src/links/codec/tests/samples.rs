@@ -7,8 +7,8 @@ use pinpriq_dice::Dice;
 use pinpriq_engine::command::{Command, Put, QueueName};
 use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Grant, LaneName, Lease, Past, Progress, Receipt, RequestId, State, TaskId,
-    TaskRecord, Terms,
+    Bytes, ClientId, Grant, Holder, LaneName, Lease, Past, Progress, Receipt, RequestId, State,
+    TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::encode_command;
@@ -61,7 +61,7 @@ fn task(dice: &mut Dice) -> TaskRecord {
     let number = number(dice);
     let lease = Lease {
         grant: grant(dice),
-        holder: Some(ClientId(dice.roll())),
+        holder: Some(Holder { client: ClientId(dice.roll()), is_tied: flag(dice) }),
         deadline: Some(Timestamp::from_ms(dice.below(1 << 40))),
         ttr: Some(Span::from_ms(dice.below(1 << 20))),
     };
@@ -80,6 +80,7 @@ fn task(dice: &mut Dice) -> TaskRecord {
             attempts: 3,
             failures: 1,
             reason: Some(bytes(dice)),
+            trace: None,
             state: if flag(dice) { State::Taken(lease) } else { State::Ready },
         },
         past: Past::of(None, None, Some(bytes(dice))),

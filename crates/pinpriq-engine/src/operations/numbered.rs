@@ -1,0 +1,140 @@
+//! What can be done with a task that only its number names.
+//!
+//! A lane's tasks, finished ones and those in queues that cannot be tubes are not found by their
+//! number. A task that another client holds can only be read.
+
+use crate::command::{Amendment, Assign, Deed};
+use crate::engine::{Answered, Engine};
+use crate::memory::packed::Unsaved;
+use crate::memory::slots::Slot;
+use crate::operations::held::be_buried;
+use crate::operations::within::{Within, not_permitted};
+use crate::reply::{Refusal, RefusalKind, Reply};
+use crate::stats::Exit;
+use crate::task::{ClientId, Holder, Lease, State};
+use crate::transition::{Answer, By, Operation, Standing, answer};
+
+impl Engine {
+    /// Acts on the task of this number, in a queue that matches if names are given.
+    pub(crate) fn numbered(
+        &mut self,
+        client: ClientId,
+        number: u64,
+        deed: Deed,
+        names: Option<&Within<'_>>,
+    ) -> Answered {
+        if let Deed::Release { delay, .. } = deed {
+            self.moment("the delay", delay)?;
+        }
+        let Some(slot) = self.find_numbered(number) else { return Err(no_task(number)) };
+        let queue = &self.queues[self.tasks[slot].queue];
+        if names.is_some_and(|names| !names.matches(&queue.name)) {
+            return Err(not_permitted("the queue of that task"));
+        }
+        let standing = self.standing(slot, client);
+        let by = By::Id;
+        match deed {
+            Deed::Read => {
+                let record = self.tasks.record(slot, queue.names());
+                Ok(Some(Reply::Task(Some(Box::new(record)))))
+            }
+            Deed::Take => {
+                refused(Operation::TakeByNumber, standing, number)?;
+                Ok(Some(self.take_numbered(client, slot)))
+            }
+            Deed::Delete => {
+                let queue = self.tasks[slot].queue;
+                if standing == Standing::TakenElsewhere && !planted!(DeletesOthersJobs) {
+                    return Err(no_task(number));
+                }
+                self.queues[queue].deletes += 1;
+                if standing == Standing::TakenHere {
+                    self.finish(slot, Operation::Ack(by), None);
+                } else {
+                    self.leave(slot, Operation::Kill, Exit::Killed);
+                }
+                Ok(Some(Reply::Done))
+            }
+            Deed::Release { priority, delay } => {
+                refused(Operation::Release(by), standing, number)?;
+                let priority = Assign::To(Some(priority));
+                let amendment = Amendment { priority, ..Amendment::default() };
+                self.release_task((slot, by), delay, &amendment, false)
+            }
+            Deed::Bury { priority } => {
+                refused(Operation::Bury(by), standing, number)?;
+                let burial = self.issued.bury(self.now);
+                self.shift(slot, Operation::Bury(by), Unsaved::Progress, |task| {
+                    task.set_reason(None);
+                    task.set_priority(Some(priority));
+                    be_buried(task, burial)
+                });
+                Ok(Some(Reply::Done))
+            }
+            Deed::Touch => {
+                if standing != Standing::TakenHere {
+                    return Err(no_task(number));
+                }
+                self.move_deadline(slot, None)
+            }
+            Deed::Kick => {
+                refused(Operation::Kick, standing, number)?;
+                self.kick_one(slot);
+                Ok(Some(Reply::Done))
+            }
+        }
+    }
+
+    fn find_numbered(&mut self, number: u64) -> Option<Slot> {
+        let slot = self.live_by_now(number)?;
+        let task = &self.tasks[slot];
+        let queue = &self.queues[task.queue];
+        let is_there = !task.kind().is_finished()
+            && (queue.is_tube || (planted!(LaneTasksNumbered) && queue.lane.is_some()));
+        is_there.then_some(slot)
+    }
+
+    /// Moves a task from R, W or B to T. It pays nothing to a queue that limits how many are taken.
+    fn take_numbered(&mut self, client: ClientId, slot: Slot) -> Reply {
+        let task = &self.tasks[slot];
+        let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
+        let ttr = task.ttr().or(self.queues[queue].settings.ttr);
+        let deadline = ttr.map(|ttr| self.now.after(ttr));
+        let holder = Some(Holder { client, is_tied: ttr.is_some() });
+        let lease = Lease { grant: self.issued.grant(), holder, deadline, ttr };
+        self.shift_only(slot, Operation::TakeByNumber, Unsaved::Grant, |task| {
+            task.set_attempts(attempts);
+            State::Taken(lease)
+        });
+        let task = self.tasks.record(slot, self.queues[queue].names());
+        Reply::Tasks { tasks: vec![task], popped: false }
+    }
+
+    /// Ends the leases that depend on the connection of a client, as if their tasks had never
+    /// reached it.
+    pub(crate) fn let_leases_go(&mut self, client: ClientId) -> Reply {
+        let held = self.consumers.clients.get(&client).map(|client| client.held());
+        let mut count = 0;
+        for number in held.unwrap_or_default() {
+            if let Some(slot) = self.live(number) {
+                self.end_lease(slot, Operation::HolderGone);
+                count += 1;
+            }
+        }
+        Reply::Count(count)
+    }
+}
+
+/// Refuses what the table does not allow for a task of this standing.
+fn refused(operation: Operation, standing: Standing, number: u64) -> Result<(), Refusal> {
+    match answer(operation, standing) {
+        Answer::Moves(_) => Ok(()),
+        _ => Err(no_task(number)),
+    }
+}
+
+/// The refusal of a number under which this client finds nothing that it could do this with.
+fn no_task(number: u64) -> Refusal {
+    let sentence = format!("there is no task {number} in any tube that this could be done with");
+    Refusal::new(RefusalKind::NotFound, sentence)
+}

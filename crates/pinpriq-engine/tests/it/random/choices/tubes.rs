@@ -1,0 +1,81 @@
+//! Chooses commands about several tubes, and about tasks that only their number names.
+
+use pinpriq_engine::command::{Command, Deed, QueueCommand, Reserve, TimeToLive};
+use pinpriq_engine::task::{State, StateKind, TaskRecord};
+use pinpriq_engine::time::Span;
+
+use super::{Chooser, QUEUES};
+
+impl Chooser<'_> {
+    pub(super) fn of_tubes(&mut self) -> Command<'static> {
+        let crowded = self.model.task_count() > 24;
+        match self.dice.below(16) {
+            0..=1 if !crowded => {
+                let (mut put, reason) = (self.put(), self.reason());
+                if !self.dice.once_in(8) {
+                    (put.wait, put.unique) = (None, None);
+                    put.delay = Span::ZERO;
+                }
+                let is_numbered = self.dice.once_in(3);
+                if is_numbered {
+                    // The answer does not tell the id that the engine draws. It must be seen before
+                    // the task goes elsewhere as a dead letter.
+                    put.ttl = TimeToLive::Endless;
+                }
+                let put = Box::leak(Box::new(put));
+                if is_numbered {
+                    return Command::PutNumbered(put);
+                }
+                Command::PutBuried { put, reason }
+            }
+            0..=4 => {
+                let mut queues = QUEUES.to_vec();
+                queues.truncate(usize::try_from(self.dice.below(4)).unwrap());
+                Command::Reserve(Reserve { queues: Vec::leak(queues), wait: self.wait() })
+            }
+            5..=10 => self.numbered(),
+            11..=12 => {
+                let count = self.dice.pick(&[0, 1, 1, 2, u32::MAX]);
+                Command::Kick { queue: self.queue(), count }
+            }
+            13 => {
+                let state = self.dice.pick(&[StateKind::Waiting, StateKind::Buried]);
+                Command::Foremost { queue: self.queue(), state }
+            }
+            14 => match self.dice.below(6) {
+                0 => Command::Tubes(Some(self.queue())),
+                1..=2 => Command::LetGo,
+                _ => Command::Tubes(None),
+            },
+            _ => {
+                let length = (!self.dice.once_in(3)).then(|| self.span());
+                let (queue, makes) = (self.queue(), self.dice.once_in(2));
+                Command::Queue(QueueCommand::Hold { queue, length, makes })
+            }
+        }
+    }
+
+    pub(super) fn numbered(&mut self) -> Command<'static> {
+        let mut tasks: Vec<&TaskRecord> = self.tasks();
+        let is_taken = |task: &&TaskRecord| matches!(task.progress.state, State::Taken(_));
+        if self.dice.once_in(2) && tasks.iter().any(is_taken) {
+            tasks.retain(is_taken);
+        }
+        let number = if tasks.is_empty() || self.dice.once_in(12) {
+            self.model.last_number.saturating_sub(self.dice.below(5))
+        } else {
+            tasks[usize::try_from(self.dice.below(tasks.len() as u64)).unwrap()].number
+        };
+        let priority = self.priority().unwrap_or(3);
+        let deed = match self.dice.below(9) {
+            0 => Deed::Read,
+            1..=2 => Deed::Take,
+            3 => Deed::Delete,
+            4..=5 => Deed::Release { priority, delay: self.delay() },
+            6 => Deed::Bury { priority },
+            7 => Deed::Touch,
+            _ => Deed::Kick,
+        };
+        Command::Numbered { number, deed }
+    }
+}

@@ -1,0 +1,22 @@
+//! The bugs about tubes: what the engine does for the beanstalkd door, and the door itself.
+
+/// Lists these bugs after others.
+macro_rules! with_those_of_tubes {
+    ($($others:tt)*) => {
+        bugs! {
+            $($others)*
+            DeadlineSoonTooLate "deadline-soon-too-late"
+                "Who waits for a job hears of a deadline of its own only when that is over."
+                [Engine("scripts::"), InServer("doors::beanstalkd::")]
+            FirstTubeFirst "first-tube-first"
+                "A job is reserved from the tube that was watched first, whatever is more urgent."
+                [Engine("scripts::"), InServer("doors::beanstalkd::")]
+            DeletesOthersJobs "deletes-others-jobs"
+                "A job is deleted although another client has reserved it."
+                [Engine("scripts::"), InServer("doors::beanstalkd::")]
+            LaneTasksNumbered "lane-tasks-numbered"
+                "A task of a lane is found by its number."
+                [Engine("scripts::")]
+        }
+    };
+}

@@ -1,0 +1,192 @@
+//! The beanstalkd door: the protocol of beanstalkd 1.13 over the same queues, described in
+//! `docs/beanstalkd.md`.
+//!
+//! A tube is a queue, and a job is a task that its number names. [`requests`] turns requests into
+//! commands of the engine. `answers` and `documents` write the replies. [`Shared`] holds what all
+//! connections of the door have in common: which tubes they use, and what was counted.
+
+mod answers;
+mod documents;
+mod machine;
+mod requests;
+mod shared;
+mod watched;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pinpriq_engine::reply::Output;
+use pinpriq_wire::beanstalkd::{Decoded, Fault, RequestDecoder, Verb};
+
+use self::documents::Sight;
+pub(crate) use self::shared::Shared;
+use self::watched::Watched;
+use super::door::{Door, Next, refuse_tls};
+use super::{DoorKind, DoorOptions};
+use crate::config::DoorName;
+use crate::home::desk::Desk;
+use crate::session::about::{Dialect, Manners};
+use crate::session::outbox::Encode;
+
+/// The tube that a connection uses and watches at first. There always is one.
+const DEFAULT: &[u8] = b"default";
+
+/// The kind of this door.
+pub(super) static KIND: DoorKind = DoorKind {
+    name: DoorName::Beanstalkd,
+    redirects: false,
+    signs_in: false,
+    moves: false,
+    manners,
+    open,
+};
+
+fn manners(_: &DoorOptions) -> Manners {
+    Manners { tells_refusals: true, waits_for_room: false, groups_per_turn: 1, requeues: true }
+}
+
+fn open(options: &DoorOptions, _: Dialect) -> Box<dyn Door> {
+    let shared = options.beanstalkd.clone();
+    shared.join();
+    let (used, watched) = (Box::from(DEFAULT), Watched::begin(&shared));
+    Box::new(BeanstalkdDoor {
+        decoder: RequestDecoder::new(shared.job_bytes_max()),
+        shared,
+        used,
+        watched,
+        is_producer: false,
+        is_put_counted: false,
+        is_worker: Cell::new(false),
+        asked: 0,
+        sights: RefCell::default(),
+    })
+}
+
+/// One connection's side of the protocol.
+struct BeanstalkdDoor {
+    decoder: RequestDecoder,
+    shared: Arc<Shared>,
+    /// The tube that its jobs go to.
+    used: Box<[u8]>,
+    /// The tubes that its jobs come from.
+    watched: Watched,
+    /// Whether it has put a job.
+    is_producer: bool,
+    /// Whether the put that is arriving was counted.
+    is_put_counted: bool,
+    /// Whether it has reserved one, or tried to.
+    is_worker: Cell<bool>,
+    /// The number of its requests that have asked an engine.
+    asked: u64,
+    /// What was seen when documents were asked for, by the numbers of the requests.
+    sights: RefCell<VecDeque<(u64, Sight)>>,
+}
+
+impl BeanstalkdDoor {
+    /// Returns what was seen when the document of this request was asked for.
+    fn sight(&self, asked: u64) -> Option<Sight> {
+        let sights = &mut *self.sights.borrow_mut();
+        // The replies to others before it have failed.
+        while sights.front().is_some_and(|(number, _)| *number < asked) {
+            sights.pop_front();
+        }
+        sights.pop_front_if(|(number, _)| *number == asked).map(|(_, sight)| sight)
+    }
+
+    /// Notes that the connection is one of those that put jobs.
+    fn be_producer(&mut self) {
+        if !std::mem::replace(&mut self.is_producer, true) {
+            self.shared.note_producer();
+        }
+    }
+
+    /// Notes that the connection is one of those that reserve jobs.
+    fn be_worker(&self) {
+        if !self.is_worker.replace(true) {
+            self.shared.note_worker();
+        }
+    }
+
+    /// Counts a request.
+    fn count(&mut self, verb: Verb) {
+        let is_counted = verb == Verb::Put && std::mem::take(&mut self.is_put_counted);
+        if !is_counted {
+            self.shared.count(verb);
+        }
+    }
+
+    /// Counts a put whose line has arrived and whose body has not, as beanstalkd does.
+    fn count_early(&mut self) {
+        let lacks_body = self.decoder.lacks_body();
+        if !lacks_body && !self.decoder.is_within_big_job() {
+            return;
+        }
+        if !self.is_put_counted {
+            self.shared.count(Verb::Put);
+            self.is_put_counted = true;
+        }
+        if lacks_body {
+            self.be_producer();
+        }
+    }
+
+    fn answer_fault(&mut self, fault: Fault, counts_as: Option<Verb>, desk: &Desk) {
+        if let Some(verb) = counts_as {
+            self.count(verb);
+        }
+        if fault == Fault::ExpectedCrlf {
+            self.be_producer();
+        }
+        desk.say(fault.line().to_vec());
+    }
+}
+
+impl Drop for BeanstalkdDoor {
+    fn drop(&mut self) {
+        self.watched.end(&self.shared);
+        self.shared.leave(&self.used, self.is_producer, self.is_worker.get());
+    }
+}
+
+impl Door for BeanstalkdDoor {
+    fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
+        if self.decoder.is_between_requests() {
+            refuse_tls(input)?;
+        }
+        match self.decoder.decode(input) {
+            Decoded::Incomplete => {
+                self.count_early();
+                Err(Next::Incomplete)
+            }
+            Decoded::Skip { length } => {
+                self.count_early();
+                Ok(length)
+            }
+            Decoded::Request { request, length } => {
+                self.carry_out(&request, desk)?;
+                Ok(length)
+            }
+            Decoded::Fault { fault, counts_as, length } => {
+                self.answer_fault(fault, counts_as, desk);
+                Ok(length)
+            }
+        }
+    }
+}
+
+impl Encode for BeanstalkdDoor {
+    fn encode(
+        &self,
+        output: &Output,
+        _: Dialect,
+        _: &mut usize,
+        out: &mut Vec<u8>,
+        _: usize,
+        known: usize,
+    ) -> bool {
+        // There are no subscriptions on this wire.
+        let Output::Reply { request, reply, .. } = output else { return true };
+        self.write_answer((*request, reply), out, known)
+    }
+}

@@ -1,0 +1,168 @@
+//! Reads the files of conversations. Their format is described in `testdata/beanstalkd/README.md`.
+
+use std::path::Path;
+
+/// One conversation, with a server of its own.
+pub(crate) struct Conversation {
+    /// The line in its file that it begins in.
+    pub(crate) line: usize,
+    pub(crate) name: String,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// What a client does, or what happens.
+pub(crate) struct Step {
+    /// Its line in the file.
+    pub(crate) line: usize,
+    pub(crate) text: String,
+    pub(crate) act: Act,
+    /// The lines of the replies that pinpriq is to give.
+    pub(crate) expected: Vec<String>,
+    /// Whether only beanstalkd is to reply.
+    pub(crate) is_for_beanstalkd: bool,
+}
+
+/// What happens in a step.
+pub(crate) enum Act {
+    /// A client does something.
+    Client(char, Deed),
+    /// No more jobs are accepted.
+    Drain,
+    /// So many milliseconds pass.
+    Pass(u64),
+}
+
+/// What a client does.
+pub(crate) enum Deed {
+    /// Keeps a line to be sent with the next one.
+    Keep(Vec<u8>),
+    /// Sends a line and reads a reply.
+    Ask(Vec<u8>),
+    /// Sends bytes.
+    Send(Vec<u8>),
+    /// Sends a line, and is sent nothing.
+    Wait(Vec<u8>),
+    /// Reads so many replies.
+    Read(usize),
+    /// Is sent nothing.
+    Hear,
+    /// Ends its sending side.
+    End,
+    /// Reads all replies until the server closes.
+    ReadAll,
+    /// Breaks the connection.
+    Go,
+}
+
+/// Returns the files and their conversations.
+pub(crate) fn files() -> Vec<(String, Vec<Conversation>)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/beanstalkd");
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    paths.sort();
+    let read = |path: &std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let conversations = read_file(&std::fs::read_to_string(path).unwrap());
+        (name, conversations)
+    };
+    paths.iter().map(read).collect()
+}
+
+fn read_file(text: &str) -> Vec<Conversation> {
+    let mut all: Vec<Conversation> = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        if let Some(name) = text.strip_prefix("== ") {
+            all.push(Conversation { line, name: name.to_owned(), steps: Vec::new() });
+            continue;
+        }
+        let Some(first) = text.chars().next().filter(|first| *first != '#') else { continue };
+        let steps = &mut all.last_mut().unwrap().steps;
+        let reply = text.get(2..).unwrap_or_default();
+        match first {
+            '<' => steps.last_mut().unwrap().expected.push(reply.to_owned()),
+            'P' => {
+                let step = steps.last_mut().unwrap();
+                step.is_for_beanstalkd = false;
+                step.expected.push(reply.to_owned());
+            }
+            'B' => {
+                let step = steps.last_mut().unwrap();
+                step.is_for_beanstalkd = step.expected.is_empty();
+            }
+            _ => steps.push(Step {
+                line,
+                text: text.to_owned(),
+                act: read_act(text),
+                expected: Vec::new(),
+                is_for_beanstalkd: false,
+            }),
+        }
+    }
+    all
+}
+
+fn read_act(text: &str) -> Act {
+    let mut letters = text.chars();
+    let (who, what) = (letters.next().unwrap(), letters.next().unwrap());
+    let words = text.get(3..).unwrap_or_default();
+    match who {
+        '!' if text == "! drain" => return Act::Drain,
+        '+' => return Act::Pass(text[2..].parse().unwrap()),
+        _ => {}
+    }
+    let deed = match what {
+        '|' => Deed::Keep(line(words)),
+        '>' => Deed::Ask(line(words)),
+        '=' => Deed::Send(unquoted(words)),
+        '!' => Deed::Wait(line(words)),
+        '<' if words.is_empty() => Deed::Read(1),
+        '<' => Deed::Read(words.parse().unwrap()),
+        '-' => Deed::Hear,
+        '/' => Deed::End,
+        '.' => Deed::ReadAll,
+        'X' => Deed::Go,
+        _ => panic!("{text:?} is no step"),
+    };
+    Act::Client(who, deed)
+}
+
+/// The bytes of a line that is sent.
+fn line(words: &str) -> Vec<u8> {
+    let mut bytes =
+        if words.starts_with('"') { unquoted(words) } else { words.as_bytes().to_vec() };
+    bytes.extend_from_slice(b"\r\n");
+    bytes
+}
+
+/// The bytes between quotation marks.
+fn unquoted(text: &str) -> Vec<u8> {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap();
+    let mut bytes = Vec::new();
+    let mut rest = inner;
+    while let Some(at) = rest.find('\\') {
+        bytes.extend_from_slice(rest[..at].as_bytes());
+        rest = &rest[at + 1..];
+        let escape = rest.chars().next().unwrap();
+        rest = &rest[1..];
+        match escape {
+            'r' => bytes.push(b'\r'),
+            'n' => bytes.push(b'\n'),
+            't' => bytes.push(b'\t'),
+            '\\' | '"' => bytes.push(escape as u8),
+            'x' => {
+                bytes.push(u8::from_str_radix(&rest[..2], 16).unwrap());
+                rest = &rest[2..];
+            }
+            '{' => {
+                let (run, after) = rest.split_once('}').unwrap();
+                let (text, times) = run.rsplit_once('*').unwrap();
+                bytes.extend_from_slice(text.repeat(times.parse().unwrap()).as_bytes());
+                rest = after;
+            }
+            _ => panic!("{text:?} has an unknown escape"),
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    bytes
+}
