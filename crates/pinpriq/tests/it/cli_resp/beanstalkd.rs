@@ -165,13 +165,13 @@ fn ready_jobs_are_reserved_and_delayed_and_buried_ones_stay_until_they_are_delet
     let tasks = server.printed(&["export", "t"]);
     let tasks: Vec<&str> = tasks.lines().filter(|it| it.contains("\"task\"")).collect();
     let expected: [&[&str]; 7] = [
-        &["\"state\":\"ready\"", "\"priority\":1", "\"ttr_ms\":60000", "\\u0000\\r\\n"],
-        &["\"state\":\"ready\"", "\"priority\":4294967295", "\"payload\":\"\""],
-        &["\"state\":\"waiting\"", "\"ready_at\"", "\"ttr_ms\":60000", "\"payload\":\"d\""],
-        &["\"state\":\"waiting\"", "\"payload\":\"e\""],
-        &["\"state\":\"waiting\"", "\"payload\":\"f\""],
-        &["\"state\":\"waiting\"", "\"priority\":5", "\"payload\":\"g\""],
-        &["\"state\":\"buried\"", "\"priority\":2", "\"reason\":\"buried in beanstalkd\""],
+        &[r#""ready""#, r#""priority":1"#, r#""ttr_ms":60000"#, r#""payload_base64":"AA0Kfw==""#],
+        &[r#""ready""#, r#""priority":4294967295"#, r#""payload":"""#],
+        &[r#""waiting""#, r#""ready_at""#, r#""ttr_ms":60000"#, r#""payload":"d""#],
+        &[r#""waiting""#, r#""payload":"e""#],
+        &[r#""waiting""#, r#""payload":"f""#],
+        &[r#""waiting""#, r#""priority":5"#, r#""payload":"g""#],
+        &[r#""buried""#, r#""priority":2"#, r#""reason":"buried in beanstalkd""#],
     ];
     assert_eq!(tasks.len(), expected.len(), "{tasks:?}");
     for (task, words) in tasks.iter().zip(expected) {
