@@ -159,7 +159,7 @@ pub(crate) enum Command {
     /// Write a queue, or all, as lines of JSON that `import` brings into another server
     #[command(long_about = carrying_texts::EXPORT, after_help = carrying_texts::AFTER_EXPORT)]
     Export(ExportArgs),
-    /// Bring what `export` has written into a server
+    /// Bring what `export` has written into a server, or move the jobs of a beanstalkd
     #[command(long_about = carrying_texts::IMPORT, after_help = carrying_texts::AFTER_IMPORT)]
     Import(ImportArgs),
     /// Publish a task to all members of a topic, and print how many took it

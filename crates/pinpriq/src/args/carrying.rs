@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::encryption::EncryptionArgs;
+use super::values::tube;
 
 /// The arguments of `export`.
 #[derive(Debug, Args)]
@@ -33,9 +34,24 @@ pub(crate) struct ExportArgs {
 
 /// The arguments of `import`.
 #[derive(Debug, Args)]
+#[command(override_usage = "pinpriq import [OPTIONS] <FILE|--from-beanstalkd HOST:PORT>")]
 pub(crate) struct ImportArgs {
     /// The file that `export` has written; - is stdin
-    pub(crate) file: PathBuf,
+    #[arg(required_unless_present = "from_beanstalkd", conflicts_with = "from_beanstalkd")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Move the jobs of a running beanstalkd here
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) from_beanstalkd: Option<String>,
+
+    /// Move the jobs of this tube only; may be given several times [default: all tubes]
+    #[arg(long = "tube", value_name = "TUBE", value_parser = tube, conflicts_with = "file")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) tubes: Vec<String>,
+
+    /// Count what would be moved, and change nothing on either side
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) dry_run: bool,
 
     /// Host and port of the server's RESP door
     #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]

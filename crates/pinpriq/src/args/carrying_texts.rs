@@ -29,14 +29,21 @@ Exit codes:
 
 /// What `import` does.
 pub(super) const IMPORT: &str = "\
-Bring what `pinpriq export` has written into a server.
+Bring what `pinpriq export` has written into a server, or move the jobs of a running beanstalkd.
 
-Tasks keep what they have been through, and their ids where ids are given; elsewhere they get new \
-ones. A taken task comes in as a ready one. Settings and pauses replace those that a queue has. \
-What is in the queues already stays.
+From a file, tasks keep what they have been through, and their ids where ids are given; elsewhere \
+they get new ones. A taken task comes in as a ready one. Settings and pauses replace those that a \
+queue has. What is in the queues already stays.
 
 A file that was cut is refused before anything is sent. The import ends at the first record that \
-the server refuses. Records behind it that were on their way may have come in by then.";
+the server refuses. Records behind it that were on their way may have come in by then.
+
+With --from-beanstalkd, each tube becomes the queue of its name: ready jobs, delayed ones with \
+what is left of their delay, and buried ones, with body, priority and time to run. A job is put \
+here, durably, and then deleted there. If anything crashes in between, up to 256 jobs are in both, \
+and none is lost. Run the command again then. A job that a worker of beanstalkd takes meanwhile is \
+withdrawn here. Jobs that are reserved stay, and are counted: the exit code is 1 as long as there \
+are any.";
 
 /// After the help of `import`.
 pub(super) const AFTER_IMPORT: &str = "\
@@ -44,9 +51,11 @@ Examples:
   pinpriq import jobs.jsonl
   zstd -dc jobs.jsonl.zst | pinpriq import -
   pinpriq export --all | pinpriq import --address 10.0.0.2:7251 -
+  pinpriq import --from-beanstalkd 10.0.0.9:11300 --dry-run
+  pinpriq import --from-beanstalkd 10.0.0.9:11300 --tube mails --tube images
 
 Exit codes:
-  0  all records came in
-  1  no connection, or the file could not be read
+  0  all came in
+  1  no connection, the file could not be read, or jobs stay in beanstalkd
   2  wrong usage, or this is no whole file of `pinpriq export`
-  5  the server refused a record";
+  5  the server refused a record or a job";

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use pinpriq_wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
 
 use crate::units::{brief, duration_ms};
 
@@ -46,6 +47,17 @@ pub(crate) fn time_or_none(text: &str) -> Result<OrNone<u64>, String> {
 pub(crate) fn packet_ttl(text: &str) -> Result<u16, String> {
     let time = u16::try_from(duration_ms(text)?).ok().filter(|time| *time > 0);
     time.ok_or_else(|| format!("`{text}` is not from 1 ms to 65535 ms: give one such as `30s`"))
+}
+
+/// Reads the name of a tube of beanstalkd.
+pub(crate) fn tube(text: &str) -> Result<String, String> {
+    if is_tube_name(text.as_bytes()) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "`{text}` is no tube: a name has 1 to {TUBE_BYTES_MAX} letters, digits and -+/;.$_(), and \
+         does not begin with -"
+    ))
 }
 
 /// Reads a number that cannot be 0.

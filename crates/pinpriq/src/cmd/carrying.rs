@@ -1,18 +1,34 @@
-//! `pinpriq export` and `import`: queues as lines of JSON.
+//! `pinpriq export` and `import`: queues as lines of JSON, and jobs of a beanstalkd.
 //!
 //! The server makes and reads the records. The first line says what the file is, and the last one
 //! how many records it has, so that a file that was cut is noticed.
 
+mod beanstalkd;
 mod export;
 mod import;
+
+use std::path::Path;
+
+use crate::args::carrying::ImportArgs;
+use crate::exit::{Exit, Failure};
 
 pub(crate) use export::export;
 #[cfg(test)]
 pub(super) use export::page_words;
-pub(crate) use import::import;
 
 /// The version of the file.
 const VERSION: u64 = 1;
+
+/// Brings in what a file or a beanstalkd has.
+pub(crate) fn import(arguments: &ImportArgs) -> Result<Exit, Failure> {
+    match &arguments.from_beanstalkd {
+        Some(address) => beanstalkd::import(arguments, address),
+        // The parser sees to it that there is one or the other.
+        None => {
+            import::import(arguments, arguments.file.as_deref().unwrap_or_else(|| Path::new("-")))
+        }
+    }
+}
 
 /// The numbers of records, by their type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,4 +1,4 @@
-//! `pinpriq import`: checks that a file is whole, and sends record after record.
+//! `pinpriq import` of a file: checks that a file is whole, and sends record after record.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -21,15 +21,15 @@ use crate::resp::Client;
 /// become six characters.
 const LINE_BYTES_MAX: u64 = 512 << 20;
 
-/// Sends all records.
-pub(crate) fn import(arguments: &ImportArgs) -> Result<Exit, Failure> {
-    let lines = if arguments.file.as_os_str() == "-" {
+/// Sends all records of a file.
+pub(super) fn import(arguments: &ImportArgs, file: &Path) -> Result<Exit, Failure> {
+    let lines = if file.as_os_str() == "-" {
         Lines::of(Box::new(BufReader::new(io::stdin())), "stdin")?
     } else {
-        let open = || open(&arguments.file);
+        let open = || open(file);
         // What was cut is noticed before anything is sent.
-        Lines::of(open()?, &arguments.file.display().to_string())?.check()?;
-        Lines::of(open()?, &arguments.file.display().to_string())?
+        Lines::of(open()?, &file.display().to_string())?.check()?;
+        Lines::of(open()?, &file.display().to_string())?
     };
     let mut client =
         Client::open(&Endpoint::of(&arguments.address, &arguments.encryption, endpoint::RESP)?)?;

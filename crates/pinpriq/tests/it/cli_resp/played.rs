@@ -22,13 +22,13 @@ const TASK: &str = "*1\r\n%5\r\n$5\r\nqueue\r\n$1\r\nq\r\n$2\r\nid\r\n$1\r\n7\r\
 const NOTHING: &str = "*0\r\n";
 
 /// The server's side of a connection.
-struct Played {
+pub(super) struct Played {
     line: Line,
 }
 
 impl Played {
     /// Waits for a connection and welcomes it.
-    fn accept(listener: &TcpListener) -> Self {
+    pub(super) fn accept(listener: &TcpListener) -> Self {
         let (stream, _) = listener.accept().unwrap();
         let mut played = Self { line: Line::over(stream) };
         assert_eq!(played.command(), "HELLO 3");
@@ -37,7 +37,7 @@ impl Played {
     }
 
     /// The words of the next command; nothing if there are no more.
-    fn command(&mut self) -> String {
+    pub(super) fn command(&mut self) -> String {
         let mut decoder = RequestDecoder::new(RequestLimits::default());
         loop {
             let bytes = self.line.unused();
@@ -54,7 +54,7 @@ impl Played {
         }
     }
 
-    fn answer(&mut self, reply: &str) {
+    pub(super) fn answer(&mut self, reply: &str) {
         self.line.send(reply.as_bytes()).unwrap();
     }
 
@@ -66,12 +66,12 @@ impl Played {
     }
 
     /// Ends the connection once there is another command.
-    fn break_at(mut self, command: &str) {
+    pub(super) fn break_at(mut self, command: &str) {
         assert_eq!(self.command(), command);
     }
 }
 
-fn listen() -> (TcpListener, String) {
+pub(super) fn listen() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     (listener, address)
