@@ -19,8 +19,7 @@ mod within;
 use pinpriq_engine::command::{Command, Done, Put};
 use pinpriq_engine::task::{Grant, Receipt, TaskRecord};
 use pinpriq_records::primitives::{
-    end, put_bytes, put_if, put_number, put_span, take_byte, take_bytes, take_if, take_small,
-    take_span,
+    end, put_bytes, put_if, put_number, put_span, take_byte, take_bytes, take_small, take_span,
 };
 
 use self::kinds::{
@@ -162,21 +161,12 @@ pub(crate) fn decode<R>(
     let command = match take_byte(input)? {
         PUT => Command::Put(putting::take_put(input)?),
         PUT_BURIED => {
-            let mut flags = Packing::take(input)?;
-            let has_reason = flags.flag();
-            flags.end()?;
-            let reason = take_if(has_reason, input, take_bytes)?;
-            if take_byte(input)? != PUT {
-                return Err(Malformed::OutOfRange("put"));
-            }
-            put = putting::take_put(input)?;
+            let reason = tubes::take_reason(input)?;
+            put = take_inner_put(input)?;
             Command::PutBuried { put: &put, reason }
         }
         PUT_NUMBERED => {
-            if take_byte(input)? != PUT {
-                return Err(Malformed::OutOfRange("put"));
-            }
-            put = putting::take_put(input)?;
+            put = take_inner_put(input)?;
             Command::PutNumbered(&put)
         }
         RESERVE => {
@@ -191,14 +181,10 @@ pub(crate) fn decode<R>(
         }
         TAKE_DONE => {
             done = take_list(input, Done { queue: &[], receipt: NO_RECEIPT }, putting::take_done)?;
-            if take_byte(input)? != TAKE {
-                return Err(Malformed::OutOfRange("take"));
-            }
-            let flags = Packing::take(input)?;
+            let flags = take_inner_take(input)?;
             names = take_names(input)?;
             Command::TakeDone { done: &done, take: putting::take_take(flags, &names, input)? }
         }
-        ACK => Command::Ack(holding::take_ack(input)?),
         ACK_ALL => {
             let queue = take_queue_first(input)?;
             receipts = take_receipts(input)?;
@@ -237,8 +223,25 @@ pub(crate) fn decode<R>(
     Ok(then(&command))
 }
 
+/// Reads the beginning of the take within another command.
+fn take_inner_take(input: &mut &[u8]) -> Result<Packing, Malformed> {
+    if take_byte(input)? != TAKE {
+        return Err(Malformed::OutOfRange("take"));
+    }
+    Packing::take(input)
+}
+
+/// Reads the put within another command.
+fn take_inner_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
+    if take_byte(input)? != PUT {
+        return Err(Malformed::OutOfRange("put"));
+    }
+    putting::take_put(input)
+}
+
 fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, Malformed> {
     Ok(match kind {
+        ACK => Command::Ack(holding::take_ack(input)?),
         PUT_IN_LINE => {
             let room = take_span(input)?;
             if take_byte(input)? != PUT {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use std::num::NonZeroU64;
 
-use pinpriq_engine::reply::{Outcome, Output, Reply, TubesShown};
+use pinpriq_engine::reply::{Outcome, Output, Reply};
 use pinpriq_engine::schedule::ShownSchedule;
 use pinpriq_engine::task::{ClientId, RequestId, TaskId, TaskRecord};
 use pinpriq_engine::unique::{Awaited, PutUnique};
@@ -24,8 +24,8 @@ use pinpriq_records::schedule::{put_course, put_plan, take_course, take_plan};
 
 use self::exported::{put_exported, take_exported};
 use self::figures::{
-    put_figures, put_member, put_shown_settings, put_tube, take_figures, take_member,
-    take_shown_settings, take_tube,
+    put_figures, put_member, put_shown_settings, put_tubes, take_figures, take_member,
+    take_shown_settings, take_tubes,
 };
 use self::kinds::{
     ACKS, COUNT, DEADLINE, DEADLINE_SOON, DELIVERY, DONE, EXPLAINED, EXPORTED, FIGURES, JOINED,
@@ -91,12 +91,7 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
     let mut flags = Packed::default();
     match reply {
         Reply::Done | Reply::DeadlineSoon => {}
-        Reply::Tubes(shown) => {
-            put_number(out, shown.put);
-            put_number(out, shown.timeouts);
-            put_number(out, shown.reserves);
-            put_list(out, &shown.tubes, put_tube);
-        }
+        Reply::Tubes(shown) => put_tubes(out, shown),
         Reply::Put(id) => put_named(out, flags, id),
         Reply::PutOutcome(id, outcome) => {
             flags.code(3, outcome_code(*outcome));
@@ -240,18 +235,7 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
             let outcome = outcome_of(flags.code(3))?;
             Reply::PutOutcome(take_named(flags, input)?, outcome)
         }
-        PUT_UNIQUE => {
-            let mut flags = Packing::take(input)?;
-            let (new, code) = (flags.flag(), flags.code(2));
-            let outcome = outcome_of(flags.code(3))?;
-            let awaited = match (code, outcome) {
-                (0, Outcome::Acked) => Awaited::No,
-                (1, Outcome::Acked) => Awaited::Unknown,
-                (2, outcome) => Awaited::Known(outcome),
-                _ => return Err(Malformed::OutOfRange("outcome")),
-            };
-            Reply::PutUnique(PutUnique { id: take_named(flags, input)?, new, awaited })
-        }
+        PUT_UNIQUE => Reply::PutUnique(take_put_unique(input)?),
         SHOWN => Reply::Shown(take_records(input)?),
         TASKS => {
             let (tasks, popped) = take_tasks(input)?;
@@ -262,12 +246,7 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
             Reply::Task(take_if(is_there, input, |input| take_record(input, None))?.map(Box::new))
         }
         DEADLINE_SOON => Reply::DeadlineSoon,
-        TUBES => {
-            let (put, timeouts) = (take_number(input)?, take_number(input)?);
-            let reserves = take_number(input)?;
-            let tubes = take_vec(input, take_tube)?;
-            Reply::Tubes(Box::new(TubesShown { tubes, put, timeouts, reserves }))
-        }
+        TUBES => Reply::Tubes(Box::new(take_tubes(input)?)),
         EXPLAINED => Reply::Explained(Box::new(take_explanation(input)?)),
         SCANNED => {
             let is_there = take_flag_alone(input)?;
@@ -309,6 +288,19 @@ fn take_reply(kind: u8, input: &mut &[u8]) -> Result<Reply, Malformed> {
         TRANSACTION => Reply::Transaction(take_vec(input, take_reply_of_step)?),
         _ => return Err(Malformed::UnknownKind { what: "output", kind }),
     })
+}
+
+fn take_put_unique(input: &mut &[u8]) -> Result<PutUnique, Malformed> {
+    let mut flags = Packing::take(input)?;
+    let (new, code) = (flags.flag(), flags.code(2));
+    let outcome = outcome_of(flags.code(3))?;
+    let awaited = match (code, outcome) {
+        (0, Outcome::Acked) => Awaited::No,
+        (1, Outcome::Acked) => Awaited::Unknown,
+        (2, outcome) => Awaited::Known(outcome),
+        _ => return Err(Malformed::OutOfRange("outcome")),
+    };
+    Ok(PutUnique { id: take_named(flags, input)?, new, awaited })
 }
 
 /// The reply to a step is neither a refusal nor that of another transaction.

@@ -32,7 +32,7 @@ impl Model {
         client: ClientId,
         request: RequestId,
         put: &Put<'_>,
-        buried: Option<Buried<'_>>,
+        buried: Option<&Buried<'_>>,
     ) -> Answer {
         fits(put.queue.len() <= NAME_BYTES_MAX)?;
         let place = Place::Queue(put.queue.into());
@@ -69,19 +69,7 @@ impl Model {
             Some(id) => TaskId::Given(id.into()),
             None => self.new_id(settings.ids, number),
         };
-        let ready_at = self.now.after(put.delay);
-        let state = if put.delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
-        let mut progress = Progress {
-            expires_at,
-            trace: Trace::of(put.delay, Counts::NONE),
-            state,
-            ..Progress::fresh(number, put.priority)
-        };
-        if let Some(Buried { reason }) = buried {
-            progress.reason = reason.map(Into::into);
-            progress.trace = Trace::of(put.delay, Counts { buries: 1, ..Counts::NONE });
-            progress.state = State::Buried(self.draw_burial());
-        }
+        let progress = Progress { expires_at, ..self.progress_of_new(number, put, buried) };
         let task = TaskRecord {
             number,
             queue: put.queue.into(),
@@ -111,6 +99,26 @@ impl Model {
             self.end_instant(number);
         }
         Ok(None)
+    }
+
+    fn progress_of_new(
+        &mut self,
+        number: u64,
+        put: &Put<'_>,
+        buried: Option<&Buried<'_>>,
+    ) -> Progress {
+        let fresh = Progress::fresh(number, put.priority);
+        if let Some(Buried { reason }) = buried {
+            return Progress {
+                reason: reason.map(Into::into),
+                trace: Trace::of(put.delay, Counts { buries: 1, ..Counts::NONE }),
+                state: State::Buried(self.draw_burial()),
+                ..fresh
+            };
+        }
+        let ready_at = self.now.after(put.delay);
+        let state = if put.delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
+        Progress { trace: Trace::of(put.delay, Counts::NONE), state, ..fresh }
     }
 
     fn has_room_for(&self, put: &Put<'_>) -> Result<(), RefusalKind> {

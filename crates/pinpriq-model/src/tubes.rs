@@ -93,7 +93,7 @@ impl Model {
         fits(reason.is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         fits(put.delay.is_zero() && put.wait.is_none() && put.unique.is_none())?;
         fits(put.ttl != TimeToLive::Instant)?;
-        self.put_as(client, request, put, Some(Buried { reason }))
+        self.put_as(client, request, put, Some(&Buried { reason }))
     }
 
     pub(super) fn reserve(
@@ -230,7 +230,9 @@ impl Model {
                 self.leave(number, Exit::Killed);
                 Ok(Some(Reply::Done))
             }
-            Deed::Release { priority, delay } => self.release_numbered(number, priority, delay),
+            Deed::Release { priority, delay } => {
+                Ok(Some(self.release_numbered(number, priority, delay)))
+            }
             Deed::Bury { priority } => {
                 let progress = &mut self.task_mut(number).progress;
                 (progress.reason, progress.priority) = (None, Some(priority));
@@ -269,7 +271,7 @@ impl Model {
         self.task(number).clone()
     }
 
-    fn release_numbered(&mut self, number: u64, priority: i64, delay: Span) -> Answer {
+    fn release_numbered(&mut self, number: u64, priority: i64, delay: Span) -> Reply {
         let priority = Assign::To(Some(priority));
         let amendment = Amendment { priority, ..Amendment::default() };
         if self.settings(&self.places[&number]).release_fails {
@@ -277,13 +279,13 @@ impl Model {
             self.amend(number, &amendment);
             let delay = Some(delay).filter(|delay| *delay > Span::ZERO);
             let state = self.count_failure(number, self.now, Some(reasons::RELEASED), delay);
-            return Ok(Some(Reply::State(state)));
+            return Reply::State(state);
         }
         let state = self.bring_back(number, delay, &amendment, false);
         if state.is_some() {
             self.note_release(number, delay);
         }
-        Ok(Some(Reply::State(state)))
+        Reply::State(state)
     }
 
     fn kick_one(&mut self, number: u64) -> Option<StateKind> {

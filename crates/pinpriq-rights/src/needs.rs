@@ -4,7 +4,9 @@
 //! The match has an arm for each command, so a new one does not compile before somebody has decided
 //! what it needs. Who has which rights is not known here.
 
-use pinpriq_engine::command::{Command, Deed, Done, Held, HeldBy, Put, QueueCommand, Step};
+use pinpriq_engine::command::{
+    Ack, Command, Deed, Done, Fail, Held, HeldBy, Put, QueueCommand, Release, Step,
+};
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::schedule::ScheduleCommand;
@@ -31,19 +33,10 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
             tell(Need::On(Manage, put.queue));
         }
         Command::Reserve(reserve) => of_taken(reserve.queues, tell),
-        Command::Numbered { deed, .. } => tell(Need::Wherever(match deed {
-            Deed::Read => Look,
-            Deed::Kick => Manage,
-            // Whoever may take a task may acknowledge it afterwards.
-            Deed::Take | Deed::Delete | Deed::Release { .. } | Deed::Bury { .. } | Deed::Touch => {
-                Takes
-            }
-        })),
+        Command::Numbered { deed, .. } => tell(Need::Wherever(right_for(deed))),
         Command::Kick { queue, .. } => tell(Need::On(Manage, queue)),
-        Command::Foremost { queue, .. } | Command::Tubes(Some(queue)) => {
-            tell(Need::On(Look, queue));
-        }
-        Command::Tubes(None) => tell(Need::Wherever(Look)),
+        Command::Foremost { queue, .. } => tell(Need::On(Look, queue)),
+        Command::Tubes(queue) => tell(of_look(queue)),
         Command::Publish(publish) => tell(Need::On(Puts, publish.topic)),
         Command::Take(take) => of_taken(take.queues, tell),
         Command::TakeDone { done, take } => {
@@ -55,11 +48,11 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         Command::Subscribe { queues, .. } | Command::Unsubscribe { queues, .. } => {
             of_taken(queues, tell);
         }
-        Command::Ack(ack) => tell(Need::On(Takes, ack.held.queue.name)),
         Command::AckAll { queue, .. } => tell(Need::On(Takes, queue.name)),
-        Command::Release(release) => tell(Need::On(Takes, release.held.queue.name)),
-        Command::Fail(fail) => tell(Need::On(Takes, fail.held.queue.name)),
-        Command::Bury { held, .. } => tell(Need::On(Takes, held.queue.name)),
+        Command::Ack(Ack { held, .. })
+        | Command::Release(Release { held, .. })
+        | Command::Fail(Fail { held, .. })
+        | Command::Bury { held, .. } => tell(Need::On(Takes, held.queue.name)),
         Command::Touch { held, .. } => tell(of_held(&held)),
         Command::Update(update) => {
             let right = if update.receipt.is_some() { Takes } else { Manage };
@@ -71,10 +64,7 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         Command::Get { queue, .. }
         | Command::Explain { queue, .. }
         | Command::Await { queue, .. } => tell(Need::On(Look, queue.name)),
-        Command::Leases(leases) => tell(match leases.queue {
-            Some(queue) => Need::On(Look, queue.name),
-            None => Need::Wherever(Look),
-        }),
+        Command::Leases(leases) => tell(of_look(leases.queue.map(|queue| queue.name))),
         Command::Kill { queue, .. } | Command::Plow { queue, .. } => {
             tell(Need::On(Manage, queue.name));
         }
@@ -92,13 +82,7 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         }
         Command::Import(import) => of_import(import, tell),
         Command::Queue(command) => of_queue(command, tell),
-        Command::Member(command) => tell(match command {
-            MemberCommand::Join { topic, .. } | MemberCommand::LeaveTopic { topic, .. } => {
-                Need::On(Takes, topic)
-            }
-            MemberCommand::Beat { .. } | MemberCommand::Leave(_) => Need::Wherever(Takes),
-            MemberCommand::List(topic) => Need::On(Look, topic),
-        }),
+        Command::Member(command) => tell(of_member(command)),
         Command::Schedule(command) => of_schedule(command, tell),
         Command::Transaction(steps) => {
             for step in steps {
@@ -111,6 +95,36 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         Command::Within { command, .. } => each_need(command, tell),
         // Each asks for nothing that was not allowed before.
         Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) | Command::LetGo => {}
+    }
+}
+
+/// The need of looking at one queue, or at all.
+const fn of_look(queue: Option<&[u8]>) -> Need<'_> {
+    match queue {
+        Some(queue) => Need::On(Right::Look, queue),
+        None => Need::Wherever(Right::Look),
+    }
+}
+
+/// The right to do this with a task that only its number names.
+const fn right_for(deed: Deed) -> Right {
+    match deed {
+        Deed::Read => Right::Look,
+        Deed::Kick => Right::Manage,
+        // Whoever may take a task may acknowledge it afterwards.
+        Deed::Take | Deed::Delete | Deed::Release { .. } | Deed::Bury { .. } | Deed::Touch => {
+            Right::Take
+        }
+    }
+}
+
+const fn of_member(command: MemberCommand<'_>) -> Need<'_> {
+    match command {
+        MemberCommand::Join { topic, .. } | MemberCommand::LeaveTopic { topic, .. } => {
+            Need::On(Right::Take, topic)
+        }
+        MemberCommand::Beat { .. } | MemberCommand::Leave(_) => Need::Wherever(Right::Take),
+        MemberCommand::List(topic) => Need::On(Right::Look, topic),
     }
 }
 

@@ -70,5 +70,5 @@ export function leases(page, place) {
 function holder(row) {
   if (row.client === undefined) return "nobody who is connected";
   const name = Name.in(row, "name")?.shown;
-  return [`connection ${row.client}`, name, row.address].filter(Boolean).join(" · ");
+  return [`connection ${row.client}`, name, row.address, row.door].filter(Boolean).join(" · ");
 }

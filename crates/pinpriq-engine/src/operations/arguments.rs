@@ -56,9 +56,6 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
         Command::Put(put) | Command::PutInLine { put, .. } => put.queue.into(),
         Command::PutBuried { put, .. } | Command::PutNumbered(put) => put.queue.into(),
         Command::Reserve(reserve) => return check_names_of(reserve.queues, None),
-        Command::Kick { queue, .. }
-        | Command::Foremost { queue, .. }
-        | Command::Tubes(Some(queue)) => (*queue).into(),
         Command::TakeDone { done, take } => return check_names_of_done(done, take),
         Command::Take(Take { queues, member, .. })
         | Command::Subscribe { queues, member, .. }
@@ -100,17 +97,11 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             QueueCommand::List { .. } | QueueCommand::Stats(None) => return Ok(()),
         },
         Command::Publish(publish) => return check_name("topic", publish.topic),
-        Command::Member(command) => match command {
-            MemberCommand::Join { topic, member, .. }
-            | MemberCommand::LeaveTopic { topic, member } => {
-                QueueName { name: topic, member: Some(member) }
-            }
-            MemberCommand::Beat { member, .. } | MemberCommand::Leave(member) => {
-                return check_member(member);
-            }
-            MemberCommand::List(topic) => return check_name("topic", topic),
-        },
-        Command::Export(Export { queue, .. }) => (*queue).into(),
+        Command::Member(command) => return check_names_of_member(command),
+        Command::Export(Export { queue, .. })
+        | Command::Kick { queue, .. }
+        | Command::Foremost { queue, .. }
+        | Command::Tubes(Some(queue)) => (*queue).into(),
         Command::Import(import) => {
             if let Import::Schedule(schedule) = import {
                 check_name("name of a schedule", &schedule.name)?;
@@ -130,6 +121,16 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
         | Command::Leases(Leases { queue: None, .. }) => return Ok(()),
     };
     check_queue_name(queue)
+}
+
+fn check_names_of_member(command: &MemberCommand<'_>) -> Result<(), Refusal> {
+    match command {
+        MemberCommand::Join { topic, member, .. } | MemberCommand::LeaveTopic { topic, member } => {
+            check_queue_name(QueueName { name: topic, member: Some(member) })
+        }
+        MemberCommand::Beat { member, .. } | MemberCommand::Leave(member) => check_member(member),
+        MemberCommand::List(topic) => check_name("topic", topic),
+    }
 }
 
 #[inline]

@@ -2,7 +2,7 @@
 //! order in which their delays end. Digging and plowing are in `transfer.rs`.
 
 use crate::command::Amendment;
-use crate::engine::{Answered, Engine};
+use crate::engine::Engine;
 use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::reply::Reply;
@@ -13,8 +13,8 @@ use crate::transition::Operation;
 impl Engine {
     /// Makes buried tasks of a queue ready, or if there is none, waiting ones. Costs O(log n) for
     /// each.
-    pub(crate) fn kick(&mut self, queue: &[u8], count: u32) -> Answered {
-        let Some(queue) = self.queues.find(queue) else { return Ok(Some(Reply::Count(0))) };
+    pub(crate) fn kick(&mut self, queue: &[u8], count: u32) -> Reply {
+        let Some(queue) = self.queues.find(queue) else { return Reply::Count(0) };
         let buried = self.queues[queue].indexes.foremost(StateKind::Buried);
         let state = if buried.is_some() { StateKind::Buried } else { StateKind::Waiting };
         let epoch = self.queues[queue].epoch;
@@ -24,7 +24,7 @@ impl Engine {
             let Some(slot) = self.foremost_by_now(queue, state) else { break };
             kicked += u64::from(self.kick_one(slot).is_some());
         }
-        Ok(Some(Reply::Count(kicked)))
+        Reply::Count(kicked)
     }
 
     /// Makes a task ready. Its attempts stay, unlike with a dig.
@@ -41,13 +41,13 @@ impl Engine {
         )
     }
 
-    pub(crate) fn foremost(&mut self, queue: &[u8], state: StateKind) -> Answered {
+    pub(crate) fn foremost(&mut self, queue: &[u8], state: StateKind) -> Reply {
         let slot = self.queues.find(queue).and_then(|queue| self.foremost_by_now(queue, state));
         let record = slot.map(|slot| {
             let queue = &self.queues[self.tasks[slot].queue];
             Box::new(self.tasks.record(slot, queue.names()))
         });
-        Ok(Some(Reply::Task(record)))
+        Reply::Task(record)
     }
 
     /// Returns the first task of one state, after deadlines that have passed were fired. There are

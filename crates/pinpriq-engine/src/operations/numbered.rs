@@ -5,6 +5,7 @@
 
 use crate::command::{Amendment, Assign, Deed};
 use crate::engine::{Answered, Engine};
+use crate::memory::consumers::Client;
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
 use crate::operations::held::be_buried;
@@ -113,7 +114,7 @@ impl Engine {
     /// Ends the leases that depend on the connection of a client, as if their tasks had never
     /// reached it.
     pub(crate) fn let_leases_go(&mut self, client: ClientId) -> Reply {
-        let held = self.consumers.clients.get(&client).map(|client| client.held());
+        let held = self.consumers.clients.get(&client).map(Client::held);
         let mut count = 0;
         for number in held.unwrap_or_default() {
             if let Some(slot) = self.live(number) {

@@ -62,8 +62,7 @@ impl Engine {
             }
             existing = None;
         }
-        let queue = existing;
-        let queue = queue.unwrap_or_else(|| self.queues.find_or_make(put.queue));
+        let queue = existing.unwrap_or_else(|| self.queues.find_or_make(put.queue));
         self.count_queue(queue);
         let number = self.issued.next();
         let id = match put.id {

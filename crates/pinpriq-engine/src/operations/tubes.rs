@@ -18,10 +18,10 @@ impl Engine {
         };
         let is_known = |slot: QueueSlot| self.queues.known_counters(slot, self.now).is_some();
         let is_shown = |slot: &QueueSlot| {
-            let named = &self.queues[*slot];
-            named.is_tube
-                && (named.exists() || (queue.is_some() && is_known(*slot)))
-                && names.is_none_or(|names| names.matches(&named.name))
+            let it = &self.queues[*slot];
+            it.is_tube
+                && (it.exists() || (queue.is_some() && is_known(*slot)))
+                && names.is_none_or(|names| names.matches(&it.name))
         };
         let shown = slots.into_iter().filter(is_shown).map(|slot| self.tube(slot));
         let (put, timeouts) = (self.tube_puts, self.tube_timeouts);

@@ -201,8 +201,7 @@ fn variants(row: &str) -> Vec<Variant> {
     match row {
         "put with that id" => vec![Plain, Delayed, To(Buried)],
         "put again, to replace it" => vec![Plain, Delayed],
-        "kick" => vec![Plain, Late],
-        "put back" => vec![Plain, Late],
+        "kick" | "put back" => vec![Plain, Late],
         "its deadline passes" | "its holder is gone" => vec![Plain, Late, BackingOff, Once],
         "arrive by import or from another queue" => {
             vec![From(Ready), From(Waiting), From(Buried), From(Zombie), From(Done)]
@@ -433,6 +432,18 @@ impl Bench {
         self.engine.handle_timeout(self.now);
     }
 
+    /// Carries out a put, which is one of a unique task in the rows about those.
+    fn put(&mut self, row: &str, variant: Variant, delay: Span) -> Option<Reply> {
+        let unique = row.starts_with("put again").then_some(UNIQUE);
+        let put = Put { id: Some(ID), delay, unique, ..Put::new(QUEUE, b"other") };
+        let command = if variant == Variant::To(Buried) {
+            Command::PutBuried { put: &put, reason: None }
+        } else {
+            Command::Put(put)
+        };
+        ask(&mut self.engine, self.now, HERE, command)
+    }
+
     /// Carries out the operation of a row.
     fn operate(&mut self, row: &str, variant: Variant) -> Option<Reply> {
         let delay = if variant == Variant::Delayed { DELAY } else { Span::ZERO };
@@ -443,22 +454,15 @@ impl Bench {
         } else {
             HeldBy::Id(ID)
         };
+        if row.starts_with("put") && row != "put back" {
+            return self.put(row, variant, delay);
+        }
         let held = Held { queue: QUEUE.into(), by };
         let amendment = Amendment::default();
         let transfer = Transfer { delay, ..Transfer::new(QUEUE, ID) };
         let priority = Amendment { priority: Assign::To(Some(7)), ..amendment };
         let command = match row.split(' ').next().unwrap_or_default() {
-            "put" if row == "put back" => Command::PutBack(std::slice::from_ref(&self.popped)),
-            "put" if row.starts_with("put again") => {
-                let unique = Some(UNIQUE);
-                Command::Put(Put { id: Some(ID), delay, unique, ..Put::new(QUEUE, b"other") })
-            }
-            "put" if variant == Variant::To(Buried) => {
-                let put = Put { id: Some(ID), ..Put::new(QUEUE, b"other") };
-                let command = Command::PutBuried { put: &put, reason: None };
-                return ask(&mut self.engine, self.now, HERE, command);
-            }
-            "put" => Command::Put(Put { id: Some(ID), delay, ..Put::new(QUEUE, b"other") }),
+            "put" => Command::PutBack(std::slice::from_ref(&self.popped)),
             "take" if row == "take by number" => {
                 Command::Numbered { number: self.popped.number, deed: Deed::Take }
             }
@@ -493,13 +497,8 @@ impl Bench {
             }
             "touch" => Command::Touch { held, by: Some(DELAY) },
             "update" => {
-                let receipt = None;
-                Command::Update(Update {
-                    queue: QUEUE.into(),
-                    id: ID,
-                    amendment: priority,
-                    receipt,
-                })
+                let (queue, id, receipt) = (QUEUE.into(), ID, None);
+                Command::Update(Update { queue, id, amendment: priority, receipt })
             }
             "await" => Command::Await { queue: QUEUE.into(), id: ID, wait: Wait::Forever },
             "dig" => Command::Dig(transfer),

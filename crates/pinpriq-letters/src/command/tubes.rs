@@ -83,6 +83,14 @@ pub(super) fn encode_tubes(queue: Option<&[u8]>, out: &mut Vec<u8>) {
     put_if(out, queue, put_bytes);
 }
 
+/// Reads why a put task is buried, if that is said.
+pub(super) fn take_reason<'a>(input: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Malformed> {
+    let mut flags = Packing::take(input)?;
+    let has_reason = flags.flag();
+    flags.end()?;
+    take_if(has_reason, input, take_bytes)
+}
+
 pub(super) fn take<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, Malformed> {
     Ok(match kind {
         NUMBERED => Command::Numbered { number: take_number(input)?, deed: take_deed(input)? },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pinpriq_engine::fanout::MemberFigures;
 use pinpriq_engine::histogram::TimeHistogram;
-use pinpriq_engine::reply::TubeShown;
+use pinpriq_engine::reply::{TubeShown, TubesShown};
 use pinpriq_engine::settings::{Paused, Settings};
 use pinpriq_engine::stats::{Counters, Figures, Move, Times};
 use pinpriq_records::primitives::{
@@ -78,7 +78,20 @@ pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
     Ok(Figures { paused: paused::take(&choices, input)?, ..figures })
 }
 
-pub(super) fn put_tube(out: &mut Vec<u8>, tube: &TubeShown) {
+pub(super) fn put_tubes(out: &mut Vec<u8>, shown: &TubesShown) {
+    put_number(out, shown.put);
+    put_number(out, shown.timeouts);
+    put_number(out, shown.reserves);
+    put_list(out, &shown.tubes, put_tube);
+}
+
+pub(super) fn take_tubes(input: &mut &[u8]) -> Result<TubesShown, Malformed> {
+    let (put, timeouts) = (take_number(input)?, take_number(input)?);
+    let reserves = take_number(input)?;
+    Ok(TubesShown { tubes: take_vec(input, take_tube)?, put, timeouts, reserves })
+}
+
+fn put_tube(out: &mut Vec<u8>, tube: &TubeShown) {
     let TubeShown { name, came_at, came_after, counts, urgent, put, deletes, .. } = tube;
     let TubeShown { exists, reserves, paused, paused_for, .. } = tube;
     let mut flags = Packed::default();
@@ -94,7 +107,7 @@ pub(super) fn put_tube(out: &mut Vec<u8>, tube: &TubeShown) {
     paused::put(out, *paused);
 }
 
-pub(super) fn take_tube(input: &mut &[u8]) -> Result<TubeShown, Malformed> {
+fn take_tube(input: &mut &[u8]) -> Result<TubeShown, Malformed> {
     let mut flags = Packing::take(input)?;
     let exists = flags.flag();
     let choices = paused::unpack(&mut flags);

@@ -74,10 +74,12 @@ bytes_received_pinpriq:60
 bytes_received_resp:61
 bytes_received_resp_cluster:62
 bytes_received_http:63
+bytes_received_beanstalkd:64
 bytes_sent_pinpriq:65
 bytes_sent_resp:66
 bytes_sent_resp_cluster:67
 bytes_sent_http:68
+bytes_sent_beanstalkd:69
 refusals_BADARG:70
 refusals_NOQUEUE:71
 refusals_NOTFOUND:72

@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pinpriq_engine::task::ClientId;
 
+use crate::config::DoorName;
+
 /// The contacts of all clients that are connected.
 #[derive(Debug, Default)]
 pub(crate) struct Contacts {
@@ -21,12 +23,14 @@ pub(crate) struct Contact {
     pub(crate) name: Vec<u8>,
     /// The address that it comes from.
     pub(crate) address: SocketAddr,
+    /// The door that it came through.
+    pub(crate) door: DoorName,
 }
 
 impl Contacts {
     /// Adds a client that has no name yet.
-    pub(crate) fn add(&self, client: ClientId, address: SocketAddr) {
-        self.known().insert(client, Contact { name: Vec::new(), address });
+    pub(crate) fn add(&self, client: ClientId, address: SocketAddr, door: DoorName) {
+        self.known().insert(client, Contact { name: Vec::new(), address, door });
     }
 
     /// Gives a client another name.

@@ -6,6 +6,7 @@
 mod authority;
 #[cfg(test)]
 mod beanstalkd;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod cluster;

@@ -13,8 +13,8 @@ use crate::resp::{Client, unexpected};
 use crate::words::OsWords as _;
 
 /// The fields of a lease that people are shown.
-const LEASE_FIELDS: [&str; 8] =
-    ["queue", "member", "id", "client", "name", "address", "since", "until"];
+const LEASE_FIELDS: [&str; 9] =
+    ["queue", "member", "id", "client", "name", "address", "door", "since", "until"];
 
 /// Prints why a task is not handed out.
 pub(crate) fn explain(arguments: &ExplainArgs) -> Result<Exit, Failure> {

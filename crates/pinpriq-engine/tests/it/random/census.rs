@@ -111,6 +111,19 @@ const UNIQUE: [&str; 8] = [
 ];
 
 impl Census {
+    fn note_put_back(&mut self, model: &Model, client: ClientId, records: &[TaskRecord]) {
+        for record in records {
+            if record.lane.is_some() && !is_open(model, &Place::of(record)) {
+                self.fan_out("a pop of a lane that is gone is not undone");
+                continue;
+            }
+            if record.lane.is_some() {
+                self.fan_out("a pop of a lane is undone");
+            }
+            self.cell("put back", standing(numbered(model, record.number), client));
+        }
+    }
+
     /// Counts the cells of the table that a command is about to reach.
     pub(super) fn note_command(&mut self, model: &Model, client: ClientId, command: &Command<'_>) {
         let by_id = |queue: QueueName<'_>, id: &[u8]| task_of(model, queue, id);
@@ -118,18 +131,7 @@ impl Census {
             Command::Put(put) | Command::PutInLine { put, .. } => {
                 self.note_put(model, client, put);
             }
-            Command::PutBack(records) => {
-                for record in *records {
-                    if record.lane.is_some() && !is_open(model, &Place::of(record)) {
-                        self.fan_out("a pop of a lane that is gone is not undone");
-                        continue;
-                    }
-                    if record.lane.is_some() {
-                        self.fan_out("a pop of a lane is undone");
-                    }
-                    self.cell("put back", standing(numbered(model, record.number), client));
-                }
-            }
+            Command::PutBack(records) => self.note_put_back(model, client, records),
             Command::Ack(ack) => self.note_held(model, client, "ack", ack.held),
             Command::AckAll { queue, receipts } => {
                 for receipt in *receipts {

@@ -13,7 +13,7 @@ use pinpriq_engine::schedule::{Form, ShownSchedule};
 use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_engine::stats::{Figures, Times};
 use pinpriq_engine::task::{
-    Bytes, ClientId, Counts, Receipt, RequestId, State, StateKind, TaskRecord,
+    Bytes, ClientId, Counts, Progress, Receipt, RequestId, State, StateKind, TaskRecord,
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::{Awaited, PutUnique};
@@ -222,6 +222,24 @@ impl Names {
     }
 }
 
+/// Formats what has happened to a task.
+fn trace(progress: &Progress) -> String {
+    let mut text = String::new();
+    let Counts { timeouts, releases, buries, kicks } = progress.counts();
+    if progress.failures > 0 {
+        let _ = write!(text, ", failed {} times", progress.failures);
+    }
+    if !progress.delay().is_zero() {
+        let _ = write!(text, ", delay {}", progress.delay().ms());
+    }
+    let counts =
+        [("timed out", timeouts), ("released", releases), ("buried", buries), ("kicked", kicks)];
+    for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        let _ = write!(text, ", {what} {count} times");
+    }
+    text
+}
+
 /// Formats everything about a task. Fields that are not set are left out.
 fn whole(task: &TaskRecord) -> String {
     let mut text = format!("{} {} {}", task.id, quoted(&task.payload), task.progress.state.kind());
@@ -267,18 +285,7 @@ fn whole(task: &TaskRecord) -> String {
         }
         State::Ready | State::Buried(_) | State::Done => {}
     }
-    if task.progress.failures > 0 {
-        let _ = write!(text, ", failed {} times", task.progress.failures);
-    }
-    if !task.progress.delay().is_zero() {
-        let _ = write!(text, ", delay {}", task.progress.delay().ms());
-    }
-    let Counts { timeouts, releases, buries, kicks } = task.progress.counts();
-    let counts =
-        [("timed out", timeouts), ("released", releases), ("buried", buries), ("kicked", kicks)];
-    for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
-        let _ = write!(text, ", {what} {count} times");
-    }
+    text.push_str(&trace(&task.progress));
     if let Some(reason) = &task.progress.reason {
         let _ = write!(text, ", because {}", quoted(reason));
     }

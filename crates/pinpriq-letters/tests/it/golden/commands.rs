@@ -97,6 +97,23 @@ fn puts_and_takes() {
             Command::PutInLine { put: Put::new(b"jobs", b"hello"), room: ms(300) },
             r#"2a ac 02 01 b00000000 04 "jobs" 05 "hello""#,
         ),
+        (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
+        (
+            Command::Take(Take { mode: TakeMode::LeaseOr(ms(5)), ..TAKE }),
+            r#"02 b00011000 01 04 "jobs" 05"#,
+        ),
+        (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
+        (
+            Command::TakeDone { done: &[Done { queue: b"q", receipt }], take: TAKE },
+            r#"26 01 01 "q" 81 01 02 ac 02 02 b00000000 01 04 "jobs""#,
+        ),
+        (Command::Take(pop), r#"02 b11010010 b00000011 01 04 "jobs""#),
+    ]);
+}
+
+#[test]
+fn puts_of_tubes() {
+    have_the_bytes(&[
         (
             Command::PutBuried { put: &Put::new(b"jobs", b"hello"), reason: Some(b"no") },
             r#"2b b00000001 02 "no" 01 b00000000 04 "jobs" 05 "hello""#,
@@ -109,17 +126,6 @@ fn puts_and_takes() {
             Command::PutBuried { put: &Put::new(b"jobs", b""), reason: None },
             r#"2b b00000000 01 b00000000 04 "jobs" 00"#,
         ),
-        (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
-        (
-            Command::Take(Take { mode: TakeMode::LeaseOr(ms(5)), ..TAKE }),
-            r#"02 b00011000 01 04 "jobs" 05"#,
-        ),
-        (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
-        (
-            Command::TakeDone { done: &[Done { queue: b"q", receipt }], take: TAKE },
-            r#"26 01 01 "q" 81 01 02 ac 02 02 b00000000 01 04 "jobs""#,
-        ),
-        (Command::Take(pop), r#"02 b11010010 b00000011 01 04 "jobs""#),
     ]);
 }
 

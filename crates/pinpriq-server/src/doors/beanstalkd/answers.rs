@@ -70,6 +70,7 @@ pub(super) const fn word_of(kind: RefusalKind) -> Word {
     match kind {
         RefusalKind::NotFound | RefusalKind::NoQueue => Word::NotFound,
         RefusalKind::Full | RefusalKind::Paused | RefusalKind::Busy => Word::OutOfMemory,
+        RefusalKind::Closing => Word::Draining,
         _ => Word::InternalError,
     }
 }
@@ -109,9 +110,9 @@ impl BeanstalkdDoor {
             (Form::Found, Reply::Shown(tasks)) => return write_found(tasks.first(), out, known),
             (Form::Found, Reply::Task(task)) => return write_found(task.as_deref(), out, known),
             (Form::Deleted, Reply::Done) => Word::Deleted,
-            (Form::Released, Reply::State(Some(StateKind::Buried))) => Word::Buried,
+            (Form::Released, Reply::State(Some(StateKind::Buried)))
+            | (Form::Buried, Reply::Done) => Word::Buried,
             (Form::Released, Reply::State(_)) => Word::Released,
-            (Form::Buried, Reply::Done) => Word::Buried,
             (Form::Touched, Reply::Deadline(_)) => Word::Touched,
             (Form::KickedJob, Reply::Done) => Word::Kicked,
             (Form::Paused, Reply::Done) => {

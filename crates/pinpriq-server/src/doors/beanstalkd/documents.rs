@@ -28,6 +28,9 @@ pub(super) enum Sight {
     Tubes { known: HashMap<Box<[u8]>, Tube> },
 }
 
+/// When a tube came, whether as a queue, and after how many others of the kind.
+type Place = (Timestamp, bool, u64);
+
 impl BeanstalkdDoor {
     /// Writes the document that was asked for.
     pub(super) fn write_document(&self, sight: &Sight, reply: &Reply, out: &mut Vec<u8>) {
@@ -61,7 +64,7 @@ impl BeanstalkdDoor {
     /// connection nor a queue stands for any more are forgotten.
     fn all_tubes(&self, known: &HashMap<Box<[u8]>, Tube>, shown: &TubesShown) -> Vec<Box<[u8]>> {
         // A queue comes after the connection that uses its tube, if both come in one millisecond.
-        let mut places: BTreeMap<(Timestamp, bool, u64), Vec<Box<[u8]>>> = BTreeMap::new();
+        let mut places: BTreeMap<Place, Vec<Box<[u8]>>> = BTreeMap::new();
         let mut queues: HashMap<&[u8], &TubeShown> =
             shown.tubes.iter().map(|queue| (&*queue.name, queue)).collect();
         let mut gone = Vec::new();
@@ -81,7 +84,9 @@ impl BeanstalkdDoor {
         }
         self.shared.forget(gone.into_iter());
         // Queues of several shards may have the same place.
-        places.values_mut().for_each(|names| names.sort());
+        for names in places.values_mut() {
+            names.sort();
+        }
         places.into_values().flatten().collect()
     }
 

@@ -225,16 +225,14 @@ impl Tubes {
     /// Changes what connections do with a tube. One that is not known comes at this moment, if that
     /// is given.
     fn change(&mut self, name: &[u8], now: Option<Timestamp>, change: impl FnOnce(&mut Tube)) {
-        let tube = match self.known.get_mut(name) {
-            Some(tube) => tube,
-            None => {
-                let Some(since) = now else { return };
-                self.came += 1;
-                self.idle += usize::from(name != DEFAULT);
-                let new = Tube { since, after: self.came, ..Tube::default() };
-                self.known.entry(name.into()).or_insert(new)
-            }
-        };
+        if !self.known.contains_key(name) {
+            let Some(since) = now else { return };
+            self.came += 1;
+            self.idle += usize::from(name != DEFAULT);
+            let new = Tube { since, after: self.came, ..Tube::default() };
+            self.known.insert(name.into(), new);
+        }
+        let Some(tube) = self.known.get_mut(name) else { return };
         let was_idle = !tube.is_wanted();
         change(tube);
         let is_idle = !tube.is_wanted();

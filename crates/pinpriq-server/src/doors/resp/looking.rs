@@ -249,7 +249,7 @@ fn lease_map((writer, contacts): (&mut Writer<'_>, &Contacts), lease: &LeaseShow
     let LeaseShown { place, member, id, holder: client, since, until } = lease;
     let contact = client.and_then(|client| contacts.find(at_home(client)));
     let name = contact.as_ref().map(|contact| &contact.name).filter(|name| !name.is_empty());
-    writer.map(8);
+    writer.map(9);
     field(writer, "queue", |it| it.bulk(&place.queue));
     field(writer, "member", |it| bytes(it, member.as_ref()));
     field(writer, "id", |it| task_id(it, id));
@@ -260,6 +260,10 @@ fn lease_map((writer, contacts): (&mut Writer<'_>, &Contacts), lease: &LeaseShow
     });
     field(writer, "address", |it| match &contact {
         Some(contact) => it.bulk(contact.address.to_string().as_bytes()),
+        None => it.null(),
+    });
+    field(writer, "door", |it| match &contact {
+        Some(contact) => it.bulk(contact.door.word().as_bytes()),
         None => it.null(),
     });
     let moments: [(&str, Option<Timestamp>); 2] = [("since", *since), ("until", *until)];

@@ -32,7 +32,7 @@ impl Shard {
         let about = About { peer: Some(peer), door, connected_at, ..About::default() };
         let session = Rc::new(Session::of(about, Dialect::default(), false));
         state.sessions.insert(client, session.clone());
-        self.contacts.add(client, peer);
+        self.contacts.add(client, peer, door);
         (client, session)
     }
 

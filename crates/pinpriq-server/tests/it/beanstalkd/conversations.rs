@@ -141,7 +141,7 @@ fn unquoted(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = inner;
     while let Some(at) = rest.find('\\') {
-        bytes.extend_from_slice(rest[..at].as_bytes());
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
         rest = &rest[at + 1..];
         let escape = rest.chars().next().unwrap();
         rest = &rest[1..];

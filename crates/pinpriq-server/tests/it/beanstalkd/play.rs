@@ -83,8 +83,12 @@ fn differences(expected: &[String], got: &[String]) -> String {
         match (expected.get(at), got.get(at)) {
             (Some(one), Some(other)) if one == other => writeln!(text, "    {one}").unwrap(),
             (one, other) => {
-                one.iter().for_each(|line| writeln!(text, "  - {line}").unwrap());
-                other.iter().for_each(|line| writeln!(text, "  + {line}").unwrap());
+                if let Some(line) = one {
+                    writeln!(text, "  - {line}").unwrap();
+                }
+                if let Some(line) = other {
+                    writeln!(text, "  + {line}").unwrap();
+                }
             }
         }
     }

@@ -125,7 +125,13 @@ pub(super) fn all() -> Value {
         "Explanation": explanation(),
         "Lease": with_bytes(
             &["queue", "member", "id", "name"],
-            &[("client", whole()), ("address", text()), ("since", moment()), ("until", moment())],
+            &[
+                ("client", whole()),
+                ("address", text()),
+                ("door", text()),
+                ("since", moment()),
+                ("until", moment()),
+            ],
             &[],
         ),
         "Member": with_bytes(

@@ -124,6 +124,7 @@ fn write(it: &mut Object<'_>, lease: &LeaseShown, contacts: &Contacts) {
                 it.bytes("name", &contact.name);
             }
             it.text("address", &contact.address.to_string());
+            it.text("door", contact.door.word());
         }
     }
     for (name, at) in [("since", since), ("until", until)] {

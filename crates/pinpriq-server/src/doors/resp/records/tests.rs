@@ -90,6 +90,7 @@ fn records_come_back_from_their_json() {
         "{\"type\":\"task\",\"queue\":\"jobs\",\"id\":\"\\\"mine\\\"\",\"state\":\"zombie\",\
          \"purge_at\":10,\"put_at\":6,\"expires_at\":9,\"priority\":null,\"key\":\"k\\n\",\
          \"ttr_ms\":8,\"attempts\":4294967295,\"failures\":1,\"reason\":\"zu spät\",\
+         \"delay_ms\":300,\"timeouts\":1,\"releases\":2,\"buries\":3,\"kicks\":4294967295,\
          \"origin_queue\":\"old\",\"origin_id\":\"07070707-0707-0707-0707-070707070707\",\
          \"origin_put_at\":1,\"origin_attempts\":2,\"origin_failures\":3,\"origin_at\":4,\
          \"schedule_base64\":\"/w==\",\"slot\":5,\"unique\":\"u\",\"unique_until\":11,\
