@@ -12,7 +12,7 @@ use pinpriq_letters::Steps;
 use super::call::{Call, Shape, Talk};
 use super::entry_of_step;
 use super::fault::Fault;
-use super::options::{ROOM, WAIT};
+use super::options::{ROOM, STATE_BURIED, WAIT};
 use super::spec::{Access, Group, Spec, Word};
 use super::words::Parts;
 use crate::home::desk::Desk;
@@ -207,6 +207,9 @@ fn check(talk: &mut Talk, desk: &mut Desk, parts: &Parts<'_>) -> Done {
     {
         let (word, rest) = (option.word, "cannot be part of a transaction, in which nothing waits");
         return Err(Fault::err(format!("PUT with {word} {rest}")));
+    }
+    if parts.spec().name == "PUT" && parts.has(STATE_BURIED) {
+        return Err(Fault::err("PUT with STATE cannot be part of a transaction"));
     }
     talk.steps = Some(Steps::default());
     let done = (parts.spec().run)(&mut Call { desk, talk, parts });
