@@ -337,8 +337,8 @@ impl Model {
         Ok(Some(Reply::Task(first.map(|number| Box::new(self.task(number).clone())))))
     }
 
-    /// Describes queues as tubes, in the order of their names, except for what has happened since the
-    /// start: when they came into being, how long they are paused in all, and what was counted.
+    /// Describes queues as tubes, in the order of their names, except for what has happened since
+    /// the start: when they came into being, how long they are paused in all, and what was counted.
     pub(super) fn tubes(&self, queue: Option<&[u8]>, names: Option<&[NamePattern<'_>]>) -> Answer {
         fits(queue.is_none_or(|queue| queue.len() <= NAME_BYTES_MAX))?;
         let homes = self.homes.iter().filter(|(place, home)| {

@@ -49,8 +49,9 @@ pub enum Command<'a> {
         /// What to do with it.
         deed: Deed,
     },
-    /// Makes tasks of a queue ready: buried ones in the order in which they were buried, or if there
-    /// is none, waiting ones in the order in which their delays end. The reply is their number.
+    /// Makes tasks of a queue ready: buried ones in the order in which they were buried, or if
+    /// there is none, waiting ones in the order in which their delays end. The reply is their
+    /// number.
     Kick {
         /// The queue.
         queue: &'a [u8],

@@ -94,7 +94,8 @@ pub struct TubeShown {
     pub reserves: u64,
     /// Its pause.
     pub paused: Paused,
-    /// How long the pause of its output is in all, if it ends by itself, or since the server has started.
+    /// How long the pause of its output is in all, if it ends by itself, or since the server has
+    /// started.
     pub paused_for: Span,
 }
 

@@ -5,6 +5,9 @@
 //! it is first needed. The parts that leave the engine are described at [`TaskRecord`]. This module
 //! knows nothing about the meaning of a task.
 
+mod besides;
+
+use self::besides::{Besides, copied};
 use crate::change::{Change, Granted, Moved, Place, Publication};
 use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
 use crate::memory::payloads::{Kept, Payloads};
@@ -52,45 +55,6 @@ pub(crate) struct Task {
     small_priority: i32,
 }
 
-/// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
-#[derive(Clone, Debug)]
-struct Besides {
-    seq: u64,
-    /// The id, if it is not the number.
-    own_id: Option<TaskId>,
-    terms: Terms,
-    /// The priority, if it does not fit into the field of the task.
-    large_priority: i64,
-    expires_at: Option<Timestamp>,
-    attempts: u32,
-    failures: u32,
-    state: State,
-    /// The fields that hardly any task needs.
-    rare: Option<Box<Rare>>,
-    /// The moment under which the task is in the index of deadlines.
-    armed: Option<Timestamp>,
-    /// When the state began, if that was not the put, and since the server has started.
-    since: Option<Timestamp>,
-    /// The delay that it was last given.
-    delay: Span,
-}
-
-/// The fields that hardly any task needs.
-#[derive(Clone, Debug, Default)]
-struct Rare {
-    reason: Option<Bytes>,
-    origin: Option<Box<Origin>>,
-    scheduled: Option<Box<Scheduled>>,
-    unique: Option<Bytes>,
-    counts: Counts,
-}
-
-#[cold]
-fn copied(rare: &Rare) -> Option<Box<Past>> {
-    let (origin, scheduled) = (rare.origin.as_deref(), rare.scheduled.as_deref());
-    Past::of(origin.cloned(), scheduled.cloned(), rare.unique.clone())
-}
-
 /// What a task is made of that was just put.
 #[derive(Debug)]
 pub(crate) struct NewTask {
@@ -123,82 +87,6 @@ const PAYLOAD_SMALL: u64 = 1 << 63;
 static READY: State = State::Ready;
 static NO_TERMS: Terms = Terms::NONE;
 const NO_TRACE: Trace = Trace { delay: Span::ZERO, counts: Counts::NONE };
-
-impl Besides {
-    /// The values for a task without this allocation.
-    fn of(number: u64) -> Self {
-        Self {
-            seq: number,
-            own_id: None,
-            terms: Terms::default(),
-            large_priority: 0,
-            expires_at: None,
-            attempts: 0,
-            failures: 0,
-            state: State::Ready,
-            rare: None,
-            armed: None,
-            since: None,
-            delay: Span::ZERO,
-        }
-    }
-
-    /// The number of bytes in separate allocations.
-    fn own_bytes(&self, shares: bool) -> u64 {
-        let terms = if shares { 0 } else { self.terms.bytes() };
-        let id = if let Some(TaskId::Given(id)) = &self.own_id { id.len() } else { 0 };
-        (terms + id + self.rare.as_ref().map_or(0, |rare| rare.bytes())) as u64
-    }
-
-    fn reason(&self) -> Option<&Bytes> {
-        self.rare.as_ref().and_then(|rare| rare.reason.as_ref())
-    }
-
-    fn set_reason(&mut self, reason: Option<Bytes>) {
-        if reason.is_some() || self.rare.is_some() {
-            self.rare.get_or_insert_default().reason = reason;
-            self.tidy();
-        }
-    }
-
-    fn counts(&self) -> Counts {
-        self.rare.as_ref().map_or(Counts::NONE, |rare| rare.counts)
-    }
-
-    #[inline]
-    fn trace(&self, delay: Span) -> Option<Box<Trace>> {
-        if delay.is_zero() && self.rare.is_none() {
-            return None;
-        }
-        Trace::of(delay, self.counts())
-    }
-
-    fn set_counts(&mut self, counts: Counts) {
-        if !counts.are_none() || self.rare.is_some() {
-            self.rare.get_or_insert_default().counts = counts;
-            self.tidy();
-        }
-    }
-
-    /// Frees the fields that hardly any task needs, if this one does not need them.
-    fn tidy(&mut self) {
-        self.rare.take_if(|rare| {
-            let Rare { reason, origin, scheduled, unique, counts } = &**rare;
-            let has_no_past = origin.is_none() && scheduled.is_none() && unique.is_none();
-            has_no_past && reason.is_none() && counts.are_none()
-        });
-    }
-}
-
-impl Rare {
-    /// The number of bytes that clients have supplied.
-    fn bytes(&self) -> usize {
-        let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
-        let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());
-        let scheduled = self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len());
-        reason + origin + scheduled + self.unique.as_ref().map_or(0, |key| key.len())
-    }
-}
 
 /// The name of the queue of a task, and for a lane, its member.
 #[derive(Clone, Copy)]

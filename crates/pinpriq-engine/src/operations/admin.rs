@@ -124,8 +124,8 @@ impl Engine {
         self.set_pause(name, sides, pause)
     }
 
-    /// Pauses the output of a queue for a while, or ends that. The queue need not exist if it may be
-    /// made.
+    /// Pauses the output of a queue for a while, or ends that. The queue need not exist if it may
+    /// be made.
     fn hold_output(&mut self, name: &[u8], length: Option<Span>, makes: bool) -> Answered {
         check_positive("the length of the pause", length)?;
         let until = self.moment("the length of the pause", length.unwrap_or(Span::ZERO))?;

@@ -1,7 +1,7 @@
 //! The documents: figures about a job, a tube and the server, and the list of the tubes.
 //!
-//! Each has the keys of beanstalkd 1.13 in its order. Where pinpriq has nothing of the kind, such as
-//! the files of a log, it says 0.
+//! Each has the keys of beanstalkd 1.13 in its order. Where pinpriq has nothing of the kind, such
+//! as the files of a log, it says 0.
 
 use std::collections::{BTreeMap, HashMap};
 
