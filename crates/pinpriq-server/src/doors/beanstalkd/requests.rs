@@ -14,6 +14,7 @@ use super::{BeanstalkdDoor, Next};
 use crate::doors::resp::table::places::{place_of, place_of_sub};
 use crate::home::desk::Desk;
 use crate::host::seat::Undone;
+use crate::session::about::SILENT;
 use crate::session::ending::Ending;
 
 /// This many watched tubes are named to the engine without an allocation.
@@ -133,7 +134,8 @@ impl BeanstalkdDoor {
             | Request::ListTubeUsed
             | Request::ListTubesWatched => self.answer_alone(request, desk),
             Request::Quit => {
-                desk.reset(Vec::new());
+                // Others get its jobs before the connection has ended, and none of them has failed.
+                desk.ask(SILENT, &Command::LetGo)?;
                 Err(Undone::Close(Ending::Quit, "the client has quit".to_owned()))
             }
         }
