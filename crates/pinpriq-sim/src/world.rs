@@ -664,6 +664,13 @@ fn spoil(bug: Option<Bug>, dice: &mut Dice, bytes: &mut Vec<u8>) {
             let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - 1);
             bytes.splice(..=end, *b"+OK\r\n");
         }
+        Some(Bug::MissingDeleted) if bytes.starts_with(b"NOT_FOUND\r\n") => {
+            bytes.splice(..11, *b"DELETED\r\n");
+        }
+        Some(Bug::DelayForgotten) if bytes.starts_with(b"OK ") => {
+            let Some(at) = bytes.windows(8).position(|eight| eight == b"delay: 1") else { return };
+            bytes[at + 7] = b'0';
+        }
         Some(Bug::SwappedTasks) if bytes.starts_with(b"*2\r\n*4\r\n") => {
             let Some(second) = bytes[8..].windows(4).position(|four| four == b"*4\r\n") else {
                 return;

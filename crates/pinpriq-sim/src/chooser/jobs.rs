@@ -52,7 +52,7 @@ impl Chooser<'_> {
     }
 
     fn reserve(&mut self) -> Call {
-        if self.once_in(8) {
+        if self.once_in(8) && self.gets_bodies() {
             return Call::ReserveJob(self.job());
         }
         if !self.dice.chance(self.knobs.waits) {
@@ -87,7 +87,7 @@ impl Chooser<'_> {
 
     fn look_at_jobs(&mut self) -> Call {
         match self.dice.below(12) {
-            0..=1 => Call::Peek(self.job()),
+            0..=1 if self.gets_bodies() => Call::Peek(self.job()),
             2 => Call::PeekReady,
             3 => Call::PeekDelayed,
             4 => Call::PeekBuried,
@@ -122,6 +122,12 @@ impl Chooser<'_> {
             }
         };
         Call::Nonsense(bytes.to_vec(), answer)
+    }
+
+    /// Whether every body is there for a job that only its number names: what several shards are
+    /// asked for lacks payloads that were left on the disk.
+    const fn gets_bodies(&self) -> bool {
+        self.knobs.shards == 1 || self.knobs.memory_bytes == 0
     }
 
     /// The name of a tube that is in the simulated shard.

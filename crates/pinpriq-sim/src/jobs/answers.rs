@@ -215,7 +215,8 @@ fn tube_figures(
         ("total-jobs", From(0)),
         ("current-using", From(uses)),
         ("current-watching", From(watches)),
-        ("current-waiting", Number(queue.map_or(0, |queue| queue.reserves))),
+        // Those that wait for a tube without a queue are not in the reply of the model.
+        ("current-waiting", queue.map_or(From(0), |queue| Number(queue.reserves))),
         ("cmd-delete", From(0)),
         ("cmd-pause-tube", From(0)),
         ("pause", pause),

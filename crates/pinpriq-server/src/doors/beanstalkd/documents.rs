@@ -148,7 +148,7 @@ fn describe_job(task: &TaskRecord, now: Timestamp, document: &mut Document<'_>) 
     document.number("pri", priority(progress.priority));
     document.number("age", seconds(now.since(task.put_at)));
     document.number("delay", seconds(delay));
-    document.number("ttr", seconds_up(ttr));
+    document.number("ttr", seconds_of_some(ttr));
     document.number("time-left", ends_at.map_or(0, |at| seconds(at.since(now))));
     document.number("file", 0);
     document.number("reserves", progress.attempts.into());
@@ -168,7 +168,7 @@ fn describe_tube(
     let of_connections = |figure: fn(&Tube) -> u64| known.as_ref().map_or(0, figure);
     let count = |kind: StateKind| queue.map_or(0, |queue| queue.counts[kind as usize]);
     let (pause, left) = match queue.map(|queue| (queue.paused.output, queue.paused_for)) {
-        Some((Pause::Until(at), whole)) => (seconds_up(whole), seconds(at.since(now))),
+        Some((Pause::Until(at), whole)) => (seconds_of_some(whole), seconds(at.since(now))),
         Some((Pause::Endless, _)) => (ENDLESS_S, ENDLESS_S),
         Some((Pause::Off, _)) | None => (0, 0),
     };
@@ -198,9 +198,9 @@ const fn seconds(span: Span) -> u64 {
     span.ms() / 1_000
 }
 
-/// Returns whole seconds, but 0 only for nothing.
-const fn seconds_up(span: Span) -> u64 {
-    span.ms().div_ceil(1_000)
+/// Returns whole seconds, rounded down, but 0 only for nothing.
+const fn seconds_of_some(span: Span) -> u64 {
+    if span.is_zero() || span.ms() >= 1_000 { seconds(span) } else { 1 }
 }
 
 #[cfg(test)]
@@ -211,5 +211,11 @@ mod tests {
     fn priorities_beyond_those_of_beanstalkd_are_shown_as_the_nearest() {
         let shown = [Some(-1), Some(0), Some(7), Some(i64::MAX), None].map(priority);
         assert_eq!(shown, [0, 0, 7, u64::from(u32::MAX), u64::from(u32::MAX)]);
+    }
+
+    #[test]
+    fn part_of_a_second_is_not_shown_unless_it_is_all() {
+        let shown = [0, 1, 999, 1_000, 1_999, 2_000].map(|ms| seconds_of_some(Span::from_ms(ms)));
+        assert_eq!(shown, [0, 1, 1, 1, 1, 2]);
     }
 }
