@@ -29,7 +29,7 @@ use pinpriq_store::Durable;
 use crate::ask::{Answerer, Ask, Text};
 use crate::book::Book;
 use crate::clock::Clocks;
-use crate::jobs::JobAsk;
+use crate::jobs::{Call, JobAsk};
 use crate::packet::Packet;
 use crate::trail::Trail;
 
@@ -491,6 +491,12 @@ impl Expecting {
             Request::Pinpriq(packet) => packet.with_command(|own| own == command) == Some(true),
             Request::Beanstalkd(ask) => ask.means(command, is_named),
         })
+    }
+
+    /// Whether it has let its jobs go, if the next thing to happen is that it quits.
+    pub(crate) fn has_left(&self) -> bool {
+        let next = self.sent.front().map(|sent| &sent.request);
+        !matches!(next, Some(Request::Beanstalkd(ask)) if ask.call == Call::Quit)
     }
 
     /// The next reply that was not sent yet.

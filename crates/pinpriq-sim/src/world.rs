@@ -36,7 +36,7 @@ use crate::faults::{Counts, Kind};
 use crate::jobs::DEFAULT;
 use crate::kept;
 use crate::knobs::Knobs;
-use crate::oracle::{Oracle, Request};
+use crate::oracle::{Expecting, Oracle, Request};
 use crate::trail::Trail;
 
 /// The largest payload, below the limit of the pinpriq wire, so that every task reaches every door.
@@ -247,7 +247,11 @@ impl World {
                 at += 1;
             } else {
                 let gone = self.clients.remove(at);
-                self.oracle.borrow_mut().forget(gone.id);
+                let oracle = &mut *self.oracle.borrow_mut();
+                let was_heard = gone.unsent_bytes() == 0 && !gone.ended && !oracle.failed;
+                let has_left = oracle.clients.get(&gone.id).is_some_and(Expecting::has_left);
+                assert!(has_left || !was_heard, "{:?} has quit and keeps its jobs", gone.id);
+                oracle.forget(gone.id);
             }
         }
         while self.clients.len() < wanted {
