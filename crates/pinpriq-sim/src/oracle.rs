@@ -326,7 +326,7 @@ impl Oracle {
                 if matches!(command, Command::LetGo) {
                     // Nothing is said to a client that quits.
                     (is_ours, expecting.has_quit) = (true, true);
-                    expecting.sent.retain(|sent| !matches!(sent.state, SentState::Applied));
+                    expecting.sent.retain(|sent| !sent.is_quit());
                 }
             }
         }
@@ -464,6 +464,11 @@ impl Sent {
     pub(crate) const fn new(request: Request) -> Self {
         Self { request, state: SentState::Waiting, at: Timestamp::ZERO, own: None }
     }
+
+    /// Whether it ends the connection at the beanstalkd door.
+    fn is_quit(&self) -> bool {
+        matches!(&self.request, Request::Beanstalkd(ask) if ask.call == Call::Quit)
+    }
 }
 
 impl Expecting {
@@ -495,8 +500,7 @@ impl Expecting {
 
     /// Whether it has let its jobs go, if the next thing to happen is that it quits.
     pub(crate) fn has_left(&self) -> bool {
-        let next = self.sent.front().map(|sent| &sent.request);
-        !matches!(next, Some(Request::Beanstalkd(ask)) if ask.call == Call::Quit)
+        !self.sent.front().is_some_and(Sent::is_quit)
     }
 
     /// The next reply that was not sent yet.

@@ -135,7 +135,11 @@ impl BeanstalkdDoor {
             | Request::ListTubesWatched => self.answer_alone(request, desk),
             Request::Quit => {
                 // Others get its jobs before the connection has ended, and none of them has failed.
-                desk.ask(SILENT, &Command::LetGo)?;
+                // If a shard cannot be asked, they fail with the connection.
+                match desk.ask(SILENT, &Command::LetGo) {
+                    Ok(()) | Err(Undone::Refused(_)) => {}
+                    Err(undone) => return Err(undone),
+                }
                 Err(Undone::Close(Ending::Quit, "the client has quit".to_owned()))
             }
         }
