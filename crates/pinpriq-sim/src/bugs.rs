@@ -47,6 +47,8 @@ bugs! {
     DeafTimer: "timer-never-fires",
     DeafStore: "wake-up-of-the-store-lost",
     NothingPutBack: "unsent-pops-not-put-back",
+    MissingDeleted: "missing-job-said-to-be-deleted",
+    DelayForgotten: "delay-of-a-job-not-told",
 }
 
 impl Bug {

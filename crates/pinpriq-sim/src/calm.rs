@@ -50,7 +50,7 @@ impl World {
             self.crash(CrashPolicy::KeepAll, Kind::Kill);
         }
         self.knobs.resp_clients = 1;
-        self.knobs.pinpriq_clients = 0;
+        (self.knobs.pinpriq_clients, self.knobs.beanstalkd_clients) = (0, 0);
         self.knobs.chunk_in = 0;
         self.knobs.chunk_out = 0;
         self.keep_clients();

@@ -1,6 +1,8 @@
 //! Chooses what clients ask: few names, keys and priorities, which collide, and occasionally
 //! nonsense.
 
+mod jobs;
+
 use pinpriq_dice::Dice;
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::schedule::{OnMissed, Overlap};
@@ -18,12 +20,17 @@ use crate::ask::{
     Wish,
 };
 use crate::client::{Client, Knowledge, id_text, invented_receipt};
+use crate::jobs::DEFAULT;
 use crate::knobs::Knobs;
 use crate::packet::Packet;
 
 const QUEUES: [&[u8]; 6] = [b"a", b"dead", b"", b"ab", b"q\xff\x00", b"TTL"];
 /// The end of every name when there are several shards.
 pub(crate) const SHARD_TAG: &[u8] = b"{0}";
+/// What the names that tubes can have become instead, if clients want tubes: no tube has braces in
+/// its name. All of them are in the shard of the tag, as is `default`.
+pub(crate) const TUBES_IN_THE_SHARD: [(&[u8], &[u8]); 4] =
+    [(b"a", b"a/"), (b"dead", b"dead+"), (b"ab", b"ab-1"), (b"TTL", b"TTL")];
 const TOPICS: [&[u8]; 3] = [b"news", b"a", b""];
 const MEMBERS: [&[u8]; 4] = [b"m", b"1", b"10", b""];
 const KEYS: [&[u8]; 4] = [b"k", b"", b"key\r\n", b"l"];
@@ -88,13 +95,7 @@ impl Chooser<'_> {
             self.knobs.fan_out,
             self.knobs.nonsense,
         ];
-        let mut roll = self.dice.below(weights.iter().sum());
-        let chosen = weights.iter().position(|weight| {
-            let hit = roll < *weight;
-            roll = roll.saturating_sub(*weight);
-            hit
-        });
-        match chosen {
+        match self.weighed(&weights) {
             Some(0) => self.put(),
             Some(2) => self.hold(),
             Some(3) => self.transfer(),
@@ -106,6 +107,16 @@ impl Chooser<'_> {
             Some(9) => self.nonsense(),
             _ => self.take(),
         }
+    }
+
+    /// Chooses one of these weights.
+    fn weighed(&mut self, weights: &[u64]) -> Option<usize> {
+        let mut roll = self.dice.below(weights.iter().sum());
+        weights.iter().position(|weight| {
+            let hit = roll < *weight;
+            roll = roll.saturating_sub(*weight);
+            hit
+        })
     }
 
     /// Chooses a request of a pinpriq client.
@@ -254,11 +265,13 @@ impl Chooser<'_> {
 
     /// The name of a queue for dead letters.
     fn dead(&mut self) -> &'static [u8] {
-        match (self.knobs.shards > 1, self.once_in(4)) {
-            (false, false) => b"dead",
-            (false, true) => b"a",
-            (true, false) => b"dead{0}",
-            (true, true) => b"a{0}",
+        match (self.knobs.shards > 1, self.wants_tubes(), self.once_in(4)) {
+            (false, _, false) => b"dead",
+            (false, _, true) => b"a",
+            (true, false, false) => b"dead{0}",
+            (true, false, true) => b"a{0}",
+            (true, true, false) => b"dead+",
+            (true, true, true) => b"a/",
         }
     }
 
@@ -645,6 +658,9 @@ impl Chooser<'_> {
     }
 
     fn queue(&mut self) -> Text {
+        if self.wants_tubes() && self.once_in(8) {
+            return DEFAULT.to_vec();
+        }
         let name = pick(self.dice, &QUEUES, self.knobs.queues);
         self.in_the_shard(name)
     }
@@ -654,9 +670,18 @@ impl Chooser<'_> {
         self.in_the_shard(name)
     }
 
-    /// Adds the tag that puts all names into the simulated shard.
+    /// Whether any client wants the tubes of beanstalkd.
+    const fn wants_tubes(&self) -> bool {
+        self.knobs.beanstalkd_clients > 0
+    }
+
+    /// Changes a name so that it is in the simulated shard.
     fn in_the_shard(&self, mut name: Text) -> Text {
+        let tube = TUBES_IN_THE_SHARD.iter().find(|(known, _)| **known == *name);
         if self.knobs.shards > 1 {
+            if let Some((_, tube)) = tube.filter(|_| self.wants_tubes()) {
+                return tube.to_vec();
+            }
             name.extend_from_slice(SHARD_TAG);
         }
         name

@@ -7,10 +7,12 @@ use pinpriq_engine::reply::Reply;
 use pinpriq_engine::task::{ClientId, Grant, Receipt, TaskId};
 use pinpriq_engine::unique::PutUnique;
 use pinpriq_server::config::DoorName;
+use pinpriq_wire::beanstalkd::{DecodedAnswer, decode_answer};
 use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value};
 
 use crate::ask::{Answerer, Ask, ELSEWHERE, Name};
 use crate::expect::{self, Reader, Wanted};
+use crate::jobs::{ANSWER_BYTES_MAX, Call, JobAsk, Seen, Tubes};
 use crate::oracle::{Frame, Needs, Oracle, Request, Sent, SentState};
 use crate::packet::{Packet, frame_bytes};
 
@@ -46,6 +48,9 @@ pub(crate) struct Client {
     counted: bool,
     credits_asked: u64,
     deliveries: u64,
+    /// What it uses and watches at the beanstalkd door, and whether it has quit there.
+    tubes: Tubes,
+    pub(crate) has_quit: bool,
 }
 
 /// What clients have learned and may use.
@@ -53,6 +58,8 @@ pub(crate) struct Client {
 pub(crate) struct Knowledge {
     pub(crate) receipts: VecDeque<(Name, Receipt, Vec<u8>)>,
     pub(crate) ids: VecDeque<(Name, Vec<u8>)>,
+    /// Numbers of tasks that were put as jobs.
+    pub(crate) jobs: VecDeque<u64>,
     /// A running digest of everything that clients received, and its number of bytes.
     pub(crate) digest: u64,
     pub(crate) bytes: usize,
@@ -76,6 +83,13 @@ impl Knowledge {
         self.ids.push_back((name, id));
     }
 
+    fn learn_job(&mut self, number: u64) {
+        if self.jobs.len() == REMEMBERED {
+            self.jobs.pop_front();
+        }
+        self.jobs.push_back(number);
+    }
+
     /// Adds bytes to the digest.
     pub(crate) fn stir(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
@@ -87,7 +101,9 @@ impl Knowledge {
 }
 
 impl Client {
-    pub(crate) fn new(id: ClientId, door: DoorName, counted: bool) -> Self {
+    /// Returns a client that has sent nothing. `counted` says whether deliveries on the pinpriq
+    /// wire begin with a count, `tubes_max` how many tubes it may watch.
+    pub(crate) fn new(id: ClientId, door: DoorName, counted: bool, tubes_max: usize) -> Self {
         Self {
             id,
             door,
@@ -109,6 +125,8 @@ impl Client {
             counted,
             credits_asked: 0,
             deliveries: 0,
+            tubes: Tubes::begin(tubes_max),
+            has_quit: false,
         }
     }
 
@@ -130,17 +148,30 @@ impl Client {
                 }
             }
             Request::Pinpriq(packet) => packet.put(&mut self.out),
+            Request::Beanstalkd(ask) => {
+                ask.put(&mut self.out);
+                self.has_quit |= ask.call == Call::Quit;
+            }
         }
         self.ends.push_back(self.out.len());
         let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
+        if let Request::Beanstalkd(ask) = &request {
+            expecting.tubes.extend(ask.names().cloned());
+        }
         expecting.credits_asked += match &request {
             Request::Resp(Ask::Credit(credits)) => u64::from(*credits),
             Request::Pinpriq(Packet::Ready) => 1,
             _ => 0,
         };
         if !matches!(request, Request::Pinpriq(Packet::Ready)) {
-            expecting.sent.push_back(Sent { request, state: SentState::Waiting, own: None });
+            expecting.sent.push_back(Sent::new(request));
         }
+    }
+
+    /// Asks what a client of beanstalkd asks, which may depend on what it has asked before.
+    pub(crate) fn call(&mut self, call: Call, oracle: &mut Oracle) {
+        let ask = self.tubes.ask(call);
+        self.ask(Request::Beanstalkd(ask), oracle);
     }
 
     /// Asks for a task of a queue in another shard, which has no tasks, so that the connection
@@ -191,8 +222,12 @@ impl Client {
     pub(crate) fn read(&mut self, bytes: &[u8], oracle: &mut Oracle, known: &mut Knowledge) {
         known.stir(bytes);
         match self.door {
-            DoorName::Http | DoorName::Beanstalkd => unreachable!("no client speaks that here"),
+            DoorName::Http => unreachable!("no client speaks that here"),
             DoorName::Pinpriq => self.read_frames(bytes, oracle),
+            DoorName::Beanstalkd => {
+                self.wire.extend_from_slice(bytes);
+                self.read_answers(oracle, known);
+            }
             DoorName::Resp | DoorName::RespCluster => {
                 self.wire.extend_from_slice(bytes);
                 self.read_values(oracle, known);
@@ -230,6 +265,54 @@ impl Client {
         }
     }
 
+    fn read_answers(&mut self, oracle: &mut Oracle, known: &mut Knowledge) {
+        let wire = std::mem::take(&mut self.wire);
+        let mut done = 0;
+        loop {
+            match decode_answer(&wire[done..], ANSWER_BYTES_MAX) {
+                Ok(DecodedAnswer::Incomplete) => break,
+                Ok(DecodedAnswer::Whole { length, .. }) => {
+                    self.hear(&wire[done..done + length], oracle, known);
+                    done += length;
+                }
+                Err(malformed) => {
+                    let shown = wire[done..].escape_ascii();
+                    panic!("{:?} is sent what is no answer: {malformed}: {shown}", self.id)
+                }
+            }
+        }
+        self.wire = wire;
+        self.wire.drain(..done);
+    }
+
+    /// Compares an answer of the beanstalkd door with the one that is expected.
+    fn hear(&self, read: &[u8], oracle: &mut Oracle, known: &mut Knowledge) {
+        oracle.note_reads();
+        let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
+        let Some(Sent { request, state, at, .. }) = expecting.sent.pop_front() else {
+            panic!("{:?} has asked for nothing and is sent {}", self.id, read.escape_ascii())
+        };
+        let Request::Beanstalkd(ask) = request else { return };
+        let asked = || format!("{:?} asked {:?}", self.id, ask.call);
+        if let Some(said) = &ask.said {
+            assert!(said == read, "{} and read {}", asked(), read.escape_ascii());
+            return;
+        }
+        if oracle.failed && read == b"INTERNAL_ERROR\r\n" {
+            return;
+        }
+        let SentState::Replied(reply, needs) = state else {
+            panic!("{}, is answered {} and is {state:?}", asked(), read.escape_ascii())
+        };
+        oracle.note_told(&needs);
+        let is_named = |tube: &[u8]| oracle.has_named(tube);
+        let seen = Seen { at, is_same_moment: oracle.shards == 1, is_named: &is_named };
+        if let Err(difference) = ask.differ(&reply, read, &seen) {
+            panic!("{}: {difference}", asked());
+        }
+        learn_of_jobs(&ask, &reply, oracle, known);
+    }
+
     fn read_values(&mut self, oracle: &mut Oracle, known: &mut Knowledge) {
         let wire = std::mem::take(&mut self.wire);
         let mut done = 0;
@@ -263,7 +346,7 @@ impl Client {
         }
         oracle.note_reads();
         let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
-        let Some(Sent { request, state, own }) = expecting.sent.pop_front() else {
+        let Some(Sent { request, state, own, .. }) = expecting.sent.pop_front() else {
             panic!("{:?} has asked for nothing and is sent {value:?}", self.id)
         };
         let Request::Resp(ask) = request else { return };
@@ -373,6 +456,19 @@ fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
         (_, Reply::Tasks { tasks, .. } | Reply::Scanned { tasks, .. } | Reply::Shown(tasks)) => {
             for task in tasks.iter().take(8) {
                 learn_task(task, oracle, known);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn learn_of_jobs(ask: &JobAsk, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
+    match (&ask.call, reply) {
+        (Call::Put { .. }, Reply::Count(number)) => known.learn_job(*number),
+        (_, Reply::Tasks { tasks, .. } | Reply::Shown(tasks)) => {
+            for task in tasks {
+                learn_task(task, oracle, known);
+                known.learn_job(task.number);
             }
         }
         _ => {}

@@ -186,6 +186,8 @@ knobs! {
     /// The bytes that tasks may occupy before payloads are left on the disk, 0 for no such limit.
     /// Has no effect if the bytes of all tasks are limited.
     memory_bytes = 0, |dice| pick(dice, &[0, 3_000, 20_000]);
+    /// The number of clients that speak the protocol of beanstalkd.
+    beanstalkd_clients = 0, |dice| dice.below(4);
 }
 
 fn pick(dice: &mut Dice, choices: &[u64]) -> u64 {

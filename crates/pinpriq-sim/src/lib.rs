@@ -16,6 +16,7 @@ mod client;
 mod clock;
 mod expect;
 mod faults;
+mod jobs;
 mod kept;
 mod knobs;
 mod oracle;

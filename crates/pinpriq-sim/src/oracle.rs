@@ -6,14 +6,14 @@
 //! client asked.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::Farewell;
 use pinpriq_engine::change::Change;
-use pinpriq_engine::command::{Command, Step};
+use pinpriq_engine::command::{Command, QueueCommand, Step};
 use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
@@ -26,9 +26,10 @@ use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::{Asked, Simulation, Witness};
 use pinpriq_store::Durable;
 
-use crate::ask::{Answerer, Ask};
+use crate::ask::{Answerer, Ask, Text};
 use crate::book::Book;
 use crate::clock::Clocks;
+use crate::jobs::{Call, JobAsk};
 use crate::packet::Packet;
 use crate::trail::Trail;
 
@@ -44,6 +45,7 @@ pub(crate) type Needs = Rc<Cell<Option<u64>>>;
 pub(crate) enum Request {
     Resp(Ask),
     Pinpriq(Packet),
+    Beanstalkd(JobAsk),
 }
 
 /// A request under way.
@@ -51,6 +53,8 @@ pub(crate) enum Request {
 pub(crate) struct Sent {
     pub(crate) request: Request,
     pub(crate) state: SentState,
+    /// When it was carried out.
+    pub(crate) at: Timestamp,
     /// What it has changed by itself, which its reply tells too: the acks of a take.
     pub(crate) own: Option<Needs>,
 }
@@ -82,6 +86,8 @@ pub(crate) struct Expecting {
     pub(crate) door: DoorName,
     pub(crate) sent: VecDeque<Sent>,
     pub(crate) frames: VecDeque<Frame>,
+    /// The tubes that it has ever used or watched, apart from the default.
+    pub(crate) tubes: BTreeSet<Text>,
     /// Credits that it has asked for, and those that reached the engine.
     pub(crate) credits_asked: u64,
     pub(crate) credits_granted: u64,
@@ -96,6 +102,8 @@ pub(crate) struct Expecting {
     /// Whether it has asked for a subscription, which determines the shard that its credits are
     /// for.
     has_subscribed: bool,
+    /// Whether it has quit at the beanstalkd door, where nothing is answered after that.
+    has_quit: bool,
     /// Whether its connection is in the watched shard, and has made a request there.
     is_at_home: bool,
 }
@@ -156,6 +164,7 @@ impl Oracle {
             door,
             sent: VecDeque::new(),
             frames: VecDeque::new(),
+            tubes: BTreeSet::new(),
             credits_asked: 0,
             credits_granted: 0,
             released: Vec::new(),
@@ -163,6 +172,7 @@ impl Oracle {
             failed: Vec::new(),
             has_shards: self.shards > 1,
             has_subscribed: false,
+            has_quit: false,
             is_at_home: false,
         };
         self.clients.insert(client, expecting);
@@ -225,6 +235,11 @@ impl Oracle {
         self.book.told = self.book.told.max(position);
     }
 
+    /// Whether any client that may still be there has ever used or watched this tube.
+    pub(crate) fn has_named(&self, tube: &[u8]) -> bool {
+        self.clients.values().any(|client| client.tubes.contains(tube))
+    }
+
     /// Removes a client that is gone for the server. What it never received must have been released
     /// or put back.
     pub(crate) fn forget(&mut self, client: ClientId) {
@@ -261,6 +276,10 @@ impl Oracle {
         {
             return self.put_back_late(now, durable, client, records);
         }
+        let is_named = match command {
+            Command::Queue(QueueCommand::Hold { queue, .. }) => self.has_named(queue),
+            _ => false,
+        };
         let Some(expecting) = self.clients.get_mut(&client) else {
             panic!("{client:?} is unknown and asks for {command:?}")
         };
@@ -296,12 +315,19 @@ impl Oracle {
                 expecting.released.extend_from_slice(receipts);
             }
             _ => {
-                let Some(sent) = expecting.next_asking(command, (now, self.wall)) else {
+                let meant = expecting.next_asking(command, (now, self.wall), is_named);
+                let Some(sent) = meant else {
                     panic!("the door made {command:?} of {:?}", expecting.sent)
                 };
-                sent.state = SentState::Applied;
+                (sent.state, sent.at) = (SentState::Applied, now);
                 sent.own = matches!(command, Command::TakeDone { .. }).then(|| self.tag.clone());
                 expecting.has_subscribed |= matches!(command, Command::Subscribe { .. });
+                assert!(!expecting.has_quit, "{client:?} has quit and asks for {command:?}");
+                if matches!(command, Command::LetGo) {
+                    // Nothing is said to a client that quits.
+                    (is_ours, expecting.has_quit) = (true, true);
+                    expecting.sent.retain(|sent| !sent.is_quit());
+                }
             }
         }
         let door = expecting.door;
@@ -342,7 +368,7 @@ impl Oracle {
             // Between two shards it may have been sent since.
             let may_be_unsent = leased.contains(&receipt) || self.shards > 1;
             assert!(!is_excused || may_be_unsent, "{receipt:?} was sent");
-            if lease.deadline.is_none() && lease.is_held_by(client) && !is_excused {
+            if lease.ends_with_connection() && lease.is_held_by(client) && !is_excused {
                 expecting.failed.push(receipt);
             }
         }
@@ -433,18 +459,33 @@ impl Oracle {
     }
 }
 
+impl Sent {
+    /// A request that was not carried out yet.
+    pub(crate) const fn new(request: Request) -> Self {
+        Self { request, state: SentState::Waiting, at: Timestamp::ZERO, own: None }
+    }
+
+    /// Whether it ends the connection at the beanstalkd door.
+    fn is_quit(&self) -> bool {
+        matches!(&self.request, Request::Beanstalkd(ask) if ask.call == Call::Quit)
+    }
+}
+
 impl Expecting {
     /// Returns the first request that the engine has not carried out and must reply to, if it is
-    /// this command, at this moment and this time of the wall clock.
+    /// this command, at this moment and this time of the wall clock. `is_named` says whether any
+    /// client has named the tube that is paused.
     fn next_asking(
         &mut self,
         command: &Command<'_>,
         moments: (Timestamp, Timestamp),
+        is_named: bool,
     ) -> Option<&mut Sent> {
         let next = self.sent.iter_mut().find(|sent| {
             let by_engine = match &sent.request {
                 Request::Resp(ask) => ask.answerer() == Answerer::Engine,
                 Request::Pinpriq(packet) => *packet != Packet::Ready,
+                Request::Beanstalkd(ask) => ask.said.is_none(),
             };
             by_engine && matches!(sent.state, SentState::Waiting)
         });
@@ -453,7 +494,13 @@ impl Expecting {
                 ask.with_command(|own| is_meant(own, command, moments)) == Some(true)
             }
             Request::Pinpriq(packet) => packet.with_command(|own| own == command) == Some(true),
+            Request::Beanstalkd(ask) => ask.means(command, is_named),
         })
+    }
+
+    /// Whether it has let its jobs go, if the next thing to happen is that it quits.
+    pub(crate) fn has_left(&self) -> bool {
+        !self.sent.front().is_some_and(Sent::is_quit)
     }
 
     /// The next reply that was not sent yet.

@@ -29,13 +29,14 @@ use pinpriq_store::{Durable, Journal};
 use crate::ask::Ask;
 use crate::ask::ELSEWHERE;
 use crate::bugs::Bug;
-use crate::chooser::{Chooser, SHARD_TAG};
+use crate::chooser::{Chooser, SHARD_TAG, TUBES_IN_THE_SHARD};
 use crate::client::{Client, Knowledge};
 use crate::clock::{Clocks, ServerClock};
 use crate::faults::{Counts, Kind};
+use crate::jobs::DEFAULT;
 use crate::kept;
 use crate::knobs::Knobs;
-use crate::oracle::{Oracle, Request};
+use crate::oracle::{Expecting, Oracle, Request};
 use crate::trail::Trail;
 
 /// The largest payload, below the limit of the pinpriq wire, so that every task reaches every door.
@@ -100,7 +101,10 @@ impl World {
             oracle.requeues = knobs.pinpriq_options & 4 == 0;
             oracle.shards = to_usize(knobs.shards);
             let elsewhere = shard_of(ELSEWHERE, oracle.shards);
-            assert!(oracle.shards == 1 || elsewhere != shard_of(SHARD_TAG, oracle.shards));
+            let here = shard_of(SHARD_TAG, oracle.shards);
+            assert!(oracle.shards == 1 || elsewhere != here);
+            let mut tubes = TUBES_IN_THE_SHARD.iter().map(|(_, tube)| *tube).chain([DEFAULT]);
+            assert!(oracle.shards > 2 || tubes.all(|it| shard_of(it, oracle.shards) == here));
         }
         let mut world = Self {
             clocks: Clocks::at(Timestamp::from_ms(1_700_000_000_000)),
@@ -228,12 +232,14 @@ impl World {
 
     /// Replaces clients that have gone, so that their number stays the same.
     pub(crate) fn keep_clients(&mut self) {
-        let wanted = to_usize(self.knobs.resp_clients + self.knobs.pinpriq_clients);
+        let others = self.knobs.pinpriq_clients + self.knobs.beanstalkd_clients;
+        let wanted = to_usize(self.knobs.resp_clients + others);
         let is_there = |sim: &Simulation, client: &Client| sim.is_connected(client.id);
         if self.sim.as_ref().is_some_and(|sim| !self.clients.iter().all(|it| is_there(sim, it))) {
             // First finish everything that concerns clients that have gone.
             self.hear_all();
         }
+        let watched = self.shard();
         let Some(sim) = &mut self.sim else { return };
         let mut at = 0;
         while at < self.clients.len() {
@@ -241,26 +247,37 @@ impl World {
                 at += 1;
             } else {
                 let gone = self.clients.remove(at);
-                self.oracle.borrow_mut().forget(gone.id);
+                let oracle = &mut *self.oracle.borrow_mut();
+                let was_heard = gone.unsent_bytes() == 0 && !gone.ended && !oracle.failed;
+                let has_left = oracle.clients.get(&gone.id).is_some_and(Expecting::has_left);
+                assert!(has_left || !was_heard, "{:?} has quit and keeps its jobs", gone.id);
+                oracle.forget(gone.id);
             }
         }
         while self.clients.len() < wanted {
-            let pinpriq =
-                self.clients.iter().filter(|it| it.door == DoorName::Pinpriq).count() as u64;
-            let door = if pinpriq < self.knobs.pinpriq_clients {
-                DoorName::Pinpriq
-            } else {
-                DoorName::Resp
+            let lacks = |(door, most): &(DoorName, u64)| {
+                (self.clients.iter().filter(|it| it.door == *door).count() as u64) < *most
             };
+            let others = [
+                (DoorName::Pinpriq, self.knobs.pinpriq_clients),
+                (DoorName::Beanstalkd, self.knobs.beanstalkd_clients),
+            ];
+            let door = others.iter().find(|it| lacks(it)).map_or(DoorName::Resp, |(door, _)| *door);
             let home = match self.knobs.shards {
                 1 => 0,
+                // A client whose own shard has the queues reserves there directly, and deletes by
+                // letter, as somebody else.
+                _ if door == DoorName::Beanstalkd => usize::from(watched == 0),
                 shards => to_usize(self.dice.below(shards)),
             };
             let id = sim.connect_to(home, door);
             let oracle = &mut *self.oracle.borrow_mut();
             oracle.connect(id, door);
-            let mut client = Client::new(id, door, self.knobs.pinpriq_options & 1 == 0);
-            if self.knobs.shards > 1 && self.dice.chance(60) {
+            let tubes_max = to_usize(self.knobs.queues_per_client_max);
+            let is_counted = self.knobs.pinpriq_options & 1 == 0;
+            let mut client = Client::new(id, door, is_counted, tubes_max);
+            let moves = door != DoorName::Beanstalkd;
+            if self.knobs.shards > 1 && moves && self.dice.chance(60) {
                 client.ask_elsewhere(oracle);
             }
             if door == DoorName::Resp {
@@ -311,8 +328,8 @@ impl World {
         if client.ended {
             return;
         }
-        if client.unsent_bytes() > 4_000 {
-            // It waits for a reply that may never come, and gives up.
+        if client.unsent_bytes() > 4_000 || client.has_quit {
+            // It waits for a reply or an end that may never come, and gives up.
             if self.dice.chance(10) {
                 let gone = self.clients.remove(at);
                 self.part_with(gone.id);
@@ -331,14 +348,21 @@ impl World {
                 wall: self.clocks.wall(),
                 serial: &mut self.serial,
             };
-            let request = match client.door {
-                DoorName::Resp | DoorName::RespCluster => Request::Resp(chooser.ask(client)),
-                DoorName::Http | DoorName::Beanstalkd => unreachable!("no client speaks that here"),
-                DoorName::Pinpriq => {
-                    Request::Pinpriq(chooser.packet(self.knobs.pinpriq_options & 2 != 0))
+            match client.door {
+                DoorName::Resp | DoorName::RespCluster => {
+                    let ask = chooser.ask(client);
+                    client.ask(Request::Resp(ask), oracle);
                 }
-            };
-            client.ask(request, oracle);
+                DoorName::Http => unreachable!("no client speaks that here"),
+                DoorName::Beanstalkd => {
+                    let call = chooser.call(client);
+                    client.call(call, oracle);
+                }
+                DoorName::Pinpriq => {
+                    let packet = chooser.packet(self.knobs.pinpriq_options & 2 != 0);
+                    client.ask(Request::Pinpriq(packet), oracle);
+                }
+            }
             self.operations += 1;
         }
     }
@@ -528,7 +552,8 @@ impl World {
             let may_wait = self.knobs.task_bytes_max > 0 || oracle.book.is_low;
             let heard = client.unsent_bytes() == 0 && client.silent == 0 && !client.is_in_request();
             if heard && !may_wait && !expecting.is_blocked() {
-                let left = expecting.sent.iter().filter(|_| client.door == DoorName::Resp);
+                // Nothing on the pinpriq wire is a reply to a particular request.
+                let left = expecting.sent.iter().filter(|_| client.door != DoorName::Pinpriq);
                 assert_eq!(left.count(), 0, "{:?} was heard out and not answered", client.id);
             }
             let settled = !client.ended && !client.was_reset && !expecting.is_blocked();
@@ -642,6 +667,13 @@ fn spoil(bug: Option<Bug>, dice: &mut Dice, bytes: &mut Vec<u8>) {
         Some(Bug::StaleAccepted) if bytes.starts_with(b"-STALE") => {
             let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - 1);
             bytes.splice(..=end, *b"+OK\r\n");
+        }
+        Some(Bug::MissingDeleted) if bytes.starts_with(b"NOT_FOUND\r\n") => {
+            bytes.splice(..11, *b"DELETED\r\n");
+        }
+        Some(Bug::DelayForgotten) if bytes.starts_with(b"OK ") => {
+            let Some(at) = bytes.windows(8).position(|eight| eight == b"delay: 1") else { return };
+            bytes[at + 7] = b'0';
         }
         Some(Bug::SwappedTasks) if bytes.starts_with(b"*2\r\n*4\r\n") => {
             let Some(second) = bytes[8..].windows(4).position(|four| four == b"*4\r\n") else {

@@ -7,16 +7,16 @@ macro_rules! with_those_of_tubes {
             $($others)*
             DeadlineSoonTooLate "deadline-soon-too-late"
                 "Who waits for a job hears of a deadline of its own only when that is over."
-                [Engine("scripts::"), Server("beanstalkd::")]
+                [Engine("scripts::"), Server("beanstalkd::"), Simulator]
             FirstTubeFirst "first-tube-first"
                 "A job is reserved from the tube that was watched first, whatever is more urgent."
-                [Engine("scripts::"), Server("beanstalkd::")]
+                [Engine("scripts::"), Server("beanstalkd::"), Simulator]
             DeletesOthersJobs "deletes-others-jobs"
                 "A job is deleted although another client has reserved it."
-                [Engine("scripts::"), Server("beanstalkd::")]
+                [Engine("scripts::"), Server("beanstalkd::"), Simulator]
             LaneTasksNumbered "lane-tasks-numbered"
                 "A task of a lane is found by its number."
-                [Engine("scripts::")]
+                [Engine("scripts::"), Simulator]
             LastTubeIgnored "last-tube-ignored"
                 "A connection may watch no tube at all."
                 [Server("beanstalkd::")]

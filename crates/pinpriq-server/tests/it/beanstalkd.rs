@@ -4,8 +4,18 @@
 mod conversations;
 mod play;
 
+use std::rc::Rc;
+
 use conversations::{Conversation, files};
+use pinpriq_engine::limits::Limits as EngineLimits;
+use pinpriq_engine::task::ClientId;
+use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::config::DoorName;
+use pinpriq_server::simulation::{Options, Simulation};
+use pinpriq_store::{Durable, MemoryStore};
 use play::play;
+
+use crate::world::START;
 
 #[test]
 fn conversations_are_those_of_beanstalkd() {
@@ -23,4 +33,34 @@ fn conversations_are_those_of_beanstalkd() {
     assert!(count > 400, "only {count} conversations");
     let (few, all) = (wrong.iter().take(20).cloned().collect::<Vec<_>>(), wrong.len());
     assert!(wrong.is_empty(), "{all} of {count} conversations differ:\n{}", few.join("\n"));
+}
+
+/// Sends a request, and returns what comes.
+fn ask(sim: &mut Simulation, client: ClientId, request: &[u8]) -> String {
+    sim.feed(client, request);
+    sim.run();
+    let mut answer = Vec::new();
+    sim.drain(client, usize::MAX, &mut answer);
+    answer.escape_ascii().to_string()
+}
+
+#[test]
+fn job_of_a_client_that_quits_has_not_failed() {
+    let store = Box::new(MemoryStore::new());
+    let durable = Durable::open(store, EngineLimits::default(), START, 1).unwrap().0;
+    let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(START));
+    let mut sim = Simulation::new(durable, Options::default(), &clock, None);
+    let other = sim.connect(DoorName::Resp);
+    assert_eq!(ask(&mut sim, other, b"QUEUE CREATE default ATTEMPTS 1\r\n"), "+OK\\r\\n");
+    let producer = sim.connect(DoorName::Beanstalkd);
+    assert_eq!(ask(&mut sim, producer, b"put 0 0 60 1\r\na\r\n"), "INSERTED 1\\r\\n");
+    for (end, becomes) in [(&b"quit\r\n"[..], "peek-ready\r\n"), (b"", "peek-buried\r\n")] {
+        let worker = sim.connect(DoorName::Beanstalkd);
+        assert_eq!(ask(&mut sim, worker, b"reserve\r\n"), "RESERVED 1 1\\r\\na\\r\\n");
+        assert_eq!(ask(&mut sim, worker, end), "");
+        assert!(sim.is_connected(worker) == end.is_empty());
+        sim.cut(worker);
+        let found = ask(&mut sim, producer, becomes.as_bytes());
+        assert_eq!(found, "FOUND 1 1\\r\\na\\r\\n", "{becomes}");
+    }
 }

@@ -223,4 +223,10 @@ mod tests {
         let shown = [Some(-1), Some(0), Some(7), Some(i64::MAX), None].map(priority);
         assert_eq!(shown, [0, 0, 7, u64::from(u32::MAX), u64::from(u32::MAX)]);
     }
+
+    #[test]
+    fn part_of_a_second_is_not_shown_unless_it_is_all() {
+        let shown = [0, 1, 999, 1_000, 1_999, 2_000].map(|ms| seconds_or_one(Span::from_ms(ms)));
+        assert_eq!(shown, [0, 1, 1, 1, 1, 2]);
+    }
 }

@@ -133,9 +133,13 @@ impl BeanstalkdDoor {
             | Request::ListTubeUsed
             | Request::ListTubesWatched => self.answer_alone(request, desk),
             Request::Quit => {
-                // What it holds has not failed.
+                // Others get its jobs before the connection has ended, and none of them has failed.
+                // If that is refused, they fail with the connection.
                 self.asked += 1;
-                desk.ask(Form::LetGo.request(self.asked), &Command::LetGo)?;
+                match desk.ask(Form::LetGo.request(self.asked), &Command::LetGo) {
+                    Ok(()) | Err(Undone::Refused(_)) => {}
+                    Err(undone) => return Err(undone),
+                }
                 Err(Undone::Close(Ending::Quit, "the client has quit".to_owned()))
             }
         }
