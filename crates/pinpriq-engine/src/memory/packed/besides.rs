@@ -1,0 +1,121 @@
+//! The fields of a task that only some tasks need, in an allocation of their own.
+
+use crate::schedule::Scheduled;
+use crate::task::{Bytes, Counts, Origin, Past, State, TaskId, Terms, Trace};
+use crate::time::{Span, Timestamp};
+
+/// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
+#[derive(Clone, Debug)]
+pub(super) struct Besides {
+    pub(super) seq: u64,
+    /// The id, if it is not the number.
+    pub(super) own_id: Option<TaskId>,
+    /// Without a TTR that is kept with the moment of the put.
+    pub(super) terms: Terms,
+    /// The priority, if it does not fit into the field of the task.
+    pub(super) large_priority: i64,
+    pub(super) expires_at: Option<Timestamp>,
+    pub(super) attempts: u32,
+    pub(super) failures: u32,
+    pub(super) state: State,
+    /// The fields that hardly any task needs.
+    pub(super) rare: Option<Box<Rare>>,
+    /// The moment under which the task is in the index of deadlines.
+    pub(super) armed: Option<Timestamp>,
+    /// When the state began, if that was not the put, and since the server has started.
+    pub(super) since: Option<Timestamp>,
+    /// The delay that it was last given.
+    pub(super) delay: Span,
+}
+
+/// The fields that hardly any task needs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rare {
+    pub(super) reason: Option<Bytes>,
+    pub(super) origin: Option<Box<Origin>>,
+    pub(super) scheduled: Option<Box<Scheduled>>,
+    pub(super) unique: Option<Bytes>,
+    pub(super) counts: Counts,
+}
+
+#[cold]
+pub(super) fn copied(rare: &Rare) -> Option<Box<Past>> {
+    let (origin, scheduled) = (rare.origin.as_deref(), rare.scheduled.as_deref());
+    Past::of(origin.cloned(), scheduled.cloned(), rare.unique.clone())
+}
+
+impl Besides {
+    /// The values for a task without this allocation.
+    pub(super) fn of(number: u64) -> Self {
+        Self {
+            seq: number,
+            own_id: None,
+            terms: Terms::default(),
+            large_priority: 0,
+            expires_at: None,
+            attempts: 0,
+            failures: 0,
+            state: State::Ready,
+            rare: None,
+            armed: None,
+            since: None,
+            delay: Span::ZERO,
+        }
+    }
+
+    /// The number of bytes in separate allocations.
+    pub(super) fn own_bytes(&self, shares: bool) -> u64 {
+        let terms = if shares { 0 } else { self.terms.bytes() };
+        let id = if let Some(TaskId::Given(id)) = &self.own_id { id.len() } else { 0 };
+        (terms + id + self.rare.as_ref().map_or(0, |rare| rare.bytes())) as u64
+    }
+
+    pub(super) fn reason(&self) -> Option<&Bytes> {
+        self.rare.as_ref().and_then(|rare| rare.reason.as_ref())
+    }
+
+    pub(super) fn set_reason(&mut self, reason: Option<Bytes>) {
+        if reason.is_some() || self.rare.is_some() {
+            self.rare.get_or_insert_default().reason = reason;
+            self.tidy();
+        }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.rare.as_ref().map_or(Counts::NONE, |rare| rare.counts)
+    }
+
+    #[inline]
+    pub(super) fn trace(&self, delay: Span) -> Option<Box<Trace>> {
+        if delay.is_zero() && self.rare.is_none() {
+            return None;
+        }
+        Trace::of(delay, self.counts())
+    }
+
+    pub(super) fn set_counts(&mut self, counts: Counts) {
+        if !counts.are_none() || self.rare.is_some() {
+            self.rare.get_or_insert_default().counts = counts;
+            self.tidy();
+        }
+    }
+
+    /// Frees the fields that hardly any task needs, if this one does not need them.
+    pub(super) fn tidy(&mut self) {
+        self.rare.take_if(|rare| {
+            let Rare { reason, origin, scheduled, unique, counts } = &**rare;
+            let has_no_past = origin.is_none() && scheduled.is_none() && unique.is_none();
+            has_no_past && reason.is_none() && counts.are_none()
+        });
+    }
+}
+
+impl Rare {
+    /// The number of bytes that clients have supplied.
+    pub(super) fn bytes(&self) -> usize {
+        let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
+        let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());
+        let scheduled = self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len());
+        reason + origin + scheduled + self.unique.as_ref().map_or(0, |key| key.len())
+    }
+}
