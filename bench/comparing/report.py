@@ -136,8 +136,10 @@ def markdown(medians, machine_text, versions, left_out, given):
         "## Ratios\n",
         ratios(medians, "pinpriq-memory", memory)
         + ratios(medians, "pinpriq-done-memory", ["pinpriq-memory", *memory])
+        + ratios(medians, "pinpriq-tubes-memory", ["beanstalkd-memory", "pinpriq-memory"])
         + ratios(medians, "pinpriq-sync", durable)
         + ratios(medians, "pinpriq-done-sync", ["pinpriq-sync", *durable])
+        + ratios(medians, "pinpriq-tubes-sync", ["beanstalkd-sync", "pinpriq-sync"])
         + ratios(medians, "echo", ["pinpriq-memory"]),
         "## CPU of the server, µs for a request\n",
         table(medians, "", of_each("cpu_us_per_request")),

@@ -34,10 +34,12 @@ class Row:
     # memory, sync, or limit for the echo.
     group: str
     program: str
-    # Arguments of the program; {port} and {dir} stand for what is chosen at the start.
+    # Arguments of the program; {port}, {info_port} and {dir} stand for what is chosen at the start.
     flags: list = field(default_factory=list)
     version_flag: str = "--version"
     has_info: bool = False
+    # Whether INFO is asked for at another port than the one that is loaded.
+    has_info_port: bool = False
 
     def is_there(self):
         return shutil.which(self.program) is not None
@@ -57,15 +59,24 @@ def missing_packages():
 def rows(pinpriq, generator):
     """All rows in the order of the table."""
 
+    def serve(durability, *doors):
+        return ["serve", "--pinpriq", "off", "--http", "off", *doors, "--data", "{dir}",
+                "--durability", durability, "--log-level", "warn"]
+
     def of_pinpriq(durability, done=False):
-        doors = ["--pinpriq", "off", "--http", "off", "--resp", "127.0.0.1:{port}"]
-        flags = ["serve", *doors, "--data", "{dir}"]
-        flags += ["--durability", durability, "--log-level", "warn"]
+        flags = serve(durability, "--resp", "127.0.0.1:{port}")
         name, title, requests = "pinpriq", f"**pinpriq**, {durability}", 3
         if done:
             name, title, requests = "pinpriq-done", f"{title}, take with DONE", 2
         return Row(f"{name}-{durability}", title, name, requests, durability, str(pinpriq), flags,
                    has_info=True)
+
+    def of_tubes(durability):
+        flags = serve(durability, "--resp", "127.0.0.1:{info_port}",
+                      "--beanstalkd", "127.0.0.1:{port}")
+        title = f"**pinpriq**, {durability}, beanstalkd door"
+        return Row(f"pinpriq-tubes-{durability}", title, "beanstalkd", 3, durability, str(pinpriq),
+                   flags, has_info=True, has_info_port=True)
 
     def of_redis(name, title, kind, requests, group):
         flags = ["--port", "{port}", "--bind", "127.0.0.1", "--dir", "{dir}", "--save", ""]
@@ -79,12 +90,14 @@ def rows(pinpriq, generator):
             ["echo", "{port}"]),
         of_pinpriq("memory"),
         of_pinpriq("memory", done=True),
+        of_tubes("memory"),
         of_redis("redis-pop-memory", "Redis, ZADD and ZPOPMIN, no lease", "redis-pop", 2, "memory"),
         of_redis("redis-lease-memory", "Redis, with leases (Lua)", "redis-lease", 3, "memory"),
         Row("beanstalkd-memory", "beanstalkd", "beanstalkd", 3, "memory", "beanstalkd",
             beanstalkd, "-v"),
         of_pinpriq("sync"),
         of_pinpriq("sync", done=True),
+        of_tubes("sync"),
         of_redis("redis-pop-sync", "Redis AOF always, no lease", "redis-pop", 2, "sync"),
         of_redis("redis-lease-sync", "Redis AOF always, with leases (Lua)", "redis-lease", 3,
                  "sync"),
@@ -107,9 +120,10 @@ class Running:
         self.directory = Path(directory)
         self.directory.mkdir(parents=True)
         self.port = free_port()
+        self.info_port = free_port() if row.has_info_port else self.port
         # The rate last measured, however short that run was.
         self.last_rate = None
-        places = {"port": self.port, "dir": self.directory}
+        places = {"port": self.port, "info_port": self.info_port, "dir": self.directory}
         command = [row.program] + [flag.format(**places) for flag in row.flags]
         self.log = open(self.directory.with_suffix(".log"), "wb")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
@@ -149,7 +163,8 @@ class Running:
         """How often the journal has been synced, where a server tells."""
         if not self.row.has_info:
             return None
-        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as stream:
+        with socket.create_connection(("127.0.0.1", self.info_port),
+                                      timeout=PATIENCE_S) as stream:
             stream.sendall(b"INFO persistence\r\nQUIT\r\n")
             with stream.makefile("rb") as answer:
                 facts = dict(line.strip().split(b":", 1) for line in answer if b":" in line)

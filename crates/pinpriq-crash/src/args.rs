@@ -7,7 +7,7 @@ use pinpriq_history::Tolerance;
 
 use crate::cluster::engine::Kind;
 use crate::load::SHARDS_MAX;
-use crate::server::Program;
+use crate::server::{Door, Program};
 
 pub(crate) const USAGE: &str = "\
 usage: pinpriq-crash --server PROGRAM SCENARIO [OPTION VALUE]...
@@ -16,6 +16,7 @@ Starts the real program on the loopback interface, crashes it, and checks what i
 
 scenarios
   kill       SIGKILL at random moments under load
+  jobs       the same at the door for beanstalkd's protocol
   policies   the same under load on schedules, transactions, dead letters and unique tasks
   syscalls   SIGKILL at each system call that writes, with strace
   errors     EIO and ENOSPC at each system call that writes, with strace
@@ -69,6 +70,7 @@ pub(crate) fn wanted(mut arguments: impl Iterator<Item = String>) -> Option<Want
             path: PathBuf::new(),
             durability: "sync".to_owned(),
             shards: 1,
+            door: Door::Resp,
             starts: Arc::default(),
         },
         scenario: String::new(),

@@ -12,6 +12,7 @@ mod contestant;
 mod drain;
 mod fault;
 mod files;
+mod jobs;
 mod ledger;
 mod load;
 mod loop_disk;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     let scenario: fn(&Wanted) -> Fallible<Verdict> = match wanted.scenario.as_str() {
         "kill" => scenario::kill::run,
         "cluster" => scenario::cluster::run,
+        "jobs" => scenario::jobs::run,
         "errors" => scenario::errors::run,
         "full" => scenario::full::run,
         "power" => scenario::power::run,

@@ -4,6 +4,7 @@ pub(crate) mod cluster;
 pub(crate) mod damage;
 pub(crate) mod errors;
 pub(crate) mod full;
+pub(crate) mod jobs;
 pub(crate) mod kill;
 pub(crate) mod peers;
 pub(crate) mod policies;

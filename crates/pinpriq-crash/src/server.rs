@@ -14,6 +14,31 @@ use crate::process::{Process, signal};
 /// The memory for tasks, where it is limited: about sixty small tasks for each shard.
 const MEMORY_LIMIT_BYTES: u64 = 16 << 10;
 
+/// A door of the server, with which the clients of the harness speak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Door {
+    Resp,
+    Beanstalkd,
+}
+
+impl Door {
+    /// Its name among the flags and in the log.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Resp => "resp",
+            Self::Beanstalkd => "beanstalkd",
+        }
+    }
+
+    /// The flags that open it, and no other.
+    const fn flags(self) -> &'static str {
+        match self {
+            Self::Resp => "--resp 127.0.0.1:0",
+            Self::Beanstalkd => "--resp off --beanstalkd 127.0.0.1:0",
+        }
+    }
+}
+
 /// How to start the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
@@ -22,6 +47,8 @@ pub(crate) struct Program {
     pub(crate) durability: String,
     /// The number of its shards.
     pub(crate) shards: usize,
+    /// The only door that is open.
+    pub(crate) door: Door,
     /// How often it was started. Every second time it leaves most payloads on the disk.
     pub(crate) starts: Arc<AtomicU64>,
 }
@@ -44,11 +71,14 @@ pub(crate) struct Server {
 
 impl Program {
     fn arguments(&self, data: &Path) -> Vec<String> {
+        let doors = self.door.flags();
         let fixed =
-            "serve --pinpriq off --http off --resp 127.0.0.1:0 --log-format json --durability";
+            format!("serve --pinpriq off --http off {doors} --log-format json --durability");
         let mut arguments: Vec<String> = fixed.split(' ').map(str::to_owned).collect();
         arguments.push(self.durability.clone());
-        if !self.starts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+        let is_second = !self.starts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
+        // Without a journal there is no disk to leave payloads on.
+        if is_second && self.durability != "memory" {
             arguments.extend(["--memory-limit".to_owned(), MEMORY_LIMIT_BYTES.to_string()]);
         }
         arguments.extend(["--shards".to_owned(), self.shards.to_string(), "--data".to_owned()]);
@@ -59,7 +89,7 @@ impl Program {
     /// Starts it, and waits until it listens or has ended.
     pub(crate) fn try_start(&self, data: &Path) -> Fallible<Started> {
         let mut command = Command::new(&self.path);
-        listening(command.args(self.arguments(data)), false)
+        listening(command.args(self.arguments(data)), self.door, false)
     }
 
     /// Starts it where nothing can prevent that.
@@ -76,7 +106,7 @@ impl Program {
     pub(crate) fn start_traced(&self, flags: &[String], data: &Path) -> Fallible<Started> {
         let mut command = Command::new("strace");
         command.args(["-f", "-qq"]).args(flags).arg("--").arg(&self.path);
-        listening(command.args(self.arguments(data)), true)
+        listening(command.args(self.arguments(data)), self.door, true)
     }
 }
 
@@ -88,10 +118,10 @@ pub(crate) fn remove_settings(command: &mut Command) {
     }
 }
 
-fn listening(command: &mut Command, is_traced: bool) -> Fallible<Started> {
+fn listening(command: &mut Command, door: Door, is_traced: bool) -> Fallible<Started> {
     remove_settings(command);
     let mut process = Process::start(command)?;
-    let Some(line) = process.line("\"door\":\"resp\"")? else {
+    let Some(line) = process.line(&format!("\"door\":\"{}\"", door.name()))? else {
         let status = process.wait()?;
         return Ok(Started::Ended(status, process.text()));
     };

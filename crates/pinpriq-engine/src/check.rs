@@ -72,7 +72,7 @@ impl Engine {
                     Some(&*published.record.payload),
                     "task {number} shares a payload"
                 );
-                assert_eq!(*task.terms(), published.record.terms, "task {number} shares terms");
+                assert_eq!(task.terms(), published.record.terms, "task {number} shares terms");
                 *sharers.entry(first).or_default() += 1;
             }
             if !self.queues.is_current(task.queue, task.epoch) {

@@ -26,7 +26,7 @@ use pinpriq_server::config::DoorName;
 use pinpriq_server::config::Durability;
 use pinpriq_store::codec;
 
-use self::talk::{PAYLOAD, PIPELINED, Talk, pops, pushes, resp_acks, resp_puts, resp_takes};
+use self::talk::{PAYLOAD, PIPELINED, RESP, TUBES, Talk, Words, pops, pushes};
 
 /// How much is done in a step.
 const OPERATIONS: u64 = 16_000;
@@ -56,7 +56,7 @@ trait Steps {
     fn present(&self) -> u64;
 }
 
-const SCENARIOS: [Scenario; 5] = [
+const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "engine",
         backlog: 100_000,
@@ -68,7 +68,7 @@ const SCENARIOS: [Scenario; 5] = [
         backlog: 10_000,
         steps: &["put", "take", "", "ack"],
         make: |backlog, operations| {
-            Box::new(Resp::new(Durability::Memory, backlog, operations / PIPELINED))
+            Box::new(Leased::new(&RESP, Durability::Memory, backlog, operations / PIPELINED))
         },
     },
     Scenario {
@@ -76,7 +76,23 @@ const SCENARIOS: [Scenario; 5] = [
         backlog: 10_000,
         steps: &["put", "take", "", "ack"],
         make: |backlog, operations| {
-            Box::new(Resp::new(Durability::Sync, backlog, operations / PIPELINED))
+            Box::new(Leased::new(&RESP, Durability::Sync, backlog, operations / PIPELINED))
+        },
+    },
+    Scenario {
+        name: "tubes-memory",
+        backlog: 10_000,
+        steps: &["put", "reserve", "", "delete"],
+        make: |backlog, operations| {
+            Box::new(Leased::new(&TUBES, Durability::Memory, backlog, operations / PIPELINED))
+        },
+    },
+    Scenario {
+        name: "tubes-journal",
+        backlog: 10_000,
+        steps: &["put", "reserve", "", "delete"],
+        make: |backlog, operations| {
+            Box::new(Leased::new(&TUBES, Durability::Sync, backlog, operations / PIPELINED))
         },
     },
     Scenario {
@@ -207,9 +223,10 @@ impl Steps for Bare {
     }
 }
 
-/// A server and a client that speaks RESP.
-struct Resp {
+/// A server and a client that takes tasks under leases, and finishes them.
+struct Leased {
     talk: Talk,
+    words: &'static Words,
     rounds: u64,
     puts: Vec<u8>,
     takes: Vec<u8>,
@@ -217,16 +234,16 @@ struct Resp {
     acks: Vec<Vec<u8>>,
 }
 
-impl Resp {
-    fn new(durability: Durability, backlog: u64, rounds: u64) -> Self {
-        let (puts, takes) = (resp_puts(PIPELINED), resp_takes(PIPELINED));
-        let mut talk = Talk::open(DoorName::Resp, durability);
+impl Leased {
+    fn new(words: &'static Words, durability: Durability, backlog: u64, rounds: u64) -> Self {
+        let (puts, takes) = ((words.puts)(PIPELINED), (words.takes)(PIPELINED));
+        let mut talk = Talk::open(words.door, durability);
         (0..backlog / PIPELINED).for_each(|_| talk.say(&puts));
-        Self { talk, rounds, puts, takes, taken: Vec::new(), acks: Vec::new() }
+        Self { talk, words, rounds, puts, takes, taken: Vec::new(), acks: Vec::new() }
     }
 }
 
-impl Steps for Resp {
+impl Steps for Leased {
     fn step(&mut self, number: usize) {
         match number {
             0 => (0..self.rounds).for_each(|_| self.talk.say(&self.puts)),
@@ -236,11 +253,14 @@ impl Steps for Resp {
                     self.taken.push(self.talk.answers.clone());
                 }
             }
-            2 => self.acks = self.taken.iter().map(|answers| resp_acks(answers)).collect(),
+            2 => {
+                let acks = |answers: &Vec<u8>| (self.words.acks)(answers);
+                self.acks = self.taken.iter().map(acks).collect();
+            }
             _ => {
                 for acks in &self.acks {
                     self.talk.say(acks);
-                    assert!(self.talk.answers.starts_with(b"+OK"), "it was taken");
+                    assert!(self.talk.answers.starts_with(self.words.acked), "it was taken");
                 }
             }
         }

@@ -1,13 +1,16 @@
 //! The layout of a task in memory: 56 bytes in addition to its payload.
 //!
 //! Fields that most tasks do not need take no room. A ready task that was never taken, without key,
-//! TTL and the like, is only this struct. The other fields are in a separate allocation, made when
+//! TTL and the like, is only this struct; a TTR of whole seconds, as beanstalkd's clients give one
+//! to each job, has its place in it too. The other fields are in a separate allocation, made when
 //! it is first needed. The parts that leave the engine are described at [`TaskRecord`]. This module
 //! knows nothing about the meaning of a task.
 
 mod besides;
+mod birth;
 
 use self::besides::{Besides, copied};
+use self::birth::Birth;
 use crate::change::{Change, Granted, Moved, Place, Publication};
 use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
 use crate::memory::payloads::{Kept, Payloads};
@@ -44,14 +47,14 @@ pub(crate) struct Task {
     payload_index: u32,
     /// The fields that only some tasks need.
     besides: Option<Box<Besides>>,
-    pub(crate) put_at: Timestamp,
+    birth: Birth,
     /// Where the store keeps its newest whole record.
     place: Option<Place>,
     pub(crate) queue: QueueSlot,
     /// The epoch of the queue when the task entered. If the queue has another epoch now, it was
     /// emptied since, and the task only waits for its memory to be freed.
     pub(crate) epoch: u32,
-    /// The priority, if there is one and it fits into this field.
+    /// The priority, if there is one and it fits into this field, with a sign or without.
     small_priority: i32,
 }
 
@@ -81,11 +84,12 @@ const RECORDED: u64 = 1 << 58;
 const SHARES: u64 = 1 << 59;
 const SMALL_PRIORITY: u64 = 1 << 60;
 const LARGE_PRIORITY: u64 = 1 << 61;
+/// Together they say that the field of the task has a priority without a sign.
+const UNSIGNED_PRIORITY: u64 = SMALL_PRIORITY | LARGE_PRIORITY;
 const PAYLOAD_AWAY: u64 = 1 << 62;
 const PAYLOAD_SMALL: u64 = 1 << 63;
 
 static READY: State = State::Ready;
-static NO_TERMS: Terms = Terms::NONE;
 const NO_TRACE: Trace = Trace { delay: Span::ZERO, counts: Counts::NONE };
 
 /// The name of the queue of a task, and for a lane, its member.
@@ -107,7 +111,7 @@ impl Task {
             payload_bytes: 0,
             payload_index: 0,
             besides: None,
-            put_at: new.put_at,
+            birth: Birth::at(new.put_at),
             place: None,
             queue: new.queue,
             epoch: new.epoch,
@@ -155,8 +159,7 @@ impl Task {
     /// yet. A task that shared its payload has it alone from now on.
     pub(crate) fn renew(&mut self, number: u64, id: TaskId, queue: QueueSlot, epoch: u32) {
         assert!(number <= NUMBER_MAX, "number {number} is beyond the last");
-        let kept = self.number_and_flags
-            & (SMALL_PRIORITY | LARGE_PRIORITY | PAYLOAD_AWAY | PAYLOAD_SMALL);
+        let kept = self.number_and_flags & (UNSIGNED_PRIORITY | PAYLOAD_AWAY | PAYLOAD_SMALL);
         self.number_and_flags = number | kept;
         (self.queue, self.epoch) = (queue, epoch);
         if let Some(besides) = &mut self.besides {
@@ -187,39 +190,57 @@ impl Task {
     }
 
     pub(crate) fn priority(&self) -> Option<i64> {
-        if self.has(SMALL_PRIORITY) {
-            return Some(i64::from(self.small_priority));
+        match self.number_and_flags & UNSIGNED_PRIORITY {
+            0 => None,
+            SMALL_PRIORITY => Some(i64::from(self.small_priority)),
+            UNSIGNED_PRIORITY => Some(i64::from(self.small_priority.cast_unsigned())),
+            _ => self.besides.as_ref().map(|besides| besides.large_priority),
         }
-        let besides = self.besides.as_ref().filter(|_| self.has(LARGE_PRIORITY));
-        besides.map(|besides| besides.large_priority)
     }
 
     #[inline]
     pub(crate) fn set_priority(&mut self, priority: Option<i64>) {
-        let small = priority.and_then(|priority| i32::try_from(priority).ok());
-        let large = priority.filter(|_| small.is_none());
-        self.small_priority = small.unwrap_or(0);
-        self.mark(SMALL_PRIORITY, small.is_some());
-        self.mark(LARGE_PRIORITY, large.is_some());
-        if let Some(large) = large {
-            self.besides_mut().large_priority = large;
+        self.mark(UNSIGNED_PRIORITY, false);
+        self.small_priority = 0;
+        let Some(priority) = priority else { return };
+        if let Ok(small) = i32::try_from(priority) {
+            self.small_priority = small;
+            self.mark(SMALL_PRIORITY, true);
+        } else if let Ok(unsigned) = u32::try_from(priority) {
+            self.small_priority = unsigned.cast_signed();
+            self.mark(UNSIGNED_PRIORITY, true);
+        } else {
+            self.besides_mut().large_priority = priority;
+            self.mark(LARGE_PRIORITY, true);
         }
     }
 
+    /// When it was put.
+    #[inline]
+    pub(crate) const fn put_at(&self) -> Timestamp {
+        self.birth.put_at()
+    }
+
+    pub(crate) fn set_put_at(&mut self, put_at: Timestamp) {
+        self.birth = self.birth.moved(put_at);
+    }
+
     /// The terms that its producer set for good.
-    pub(crate) fn terms(&self) -> &Terms {
-        self.besides.as_ref().map_or(&NO_TERMS, |besides| &besides.terms)
+    pub(crate) fn terms(&self) -> Terms {
+        Terms { key: self.key().cloned(), ttr: self.ttr() }
     }
 
     #[inline]
     pub(crate) fn set_terms(&mut self, terms: Terms) {
-        if self.besides.is_some() || !terms.are_none() {
-            self.besides_mut().terms = terms;
+        let Terms { key, ttr } = terms;
+        let besides = Terms { key, ttr: self.birth.keep_ttr(ttr) };
+        if self.besides.is_some() || !besides.are_none() {
+            self.besides_mut().terms = besides;
         }
     }
 
     pub(crate) fn key(&self) -> Option<&Bytes> {
-        self.terms().key.as_ref()
+        self.besides.as_ref().and_then(|besides| besides.terms.key.as_ref())
     }
 
     /// Returns its current progress.
@@ -335,7 +356,7 @@ impl Task {
 
     /// Its own time to release.
     pub(crate) fn ttr(&self) -> Option<Span> {
-        self.terms().ttr
+        self.birth.ttr().or_else(|| self.besides.as_ref().and_then(|besides| besides.terms.ttr))
     }
 
     pub(crate) fn attempts(&self) -> u32 {
@@ -447,7 +468,7 @@ impl Task {
     /// Since when a ready task is ready, or at the latest since when it is in the queue.
     #[inline]
     pub(crate) fn ready_since(&self) -> Timestamp {
-        self.since().filter(|_| !planted!(WaitCountedFromPut)).unwrap_or(self.put_at)
+        self.since().filter(|_| !planted!(WaitCountedFromPut)).unwrap_or(self.put_at())
     }
 
     /// Notes that the state has begun now. A task that is ready since its put needs no note.
@@ -572,7 +593,7 @@ impl Task {
 
     /// The number of bytes that it counts in statistics: what the client passed in.
     pub(crate) fn content_bytes(&self) -> u64 {
-        (self.payload_bytes() + self.terms().bytes()) as u64
+        (self.payload_bytes() + self.key().map_or(0, |key| key.len())) as u64
     }
 
     /// The number of bytes of memory that only this task occupies, without its bookkeeping.
@@ -625,8 +646,8 @@ impl Task {
             queue: queue.queue.clone(),
             lane: queue.lane.cloned(),
             id: self.id(),
-            put_at: self.put_at,
-            terms: self.terms().clone(),
+            put_at: self.put_at(),
+            terms: self.terms(),
             progress: self.progress(),
             past: self.past(),
             payload: self.payload_to_show(payloads),
@@ -645,8 +666,8 @@ impl Task {
             queue: if queue.lane.is_none() { queue.queue.clone() } else { Bytes::default() },
             lane: queue.lane.map(|lane| LaneName::numbered(lane.number)),
             id: self.id(),
-            put_at: self.put_at,
-            terms: if is_shared { Terms::NONE } else { self.terms().clone() },
+            put_at: self.put_at(),
+            terms: if is_shared { Terms::NONE } else { self.terms() },
             progress: self.progress_to_keep(),
             past: self.past(),
             payload: if is_shared { Bytes::default() } else { self.payload_to_show(payloads) },
@@ -718,17 +739,4 @@ impl Task {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_occupies_56_bytes() {
-        assert_eq!(size_of::<Option<Task>>(), 56);
-    }
-
-    /// The allocator has no size between 128 and 160 bytes.
-    #[test]
-    fn other_fields_occupy_at_most_160_bytes() {
-        assert!(size_of::<Besides>() <= 160, "{}", size_of::<Besides>());
-    }
-}
+mod tests;

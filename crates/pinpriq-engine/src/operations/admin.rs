@@ -245,7 +245,7 @@ impl Engine {
     /// Returns when the oldest ready task of a queue was put.
     fn oldest_ready(&self, slot: QueueSlot) -> Option<Timestamp> {
         let oldest = self.queues[slot].indexes.oldest_of_each();
-        oldest.map(|slot| self.tasks[slot].put_at).min()
+        oldest.map(|slot| self.tasks[slot].put_at()).min()
     }
 
     /// Returns the figures of all queues together. Costs the same for any number of queues, so it

@@ -33,9 +33,9 @@ impl Engine {
     /// changed its state has been in it since its put.
     pub(crate) fn since(&self, slot: Slot) -> Option<Timestamp> {
         let task = &self.tasks[slot];
-        let is_known = task.put_at >= self.started_at;
+        let is_known = task.put_at() >= self.started_at;
         let since = task.since().filter(|_| !planted!(SinceThePut));
-        since.or_else(|| is_known.then_some(task.put_at))
+        since.or_else(|| is_known.then_some(task.put_at()))
     }
 
     fn explain_queue(&self, queue: QueueSlot) -> Explanation {

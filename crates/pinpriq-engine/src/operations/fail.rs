@@ -156,13 +156,13 @@ impl Engine {
         let origin = Origin {
             queue: self.queues[task.queue].name.clone(),
             id: task.id(),
-            put_at: task.put_at,
+            put_at: task.put_at(),
             attempts: task.attempts(),
             failures: task.failures(),
             at: now,
         };
         self.relocate(slot, (operation, exit), to, |task| {
-            task.put_at = now;
+            task.set_put_at(now);
             task.set_state(State::Ready);
             task.note_since(now);
             if !planted!(DeadLetterKeepsItsTtl) {

@@ -83,7 +83,7 @@ impl Engine {
             return None;
         }
         let task = &self.tasks[slot];
-        Some(((task.priority(), task.put_at, task.number()), slot))
+        Some(((task.priority(), task.put_at(), task.number()), slot))
     }
 
     /// Handles a blocked reserve whose moment has come: a lease of its client is about to end, or

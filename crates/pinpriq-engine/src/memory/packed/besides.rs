@@ -1,4 +1,4 @@
-//! The fields of a task that only some tasks need, and those that hardly any needs.
+//! The fields of a task that only some tasks need, in an allocation of their own.
 
 use crate::schedule::Scheduled;
 use crate::task::{Bytes, Counts, Origin, Past, State, TaskId, Terms, Trace};
@@ -10,6 +10,7 @@ pub(super) struct Besides {
     pub(super) seq: u64,
     /// The id, if it is not the number.
     pub(super) own_id: Option<TaskId>,
+    /// Without a TTR that is kept with the moment of the put.
     pub(super) terms: Terms,
     /// The priority, if it does not fit into the field of the task.
     pub(super) large_priority: i64,

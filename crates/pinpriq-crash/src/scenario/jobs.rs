@@ -1,0 +1,89 @@
+//! SIGKILL at random moments under load on the door for beanstalkd's protocol.
+//!
+//! After each kill every job that was inserted and not deleted must be there, with its state,
+//! priority, tube and body; reserved ones are ready again, and deleted ones are gone. Histories know
+//! nothing of the states of this protocol, so what clients were told is compared with what the
+//! server shows.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pinpriq_dice::Dice;
+
+use crate::args::Wanted;
+use crate::clock::Clock;
+use crate::fault::{Fallible, Verdict};
+use crate::files;
+use crate::jobs::check::{drain, look};
+use crate::jobs::load::Load;
+use crate::report::say;
+use crate::rounds::{LOAD_MS, let_pass};
+use crate::server::{Door, Program};
+
+/// The number of kills for a directory before it is drained.
+const ROUNDS: u64 = 20;
+
+/// What clients were told in all.
+#[derive(Default)]
+struct Totals {
+    struck: u64,
+    inserted: u64,
+    reserved: u64,
+    deleted: u64,
+}
+
+impl Totals {
+    fn add(&mut self, load: &Load) {
+        let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+        self.inserted += read(&load.inserted);
+        self.reserved += read(&load.reserved);
+        self.deleted += read(&load.deleted);
+    }
+
+    fn text(&self) -> String {
+        let Self { struck, inserted, reserved, deleted } = self;
+        format!("{struck} kills, {inserted} jobs inserted, {reserved} reserved, {deleted} deleted")
+    }
+}
+
+pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
+    let program = Program { door: Door::Beanstalkd, ..wanted.program.clone() };
+    let scratch = files::scratch(&wanted.scratch)?;
+    let data = scratch.path().join("data");
+    let clock = Clock::starting();
+    let mut dice = Dice::new(wanted.seed);
+    let mut totals = Totals::default();
+    let is_over = |struck| {
+        struck >= wanted.kills
+            || wanted.seconds.is_some_and(|most| clock.elapsed() >= Duration::from_secs(most))
+    };
+    while !is_over(totals.struck) {
+        files::remove_directory(&data)?;
+        let load = Load::new();
+        let last = wanted.kills.min(totals.struck + ROUNDS);
+        let mut server = program.start(&data)?;
+        while totals.struck < last && load.book.failures().is_empty() {
+            let moment = Duration::from_micros(dice.below(LOAD_MS * 1_000));
+            load.run(server.address, &mut dice, || {
+                let_pass(moment);
+                server.kill()
+            })?;
+            totals.struck += 1;
+            server = program.start(&data)?;
+            look(server.address, &load.book)?;
+        }
+        if load.book.failures().is_empty() {
+            drain(server.address, &load.book)?;
+            let status = server.stop()?;
+            if !status.success() {
+                load.book.fail(format!("an orderly stop ended with {status}"));
+            }
+        }
+        totals.add(&load);
+        if !load.book.failures().is_empty() {
+            return Ok(Verdict::of(totals.text(), &load.book.failures()));
+        }
+        say(format_args!("{}: {}", wanted.scenario, totals.text()));
+    }
+    Ok(Verdict::Passed(totals.text()))
+}
