@@ -9,5 +9,6 @@ pub(crate) mod talk;
 /// The tubes that all clients use.
 pub(crate) const TUBES: [&str; 4] = ["left", "up", "back", "front"];
 
-/// The delay of jobs that are delayed, and the time to run of all, in seconds: no run takes as long.
+/// The delay of jobs that are delayed, and the time to run of all, in seconds. No run takes as
+/// long.
 pub(crate) const HOUR_S: u32 = 3_600;

@@ -1,8 +1,8 @@
 //! What clients were told of jobs: for each one the states that it may be in.
 //!
-//! What a request may do is written down before it is sent, and what it did after its answer, unless
-//! something else has happened to the job since. So the book allows more than what is true, and
-//! never less, whichever client is first to write.
+//! What a request may do is written down before it is sent, and what it did after its answer,
+//! unless something else has happened to the job since. So the book allows more than what is true,
+//! and never less, whichever client is first to write.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -42,14 +42,15 @@ pub(crate) struct Job {
     /// What may be true of it, at least one.
     pub(crate) fates: Vec<Fate>,
     /// How often something was written of it.
-    ticket: u64,
+    turns: u64,
 }
 
 /// What was written down before a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     pub(crate) number: u64,
-    ticket: u64,
+    /// What [`Job::turns`] was then.
+    turn: u64,
     pub(crate) fate: Fate,
 }
 
@@ -67,9 +68,9 @@ impl Book {
         let body = self.payloads.next();
         let number = number_of(&body).unwrap_or_default();
         let fates = vec![Fate::Gone, fate];
-        let job = Job { id: None, tube, body: body.clone(), fates, ticket: 0 };
+        let job = Job { id: None, tube, body: body.clone(), fates, turns: 0 };
         self.jobs().insert(number, job);
-        (Ticket { number, ticket: 0, fate }, body)
+        (Ticket { number, turn: 0, fate }, body)
     }
 
     /// Notes the id of a job that was put.
@@ -82,17 +83,17 @@ impl Book {
     pub(crate) fn ask(&self, number: u64, fate: Fate) -> Ticket {
         let mut jobs = self.jobs();
         let Some(job) = jobs.get_mut(&number) else { unreachable!("no job {number}") };
-        job.ticket += 1;
+        job.turns += 1;
         if !job.fates.contains(&fate) {
             job.fates.push(fate);
         }
-        Ticket { number, ticket: job.ticket, fate }
+        Ticket { number, turn: job.turns, fate }
     }
 
     /// Notes that a request was carried out.
     pub(crate) fn done(&self, ticket: Ticket) {
         if let Some(job) = self.jobs().get_mut(&ticket.number)
-            && job.ticket == ticket.ticket
+            && job.turns == ticket.turn
         {
             job.fates = vec![ticket.fate];
         }
@@ -109,7 +110,7 @@ impl Book {
         self.name(number, id);
         let mut jobs = self.jobs();
         let job = jobs.get_mut(&number)?;
-        job.ticket += 1;
+        job.turns += 1;
         let (known, is_same) = (job.fates.clone(), job.body == body);
         job.fates.retain(|fate| matches!(fate, Fate::There(State::Ready, _)));
         let is_allowed = !job.fates.is_empty();
@@ -130,7 +131,7 @@ impl Book {
     pub(crate) fn found(&self, number: u64, found: Fate) {
         let mut jobs = self.jobs();
         let Some(job) = jobs.get_mut(&number) else { return };
-        job.ticket += 1;
+        job.turns += 1;
         let known = std::mem::replace(&mut job.fates, vec![found]);
         let id = job.id;
         drop(jobs);

@@ -99,19 +99,20 @@ pub(crate) fn drain(address: SocketAddr, book: &Book) -> Fallible<()> {
 
 /// The state of a job, from what is shown of it.
 fn fate_of(stats: &str) -> Fallible<Fate> {
-    let state = match field(stats, "state")? {
+    let kind = match field(stats, "state")? {
         "ready" => State::Ready,
         "delayed" => State::Delayed,
         "buried" => State::Buried,
         "reserved" => State::Reserved,
         other => return Err(format!("a job is {other}").into()),
     };
-    Ok(Fate::There(state, field(stats, "pri")?.parse()?))
+    Ok(Fate::There(kind, field(stats, "pri")?.parse()?))
 }
 
 /// A value in a document.
 fn field<'a>(document: &'a str, key: &str) -> Fallible<&'a str> {
     let values = document.lines().filter_map(|line| line.split_once(": "));
-    let found = values.filter(|(name, _)| *name == key).map(|(_, value)| value.trim_matches('"'));
-    found.last().ok_or_else(|| Fault::from(format!("no {key} in {document}")))
+    let mut found =
+        values.filter(|(name, _)| *name == key).map(|(_, value)| value.trim_matches('"'));
+    found.next().ok_or_else(|| Fault::from(format!("no {key} in {document}")))
 }

@@ -138,8 +138,10 @@ impl Load {
         let requests: Vec<Request<'_>> = asked.iter().map(|asked| asked.request).collect();
         talk.send(&requests)?;
         for Asked { answer, ticket, .. } in asked {
-            if self.expect(talk, answer)? {
-                ticket.into_iter().for_each(|ticket| self.book.done(ticket));
+            if self.expect(talk, answer)?
+                && let Some(ticket) = ticket
+            {
+                self.book.done(ticket);
             }
             if answer == "DELETED" {
                 self.deleted.fetch_add(1, Ordering::Relaxed);

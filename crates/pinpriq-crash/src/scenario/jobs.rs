@@ -1,9 +1,9 @@
 //! SIGKILL at random moments under load on the door for beanstalkd's protocol.
 //!
 //! After each kill every job that was inserted and not deleted must be there, with its state,
-//! priority, tube and body; reserved ones are ready again, and deleted ones are gone. Histories know
-//! nothing of the states of this protocol, so what clients were told is compared with what the
-//! server shows.
+//! priority, tube and body; reserved ones are ready again, and deleted ones are gone. Histories
+//! know nothing of the states of this protocol, so what clients were told is compared with what
+//! the server shows.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

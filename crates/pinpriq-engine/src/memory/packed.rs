@@ -468,7 +468,7 @@ impl Task {
     /// Since when a ready task is ready, or at the latest since when it is in the queue.
     #[inline]
     pub(crate) fn ready_since(&self) -> Timestamp {
-        self.since().filter(|_| !planted!(WaitCountedFromPut)).unwrap_or(self.put_at())
+        self.since().filter(|_| !planted!(WaitCountedFromPut)).unwrap_or_else(|| self.put_at())
     }
 
     /// Notes that the state has begun now. A task that is ready since its put needs no note.
