@@ -10,6 +10,7 @@
 #![expect(clippy::expect_used, reason = "a bench that cannot go on has nothing to tell")]
 
 mod talk;
+mod words;
 
 use std::io::Write as _;
 
@@ -26,7 +27,8 @@ use pinpriq_server::config::DoorName;
 use pinpriq_server::config::Durability;
 use pinpriq_store::codec;
 
-use self::talk::{PAYLOAD, PIPELINED, RESP, TUBES, Talk, Words, pops, pushes};
+use self::talk::{PAYLOAD, PIPELINED, Talk, pops, pushes};
+use self::words::{RESP, TUBES, Words};
 
 /// How much is done in a step.
 const OPERATIONS: u64 = 16_000;

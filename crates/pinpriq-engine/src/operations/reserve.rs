@@ -110,7 +110,9 @@ impl Engine {
 
     /// When the first of the leases that are tied to a client begins to be about to end.
     fn deadline_soon(&self, client: ClientId) -> Option<Timestamp> {
-        let (at, _) = self.consumers.clients.get(&client)?.tied.first()?;
+        // Those of a queue that was emptied are no longer live, and are freed bit by bit.
+        let tied = &self.consumers.clients.get(&client)?.tied;
+        let (at, _) = tied.iter().find(|(_, number)| self.live(*number).is_some())?;
         let margin = if planted!(DeadlineSoonTooLate) { 0 } else { DEADLINE_MARGIN.ms() };
         Some(Timestamp::from_ms(at.ms().saturating_sub(margin)))
     }
