@@ -82,6 +82,7 @@ pub(crate) struct Frame {
 
 /// What one client must still receive.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Expecting {
     pub(crate) door: DoorName,
     pub(crate) sent: VecDeque<Sent>,
@@ -106,6 +107,19 @@ pub(crate) struct Expecting {
     has_quit: bool,
     /// Whether its connection is in the watched shard, and has made a request there.
     is_at_home: bool,
+}
+
+impl Expecting {
+    /// Notes a request that has reached the engine. Returns whether nothing is said to it.
+    fn note_asked(&mut self, command: &Command<'_>) -> bool {
+        assert!(!self.has_quit, "a client has quit and asks for {command:?}");
+        self.has_subscribed |= matches!(command, Command::Subscribe { .. });
+        self.has_quit = matches!(command, Command::LetGo);
+        if self.has_quit {
+            self.sent.retain(|sent| !sent.is_quit());
+        }
+        self.has_quit
+    }
 }
 
 /// What must happen; see the module documentation.
@@ -283,17 +297,13 @@ impl Oracle {
         let Some(expecting) = self.clients.get_mut(&client) else {
             panic!("{client:?} is unknown and asks for {command:?}")
         };
-        let mut is_ours = false;
+        let is_ours;
         match command {
             Command::Credit(credits) => {
                 is_ours = true;
                 expecting.credits_granted += u64::from(*credits);
-                assert!(
-                    expecting.credits_granted <= expecting.credits_asked,
-                    "{client:?} has asked for {} credits and gets {}",
-                    expecting.credits_asked,
-                    expecting.credits_granted,
-                );
+                let (granted, asked) = (expecting.credits_granted, expecting.credits_asked);
+                assert!(granted <= asked, "{client:?} wants {asked} credits and gets {granted}");
             }
             Command::PutBack(records) => {
                 is_ours = true;
@@ -315,19 +325,12 @@ impl Oracle {
                 expecting.released.extend_from_slice(receipts);
             }
             _ => {
-                let meant = expecting.next_asking(command, (now, self.wall), is_named);
-                let Some(sent) = meant else {
+                let Some(sent) = expecting.next_asking(command, (now, self.wall), is_named) else {
                     panic!("the door made {command:?} of {:?}", expecting.sent)
                 };
                 (sent.state, sent.at) = (SentState::Applied, now);
                 sent.own = matches!(command, Command::TakeDone { .. }).then(|| self.tag.clone());
-                expecting.has_subscribed |= matches!(command, Command::Subscribe { .. });
-                assert!(!expecting.has_quit, "{client:?} has quit and asks for {command:?}");
-                if matches!(command, Command::LetGo) {
-                    // Nothing is said to a client that quits.
-                    (is_ours, expecting.has_quit) = (true, true);
-                    expecting.sent.retain(|sent| !sent.is_quit());
-                }
+                is_ours = expecting.note_asked(command);
             }
         }
         let door = expecting.door;
