@@ -467,6 +467,7 @@ fn lease(lease: &LeaseShown) -> Wanted {
         ("name", Null),
         // The model does not know which of them are still connected.
         ("address", lease.holder.map_or(Null, |_| Wanted::Anything)),
+        ("door", lease.holder.map_or(Null, |_| Wanted::Anything)),
         ("since", moment(lease.since)),
         ("until", moment(lease.until)),
     ])

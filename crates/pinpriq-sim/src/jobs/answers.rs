@@ -162,7 +162,7 @@ fn job_figures(task: &TaskRecord, seen: &Seen<'_>) -> Vec<(&'static str, Figure)
     let ttr = task.terms.ttr.or(ttr).unwrap_or(Span::ZERO);
     let ttr_s = if ttr.is_zero() { 0 } else { whole(ttr).max(1) };
     let age = whole(seen.at.since(task.put_at));
-    let left = ends_at.map_or(0, |at| whole(at.since(seen.at)));
+    let left = ends_at.map_or(0, |at| left(at, seen.at));
     let (age, left) = match (seen.is_same_moment, ends_at) {
         (true, _) => (Number(age), Number(left)),
         (false, None) => (Between(0, age), Number(0)),
@@ -201,7 +201,7 @@ fn tube_figures(
         Pause::Off => (Number(0), Number(0)),
         Pause::Endless => (Number(endless), Number(endless)),
         Pause::Until(at) => {
-            let left = whole(at.since(seen.at));
+            let left = left(at, seen.at);
             (From(left), if seen.is_same_moment { Number(left) } else { From(left) })
         }
     };
@@ -262,6 +262,11 @@ fn differ_figures(wanted: &[(&'static str, Figure)], read: &[u8]) -> Result<(), 
 
 fn quoted(name: &[u8]) -> Figure {
     Figure::Text(format!("\"{}\"", String::from_utf8_lossy(name)))
+}
+
+/// The whole seconds that are left, of which the current millisecond is none.
+const fn left(at: Timestamp, now: Timestamp) -> u64 {
+    at.since(now).ms().saturating_sub(1) / 1_000
 }
 
 /// Whole seconds.
