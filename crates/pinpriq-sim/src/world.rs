@@ -672,7 +672,8 @@ fn spoil(bug: Option<Bug>, dice: &mut Dice, bytes: &mut Vec<u8>) {
             bytes.splice(..11, *b"DELETED\r\n");
         }
         Some(Bug::DelayForgotten) if bytes.starts_with(b"OK ") => {
-            let Some(at) = bytes.windows(8).position(|eight| eight == b"delay: 1") else { return };
+            let is_delay = |eight: &[u8]| eight.starts_with(b"delay: ") && eight[7] != b'0';
+            let Some(at) = bytes.windows(8).position(is_delay) else { return };
             bytes[at + 7] = b'0';
         }
         Some(Bug::SwappedTasks) if bytes.starts_with(b"*2\r\n*4\r\n") => {
