@@ -82,6 +82,29 @@ pub(crate) struct Load<'a> {
     reached: AtomicU64,
 }
 
+/// Lets this many clients work, each on a thread of its own, until the server is gone, which
+/// `crash` brings about.
+pub(crate) fn until_crash<T>(
+    clients: u64,
+    dice: &mut Dice,
+    work: impl Fn(u64, &mut Dice) -> Fallible<()> + Sync,
+    crash: impl FnOnce() -> Fallible<T>,
+) -> Fallible<T> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for number in 0..clients {
+            let mut dice = dice.fork();
+            workers.push(scope.spawn(move || work(number, &mut dice)));
+        }
+        let crashed = crash();
+        for worker in workers {
+            worker.join().map_err(|_| "a client panicked")??;
+        }
+        crashed
+    })
+}
+
 impl<'a> Load<'a> {
     pub(crate) const fn new(ledger: &'a Ledger, payloads: &'a Payloads) -> Self {
         Self {
@@ -119,24 +142,14 @@ impl<'a> Load<'a> {
         dice: &mut Dice,
         crash: impl FnOnce() -> Fallible<T>,
     ) -> Fallible<T> {
-        std::thread::scope(|scope| {
-            let mut workers = Vec::new();
-            for number in 0..PRODUCERS + CONSUMERS {
-                let mut dice = dice.fork();
-                workers.push(scope.spawn(move || {
-                    if number < PRODUCERS {
-                        self.produce(address, &mut dice)
-                    } else {
-                        self.consume(address, &mut dice)
-                    }
-                }));
+        let work = |number: u64, dice: &mut Dice| {
+            if number < PRODUCERS {
+                self.produce(address, dice)
+            } else {
+                self.consume(address, dice)
             }
-            let crashed = crash();
-            for worker in workers {
-                worker.join().map_err(|_| "a client panicked")??;
-            }
-            crashed
-        })
+        };
+        until_crash(PRODUCERS + CONSUMERS, dice, work, crash)
     }
 
     fn produce(&self, address: SocketAddr, dice: &mut Dice) -> Fallible<()> {

@@ -244,10 +244,7 @@ fn take_without_list<'a>(kind: u8, input: &mut &'a [u8]) -> Result<Command<'a>, 
         ACK => Command::Ack(holding::take_ack(input)?),
         PUT_IN_LINE => {
             let room = take_span(input)?;
-            if take_byte(input)? != PUT {
-                return Err(Malformed::OutOfRange("put"));
-            }
-            Command::PutInLine { put: putting::take_put(input)?, room }
+            Command::PutInLine { put: take_inner_put(input)?, room }
         }
         RELEASE => Command::Release(holding::take_release(input)?),
         TOUCH => holding::take_touch(input)?,

@@ -11,9 +11,10 @@ use super::book::{Book, Fate, State, Ticket};
 use super::talk::{Heard, Talk};
 use super::{HOUR_S, TUBES};
 use crate::fault::Fallible;
+use crate::load::until_crash;
 
 /// The number of clients. Each puts, and each reserves.
-const CLIENTS: usize = 6;
+const CLIENTS: u64 = 6;
 /// The most jobs that are put or reserved together.
 const TOGETHER_MAX: u64 = 6;
 /// Above this number of jobs, clients put no more.
@@ -55,19 +56,12 @@ impl Load {
         dice: &mut Dice,
         crash: impl FnOnce() -> Fallible<T>,
     ) -> Fallible<T> {
-        std::thread::scope(|scope| {
-            let mut workers = Vec::new();
-            for _ in 0..CLIENTS {
-                let mut dice = dice.fork();
-                // Its end is that of the connection.
-                workers.push(scope.spawn(move || drop(self.work(address, &mut dice))));
-            }
-            let crashed = crash();
-            for worker in workers {
-                worker.join().map_err(|_| "a client panicked")?;
-            }
-            crashed
-        })
+        // The end of a client's work is that of its connection.
+        let work = |_: u64, dice: &mut Dice| {
+            drop(self.work(address, dice));
+            Ok(())
+        };
+        until_crash(CLIENTS, dice, work, crash)
     }
 
     /// Works until the connection ends, which is an error.

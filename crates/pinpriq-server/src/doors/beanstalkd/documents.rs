@@ -11,9 +11,9 @@ use pinpriq_engine::task::{State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_wire::beanstalkd::{Document, Verb, Word, put_document};
 
+use super::BeanstalkdDoor;
 use super::machine::Machine;
 use super::shared::{Tally, Tube};
-use super::{BeanstalkdDoor, DEFAULT};
 
 /// What a tube shows as its pause, in seconds, if the pause has no end.
 const ENDLESS_S: u64 = u32::MAX as u64;
@@ -40,8 +40,8 @@ impl BeanstalkdDoor {
             }
             (Sight::Tube { now, name, known }, Reply::Tubes(shown)) => {
                 let queue = shown.tubes.first();
-                let is_there = |tube: &Tube| tube.is_wanted() || **name == *DEFAULT;
-                if !known.as_ref().is_some_and(is_there) && !queue.is_some_and(|it| it.exists) {
+                let is_there = known.as_ref().is_some_and(Tube::is_wanted);
+                if !is_there && !queue.is_some_and(|it| it.exists) {
                     return out.extend_from_slice(Word::NotFound.line());
                 }
                 put_document(out, |document| describe_tube((name, *known), queue, *now, document));
@@ -70,7 +70,7 @@ impl BeanstalkdDoor {
         let mut gone = Vec::new();
         for (name, tube) in known {
             let queue = queues.remove(&**name);
-            if queue.is_none() && !tube.is_wanted() && **name != *DEFAULT {
+            if queue.is_none() && !tube.is_wanted() {
                 gone.push((name.clone(), *tube));
                 continue;
             }

@@ -3,7 +3,6 @@
 use pinpriq_engine::command::{
     Command, Deed, Peek, Put, QueueCommand, QueueName, Reserve, Selection, Wait,
 };
-use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::task::{StateKind, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_wire::beanstalkd::{Request, Verb, Word, put_document, put_using, put_watching};
@@ -233,10 +232,7 @@ impl BeanstalkdDoor {
 
     /// Answers a request that no engine has to be asked for.
     fn answer_alone(&mut self, request: &Request<'_>, desk: &mut Desk) -> Result<(), Undone> {
-        if desk.is_guarded() && !desk.has_user() {
-            let sentence = "nobody has signed in on this connection".to_owned();
-            return Err(Undone::Refused(Refusal::new(RefusalKind::NoPerm, sentence)));
-        }
+        desk.check_user()?;
         let now = desk.shard().clock().now();
         let mut out = Vec::new();
         match *request {
@@ -273,7 +269,23 @@ impl BeanstalkdDoor {
     }
 }
 
-/// Returns a length of so many seconds.
+/// Converts seconds into a span.
 const fn seconds(seconds: u32) -> Span {
     Span::from_ms(seconds as u64 * 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use pinpriq_engine::names;
+    use pinpriq_wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
+
+    /// Neither crate knows the other, and each says which names tubes can have.
+    #[test]
+    fn engine_and_wire_have_the_same_names_for_tubes() {
+        let lengths = (0..TUBE_BYTES_MAX + 2).map(|length| vec![b'a'; length]);
+        let bytes = (0..=u8::MAX).flat_map(|byte| [vec![byte], vec![b'a', byte], vec![byte, b'a']]);
+        for name in lengths.chain(bytes) {
+            assert_eq!(names::is_tube_name(&name), is_tube_name(&name), "{}", name.escape_ascii());
+        }
+    }
 }

@@ -55,12 +55,14 @@ pub(super) struct Tube {
     pub(super) since: Timestamp,
     /// How many tubes came before it.
     pub(super) after: u64,
+    /// Whether it is there without any connection, like `default`.
+    stays: bool,
 }
 
 impl Tube {
-    /// Whether a connection uses or watches it.
+    /// Whether it is there without a queue: a connection uses or watches it, or it is `default`.
     pub(super) const fn is_wanted(&self) -> bool {
-        self.using + self.watching > 0
+        self.stays || self.using + self.watching > 0
     }
 }
 
@@ -92,7 +94,7 @@ impl Shared {
     /// `job_bytes_max` bytes.
     pub(crate) fn new(id: u64, job_bytes_max: u32) -> Self {
         let mut tubes = Tubes::default();
-        let default = Tube { since: Timestamp::ZERO, ..Tube::default() };
+        let default = Tube { since: Timestamp::ZERO, stays: true, ..Tube::default() };
         tubes.known.insert(DEFAULT.into(), default);
         Self {
             job_bytes_max,
@@ -183,9 +185,9 @@ impl Shared {
         self.tubes().known.get(name).copied()
     }
 
-    /// Whether a connection uses or watches a tube. `default` is always there.
+    /// Whether a tube is there without a queue.
     pub(super) fn has(&self, name: &[u8]) -> bool {
-        name == DEFAULT || self.tube(name).is_some_and(|tube| tube.is_wanted())
+        self.tube(name).is_some_and(|tube| tube.is_wanted())
     }
 
     /// Returns all tubes that are known, also those that no connection has to do with any more.
@@ -228,7 +230,7 @@ impl Tubes {
         if !self.known.contains_key(name) {
             let Some(since) = now else { return };
             self.came += 1;
-            self.idle += usize::from(name != DEFAULT);
+            self.idle += 1;
             let new = Tube { since, after: self.came, ..Tube::default() };
             self.known.insert(name.into(), new);
         }
@@ -236,9 +238,6 @@ impl Tubes {
         let was_idle = !tube.is_wanted();
         change(tube);
         let is_idle = !tube.is_wanted();
-        if name == DEFAULT {
-            return;
-        }
         self.idle = self.idle + usize::from(is_idle) - usize::from(was_idle);
         if is_idle && self.idle > IDLE_TUBES_MAX && !planted!(IdleTubesUnbounded) {
             self.known.remove(name);

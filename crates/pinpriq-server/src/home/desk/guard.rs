@@ -110,6 +110,11 @@ impl Desk {
         self.with_pass(|pass| pass.map(|_| ())).is_some()
     }
 
+    /// Refuses a request that needs no right, if nobody has signed in on a server that has users.
+    pub(crate) fn check_user(&self) -> Result<(), Undone> {
+        if self.is_guarded() && !self.has_user() { Err(Undone::Refused(nobody())) } else { Ok(()) }
+    }
+
     /// Takes a client that has just come for its user, if its certificate says who that is, or its
     /// door has no way to sign in.
     pub(crate) fn welcome(&self, signs_in: bool) {
@@ -213,11 +218,8 @@ impl Desk {
             };
             Some(Ok((within, !user.limits.is_empty())))
         });
-        let nobody = || {
-            let sentence = "nobody has signed in on this connection".to_owned();
-            Err(Refusal::new(RefusalKind::NoPerm, sentence))
-        };
-        let (within, is_limited) = judged.unwrap_or_else(nobody).map_err(Undone::Refused)?;
+        let judged = judged.unwrap_or_else(|| Err(nobody()));
+        let (within, is_limited) = judged.map_err(Undone::Refused)?;
         if within.is_none()
             && let Some(guard) = &mut self.guard
         {
@@ -316,6 +318,12 @@ impl Desk {
             session.outbox.borrow_mut().deny_last(&refusal);
         }
     }
+}
+
+/// The refusal of a request before anybody has signed in.
+fn nobody() -> Refusal {
+    let sentence = "nobody has signed in on this connection".to_owned();
+    Refusal::new(RefusalKind::NoPerm, sentence)
 }
 
 /// The refusal of what a user lacks a right for.
