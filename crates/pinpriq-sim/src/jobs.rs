@@ -32,7 +32,7 @@ pub(crate) enum Call {
     Use(Text),
     Watch(Text),
     Ignore(Text),
-    /// A wait of so many seconds, or for ever.
+    /// A wait of this many seconds, or without end.
     Reserve(Option<u32>),
     ReserveJob(u64),
     Delete(u64),

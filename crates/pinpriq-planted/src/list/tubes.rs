@@ -21,7 +21,7 @@ macro_rules! with_those_of_tubes {
                 "A connection may watch no tube at all."
                 [Server("beanstalkd::")]
             DrainingAccepts "draining-accepts"
-                "A server that is told to accept no jobs accepts them."
+                "A server that drains still accepts jobs."
                 [Server("beanstalkd::")]
             IdleTubesUnbounded "idle-tubes-unbounded"
                 "Every tube that was ever used is remembered."

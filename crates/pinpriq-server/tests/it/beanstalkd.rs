@@ -24,7 +24,7 @@ fn conversations_are_those_of_beanstalkd() {
     for (file, conversations) in files() {
         for conversation in conversations {
             count += 1;
-            if let Err(difference) = play(&conversation, 1) {
+            if let Err(difference) = play(&conversation) {
                 let Conversation { line, name, .. } = conversation;
                 wrong.push(format!("{file}:{line} == {name}\n{difference}"));
             }

@@ -28,7 +28,7 @@ pub(crate) enum Act {
     Client(char, Deed),
     /// No more jobs are accepted.
     Drain,
-    /// So many milliseconds pass.
+    /// This many milliseconds pass.
     Pass(u64),
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Deed {
     Send(Vec<u8>),
     /// Sends a line, and is sent nothing.
     Wait(Vec<u8>),
-    /// Reads so many replies.
+    /// Reads this many replies.
     Read(usize),
     /// Is sent nothing.
     Hear,

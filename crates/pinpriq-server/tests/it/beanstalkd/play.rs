@@ -10,7 +10,6 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::{Options, Simulation};
-use pinpriq_store::shards::first_number;
 use pinpriq_store::{Durable, MemoryStore};
 
 use super::conversations::{Act, Conversation, Deed, Step};
@@ -51,15 +50,13 @@ struct Speaker {
     has_ended: bool,
 }
 
-/// Plays a conversation against a server with so many shards. Tells how the replies differ.
-pub(crate) fn play(conversation: &Conversation, shards: usize) -> Result<(), String> {
-    let open = |shard| {
-        let store = Box::new(MemoryStore::new().numbering_after(first_number(shard)));
-        (Durable::open(store, EngineLimits::default(), START, 1).unwrap().0, None)
-    };
+/// Plays a conversation. Returns how the replies differ, if they do.
+pub(crate) fn play(conversation: &Conversation) -> Result<(), String> {
+    let store = Box::new(MemoryStore::new());
+    let (durable, _) = Durable::open(store, EngineLimits::default(), START, 1).unwrap();
     let clock = ManualClock::at(START);
     let shared: Rc<dyn Clock> = Rc::new(clock.clone());
-    let sim = Simulation::of_shards((0..shards).map(open).collect(), Options::default(), &shared);
+    let sim = Simulation::new(durable, Options::default(), &shared, None);
     let mut stage = Stage { sim, clock, clients: BTreeMap::new() };
     for step in &conversation.steps {
         let got = stage.take(step).map_err(|why| format!("line {}: {why}", step.line))?;

@@ -2,7 +2,7 @@
 //!
 //! Jobs are moved in batches. For each batch, in this order:
 //!
-//! 1. The jobs are found, with all that is told of them.
+//! 1. The jobs are read, with their figures.
 //! 2. They are put here. A reply means that a task is as durable as the server makes any.
 //! 3. Those that have a reply are deleted there. All others stay, and are given back if they were
 //!    reserved.

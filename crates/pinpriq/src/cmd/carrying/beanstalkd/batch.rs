@@ -27,7 +27,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// What is left of a delay is told without its part of a second, which is added: nothing is
+    /// beanstalkd rounds the rest of a delay down to seconds. A second is added, so that nothing is
     /// ready here before it would have been there.
     pub(super) fn new(state: State, found: Found, told: &JobFigures) -> Self {
         let ms = |seconds: u64| seconds.saturating_mul(MS_PER_S);
@@ -98,7 +98,8 @@ impl Traffic for Puts<'_> {
 }
 
 impl Moving<'_> {
-    /// Moves a batch. Whatever goes wrong is told after all else is done that can still be done.
+    /// Moves a batch. If something goes wrong, it still does all that it can before it reports
+    /// that.
     pub(super) fn settle(&mut self, tube: &str, state: State, jobs: &[Job]) -> Result<(), Failure> {
         let mut puts = Puts { tube, jobs, sent: 0, ids: Vec::new(), refused: None };
         let reached = pipeline::run(&mut self.client, &mut puts);

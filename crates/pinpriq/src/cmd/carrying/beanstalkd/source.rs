@@ -80,7 +80,7 @@ pub(super) struct Found {
     pub(super) body: Vec<u8>,
 }
 
-/// What is told of a job.
+/// What beanstalkd says about a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct JobFigures {
     pub(super) tube: String,
