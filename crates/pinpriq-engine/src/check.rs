@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::engine::Engine;
 use crate::fanout::membership::{lane_bytes, member_bytes};
 use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
-use crate::memory::consumers::{Client, ConsumerId};
+use crate::memory::consumers::ConsumerId;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
 use crate::memory::putters::putter_bytes;
@@ -339,13 +339,17 @@ impl Engine {
         assert_eq!(self.consumers.awaited.len(), self.consumers.awaiters.len(), "awaiters agree");
         let watchers = self.consumers.awaiters.len() + self.consumers.putters.len();
         assert_eq!(self.consumers.watchers, watchers, "those who watch are counted");
+        let echoes = self.consumers.takers.values().filter(|taker| taker.is_echo()).count();
+        assert_eq!(self.consumers.echoes, echoes as u64, "echoes are counted");
         let live = |number: &u64| self.live(*number).is_some();
-        let leases = self.consumers.clients.values().flat_map(Client::held);
+        let leases = self.consumers.clients.values().flat_map(|client| {
+            client.leases.iter().copied().chain(client.tied.iter().map(|(_, number)| *number))
+        });
         let held = self.tasks.slots().map(|slot| &self.tasks[slot]).filter(|task| {
             let depends = |lease: &Lease| lease.deadline.is_none() || lease.is_tied();
             task.lease().is_some_and(depends) && live(&task.number())
         });
-        let leases = leases.filter(|number| live(number)).count();
+        let leases = leases.filter(live).count();
         assert_eq!(leases, held.count(), "every lease without a deadline has a holder");
     }
 }

@@ -214,6 +214,7 @@ impl Engine {
         // Before anything that is due now is handed out, so that no task goes to a dead client.
         self.forget_client(client, farewell);
         self.fire_due();
+        self.end_tied(client, farewell);
         self.conclude();
     }
 
@@ -526,6 +527,7 @@ impl Engine {
                 self.take(client, request, take)
             }
             Command::Reserve(ref reserve) => self.reserve(client, request, reserve),
+            Command::Head(queues) => self.head(client, queues),
             Command::Numbered { number, deed } => self.numbered(client, number, deed, None),
             Command::PutNumbered(put) => self.put_numbered(client, request, put),
             Command::PutBuried { put, reason } => self.put_buried(client, request, put, reason),

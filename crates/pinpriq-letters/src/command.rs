@@ -23,11 +23,11 @@ use pinpriq_records::primitives::{
 };
 
 use self::kinds::{
-    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, EXPORT, FAIL, GET, GIVE_BACK, IMPORT_QUEUE,
-    IMPORT_SCHEDULE, KILL, LEASES, LET_GO, MOVE, NUMBERED, PEEK, PLOW, PUBLISH, PUT, PUT_BACK,
-    PUT_BURIED, PUT_IN_LINE, PUT_NUMBERED, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE, RESERVE,
-    RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE, TAKE_DONE, TOUCH,
-    TRANSACTION, UNSUBSCRIBE, UPDATE, WITHIN,
+    ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, EXPORT, FAIL, GET, GIVE_BACK, HEAD,
+    IMPORT_QUEUE, IMPORT_SCHEDULE, KILL, LEASES, LET_GO, MOVE, NUMBERED, PEEK, PLOW, PUBLISH, PUT,
+    PUT_BACK, PUT_BURIED, PUT_IN_LINE, PUT_NUMBERED, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE,
+    RESERVE, RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE,
+    TAKE_DONE, TOUCH, TRANSACTION, UNSUBSCRIBE, UPDATE, WITHIN,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -64,6 +64,7 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
         Command::Reserve(reserve) => tubes::encode_reserve(reserve, out),
         Command::Numbered { number, deed } => tubes::encode_numbered(*number, *deed, out),
         Command::Kick { queue, count } => tubes::encode_kick(queue, *count, out),
+        Command::Head(queues) => tubes::encode_head(queues, out),
         Command::Foremost { queue, state } => tubes::encode_foremost(queue, *state, out),
         Command::Tubes(queue) => tubes::encode_tubes(*queue, out),
         Command::LetGo => out.push(LET_GO),
@@ -169,10 +170,10 @@ pub(crate) fn decode<R>(
             put = take_inner_put(input)?;
             Command::PutNumbered(&put)
         }
-        RESERVE => {
+        kind @ (RESERVE | HEAD) => {
             let flags = Packing::take(input)?;
             names = take_names(input)?;
-            Command::Reserve(tubes::take_reserve(flags, &names, input)?)
+            tubes::take_reserve(kind == HEAD, flags, (&names, input))?
         }
         TAKE => {
             let flags = Packing::take(input)?;

@@ -260,6 +260,7 @@ impl Model {
             Command::Reserve(reserve) => self.reserve(client, request, reserve),
             Command::Numbered { number, deed } => self.numbered(client, *number, *deed, None),
             Command::Kick { queue, count } => self.kick(queue, *count),
+            Command::Head(queues) => self.head(client, queues),
             Command::Foremost { queue, state } => self.foremost(queue, *state),
             Command::Tubes(queue) => self.tubes(*queue, None),
             Command::LetGo => Ok(Some(self.let_leases_go(client))),

@@ -219,7 +219,8 @@ impl Model {
         };
         let paused = homes().filter(|home| home.paused.any()).count();
         let queues = homes().filter(|home| home.lane.is_none()).count();
-        let takers = self.takers.iter().filter(|it| it.places.iter().any(is_place_meant)).count();
+        let takers = self.takers.iter().filter(|it| !it.reserve.is_some_and(|it| it.is_echo));
+        let takers = takers.filter(|it| within.is_none() || it.places.iter().any(is_place_meant));
         let subscribers = self.subscriptions.iter().filter(|it| is_place_meant(&it.place)).count();
         let tallies = match within {
             None => self.totals.clone(),
@@ -229,7 +230,7 @@ impl Model {
             counters: counters(homes().flat_map(|home| home.tasks.values()), &tallies),
             oldest_ready: None,
             priorities: Vec::new(),
-            takers: takers as u64,
+            takers: takers.count() as u64,
             subscribers: subscribers as u64,
             paused: Paused::default(),
             paused_queues: paused as u64,

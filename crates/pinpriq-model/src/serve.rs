@@ -27,6 +27,8 @@ pub(super) struct Taker {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     pub(super) until: Option<Timestamp>,
+    /// Whether another engine counts it.
+    pub(super) is_echo: bool,
 }
 
 /// A subscription of one client to one place.

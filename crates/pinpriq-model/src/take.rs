@@ -107,7 +107,12 @@ impl Model {
     }
 
     pub(super) fn take_fits(&self, take: &Take<'_>) -> Result<(), RefusalKind> {
-        fits(!take.queues.is_empty() && take.count > 0)?;
+        fits(!take.queues.is_empty())?;
+        self.taken_fits(take)
+    }
+
+    pub(super) fn taken_fits(&self, take: &Take<'_>) -> Result<(), RefusalKind> {
+        fits(take.count > 0)?;
         fits(take.queues.len() <= self.limits.queues_per_client_max)?;
         self.mode_fits(take.mode)?;
         match take.wait {

@@ -190,7 +190,7 @@ impl Model {
         self.putters.retain(|putter| putter.client != client);
         self.subscriptions.retain(|known| known.client != client);
         self.credits.remove(&client);
-        let ended = |lease: &Lease| lease.ends_with_connection() && lease.is_held_by(client);
+        let ended = |lease: &Lease| lease.deadline.is_none() && lease.is_held_by(client);
         let knows = |task: &TaskRecord| match farewell {
             Farewell::ServerStops => false,
             Farewell::Ended { unsent } => {
@@ -201,6 +201,26 @@ impl Model {
         self.end_leases(|task, lease| ended(lease) && !knows(task), true, (false, refunds));
         self.end_leases(|_, lease| ended(lease), true, (true, false));
         self.fire_due();
+        // Who waits gets each of these tasks before the next one is ready.
+        for number in self.tied_in_order(client) {
+            let is_failure = knows(self.task(number));
+            self.end_lease(number, (is_failure, refunds));
+            self.serve();
+        }
+        self.serve_all();
+    }
+
+    /// The tasks whose leases are tied to the connection of a client, in the order in which these
+    /// were granted.
+    pub(super) fn tied_in_order(&self, client: ClientId) -> Vec<u64> {
+        let grant = |task: &TaskRecord| match &task.progress.state {
+            State::Taken(lease) if lease.is_tied() && lease.is_held_by(client) => Some(lease.grant),
+            _ => None,
+        };
+        let tied = self.tasks().filter_map(|task| Some((grant(task)?, task.number)));
+        let mut tied: Vec<_> = tied.filter(|(_, number)| self.is_live(*number)).collect();
+        tied.sort_unstable();
+        tied.into_iter().map(|(_, number)| number).collect()
     }
 
     pub(super) fn end_leases(
@@ -223,19 +243,23 @@ impl Model {
             .collect();
         numbers.sort_unstable();
         for number in numbers {
-            *self.happened.entry(("its holder is gone", StateKind::Taken)).or_default() += 1;
-            if !is_failure && refunds {
-                let place = self.places[&number].clone();
-                self.refund(&place);
-            }
-            if is_failure {
-                let reason = Some(reasons::CONNECTION_CLOSED);
-                self.count_failure(number, self.now, reason, None);
-            } else if self.is_over(self.task(number)) {
-                self.expire(number);
-            } else {
-                self.shift(number, State::Ready);
-            }
+            self.end_lease(number, (is_failure, refunds));
+        }
+    }
+
+    pub(super) fn end_lease(&mut self, number: u64, (is_failure, refunds): (bool, bool)) {
+        *self.happened.entry(("its holder is gone", StateKind::Taken)).or_default() += 1;
+        if !is_failure && refunds {
+            let place = self.places[&number].clone();
+            self.refund(&place);
+        }
+        if is_failure {
+            let reason = Some(reasons::CONNECTION_CLOSED);
+            self.count_failure(number, self.now, reason, None);
+        } else if self.is_over(self.task(number)) {
+            self.expire(number);
+        } else {
+            self.shift(number, State::Ready);
         }
     }
 

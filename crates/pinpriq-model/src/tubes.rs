@@ -102,10 +102,10 @@ impl Model {
         request: RequestId,
         reserve: &Reserve<'_>,
     ) -> Answer {
-        let Reserve { queues, wait } = *reserve;
+        let Reserve { queues, wait, is_echo } = *reserve;
         let selection = Selection::DEFAULT;
         fits(queues.iter().all(|name| name.len() <= NAME_BYTES_MAX))?;
-        self.take_fits(&Take { queues, member: None, count: 1, wait, selection, mode: MODE })?;
+        self.taken_fits(&Take { queues, member: None, count: 1, wait, selection, mode: MODE })?;
         let places = self.places_of(queues, None)?;
         if let Some(task) = self.take_most_urgent(client, &places) {
             return Ok(Some(Reply::Tasks { tasks: vec![task], popped: false }));
@@ -134,9 +134,30 @@ impl Model {
             selection,
             mode: MODE,
             until,
-            reserve: Some(Patience { until: up }),
+            reserve: Some(Patience { until: up, is_echo }),
         });
         Ok(None)
+    }
+
+    /// The task that a reserve would take.
+    pub(super) fn head(&self, client: ClientId, queues: &[&[u8]]) -> Answer {
+        let (selection, wait) = (Selection::DEFAULT, Wait::No);
+        fits(queues.iter().all(|name| name.len() <= NAME_BYTES_MAX))?;
+        self.taken_fits(&Take { queues, member: None, count: 1, wait, selection, mode: MODE })?;
+        let head = self.most_urgent(&self.places_of(queues, None)?);
+        if head.is_none() && self.deadline_soon(client).is_some_and(|at| at <= self.now) {
+            return Ok(Some(Reply::DeadlineSoon));
+        }
+        Ok(Some(Reply::Shown(head.map(|number| self.task(number).clone()).into_iter().collect())))
+    }
+
+    /// The most urgent of the tasks that may be taken now.
+    fn most_urgent(&self, places: &[Place]) -> Option<u64> {
+        let homes = places.iter().filter_map(|place| self.homes.get(place));
+        let open = homes.filter(|home| home.has(Selection::DEFAULT, self.now));
+        let first = open.filter_map(|home| home.first(Selection::DEFAULT, self.now));
+        let first = first.min_by_key(|task| (task.progress.priority, task.put_at, task.number));
+        Some(first?.number)
     }
 
     /// Takes the most urgent of the tasks that may be taken now.
@@ -145,11 +166,7 @@ impl Model {
         client: ClientId,
         places: &[Place],
     ) -> Option<TaskRecord> {
-        let homes = places.iter().filter_map(|place| self.homes.get(place));
-        let open = homes.filter(|home| home.has(Selection::DEFAULT, self.now));
-        let first = open.filter_map(|home| home.first(Selection::DEFAULT, self.now));
-        let first = first.min_by_key(|task| (task.progress.priority, task.put_at, task.number));
-        let number = first?.number;
+        let number = self.most_urgent(places)?;
         Some(self.hand_over(number, client, MODE, true))
     }
 
@@ -326,6 +343,8 @@ impl Model {
                 break;
             }
             kicked += u64::from(self.kick_one(number).is_some());
+            // Who waits gets it before the next one is ready.
+            self.serve();
         }
         Ok(Some(Reply::Count(kicked)))
     }
@@ -372,22 +391,27 @@ impl Model {
             }
         });
         let tubes = shown.collect();
-        let reserves = self.takers.iter().filter(|taker| taker.reserve.is_some()).count() as u64;
+        let reserves =
+            self.takers.iter().filter(|taker| taker.reserve.is_some_and(|it| !it.is_echo)).count()
+                as u64;
         let shown = TubesShown { tubes, reserves, ..TubesShown::default() };
         Ok(Some(Reply::Tubes(Box::new(shown))))
     }
 
     pub(super) fn let_leases_go(&mut self, client: ClientId) -> Reply {
-        let held = self.tasks().filter(|task| match &task.progress.state {
-            State::Taken(lease) => lease.is_held_by(client) && lease.ends_with_connection(),
+        let plain = self.tasks().filter(|task| match &task.progress.state {
+            State::Taken(lease) => lease.is_held_by(client) && lease.deadline.is_none(),
             _ => false,
         });
-        let count = held.filter(|task| self.is_live(task.number)).count() as u64;
-        let is_own = |_: &TaskRecord, lease: &Lease| {
-            lease.ends_with_connection() && lease.is_held_by(client)
-        };
-        self.end_leases(is_own, true, (false, false));
-        Reply::Count(count)
+        let mut held: Vec<u64> = plain.map(|task| task.number).collect();
+        held.sort_unstable();
+        held.retain(|number| self.is_live(*number));
+        held.extend(self.tied_in_order(client));
+        for number in &held {
+            self.end_lease(*number, (false, false));
+            self.serve();
+        }
+        Reply::Count(held.len() as u64)
     }
 
     pub(super) fn hold_output(

@@ -5,7 +5,7 @@
 //! what it needs. Who has which rights is not known here.
 
 use pinpriq_engine::command::{
-    Ack, Command, Deed, Done, Fail, Held, HeldBy, Put, QueueCommand, Release, Step,
+    Ack, Command, Deed, Done, Fail, Held, HeldBy, Put, QueueCommand, Release, Reserve, Step,
 };
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
@@ -32,7 +32,7 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
             of_put(put, tell);
             tell(Need::On(Manage, put.queue));
         }
-        Command::Reserve(reserve) => of_taken(reserve.queues, tell),
+        Command::Reserve(Reserve { queues, .. }) | Command::Head(queues) => of_taken(queues, tell),
         Command::Numbered { deed, .. } => tell(Need::Wherever(right_for(deed))),
         Command::Kick { queue, .. } => tell(Need::On(Manage, queue)),
         Command::Foremost { queue, .. } => tell(Need::On(Look, queue)),

@@ -7,6 +7,7 @@ pub(crate) mod ending;
 pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod outbox;
+pub(crate) mod reserving;
 pub(crate) mod subscriptions;
 pub(crate) mod unsent;
 
@@ -21,6 +22,7 @@ use self::bell::Bell;
 use self::ending::Ending;
 use self::links::Links;
 use self::outbox::Outbox;
+use self::reserving::Reserving;
 use crate::access::signing::Outcome;
 use crate::config::DoorName;
 
@@ -39,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) links: RefCell<Links>,
     /// Whether it is among those that wait for room.
     pub(crate) stalled: Cell<bool>,
+    /// What it reserves from several shards at the moment.
+    pub(crate) reserving: RefCell<Option<Reserving>>,
     /// Its blocked request, if it has one. Nothing is carried out after it.
     blocked: Cell<Option<Blocked>>,
     /// Why its connection must end, if it must.

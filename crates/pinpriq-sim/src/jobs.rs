@@ -186,7 +186,7 @@ impl JobAsk {
                     Some(0) => Wait::No,
                     Some(timeout_s) => Wait::For(seconds(*timeout_s)),
                 };
-                return Some(run(&Command::Reserve(Reserve { queues: &queues, wait })));
+                return Some(run(&Command::Reserve(Reserve::new(&queues, wait))));
             }
             Call::ReserveJob(id) => numbered(*id, Deed::Take),
             Call::Delete(id) => numbered(*id, Deed::Delete),

@@ -82,7 +82,6 @@ pub(crate) struct Frame {
 
 /// What one client must still receive.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Expecting {
     pub(crate) door: DoorName,
     pub(crate) sent: VecDeque<Sent>,
@@ -105,8 +104,6 @@ pub(crate) struct Expecting {
     has_subscribed: bool,
     /// Whether it has quit at the beanstalkd door, where nothing is answered after that.
     has_quit: bool,
-    /// Whether its connection is in the watched shard, and has made a request there.
-    is_at_home: bool,
 }
 
 impl Expecting {
@@ -187,7 +184,6 @@ impl Oracle {
             has_shards: self.shards > 1,
             has_subscribed: false,
             has_quit: false,
-            is_at_home: false,
         };
         self.clients.insert(client, expecting);
     }
@@ -281,14 +277,15 @@ impl Oracle {
         &mut self,
         now: Timestamp,
         durable: &Durable,
-        (client, request): (ClientId, RequestId),
+        (engines, request): (ClientId, RequestId),
         command: &Command<'_>,
     ) {
         self.commands += 1;
+        let client = Simulation::client_at_home(engines);
         if let Command::PutBack(records) = command
             && !self.clients.contains_key(&client)
         {
-            return self.put_back_late(now, durable, client, records);
+            return self.put_back_late(now, durable, engines, records);
         }
         let is_named = match command {
             Command::Queue(QueueCommand::Hold { queue, .. }) => self.has_named(queue),
@@ -342,8 +339,8 @@ impl Oracle {
             }
             return;
         }
-        self.model.apply(now, client, request, command);
-        let silent = is_ours.then_some((client, request));
+        self.model.apply(now, engines, request, command);
+        let silent = is_ours.then_some((engines, request));
         self.dispatch(silent);
         if door == DoorName::Pinpriq
             && !is_ours
@@ -357,10 +354,11 @@ impl Oracle {
 
     /// Notes which leases end with a connection, and which of them have failed. Those that are said
     /// to be unsent must be.
-    fn note_farewell(&mut self, client: ClientId, farewell: Farewell<'_>) {
+    fn note_farewell(&mut self, engines: ClientId, farewell: Farewell<'_>) {
         let Farewell::Ended { unsent } = farewell else {
             return assert!(self.is_stopping, "only the end of the server excuses all leases");
         };
+        let client = Simulation::client_at_home(engines);
         let (model, expecting) = (&self.model, self.clients.get_mut(&client));
         let Some(expecting) = expecting else { return };
         let (_, leased) = expecting.unsent();
@@ -371,7 +369,7 @@ impl Oracle {
             // Between two shards it may have been sent since.
             let may_be_unsent = leased.contains(&receipt) || self.shards > 1;
             assert!(!is_excused || may_be_unsent, "{receipt:?} was sent");
-            if lease.ends_with_connection() && lease.is_held_by(client) && !is_excused {
+            if lease.ends_with_connection() && lease.is_held_by(engines) && !is_excused {
                 expecting.failed.push(receipt);
             }
         }
@@ -382,11 +380,11 @@ impl Oracle {
         &mut self,
         now: Timestamp,
         durable: &Durable,
-        client: ClientId,
+        engines: ClientId,
         records: &[TaskRecord],
     ) {
         for task in records {
-            let sought = (client, task.number);
+            let sought = (Simulation::client_at_home(engines), task.number);
             let at = self.returning.iter().position(|known| *known == sought);
             let Some(at) = at else { panic!("task {} was sent and goes back", task.number) };
             self.returning.swap_remove(at);
@@ -396,8 +394,8 @@ impl Oracle {
             return;
         }
         let (request, command) = (RequestId(0), Command::PutBack(records));
-        self.model.apply(now, client, request, &command);
-        self.dispatch(Some((client, request)));
+        self.model.apply(now, engines, request, &command);
+        self.dispatch(Some((engines, request)));
     }
 
     /// Checks that every popped task that was not sent has been put back.
@@ -430,9 +428,10 @@ impl Oracle {
                     if silent == Some((client, request)) || request == SILENT {
                         continue;
                     }
-                    self.reply(client, reply);
+                    self.reply(Simulation::client_at_home(client), reply);
                 }
                 Output::Delivery { client, tasks, popped } => {
+                    let client = Simulation::client_at_home(client);
                     let needs = self.needs_of(&tasks, popped);
                     if let Some(expecting) = self.clients.get_mut(&client) {
                         let is_reply = false;
@@ -578,7 +577,6 @@ impl Witness for Eye {
         let oracle = &mut *self.0.borrow_mut();
         oracle.trail.note(|| format!("{now}: {asked:?}"));
         oracle.wall = self.1.wall();
-        let at_home = Simulation::client_at_home;
         if durable.failure().is_none() {
             for (number, place) in durable.engine().places_left() {
                 let readable = oracle.book.is_readable(place);
@@ -586,19 +584,7 @@ impl Witness for Eye {
             }
         }
         if let Asked::Command(client, request, command) = asked {
-            if let Some(expecting) = oracle.clients.get_mut(client) {
-                expecting.is_at_home = true;
-            }
-            oracle.command(now, durable, (at_home(*client), *request), command);
-            return;
-        }
-        if let Asked::EndWaits(client) | Asked::Disconnect(client, _) = asked
-            && *client != at_home(*client)
-            && oracle.clients.get(&at_home(*client)).is_some_and(|it| it.is_at_home)
-        {
-            // Its connection is in this very shard, so the other id that it uses here does not
-            // matter.
-            return;
+            return oracle.command(now, durable, (*client, *request), command);
         }
         if durable.failure().is_some() {
             oracle.failed = true;
@@ -606,11 +592,10 @@ impl Witness for Eye {
         }
         match asked {
             Asked::Command(..) => {}
-            Asked::EndWaits(client) => oracle.model.end_waits(now, at_home(*client)),
+            Asked::EndWaits(client) => oracle.model.end_waits(now, *client),
             Asked::Disconnect(client, farewell) => {
-                let client = at_home(*client);
-                oracle.note_farewell(client, *farewell);
-                oracle.model.disconnect(now, client, *farewell);
+                oracle.note_farewell(*client, *farewell);
+                oracle.model.disconnect(now, *client, *farewell);
             }
             Asked::Timeout => oracle.model.timeout(now),
         }

@@ -239,7 +239,6 @@ impl World {
             // First finish everything that concerns clients that have gone.
             self.hear_all();
         }
-        let watched = self.shard();
         let Some(sim) = &mut self.sim else { return };
         let mut at = 0;
         while at < self.clients.len() {
@@ -265,9 +264,6 @@ impl World {
             let door = others.iter().find(|it| lacks(it)).map_or(DoorName::Resp, |(door, _)| *door);
             let home = match self.knobs.shards {
                 1 => 0,
-                // A client whose own shard has the queues reserves there directly, and deletes by
-                // letter, as somebody else.
-                _ if door == DoorName::Beanstalkd => usize::from(watched == 0),
                 shards => to_usize(self.dice.below(shards)),
             };
             let id = sim.connect_to(home, door);
@@ -558,8 +554,10 @@ impl World {
             }
             let settled = !client.ended && !client.was_reset && !expecting.is_blocked();
             if settled && heard && !may_wait {
-                let unspent = oracle.model.credits.get(&client.id).copied().unwrap_or_default();
-                let is_full = u64::from(unspent) >= self.knobs.in_flight_max;
+                let is_own = |id: &ClientId| Simulation::client_at_home(*id) == client.id;
+                let unspent = oracle.model.credits.iter().filter(|(id, _)| is_own(id));
+                let unspent: u64 = unspent.map(|(_, credits)| u64::from(*credits)).sum();
+                let is_full = unspent >= self.knobs.in_flight_max;
                 assert!(
                     is_full || expecting.credits_granted == expecting.credits_due(),
                     "{:?} is granted {} of its {} credits",

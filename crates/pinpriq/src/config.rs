@@ -82,12 +82,6 @@ pub(crate) enum Unusable {
     /// The reservations of one connection are in one process.
     #[error("{setting} is for a single server, and not for a node of a cluster")]
     OnlyAlone { setting: &'static str },
-    /// The tubes that a connection watches would live in several shards.
-    #[error(
-        "beanstalkd needs a server with one shard, and shards is {shards}: a connection reserves \
-         from all tubes that it watches, which would live in several shards"
-    )]
-    TubesInShards { shards: usize },
     /// Users come from one place.
     #[error("users and password-file are two ways to have users: give one of them")]
     UsersTwice,
@@ -266,11 +260,6 @@ fn refuse_contradictions(config: &Config) -> Result<(), Unusable> {
     let payload = u64::try_from(config.limits.payload_bytes_max).unwrap_or(u64::MAX);
     if all < payload {
         return Err(Unusable::NoRoom { all, payload });
-    }
-    let has_tubes =
-        config.every_listener().any(|(listener, _)| listener.door == DoorName::Beanstalkd);
-    if has_tubes && config.shards > 1 {
-        return Err(Unusable::TubesInShards { shards: config.shards });
     }
     if config.limits.memory_limit_bytes.is_some() && config.durability == server::Durability::Memory
     {

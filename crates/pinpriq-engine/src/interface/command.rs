@@ -3,6 +3,9 @@
 //! Commands borrow their bytes from the decoder. The engine copies what it keeps, once. The words
 //! that a protocol uses for them belong to the doors.
 
+mod tubes;
+
+pub use self::tubes::{Deed, Reserve};
 use crate::export::{Export, Import};
 use crate::fanout::{MemberCommand, Publish};
 use crate::looking::{Leases, Scan};
@@ -41,6 +44,10 @@ pub enum Command<'a> {
     /// The reply is the task, none if the time is up, or
     /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
     Reserve(Reserve<'a>),
+    /// Reads the task that a reserve of these queues would take, which may be none at all. The
+    /// reply is [`Reply::Shown`](crate::reply::Reply::Shown) with one task or none, or
+    /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
+    Head(&'a [&'a [u8]]),
     /// Acts on a task that only its number names. Refused with NOTFOUND if there is no such task in
     /// a queue whose name can be that of a tube, if it is finished, or if another client holds it.
     Numbered {
@@ -319,44 +326,6 @@ pub struct Take<'a> {
     pub selection: Selection,
     /// Whether to lease or pop them.
     pub mode: TakeMode,
-}
-
-/// See [`Command::Reserve`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reserve<'a> {
-    /// The queues. Of their first tasks, the one with the lowest priority is taken; of equal ones
-    /// the one that was put first.
-    pub queues: &'a [&'a [u8]],
-    /// How long to block for a task.
-    pub wait: Wait,
-}
-
-/// What to do with a task that only its number names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deed {
-    /// Reads it.
-    Read,
-    /// Takes it from R, W or B under a lease that is tied to the connection, also if its queue is
-    /// paused or holds its tasks back.
-    Take,
-    /// Acknowledges it if this client holds it. Removes it from R, W or B.
-    Delete,
-    /// Releases it, held by this client.
-    Release {
-        /// Its new priority.
-        priority: i64,
-        /// How long it stays waiting first.
-        delay: Span,
-    },
-    /// Buries it, held by this client.
-    Bury {
-        /// Its new priority.
-        priority: i64,
-    },
-    /// Renews its lease, held by this client.
-    Touch,
-    /// Makes it ready, from B or W.
-    Kick,
 }
 
 /// A lease whose task is done, see [`Command::TakeDone`].
@@ -688,6 +657,7 @@ impl Command<'_> {
             Self::Numbered { deed, .. } => !matches!(deed, Deed::Read | Deed::Take),
             Self::Take(_)
             | Self::Reserve(_)
+            | Self::Head(_)
             | Self::Foremost { .. }
             | Self::Tubes(_)
             | Self::Peek(_)

@@ -54,10 +54,19 @@ pub(crate) struct Taker {
     pub(crate) reserve: Option<Patience>,
 }
 
+impl Taker {
+    /// Whether another engine counts it.
+    pub(crate) fn is_echo(&self) -> bool {
+        self.reserve.is_some_and(|reserve| reserve.is_echo)
+    }
+}
+
 /// How long a blocked reserve waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Patience {
     pub(crate) until: Option<Timestamp>,
+    /// Whether another engine counts it.
+    pub(crate) is_echo: bool,
 }
 
 /// A blocked await, or a put that waits for its task to be finished.
@@ -133,6 +142,8 @@ pub(crate) struct Consumers {
     pub(crate) bytes: u64,
     /// The number of subscriptions.
     pub(crate) subscriptions: u64,
+    /// The number of takers that another engine counts.
+    pub(crate) echoes: u64,
     last_ticket: u64,
 }
 
@@ -162,12 +173,6 @@ impl Client {
             None => self.leases.remove(&number),
             Some(at) => self.tied.remove(&(at, number)),
         };
-    }
-
-    /// The numbers of all tasks that it holds as long as it is connected, in their order.
-    pub(crate) fn held(&self) -> BTreeSet<u64> {
-        let tied = self.tied.iter().map(|(_, number)| *number);
-        self.leases.iter().copied().chain(tied).collect()
     }
 
     /// The number of its requests that are blocked.

@@ -254,7 +254,7 @@ impl Engine {
     pub fn total_figures(&self) -> Figures {
         Figures {
             counters: self.totals.clone(),
-            takers: self.consumers.takers.len() as u64,
+            takers: self.consumers.takers.len() as u64 - self.consumers.echoes,
             subscribers: self.consumers.subscriptions,
             paused_queues: self.queues.paused(),
             queues: self.queues.existing(),

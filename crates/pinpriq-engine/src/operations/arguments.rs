@@ -3,7 +3,7 @@
 //! Each check returns a refusal that names the value and its bound. Checks that need a queue or a
 //! task are in the commands themselves.
 
-use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release, Take};
+use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release, Reserve, Take};
 use crate::export::{Export, Import};
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
@@ -55,7 +55,9 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
     let queue: QueueName<'_> = match command {
         Command::Put(put) | Command::PutInLine { put, .. } => put.queue.into(),
         Command::PutBuried { put, .. } | Command::PutNumbered(put) => put.queue.into(),
-        Command::Reserve(reserve) => return check_names_of(reserve.queues, None),
+        Command::Reserve(Reserve { queues, .. }) | Command::Head(queues) => {
+            return check_names_of(queues, None);
+        }
         Command::TakeDone { done, take } => return check_names_of_done(done, take),
         Command::Take(Take { queues, member, .. })
         | Command::Subscribe { queues, member, .. }

@@ -11,8 +11,8 @@ use crate::time::Span;
 use crate::transition::Operation;
 
 impl Engine {
-    /// Makes buried tasks of a queue ready, or if there is none, waiting ones. Costs O(log n) for
-    /// each.
+    /// Makes buried tasks of a queue ready, or if there is none, waiting ones. Who waits gets each
+    /// before the next one is ready, as in beanstalkd. Costs O(log n) for each.
     pub(crate) fn kick(&mut self, queue: &[u8], count: u32) -> Reply {
         let Some(queue) = self.queues.find(queue) else { return Reply::Count(0) };
         let buried = self.queues[queue].indexes.foremost(StateKind::Buried);
@@ -23,6 +23,7 @@ impl Engine {
         while kicked < u64::from(count) && self.queues.is_current(queue, epoch) {
             let Some(slot) = self.foremost_by_now(queue, state) else { break };
             kicked += u64::from(self.kick_one(slot).is_some());
+            self.serve();
         }
         Reply::Count(kicked)
     }

@@ -5,7 +5,6 @@
 
 use crate::command::{Amendment, Assign, Deed};
 use crate::engine::{Answered, Engine};
-use crate::memory::consumers::Client;
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
 use crate::operations::held::be_buried;
@@ -112,13 +111,15 @@ impl Engine {
     }
 
     /// Ends the leases that depend on the connection of a client, as if their tasks had never
-    /// reached it.
+    /// reached it. Who waits gets each task before the next one is ready.
     pub(crate) fn let_leases_go(&mut self, client: ClientId) -> Reply {
-        let held = self.consumers.clients.get(&client).map(Client::held);
+        let plain = self.consumers.clients.get(&client).map(|known| known.leases.clone());
+        let held = plain.unwrap_or_default().into_iter().chain(self.tied_in_order(client));
         let mut count = 0;
-        for number in held.unwrap_or_default() {
+        for number in held.collect::<Vec<_>>() {
             if let Some(slot) = self.live(number) {
                 self.end_lease(slot, Operation::HolderGone);
+                self.serve();
                 count += 1;
             }
         }

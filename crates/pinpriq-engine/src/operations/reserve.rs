@@ -10,7 +10,7 @@ use crate::memory::consumers::{Patience, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::take::Want;
-use crate::reply::Reply;
+use crate::reply::{Refusal, Reply};
 use crate::task::{ClientId, RequestId, TaskRecord};
 use crate::time::Timestamp;
 
@@ -29,18 +29,11 @@ impl Engine {
         request: RequestId,
         reserve: &Reserve<'_>,
     ) -> Answered {
-        let Reserve { queues, wait } = *reserve;
+        let Reserve { queues, wait, is_echo } = *reserve;
         let selection = Selection::DEFAULT;
         let take = Take { queues, member: None, count: 1, wait, selection, mode: MODE };
-        self.check_take(&take)?;
-        let mut best: Option<(Urgency, Slot)> = None;
-        for name in queues {
-            let name = QueueName { name, member: None };
-            if let Some(queue) = self.find_queue(name)? {
-                best = more_urgent(best, self.first_on_offer(queue));
-            }
-        }
-        if let Some((_, slot)) = best {
+        self.check_taken(&take)?;
+        if let Some(slot) = self.head_of(queues)? {
             let task = self.hand_over(slot, Want { client, selection, mode: MODE, is_tied: true });
             return Ok(Some(Reply::Tasks { tasks: vec![task], popped: false }));
         }
@@ -56,7 +49,34 @@ impl Engine {
             Wait::No | Wait::Forever => None,
         };
         let until = soon.into_iter().chain(up).min();
-        self.block_taker((client, request), &take, until, Some(Patience { until: up }))
+        self.block_taker((client, request), &take, until, Some(Patience { until: up, is_echo }))
+    }
+
+    /// Reads the task that a reserve of some queues would take. Costs O(log n) for each queue.
+    pub(crate) fn head(&mut self, client: ClientId, queues: &[&[u8]]) -> Answered {
+        let (selection, wait) = (Selection::DEFAULT, Wait::No);
+        self.check_taken(&Take { queues, member: None, count: 1, wait, selection, mode: MODE })?;
+        let head = self.head_of(queues)?;
+        if head.is_none() && self.deadline_soon(client).is_some_and(|at| at <= self.now) {
+            return Ok(Some(Reply::DeadlineSoon));
+        }
+        let record = |slot: Slot| {
+            let queue = &self.queues[self.tasks[slot].queue];
+            self.tasks.record(slot, queue.names())
+        };
+        Ok(Some(Reply::Shown(head.into_iter().map(record).collect())))
+    }
+
+    /// Returns the most urgent of the first tasks of some queues.
+    fn head_of(&mut self, queues: &[&[u8]]) -> Result<Option<Slot>, Refusal> {
+        let mut best: Option<(Urgency, Slot)> = None;
+        for name in queues {
+            let name = QueueName { name, member: None };
+            if let Some(queue) = self.find_queue(name)? {
+                best = more_urgent(best, self.first_on_offer(queue));
+            }
+        }
+        Ok(best.map(|(_, slot)| slot))
     }
 
     /// Takes the most urgent task of queues whose objects stay meanwhile.

@@ -99,6 +99,7 @@ impl Engine {
             | Command::PutInLine { .. }
             | Command::PutBuried { .. }
             | Command::PutNumbered(_)
+            | Command::Head(_)
             | Command::Foremost { .. }
             | Command::Tubes(_)
             | Command::LetGo

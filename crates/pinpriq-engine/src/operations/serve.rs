@@ -3,8 +3,9 @@
 //! The invariant: there is never both a selectable task and a consumer that could have it. When a
 //! task becomes ready in a queue with waiting consumers, `wake` records the queue. `serve` serves
 //! it before the call into the engine ends. By then all tasks of one moment are ready, so priority
-//! decides. Consumers are served in the order in which they became ready, over all these queues
-//! together. Which task a consumer gets is decided in `take.rs`.
+//! decides. Kicks and the ends of tied leases are exceptions: there, each task is handed out before
+//! the next one is ready. Consumers are served in the order in which they became ready, over all
+//! these queues together. Which task a consumer gets is decided in `take.rs`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -15,7 +16,7 @@ use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Task;
-use crate::memory::slots::QueueSlot;
+use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_positive};
 use crate::operations::fail::Failure;
 use crate::operations::take::Want;
@@ -188,6 +189,7 @@ impl Engine {
     /// Removes a blocked taker from every line.
     pub(crate) fn remove_taker(&mut self, id: TakerId) -> Option<Taker> {
         let taker = self.consumers.takers.remove(&id)?;
+        self.consumers.echoes -= u64::from(taker.is_echo());
         if let Some(at) = taker.until {
             // When its time is up, the deadline was removed already.
             if self.deadlines.contains(at, Due::Taker(id)) {
@@ -402,7 +404,7 @@ impl Engine {
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();
         let awaiters: Vec<_> = known.awaiters.iter().copied().collect();
         let putters: Vec<_> = known.putters.iter().copied().collect();
-        let leases = known.held();
+        let leases = known.leases.clone();
         self.unsubscribe_all(client);
         for taker in takers {
             if !planted!(DeadTakerServed) {
@@ -418,22 +420,52 @@ impl Engine {
             }
         }
         for number in leases {
-            if let Some(slot) = self.live(number)
-                && !planted!(LeaseOutlivesConnection)
-            {
-                debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
-                if is_unsent(&self.tasks[slot], farewell) {
-                    if farewell != Farewell::ServerStops {
-                        self.refund(self.tasks[slot].queue);
-                    }
-                    self.end_lease(slot, Operation::HolderGone);
-                } else {
-                    let failure = Failure::at(self.now, reasons::CONNECTION_CLOSED);
-                    self.fail(slot, Operation::HolderGone, failure);
-                }
-            }
+            self.end_with_connection(number, farewell);
+        }
+        if let Some(known) = self.consumers.clients.get_mut(&client) {
+            known.leases.clear();
+        }
+        self.consumers.tidy(client);
+    }
+
+    /// Ends the leases that are tied to the connection of a client that was forgotten, in the order
+    /// in which they were granted. Who waits gets each task before the next one is ready.
+    pub(crate) fn end_tied(&mut self, client: ClientId, farewell: Farewell<'_>) {
+        for number in self.tied_in_order(client) {
+            self.end_with_connection(number, farewell);
+            self.serve();
         }
         self.consumers.clients.remove(&client);
+    }
+
+    /// Returns the numbers of the tasks whose leases are tied to the connection of a client, in the
+    /// order in which they were granted.
+    pub(crate) fn tied_in_order(&self, client: ClientId) -> Vec<u64> {
+        let tied = self.consumers.clients.get(&client).map(|known| known.tied.iter());
+        let live = tied.into_iter().flatten().filter_map(|(_, number)| self.live(*number));
+        let granted =
+            |slot: Slot| Some((self.tasks[slot].lease()?.grant, self.tasks[slot].number()));
+        let mut granted: Vec<_> = live.filter_map(granted).collect();
+        granted.sort_unstable();
+        granted.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// Ends the lease of a task, since the connection of its holder has ended.
+    fn end_with_connection(&mut self, number: u64, farewell: Farewell<'_>) {
+        if let Some(slot) = self.live(number)
+            && !planted!(LeaseOutlivesConnection)
+        {
+            debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
+            if is_unsent(&self.tasks[slot], farewell) {
+                if farewell != Farewell::ServerStops {
+                    self.refund(self.tasks[slot].queue);
+                }
+                self.end_lease(slot, Operation::HolderGone);
+            } else {
+                let failure = Failure::at(self.now, reasons::CONNECTION_CLOSED);
+                self.fail(slot, Operation::HolderGone, failure);
+            }
+        }
     }
 }
 

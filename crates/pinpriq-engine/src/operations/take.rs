@@ -89,6 +89,7 @@ impl Engine {
             self.deadlines.insert(at, Due::Taker(taker));
         }
         let (count, selection, mode) = (take.count, take.selection, take.mode);
+        self.consumers.echoes += u64::from(reserve.is_some_and(|it| it.is_echo));
         self.consumers.takers.insert(
             taker,
             Taker { client, request, queues, count, selection, mode, until, ticket, reserve },
@@ -249,6 +250,11 @@ impl Engine {
         if take.queues.is_empty() {
             return Err(bad("a take needs a queue".to_owned()));
         }
+        self.check_taken(take)
+    }
+
+    /// Checks a take like [`Engine::check_take`], but for whether it has a queue.
+    pub(crate) fn check_taken(&self, take: &Take<'_>) -> Result<(), Refusal> {
         check_count(u64::from(take.count))?;
         let most = self.limits.queues_per_client_max;
         if take.queues.len() > most {

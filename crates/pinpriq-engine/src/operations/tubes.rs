@@ -26,7 +26,8 @@ impl Engine {
         let shown = slots.into_iter().filter(is_shown).map(|slot| self.tube(slot));
         let (put, timeouts) = (self.tube_puts, self.tube_timeouts);
         let takers = self.consumers.takers.values();
-        let reserves = takers.filter(|taker| taker.reserve.is_some()).count() as u64;
+        let reserves =
+            takers.filter(|taker| taker.reserve.is_some_and(|it| !it.is_echo)).count() as u64;
         Reply::Tubes(Box::new(TubesShown { tubes: shown.collect(), put, timeouts, reserves }))
     }
 

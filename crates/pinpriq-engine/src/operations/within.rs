@@ -135,7 +135,9 @@ impl Engine {
         }
         // A request that waits for several queues is one.
         let waits = self.consumers.takers.values().filter(|taker| {
-            taker.queues.iter().any(|queue| names.matches(&self.queues[*queue].name))
+            let is_meant =
+                |queue: &crate::memory::slots::QueueSlot| names.matches(&self.queues[*queue].name);
+            !taker.is_echo() && taker.queues.iter().any(is_meant)
         });
         sum.takers = waits.count() as u64;
         sum

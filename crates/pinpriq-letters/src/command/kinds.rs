@@ -68,3 +68,4 @@ pub(super) const KICK: u8 = 82;
 pub(super) const FOREMOST: u8 = 83;
 pub(super) const TUBES: u8 = 84;
 pub(super) const LET_GO: u8 = 85;
+pub(super) const HEAD: u8 = 86;

@@ -9,7 +9,7 @@ use pinpriq_records::primitives::{
     take_number, take_signed, take_small, take_span,
 };
 
-use super::kinds::{FOREMOST, KICK, LET_GO, NUMBERED, RESERVE, TUBES};
+use super::kinds::{FOREMOST, HEAD, KICK, LET_GO, NUMBERED, RESERVE, TUBES};
 use super::parts::{pack_wait, put_names, put_wait, take_wait};
 use crate::Malformed;
 use crate::fields::{kind_code, kind_of};
@@ -27,19 +27,31 @@ pub(super) fn encode_reserve(reserve: &Reserve<'_>, out: &mut Vec<u8>) {
     out.push(RESERVE);
     let mut flags = Packed::default();
     pack_wait(&mut flags, reserve.wait);
+    flags.flag(reserve.is_echo);
     flags.put(out);
     put_names(out, reserve.queues);
     put_wait(out, reserve.wait);
 }
 
+pub(super) fn encode_head(queues: &[&[u8]], out: &mut Vec<u8>) {
+    out.push(HEAD);
+    Packed::default().put(out);
+    put_names(out, queues);
+}
+
+/// Reads a reserve, or what only asks for its head.
 pub(super) fn take_reserve<'a>(
+    is_head: bool,
     mut flags: Packing,
-    queues: &'a [&'a [u8]],
-    input: &mut &'a [u8],
-) -> Result<Reserve<'a>, Malformed> {
-    let wait = flags.code(2);
+    (queues, input): (&'a [&'a [u8]], &mut &'a [u8]),
+) -> Result<Command<'a>, Malformed> {
+    if is_head {
+        flags.end()?;
+        return Ok(Command::Head(queues));
+    }
+    let (wait, is_echo) = (flags.code(2), flags.flag());
     flags.end()?;
-    Ok(Reserve { queues, wait: take_wait(wait, input)? })
+    Ok(Command::Reserve(Reserve { queues, wait: take_wait(wait, input)?, is_echo }))
 }
 
 pub(super) fn encode_numbered(number: u64, deed: Deed, out: &mut Vec<u8>) {

@@ -38,6 +38,7 @@ census!(commands of Command<'static>:
     Command::PutBuried { .. },
     Command::PutNumbered(_),
     Command::Reserve(_),
+    Command::Head(_),
     Command::Numbered { deed: Deed::Read, .. },
     Command::Numbered { deed: Deed::Take, .. },
     Command::Numbered { deed: Deed::Delete, .. },

@@ -11,6 +11,15 @@ macro_rules! with_those_of_tubes {
             FirstTubeFirst "first-tube-first"
                 "A job is reserved from the tube that was watched first, whatever is more urgent."
                 [Engine("scripts::"), Server("beanstalkd::"), Simulator]
+            FirstShardFirst "first-shard-first"
+                "A job is reserved from the shard that was asked first, whatever is more urgent."
+                [Server("beanstalkd::")]
+            ExtraJobKept "extra-job-kept"
+                "What a second shard hands over to a client that has been served stays reserved."
+                [Server("beanstalkd::")]
+            WaitElsewhereGoesOn "wait-elsewhere-goes-on"
+                "A client that has got a job from one shard still waits in others."
+                [Server("beanstalkd::")]
             DeletesOthersJobs "deletes-others-jobs"
                 "A job is deleted although another client has reserved it."
                 [Engine("scripts::"), Server("beanstalkd::"), Simulator]

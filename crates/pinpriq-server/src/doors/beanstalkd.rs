@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pinpriq_engine::reply::Output;
+use pinpriq_engine::time::Timestamp;
 use pinpriq_wire::beanstalkd::{Decoded, Fault, RequestDecoder, Verb};
 
 use self::documents::Sight;
@@ -58,6 +59,7 @@ fn open(options: &DoorOptions, _: Dialect) -> Box<dyn Door> {
         is_producer: false,
         is_put_counted: false,
         is_worker: Cell::new(false),
+        has_left: false,
         asked: 0,
         sights: RefCell::default(),
     })
@@ -77,6 +79,8 @@ struct BeanstalkdDoor {
     is_put_counted: bool,
     /// Whether it has reserved one, or tried to.
     is_worker: Cell<bool>,
+    /// Whether it has quit.
+    has_left: bool,
     /// The number of its requests that have asked an engine.
     asked: u64,
     /// What was seen when documents were asked for, by the numbers of the requests.
@@ -105,6 +109,43 @@ impl BeanstalkdDoor {
     fn be_worker(&self) {
         if !self.is_worker.replace(true) {
             self.shared.note_worker();
+        }
+    }
+
+    /// Notes that a job was reserved by its number, which makes the connection one of those that
+    /// reserve jobs. Documents that were asked for after that, and are not written, count it too.
+    fn has_reserved(&self) {
+        self.be_worker();
+        for (_, sight) in &mut *self.sights.borrow_mut() {
+            if let Sight::Server { tally, is_worker, .. } = sight
+                && !std::mem::replace(is_worker, true)
+            {
+                tally.workers += 1;
+            }
+        }
+    }
+
+    /// Notes that a tube was paused. Documents that were asked for after that, and are not written,
+    /// count it too.
+    fn has_paused(&self, tube: &[u8], now: Timestamp) {
+        self.shared.count_pause(tube, now);
+        for (_, sight) in &mut *self.sights.borrow_mut() {
+            if let Sight::Tube { name, known, .. } = sight
+                && **name == *tube
+            {
+                match known {
+                    Some(known) => known.pauses += 1,
+                    None => *known = self.shared.tube(tube),
+                }
+            }
+        }
+    }
+
+    /// Leaves, unless it has left already: nothing of it counts any more.
+    fn leave(&mut self) {
+        if !std::mem::replace(&mut self.has_left, true) {
+            self.watched.end(&self.shared);
+            self.shared.leave(&self.used, self.is_producer, self.is_worker.get());
         }
     }
 
@@ -145,8 +186,7 @@ impl BeanstalkdDoor {
 
 impl Drop for BeanstalkdDoor {
     fn drop(&mut self) {
-        self.watched.end(&self.shared);
-        self.shared.leave(&self.used, self.is_producer, self.is_worker.get());
+        self.leave();
     }
 }
 

@@ -9,6 +9,8 @@ mod auditing;
 mod everywhere;
 mod guard;
 mod lasting;
+mod news;
+mod reserving;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -23,6 +25,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::encode_command;
 
 use self::guard::Guard;
+pub(crate) use self::news::receive_news;
 use super::credits::{Credits, outstanding};
 use super::joins::join_delivered;
 use super::pace::Pace;
@@ -39,7 +42,7 @@ use crate::host::readers::PIECE_BYTES;
 use crate::host::seat::{Obstacle, Seat, Undone};
 use crate::host::shard::Shard;
 use crate::host::tally::Tally;
-use crate::letters::letter::{Errand, News, Part, Question, Standing};
+use crate::letters::letter::{Errand, Part, Question};
 use crate::letters::mailbox::{Post, Route};
 use crate::session::Session;
 use crate::session::about::{Dialect, Manners, SILENT};
@@ -257,6 +260,10 @@ impl Desk {
             self.ask_everywhere(request, command, joining)?;
             return Ok(true);
         }
+        if let Command::Reserve(reserve) = command {
+            self.reserve(request, reserve)?;
+            return Ok(true);
+        }
         let found = self.find_shard(&destination, command);
         let (to, first) = found.map_err(|refusal| self.crossing(refusal))?;
         if let Some(first) = first {
@@ -264,13 +271,8 @@ impl Desk {
         }
         // The door keeps a transaction, so its connection does not move.
         let first = first.filter(|_| !matches!(destination, Destination::Steps(_)));
-        if !self.is_placed && first.is_some() {
-            // Most connections use one queue. It is best to serve them in its shard.
-            self.is_placed = true;
-            let is_free = self.seat.session.links.borrow().is_unused();
-            if to != own && is_free && self.credits.is_unused() && !self.changes_owners() {
-                return Err(Undone::Move(to));
-            }
+        if first.is_some() {
+            self.be_placed(to)?;
         }
         if is_subscription && !self.settle_deliveries(to) {
             return Err(Undone::Refused(elsewhere(first.unwrap_or_default())));
@@ -279,6 +281,20 @@ impl Desk {
             self.forward(to, request, command);
         }
         Ok(to != own)
+    }
+
+    /// Moves the connection to the shard of the first queue that it uses. Most use one queue, and
+    /// it is best to serve them there.
+    fn be_placed(&mut self, to: usize) -> Result<(), Undone> {
+        if std::mem::replace(&mut self.is_placed, true) {
+            return Ok(());
+        }
+        let is_free = self.seat.session.links.borrow().is_unused();
+        let is_elsewhere = to != self.seat.shard.own();
+        if is_elsewhere && is_free && self.credits.is_unused() && !self.changes_owners() {
+            return Err(Undone::Move(to));
+        }
+        Ok(())
     }
 
     /// Returns the shard that a command belongs to, and the first name that decides about it, if
@@ -730,56 +746,5 @@ impl Desk {
         }
         self.tell_sent(to, (1, 1));
         Some(post)
-    }
-}
-
-/// Receives the news about errands of a client. If the client has gone, whatever was handed to it
-/// goes back.
-pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: News) {
-    let Some(session) = shard.session(client) else {
-        return send_back(shard, client, from, news);
-    };
-    let mut outbox = session.outbox.borrow_mut();
-    let heard = news.outputs();
-    let replies = news.replies();
-    outbox.arrive((shard.places(), from), news.pieces, session.dialect.get());
-    match news.payloads {
-        None => {}
-        Some(Ok(payloads)) => outbox.supply(payloads),
-        Some(Err(refusal)) => outbox.lose_payloads(&refusal, news.tells_refusals),
-    }
-    let links = &mut *session.links.borrow_mut();
-    let link = links.link(shard.places(), from);
-    link.heard += heard;
-    link.under_way -= news.consumed;
-    if shard.post().is_some_and(Post::changes_owners) {
-        link.log.note(news.consumed, replies);
-    }
-    // News from before the client's latest reset do not count.
-    let is_new = link.resets == news.resets;
-    link.delivered = if is_new { news.delivered } else { 0 };
-    let subscribed = is_new && news.standing.subscribed;
-    link.standing = Standing { subscribed, ..news.standing };
-    if news.standing.ended.is_some() {
-        outbox.lose(from);
-    }
-    if outbox.is_owed_nothing() {
-        (links.blocked, links.gives_up, links.gathers) = (false, false, false);
-        if let Some(refusal) = session.denied.take() {
-            outbox.deny_last(&refusal);
-        }
-    }
-    session.bell.ring();
-}
-
-/// Sends back outputs that have come for a client that has gone.
-fn send_back(shard: &Shard, client: ClientId, from: usize, news: News) {
-    let outputs = news.outputs();
-    if let Some(post) = shard.post()
-        && outputs > 0
-        && !planted!(LateOutputsKept)
-    {
-        let unsent = news.into_unsent();
-        post.write_errand(from, client, Errand::Back { outputs, unsent });
     }
 }

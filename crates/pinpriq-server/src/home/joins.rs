@@ -37,6 +37,11 @@ pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
         let is_such = |reply| refusal(reply).is_some_and(|refusal| matches(refusal.kind));
         replies.iter().position(is_such)
     };
+    if joining == Joining::Found
+        && let Some(found) = replies.iter().position(|reply| refusal(reply).is_none())
+    {
+        return replies.swap_remove(found);
+    }
     // A failed store is reported first.
     let failed = position(|kind| kind == RefusalKind::Store);
     let refused = failed.or_else(|| position(|kind| kind != RefusalKind::NotFound));
@@ -46,10 +51,7 @@ pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
         (None, Joining::Names(most)) => merge_names(replies, most),
         (None, Joining::Leases(most)) => merge_leases(replies, most),
         (None, Joining::Membership) => join_membership(replies),
-        (None, Joining::Found) => {
-            let found = replies.iter().position(|reply| refusal(reply).is_none());
-            replies.into_iter().nth(found.unwrap_or(0)).unwrap_or(Reply::Done)
-        }
+        (None, Joining::Found) => replies.into_iter().next().unwrap_or(Reply::Done),
         (None, Joining::Tubes) => join_tubes(replies),
     }
 }

@@ -3,7 +3,7 @@
 //! The queues of one command must live in one shard. So must all subscriptions of one client, since
 //! its credits are for all of them. A command that concerns all queues is asked everywhere.
 
-use pinpriq_engine::command::{Command, Done, QueueCommand, Step, Wait};
+use pinpriq_engine::command::{Command, Done, QueueCommand, Reserve, Step, Wait};
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
@@ -40,7 +40,9 @@ impl<'c> Destination<'c> {
         match *command {
             Command::Put(put) | Command::PutInLine { put, .. } => Self::Queue(put.queue),
             Command::PutBuried { put, .. } | Command::PutNumbered(put) => Self::Queue(put.queue),
-            Command::Reserve(reserve) => Self::Queues(reserve.queues),
+            Command::Reserve(Reserve { queues, .. }) | Command::Head(queues) => {
+                Self::Queues(queues)
+            }
             Command::Numbered { .. } => Self::Everywhere(Joining::Found),
             Command::Kick { queue, .. }
             | Command::Foremost { queue, .. }

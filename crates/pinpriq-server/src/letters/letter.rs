@@ -278,6 +278,18 @@ pub(crate) enum Piece {
     Lost,
 }
 
+impl Piece {
+    /// Whether it is a reply that hands tasks over under leases.
+    pub(crate) const fn is_lease(&self) -> bool {
+        match self {
+            Self::Output(Output::Reply { reply: Reply::Tasks { tasks, popped: false }, .. }, _) => {
+                !tasks.is_empty()
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Encoded commands, one after the other, each with the number of its request.
 #[derive(Default)]
 pub(crate) struct Commands {

@@ -67,6 +67,8 @@ pub(crate) struct Link {
     pub(crate) heard: u64,
     /// The known standing of the client there.
     pub(crate) standing: Standing,
+    /// Whether the client has ever held a lease there.
+    pub(crate) lends: bool,
 }
 
 impl Links {
@@ -112,6 +114,11 @@ impl Links {
     /// Returns the shards that expect errands of the client.
     pub(crate) fn open(&self) -> impl Iterator<Item = usize> {
         self.shards.iter().enumerate().filter(|(_, link)| link.open).map(|(shard, _)| shard)
+    }
+
+    /// Returns the shards where the client has ever held a lease.
+    pub(crate) fn lenders(&self) -> impl Iterator<Item = usize> {
+        self.shards.iter().enumerate().filter(|(_, link)| link.lends).map(|(shard, _)| shard)
     }
 
     /// Whether anything was ever asked of shard `to`.

@@ -525,7 +525,9 @@ impl Outbox {
                 _ => false,
             };
             let is_part = match &first.answer {
-                Answer::Output(Output::Reply { request, .. }) => *request == PART,
+                Answer::Output(Output::Reply { request, reply, .. }) => {
+                    *request == PART && !hands_over(reply)
+                }
                 _ => false,
             };
             let is_output = matches!(first.answer, Answer::Output(_)) && !is_silent && !is_part;
@@ -607,6 +609,15 @@ fn forget_payloads(output: &mut Output, written: std::ops::Range<usize>) {
         if task.away.is_some() {
             task.payload = Bytes::default();
         }
+    }
+}
+
+/// Whether one shard's part of a reply has a task for the client, which is the whole reply then.
+const fn hands_over(part: &Reply) -> bool {
+    match part {
+        Reply::Tasks { tasks, .. } => !tasks.is_empty(),
+        Reply::Task(task) => task.is_some(),
+        _ => false,
     }
 }
 

@@ -2,6 +2,8 @@
 //! beanstalkd 1.13 itself.
 
 mod conversations;
+mod crossing;
+mod numbers;
 mod play;
 
 use std::rc::Rc;
@@ -19,12 +21,23 @@ use crate::world::START;
 
 #[test]
 fn conversations_are_those_of_beanstalkd() {
+    play_all(1);
+}
+
+#[test]
+fn conversations_are_the_same_with_several_shards() {
+    for shards in [2, 3, 7] {
+        play_all(shards);
+    }
+}
+
+fn play_all(shards: usize) {
     let mut wrong = Vec::new();
     let mut count = 0;
     for (file, conversations) in files() {
         for conversation in conversations {
             count += 1;
-            if let Err(difference) = play(&conversation) {
+            if let Err(difference) = play(&conversation, shards) {
                 let Conversation { line, name, .. } = conversation;
                 wrong.push(format!("{file}:{line} == {name}\n{difference}"));
             }
@@ -32,7 +45,11 @@ fn conversations_are_those_of_beanstalkd() {
     }
     assert!(count > 400, "only {count} conversations");
     let (few, all) = (wrong.iter().take(20).cloned().collect::<Vec<_>>(), wrong.len());
-    assert!(wrong.is_empty(), "{all} of {count} conversations differ:\n{}", few.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{all} of {count} conversations differ, {shards} shards:\n{}",
+        few.join("\n")
+    );
 }
 
 /// Sends a request, and returns what comes.

@@ -3,6 +3,7 @@
 
 use pinpriq_engine::names::is_tube_name;
 use pinpriq_engine::task::{ClientId, State};
+use pinpriq_server::simulation::Simulation;
 
 use super::{Chooser, QUEUES, Text};
 use crate::client::Client;
@@ -52,7 +53,7 @@ impl Chooser<'_> {
     }
 
     fn reserve(&mut self) -> Call {
-        if self.once_in(8) && self.knobs.shards == 1 {
+        if self.once_in(8) {
             return Call::ReserveJob(self.job());
         }
         if !self.dice.chance(self.knobs.waits) {
@@ -87,7 +88,7 @@ impl Chooser<'_> {
 
     fn look_at_jobs(&mut self) -> Call {
         match self.dice.below(12) {
-            0..=1 if self.gets_bodies() => Call::Peek(self.job()),
+            0..=1 => Call::Peek(self.job()),
             2 => Call::PeekReady,
             3 => Call::PeekDelayed,
             4 => Call::PeekBuried,
@@ -124,14 +125,6 @@ impl Chooser<'_> {
         Call::Nonsense(bytes.to_vec(), answer)
     }
 
-    /// Whether every body is there for a job that only its number names. What several shards are
-    /// asked for lacks payloads that were left on the disk, and a job that is reserved like this is
-    /// not given back if its client is gone before it was told. So with several shards it is not
-    /// asked for.
-    const fn gets_bodies(&self) -> bool {
-        self.knobs.shards == 1 || self.knobs.memory_bytes == 0
-    }
-
     /// The name of a tube that is in the simulated shard.
     fn tube(&mut self) -> Text {
         if self.once_in(5) {
@@ -151,7 +144,7 @@ impl Chooser<'_> {
     /// The number of a task that this client has reserved, or of any.
     fn own_job(&mut self, client: ClientId) -> u64 {
         let is_own = |state: &State| match state {
-            State::Taken(lease) => lease.is_held_by(client),
+            State::Taken(lease) => lease.client().map(Simulation::client_at_home) == Some(client),
             _ => false,
         };
         let own = self.model.tasks().filter(|task| is_own(&task.progress.state));

@@ -9,7 +9,7 @@ const SEEDS: std::ops::Range<u64> = 40..160;
 const OPERATIONS: u64 = 400;
 
 /// A planted bug must be noticed within this many seeds.
-const SEEDS_UNTIL_NOTICED: u64 = 60;
+const SEEDS_UNTIL_NOTICED: u64 = 120;
 
 fn tell(failure: &Failure) -> String {
     format!("{}\nreplay with --knobs '{}'", failure.message, failure.knobs)

@@ -195,8 +195,10 @@ impl Words {
             "PUTNUMBERED" => Command::PutNumbered(Box::leak(Box::new(self.put()))),
             "RESERVE" => {
                 let wait = self.option("WAIT", Self::wait).unwrap_or(Wait::No);
-                Command::Reserve(Reserve { queues: self.list(), wait })
+                let is_echo = self.flag("ECHO");
+                Command::Reserve(Reserve { queues: self.list(), wait, is_echo })
             }
+            "HEAD" => Command::Head(self.list()),
             "NUMBER" => Command::Numbered { number: self.number(), deed: self.deed() },
             "KICK" => {
                 let (queue, count) = (self.bytes(), self.number());

@@ -430,13 +430,15 @@ fn tubes_and_numbers() {
     let numbered = |deed| Command::Numbered { number: 300, deed };
     have_the_bytes(&[
         (
-            Command::Reserve(Reserve { queues: &[b"a", b"b"], wait: Wait::For(ms(300)) }),
+            Command::Reserve(Reserve::new(&[b"a", b"b"], Wait::For(ms(300)))),
             r#"50 b00000001 02 01 "a" 01 "b" ac 02"#,
         ),
+        (Command::Reserve(Reserve::new(&[b"a"], Wait::No)), r#"50 b00000000 01 01 "a""#),
         (
-            Command::Reserve(Reserve { queues: &[b"a"], wait: Wait::No }),
-            r#"50 b00000000 01 01 "a""#,
+            Command::Reserve(Reserve { queues: &[], wait: Wait::Forever, is_echo: true }),
+            "50 b00000110 00",
         ),
+        (Command::Head(&[b"a"]), r#"56 b00000000 01 01 "a""#),
         (numbered(Deed::Read), "51 ac 02 00"),
         (numbered(Deed::Take), "51 ac 02 01"),
         (numbered(Deed::Delete), "51 ac 02 02"),

@@ -128,8 +128,10 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
 fn about_tubes() -> BoxedStrategy<Command<'static>> {
     let number = || any::<u64>();
     prop_oneof![
-        (list(borrowed()), wait())
-            .prop_map(|(queues, wait)| Command::Reserve(Reserve { queues, wait })),
+        (list(borrowed()), wait(), any::<bool>()).prop_map(|(queues, wait, is_echo)| {
+            Command::Reserve(Reserve { queues, wait, is_echo })
+        }),
+        list(borrowed()).prop_map(Command::Head),
         (number(), deed()).prop_map(|(number, deed)| Command::Numbered { number, deed }),
         (borrowed(), small()).prop_map(|(queue, count)| Command::Kick { queue, count }),
         (borrowed(), kind()).prop_map(|(queue, state)| Command::Foremost { queue, state }),

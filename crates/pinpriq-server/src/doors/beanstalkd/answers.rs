@@ -102,7 +102,7 @@ impl BeanstalkdDoor {
                 if known == 0 {
                     return false;
                 }
-                self.be_worker();
+                self.has_reserved();
                 put_job(out, JobWord::Reserved, task.number, &task.payload);
                 return true;
             }
@@ -117,7 +117,7 @@ impl BeanstalkdDoor {
             (Form::KickedJob, Reply::Done) => Word::Kicked,
             (Form::Paused, Reply::Done) => {
                 if let Some(Sight::Pause { now, name }) = self.sight(asked) {
-                    self.shared.count_pause(&name, now);
+                    self.has_paused(&name, now);
                 }
                 Word::Paused
             }

@@ -21,11 +21,28 @@ const ENDLESS_S: u64 = u32::MAX as u64;
 /// What was seen when a document was asked for, or a tube was to be paused, besides what the engine
 /// replies.
 pub(super) enum Sight {
-    Pause { now: Timestamp, name: Box<[u8]> },
-    Job { now: Timestamp },
-    Tube { now: Timestamp, name: Box<[u8]>, known: Option<Tube> },
-    Server { tally: Box<Tally>, known: HashMap<Box<[u8]>, Tube>, uptime_s: u64 },
-    Tubes { known: HashMap<Box<[u8]>, Tube> },
+    Pause {
+        now: Timestamp,
+        name: Box<[u8]>,
+    },
+    Job {
+        now: Timestamp,
+    },
+    Tube {
+        now: Timestamp,
+        name: Box<[u8]>,
+        known: Option<Tube>,
+    },
+    /// `is_worker` says whether the connection itself is counted as one that reserves jobs.
+    Server {
+        tally: Box<Tally>,
+        is_worker: bool,
+        known: HashMap<Box<[u8]>, Tube>,
+        uptime_s: u64,
+    },
+    Tubes {
+        known: HashMap<Box<[u8]>, Tube>,
+    },
 }
 
 /// When a tube came, whether as a queue, and after how many others of the kind.
@@ -46,7 +63,7 @@ impl BeanstalkdDoor {
                 }
                 put_document(out, |document| describe_tube((name, *known), queue, *now, document));
             }
-            (Sight::Server { tally, known, uptime_s }, Reply::Tubes(shown)) => {
+            (Sight::Server { tally, known, uptime_s, .. }, Reply::Tubes(shown)) => {
                 let tubes = self.all_tubes(known, shown).len() as u64;
                 put_document(out, |document| {
                     self.describe_server((tally, tubes, *uptime_s), shown, document);

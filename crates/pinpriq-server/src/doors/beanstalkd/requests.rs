@@ -132,6 +132,7 @@ impl BeanstalkdDoor {
             | Request::ListTubeUsed
             | Request::ListTubesWatched => self.answer_alone(request, desk),
             Request::Quit => {
+                self.leave();
                 // Others get its jobs before the connection has ended, and none of them has failed.
                 // If that is refused, they fail with the connection.
                 self.asked += 1;
@@ -157,7 +158,7 @@ impl BeanstalkdDoor {
             many = watched.iter().map(|tube| &**tube).collect();
             &many
         };
-        desk.ask(request, &Command::Reserve(Reserve { queues, wait }))
+        desk.ask(request, &Command::Reserve(Reserve::new(queues, wait)))
     }
 
     /// Asks for something to be done with one job.
@@ -214,7 +215,8 @@ impl BeanstalkdDoor {
                 // This request counts too.
                 let mut tally = self.shared.tally();
                 tally.counts[Verb::Stats.index()] += 1;
-                Sight::Server { tally: Box::new(tally), known, uptime_s }
+                let is_worker = self.is_worker.get();
+                Sight::Server { tally: Box::new(tally), is_worker, known, uptime_s }
             }
             _ => {
                 desk.ask(Form::Tubes.request(number), &Command::Tubes(None))?;

@@ -3,16 +3,19 @@
 //! A client gets its replies in the order of its requests, whichever shard they come from. So a
 //! request that goes to another shard leaves a gap, and each shard fills its gaps one after
 //! another. A delivery fills no gap: it comes before the next reply of its shard, or after all
-//! others.
+//! others. Nor do replies among which `home::reserving` chooses: it fills the gap of its request.
 
 use std::collections::VecDeque;
 
 use pinpriq_engine::reply::Output;
 use pinpriq_store::durable::Holds;
 
-use super::{Answer, Dialect, FORMER, Outbox, Waiting, answer_bytes};
+use super::{Answer, Dialect, FORMER, From, Outbox, Waiting, answer_bytes};
 use crate::letters::letter::{Part, Piece};
-use crate::session::about::{MUTE, SILENT};
+use crate::session::about::{MUTE, PART, SILENT};
+
+/// Stands for the gap of a reply that is handed on to whoever chooses among several.
+const CHOICE: u64 = u64::MAX;
 
 /// What is still to come from other shards.
 pub(super) struct Abroad {
@@ -83,6 +86,47 @@ impl Outbox {
         }
     }
 
+    /// Keeps a gap for an answer that [`Outbox::answer`] gives, and returns it.
+    pub(crate) fn keep_place(&mut self, dialect: Dialect) -> u64 {
+        self.keep_gap(Answer::Owed, dialect)
+    }
+
+    /// Expects a reply of shard `from`, out of this number of shards, that [`Outbox::arrive`]
+    /// returns.
+    pub(crate) fn await_choice(&mut self, shards: usize, from: usize) {
+        self.abroad(shards).shards[from].gaps.push_back(CHOICE);
+    }
+
+    /// Fills a gap that was kept for this answer, which never comes if there is none. Its output is
+    /// that of shard `from`, if any.
+    pub(crate) fn answer(
+        &mut self,
+        gap: u64,
+        from: Option<usize>,
+        answer: Option<(Output, Holds)>,
+    ) {
+        match answer {
+            Some((output, holds)) => {
+                self.fill(gap, from.and_then(|from| u16::try_from(from).ok()), output, holds);
+            }
+            None => self.lose_gap(gap),
+        }
+    }
+
+    /// Notes that the answer at a gap will never come, if it is still awaited.
+    fn lose_gap(&mut self, gap: u64) {
+        if self.is_awaited(gap) {
+            self.at(gap).answer = Answer::Lost;
+        }
+    }
+
+    /// Whether an answer is not complete yet. One with several parts may be, before all parts are
+    /// there.
+    fn is_awaited(&mut self, gap: u64) -> bool {
+        let is_there = gap != CHOICE && gap >= self.passed;
+        is_there && matches!(self.at(gap).answer, Answer::Owed | Answer::Gathered(_))
+    }
+
     fn keep_gap(&mut self, answer: Answer, dialect: Dialect) -> u64 {
         let gap = self.passed + self.waiting.len() as u64;
         self.waiting.push_back(Waiting { dialect, ..Waiting::for_its_turn(answer, 0) });
@@ -100,13 +144,15 @@ impl Outbox {
     }
 
     /// Puts an output of another shard, out of this number of shards, where it belongs. A delivery
-    /// after all other answers is written in this dialect.
+    /// after all other answers is written in this dialect. Returns the replies that were expected
+    /// with [`Outbox::await_choice`].
     pub(crate) fn arrive(
         &mut self,
         (shards, from): (usize, usize),
         pieces: Vec<Piece>,
         dialect: Dialect,
-    ) {
+    ) -> Vec<Piece> {
+        let mut to_choose = Vec::new();
         for piece in pieces {
             let gap = match &piece {
                 Piece::Output(Output::Delivery { .. }, _) => {
@@ -120,13 +166,18 @@ impl Outbox {
                 }
             };
             match piece {
+                piece if gap == CHOICE => to_choose.push(piece),
+                Piece::Output(Output::Reply { request: PART, reply, .. }, holds) => {
+                    self.add_whole(gap, u16::try_from(from).ok(), (Part::Reply(reply), holds));
+                }
                 Piece::Output(output, holds) => {
                     self.fill(gap, u16::try_from(from).ok(), output, holds);
                 }
                 Piece::Part(part) => self.add_part(gap, part),
-                Piece::Lost => self.at(gap).answer = Answer::Lost,
+                Piece::Lost => self.lose_gap(gap),
             }
         }
+        to_choose
     }
 
     /// Goes through what a shard owes, oldest first, because its owner has changed. What `settle`
@@ -149,7 +200,7 @@ impl Outbox {
             match settle(index) {
                 Some(Piece::Output(output, holds)) => self.fill(gap, None, output, holds),
                 Some(Piece::Part(part)) => self.add_part(gap, part),
-                Some(Piece::Lost) => self.at(gap).answer = Answer::Lost,
+                Some(Piece::Lost) => self.lose_gap(gap),
                 None => {
                     if let Some(abroad) = &mut self.abroad {
                         abroad.shards[from].gaps.push_back(gap);
@@ -162,6 +213,7 @@ impl Outbox {
     /// Makes a gap for a delivery, before the next reply of its shard or after all others.
     fn insert_delivery(&mut self, (shards, from): (usize, usize), dialect: Dialect) -> u64 {
         let next = self.abroad(shards).shards[from].gaps.front().copied();
+        let next = next.filter(|gap| *gap != CHOICE && *gap >= self.passed);
         let Some(gap) = next.filter(|_| !planted!(DeliveryBehindAll)) else {
             return self.keep_gap(Answer::Owed, dialect);
         };
@@ -170,7 +222,7 @@ impl Outbox {
         self.waiting.insert(index, Waiting { dialect, ..Waiting::for_its_turn(Answer::Owed, 0) });
         for debt in &mut self.abroad(shards).shards {
             for moved in &mut debt.gaps {
-                *moved += u64::from(*moved >= gap);
+                *moved += u64::from(*moved >= gap && *moved != CHOICE);
             }
         }
         gap
@@ -201,14 +253,31 @@ impl Outbox {
         self.waiting_bytes += bytes;
     }
 
+    /// Adds a part that is the whole answer: no other shard has any.
+    fn add_whole(&mut self, gap: u64, from: From, (part, holds): (Part, Holds)) {
+        // If another part was lost, the connection ends, and its leases with it.
+        if !self.is_awaited(gap) {
+            return;
+        }
+        let waiting = self.at(gap);
+        if let Answer::Gathered(Gathered { count, .. }) = &mut waiting.answer {
+            *count = 1;
+        }
+        (waiting.from, waiting.holds) = (from, holds);
+        self.add_part(gap, part);
+    }
+
     fn add_part(&mut self, gap: u64, part: Part) {
+        if !self.is_awaited(gap) {
+            return;
+        }
         let waiting = self.at(gap);
         let Answer::Gathered(Gathered { parts, count, join }) = &mut waiting.answer else {
             // Another shard gives no more parts.
             return;
         };
         parts.push(part);
-        if parts.len() == *count
+        if parts.len() >= *count
             && let Some(join) = join.take()
         {
             let answer = match join(std::mem::take(parts)) {
@@ -231,7 +300,7 @@ impl Outbox {
         let Some(abroad) = &mut self.abroad else { return };
         let gaps = std::mem::take(&mut abroad.shards[from].gaps);
         for gap in gaps {
-            self.at(gap).answer = Answer::Lost;
+            self.lose_gap(gap);
         }
     }
 

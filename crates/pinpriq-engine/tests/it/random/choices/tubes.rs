@@ -31,7 +31,12 @@ impl Chooser<'_> {
             0..=4 => {
                 let mut queues = QUEUES.to_vec();
                 queues.truncate(usize::try_from(self.dice.below(4)).unwrap());
-                Command::Reserve(Reserve { queues: Vec::leak(queues), wait: self.wait() })
+                let queues: &[&[u8]] = Vec::leak(queues);
+                if self.dice.once_in(8) {
+                    return Command::Head(queues);
+                }
+                let (wait, is_echo) = (self.wait(), self.dice.once_in(8));
+                Command::Reserve(Reserve { queues, wait, is_echo })
             }
             5..=10 => self.numbered(),
             11..=12 => {

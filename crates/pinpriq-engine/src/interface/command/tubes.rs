@@ -1,0 +1,52 @@
+//! What commands about several queues, and about tasks that only their number names, say.
+
+use super::Wait;
+use crate::time::Span;
+
+/// See [`Command::Reserve`](super::Command::Reserve).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reserve<'a> {
+    /// The queues. Of their first tasks, the one with the lowest priority is taken; of equal ones
+    /// the one that was put first. Without any, only the end of a lease or of the wait is awaited.
+    pub queues: &'a [&'a [u8]],
+    /// How long to block for a task.
+    pub wait: Wait,
+    /// Whether the client waits in another engine at the same time, where it is counted.
+    pub is_echo: bool,
+}
+
+impl<'a> Reserve<'a> {
+    /// Returns a reserve of one engine.
+    #[must_use]
+    pub const fn new(queues: &'a [&'a [u8]], wait: Wait) -> Self {
+        Self { queues, wait, is_echo: false }
+    }
+}
+
+/// What to do with a task that only its number names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    /// Reads it.
+    Read,
+    /// Takes it from R, W or B under a lease that is tied to the connection, also if its queue is
+    /// paused or holds its tasks back.
+    Take,
+    /// Acknowledges it if this client holds it. Removes it from R, W or B.
+    Delete,
+    /// Releases it, held by this client.
+    Release {
+        /// Its new priority.
+        priority: i64,
+        /// How long it stays waiting first.
+        delay: Span,
+    },
+    /// Buries it, held by this client.
+    Bury {
+        /// Its new priority.
+        priority: i64,
+    },
+    /// Renews its lease, held by this client.
+    Touch,
+    /// Makes it ready, from B or W.
+    Kick,
+}
