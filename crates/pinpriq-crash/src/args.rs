@@ -17,6 +17,7 @@ Starts the real program on the loopback interface, crashes it, and checks what i
 scenarios
   kill       SIGKILL at random moments under load
   jobs       the same at the door for beanstalkd's protocol
+  jobs-power power loss under the load of jobs, on a file system of its own
   policies   the same under load on schedules, transactions, dead letters and unique tasks
   syscalls   SIGKILL at each system call that writes, with strace
   errors     EIO and ENOSPC at each system call that writes, with strace

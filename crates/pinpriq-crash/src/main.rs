@@ -45,7 +45,8 @@ fn main() -> ExitCode {
     let scenario: fn(&Wanted) -> Fallible<Verdict> = match wanted.scenario.as_str() {
         "kill" => scenario::kill::run,
         "cluster" => scenario::cluster::run,
-        "jobs" => scenario::jobs::run,
+        "jobs" => scenario::jobs::run_kills,
+        "jobs-power" => scenario::jobs::run_power_losses,
         "errors" => scenario::errors::run,
         "full" => scenario::full::run,
         "power" => scenario::power::run,

@@ -1,10 +1,11 @@
-//! SIGKILL at random moments under load on the door for beanstalkd's protocol.
+//! SIGKILL, or a power loss, at random moments under load on the door for beanstalkd's protocol.
 //!
-//! After each kill every job that was inserted and not deleted must be there, with its state,
+//! After each of them every job that was inserted and not deleted must be there, with its state,
 //! priority, tube and body; reserved ones are ready again, and deleted ones are gone. Histories
 //! know nothing of the states of this protocol, so what clients were told is compared with what
 //! the server shows.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -16,8 +17,10 @@ use crate::fault::{Fallible, Verdict};
 use crate::files;
 use crate::jobs::check::{drain, look};
 use crate::jobs::load::Load;
+use crate::loop_disk::LoopDisk;
 use crate::report::say;
-use crate::rounds::{LOAD_MS, let_pass};
+use crate::rounds::{Catastrophe, LOAD_MS, let_pass};
+use crate::scenario::kill::Kill;
 use crate::server::{Door, Program};
 
 /// The number of kills for a directory before it is drained.
@@ -42,14 +45,27 @@ impl Totals {
 
     fn text(&self) -> String {
         let Self { struck, inserted, reserved, deleted } = self;
-        format!("{struck} kills, {inserted} jobs inserted, {reserved} reserved, {deleted} deleted")
+        format!("{struck} times, {inserted} jobs inserted, {reserved} reserved, {deleted} deleted")
     }
 }
 
-pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
-    let program = Program { door: Door::Beanstalkd, ..wanted.program.clone() };
+pub(crate) fn run_kills(wanted: &Wanted) -> Fallible<Verdict> {
     let scratch = files::scratch(&wanted.scratch)?;
-    let data = scratch.path().join("data");
+    run(wanted, &scratch.path().join("data"), &mut Kill)
+}
+
+pub(crate) fn run_power_losses(wanted: &Wanted) -> Fallible<Verdict> {
+    let scratch = files::scratch(&wanted.scratch)?;
+    let mut disk = match LoopDisk::new(scratch.path())? {
+        Ok(disk) => disk,
+        Err(why) => return Ok(Verdict::NotRun(format!("no file system can be mounted: {why}"))),
+    };
+    let data = disk.path().join("data");
+    run(wanted, &data, &mut disk)
+}
+
+fn run(wanted: &Wanted, data: &Path, catastrophe: &mut impl Catastrophe) -> Fallible<Verdict> {
+    let program = Program { door: Door::Beanstalkd, ..wanted.program.clone() };
     let clock = Clock::starting();
     let mut dice = Dice::new(wanted.seed);
     let mut totals = Totals::default();
@@ -58,18 +74,19 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
             || wanted.seconds.is_some_and(|most| clock.elapsed() >= Duration::from_secs(most))
     };
     while !is_over(totals.struck) {
-        files::remove_directory(&data)?;
+        files::remove_directory(data)?;
         let load = Load::new();
         let last = wanted.kills.min(totals.struck + ROUNDS);
-        let mut server = program.start(&data)?;
+        let mut server = program.start(data)?;
         while totals.struck < last && load.book.failures().is_empty() {
             let moment = Duration::from_micros(dice.below(LOAD_MS * 1_000));
             load.run(server.address, &mut dice, || {
                 let_pass(moment);
-                server.kill()
+                catastrophe.strike(&mut server)
             })?;
+            catastrophe.recover()?;
             totals.struck += 1;
-            server = program.start(&data)?;
+            server = program.start(data)?;
             look(server.address, &load.book)?;
         }
         if load.book.failures().is_empty() {

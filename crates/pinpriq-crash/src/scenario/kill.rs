@@ -9,7 +9,8 @@ use crate::files;
 use crate::rounds::{self, Catastrophe};
 use crate::server::Server;
 
-struct Kill;
+/// A kill by the system.
+pub(crate) struct Kill;
 
 impl Catastrophe for Kill {
     fn strike(&mut self, server: &mut Server) -> Fallible<()> {

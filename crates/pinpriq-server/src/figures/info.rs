@@ -62,6 +62,13 @@ pub(crate) static TABLE: &[Entry] = &[
     }),
     Entry::new(
         Clients,
+        "connections",
+        (Gauges("door"), Plain),
+        "connections, by door: clients of HTTP share theirs",
+        |it| by_door(it.counts.connections),
+    ),
+    Entry::new(
+        Clients,
         "blocked_clients",
         (Gauge, Plain),
         "connections with a blocked command",

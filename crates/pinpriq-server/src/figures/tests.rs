@@ -24,6 +24,11 @@ server_time_ms:4
 
 # Clients
 connected_clients:5
+connections_pinpriq:54
+connections_resp:55
+connections_resp_cluster:56
+connections_http:57
+connections_beanstalkd:58
 blocked_clients:6
 disconnects_closed:40
 disconnects_quit:41
@@ -212,6 +217,7 @@ fn facts() -> Facts {
         task_bytes_max: 28,
         counts: Counts {
             closes: from(40),
+            connections: from(54),
             received: from(60),
             sent: from(65),
             refusals: [from(70), [0; _], [0; _], [0; _], [0; _]],

@@ -35,6 +35,8 @@ pub(super) struct Server {
     /// Why the disk failed, if it did.
     pub(super) failure: Option<String>,
     pub(super) connections: i64,
+    /// The connections of each door that has any.
+    pub(super) doors: Vec<(String, i64)>,
     pub(super) shards: i64,
     pub(super) uptime_ms: u64,
     /// How many queues are paused.
@@ -118,12 +120,23 @@ impl Server {
                 .filter(|failure| *failure != "none")
                 .map(|failure| escaped(failure.as_bytes())),
             connections: integer("connected_clients"),
+            doors: doors(text),
             shards: integer("shards"),
             uptime_ms: uptime_s.saturating_mul(1_000),
             paused: number(stats, "paused"),
             all: Figures::of(stats),
         })
     }
+}
+
+/// Reads how many connections each door has, of those that have any.
+fn doors(text: &str) -> Vec<(String, i64)> {
+    let door = |line: &str| {
+        let (door, count) = line.strip_prefix("connections_")?.split_once(':')?;
+        let count = count.trim().parse().ok().filter(|count| *count > 0)?;
+        Some((escaped(door.as_bytes()), count))
+    };
+    text.lines().filter_map(door).collect()
 }
 
 /// Reads the time of the server from a reply to `INFO`.

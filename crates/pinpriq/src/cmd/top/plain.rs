@@ -127,6 +127,16 @@ fn object(before: &Round, round: &Round, rows: &[Row<'_>]) -> Value {
         pair("durability", text(&server.durability)),
         pair("journal_failure", server.failure.as_deref().map_or(Value::Null, text)),
         pair("connections", Value::Integer(server.connections)),
+        pair(
+            "doors",
+            Value::Map(
+                server
+                    .doors
+                    .iter()
+                    .map(|(door, count)| pair(door, Value::Integer(*count)))
+                    .collect(),
+            ),
+        ),
         pair("shards", Value::Integer(server.shards)),
         pair("queues", count(round.names.len())),
         pair("queues_paused", Value::Integer(server.paused)),

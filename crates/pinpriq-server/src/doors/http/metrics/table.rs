@@ -156,7 +156,7 @@ pub(crate) static TABLE: &[Metric] = &[
          [refusal](protocol/resp.md#refusals)",
         refusals,
     ),
-    own((Requests, "connections", Gauge, &["door"]), "connections that are open", connections),
+    of_server((Requests, "connections", Gauge, &["door"]), "connections"),
     of_server((Requests, "disconnects_total", Counter, &["reason"]), "disconnects"),
     of_server((Requests, "received_bytes_total", Counter, &["door"]), "bytes_received"),
     of_server((Requests, "sent_bytes_total", Counter, &["door"]), "bytes_sent"),
@@ -479,12 +479,6 @@ fn refusals(sight: &Sight, tell: Tell<'_>) {
                 tell(&labels, Reading::Whole(*count));
             }
         }
-    }
-}
-
-fn connections(sight: &Sight, tell: Tell<'_>) {
-    for (door, count) in DoorName::ALL.into_iter().zip(sight.facts().counts.connections) {
-        tell(&[("door", door.word())], Reading::Whole(count));
     }
 }
 

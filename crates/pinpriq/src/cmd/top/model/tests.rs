@@ -41,6 +41,7 @@ pub(in crate::cmd::top) fn round(server_ms: i64, queues: &[(&str, Figures)]) -> 
         version: "0.1.0".to_owned(),
         durability: "strict".to_owned(),
         connections: 3,
+        doors: Vec::new(),
         shards: 1,
         uptime_ms: 3_723_000,
         paused: 0,

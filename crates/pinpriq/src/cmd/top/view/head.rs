@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 
 use super::{BOLD, REVERSED, pairs};
-use crate::cmd::top::figures::{STATES, plain};
+use crate::cmd::top::figures::{STATES, Server, plain};
 use crate::cmd::top::history::short;
 use crate::cmd::top::model::{Latest, Link, Model};
 use crate::units::brief;
@@ -38,13 +38,23 @@ fn server(model: &Model) -> Line<'_> {
     } else if let Some(Latest { server, .. }) = &model.latest {
         let facts = [
             ("durability", server.durability.clone()),
-            ("connections", short(server.connections)),
+            ("connections", connections(server)),
             ("shards", short(server.shards)),
             ("up", brief(server.uptime_ms)),
         ];
         spans.extend(pairs(facts).spans);
     }
     Line::from(spans)
+}
+
+/// The number of connections, and through which doors they came, if not all through that of RESP.
+fn connections(server: &Server) -> String {
+    let all = short(server.connections);
+    if server.doors.iter().all(|(door, _)| door == "resp") {
+        return all;
+    }
+    let doors = server.doors.iter().map(|(door, count)| format!("{door} {}", short(*count)));
+    format!("{all} ({})", doors.collect::<Vec<_>>().join(", "))
 }
 
 fn totals<'a>(model: &Model, latest: &Latest) -> Line<'a> {

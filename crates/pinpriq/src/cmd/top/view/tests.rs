@@ -345,3 +345,13 @@ fn no_control_reaches_the_terminal() {
     assert!(!buffer.content().iter().any(|cell| cell.symbol().chars().any(is_nasty)));
     assert!(text(&model).contains(r"mail\u{1b}[2J to ada"));
 }
+
+#[test]
+fn doors_of_the_connections_are_named_where_there_are_several() {
+    let mut model = model((120, 12));
+    let News::Round(mut of_two_doors) = round(START_MS, &[]) else { unreachable!() };
+    of_two_doors.server.doors = vec![("resp".to_owned(), 1), ("beanstalkd".to_owned(), 2)];
+    model.hear(News::Round(of_two_doors));
+    let shown = text(&model);
+    assert!(shown.contains("connections 3 (resp 1, beanstalkd 2)  shards 1"), "{shown}");
+}
