@@ -5,6 +5,7 @@ pub(crate) mod handshakes;
 pub(crate) mod home;
 pub(crate) mod http;
 pub(crate) mod opening;
+mod readiness;
 pub(crate) mod runtime;
 pub(crate) mod server;
 pub(crate) mod serving;

@@ -187,7 +187,7 @@ knobs! {
     /// Has no effect if the bytes of all tasks are limited.
     memory_bytes = 0, |dice| pick(dice, &[0, 3_000, 20_000]);
     /// The number of clients that speak the protocol of beanstalkd.
-    beanstalkd_clients = 0, |dice| dice.below(4);
+    beanstalkd_clients = 0, |dice| pick(dice, &[0, 0, 0, 1, 2, 3]);
 }
 
 fn pick(dice: &mut Dice, choices: &[u64]) -> u64 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::access::Access;
+use super::readiness::{tell_ready, tell_stopping};
 use super::serving::Common;
 use crate::error::ServeError;
 use crate::figures::info;
@@ -42,8 +43,10 @@ impl Signals {
         })
     }
 
-    /// Does what the signals ask for, and ends after it has requested the stop.
+    /// Does what the signals ask for, and ends after it has requested the stop. Clients can connect
+    /// by now, so the manager of the service is told.
     pub(crate) async fn heed(mut self, stop: Stop, common: Arc<Common>) {
+        tell_ready();
         let signal = loop {
             tokio::select! {
                 _ = self.terminate.recv() => break "SIGTERM",
@@ -55,6 +58,7 @@ impl Signals {
                 _ = self.hang_up.recv() => read_again(&common),
             }
         };
+        tell_stopping();
         tracing::info!(signal, "asked to stop");
         stop.ask();
     }

@@ -19,6 +19,7 @@ use crate::world::START;
 const SHARDS: usize = 3;
 const TUBES: [&str; 5] = ["default", "a", "b", "c", "d"];
 const STEPS: u32 = 600;
+const CHECKED_EVERY: u32 = 30;
 
 /// What a client waits for.
 enum Asked {
@@ -64,8 +65,11 @@ fn no_job_is_lost_or_held_twice_between_shards() {
         let (inserted, deleted) = (BTreeSet::new(), BTreeSet::new());
         let mut crossing =
             Crossing { sim, clock, dice: Dice::new(seed), workers, jobs, inserted, deleted };
-        for _ in 0..STEPS {
+        for step in 1..=STEPS {
             crossing.step();
+            if step.is_multiple_of(CHECKED_EVERY) {
+                crossing.check(seed);
+            }
         }
         crossing.end(seed);
     }
@@ -129,23 +133,24 @@ impl Crossing {
             return;
         }
         let held: Vec<u64> = self.workers[index].held.iter().copied().collect();
-        let (line, asked) = match self.dice.below(8) {
+        // Mostly there is no job to reserve, so that clients wait in all shards.
+        let (line, asked) = match self.dice.below(12) {
             0..=2 => {
                 let (tube, priority) = (TUBES[self.index(TUBES.len())], self.dice.below(4));
                 self.sim.feed(self.workers[index].id, format!("use {tube}\r\n").as_bytes());
                 (format!("put {priority} 0 600 1\r\nx\r\n"), Asked::Put)
             }
-            3..=4 => {
+            3..=6 => {
                 let timeout_s = self.dice.below(3);
                 (format!("reserve-with-timeout {timeout_s}\r\n"), Asked::Reserve)
             }
-            5 => ("stats\r\n".to_owned(), Asked::Any),
+            7 => ("stats\r\n".to_owned(), Asked::Any),
             _ if held.is_empty() => return,
             _ => {
                 let number = held[self.index(held.len())];
-                match self.dice.below(3) {
-                    0 => (format!("delete {number}\r\n"), Asked::Done(number, "delete")),
-                    1 => (format!("release {number} 2 0\r\n"), Asked::Done(number, "release")),
+                match self.dice.below(4) {
+                    0..=1 => (format!("delete {number}\r\n"), Asked::Done(number, "delete")),
+                    2 => (format!("release {number} 2 0\r\n"), Asked::Done(number, "release")),
                     _ => (format!("stats-job {number}\r\n"), Asked::Any),
                 }
             }
@@ -208,22 +213,34 @@ impl Crossing {
         }
     }
 
-    /// All go on, and then all jobs are there and nobody holds one.
-    fn end(&mut self, seed: u64) {
+    /// All letters arrive. Then no job is reserved but those that clients know of.
+    fn check(&mut self, seed: u64) {
         for shard in 0..SHARDS {
             self.sim.set_deaf(shard, false);
         }
         self.sim.run();
+        self.hear();
+        let id = self.sim.connect(DoorName::Beanstalkd);
+        let held: usize = self.workers.iter().map(|worker| worker.held.len()).sum();
+        let stats = self.say(id, "stats\r\n");
+        let reserved = format!("current-jobs-reserved: {held}\n");
+        assert!(stats.contains(&reserved), "seed {seed}: clients hold {held}\n{stats}");
+        self.sim.cut(id);
+    }
+
+    /// All go on, and then all jobs are there and nobody holds one.
+    fn end(&mut self, seed: u64) {
+        self.check(seed);
         self.clock.advance(Span::from_ms(5_000));
         self.sim.tick();
         self.sim.run();
         self.hear();
+        let id = self.sim.connect(DoorName::Beanstalkd);
         for worker in self.workers.drain(..) {
             assert!(worker.asked.is_none(), "seed {seed}: a client is not answered");
             self.sim.cut(worker.id);
         }
         self.sim.run();
-        let id = self.sim.connect(DoorName::Beanstalkd);
         for tube in TUBES {
             self.sim.feed(id, format!("watch {tube}\r\n").as_bytes());
         }

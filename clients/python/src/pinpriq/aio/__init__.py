@@ -1,0 +1,1 @@
+"""The client for asyncio. The package `pinpriq.sync` is made from these files by a tool."""

@@ -1,0 +1,222 @@
+"""What the server answers, as values. Moments are aware `datetime`s in UTC, spans seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class State(str, Enum):
+    """The state of a task."""
+
+    READY = "R"
+    TAKEN = "T"
+    WAITING = "W"
+    BURIED = "B"
+    ZOMBIE = "Z"
+    DONE = "D"
+    #: The task is not there.
+    GONE = "X"
+
+
+class Outcome(str, Enum):
+    """How a task ended, or `TIMEOUT` if it has not."""
+
+    ACKED = "acked"
+    BURIED = "buried"
+    EXPIRED = "expired"
+    KILLED = "killed"
+    DEAD = "dead"
+    EVICTED = "evicted"
+    MOVED = "moved"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True)
+class Put:
+    """What became of a put.
+
+    `new` is false for a duplicate: then `id` is that of the first task. `outcome` tells how the
+    task ended, for a put that waits. It is None if nobody knows, or if the put did not wait.
+    """
+
+    id: str
+    new: bool
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a dead letter comes from."""
+
+    queue: str
+    id: str
+    put_at: datetime | None
+    attempts: int
+    failures: int
+    moved_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task and all that the server tells about it.
+
+    `value` is the payload as the serialiser of the queue reads it. The fields after `payload`
+    have their default unless the request asked for everything (`meta`). `receipt` is only there
+    for a task that was just taken. `slot` is that of a task that a schedule has put.
+    """
+
+    queue: str
+    id: str
+    receipt: str | None
+    payload: bytes
+    value: Any = None
+    member: str | None = None
+    key: bytes | None = None
+    priority: int | None = None
+    state: State | None = None
+    attempts: int = 0
+    failures: int = 0
+    reason: str | None = None
+    put_at: datetime | None = None
+    ttl_at: datetime | None = None
+    ready_at: datetime | None = None
+    lease_until: datetime | None = None
+    purge_at: datetime | None = None
+    client: int | None = None
+    client_name: str | None = None
+    client_address: str | None = None
+    origin: Origin | None = None
+    schedule: str | None = None
+    slot: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """How a task that was awaited ended, and its state."""
+
+    outcome: Outcome
+    state: State
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason why a task is not handed out, with what belongs to it."""
+
+    code: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a task is not handed out, or which task is next. `id` is None if none can be."""
+
+    id: str | None
+    state: State | None
+    since: datetime | None
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Who holds a task. `until` is None for a lease that ends with its connection."""
+
+    queue: str
+    member: str | None
+    id: str
+    client: int | None
+    name: str | None
+    address: str | None
+    door: str | None
+    since: datetime | None
+    until: datetime | None
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """A part of a long answer. Go on with `cursor` until it is `0`."""
+
+    cursor: str
+    items: tuple[T, ...]
+
+
+@dataclass(frozen=True)
+class MemberShown:
+    """A member of a topic, as `members` tells it."""
+
+    member: str
+    incarnation: int
+    lease_until: datetime | None
+    ready: int
+    taken: int
+
+
+@dataclass(frozen=True)
+class QueueShown:
+    """The settings of a queue. Spans are in seconds, and None means `none`."""
+
+    ids: str
+    ttl: float | None
+    ttr: float | None
+    after_ack: str
+    zombie: float | None
+    capacity: int | None
+    attempts: int | None
+    backoff: float | None
+    backoff_max: float | None
+    dead_letter: str | None
+    on_expiry: str
+    limit: int | None
+    rate: tuple[int, float] | None
+    capacity_bytes: int | None
+    overflow: str
+    release_fails: bool
+    paused: str
+    paused_in_until: datetime | None
+    paused_out_until: datetime | None
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The figures of a queue, a lane, or of all together.
+
+    `counts` has the tasks in each state. `figures` has every figure under its name of the
+    protocol, such as `put`, `acked` or `oldest_ready_ms`; spans there are milliseconds.
+    """
+
+    counts: Mapping[State, int]
+    transitions: Mapping[str, int]
+    figures: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.figures[name]
+
+
+@dataclass(frozen=True)
+class ScheduleShown:
+    """What a schedule does and what it has done. Spans are in seconds."""
+
+    name: str
+    queue: str
+    payload: bytes
+    cron: str | None
+    zone: str | None
+    key: bytes | None
+    priority: int | None
+    every: float | None
+    at: datetime | None
+    ttl: float | None
+    ttr: float | None
+    fired: int
+    missed: int
+    last_slot: datetime | None
+    next_at: datetime | None
+    last_id: str | None
+    on_missed: str
+    overlap: str
+    paused: bool

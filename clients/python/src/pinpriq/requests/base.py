@@ -1,0 +1,127 @@
+"""What all requests are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from ..spans import Span, span_ms
+
+T = TypeVar("T")
+
+#: The name of a queue, topic, member or schedule, or a key or id: text or any bytes.
+Name = str | bytes
+
+#: The text that proves a lease.
+Receipt = str | bytes
+
+#: One word of a request.
+Word = bytes
+
+
+class _Sentinel(Enum):
+    OWN = "OWN"
+    NO_PRIORITY = "NO_PRIORITY"
+
+
+#: The type of `OWN`.
+OwnKey = Literal[_Sentinel.OWN]
+
+#: The type of `NO_PRIORITY`.
+NoPriority = Literal[_Sentinel.NO_PRIORITY]
+
+#: Says that a put has a unique key that no other put has, so that it is safe to send again.
+OWN: Final = _Sentinel.OWN
+
+#: Says that a task has no priority: it is never selected and leaves only with its group.
+NO_PRIORITY: Final = _Sentinel.NO_PRIORITY
+
+#: How urgent a task is: a lower number is more urgent.
+Priority = int | NoPriority
+
+
+class Repeat(Enum):
+    """Whether a request may be sent again when its reply was lost."""
+
+    #: It must not: it could be carried out twice.
+    NEVER = "never"
+    #: It may: the result is the same.
+    SAFE = "safe"
+    #: It may, and a refusal as `STALE` then means that the first one was carried out.
+    STALE_IS_DONE = "stale is done"
+
+
+@dataclass(frozen=True)
+class Request(Generic[T]):
+    """The words of a request, how to read its reply, and whether it may be sent again."""
+
+    words: tuple[Word, ...]
+    parse: Callable[[Any], T]
+    repeat: Repeat = Repeat.NEVER
+
+    def with_words(self, *more: Word) -> Request[T]:
+        """Return the same request with further words at its end."""
+        return Request(self.words + more, self.parse, self.repeat)
+
+
+def encoded(value: Name | int) -> bytes:
+    """Return the bytes of a name or a number."""
+    if isinstance(value, bytes):
+        return value
+    return str(value).encode("utf-8", "surrogateescape")
+
+
+class Words:
+    """Collects the words of a request. Options that are None are left out."""
+
+    def __init__(self, *first: Name | int) -> None:
+        self.words = [encoded(word) for word in first]
+
+    def add(self, *words: Name | int) -> Words:
+        """Add words as they are."""
+        self.words.extend(encoded(word) for word in words)
+        return self
+
+    def option(self, name: str, value: Name | int | None) -> Words:
+        """Add an option with its value."""
+        if value is not None:
+            self.add(name, value)
+        return self
+
+    def span(self, name: str, value: Span | None) -> Words:
+        """Add an option whose value is a span."""
+        if value is not None:
+            self.add(name, span_ms(value))
+        return self
+
+    def switch(self, name: str, value: bool) -> Words:
+        """Add an option that has no value."""
+        if value:
+            self.add(name)
+        return self
+
+    def priority(self, value: Priority | None) -> Words:
+        """Add a priority."""
+        if value is not None:
+            self.add("PRIORITY", "NONE" if value is NO_PRIORITY else int(value))
+        return self
+
+    def names(self, names: Sequence[Name]) -> Words:
+        """Add one queue, or several of them."""
+        if len(names) == 1:
+            return self.add(names[0])
+        return self.add("QUEUES", len(names), *names)
+
+    def holder(self, receipt: Receipt | None, id_: Name | None) -> Words:
+        """Add the receipt of a lease, or the id of one's own task."""
+        if (receipt is None) == (id_ is None):
+            raise ValueError("give either the receipt or the id")
+        if receipt is not None:
+            return self.add(receipt)
+        return self.option("ID", id_)
+
+    def request(self, parse: Callable[[Any], T], repeat: Repeat = Repeat.NEVER) -> Request[T]:
+        """Return the request of these words."""
+        return Request(tuple(self.words), parse, repeat)

@@ -1,0 +1,127 @@
+"""A task under a lease, to be worked on.
+
+Made from `aio/job.py` by `tools/make_sync.py`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Stale
+from ..job import reason_of
+from ..replies import State, Task
+from ..requests.base import Priority
+from ..spans import Span
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+
+class Job:
+    """A task that was taken. As a context manager it acknowledges itself, or fails.
+
+    Leaving the block normally acknowledges. An exception fails the job with its type and message
+    as the reason, and goes on. `KeyboardInterrupt`, the end of the program and the end of an
+    asyncio task are no failures: they give the job back.
+    """
+
+    def __init__(self, queue: Queue, task: Task) -> None:
+        self.queue = queue
+        #: All that the server told when the task was taken.
+        self.task = task
+        #: Whether it was acknowledged, released, buried or failed here.
+        self.settled = False
+
+    @property
+    def id(self) -> str:
+        """The id of the task."""
+        return self.task.id
+
+    @property
+    def receipt(self) -> str:
+        """The text that proves the lease."""
+        assert self.task.receipt is not None
+        return self.task.receipt
+
+    @property
+    def payload(self) -> bytes:
+        """The bytes of the task."""
+        return self.task.payload
+
+    @property
+    def value(self) -> Any:
+        """The payload as the serialiser of the queue reads it. Raises `SerialisationError`."""
+        return self.queue.serialiser.load(self.task.payload)
+
+    @property
+    def attempts(self) -> int:
+        """How often the task was taken, this time included."""
+        return self.task.attempts
+
+    def ack(self, result: Any = None, *, zombie: Span | None = None) -> None:
+        """Finish the task. A `result` replaces the payload of a task that is kept.
+
+        `zombie` keeps the task for so many seconds. Refused with `Stale` if the lease has ended.
+        """
+        self.queue.ack(self.receipt, payload=result, zombie=zombie)
+        self.settled = True
+
+    def release(
+        self,
+        *,
+        delay: Span | None = None,
+        ttl: Span | None = None,
+        priority: Priority | None = None,
+        tail: bool = False,
+    ) -> State:
+        """Give the task back, at once or after a delay in seconds. That is no failure.
+
+        `tail` sends it behind its equals. Refused with `Stale` if the lease has ended.
+        """
+        state = self.queue.release(
+            self.receipt, delay=delay, ttl=ttl, priority=priority, tail=tail
+        )
+        self.settled = True
+        return state
+
+    def bury(self, reason: str | None = None) -> None:
+        """Set the task aside until somebody digs it up. Refused with `Stale`."""
+        self.queue.bury(self.receipt, reason=reason)
+        self.settled = True
+
+    def fail(self, reason: str | None = None, *, delay: Span | None = None) -> State:
+        """Say that the task could not be done; the settings of the queue decide what follows.
+
+        `delay`, in seconds, counts instead of the back-off of the queue. Refused with `Stale`.
+        """
+        state = self.queue.fail(self.receipt, reason=reason, delay=delay)
+        self.settled = True
+        return state
+
+    def touch(self, *, by: Span | None = None) -> datetime | None:
+        """Renew the lease, or move its deadline by so many seconds. Returns the deadline."""
+        return self.queue.touch(self.receipt, by=by)
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.settled:
+            return
+        if error is None:
+            self.ack()
+            return
+        # The lease may have ended too. The exception itself says more than that.
+        with suppress(Stale):
+            if isinstance(error, Exception):
+                self.fail(reason_of(error))
+            else:
+                self.release()

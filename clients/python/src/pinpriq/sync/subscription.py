@@ -1,0 +1,121 @@
+"""Push: the server sends tasks, one for each credit.
+
+Made from `aio/subscription.py` by `tools/make_sync.py`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..attempts import BROKEN, NotConnected
+from ..errors import Disconnected, is_refusal, refusal_from
+from ..parsing import text, text_or_none
+from ..replies import Task
+from ..requests.base import Name, Words
+from ..spans import Span
+from .job import Job
+from .link import next_reply
+from .queue import Queue
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Subscription:
+    """A connection of its own, to which tasks are pushed. Use it as a context manager.
+
+    Grant little credit where priorities matter, since a delivered task is not recalled when a
+    more urgent one arrives. A broken connection raises `Disconnected`: subscribe again then.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._connection: Any = None
+        self._arrived: deque[Any] = deque()
+        self._members: dict[str, Name | None] = {}
+
+    def __enter__(self) -> Subscription:
+        try:
+            self._connection = self._client.link.connection()
+        except NotConnected as error:
+            raise Disconnected(f"no connection to the server: {error}") from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # The connection has subscriptions and credit, so it is not used for anything else.
+        self._connection.disconnect()
+        self._client.link.give_back(self._connection)
+
+    def subscribe(
+        self,
+        *queues: Name,
+        ttr: Span | None = None,
+        pop: bool = False,
+        member: Name | None = None,
+    ) -> int:
+        """Have tasks of these queues delivered, under leases of `ttr` seconds, or popped.
+
+        Returns how many subscriptions there are. With `member` they are topics of that member.
+        """
+        words = Words("SUBSCRIBE").names(queues).span("TTR", ttr).switch("POP", pop)
+        for queue in queues:
+            self._members[text(queue)] = member
+        return int(self._ask(words.option("MEMBER", member)))
+
+    def unsubscribe(self, *queues: Name, member: Name | None = None) -> int:
+        """End these subscriptions, or all. Returns how many are left. Leases go on."""
+        words = Words("UNSUBSCRIBE")
+        if queues:
+            words.names(queues)
+        return int(self._ask(words.option("MEMBER", member)))
+
+    def credit(self, count: int) -> int:
+        """Grant so many further deliveries. Returns the credit before those that follow."""
+        return int(self._ask(Words("CREDIT", count)))
+
+    def ready(self) -> int:
+        """Grant one further delivery."""
+        return int(self._ask(Words("READY")))
+
+    def next(self) -> Job | None:
+        """Return the next delivery, or None if there was none within the socket's timeout.
+
+        A job settles itself over another connection, for which a receipt is enough.
+        """
+        if not self._arrived:
+            try:
+                reply = next_reply(self._connection, self._client.options.slice_s)
+            except BROKEN as error:
+                raise Disconnected(f"the subscription broke: {error}") from error
+            if reply is None:
+                return None
+            self._arrived.append(reply)
+        _, queue, id_, receipt, payload = self._arrived.popleft()
+        task = Task(text(queue), text(id_), text_or_none(receipt), payload)
+        member = self._members.get(text(queue))
+        job = Job(Queue(self._client, task.queue, member=member), task)
+        # A popped task has no lease to settle.
+        job.settled = receipt is None
+        return job
+
+    def _ask(self, words: Words) -> Any:
+        try:
+            self._connection.send_command(*words.words)
+            while True:
+                reply = self._connection.read_response()
+                if not isinstance(reply, list):
+                    return reply
+                self._arrived.append(reply)
+        except Exception as error:
+            if is_refusal(error):
+                raise refusal_from(error) from error
+            if isinstance(error, BROKEN):
+                raise Disconnected(f"the subscription broke: {error}") from error
+            raise

@@ -1,0 +1,150 @@
+"""Transactions: commands that are carried out at one moment, all or none.
+
+Made from `aio/transaction.py` by `tools/make_sync.py`.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PinpriqError
+from ..requests import queues as about_queues
+from ..requests import tasks as about_tasks
+from ..requests.base import OWN, Name, OwnKey, Priority, Request
+from ..serialisers import Serialiser, serialiser_named
+from ..spans import Moment, Span
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .job import Job
+
+
+class Transaction:
+    """Collects commands. Leaving its block carries them out; an exception forgets them.
+
+    `results` then has what each command returned. A refused command refuses all: `Aborted` tells
+    its position and its refusal. It is never sent again, so after `Disconnected` nobody knows
+    whether it was carried out.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._requests: list[Request[Any]] = []
+        self._jobs: list[Job] = []
+        #: What the commands returned, in their order.
+        self.results: list[Any] = []
+
+    def put(
+        self,
+        queue: Name,
+        value: Any,
+        *,
+        key: Name | None = None,
+        priority: Priority | None = None,
+        delay: Span | None = None,
+        at: Moment | None = None,
+        ttl: Span | None = None,
+        ttr: Span | None = None,
+        id: Name | None = None,
+        unique: Name | OwnKey | None = OWN,
+        window: Span | None = None,
+        serialiser: str | Serialiser | None = None,
+    ) -> None:
+        """Put a task, with the options of `put` of a queue."""
+        chosen = self._client.serialiser if serialiser is None else serialiser_named(serialiser)
+        self.add(
+            about_tasks.put(
+                queue,
+                chosen.dump(value),
+                key=key,
+                priority=priority,
+                delay=delay,
+                at=at,
+                ttl=ttl,
+                ttr=ttr,
+                id=id,
+                room=None,
+                unique=unique,
+                window=window,
+                on_duplicate=None,
+                buried=False,
+                reason=None,
+                own_window=self._client.options.window_s,
+                wait_ms=None,
+            )
+        )
+
+    def publish(
+        self,
+        topic: Name,
+        value: Any,
+        *,
+        key: Name | None = None,
+        priority: Priority | None = None,
+        ttl: Span | None = None,
+        serialiser: str | Serialiser | None = None,
+    ) -> None:
+        """Put one task into each lane of a topic."""
+        chosen = self._client.serialiser if serialiser is None else serialiser_named(serialiser)
+        self.add(
+            about_queues.publish(
+                topic, chosen.dump(value), key=key, priority=priority, deadline=None, ttl=ttl
+            )
+        )
+
+    def ack(self, job: Job) -> None:
+        """Acknowledge a job."""
+        self.add(about_tasks.ack(job.queue.name, [job.receipt]))
+        self._jobs.append(job)
+
+    def release(self, job: Job, *, delay: Span | None = None) -> None:
+        """Give a job back."""
+        self.add(about_tasks.release(job.queue.name, job.receipt, delay=delay))
+        self._jobs.append(job)
+
+    def fail(self, job: Job, reason: str | None = None, *, delay: Span | None = None) -> None:
+        """Fail a job."""
+        self.add(
+            about_tasks.fail(
+                job.queue.name,
+                job.receipt,
+                id=None,
+                reason=reason,
+                delay=delay,
+                payload=None,
+                member=None,
+            )
+        )
+        self._jobs.append(job)
+
+    def kill(self, queue: Name, *ids: Name) -> None:
+        """Remove tasks."""
+        self.add(about_tasks.kill(queue, ids, None))
+
+    def add(self, request: Request[Any]) -> None:
+        """Add any request that a transaction may have."""
+        if self.results:
+            raise PinpriqError("this transaction is over")
+        self._requests.append(request)
+
+    def execute(self) -> list[Any]:
+        """Carry out the commands now. Leaving the block does it too."""
+        if self._requests:
+            requests, self._requests = self._requests, []
+            self.results = self._client.link.run_transaction(requests)
+            for job in self._jobs:
+                job.settled = True
+        return self.results
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.execute()

@@ -1,0 +1,65 @@
+"""Starts real servers for the tests, and what stands between them and the client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from servers import Server
+
+from pinpriq import AsyncClient, Client
+
+
+@pytest.fixture(scope="session")
+def program() -> str:
+    """The path of the server program. The tests fail if nobody says where it is."""
+    path = os.environ.get("PINPRIQ_PROGRAM")
+    if not path:
+        pytest.fail("set PINPRIQ_PROGRAM to the path of the pinpriq program", pytrace=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def shared_server(program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server for all tests that leave it as it is."""
+    # Figures of queues that are gone would mix with those of the next test.
+    server = Server(program, tmp_path_factory.mktemp("data"), "--queue-linger", "off")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(shared_server: Server) -> Iterator[Server]:
+    """The shared server, emptied afterwards."""
+    yield shared_server
+    with Client(shared_server.url) as client:
+        for name in list(client.schedules.names()):
+            client.schedules.drop(name)
+        for name in list(client.queue_names()):
+            client.queue(name).drop()
+
+
+@pytest.fixture
+def own_server(program: str, tmp_path: Path) -> Iterator[Server]:
+    """A server of one test, which may stop and start it."""
+    server = Server(program, tmp_path / "data")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    """A client without asyncio."""
+    with Client(server.url) as client:
+        yield client
+
+
+@pytest.fixture
+async def aclient(server: Server) -> AsyncIterator[AsyncClient]:
+    """A client with asyncio."""
+    async with AsyncClient(server.url) as client:
+        yield client

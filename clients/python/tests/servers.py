@@ -1,0 +1,119 @@
+"""Runs the server program, and a proxy that loses replies."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+
+class Server:
+    """A pinpriq server on a loopback port of its own, which it keeps when it starts again."""
+
+    def __init__(self, program: str, data: Path, *flags: str) -> None:
+        self._program = program
+        self._data = data
+        self._flags = flags
+        self._process: subprocess.Popen[str] | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """The address for clients."""
+        return f"pinpriq://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start, and return when it listens."""
+        self._process = subprocess.Popen(
+            [
+                self._program,
+                "serve",
+                *("--data", str(self._data), "--pinpriq", "off", "--http", "off"),
+                *("--resp", f"127.0.0.1:{self.port}", "--log-format", "json", *self._flags),
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stderr is not None
+        lines = []
+        for line in self._process.stderr:
+            lines.append(line)
+            event = json.loads(line) if line.startswith("{") else {}
+            if event.get("door") == "resp":
+                self.port = int(event["address"].rpartition(":")[2])
+                break
+        else:
+            raise AssertionError("the server did not start: " + "".join(lines[-5:]))
+        # The log is read on, or the server would have to wait for it.
+        threading.Thread(target=self._process.stderr.read, daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop in order."""
+        if self._process is not None:
+            self._process.terminate()
+            assert self._process.wait(timeout=30) == 0
+            self._process = None
+
+    def kill(self) -> None:
+        """End at once, as a crash does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(timeout=30)
+        self._process = None
+
+
+class LossyProxy:
+    """A TCP proxy that carries requests on, and loses as many replies as it is told.
+
+    A reply is lost together with its connection, after the server has carried out the request.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._lock = threading.Lock()
+        self._to_lose = 0
+        self._about: bytes = b""
+        self.lost = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """The address for clients."""
+        return f"pinpriq://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def lose(self, count: int, about: bytes = b"") -> None:
+        """Lose the next replies, only those to requests that contain these bytes."""
+        with self._lock:
+            self._to_lose = count
+            self._about = about
+
+    def close(self) -> None:
+        """Accept no more connections."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._carry, args=(client,), daemon=True).start()
+
+    def _carry(self, client: socket.socket) -> None:
+        """Carry requests and replies in turn, since a client sends one after the other."""
+        with client, socket.create_connection(("127.0.0.1", self._target)) as server:
+            while request := client.recv(65536):
+                server.sendall(request)
+                reply = server.recv(65536)
+                if not reply:
+                    return
+                with self._lock:
+                    loses = self._to_lose > 0 and self._about in request
+                    self._to_lose -= loses
+                    self.lost += loses
+                if loses:
+                    return
+                client.sendall(reply)

@@ -1,0 +1,168 @@
+// Sends requests, and sends them again where that does no harm.
+//
+// Requests that do not block share one connection. Each one that blocks has a connection of its
+// own while it does, since everything behind it would wait.
+import { Closed, ConnectionLost, isRefused, Refused } from "./errors.js";
+import { Link, type LinkSettings, type Reply } from "./link.js";
+import { pause, pauseBefore } from "./reconnecting.js";
+import type { Word } from "./words.js";
+
+const IDLE_LINKS_MAX = 16;
+const LONGEST_PAUSE_MS = 1_000;
+// How much longer than it may block a request may take, until its connection counts as dead.
+const PATIENCE_MS = 15_000;
+const INTERRUPTION_MS = 1_000;
+
+/** How a request is sent. */
+export interface CallOptions {
+  /** Whether sending it twice does no harm, so that it is sent again after a lost reply. */
+  readonly isRepeatable?: boolean | undefined;
+  /** How long it may block, in milliseconds. */
+  readonly blocksMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * What to do with a reply that came although the signal was aborted. Without it the reply is
+   * returned.
+   */
+  readonly onLateReply?: ((reply: Reply) => Promise<void>) | undefined;
+  /** For how long to try, instead of the setting of the client. */
+  readonly retryForMs?: number | undefined;
+}
+
+/** A reply, and whether the request had been sent before without one. */
+export interface Answer {
+  readonly reply: Reply;
+  readonly repeated: boolean;
+}
+
+/** Sends the requests of one client. */
+export class Caller {
+  readonly #settings: LinkSettings;
+  readonly #main: Link;
+  readonly #idle: Link[] = [];
+  readonly #busy = new Set<Link>();
+  #isClosed = false;
+
+  /** For how long a request is tried again, in milliseconds. */
+  readonly retryForMs: number;
+
+  constructor(settings: LinkSettings, retryForMs: number) {
+    this.#settings = settings;
+    this.retryForMs = retryForMs;
+    this.#main = new Link(settings);
+  }
+
+  /** Sends a request until there is a reply, or it must not or need not be sent again. */
+  async call(words: readonly Word[], options: CallOptions = {}): Promise<Answer> {
+    const blocksMs = options.blocksMs ?? 0;
+    const retryForMs = options.retryForMs ?? this.retryForMs;
+    const tryUntil = performance.now() + retryForMs + (Number.isFinite(blocksMs) ? blocksMs : 0);
+    let repeated = false;
+    for (let tries = 0; ; tries++) {
+      const limits = {
+        leaveWithinMs: Math.max(tryUntil - performance.now(), 1),
+        replyWithinMs: blocksMs + retryForMs + PATIENCE_MS,
+      };
+      try {
+        const reply =
+          blocksMs > 0
+            ? await this.#sendAndBlock(words, limits, options)
+            : await this.#main.send(words, { ...limits, signal: options.signal });
+        return { reply, repeated };
+      } catch (error) {
+        const pauseMs = pauseBefore(tries, LONGEST_PAUSE_MS);
+        const isInTime = performance.now() + pauseMs < tryUntil;
+        if (!isInTime || !isWorthRepeating(error, options.isRepeatable ?? false)) {
+          throw repeated ? markRepeated(error) : error;
+        }
+        repeated ||= isRefused(error, "UNKNOWN");
+        repeated ||= error instanceof ConnectionLost && error.mayHaveHappened;
+        await pause(pauseMs, options.signal);
+      }
+    }
+  }
+
+  /** Sends a transaction once. */
+  transact(commands: readonly (readonly Word[])[]): Promise<Reply[]> {
+    return this.#main.transact(commands);
+  }
+
+  /** Ends all connections, after the replies to requests that do not block. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const link of [...this.#idle, ...this.#busy]) link.destroy();
+    if (this.#main.isReady) {
+      const limits = { leaveWithinMs: INTERRUPTION_MS, replyWithinMs: INTERRUPTION_MS };
+      await this.#main.send(["PING"], limits).catch(() => undefined);
+    }
+    this.#main.destroy();
+  }
+
+  async #sendAndBlock(
+    words: readonly Word[],
+    limits: { leaveWithinMs: number; replyWithinMs: number },
+    { signal, onLateReply }: CallOptions,
+  ): Promise<Reply> {
+    signal?.throwIfAborted();
+    if (this.#isClosed) throw new Closed("the client is closed");
+    const link = this.#idle.pop() ?? new Link(this.#settings);
+    this.#busy.add(link);
+    if (signal) void link.connectionId();
+    const reply = link.send(words, limits);
+    const interrupt = (): void => void this.#interrupt(link);
+    signal?.addEventListener("abort", interrupt, { once: true });
+    try {
+      const came = await reply;
+      if (signal?.aborted && onLateReply) {
+        await onLateReply(came);
+        signal.throwIfAborted();
+      }
+      this.#giveBack(link, signal?.aborted ?? false);
+      return came;
+    } catch (error) {
+      this.#giveBack(link, signal?.aborted === true || !isRefused(error));
+      signal?.throwIfAborted();
+      throw error;
+    } finally {
+      signal?.removeEventListener("abort", interrupt);
+    }
+  }
+
+  // Has the server end the connection, so that a reply under way still arrives. A server that
+  // refuses, or is not there, is not asked twice.
+  async #interrupt(link: Link): Promise<void> {
+    if (link.isReady) {
+      const giveUp = new AbortController();
+      const timer = setTimeout(() => giveUp.abort(), INTERRUPTION_MS);
+      try {
+        const id = String(await link.connectionId());
+        const limits = { leaveWithinMs: INTERRUPTION_MS, replyWithinMs: Number.POSITIVE_INFINITY };
+        await this.#main.send(["CLIENT", "KILL", "ID", id], { ...limits, signal: giveUp.signal });
+        await link.ended(giveUp.signal);
+      } catch {
+        // Then this side ends it.
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+    link.destroy();
+  }
+
+  #giveBack(link: Link, isSpoilt: boolean): void {
+    this.#busy.delete(link);
+    if (isSpoilt || this.#isClosed || this.#idle.length >= IDLE_LINKS_MAX) link.destroy();
+    else this.#idle.push(link);
+  }
+}
+
+function isWorthRepeating(error: unknown, isRepeatable: boolean): boolean {
+  if (error instanceof ConnectionLost) return isRepeatable || !error.mayHaveHappened;
+  return isRefused(error, "TRYAGAIN", "CLUSTERDOWN") || (isRepeatable && isRefused(error, "UNKNOWN"));
+}
+
+function markRepeated(error: unknown): unknown {
+  if (error instanceof ConnectionLost) return new ConnectionLost(error.message, true, error.cause);
+  if (!(error instanceof Refused)) return error;
+  return new Refused(error.message, { repeated: true });
+}

@@ -1,0 +1,197 @@
+// The client: where a program begins.
+import type { ConnectionOptions } from "node:tls";
+import { Caller } from "./caller.js";
+import { type Codec, json } from "./codec.js";
+import { PinpriqError } from "./errors.js";
+import { Topic } from "./fanout.js";
+import { Job } from "./job.js";
+import type { LaneSettings } from "./lane.js";
+import type { LinkSettings, Reply } from "./link.js";
+import type { Abortable, TakeOptions } from "./options.js";
+import { OwnKeys } from "./putting.js";
+import { Queue } from "./queue.js";
+import { listOf, type Plain, plainOf, textOf } from "./replies.js";
+import { Schedules } from "./schedules.js";
+import { take } from "./taking.js";
+import { Transaction } from "./transaction.js";
+import { type Word, Words } from "./words.js";
+
+const RETRY_FOR_MS = 30_000;
+const LONGEST_PAUSE_MS = 5_000;
+const TTR_MS = 60_000;
+const USUAL_PORTS: Record<string, string> = { "redis:": "7251", "rediss:": "7261" };
+
+/** How a client behaves. */
+export interface ClientOptions {
+  /** The name of its connections, as `CLIENT LIST` shows it. */
+  readonly name?: string;
+  /** The options of TLS for `rediss://`, such as `ca`, `cert` and `key`. */
+  readonly tls?: ConnectionOptions;
+  /**
+   * For how long a request is tried, in milliseconds: it waits for a connection, and is sent again
+   * where that does no harm. 30,000 by default.
+   */
+  readonly retryForMs?: number;
+  /** The longest pause between two tries to connect, in milliseconds. 5,000 by default. */
+  readonly reconnectPauseMaxMs?: number;
+  /** Is told of each lost connection. The client connects again by itself. */
+  readonly onConnectionError?: (error: Error) => void;
+}
+
+/** How a queue or a topic is used. */
+export interface QueueOptions<T> {
+  /** How payloads become bytes. JSON by default. */
+  readonly codec?: Codec<T>;
+  /**
+   * How long a lease lasts where the take does not say, in milliseconds. 60,000 by default. Null
+   * leaves it to the task, else to the queue, else the lease lasts as long as the connection.
+   */
+  readonly ttrMs?: number | null;
+}
+
+/**
+ * A client of a pinpriq server. It connects when it is made, and connects again whenever the
+ * connection is lost. Requests wait for the connection.
+ */
+export class Client implements AsyncDisposable {
+  readonly #caller: Caller;
+  readonly #keys: OwnKeys;
+
+  /** The schedules of the server. */
+  readonly schedules: Schedules;
+
+  /**
+   * Makes a client for a server, such as `redis://127.0.0.1:7251`. `rediss:` is encrypted. A user
+   * and a password or token go before the host. Throws if the URL makes no sense.
+   */
+  constructor(url = "redis://127.0.0.1:7251", options: ClientOptions = {}) {
+    const retryForMs = options.retryForMs ?? RETRY_FOR_MS;
+    const settings: LinkSettings = {
+      url: withUsualPort(url),
+      name: options.name,
+      tls: options.tls,
+      longestPauseMs: options.reconnectPauseMaxMs ?? LONGEST_PAUSE_MS,
+      onError: options.onConnectionError ?? (() => undefined),
+    };
+    this.#caller = new Caller(settings, retryForMs);
+    this.#keys = new OwnKeys(retryForMs);
+    this.schedules = new Schedules(this.#caller);
+  }
+
+  /**
+   * Makes a client and waits until it has spoken to the server. Throws `ConnectionLost` if it does
+   * not within `retryForMs`, and `Refused` if the server does not let it in.
+   */
+  static async connect(url?: string, options: ClientOptions & Abortable = {}): Promise<Client> {
+    const client = new Client(url, options);
+    try {
+      await client.ping(options);
+      return client;
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
+  }
+
+  /** Returns a queue. Its payloads are of type T, in JSON unless a codec says otherwise. */
+  queue<T>(name: string, options: QueueOptions<T> = {}): Queue<T> {
+    return new Queue(this.#caller, this.#keys, name, laneSettings(options));
+  }
+
+  /** Returns a topic. */
+  topic<T>(name: string, options: QueueOptions<T> = {}): Topic<T> {
+    return new Topic(this.#caller, name, laneSettings(options));
+  }
+
+  /**
+   * Takes up to `count` jobs from several queues, which are tried in this order. With several
+   * shards all must live in one, else it is refused with `CROSSSHARD`.
+   */
+  async takeFrom<T>(
+    queues: readonly Queue<T>[],
+    options: TakeOptions & { count?: number } = {},
+  ): Promise<Job<T>[]> {
+    const [first] = queues;
+    if (first === undefined) throw new PinpriqError("takeFrom needs a queue");
+    const place = { queues: queues.map(({ name }) => name), member: null };
+    const ttrMs = options.ttrMs === undefined ? first.ttrMs : options.ttrMs;
+    const tasks = await take(this.#caller, place, options.count ?? 1, { ...options, ttrMs });
+    const byName = new Map(queues.map((queue) => [queue.name, queue]));
+    return tasks.map((task) => new Job(byName.get(task.queue) ?? first, task));
+  }
+
+  /**
+   * Carries out several commands at one moment, all or none. Returns their replies in order.
+   * Refused with `EXECABORT`, where `position` tells the command and `cause` is its refusal. It is
+   * sent once: `ConnectionLost` means that nobody knows whether it happened.
+   */
+  async transaction(collect: (transaction: Transaction) => unknown): Promise<Plain[]> {
+    const transaction = new Transaction();
+    const collected = collect(transaction);
+    if (collected instanceof Promise) {
+      throw new PinpriqError("a transaction collects its commands without waiting for anything");
+    }
+    return (await this.#caller.transact(transaction.commands)).map(plainOf);
+  }
+
+  /** Goes through the names of the queues, in order. */
+  async *queueNames(
+    options: Abortable & { prefix?: string } = {},
+  ): AsyncGenerator<string, void, undefined> {
+    for (let cursor = "0"; ; ) {
+      const words = new Words("QUEUE", "LIST").option("PREFIX", options.prefix);
+      const [next, names] = listOf(await this.#ask(words.add("CURSOR", cursor).list, options));
+      yield* listOf(names).map(textOf);
+      cursor = textOf(next);
+      if (cursor === "0") return;
+    }
+  }
+
+  /** Returns the figures of all queues and lanes together. */
+  async stats(options: Abortable = {}): Promise<{ [name: string]: Plain }> {
+    return plainOf(await this.#ask(["STATS"], options)) as { [name: string]: Plain };
+  }
+
+  /** Waits for a sign of the server. */
+  async ping(options: Abortable = {}): Promise<void> {
+    await this.#ask(["PING"], options);
+  }
+
+  /**
+   * Sends any command, once, and returns its reply: bytes are Buffers, maps are objects. It must
+   * not block, since other requests share the connection.
+   */
+  async command(words: readonly Word[], options: Abortable = {}): Promise<Reply> {
+    return (await this.#caller.call(words, { signal: options.signal })).reply;
+  }
+
+  /** Ends all connections. What blocks throws `Closed`. Stop workers first. */
+  close(): Promise<void> {
+    return this.#caller.close();
+  }
+
+  /** Ends all connections, as `close()` does. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #ask(words: readonly Word[], { signal }: Abortable): Promise<Reply> {
+    return (await this.#caller.call(words, { isRepeatable: true, signal })).reply;
+  }
+}
+
+function laneSettings<T>(options: QueueOptions<T>): LaneSettings<T> {
+  return {
+    codec: options.codec ?? json<T>(),
+    ttrMs: options.ttrMs === undefined ? TTR_MS : options.ttrMs,
+  };
+}
+
+// The library knows the usual port of Redis, which is another one.
+function withUsualPort(url: string): string {
+  const parts = new URL(url);
+  const usual = USUAL_PORTS[parts.protocol];
+  if (usual === undefined) throw new PinpriqError(`${parts.protocol} is not redis: or rediss:`);
+  if (parts.port === "") parts.port = usual;
+  return parts.href;
+}

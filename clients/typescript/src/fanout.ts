@@ -1,0 +1,208 @@
+// Fan-out: topics, and members that get everything published to a topic.
+import type { Caller } from "./caller.js";
+import type { Codec } from "./codec.js";
+import { isRefused } from "./errors.js";
+import { Lane, type LaneSettings } from "./lane.js";
+import type { Abortable } from "./options.js";
+import { TIMER_MS_MAX } from "./reconnecting.js";
+import { listOf, mapOf, numberOf, textOf } from "./replies.js";
+import { type Moment, Words } from "./words.js";
+
+const LEASE_MS = 60_000;
+
+/** How a task is published. */
+export interface PublishOptions extends Abortable {
+  readonly key?: string | Uint8Array;
+  /** Lower is more urgent, 0 by default. Null: it leaves only with its group. */
+  readonly priority?: number | bigint | null;
+  /** The moment from which nobody gets it any more. Not together with `ttlMs`. */
+  readonly deadline?: Moment;
+  /** How long it can be delivered. */
+  readonly ttlMs?: number;
+}
+
+/** What a topic tells of one member. Moments are Unix milliseconds. */
+export interface MemberInfo {
+  readonly member: string;
+  /** Another number for a member that returns under the same name. */
+  readonly incarnation: number;
+  /** When it ends without a sign of life. */
+  readonly leaseUntil: number;
+  /** How many tasks are ready and taken in its lane. */
+  readonly ready: number;
+  readonly taken: number;
+}
+
+/** How a member lives. */
+export interface JoinOptions extends Abortable {
+  /** How long the member lives without a sign of life, in milliseconds. 60,000 by default. */
+  readonly leaseMs?: number;
+  /** Whether to send a sign of life at each third of the lease. True by default. */
+  readonly heartbeat?: boolean;
+  /** Is called when the member had ended and has joined again: it has missed tasks. */
+  readonly onRejoined?: (incarnation: number) => void;
+  /** Is called when a sign of life could not be sent. The next one is sent all the same. */
+  readonly onTrouble?: (error: unknown) => void;
+}
+
+/** A topic: a name that members share. */
+export class Topic<T> {
+  readonly #caller: Caller;
+  readonly #settings: LaneSettings<T>;
+  /** The name. */
+  readonly name: string;
+  /** How payloads become bytes. */
+  readonly codec: Codec<T>;
+
+  /** @internal */
+  constructor(caller: Caller, name: string, settings: LaneSettings<T>) {
+    this.#caller = caller;
+    this.name = name;
+    this.codec = settings.codec;
+    this.#settings = settings;
+  }
+
+  /**
+   * Puts a task into the lane of each member, all or none. Returns how many lanes; 0 means that
+   * nobody has joined. It is sent once: if the reply is lost it throws `ConnectionLost`.
+   */
+  async publish(payload: T, options: PublishOptions = {}): Promise<number> {
+    const words = new Words("PUBLISH", this.name, this.codec.encode(payload))
+      .option("KEY", options.key)
+      .priority(options.priority)
+      .moment("DEADLINE", options.deadline)
+      .span("TTL", options.ttlMs);
+    return numberOf((await this.#caller.call(words.list, { signal: options.signal })).reply);
+  }
+
+  /** Returns the members, in the order of their names. */
+  async members(options: Abortable = {}): Promise<MemberInfo[]> {
+    const sending = { isRepeatable: true, signal: options.signal };
+    const { reply } = await this.#caller.call(["MEMBERS", this.name], sending);
+    return listOf(reply).map(mapOf).map((map) => ({
+      member: textOf(map["member"]),
+      incarnation: numberOf(map["incarnation"]),
+      leaseUntil: numberOf(map["lease_until"]),
+      ready: numberOf(map["ready"]),
+      taken: numberOf(map["taken"]),
+    }));
+  }
+
+  /**
+   * Gives a member a lane in this topic. From then on it gets everything published. If it has the
+   * lane already, it keeps it with its backlog. Refused with `BUSY` if there is no memory for it.
+   */
+  async join(member: string, options: JoinOptions = {}): Promise<Member<T>> {
+    const joined = new Member(this.#caller, this.name, member, this.#settings, options);
+    await joined.join(options);
+    return joined;
+  }
+}
+
+/**
+ * The lane of a member in a topic. It is used like a queue. While it is open, it sends signs of
+ * life at each third of its lease, and joins again if the member has ended.
+ */
+export class Member<T> extends Lane<T> implements AsyncDisposable {
+  readonly #options: JoinOptions;
+  readonly #leaseMs: number;
+  #incarnation: number | undefined;
+  #beats: NodeJS.Timeout | undefined;
+  #isOpen = true;
+
+  /** The name of the member. */
+  override readonly member: string;
+
+  /** @internal */
+  constructor(
+    caller: Caller,
+    topic: string,
+    member: string,
+    settings: LaneSettings<T>,
+    options: JoinOptions,
+  ) {
+    super(caller, topic, member, settings);
+    this.member = member;
+    this.#options = options;
+    this.#leaseMs = options.leaseMs ?? LEASE_MS;
+  }
+
+  /** The number of this life of the member. */
+  get incarnation(): number {
+    return this.#incarnation ?? 0;
+  }
+
+  /** Joins again, which is harmless. Returns the incarnation. */
+  async join(options: Abortable = {}): Promise<number> {
+    const words = ["JOIN", this.name, this.member, "LEASE", String(this.#leaseMs)];
+    const sending = { isRepeatable: true, signal: options.signal };
+    const incarnation = numberOf((await this.caller.call(words, sending)).reply);
+    const before = this.#incarnation;
+    this.#incarnation = incarnation;
+    if (before !== undefined && before !== incarnation) this.#options.onRejoined?.(incarnation);
+    if (this.#isOpen && this.#options.heartbeat !== false) {
+      const everyMs = Math.min(this.#leaseMs / 3, TIMER_MS_MAX);
+      this.#beats ??= setInterval(() => void this.#beat(), everyMs);
+    }
+    return incarnation;
+  }
+
+  /** Sends a sign of life now. Refused with `NOTFOUND` if the member has ended: join again. */
+  async beat(options: Abortable = {}): Promise<void> {
+    const words = ["BEAT", this.member, "LEASE", String(this.#leaseMs)];
+    const sending = { isRepeatable: true, signal: options.signal, retryForMs: this.#leaseMs / 3 };
+    await this.caller.call(words, sending);
+  }
+
+  /** Ends the lane, whose content is lost. Returns false if there was none. */
+  async leave(options: Abortable = {}): Promise<boolean> {
+    this.close();
+    const sending = { isRepeatable: true, signal: options.signal };
+    return (await this.caller.call(["LEAVE", this.name, this.member], sending)).reply === 1;
+  }
+
+  /** Ends the member with its lanes in all topics. Returns how many lanes it had. */
+  async leaveAll(options: Abortable = {}): Promise<number> {
+    this.close();
+    const sending = { isRepeatable: true, signal: options.signal };
+    return numberOf((await this.caller.call(["LEAVE", this.member], sending)).reply);
+  }
+
+  /** Ends the signs of life. The lane stays with its content until the lease ends. */
+  close(): void {
+    this.#isOpen = false;
+    clearInterval(this.#beats);
+  }
+
+  /** Ends the signs of life, as `close()` does. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    return Promise.resolve();
+  }
+
+  /** @internal */
+  override async comeBackAfterEnd(): Promise<boolean> {
+    if (!this.#isOpen) return false;
+    await this.join();
+    return true;
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      await this.beat();
+    } catch (error) {
+      if (!this.#isOpen) return;
+      const trouble = isRefused(error, "NOTFOUND") ? await this.#troubleWithJoining() : error;
+      if (trouble !== undefined) this.#options.onTrouble?.(trouble);
+    }
+  }
+
+  async #troubleWithJoining(): Promise<unknown> {
+    try {
+      await this.join();
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// The public names of the package.
+export { Client, type ClientOptions, type QueueOptions } from "./client.js";
+export { bytes, type Codec, json, text } from "./codec.js";
+export {
+  type AnyRefusalKind,
+  BadPayload,
+  Closed,
+  ConnectionLost,
+  isRefused,
+  PinpriqError,
+  Refused,
+  type RefusalKind,
+} from "./errors.js";
+export { type JoinOptions, Member, type MemberInfo, type PublishOptions, Topic } from "./fanout.js";
+export type { Explanation, Lease, Reason } from "./inspection.js";
+export { Job, type Settlement } from "./job.js";
+export { Lane } from "./lane.js";
+export type { Reply } from "./link.js";
+export type {
+  Abortable,
+  ComeBack,
+  PopOptions,
+  PutOptions,
+  PutResult,
+  Selection,
+  SettingsChange,
+  Side,
+  TakeOptions,
+} from "./options.js";
+export { Queue } from "./queue.js";
+export type { Origin, Outcome, Plain, State, StateOrGone, TaskMeta } from "./replies.js";
+export { type ScheduleInfo, type ScheduleOptions, Schedules } from "./schedules.js";
+export type { Settings } from "./settings.js";
+export { type Stoppable, stopOnSignals } from "./signals.js";
+export type { Task } from "./task.js";
+export { type StepPutOptions, Transaction } from "./transaction.js";
+export { type Handler, type Work, Worker, type WorkerEvent, type WorkerOptions } from "./worker.js";
+export type { Moment, Word } from "./words.js";

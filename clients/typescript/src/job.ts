@@ -1,0 +1,188 @@
+// A taken task, and the ways to end its lease.
+import type { Codec } from "./codec.js";
+import type { Caller } from "./caller.js";
+import { isRefused, PinpriqError } from "./errors.js";
+import { numberOrNull, type RawTask, type StateOrGone, type TaskMeta, textOf } from "./replies.js";
+import { Words } from "./words.js";
+
+const REASON_BYTES_MAX = 1_024;
+
+/** What a job needs of where it comes from. */
+export interface JobSource<T> {
+  readonly caller: Caller;
+  readonly codec: Codec<T>;
+}
+
+/** How a job became settled. */
+export type Settlement = "acked" | "failed" | "released" | "buried";
+
+/**
+ * A taken task. It is yours until you acknowledge, fail, release or bury it, or until its lease
+ * ends.
+ *
+ * With `await using` it is released at the end of the block unless you have settled it. JavaScript
+ * does not tell a disposed object whether the block threw, so leaving the block never acknowledges:
+ * call `ack()` as its last step.
+ */
+export class Job<T> implements AsyncDisposable {
+  readonly #source: JobSource<T>;
+  #payload: { value: T } | undefined;
+  #settlement: Settlement | undefined;
+
+  /** The queue, or the topic if the job comes from the lane of a member. */
+  readonly queue: string;
+  /** The name of the task within its queue. */
+  readonly id: string;
+  /** The proof of this lease. */
+  readonly receipt: string;
+  /** The payload as it came. */
+  readonly bytes: Buffer;
+  /** What else the server knows of the task. Only with `withMeta`. */
+  readonly meta: TaskMeta | undefined;
+
+  /** @internal */
+  constructor(source: JobSource<T>, task: RawTask) {
+    if (task.receipt === null) throw new PinpriqError("a job needs a receipt");
+    this.#source = source;
+    this.queue = task.queue;
+    this.id = task.id;
+    this.receipt = task.receipt;
+    this.bytes = task.bytes;
+    this.meta = task.meta;
+  }
+
+  /** The payload. Throws `BadPayload` if the bytes are not what the codec expects. */
+  get payload(): T {
+    this.#payload ??= { value: this.#source.codec.decode(this.bytes) };
+    return this.#payload.value;
+  }
+
+  /** How this client has settled the job, or undefined. */
+  get settlement(): Settlement | undefined {
+    return this.#settlement;
+  }
+
+  /**
+   * Finishes the task. `result` replaces its payload where the queue keeps finished tasks, and
+   * `keepMs` keeps this one for that long. Refused with `STALE` if the lease has ended, and with
+   * `WRONGSTATE` if `keepMs` meets a queue that keeps its tasks for good.
+   */
+  async ack(options: { result?: T; keepMs?: number; signal?: AbortSignal } = {}): Promise<void> {
+    const words = this.#words("ACK").option("PAYLOAD", this.#encoded(options.result));
+    await this.#settle("acked", words.span("ZOMBIE", options.keepMs), options.signal);
+  }
+
+  /**
+   * Says that the task could not be done. The server counts a failure and decides what follows;
+   * `delayMs` replaces the back-off of the queue. Returns R, W or B, or X if the task has left the
+   * queue. A reason beyond 1,024 bytes is cut. Refused with `STALE` if the lease has ended.
+   */
+  fail(
+    reason?: string,
+    options: { delayMs?: number; payload?: T; signal?: AbortSignal } = {},
+  ): Promise<StateOrGone> {
+    const words = this.#words("FAIL")
+      .option("REASON", reason === undefined ? undefined : shorten(reason))
+      .span("DELAY", options.delayMs)
+      .option("PAYLOAD", this.#encoded(options.payload));
+    return this.#settle("failed", words, options.signal);
+  }
+
+  /**
+   * Gives the task back, which is no failure. Returns R, or W with `delayMs`, or X if its time to
+   * live had passed. `toTail` sends it behind its equals. Refused with `STALE` if the lease has
+   * ended.
+   */
+  release(
+    options: {
+      delayMs?: number;
+      ttlMs?: number;
+      priority?: number | bigint | null;
+      payload?: T;
+      toTail?: boolean;
+      signal?: AbortSignal;
+    } = {},
+  ): Promise<StateOrGone> {
+    const words = this.#words("RELEASE")
+      .span("DELAY", options.delayMs)
+      .span("TTL", options.ttlMs)
+      .priority(options.priority)
+      .option("PAYLOAD", this.#encoded(options.payload))
+      .flag("TAIL", options.toTail);
+    return this.#settle("released", words, options.signal);
+  }
+
+  /**
+   * Sets the task aside until somebody digs it up. A reason beyond 1,024 bytes is cut. Refused with
+   * `STALE` if the lease has ended.
+   */
+  async bury(reason?: string, options: { payload?: T; signal?: AbortSignal } = {}): Promise<void> {
+    const words = this.#words("BURY")
+      .option("PAYLOAD", this.#encoded(options.payload))
+      .option("REASON", reason === undefined ? undefined : shorten(reason));
+    await this.#settle("buried", words, options.signal);
+  }
+
+  /**
+   * Renews the lease: it lasts its TTR again from now. With `byMs` its deadline moves by that much.
+   * Returns the new deadline in Unix milliseconds, or null if there is none. Refused with `STALE`
+   * if the lease has ended.
+   */
+  async touch(options: { byMs?: number; signal?: AbortSignal } = {}): Promise<number | null> {
+    const words = this.#words("TOUCH").span("BY", options.byMs);
+    const { reply } = await this.#source.caller.call(words.list, {
+      isRepeatable: options.byMs === undefined,
+      signal: options.signal,
+    });
+    return numberOrNull(reply);
+  }
+
+  /** Releases the task unless it is settled. That the lease has ended already is no error. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#settlement !== undefined) return;
+    try {
+      await this.release();
+    } catch (error) {
+      if (!isRefused(error, "STALE", "NOTFOUND")) throw error;
+    }
+  }
+
+  /** @internal Notes that a take of the worker acknowledges the task. */
+  noteAcked(): void {
+    this.#settlement = "acked";
+  }
+
+  #words(command: string): Words {
+    return new Words(command, this.queue, this.receipt);
+  }
+
+  #encoded(payload: T | undefined): Uint8Array | string | undefined {
+    return payload === undefined ? undefined : this.#source.codec.encode(payload);
+  }
+
+  async #settle(
+    settlement: Settlement,
+    words: Words,
+    signal: AbortSignal | undefined,
+  ): Promise<StateOrGone> {
+    const before = this.#settlement;
+    this.#settlement = settlement;
+    try {
+      const { reply } = await this.#source.caller.call(words.list, { isRepeatable: true, signal });
+      return textOf(reply) as StateOrGone;
+    } catch (error) {
+      // A lease that has ended needs no end any more.
+      if (!isRefused(error, "STALE")) this.#settlement = before;
+      throw error;
+    }
+  }
+}
+
+// Cuts a text at the bound of reasons, and not within a character.
+function shorten(reason: string): string {
+  const bytes = Buffer.from(reason);
+  if (bytes.length <= REASON_BYTES_MAX) return reason;
+  let end = REASON_BYTES_MAX;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end).toString("utf8");
+}

@@ -1,0 +1,324 @@
+// What queues and the lanes of members have in common: every command on tasks that are there.
+import type { Caller } from "./caller.js";
+import type { Codec } from "./codec.js";
+import { explanationOf, type Explanation, leaseOf, type Lease } from "./inspection.js";
+import { Job, type JobSource } from "./job.js";
+import type {
+  Abortable, ComeBack, PopOptions, Selection, SettingsChange, Side, TakeOptions,
+} from "./options.js";
+import {
+  listOf, mapOf, numberOf, numberOrNull, type Outcome, type Plain, plainOf, type RawTask,
+  type State, type StateOrGone, taskOf, textOf,
+} from "./replies.js";
+import { addSettings, settingsOf, type Settings } from "./settings.js";
+import { type Task, taskWithPayload } from "./task.js";
+import { type Place, pop, take } from "./taking.js";
+import { Words } from "./words.js";
+import { Worker, type Handler, type WorkerOptions } from "./worker.js";
+
+/** How the tasks of a queue are read and leased. */
+export interface LaneSettings<T> {
+  readonly codec: Codec<T>;
+  /** How long a lease lasts where the take does not say; null sends no TTR. */
+  readonly ttrMs: number | null;
+}
+
+/** A queue, or the lane of a member in a topic. */
+export class Lane<T> implements JobSource<T> {
+  /** @internal */
+  readonly caller: Caller;
+  /** How payloads become bytes. */
+  readonly codec: Codec<T>;
+  /** The name of the queue, or of the topic. */
+  readonly name: string;
+  /** The member whose lane this is, or null. */
+  readonly member: string | null;
+  /** How long a lease lasts where the take does not say, in milliseconds; null sends no TTR. */
+  readonly ttrMs: number | null;
+
+  /** @internal */
+  constructor(caller: Caller, name: string, member: string | null, settings: LaneSettings<T>) {
+    this.caller = caller;
+    this.name = name;
+    this.member = member;
+    this.codec = settings.codec;
+    this.ttrMs = settings.ttrMs;
+  }
+
+  /**
+   * Takes the most urgent task under a lease. Returns null if there is none within `waitMs`. If the
+   * signal is aborted, a task that arrives all the same is released.
+   */
+  async take(options: TakeOptions = {}): Promise<Job<T> | null> {
+    return (await this.takeMany(1, options))[0] ?? null;
+  }
+
+  /** Takes up to `count` tasks, as soon as there is one. The list is empty if there is none. */
+  async takeMany(count: number, options: TakeOptions = {}): Promise<Job<T>[]> {
+    const ttrMs = options.ttrMs === undefined ? this.ttrMs : options.ttrMs;
+    const tasks = await take(this.caller, this.place, count, { ...options, ttrMs });
+    return tasks.map((task) => new Job(this, task));
+  }
+
+  /**
+   * Takes the most urgent task for good, or returns null. It is never sent twice: if its reply is
+   * lost it throws `ConnectionLost`, and the task may be lost too.
+   */
+  async pop(options: PopOptions = {}): Promise<Task<T> | null> {
+    return (await this.popMany(1, options))[0] ?? null;
+  }
+
+  /** Takes up to `count` tasks for good. */
+  async popMany(count: number, options: PopOptions = {}): Promise<Task<T>[]> {
+    return (await pop(this.caller, this.place, count, options)).map((task) => this.#task(task));
+  }
+
+  /** Works on the tasks with a function, until the worker is stopped. It starts at once. */
+  process(handler: Handler<T>, options: WorkerOptions<T> = {}): Worker<T> {
+    return new Worker(this, handler, options);
+  }
+
+  /** Shows what a take would choose, or with `state` the tasks of that state. Changes nothing. */
+  async peek(
+    options: Selection & Abortable & { state?: State; count?: number } = {},
+  ): Promise<Task<T>[]> {
+    const words = new Words("PEEK", this.name)
+      .option("FROM", options.from)
+      .option("ORDER", options.order)
+      .option("STATE", options.state)
+      .number("COUNT", options.count)
+      .flag("WITHMETA", true);
+    const reply = await this.ask(words, options);
+    return listOf(reply).map((task) => this.#task(taskOf(task)));
+  }
+
+  /** Returns one task in any state, or null. */
+  async get(id: string, options: Abortable = {}): Promise<Task<T> | null> {
+    const reply = await this.ask(new Words("GET", this.name, id), options);
+    return reply === null ? null : this.#task(taskOf(reply));
+  }
+
+  /** Goes through all tasks page by page, or those of one state or key. */
+  async *scan(
+    options: Abortable & { state?: State; key?: string | Uint8Array; pageSize?: number } = {},
+  ): AsyncGenerator<Task<T>, void, undefined> {
+    const words = new Words("SCAN", this.name)
+      .option("STATE", options.state)
+      .option("KEY", options.key)
+      .number("COUNT", options.pageSize)
+      .flag("WITHMETA", true);
+    for await (const task of this.pages(words, options)) yield this.#task(taskOf(task));
+  }
+
+  /** Goes through the leases: who holds which task. */
+  async *leases(options: Abortable = {}): AsyncGenerator<Lease, void, undefined> {
+    for await (const lease of this.pages(new Words("LEASES", this.name), options)) {
+      yield leaseOf(mapOf(lease));
+    }
+  }
+
+  /**
+   * Tells why a task is not handed out, or without an id which one would be next. Refused with
+   * `NOTFOUND` if there is no such task.
+   */
+  async explain(id?: string, options: Abortable = {}): Promise<Explanation> {
+    const words = new Words("EXPLAIN", this.name, ...(id === undefined ? [] : [id]));
+    return explanationOf(mapOf(await this.ask(words, options)));
+  }
+
+  /**
+   * Waits until a task has ended and tells how. The outcome is `timeout` after `waitMs`, where
+   * Infinity is for ever. Refused with `NOTFOUND` if the task is gone.
+   */
+  async awaitEnd(
+    id: string,
+    options: Abortable & { waitMs?: number } = {},
+  ): Promise<{ outcome: Outcome; state: StateOrGone }> {
+    const blocksMs = options.waitMs ?? 0;
+    const words = new Words("AWAIT", this.name, id).span("WAIT", blocksMs);
+    const reply = listOf(await this.ask(words, { ...options, blocksMs }));
+    return { outcome: textOf(reply[0]) as Outcome, state: textOf(reply[1]) as StateOrGone };
+  }
+
+  /** Brings a buried task back. Refused with `WRONGSTATE` in another state, and with `TAKEN`. */
+  async dig(
+    id: string,
+    options: ComeBack & { priority?: number | bigint | null; payload?: T } = {},
+  ): Promise<StateOrGone> {
+    const words = comeBack(new Words("DIG", this.name, id), options)
+      .priority(options.priority)
+      .option("PAYLOAD", this.encodeIfGiven(options.payload));
+    return textOf(await this.change(words, options)) as StateOrGone;
+  }
+
+  /** Brings the oldest `count` buried tasks back, or all of them. Returns how many. */
+  async plow(options: ComeBack & { count?: number } = {}): Promise<number> {
+    const words = comeBack(new Words("PLOW", this.name).number("COUNT", options.count), options);
+    return numberOf(await this.change(words, options));
+  }
+
+  /** Removes tasks in any state, whoever holds them. Returns how many there were. */
+  async kill(ids: string | readonly string[], options: Abortable = {}): Promise<number> {
+    const all = typeof ids === "string" ? [ids] : ids;
+    return numberOf(await this.change(new Words("KILL", this.name, ...all), options));
+  }
+
+  /** Turns a task into another state. Refused with `TAKEN` while somebody holds it. */
+  async switchTo(
+    id: string,
+    state: Exclude<State, "T">,
+    options: ComeBack = {},
+  ): Promise<StateOrGone> {
+    const words = comeBack(new Words("SWITCH", this.name, id, state), options);
+    return textOf(await this.change(words, options)) as StateOrGone;
+  }
+
+  /** Takes a task away from its holder. Refused with `NOTTAKEN` if nobody holds it. */
+  async snatch(id: string, options: ComeBack = {}): Promise<StateOrGone> {
+    const words = comeBack(new Words("SNATCH", this.name, id), options);
+    return textOf(await this.change(words, options)) as StateOrGone;
+  }
+
+  /**
+   * Brings a waiting, buried or finished task back as if it had never been taken. Refused with
+   * `TAKEN` while somebody holds it.
+   */
+  async restart(id: string, options: ComeBack = {}): Promise<StateOrGone> {
+    const words = comeBack(new Words("RESTART", this.name, id), options);
+    return textOf(await this.change(words, options)) as StateOrGone;
+  }
+
+  /**
+   * Changes a task where it is. `ttlMs` counts from now, and null removes it. A taken task needs
+   * its receipt, else it is refused with `NOTOWNER`; one that is not current with `STALE`.
+   */
+  async update(
+    id: string,
+    change: {
+      priority?: number | bigint | null;
+      payload?: T;
+      ttlMs?: number | null;
+      receipt?: string;
+    },
+    options: Abortable = {},
+  ): Promise<void> {
+    const words = new Words("UPDATE", this.name, id)
+      .priority(change.priority)
+      .option("PAYLOAD", this.encodeIfGiven(change.payload))
+      .option("RECEIPT", change.receipt);
+    if (change.ttlMs === null) words.add("TTL", "NONE");
+    else words.span("TTL", change.ttlMs);
+    await this.ask(words, options);
+  }
+
+  /** Moves the end of the time to live of a ready task. Returns the end in Unix milliseconds. */
+  async prolong(id: string, byMs: number, options: Abortable = {}): Promise<number | null> {
+    const words = new Words("TOUCH", this.name, "ID", id).span("BY", byMs);
+    return numberOrNull(await this.change(words, options));
+  }
+
+  /** Moves the oldest tasks of one state to a queue, 1,000 by default. Returns how many. */
+  async move(
+    to: string,
+    options: Abortable & { count?: number; state?: Exclude<State, "T"> } = {},
+  ): Promise<number> {
+    const words = new Words("MOVE", this.name, to)
+      .number("COUNT", options.count)
+      .option("STATE", options.state);
+    return numberOf(await this.change(words, options));
+  }
+
+  /** Moves ready dead letters back to the queues that they come from. Returns how many. */
+  async redrive(options: Abortable & { count?: number } = {}): Promise<number> {
+    const words = new Words("REDRIVE", this.name).number("COUNT", options.count);
+    return numberOf(await this.change(words, options));
+  }
+
+  /** Returns the figures, as the page on the protocol lists them. */
+  async stats(options: Abortable = {}): Promise<{ [name: string]: Plain }> {
+    return plainOf(await this.ask(new Words("STATS", this.name), options)) as {
+      [name: string]: Plain;
+    };
+  }
+
+  /** Changes settings. A queue that is not there is created. */
+  async set(change: SettingsChange, options: Abortable = {}): Promise<void> {
+    await this.ask(addSettings(new Words("QUEUE", "SET", this.name), change), options);
+  }
+
+  /** Returns the settings. Refused with `NOQUEUE` if the queue does not exist. */
+  async show(options: Abortable = {}): Promise<Settings> {
+    return settingsOf(mapOf(await this.ask(new Words("QUEUE", "SHOW", this.name), options)));
+  }
+
+  /** Removes all tasks. Returns how many. Refused with `NOQUEUE` if the queue does not exist. */
+  async truncate(options: Abortable = {}): Promise<number> {
+    return numberOf(await this.change(new Words("QUEUE", "TRUNCATE", this.name), options));
+  }
+
+  /** Pauses puts, takes or both, for good or for a while. */
+  async pause(side: Side = "both", options: Abortable & { forMs?: number } = {}): Promise<void> {
+    const words = withSide(new Words("QUEUE", "PAUSE", this.name), side).span("FOR", options.forMs);
+    await this.ask(words, options);
+  }
+
+  /** Ends a pause. */
+  async resume(side: Side = "both", options: Abortable = {}): Promise<void> {
+    await this.ask(withSide(new Words("QUEUE", "RESUME", this.name), side), options);
+  }
+
+  /** @internal Makes good that the lane has ended, if that can be. */
+  comeBackAfterEnd(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  /** @internal */
+  get place(): Place {
+    return { queues: [this.name], member: this.member };
+  }
+
+  /** @internal Sends what may be sent twice without harm. */
+  protected async ask(words: Words, options: Abortable & { blocksMs?: number }) {
+    const { signal, blocksMs } = options;
+    const request = this.#inLane(words).list;
+    const answer = await this.caller.call(request, { isRepeatable: true, signal, blocksMs });
+    return answer.reply;
+  }
+
+  /** @internal Sends what must not be sent twice. */
+  protected async change(words: Words, { signal }: Abortable) {
+    return (await this.caller.call(this.#inLane(words).list, { signal })).reply;
+  }
+
+  /** @internal Goes through the elements of all pages. */
+  protected async *pages(words: Words, options: Abortable) {
+    for (let cursor = "0"; ; ) {
+      const page = new Words(...words.list).add("CURSOR", cursor);
+      const reply = listOf(await this.ask(page, options));
+      yield* listOf(reply[1]);
+      cursor = textOf(reply[0]);
+      if (cursor === "0") return;
+    }
+  }
+
+  /** @internal */
+  protected encodeIfGiven(payload: T | undefined): Uint8Array | string | undefined {
+    return payload === undefined ? undefined : this.codec.encode(payload);
+  }
+
+  #inLane(words: Words): Words {
+    return words.option("MEMBER", this.member ?? undefined);
+  }
+
+  #task(task: RawTask): Task<T> {
+    return taskWithPayload(task, this.codec);
+  }
+}
+
+function comeBack(words: Words, options: ComeBack): Words {
+  return words.span("DELAY", options.delayMs).span("TTL", options.ttlMs);
+}
+
+function withSide(words: Words, side: Side): Words {
+  return side === "both" ? words : words.add(side.toUpperCase());
+}

@@ -1,0 +1,121 @@
+// A queue: what can be put into it, and what concerns it as a whole.
+import type { Caller } from "./caller.js";
+import { Lane, type LaneSettings } from "./lane.js";
+import type { Abortable, PutOptions, PutResult, SettingsChange } from "./options.js";
+import { listOf, numberOf, type Outcome, textOf, textOrNull } from "./replies.js";
+import { addSettings } from "./settings.js";
+import { OwnKeys, putWords } from "./putting.js";
+import { Words } from "./words.js";
+
+/** A queue with payloads of one type. It costs nothing to have one; the first put creates it. */
+export class Queue<T> extends Lane<T> {
+  readonly #keys: OwnKeys;
+
+  /** @internal */
+  constructor(caller: Caller, keys: OwnKeys, name: string, settings: LaneSettings<T>) {
+    super(caller, name, null, settings);
+    this.#keys = keys;
+  }
+
+  /**
+   * Puts a task, and returns when the server has it on disk. It is sent again after a lost reply,
+   * and makes one task all the same. Refused with `FULL`, `PAUSED`, `EXISTS`, `IDREQUIRED`, `BUSY`
+   * and, for a duplicate with `onDuplicate: "replace"`, with `TAKEN`.
+   */
+  async put(payload: T, options: PutOptions = {}): Promise<PutResult> {
+    return (await this.#put(payload, options, undefined)).result;
+  }
+
+  /** Puts many tasks without waiting for one reply before the next. Each may be refused alone. */
+  putMany(payloads: Iterable<T>, options: Omit<PutOptions, "id"> = {}): Promise<PutResult[]> {
+    return Promise.all(Array.from(payloads, (payload) => this.put(payload, options)));
+  }
+
+  /**
+   * Puts a task and waits until it has ended, for `waitMs` at most; Infinity is for ever. The
+   * outcome is null if the put was repeated and the task had ended by then. A delay is refused with
+   * `BADARG`.
+   */
+  async putAndAwait(
+    payload: T,
+    options: Omit<PutOptions, "delayMs" | "at"> & { waitMs: number },
+  ): Promise<PutResult & { outcome: Outcome | null }> {
+    const { result, outcome } = await this.#put(payload, options, options.waitMs);
+    return { ...result, outcome: outcome as Outcome | null };
+  }
+
+  /**
+   * Puts a task that is buried at once, for what comes from another system. It has no unique key,
+   * so it is sent once.
+   */
+  async putBuried(
+    payload: T,
+    options: Pick<PutOptions, "key" | "priority" | "ttlMs" | "ttrMs" | "id"> &
+      Abortable & { reason?: string } = {},
+  ): Promise<string> {
+    const words = putWords(this.name, this.codec.encode(payload), options)
+      .add("STATE", "B")
+      .option("REASON", options.reason);
+    return textOf(await this.change(words, options));
+  }
+
+  /** Creates the queue, so that it exists while empty. Refused with `EXISTS` if it was created. */
+  async create(settings: SettingsChange = {}, options: Abortable = {}): Promise<void> {
+    const words = addSettings(new Words("QUEUE", "CREATE", this.name), settings);
+    await this.change(words, options);
+  }
+
+  /**
+   * Removes the queue with its tasks, settings and pause. Returns how many tasks it had. Refused
+   * with `NOQUEUE` if it does not exist.
+   */
+  async drop(options: Abortable = {}): Promise<number> {
+    return numberOf(await this.change(new Words("QUEUE", "DROP", this.name), options));
+  }
+
+  /** Goes through all that another server needs to go on with this queue, as lines of JSON. */
+  async *exportRecords(options: Abortable = {}): AsyncGenerator<string, void, undefined> {
+    for await (const record of this.pages(new Words("EXPORT", this.name), options)) {
+      yield textOf(record);
+    }
+  }
+
+  /**
+   * Takes over one record of an export. Returns the id of a task, and null for another record.
+   * Refused with `EXISTS` where a task or schedule of it is there already.
+   */
+  async importRecord(record: string, options: Abortable = {}): Promise<string | null> {
+    const reply = await this.change(new Words("IMPORT", this.name, record), options);
+    return reply === "OK" ? null : textOf(reply);
+  }
+
+  async #put(
+    payload: T,
+    options: PutOptions,
+    waitMs: number | undefined,
+  ): Promise<{ result: PutResult; outcome: string | null }> {
+    const blocksMs = (options.roomMs ?? 0) + (waitMs ?? 0);
+    const words = putWords(this.name, this.codec.encode(payload), options)
+      .span("ROOM", options.roomMs)
+      .span("WAIT", waitMs);
+    const { unique, signal } = options;
+    if (unique === false) {
+      const reply = (await this.caller.call(words.list, { blocksMs, signal })).reply;
+      const [id, outcome] = Array.isArray(reply) ? reply : [reply];
+      const result = { id: textOf(id), isNew: true, repeated: false };
+      return { result, outcome: textOrNull(outcome) };
+    }
+    if (unique === undefined) {
+      words.add("UNIQUE", this.#keys.next()).span("WINDOW", this.#keys.windowMs(blocksMs));
+    } else {
+      words.add("UNIQUE", unique).span("WINDOW", options.windowMs);
+      words.option("ONDUP", options.onDuplicate);
+    }
+    const sending = { isRepeatable: true, blocksMs, signal };
+    const { reply, repeated } = await this.caller.call(words.list, sending);
+    const [id, isNew, outcome] = listOf(reply);
+    // Nobody else has the key that was made for this put.
+    const result = { id: textOf(id), isNew: unique === undefined || isNew === 1, repeated };
+    return { result, outcome: textOrNull(outcome) };
+  }
+}

@@ -1,0 +1,187 @@
+// How replies become typed objects.
+import { PinpriqError } from "./errors.js";
+import type { Reply } from "./link.js";
+
+/** Ready, taken, waiting, buried, and Z and D: finished and kept. */
+export type State = "R" | "T" | "W" | "B" | "Z" | "D";
+
+/** A state, or X: the task is not in the queue any more. */
+export type StateOrGone = State | "X";
+
+/** How a task ended, or `timeout` if it has not ended in time. */
+export type Outcome =
+  | "acked" | "buried" | "expired" | "killed" | "dead" | "evicted" | "moved" | "timeout";
+
+/** Where a dead letter comes from. Moments are Unix milliseconds. */
+export interface Origin {
+  readonly queue: string;
+  readonly id: string;
+  readonly putAt: number;
+  readonly attempts: number;
+  readonly failures: number;
+  readonly at: number;
+}
+
+/** What the server knows about a task. Moments are Unix milliseconds. */
+export interface TaskMeta {
+  /** The key of its group. */
+  readonly key: string | null;
+  /** Lower is more urgent. Null: never selected by itself. */
+  readonly priority: number | null;
+  readonly state: State;
+  /** How often it was taken, this time included. */
+  readonly attempts: number;
+  readonly failures: number;
+  /** Why it failed or was buried the last time. */
+  readonly reason: string | null;
+  readonly putAt: number;
+  /** The end of its time to live. */
+  readonly ttlAt: number | null;
+  /** The end of its delay. */
+  readonly readyAt: number | null;
+  readonly leaseUntil: number | null;
+  /** The end of its stay as a finished task. */
+  readonly purgeAt: number | null;
+  /** The number of the connection that holds it, its name and its address. */
+  readonly client: number | null;
+  readonly clientName: string | null;
+  readonly clientAddress: string | null;
+  /** Where it comes from if it is a dead letter. */
+  readonly origin: Origin | null;
+  /** The schedule that put it, and the moment at which it was due; null if fired by hand. */
+  readonly schedule: string | null;
+  readonly slot: number | null;
+}
+
+/** A task as it came. */
+export interface RawTask {
+  readonly queue: string;
+  readonly member: string | null;
+  readonly id: string;
+  readonly receipt: string | null;
+  readonly bytes: Buffer;
+  readonly meta: TaskMeta | undefined;
+}
+
+/** A map of a reply. */
+export type ReplyMap = { [key: string]: Reply };
+
+/** Returns a reply as text. */
+export function textOf(reply: Reply | undefined): string {
+  if (typeof reply === "string") return reply;
+  if (Buffer.isBuffer(reply)) return reply.toString("utf8");
+  if (typeof reply === "number") return String(reply);
+  throw unexpected(reply);
+}
+
+/** Returns a reply as text, or null. */
+export function textOrNull(reply: Reply | undefined): string | null {
+  return reply === null || reply === undefined ? null : textOf(reply);
+}
+
+/** Returns a reply as a number. */
+export function numberOf(reply: Reply | undefined): number {
+  if (typeof reply === "number") return reply;
+  throw unexpected(reply);
+}
+
+/** Returns a reply as a number, or null. */
+export function numberOrNull(reply: Reply | undefined): number | null {
+  return reply === null || reply === undefined ? null : numberOf(reply);
+}
+
+/** Returns a reply as bytes. */
+export function bytesOf(reply: Reply | undefined): Buffer {
+  if (Buffer.isBuffer(reply)) return reply;
+  if (typeof reply === "string") return Buffer.from(reply);
+  throw unexpected(reply);
+}
+
+/** Returns a reply as a list. */
+export function listOf(reply: Reply | undefined): Reply[] {
+  if (Array.isArray(reply)) return reply;
+  throw unexpected(reply);
+}
+
+/** Returns a reply as a map. */
+export function mapOf(reply: Reply | undefined): ReplyMap {
+  const isMap = typeof reply === "object" && reply !== null && !Array.isArray(reply);
+  if (isMap && !Buffer.isBuffer(reply) && !(reply instanceof Error)) return reply;
+  throw unexpected(reply);
+}
+
+/** Returns a task, which is a list of four or a map. */
+export function taskOf(reply: Reply): RawTask {
+  if (!Array.isArray(reply)) return taskOfMap(mapOf(reply));
+  const [queue, id, receipt, payload] = reply;
+  return {
+    queue: textOf(queue),
+    member: null,
+    id: textOf(id),
+    receipt: textOrNull(receipt),
+    bytes: bytesOf(payload),
+    meta: undefined,
+  };
+}
+
+function taskOfMap(map: ReplyMap): RawTask {
+  return {
+    queue: textOf(map["queue"]),
+    member: textOrNull(map["member"]),
+    id: textOf(map["id"]),
+    receipt: textOrNull(map["receipt"]),
+    bytes: bytesOf(map["payload"]),
+    meta: {
+      key: textOrNull(map["key"]),
+      priority: numberOrNull(map["priority"]),
+      state: textOf(map["state"]) as State,
+      attempts: numberOf(map["attempts"]),
+      failures: numberOf(map["failures"]),
+      reason: textOrNull(map["reason"]),
+      putAt: numberOf(map["put_at"]),
+      ttlAt: numberOrNull(map["ttl_at"]),
+      readyAt: numberOrNull(map["ready_at"]),
+      leaseUntil: numberOrNull(map["lease_until"]),
+      purgeAt: numberOrNull(map["purge_at"]),
+      client: numberOrNull(map["client"]),
+      clientName: textOrNull(map["client_name"]),
+      clientAddress: textOrNull(map["client_address"]),
+      origin: originOf(map),
+      schedule: textOrNull(map["schedule"]),
+      slot: numberOrNull(map["slot"]),
+    },
+  };
+}
+
+function originOf(map: ReplyMap): Origin | null {
+  const queue = textOrNull(map["origin_queue"]);
+  if (queue === null) return null;
+  return {
+    queue,
+    id: textOf(map["origin_id"]),
+    putAt: numberOf(map["origin_put_at"]),
+    attempts: numberOf(map["origin_attempts"]),
+    failures: numberOf(map["origin_failures"]),
+    at: numberOf(map["origin_at"]),
+  };
+}
+
+/** A map, a list or a single value, with texts instead of bytes. */
+export type Plain = null | number | string | Plain[] | { [key: string]: Plain };
+
+/** Returns any reply with texts instead of bytes, and names such as `put_at` as `putAt`. */
+export function plainOf(reply: Reply): Plain {
+  if (reply === null || typeof reply === "number") return reply;
+  if (typeof reply === "string" || Buffer.isBuffer(reply)) return textOf(reply);
+  if (Array.isArray(reply)) return reply.map(plainOf);
+  const entries = Object.entries(mapOf(reply));
+  return Object.fromEntries(entries.map(([name, value]) => [camelCase(name), plainOf(value)]));
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function unexpected(reply: unknown): PinpriqError {
+  return new PinpriqError(`the server sent an unexpected reply: ${String(reply)}`);
+}

@@ -1,0 +1,143 @@
+// Schedules: tasks that the server puts again and again.
+import type { Caller } from "./caller.js";
+import type { Abortable } from "./options.js";
+import type { Queue } from "./queue.js";
+import { bytesOf, listOf, mapOf, numberOf, numberOrNull, textOf, textOrNull } from "./replies.js";
+import { type Moment, Words } from "./words.js";
+
+/** When a schedule is due, and which tasks it puts. Give either `everyMs` or `cron`. */
+export interface ScheduleOptions extends Abortable {
+  /** The distance between two slots, at least 100. */
+  readonly everyMs?: number;
+  /** A moment that is a slot; the others lie whole distances from it. Only with `everyMs`. */
+  readonly at?: Moment;
+  /** Minute, hour, day of month, month and day of week, or a word such as `@daily`. */
+  readonly cron?: string;
+  /** The time zone of `cron`, such as `Europe/Berlin`. UTC by default. */
+  readonly zone?: string;
+  readonly key?: string | Uint8Array;
+  readonly priority?: number | bigint | null;
+  readonly ttlMs?: number;
+  readonly ttrMs?: number;
+  /** What is put for slots that passed while the server was down. `one` by default. */
+  readonly missed?: "one" | "all" | "none";
+  /** Whether a slot is left out while the task of the slot before is unfinished. */
+  readonly overlap?: "allow" | "skip";
+}
+
+/** What a schedule does and has done. Moments are Unix milliseconds. */
+export interface ScheduleInfo {
+  readonly queue: string;
+  /** The payload of its tasks, as bytes. */
+  readonly bytes: Buffer;
+  readonly everyMs: number | null;
+  readonly at: number | null;
+  readonly cron: string | null;
+  readonly zone: string | null;
+  readonly onMissed: "one" | "all" | "none";
+  readonly overlap: "allow" | "skip";
+  readonly isPaused: boolean;
+  /** How many tasks it has put, and how many slots it has missed. */
+  readonly fired: number;
+  readonly missed: number;
+  readonly lastId: string | null;
+  readonly lastSlot: number | null;
+  readonly nextAt: number;
+}
+
+/** The schedules of a server. Their names are unique in the server. */
+export class Schedules {
+  readonly #caller: Caller;
+
+  /** @internal */
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /**
+   * Sets a schedule, or changes all of it but its figures and its pause. Returns the next slot in
+   * Unix milliseconds. Refused with `BADARG` if it is never due, and with `CROSSSHARD` if its queue
+   * lives in another shard.
+   */
+  async set<T>(
+    schedule: string,
+    queue: Queue<T>,
+    payload: T,
+    options: ScheduleOptions,
+  ): Promise<number> {
+    const words = new Words("SCHEDULE", "SET", schedule, queue.name, queue.codec.encode(payload))
+      .span("EVERY", options.everyMs)
+      .moment("AT", options.at)
+      .option("CRON", options.cron)
+      .option("ZONE", options.zone)
+      .option("KEY", options.key)
+      .priority(options.priority)
+      .span("TTL", options.ttlMs)
+      .span("TTR", options.ttrMs)
+      .option("MISSED", options.missed)
+      .option("OVERLAP", options.overlap);
+    return numberOf(await this.#ask(words, options));
+  }
+
+  /** Tells what a schedule does and has done. Refused with `NOTFOUND` if there is none. */
+  async show(schedule: string, options: Abortable = {}): Promise<ScheduleInfo> {
+    const map = mapOf(await this.#ask(new Words("SCHEDULE", "SHOW", schedule), options));
+    return {
+      queue: textOf(map["queue"]),
+      bytes: bytesOf(map["payload"]),
+      everyMs: numberOrNull(map["every"]),
+      at: numberOrNull(map["at"]),
+      cron: textOrNull(map["cron"]),
+      zone: textOrNull(map["zone"]),
+      onMissed: textOf(map["on_missed"]) as ScheduleInfo["onMissed"],
+      overlap: textOf(map["overlap"]) as ScheduleInfo["overlap"],
+      isPaused: textOf(map["paused"]) === "yes",
+      fired: numberOf(map["fired"]),
+      missed: numberOf(map["missed"]),
+      lastId: textOrNull(map["last_id"]),
+      lastSlot: numberOrNull(map["last_slot"]),
+      nextAt: numberOf(map["next_at"]),
+    };
+  }
+
+  /** Goes through the names of the schedules, in order. */
+  async *list(
+    options: Abortable & { prefix?: string } = {},
+  ): AsyncGenerator<string, void, undefined> {
+    for (let cursor = "0"; ; ) {
+      const words = new Words("SCHEDULE", "LIST").option("PREFIX", options.prefix);
+      const [next, names] = listOf(await this.#ask(words.add("CURSOR", cursor), options));
+      yield* listOf(names).map(textOf);
+      cursor = textOf(next);
+      if (cursor === "0") return;
+    }
+  }
+
+  /** Lets slots pass without a task. Refused with `NOTFOUND` if there is no such schedule. */
+  async pause(schedule: string, options: Abortable = {}): Promise<void> {
+    await this.#ask(new Words("SCHEDULE", "PAUSE", schedule), options);
+  }
+
+  /** Ends a pause. Refused with `NOTFOUND` if there is no such schedule. */
+  async resume(schedule: string, options: Abortable = {}): Promise<void> {
+    await this.#ask(new Words("SCHEDULE", "RESUME", schedule), options);
+  }
+
+  /** Removes a schedule; its tasks stay. Returns false if there is none. */
+  async drop(schedule: string, options: Abortable = {}): Promise<boolean> {
+    return (await this.#ask(new Words("SCHEDULE", "DROP", schedule), options)) === 1;
+  }
+
+  /**
+   * Puts a task of a schedule now, and returns its id. It is sent once, and refused as a put would
+   * be.
+   */
+  async fire(schedule: string, options: Abortable = {}): Promise<string> {
+    const { signal } = options;
+    return textOf((await this.#caller.call(["SCHEDULE", "FIRE", schedule], { signal })).reply);
+  }
+
+  async #ask(words: Words, { signal }: Abortable) {
+    return (await this.#caller.call(words.list, { isRepeatable: true, signal })).reply;
+  }
+}

@@ -1,0 +1,29 @@
+// A task that is shown, or that was popped: nobody holds a lease for it.
+import type { Codec } from "./codec.js";
+import type { RawTask, TaskMeta } from "./replies.js";
+
+/** A task without a lease. */
+export interface Task<T> {
+  /** The queue, or the topic for a task in a lane. */
+  readonly queue: string;
+  readonly id: string;
+  /** The payload. Reading it throws `BadPayload` if the bytes are not what the codec expects. */
+  readonly payload: T;
+  readonly bytes: Buffer;
+  /** What else the server knows. A pop tells it only with `withMeta`. */
+  readonly meta: TaskMeta | undefined;
+}
+
+/** Returns a task whose payload is decoded when it is read. */
+export function taskWithPayload<T>(task: RawTask, codec: Codec<T>): Task<T> {
+  const { queue, id, bytes, meta } = task;
+  return {
+    queue,
+    id,
+    bytes,
+    meta,
+    get payload() {
+      return codec.decode(bytes);
+    },
+  };
+}

@@ -1,0 +1,321 @@
+// Takes jobs, has them worked on, and acknowledges or fails them.
+//
+// A finished job is acknowledged by the next take, so each job costs one round trip. While the
+// queue is empty the take blocks, and then finished jobs are acknowledged by themselves.
+import type { CallOptions } from "./caller.js";
+import { Closed, isRefused, PinpriqError } from "./errors.js";
+import { Job } from "./job.js";
+import type { Lane } from "./lane.js";
+import { type Held, LeaseKeeper } from "./leases.js";
+import type { Reply } from "./link.js";
+import { pause, pauseBefore } from "./reconnecting.js";
+import { listOf, taskOf } from "./replies.js";
+import { giveBack } from "./taking.js";
+import { Words } from "./words.js";
+import type { Handler, WorkerEvent, WorkerOptions } from "./worker_options.js";
+
+export type { Handler, Work, WorkerEvent, WorkerOptions } from "./worker_options.js";
+
+const BLOCK_MS = 20_000;
+const DONE_MAX = 100;
+const GRACE_MS = 30_000;
+const LONGEST_PAUSE_MS = 5_000;
+/** Refusals that no later try can change. */
+const FATAL = ["BADARG", "ERR", "CROSSSHARD", "CROSSSLOT", "NOAUTH", "NOPERM", "WRONGPASS"];
+
+/** Works on the tasks of a queue or a lane, from `process()` until it is stopped. */
+export class Worker<T> implements AsyncDisposable {
+  readonly #lane: Lane<T>;
+  readonly #handler: Handler<T>;
+  readonly #options: WorkerOptions<T>;
+  readonly #concurrency: number;
+  readonly #places: number;
+  readonly #ttrMs: number;
+  readonly #keeper: LeaseKeeper<T>;
+  readonly #stopping = new AbortController();
+  readonly #working = new Map<Held<T>, Promise<void>>();
+  readonly #ahead: Held<T>[] = [];
+  #finishedJobs: Job<T>[] = [];
+  #isBlocked = false;
+  #graceMs: number;
+  #wake: (() => void) | undefined;
+
+  /**
+   * Settles when the worker has stopped. Rejects if it cannot go on, such as without a right to
+   * take. If nobody awaits it, Node ends the process then.
+   */
+  readonly finished: Promise<void>;
+
+  /** @internal */
+  constructor(lane: Lane<T>, handler: Handler<T>, options: WorkerOptions<T>) {
+    this.#lane = lane;
+    this.#handler = handler;
+    this.#options = options;
+    this.#concurrency = options.concurrency ?? 1;
+    this.#places = this.#concurrency + (options.prefetch ?? 0);
+    if (this.#concurrency < 1 || this.#places < this.#concurrency) {
+      throw new PinpriqError("a worker needs a concurrency of 1 or more, and a prefetch of 0 or more");
+    }
+    const ttrMs = options.ttrMs ?? lane.ttrMs;
+    if (ttrMs === null) throw new PinpriqError("a worker needs a ttrMs, to know when to renew");
+    this.#ttrMs = ttrMs;
+    this.#graceMs = options.graceMs ?? GRACE_MS;
+    this.#keeper = new LeaseKeeper<T>(
+      lane.caller,
+      ttrMs,
+      (job) => this.#tell({ type: "renewed", job }),
+      (held, error) => this.#loseLease(held, error),
+    );
+    const onAbort = (): void => this.#beginToStop();
+    options.signal?.addEventListener("abort", onAbort, { once: true });
+    if (options.signal?.aborted) this.#beginToStop();
+    this.finished = this.#run().finally(() => {
+      options.signal?.removeEventListener("abort", onAbort);
+    });
+  }
+
+  /**
+   * Takes no more jobs, gives back what was taken ahead, and waits for the jobs that are worked on.
+   * Those that take longer than `graceMs` are told by their signal and released.
+   */
+  async stop(options: { graceMs?: number } = {}): Promise<void> {
+    this.#graceMs = options.graceMs ?? this.#graceMs;
+    this.#beginToStop();
+    await this.finished;
+  }
+
+  /** Stops as `stop()` does. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  #beginToStop(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#tell({ type: "stopping" });
+    this.#stopping.abort(new PinpriqError("the worker stops"));
+    this.#wake?.();
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#takeUntilStopped();
+    } finally {
+      await this.#finish();
+      this.#tell({ type: "stopped" });
+    }
+  }
+
+  async #takeUntilStopped(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let failures = 0; ; ) {
+      await this.#roomOrStop();
+      if (signal.aborted) return;
+      try {
+        await this.#takeOnce();
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (isRefused(error, ...FATAL) || error instanceof Closed) throw error;
+        if (isRefused(error, "NOTFOUND") && (await this.#hasJoinedAgain())) continue;
+        this.#tell({ type: "trouble", error });
+        await pause(pauseBefore(failures++, LONGEST_PAUSE_MS), signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async #hasJoinedAgain(): Promise<boolean> {
+    try {
+      return await this.#lane.comeBackAfterEnd();
+    } catch {
+      return false;
+    }
+  }
+
+  #room(): number {
+    return this.#places - this.#working.size - this.#ahead.length;
+  }
+
+  async #roomOrStop(): Promise<void> {
+    while (this.#room() <= 0 && !this.#stopping.signal.aborted) {
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  async #takeOnce(): Promise<void> {
+    const done = this.#finishedJobs.splice(0, DONE_MAX);
+    if (done.length > 0) {
+      await this.#takeAndAcknowledge(done);
+      return;
+    }
+    this.#isBlocked = true;
+    try {
+      const words = this.#takeWords().add("WAIT", String(BLOCK_MS));
+      const release = async (reply: Reply): Promise<void> => {
+        const tasks = listOf(reply).map(taskOf);
+        await Promise.all(tasks.map((task) => giveBack(this.#lane.caller, task)));
+      };
+      await this.#admit(words, {
+        isRepeatable: true,
+        blocksMs: BLOCK_MS,
+        signal: this.#stopping.signal,
+        onLateReply: release,
+      });
+    } finally {
+      this.#isBlocked = false;
+    }
+  }
+
+  async #takeAndAcknowledge(done: Job<T>[]): Promise<void> {
+    const words = this.#takeWords();
+    for (const job of done) words.add("DONE", job.queue, job.receipt);
+    try {
+      await this.#admit(words, {});
+    } catch (error) {
+      // Nothing was acknowledged, or nobody knows. One lease that has ended refuses all.
+      await Promise.all(done.map((job) => this.#acknowledgeAlone(job)));
+      if (!isRefused(error, "STALE")) throw error;
+      return;
+    }
+    for (const job of done) this.#noteAcked(job);
+  }
+
+  #takeWords(): Words {
+    const room = this.#room();
+    const words = new Words("TAKE", this.#lane.name);
+    if (room > 1) words.number("COUNT", room);
+    return words
+      .span("TTR", this.#ttrMs)
+      .option("FROM", this.#options.from)
+      .option("ORDER", this.#options.order)
+      .flag("WITHMETA", this.#options.withMeta)
+      .option("MEMBER", this.#lane.member ?? undefined);
+  }
+
+  async #admit(words: Words, sending: CallOptions): Promise<void> {
+    const { reply } = await this.#lane.caller.call(words.list, sending);
+    const takenAt = performance.now();
+    // What finishes from here on goes with the next take.
+    this.#isBlocked = false;
+    for (const task of listOf(reply).map(taskOf)) {
+      const job = new Job(this.#lane, task);
+      this.#ahead.push(this.#keeper.hold(job, takenAt));
+      this.#tell({ type: "taken", job });
+    }
+    this.#begin();
+  }
+
+  // Begins to work on what was taken ahead, as far as there are hands.
+  #begin(): void {
+    while (this.#working.size < this.#concurrency && !this.#stopping.signal.aborted) {
+      const held = this.#ahead.shift();
+      if (!held) return;
+      const work = this.#work(held).finally(() => {
+        this.#working.delete(held);
+        this.#begin();
+        this.#wake?.();
+      });
+      this.#working.set(held, work);
+    }
+  }
+
+  async #work(held: Held<T>): Promise<void> {
+    const { job, control } = held;
+    const { signal } = control;
+    this.#tell({ type: "started", job });
+    const run = async (): Promise<void> => this.#handler(job, { signal });
+    try {
+      await (this.#options.around ? this.#options.around(job, run) : run());
+    } catch (error) {
+      if (signal.aborted) return;
+      if (job.settlement === undefined) return this.#fail(job, error);
+      this.#tell({ type: "trouble", error, job });
+    }
+    if (signal.aborted) return;
+    if (job.settlement !== undefined) {
+      this.#keeper.drop(job);
+      this.#tell({ type: "settled", job });
+    } else if (this.#isBlocked || this.#stopping.signal.aborted) {
+      await this.#acknowledgeAlone(job);
+    } else {
+      this.#finishedJobs.push(job);
+    }
+  }
+
+  async #acknowledgeAlone(job: Job<T>): Promise<void> {
+    try {
+      await job.ack();
+      this.#noteAcked(job);
+    } catch (error) {
+      this.#keeper.drop(job);
+      this.#tell({ type: isRefused(error, "STALE") ? "leaseLost" : "trouble", error, job });
+    }
+  }
+
+  #noteAcked(job: Job<T>): void {
+    job.noteAcked();
+    this.#keeper.drop(job);
+    this.#tell({ type: "acked", job });
+  }
+
+  async #fail(job: Job<T>, error: unknown): Promise<void> {
+    const delayMs = this.#options.failDelayMs?.(job, error);
+    const reason = error instanceof Error ? error.message : String(error);
+    try {
+      const state = await job.fail(reason, delayMs === undefined ? {} : { delayMs });
+      this.#tell({ type: "failed", job, error, state });
+    } catch (trouble) {
+      this.#tell({ type: "trouble", error: trouble, job });
+    } finally {
+      this.#keeper.drop(job);
+    }
+  }
+
+  #loseLease(held: Held<T>, error: unknown): void {
+    const place = this.#ahead.indexOf(held);
+    if (place >= 0) this.#ahead.splice(place, 1);
+    held.control.abort(error);
+    this.#tell({ type: "leaseLost", job: held.job, error });
+    this.#wake?.();
+  }
+
+  async #finish(): Promise<void> {
+    this.#beginToStop();
+    const isOver = new AbortController();
+    const ended = Promise.all([
+      ...this.#ahead.splice(0).map((held) => this.#release(held)),
+      ...this.#finishedJobs.splice(0).map((job) => this.#acknowledgeAlone(job)),
+      ...this.#working.values(),
+    ]).finally(() => isOver.abort());
+    // The pause ends early, by the signal, when nothing is left to do.
+    await pause(this.#graceMs, isOver.signal).catch(() => undefined);
+    const late = [...this.#working.keys()].filter(({ control }) => !control.signal.aborted);
+    for (const { control } of late) control.abort(new PinpriqError("the worker has stopped"));
+    await Promise.all(late.map((held) => this.#release(held)));
+    if (late.length === 0) await ended;
+    this.#keeper.stop();
+  }
+
+  async #release(held: Held<T>): Promise<void> {
+    const { job } = held;
+    try {
+      if (job.settlement !== undefined) return;
+      await job.release();
+      this.#tell({ type: "released", job });
+    } catch (error) {
+      this.#tell({ type: "trouble", error, job });
+    } finally {
+      this.#keeper.drop(job);
+    }
+  }
+
+  #tell(event: WorkerEvent<T>): void {
+    try {
+      this.#options.trace?.(event);
+    } catch (error) {
+      // A fault of the hook must not stop the work, and must not stay unseen.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+}

@@ -1,0 +1,66 @@
+// How a worker is made, and what it tells while it works.
+import type { Job } from "./job.js";
+import type { Selection } from "./options.js";
+import type { StateOrGone } from "./replies.js";
+
+/** What a handler knows besides its job. */
+export interface Work {
+  /**
+   * Is aborted when the lease is lost, or when the worker was stopped and the grace time is over.
+   * What the handler does from then on does not count.
+   */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Works on one job. If it returns, the job is acknowledged; if it throws, the job fails with the
+ * message of the error as reason. It may settle the job itself.
+ */
+export type Handler<T> = (job: Job<T>, work: Work) => Promise<void> | void;
+
+/** How a worker works. */
+export interface WorkerOptions<T> extends Selection {
+  /** How many jobs are worked on at once. 1 by default. */
+  readonly concurrency?: number;
+  /**
+   * How many jobs are taken ahead. 0 by default. They are leased meanwhile, and others could have
+   * had them.
+   */
+  readonly prefetch?: number;
+  /** How long a lease lasts, in milliseconds. It is renewed at a third. That of the lane else. */
+  readonly ttrMs?: number;
+  /** How long jobs have to finish after a stop, in milliseconds. 30,000 by default. */
+  readonly graceMs?: number;
+  /** Asks the server for all that it knows of each task. */
+  readonly withMeta?: boolean;
+  /** Stops the worker when it is aborted. */
+  readonly signal?: AbortSignal;
+  /** Returns after how many milliseconds a failed job comes back, instead of the back-off. */
+  readonly failDelayMs?: (job: Job<T>, error: unknown) => number | undefined;
+  /** Is told what happens. It must not throw. */
+  readonly trace?: (event: WorkerEvent<T>) => void;
+  /** Runs around each job, such as a span of a tracer. It must call `run` and await it. */
+  readonly around?: (job: Job<T>, run: () => Promise<void>) => Promise<void>;
+}
+
+/** What happens in a worker. */
+export type WorkerEvent<T> =
+  | { readonly type: "taken" | "started" | "renewed"; readonly job: Job<T> }
+  /** The job is acknowledged on the server. */
+  | { readonly type: "acked"; readonly job: Job<T> }
+  /** The handler threw, and the server knows. X: the task has left the queue. */
+  | {
+      readonly type: "failed";
+      readonly job: Job<T>;
+      readonly error: unknown;
+      readonly state: StateOrGone;
+    }
+  /** The job was given back because the worker stops. */
+  | { readonly type: "released"; readonly job: Job<T> }
+  /** The handler has settled the job itself. */
+  | { readonly type: "settled"; readonly job: Job<T> }
+  /** Somebody else may have the job now. */
+  | { readonly type: "leaseLost"; readonly job: Job<T>; readonly error: unknown }
+  /** Something went wrong, and the worker goes on. */
+  | { readonly type: "trouble"; readonly error: unknown; readonly job?: Job<T> }
+  | { readonly type: "stopping" | "stopped" };

@@ -1,0 +1,259 @@
+// Workers, against a real server.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { after, before, test } from "node:test";
+import { Client, isRefused, stopOnSignals, type WorkerEvent } from "../src/index.js";
+import { Proxy } from "./proxy.js";
+import { Server } from "./server.js";
+import { latch, Seen } from "./waiting.js";
+
+let server: Server;
+let client: Client;
+
+before(async () => {
+  server = await Server.start();
+  client = await Client.connect(server.url);
+});
+
+after(async () => {
+  await client?.close();
+  await server?.stop();
+});
+
+function events<T>(): Seen<WorkerEvent<T>> {
+  return new Seen<WorkerEvent<T>>();
+}
+
+test("finished_jobs_are_acknowledged_by_the_next_take", async () => {
+  const proxy = await Proxy.start(server.port);
+  const other = await Client.connect(proxy.url);
+  const queue = other.queue<number>("numbers");
+  await queue.putMany(Array.from({ length: 200 }, (_, number) => number));
+  const seen = events<number>();
+  const done: number[] = [];
+  const sent = { TAKE: 0, ACK: 0 };
+  proxy.onSent = (bytes) => {
+    for (const [word] of bytes.toString().matchAll(/(?<=\r\n)(TAKE|ACK)(?=\r\n)/g)) {
+      sent[word as "TAKE" | "ACK"]++;
+    }
+  };
+  const worker = queue.process((job) => void done.push(job.payload), { trace: seen.add });
+  await seen.until(({ type }) => type === "acked", 200);
+  await worker.stop();
+  assert.deepEqual(done, Array.from({ length: 200 }, (_, number) => number));
+  assert.equal((await queue.stats())["present"], 0);
+  // One for each job, the first one, and that which waits at the end.
+  assert.deepEqual(sent, { TAKE: 202, ACK: 0 });
+  await other.close();
+  await proxy.stop();
+});
+
+test("job_fails_with_the_message_of_the_error", async () => {
+  const queue = client.queue<string>("failing");
+  await queue.set({ attempts: 3 });
+  await queue.put("hard");
+  const seen = events<string>();
+  const worker = queue.process(
+    () => {
+      throw new Error("too hard");
+    },
+    { trace: seen.add, failDelayMs: () => 1 },
+  );
+  await seen.until((event) => event.type === "failed" && event.state === "B");
+  await worker.stop();
+  const [buried] = await queue.peek({ state: "B" });
+  assert.equal(buried?.meta?.reason, "too hard");
+  assert.equal(buried?.meta?.failures, 3);
+});
+
+test("handler_may_settle_its_job_itself", async () => {
+  const queue = client.queue<string>("settling");
+  await queue.put("a");
+  const seen = events<string>();
+  await using worker = queue.process((job) => job.bury("no use"), { trace: seen.add });
+  await seen.until(({ type }) => type === "settled");
+  await worker.stop();
+  assert.equal((await queue.peek({ state: "B" })).length, 1);
+});
+
+test("jobs_run_at_once_up_to_the_concurrency", async () => {
+  const queue = client.queue<number>("parallel");
+  await queue.putMany([1, 2, 3, 4, 5, 6]);
+  const seen = events<number>();
+  const gate = latch();
+  let most = 0;
+  let now = 0;
+  const worker = queue.process(
+    async () => {
+      most = Math.max(most, ++now);
+      await gate.promise;
+      now--;
+    },
+    { concurrency: 3, prefetch: 2, trace: seen.add },
+  );
+  await seen.until(({ type }) => type === "taken", 5);
+  assert.equal((await queue.peek({ state: "T", count: 9 })).length, 5);
+  gate.open();
+  await seen.until(({ type }) => type === "acked", 6);
+  await worker.stop();
+  assert.equal(most, 3);
+});
+
+test("lease_is_renewed_while_the_job_is_worked_on", async () => {
+  const queue = client.queue<string>("slow", { ttrMs: 150 });
+  await queue.put("slow");
+  const seen = events<string>();
+  const worker = queue.process(
+    // Longer than the lease would last by itself.
+    async () => void (await seen.until(({ type }) => type === "renewed", 6)),
+    { trace: seen.add },
+  );
+  await seen.until(({ type }) => type === "acked");
+  await worker.stop();
+  assert.equal((await queue.stats())["failures"], 0);
+});
+
+test("lost_lease_aborts_the_signal_of_the_job", async () => {
+  const queue = client.queue<string>("snatched", { ttrMs: 150 });
+  const { id } = await queue.put("mine");
+  const seen = events<string>();
+  const worker = queue.process(
+    async (_, { signal }) => {
+      await queue.kill(id);
+      await once(signal, "abort");
+    },
+    { trace: seen.add },
+  );
+  const [lost] = await seen.until(({ type }) => type === "leaseLost");
+  assert.ok(lost?.type === "leaseLost" && isRefused(lost.error, "STALE"));
+  await worker.stop();
+  assert.equal(seen.all.some(({ type }) => type === "acked"), false);
+});
+
+test("stop_waits_for_jobs_and_gives_back_what_was_taken_ahead", async () => {
+  const queue = client.queue<number>("stopping");
+  await queue.putMany([1, 2, 3]);
+  const seen = events<number>();
+  const gate = latch();
+  const worker = queue.process(() => gate.promise, { prefetch: 2, trace: seen.add });
+  await seen.until(({ type }) => type === "taken", 3);
+  const stopped = worker.stop();
+  await seen.until(({ type }) => type === "released", 2);
+  gate.open();
+  await stopped;
+  assert.deepEqual((await queue.peek({ count: 9 })).map(({ payload }) => payload), [2, 3]);
+  assert.equal(seen.all.at(-1)?.type, "stopped");
+  assert.equal((await queue.stats())["failures"], 0);
+});
+
+test("job_beyond_the_grace_time_is_told_and_released", async () => {
+  const queue = client.queue<string>("late");
+  await queue.put("endless");
+  const seen = events<string>();
+  const told = latch<unknown>();
+  const stop = new AbortController();
+  const worker = queue.process(
+    async (_, { signal }) => {
+      await once(signal, "abort");
+      told.open(signal.reason);
+      await new Promise(() => undefined);
+    },
+    { trace: seen.add, graceMs: 10, signal: stop.signal },
+  );
+  await seen.until(({ type }) => type === "started");
+  stop.abort();
+  await worker.finished;
+  assert.match(String(await told.promise), /has stopped/);
+  const [task] = await queue.peek();
+  assert.deepEqual([task?.meta?.state, task?.meta?.failures], ["R", 0]);
+});
+
+test("worker_that_waits_stops_at_once_and_holds_nothing", async () => {
+  const queue = client.queue<string>("idle");
+  const seen = events<string>();
+  const worker = queue.process(() => undefined, { trace: seen.add });
+  await queue.put("one");
+  await seen.until(({ type }) => type === "acked");
+  await worker.stop();
+  assert.equal((await queue.stats())["takers"], 0);
+});
+
+test("worker_goes_on_after_a_restart_of_the_server", async () => {
+  const other = await Client.connect(server.url, { reconnectPauseMaxMs: 100 });
+  const queue = other.queue<string>("steady");
+  const seen = events<string>();
+  const worker = queue.process(() => undefined, { trace: seen.add });
+  await queue.put("before");
+  await seen.until(({ type }) => type === "acked");
+  await server.halt("SIGKILL");
+  await server.run();
+  await queue.put("after");
+  await seen.until(({ type }) => type === "acked", 2);
+  await worker.stop();
+  await other.close();
+});
+
+test("lost_reply_to_take_with_done_acknowledges_once", async () => {
+  const proxy = await Proxy.start(server.port);
+  const other = await Client.connect(proxy.url, { reconnectPauseMaxMs: 50 });
+  const queue = other.queue<number>("done", { ttrMs: 300 });
+  await client.queue<number>("done").putMany([1, 2, 3]);
+  const seen = events<number>();
+  const runs: number[] = [];
+  void proxy.loseReplies("DONE");
+  const worker = queue.process((job) => void runs.push(job.payload), { trace: seen.add });
+  // The task whose take was lost comes again, after its TTR at the latest.
+  await seen.until((event) => event.type === "acked" && event.job.payload === 3);
+  await seen.until((event) => event.type === "acked" && event.job.payload === 2);
+  await worker.stop();
+  assert.deepEqual(runs.sort(), [1, 2, 3]);
+  assert.equal((await queue.stats())["acked"], 3);
+  await other.close();
+  await proxy.stop();
+});
+
+test("around_sees_each_job_and_its_error", async () => {
+  const queue = client.queue<string>("traced");
+  await queue.putMany(["fine", "bad"]);
+  const spans: string[] = [];
+  const seen = events<string>();
+  const worker = queue.process(
+    (job) => {
+      if (job.payload === "bad") throw new Error("no");
+    },
+    {
+      trace: seen.add,
+      failDelayMs: () => 60_000,
+      around: async (job, run) => {
+        try {
+          await run();
+          spans.push(`${job.payload} ended`);
+        } catch (error) {
+          spans.push(`${job.payload} threw`);
+          throw error;
+        }
+      },
+    },
+  );
+  await seen.until(({ type }) => type === "failed");
+  await worker.stop();
+  assert.deepEqual(spans, ["fine ended", "bad threw"]);
+});
+
+test("worker_that_cannot_go_on_says_why", async () => {
+  // The name is too long.
+  const worker = client.queue("q".repeat(70_000)).process(() => undefined);
+  await assert.rejects(worker.finished, (error) => isRefused(error, "BADARG"));
+});
+
+test("signal_of_the_process_stops_workers", async () => {
+  const queue = client.queue<string>("signals");
+  const workers = [queue.process(() => undefined), queue.process(() => undefined)];
+  const stopped = stopOnSignals(workers, { signals: ["SIGUSR2"] });
+  process.kill(process.pid, "SIGUSR2");
+  await stopped;
+  await Promise.all(workers.map(({ finished }) => finished));
+  assert.equal(process.listenerCount("SIGUSR2"), 0);
+  const until = AbortSignal.abort();
+  await stopOnSignals(queue.process(() => undefined), { until });
+});
