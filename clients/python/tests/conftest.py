@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from servers import Server
 
 from pinpriq import AsyncClient, Client
+from servers import Server
 
 
 @pytest.fixture(scope="session")

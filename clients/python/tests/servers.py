@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import queue
 import socket
 import subprocess
 import threading
 from pathlib import Path
+from typing import IO, Any
 
 
 class Server:
@@ -17,12 +19,17 @@ class Server:
         self._data = data
         self._flags = flags
         self._process: subprocess.Popen[str] | None = None
+        self._tls_ports: queue.Queue[int] = queue.Queue()
         self.port = 0
 
     @property
     def url(self) -> str:
         """The address for clients."""
         return f"pinpriq://127.0.0.1:{self.port}"
+
+    def tls_port(self) -> int:
+        """Return the port for encrypted connections, as soon as it is there."""
+        return self._tls_ports.get(timeout=30)
 
     def start(self) -> None:
         """Start, and return when it listens."""
@@ -41,13 +48,26 @@ class Server:
         for line in self._process.stderr:
             lines.append(line)
             event = json.loads(line) if line.startswith("{") else {}
-            if event.get("door") == "resp":
-                self.port = int(event["address"].rpartition(":")[2])
+            if self._listens(event):
                 break
         else:
             raise AssertionError("the server did not start: " + "".join(lines[-5:]))
         # The log is read on, or the server would have to wait for it.
-        threading.Thread(target=self._process.stderr.read, daemon=True).start()
+        threading.Thread(target=self._read_log, args=(self._process.stderr,), daemon=True).start()
+
+    def _listens(self, event: dict[str, Any]) -> bool:
+        """Take note of the address of a door. Returns whether clients can connect."""
+        if event.get("door") == "resp" and not event.get("tls"):
+            self.port = int(event["address"].rpartition(":")[2])
+            return True
+        if event.get("tls"):
+            self._tls_ports.put(int(event["address"].rpartition(":")[2]))
+        return False
+
+    def _read_log(self, log: IO[str]) -> None:
+        for line in log:
+            if line.startswith("{"):
+                self._listens(json.loads(line))
 
     def stop(self) -> None:
         """Stop in order."""

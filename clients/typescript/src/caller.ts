@@ -9,8 +9,6 @@ import type { Word } from "./words.js";
 
 const IDLE_LINKS_MAX = 16;
 const LONGEST_PAUSE_MS = 1_000;
-// How much longer than it may block a request may take, until its connection counts as dead.
-const PATIENCE_MS = 15_000;
 const INTERRUPTION_MS = 1_000;
 
 /** How a request is sent. */
@@ -61,7 +59,7 @@ export class Caller {
     for (let tries = 0; ; tries++) {
       const limits = {
         leaveWithinMs: Math.max(tryUntil - performance.now(), 1),
-        replyWithinMs: blocksMs + retryForMs + PATIENCE_MS,
+        silenceMs: blocksMs + this.#settings.silenceMaxMs,
       };
       try {
         const reply =
@@ -82,6 +80,13 @@ export class Caller {
     }
   }
 
+  /** Waits until the server has let the client in. */
+  async connect(signal: AbortSignal | undefined): Promise<void> {
+    await this.call(["PING"], { isRepeatable: true, signal });
+    // The server answers this request even before it has judged the password.
+    await this.#main.opened();
+  }
+
   /** Sends a transaction once. */
   transact(commands: readonly (readonly Word[])[]): Promise<Reply[]> {
     return this.#main.transact(commands);
@@ -93,7 +98,7 @@ export class Caller {
     this.#isClosed = true;
     for (const link of [...this.#idle, ...this.#busy]) link.destroy();
     if (this.#main.isReady) {
-      const limits = { leaveWithinMs: INTERRUPTION_MS, replyWithinMs: INTERRUPTION_MS };
+      const limits = { leaveWithinMs: INTERRUPTION_MS, silenceMs: INTERRUPTION_MS };
       await this.#main.send(["PING"], limits).catch(() => undefined);
     }
     this.#main.destroy();
@@ -101,7 +106,7 @@ export class Caller {
 
   async #sendAndBlock(
     words: readonly Word[],
-    limits: { leaveWithinMs: number; replyWithinMs: number },
+    limits: { leaveWithinMs: number; silenceMs: number },
     { signal, onLateReply }: CallOptions,
   ): Promise<Reply> {
     signal?.throwIfAborted();
@@ -137,7 +142,7 @@ export class Caller {
       const timer = setTimeout(() => giveUp.abort(), INTERRUPTION_MS);
       try {
         const id = String(await link.connectionId());
-        const limits = { leaveWithinMs: INTERRUPTION_MS, replyWithinMs: Number.POSITIVE_INFINITY };
+        const limits = { leaveWithinMs: INTERRUPTION_MS, silenceMs: Number.POSITIVE_INFINITY };
         await this.#main.send(["CLIENT", "KILL", "ID", id], { ...limits, signal: giveUp.signal });
         await link.ended(giveUp.signal);
       } catch {
@@ -158,7 +163,8 @@ export class Caller {
 
 function isWorthRepeating(error: unknown, isRepeatable: boolean): boolean {
   if (error instanceof ConnectionLost) return isRepeatable || !error.mayHaveHappened;
-  return isRefused(error, "TRYAGAIN", "CLUSTERDOWN") || (isRepeatable && isRefused(error, "UNKNOWN"));
+  if (isRefused(error, "UNKNOWN")) return isRepeatable;
+  return isRefused(error, "TRYAGAIN", "CLUSTERDOWN");
 }
 
 function markRepeated(error: unknown): unknown {

@@ -18,6 +18,7 @@ import { type Word, Words } from "./words.js";
 
 const RETRY_FOR_MS = 30_000;
 const LONGEST_PAUSE_MS = 5_000;
+const SILENCE_MAX_MS = 15_000;
 const TTR_MS = 60_000;
 const USUAL_PORTS: Record<string, string> = { "redis:": "7251", "rediss:": "7261" };
 
@@ -34,6 +35,11 @@ export interface ClientOptions {
   readonly retryForMs?: number;
   /** The longest pause between two tries to connect, in milliseconds. 5,000 by default. */
   readonly reconnectPauseMaxMs?: number;
+  /**
+   * How long the server may be silent while a request waits for its reply, beyond the time that it
+   * blocks, in milliseconds. Then another connection is made. 15,000 by default.
+   */
+  readonly silenceMaxMs?: number;
   /** Is told of each lost connection. The client connects again by itself. */
   readonly onConnectionError?: (error: Error) => void;
 }
@@ -71,6 +77,7 @@ export class Client implements AsyncDisposable {
       name: options.name,
       tls: options.tls,
       longestPauseMs: options.reconnectPauseMaxMs ?? LONGEST_PAUSE_MS,
+      silenceMaxMs: options.silenceMaxMs ?? SILENCE_MAX_MS,
       onError: options.onConnectionError ?? (() => undefined),
     };
     this.#caller = new Caller(settings, retryForMs);
@@ -85,7 +92,7 @@ export class Client implements AsyncDisposable {
   static async connect(url?: string, options: ClientOptions & Abortable = {}): Promise<Client> {
     const client = new Client(url, options);
     try {
-      await client.ping(options);
+      await client.#caller.connect(options.signal);
       return client;
     } catch (error) {
       await client.close();

@@ -12,6 +12,7 @@ const LEASE_MS = 60_000;
 
 /** How a task is published. */
 export interface PublishOptions extends Abortable {
+  /** The key of its group. */
   readonly key?: string | Uint8Array;
   /** Lower is more urgent, 0 by default. Null: it leaves only with its group. */
   readonly priority?: number | bigint | null;
@@ -23,13 +24,15 @@ export interface PublishOptions extends Abortable {
 
 /** What a topic tells of one member. Moments are Unix milliseconds. */
 export interface MemberInfo {
+  /** Its name. */
   readonly member: string;
   /** Another number for a member that returns under the same name. */
   readonly incarnation: number;
   /** When it ends without a sign of life. */
   readonly leaseUntil: number;
-  /** How many tasks are ready and taken in its lane. */
+  /** How many tasks are ready in its lane. */
   readonly ready: number;
+  /** How many tasks of its lane are taken. */
   readonly taken: number;
 }
 

@@ -17,7 +17,8 @@ import { pauseBefore, TIMER_MS_MAX } from "./reconnecting.js";
 import type { Word } from "./words.js";
 
 /** A reply as it came: texts and payloads are bytes, status lines are strings. */
-export type Reply = null | number | string | Buffer | ErrorReply | Reply[] | { [key: string]: Reply };
+export type Reply =
+  | null | number | string | Buffer | ErrorReply | Reply[] | { [key: string]: Reply };
 
 /** What all connections of a client have in common. */
 export interface LinkSettings {
@@ -25,6 +26,8 @@ export interface LinkSettings {
   readonly name: string | undefined;
   readonly tls: ConnectionOptions | undefined;
   readonly longestPauseMs: number;
+  /** How long a connection may be silent while a request is under way that does not block. */
+  readonly silenceMaxMs: number;
   readonly onError: (error: Error) => void;
 }
 
@@ -60,6 +63,9 @@ export class Link {
   #fatal: Error | undefined;
   #isClosed = false;
   #id: Promise<Reply> | undefined;
+  #opening: Promise<void> = Promise.resolve();
+  // When the server was last heard of.
+  #heardAt = 0;
 
   constructor(settings: LinkSettings) {
     this.#settings = settings;
@@ -73,12 +79,12 @@ export class Link {
 
   /**
    * Sends one request and returns its reply. Throws `Refused`, `ConnectionLost`, `Closed` or the
-   * reason of the signal. A request that has not left within `leaveWithinMs` is withdrawn. If there
-   * is no reply within `replyWithinMs` of the call, the connection is given up.
+   * reason of the signal. A request that has not left within `leaveWithinMs` is withdrawn. If the
+   * connection is silent for `silenceMs` meanwhile, another one is made.
    */
   async send(
     words: readonly Word[],
-    limits: { leaveWithinMs: number; replyWithinMs: number; signal?: AbortSignal | undefined },
+    limits: { leaveWithinMs: number; silenceMs: number; signal?: AbortSignal | undefined },
   ): Promise<Reply> {
     const { signal } = limits;
     signal?.throwIfAborted();
@@ -87,24 +93,23 @@ export class Link {
     const withdrawal = new AbortController();
     const withdraw = (): void => withdrawal.abort();
     const leaving = setTimeout(withdraw, Math.min(limits.leaveWithinMs, TIMER_MS_MAX));
-    const replying =
-      limits.replyWithinMs <= TIMER_MS_MAX
-        ? setTimeout(() => this.#replace(redis), limits.replyWithinMs)
-        : undefined;
+    const stopWatching = this.#watch(redis, limits.silenceMs);
     signal?.addEventListener("abort", withdraw, { once: true });
     try {
       const reply = redis.sendCommand(words.map(argument), {
         typeMapping: TYPES,
         abortSignal: withdrawal.signal,
       }) as Promise<unknown>;
-      return (await (signal ? orAborted(reply, signal) : reply)) as Reply;
+      const came = (await (signal ? orAborted(reply, signal) : reply)) as Reply;
+      this.#heardAt = performance.now();
+      return came;
     } catch (error) {
       if (signal?.aborted && error === signal.reason) throw error;
       signal?.throwIfAborted();
       throw this.#explain(error, words);
     } finally {
       clearTimeout(leaving);
-      clearTimeout(replying);
+      stopWatching();
       signal?.removeEventListener("abort", withdraw);
     }
   }
@@ -123,9 +128,15 @@ export class Link {
 
   /** Returns the server's number of this connection, asked once for each connection. */
   connectionId(): Promise<Reply> {
-    this.#id ??= this.send(["CLIENT", "ID"], { leaveWithinMs: 5_000, replyWithinMs: 5_000 });
+    this.#id ??= this.send(["CLIENT", "ID"], { leaveWithinMs: 5_000, silenceMs: 5_000 });
     this.#id.catch(() => undefined);
     return this.#id;
+  }
+
+  /** Waits until the server has let the client in. Throws what `send` throws if it does not. */
+  async opened(): Promise<void> {
+    await this.#opening;
+    this.#check();
   }
 
   /** Waits until the connection that is there now has ended. */
@@ -144,6 +155,11 @@ export class Link {
     redis.on("error", (error: Error) => {
       if (!this.#isClosed) this.#settings.onError(error);
     });
+    redis.on("connect", () => {
+      // The library lets a connection through that was given up while it came about.
+      if (this.#isClosed || redis !== this.#redis) redis.destroy();
+    });
+    redis.on("ready", () => (this.#heardAt = performance.now()));
     redis.on("reconnecting", () => (this.#id = undefined));
     redis.on("terminated", (error: Error) => {
       this.#fatal = error;
@@ -151,11 +167,28 @@ export class Link {
       redis.destroy();
     });
     // What fails here is told by one of these events.
-    redis.connect().catch(() => undefined);
+    this.#opening = redis.connect().then(
+      () => undefined,
+      () => undefined,
+    );
     return redis;
   }
 
-  // Gives up a connection that is silent, since the machine at its other end may be gone.
+  // Gives up a connection that stays silent while a request is under way. While there is no
+  // connection, the request has not left, and nothing is to be heard.
+  #watch(redis: Redis, silenceMs: number): () => void {
+    if (silenceMs > TIMER_MS_MAX) return () => undefined;
+    const calledAt = performance.now();
+    const check = (): void => {
+      const silentMs = performance.now() - Math.max(calledAt, this.#heardAt);
+      if (redis.isReady && silentMs >= silenceMs) this.#replace(redis);
+      else timer = setTimeout(check, redis.isReady ? silenceMs - silentMs : silenceMs);
+    };
+    let timer = setTimeout(check, silenceMs);
+    return () => clearTimeout(timer);
+  }
+
+  // Makes another connection, since the machine at the other end of this one may be gone.
   #replace(silent: Redis): void {
     if (silent !== this.#redis || this.#isClosed) return;
     this.#id = undefined;
@@ -181,7 +214,8 @@ export class Link {
     if (this.#fatal) return this.#refusalOfConnection(this.#fatal);
     const command = String(words[0]);
     if (error instanceof AbortError || error instanceof ClientClosedError) {
-      return new ConnectionLost(`${command} could not be sent: there is no connection`, false, error);
+      const message = `${command} could not be sent: there is no connection`;
+      return new ConnectionLost(message, false, error);
     }
     return new ConnectionLost(`the connection ended before the reply to ${command}`, true, error);
   }

@@ -40,6 +40,7 @@ export interface PutOptions extends Abortable {
 
 /** What became of a put. */
 export interface PutResult {
+  /** The id of the task, or of the first one if this is a duplicate. */
   readonly id: string;
   /** False if a task with this unique key was there already. */
   readonly isNew: boolean;
@@ -80,30 +81,45 @@ export interface TakeOptions extends PopOptions {
 
 /** How brought-back tasks come. */
 export interface ComeBack extends Abortable {
+  /** How long they wait until they can be taken. */
   readonly delayMs?: number;
+  /** How long they live from now, unless they are taken. */
   readonly ttlMs?: number;
 }
 
 /** The settings of a queue, as they are written. Null sets back to none. */
 export interface SettingsChange {
+  /** How ids come about. Can be changed while the queue is empty. */
   readonly ids?: "sequence" | "time64" | "uuid" | "given";
+  /** How long a task lives that says nothing else. */
   readonly ttlMs?: number | null;
+  /** How long a lease lasts that says nothing else. */
   readonly ttrMs?: number | null;
+  /** What becomes of a task that was acknowledged. */
   readonly afterAck?: "delete" | "keep" | "zombie";
   /** How long finished tasks stay. */
   readonly zombieMs?: number;
+  /** The most tasks that are not finished. */
   readonly capacity?: number | null;
+  /** The most bytes of their payloads and keys. */
   readonly capacityBytes?: number | null;
+  /** What happens to a put that finds the queue full. */
   readonly overflow?: "refuse" | "evict";
   /** How often a task may fail. */
   readonly attempts?: number | null;
+  /** How long a task waits after its first failure; after each further one, twice as long. */
   readonly backoffMs?: number | null;
+  /** The longest that a task waits after a failure. */
   readonly backoffMaxMs?: number;
+  /** The queue that gets tasks that have failed too often. */
   readonly deadLetter?: string | null;
+  /** What becomes of a task whose time to live has passed. */
   readonly onExpiry?: "delete" | "deadletter";
+  /** The most tasks that are taken at once. */
   readonly limit?: number | null;
   /** How many tasks may be taken in a time. */
   readonly rate?: { readonly count: number; readonly perMs: number } | null;
+  /** Whether a release is a failure. */
   readonly releaseFails?: boolean;
 }
 

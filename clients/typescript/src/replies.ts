@@ -28,28 +28,35 @@ export interface TaskMeta {
   readonly key: string | null;
   /** Lower is more urgent. Null: never selected by itself. */
   readonly priority: number | null;
+  /** Its state when the server replied. */
   readonly state: State;
   /** How often it was taken, this time included. */
   readonly attempts: number;
+  /** How often it has failed. */
   readonly failures: number;
   /** Why it failed or was buried the last time. */
   readonly reason: string | null;
+  /** When it was put. */
   readonly putAt: number;
   /** The end of its time to live. */
   readonly ttlAt: number | null;
   /** The end of its delay. */
   readonly readyAt: number | null;
+  /** The end of its lease; null if it lasts as long as the connection. */
   readonly leaseUntil: number | null;
   /** The end of its stay as a finished task. */
   readonly purgeAt: number | null;
-  /** The number of the connection that holds it, its name and its address. */
+  /** The number of the connection that holds it. */
   readonly client: number | null;
+  /** The name of that connection. */
   readonly clientName: string | null;
+  /** The address of that connection. */
   readonly clientAddress: string | null;
   /** Where it comes from if it is a dead letter. */
   readonly origin: Origin | null;
-  /** The schedule that put it, and the moment at which it was due; null if fired by hand. */
+  /** The schedule that put it. */
   readonly schedule: string | null;
+  /** The moment at which that was due; null if it was fired by hand. */
   readonly slot: number | null;
 }
 

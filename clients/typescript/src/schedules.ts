@@ -15,9 +15,13 @@ export interface ScheduleOptions extends Abortable {
   readonly cron?: string;
   /** The time zone of `cron`, such as `Europe/Berlin`. UTC by default. */
   readonly zone?: string;
+  /** The key of the group of its tasks. */
   readonly key?: string | Uint8Array;
+  /** The priority of its tasks. Lower is more urgent, 0 by default. */
   readonly priority?: number | bigint | null;
+  /** How long its tasks live unless they are taken. */
   readonly ttlMs?: number;
+  /** How long a lease of its tasks lasts where the take does not say. */
   readonly ttrMs?: number;
   /** What is put for slots that passed while the server was down. `one` by default. */
   readonly missed?: "one" | "all" | "none";
@@ -27,21 +31,33 @@ export interface ScheduleOptions extends Abortable {
 
 /** What a schedule does and has done. Moments are Unix milliseconds. */
 export interface ScheduleInfo {
+  /** Where its tasks go. */
   readonly queue: string;
   /** The payload of its tasks, as bytes. */
   readonly bytes: Buffer;
+  /** The distance between two slots; null with `cron`. */
   readonly everyMs: number | null;
+  /** The first slot, if one was given. */
   readonly at: number | null;
+  /** The expression, or null with `everyMs`. */
   readonly cron: string | null;
+  /** Its time zone; null is UTC. */
   readonly zone: string | null;
+  /** What is put for slots that passed while the server was down. */
   readonly onMissed: "one" | "all" | "none";
+  /** Whether a slot is left out while the task of the slot before is unfinished. */
   readonly overlap: "allow" | "skip";
+  /** Whether it lets its slots pass. */
   readonly isPaused: boolean;
-  /** How many tasks it has put, and how many slots it has missed. */
+  /** How many tasks it has put. */
   readonly fired: number;
+  /** How many slots have put none. */
   readonly missed: number;
+  /** The id of its last task. */
   readonly lastId: string | null;
+  /** The last slot that put a task. */
   readonly lastSlot: number | null;
+  /** The next slot. */
   readonly nextAt: number;
 }
 

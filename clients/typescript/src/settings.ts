@@ -3,7 +3,10 @@ import type { SettingsChange } from "./options.js";
 import { numberOrNull, type ReplyMap, textOf, textOrNull } from "./replies.js";
 import type { Words } from "./words.js";
 
-/** The settings of a queue, as they are. Moments are Unix milliseconds. */
+/**
+ * The settings of a queue, as they are; `SettingsChange` tells what each means. Null is none.
+ * Moments are Unix milliseconds: a pause without one has no end.
+ */
 export interface Settings {
   readonly ids: "sequence" | "time64" | "uuid" | "given";
   readonly ttlMs: number | null;

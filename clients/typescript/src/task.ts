@@ -6,9 +6,11 @@ import type { RawTask, TaskMeta } from "./replies.js";
 export interface Task<T> {
   /** The queue, or the topic for a task in a lane. */
   readonly queue: string;
+  /** The name of the task within its queue. */
   readonly id: string;
   /** The payload. Reading it throws `BadPayload` if the bytes are not what the codec expects. */
   readonly payload: T;
+  /** The payload as it came. */
   readonly bytes: Buffer;
   /** What else the server knows. A pop tells it only with `withMeta`. */
   readonly meta: TaskMeta | undefined;

@@ -54,7 +54,7 @@ export class Worker<T> implements AsyncDisposable {
     this.#concurrency = options.concurrency ?? 1;
     this.#places = this.#concurrency + (options.prefetch ?? 0);
     if (this.#concurrency < 1 || this.#places < this.#concurrency) {
-      throw new PinpriqError("a worker needs a concurrency of 1 or more, and a prefetch of 0 or more");
+      throw new PinpriqError("a worker needs a concurrency of 1 or more, and no negative prefetch");
     }
     const ttrMs = options.ttrMs ?? lane.ttrMs;
     if (ttrMs === null) throw new PinpriqError("a worker needs a ttrMs, to know when to renew");
@@ -281,18 +281,22 @@ export class Worker<T> implements AsyncDisposable {
   async #finish(): Promise<void> {
     this.#beginToStop();
     const isOver = new AbortController();
-    const ended = Promise.all([
+    void Promise.all([
       ...this.#ahead.splice(0).map((held) => this.#release(held)),
       ...this.#finishedJobs.splice(0).map((job) => this.#acknowledgeAlone(job)),
       ...this.#working.values(),
     ]).finally(() => isOver.abort());
     // The pause ends early, by the signal, when nothing is left to do.
     await pause(this.#graceMs, isOver.signal).catch(() => undefined);
+    if (!isOver.signal.aborted) await this.#releaseLate();
+    this.#keeper.stop();
+  }
+
+  // Whoever still works on a job whose lease is lost is not waited for either.
+  async #releaseLate(): Promise<void> {
     const late = [...this.#working.keys()].filter(({ control }) => !control.signal.aborted);
     for (const { control } of late) control.abort(new PinpriqError("the worker has stopped"));
     await Promise.all(late.map((held) => this.#release(held)));
-    if (late.length === 0) await ended;
-    this.#keeper.stop();
   }
 
   async #release(held: Held<T>): Promise<void> {

@@ -32,7 +32,8 @@ test("each_member_gets_a_copy", async () => {
     ["mailer", 1],
   ]);
   const job = await mailer.take({ withMeta: true });
-  assert.deepEqual([job?.payload, job?.queue, job?.meta?.priority], ["the door is open", "news", 3]);
+  assert.equal(job?.payload, "the door is open");
+  assert.deepEqual([job?.queue, job?.meta?.priority], ["news", 3]);
   await job?.ack();
   assert.equal((await archive.stats())["present"], 1);
   assert.equal((await archive.peek())[0]?.payload, "the door is open");

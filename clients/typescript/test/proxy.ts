@@ -47,6 +47,11 @@ export class Proxy {
     return new Promise((onLost) => (this.#losing = { command, times: 1, instead, onLost }));
   }
 
+  /** Passes nothing on any more over the connections that are there, as if a cable were cut. */
+  fallSilent(): void {
+    for (const socket of this.#sockets) socket.removeAllListeners("data").resume();
+  }
+
   /** Cuts all connections. New ones are accepted. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();

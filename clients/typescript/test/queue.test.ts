@@ -1,7 +1,9 @@
 // The commands of queues, against a real server.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { bytes, BadPayload, Client, isRefused, json, PinpriqError, Refused, text } from "../src/index.js";
+import {
+  BadPayload, bytes, Client, isRefused, json, PinpriqError, Refused, text,
+} from "../src/index.js";
 import { Server } from "./server.js";
 
 let server: Server;
@@ -230,7 +232,8 @@ test("transaction_happens_as_a_whole_or_not_at_all", async () => {
 test("schedule_puts_tasks", async () => {
   const queue = client.queue<string>("{n}reports");
   const at = Date.now() + 3_600_000;
-  const next = await client.schedules.set("{n}nightly", queue, "sales", { everyMs: 86_400_000, at });
+  const every = { everyMs: 86_400_000, at };
+  const next = await client.schedules.set("{n}nightly", queue, "sales", every);
   assert.ok(Math.abs(next - at) < 60_000);
   await client.schedules.pause("{n}nightly");
   assert.equal((await client.schedules.show("{n}nightly")).isPaused, true);
@@ -260,6 +263,22 @@ test("aborted_take_throws_the_reason_and_loses_no_task", async () => {
   await assert.rejects(queue.take({ signal: control.signal }), /enough/);
   await queue.put("kept");
   assert.equal((await queue.pop())?.payload, "kept");
+});
+
+test("take_that_is_given_up_while_it_connects_leaves_no_connection", async () => {
+  const connections = async () => {
+    return String(await client.command(["CLIENT", "LIST"])).trim().split("\n").length;
+  };
+  const before = await connections();
+  const other = await Client.connect(server.url);
+  for (let round = 0; round < 10; round++) {
+    const control = new AbortController();
+    const taken = other.queue("brief").take({ waitMs: 60_000, signal: control.signal });
+    control.abort(new Error("enough"));
+    await assert.rejects(taken, /enough/);
+  }
+  await other.close();
+  while ((await connections()) > before);
 });
 
 test("url_that_makes_no_sense_is_refused", () => {

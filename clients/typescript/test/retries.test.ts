@@ -119,6 +119,19 @@ test("request_that_was_not_carried_out_is_sent_again", async () => {
   assert.equal((await queue.pop())?.payload, "once");
 });
 
+test("silent_connection_is_replaced", async () => {
+  const other = await Client.connect(proxy.url, { silenceMaxMs: 100 });
+  const queue = other.queue<string>("silent");
+  await queue.put("before");
+  proxy.fallSilent();
+  const put = await queue.put("after");
+  assert.deepEqual([put.isNew, put.repeated], [true, true]);
+  assert.equal((await queue.takeMany(9, { waitMs: 1_000 })).length, 2);
+  // While a take blocks, the server has nothing to say.
+  assert.equal(await queue.take({ waitMs: 300 }), null);
+  await other.close();
+});
+
 test("requests_wait_for_a_server_that_is_away", async () => {
   const errors = new Seen<Error>();
   const other = await Client.connect(server.url, {
@@ -134,7 +147,8 @@ test("requests_wait_for_a_server_that_is_away", async () => {
   await errors.until(() => true);
   await server.run();
   assert.equal((await put).isNew, true);
-  assert.deepEqual((await queue.popMany(9)).map(({ payload }) => payload), ["before", "while away"]);
+  const payloads = (await queue.popMany(9)).map(({ payload }) => payload);
+  assert.deepEqual(payloads, ["before", "while away"]);
   await other.close();
 });
 

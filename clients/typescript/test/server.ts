@@ -6,6 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+// A test that takes too long is ended by this signal. Then its servers end too.
+process.once("SIGTERM", () => process.exit(1));
+
 /** A server that runs. */
 export class Server {
   readonly #directory: string;
@@ -14,15 +17,30 @@ export class Server {
   /** What the server has logged. */
   readonly log: string[] = [];
 
+  #flags: readonly string[] = [];
+  /** Where it listens for encrypted connections, if it does. */
+  encryptedPort = 0;
+
   private constructor(directory: string) {
     this.#directory = directory;
   }
 
-  /** Starts a server and waits until it listens. */
-  static async start(): Promise<Server> {
+  /**
+   * Starts a server and waits until it listens. `prepare` may write into its directory, and returns
+   * further flags.
+   */
+  static async start(
+    prepare: (directory: string) => readonly string[] = () => [],
+  ): Promise<Server> {
     const server = new Server(await mkdtemp(join(tmpdir(), "pinpriq-ts-")));
+    server.#flags = prepare(server.#directory);
     await server.run();
     return server;
+  }
+
+  /** Where its files are. */
+  get directory(): string {
+    return this.#directory;
   }
 
   /** Where it listens. It keeps its port over a restart. */
@@ -38,19 +56,24 @@ export class Server {
   async run(): Promise<void> {
     const flags = ["--pinpriq", "127.0.0.1:0", "--http", "off", "--log-format", "json"];
     const places = ["--data", join(this.#directory, "data"), "--resp", `127.0.0.1:${this.#port}`];
-    const child = spawn(program(), ["serve", ...places, ...flags], {
+    const child = spawn(program(), ["serve", ...places, ...flags, ...this.#flags], {
       stdio: ["ignore", "ignore", "pipe"],
     });
     this.#process = child;
+    // A run that is ended early leaves no server behind.
+    process.once("exit", () => child.kill("SIGKILL"));
     await new Promise<void>((resolve, reject) => {
       child.once("error", reject);
       child.once("exit", () => reject(new Error(`the server ended: ${this.log.join("\n")}`)));
       createInterface({ input: child.stderr }).on("line", (line) => {
         this.log.push(line);
-        const address = /"address":"127\.0\.0\.1:(\d+)","door":"resp"/.exec(line);
+        const address = /"address":"127\.0\.0\.1:(\d+)","door":"resp","tls":(\w+)/.exec(line);
         if (!address) return;
-        this.#port = Number(address[1]);
-        resolve();
+        const [, port, isEncrypted] = address;
+        if (isEncrypted === "true") this.encryptedPort = Number(port);
+        else this.#port = Number(port);
+        const wantsEncryption = this.#flags.includes("--resps");
+        if (this.#port > 0 && (!wantsEncryption || this.encryptedPort > 0)) resolve();
       });
     });
   }

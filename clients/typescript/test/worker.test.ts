@@ -42,8 +42,9 @@ test("finished_jobs_are_acknowledged_by_the_next_take", async () => {
   await worker.stop();
   assert.deepEqual(done, Array.from({ length: 200 }, (_, number) => number));
   assert.equal((await queue.stats())["present"], 0);
-  // One for each job, the first one, and that which waits at the end.
-  assert.deepEqual(sent, { TAKE: 202, ACK: 0 });
+  // One for each job, the first one, and perhaps one that waits at the end.
+  assert.equal(sent.ACK, 0);
+  assert.ok(sent.TAKE === 201 || sent.TAKE === 202, `${sent.TAKE} takes`);
   await other.close();
   await proxy.stop();
 });
@@ -130,6 +131,21 @@ test("lost_lease_aborts_the_signal_of_the_job", async () => {
   assert.equal(seen.all.some(({ type }) => type === "acked"), false);
 });
 
+test("job_whose_lease_is_lost_does_not_hold_up_the_stop", async () => {
+  const queue = client.queue<string>("hanging", { ttrMs: 150 });
+  const { id } = await queue.put("mine");
+  const seen = events<string>();
+  const worker = queue.process(
+    async () => {
+      await queue.kill(id);
+      await new Promise(() => undefined);
+    },
+    { trace: seen.add },
+  );
+  await seen.until(({ type }) => type === "leaseLost");
+  await worker.stop({ graceMs: 10 });
+});
+
 test("stop_waits_for_jobs_and_gives_back_what_was_taken_ahead", async () => {
   const queue = client.queue<number>("stopping");
   await queue.putMany([1, 2, 3]);
@@ -208,6 +224,25 @@ test("lost_reply_to_take_with_done_acknowledges_once", async () => {
   await worker.stop();
   assert.deepEqual(runs.sort(), [1, 2, 3]);
   assert.equal((await queue.stats())["acked"], 3);
+  await other.close();
+  await proxy.stop();
+});
+
+test("every_task_is_done_although_connections_are_cut", async () => {
+  const proxy = await Proxy.start(server.port);
+  const other = await Client.connect(proxy.url, { reconnectPauseMaxMs: 50 });
+  await client.queue<number>("cuts").putMany(Array.from({ length: 400 }, (_, number) => number));
+  const done = new Seen<number>();
+  const queue = other.queue<number>("cuts", { ttrMs: 500 });
+  const worker = queue.process((job) => done.add(job.payload), { concurrency: 4, prefetch: 4 });
+  for (let cuts = 1; cuts <= 8; cuts++) {
+    await done.until(() => true, 40 * cuts);
+    proxy.cut();
+  }
+  const watch = client.queue<number>("cuts");
+  while ((await watch.stats())["present"] !== 0);
+  await worker.stop();
+  assert.equal(new Set(done.all).size, 400);
   await other.close();
   await proxy.stop();
 });

@@ -257,6 +257,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
+#[cold]
 fn take_holder(tag: u8, input: &mut &[u8], holder: &mut Option<Holder>) -> Result<(), Malformed> {
     match holder {
         Some(holder) if tag == TIED => holder.is_tied = true,

@@ -10,7 +10,7 @@ use pinpriq_engine::settings::{
     AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, DEADLETTER, IDS,
     Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, TTL, TTR, Value,
 };
-use pinpriq_engine::task::{Receipt, StateKind};
+use pinpriq_engine::task::{Receipt, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::OnDuplicate;
 use pinpriq_model::{Model, is_placeholder};
@@ -161,6 +161,7 @@ impl Chooser<'_> {
         let room = for_room.then(|| self.span() * if self.once_in(3) { 20 } else { 1 });
         let given = self.model.gives_ids(&queue) != self.once_in(40);
         let ttl = self.once_in(4).then(|| self.span() + if self.once_in(9) { 0 } else { delay });
+        let unique = self.once_in(6).then(|| self.unique(&queue));
         Ask::Put {
             queue,
             payload: self.payload(),
@@ -172,11 +173,20 @@ impl Chooser<'_> {
             id: given.then(|| format!("t{}", self.dice.below(30)).into_bytes()),
             wait: waits.then(|| self.wait()),
             room,
-            unique: self.once_in(6).then(|| self.unique()),
+            unique,
         }
     }
 
-    fn unique(&mut self) -> Uniqueness {
+    fn unique(&mut self, queue: &[u8]) -> Uniqueness {
+        if self.once_in(4) {
+            // There are few tasks that have failed and can be replaced.
+            let failed = self.model.tasks().filter(|task| task.progress.failures > 0);
+            let key = failed.filter(|task| *task.queue == *queue).find_map(TaskRecord::unique);
+            if let Some(key) = key {
+                let on_duplicate = Some(OnDuplicate::Replace);
+                return Uniqueness { key: key.to_vec(), window: None, on_duplicate };
+            }
+        }
         let keys: [&[u8]; 4] = [b"u", b"v\r\n", b"", b"w"];
         let key = if self.once_in(40) { vec![b'u'; 256] } else { keys[self.index(4)].to_vec() };
         let on_duplicate = OnDuplicate::ALL[self.index(3)].0;

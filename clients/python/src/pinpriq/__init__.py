@@ -68,6 +68,7 @@ from .sync.schedules import Schedules
 from .sync.subscription import Subscription
 from .sync.topic import Member, Topic
 from .sync.transaction import Transaction
+from .worker import Bury, Event, GiveBack, Retry, Worker
 
 __version__ = "0.1.0"
 
@@ -84,6 +85,7 @@ __all__ = [
     "Awaited",
     "BadArgument",
     "BadRequest",
+    "Bury",
     "Busy",
     "Client",
     "Closing",
@@ -91,9 +93,11 @@ __all__ = [
     "CrossShard",
     "Denied",
     "Disconnected",
+    "Event",
     "Exists",
     "Explanation",
     "Full",
+    "GiveBack",
     "IdRequired",
     "Job",
     "Json",
@@ -121,6 +125,7 @@ __all__ = [
     "Raw",
     "Reason",
     "Refused",
+    "Retry",
     "ScheduleShown",
     "Schedules",
     "SerialisationError",
@@ -138,6 +143,7 @@ __all__ = [
     "Transaction",
     "TryAgain",
     "Unknown",
+    "Worker",
     "WrongState",
     "__version__",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -10,8 +11,9 @@ import redis
 
 from .spans import Span, span_s
 
-#: The server of a machine, when nothing else is said.
+#: The server, when neither the caller nor the environment variable says which.
 DEFAULT_URL = "pinpriq://127.0.0.1:7251"
+URL_VARIABLE = "PINPRIQ_URL"
 
 _SCHEMES = {"pinpriq": "redis", "pinpriqs": "rediss", "redis": "redis", "rediss": "rediss"}
 _PORTS = {"redis": 7251, "rediss": 7261}
@@ -69,7 +71,7 @@ def options_of(
     if url is not None and (host is not None or port is not None):
         raise ValueError("give either a URL, or a host and a port")
     if url is None:
-        url = DEFAULT_URL
+        url = os.environ.get(URL_VARIABLE) or DEFAULT_URL
         if host is not None or port is not None:
             name = host or "127.0.0.1"
             url = f"pinpriq://[{name}]" if ":" in name else f"pinpriq://{name}"

@@ -30,8 +30,9 @@ class AsyncClient:
     """A client of one server, or of a cluster through one of its nodes.
 
     `url` is `pinpriq://user:password@host:port`, or `pinpriqs://` for TLS. Instead of it give
-    `host` and `port`. Further options go to the connections of redis-py, such as `ssl_ca_certs`
-    or `max_connections`.
+    `host` and `port`. Without any of them the environment variable `PINPRIQ_URL` counts, and
+    without that `pinpriq://127.0.0.1:7251`. Further options go to the connections of redis-py,
+    such as `ssl_ca_certs` or `max_connections`.
 
     Spans are seconds. A request that is safe to repeat is sent again for `retry_for` after a
     connection broke. `socket_timeout` is how long a reply may take; longer waits are cut into

@@ -1,0 +1,178 @@
+"""Settles and renews the leases of a transport in a thread of its own.
+
+The event loop of a Celery worker never waits for the server that way. What could not be told is
+told again when the server is back, since a receipt stays good.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import Disconnected, Refused, Stale
+from ..requests import tasks as about_tasks
+from ..requests.base import Request
+from ..sync.client import Client
+
+log = logging.getLogger("pinpriq.kombu")
+
+#: The most requests of one round trip.
+BATCH_MAX = 200
+
+#: The pause after a round trip that failed, in seconds.
+PAUSE_S = 0.2
+
+#: How often bindings of temporary queues are renewed, in seconds.
+REFRESH_S = 10.0
+
+#: How long to try to settle leases when the transport closes, in seconds.
+FLUSH_S = 10.0
+
+
+class Keeper:
+    """Acknowledges, releases and renews leases in the background."""
+
+    def __init__(self, client: Client, ttr_s: float) -> None:
+        self._client = client
+        self._ttr_s = ttr_s
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._requests: deque[Request[Any]] = deque()
+        self._busy = False
+        self._held: dict[str, str] = {}
+        self._refreshers: dict[str, Callable[[], None]] = {}
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def hold(self, queue: str, receipt: str) -> None:
+        """Begin to renew a lease."""
+        with self._changed:
+            self._held[receipt] = queue
+            self._start()
+
+    def ack(self, queue: str, receipt: str) -> None:
+        """Acknowledge a task as soon as possible."""
+        self._settle(receipt, about_tasks.ack(queue, [receipt]))
+
+    def release(self, queue: str, receipt: str) -> None:
+        """Give a task back as soon as possible."""
+        self._settle(receipt, about_tasks.release(queue, receipt))
+
+    def refresh(self, name: str, how: Callable[[], None] | None) -> None:
+        """Call `how` again and again, or stop that if it is None."""
+        with self._changed:
+            if how is None:
+                self._refreshers.pop(name, None)
+            else:
+                self._refreshers[name] = how
+                self._start()
+
+    def flush(self, seconds: float = FLUSH_S) -> bool:
+        """Wait until all leases are settled that were to be. Returns whether they are."""
+        if os.getpid() != self._pid:
+            return True
+        with self._changed:
+            return self._changed.wait_for(lambda: not (self._requests or self._busy), seconds)
+
+    def close(self) -> None:
+        """Settle what is left, and end the thread."""
+        in_time = self.flush()
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if not in_time:
+            log.warning("leases were not settled, so they run out by themselves")
+
+    def _settle(self, receipt: str, request: Request[Any]) -> None:
+        # A process that was forked from this one has its connections, but not its leases.
+        if os.getpid() != self._pid:
+            return
+        with self._changed:
+            self._held.pop(receipt, None)
+            self._requests.append(request)
+            self._start()
+            self._changed.notify_all()
+
+    def _start(self) -> None:
+        if self._thread is None and os.getpid() == self._pid:
+            self._thread = threading.Thread(target=self._run, name="pinpriq-keeper", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        renew_at = time.monotonic() + self._ttr_s / 3
+        refresh_at = time.monotonic() + REFRESH_S
+        while True:
+            with self._changed:
+                due = min(renew_at, refresh_at)
+                self._changed.wait_for(
+                    lambda: self._requests or self._closed, max(0.0, due - time.monotonic())
+                )
+                if self._closed:
+                    return
+                batch = [self._requests.popleft() for _ in range(min(BATCH_MAX, self._left()))]
+                self._busy = bool(batch)
+            if batch:
+                self._send(batch)
+            now = time.monotonic()
+            if now >= renew_at:
+                self._renew()
+                renew_at = now + self._ttr_s / 3
+            if now >= refresh_at:
+                self._refresh()
+                refresh_at = now + REFRESH_S
+
+    def _left(self) -> int:
+        return len(self._requests)
+
+    def _send(self, batch: list[Request[Any]]) -> None:
+        """Send requests in one round trip. They are sent again if there is no reply."""
+        replies: list[Any] = []
+        try:
+            replies = self._client.link.run_all(batch)
+        except Disconnected as error:
+            log.warning("leases are settled later: %s", error)
+            with self._changed:
+                self._requests.extendleft(reversed(batch))
+                self._changed.wait_for(lambda: self._closed, PAUSE_S)
+        for reply in replies:
+            if isinstance(reply, Stale):
+                # An earlier try was carried out, or the lease has ended.
+                log.info("a lease had ended before it was settled: %s", reply)
+            elif isinstance(reply, Refused):
+                log.error("a lease was not settled, so it runs out: %s", reply)
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
+
+    def _renew(self) -> None:
+        with self._changed:
+            held = list(self._held.items())
+        for start in range(0, len(held), BATCH_MAX):
+            some = held[start : start + BATCH_MAX]
+            try:
+                replies = self._client.link.run_all(
+                    [about_tasks.touch(queue, receipt) for receipt, queue in some]
+                )
+            except Disconnected as error:
+                log.warning("leases are renewed later: %s", error)
+                return
+            for (receipt, queue), reply in zip(some, replies, strict=True):
+                if isinstance(reply, Stale):
+                    with self._changed:
+                        lost = self._held.pop(receipt, None) is not None
+                    if lost:
+                        log.warning("a lease of %s was lost: %s", queue, reply)
+
+    def _refresh(self) -> None:
+        with self._changed:
+            refreshers = list(self._refreshers.values())
+        for refresh in refreshers:
+            try:
+                refresh()
+            except (Disconnected, Refused) as error:
+                log.warning("a binding is renewed later: %s", error)

@@ -1,0 +1,279 @@
+"""Runs the functions of a worker in one process.
+
+Made from `aio/runner.py` by `tools/make_sync.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from ..errors import CrossShard, NotFound, PinpriqError, Refused, Stale
+from ..job import reason_of
+from ..replies import State
+from ..requests import queues as about_queues
+from ..requests.tasks import DONE_MAX
+from ..worker.events import Bury, Event, GiveBack, Retry
+from ..worker.plan import WAIT_S, Plan, Source, backoffs
+from .client import Client
+from .heartbeat import Heartbeat
+from .job import Job
+from .keeper import Keeper
+from .parts import Crew, Stop, call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+log = logging.getLogger("pinpriq.worker")
+
+
+class Runner:
+    """Takes tasks, runs functions for them, and settles them.
+
+    A job that is done is acknowledged by the take of the next one, in one round trip. Jobs that
+    were prefetched wait in a buffer that all runs share, with their leases renewed.
+    """
+
+    def __init__(self, client: Client, plan: Plan, stop: Stop) -> None:
+        self._client = client
+        self._plan = plan
+        self._stop = stop
+        self._sources = plan.sources()
+        self._buffer: deque[Job] = deque()
+        self._turn = 0
+        self._crew = Crew()
+        self._keeper = Keeper(client, plan.ttr_s, self._lost)
+        self._beats = Heartbeat(self._beat, plan.lease_s / 3)
+
+    def run(self, concurrency: int) -> bool:
+        """Work until it is time to stop. Returns whether all that ran has ended in time."""
+        self._prepare()
+        self._keeper.start()
+        self._beats.start()
+        self._crew.start(concurrency, self._work)
+        self._stop.wait()
+        self._release_buffer()
+        in_time = self._crew.join(self._plan.grace_s)
+        self._release_buffer()
+        if not in_time:
+            log.warning("jobs still run after %s s: they are given back", self._plan.grace_s)
+            for job in self._keeper.held():
+                self._release(job)
+            self._crew.abandon()
+        self._beats.stop()
+        self._keeper.stop()
+        return in_time
+
+    def _prepare(self) -> None:
+        """Set queues up and join topics, as soon as there is a server."""
+        pauses = backoffs()
+        while not self._stop.is_set():
+            try:
+                for handler in self._plan.handlers.values():
+                    if handler.settings is not None:
+                        self._client.run(
+                            about_queues.set_(handler.name, handler.settings, handler.member)
+                        )
+                self._join()
+            except Refused:
+                raise
+            except PinpriqError as error:
+                self._pause(pauses, error)
+            else:
+                return
+
+    def _join(self) -> None:
+        for topic, member in self._plan.members():
+            self._client.run(about_queues.join(topic, member, self._plan.lease_s))
+
+    def _beat(self) -> None:
+        for member in {member for _, member in self._plan.members()}:
+            try:
+                self._client.beat(member, lease=self._plan.lease_s)
+            except NotFound:
+                self._join()
+
+    def _pause(self, pauses: Iterator[float], error: Exception) -> None:
+        seconds = next(pauses)
+        log.warning("next try in %s s: %s", round(seconds, 1), error)
+        self._stop.wait(seconds)
+
+    def _work(self, number: int) -> None:
+        """Work on one job after the other."""
+        self._turn += number
+        done: Job | None = None
+        pauses = backoffs()
+        while True:
+            stopping = self._stop.is_set()
+            try:
+                if stopping:
+                    self._acknowledge(done)
+                    return
+                job, done = self._next(done), None
+                pauses = backoffs()
+            except PinpriqError as error:
+                if stopping:
+                    log.warning("not acknowledged, so it will come again: %s", error)
+                    return
+                self._pause(pauses, error)
+                continue
+            if job is not None:
+                done = self._do(job)
+
+    def _next(self, done: Job | None) -> Job | None:
+        """Acknowledge a job, and return the next one if there is one."""
+        job = self._buffer.popleft() if self._buffer else None
+        missing = max(0, self._plan.prefetch - len(self._buffer)) + (job is None)
+        if missing:
+            try:
+                taken = self._take(missing, 0.0 if job else WAIT_S, done)
+            except PinpriqError:
+                if job is not None:
+                    self._buffer.appendleft(job)
+                raise
+            for each in taken:
+                self._keeper.hold(each)
+            self._buffer.extend(taken[job is None :])
+            job = job or (taken[0] if taken else None)
+        else:
+            self._acknowledge(done)
+        if job is not None and self._stop.is_set():
+            self._release(job)
+            return None
+        return job
+
+    def _take(self, count: int, wait_s: float, done: Job | None) -> list[Job]:
+        self._turn += 1
+        source = self._sources[self._turn % len(self._sources)]
+        if done is not None and (done.queue.member is None) != (source.member is None):
+            # Queues and lanes may live in different shards, so it is not worth the try.
+            self._acknowledge(done)
+            done = None
+        finished = [] if done is None else [(done.queue.name, done.receipt)]
+        if done is not None:
+            # Its lease ends as soon as the server begins with the take, which may then block.
+            self._keeper.let_go(done)
+        try:
+            taken = self._take_from(source, count, wait_s, finished)
+        except PinpriqError:
+            if done is None:
+                raise
+            # Nothing was acknowledged or taken, or nobody knows. Both are fine after this.
+            self._acknowledge(done)
+            taken = self._take_from(source, count, wait_s, [])
+        if done is not None:
+            done.settled = True
+        return taken
+
+    def _take_from(
+        self, source: Source, count: int, wait_s: float, done: list[tuple[str, str]]
+    ) -> list[Job]:
+        try:
+            return self._client.take_many(
+                source.rotated(self._turn),
+                count,
+                wait=wait_s / len(self._sources),
+                ttr=self._plan.ttr_s,
+                member=source.member,
+                done=done[:DONE_MAX],
+            )
+        except CrossShard:
+            if done or len(source.names) == 1:
+                raise
+            if source in self._sources:
+                self._sources = [
+                    part
+                    for each in self._sources
+                    for part in (each.parts() if each == source else [each])
+                ]
+            return []
+        except NotFound:
+            if source.member is None:
+                raise
+            # The member has ended, and what was in its lanes is gone.
+            self._join()
+            return []
+
+    def _acknowledge(self, job: Job | None) -> None:
+        if job is None or job.settled:
+            return
+        try:
+            job.ack()
+        except Stale:
+            # An earlier try was carried out, or the lease has ended and the task comes again.
+            log.info("the lease of %s had ended before it was acknowledged", job.id)
+        self._keeper.let_go(job)
+
+    def _do(self, job: Job) -> Job | None:
+        """Run the function for a job. Returns the job if it is to be acknowledged."""
+        plan = self._plan
+        handler = plan.handlers[(job.queue.name, _text_or_none(job.queue.member))]
+        plan.tell(Event("start", job.queue.name, job.id, job.attempts))
+        started = time.monotonic()
+        try:
+            call(handler.function, job if handler.with_job else job.value)
+        except Exception as error:
+            self._settle(job, error, time.monotonic() - started)
+            return None
+        duration = time.monotonic() - started
+        plan.tell(Event("end", job.queue.name, job.id, job.attempts, duration))
+        if job.settled:
+            self._keeper.let_go(job)
+            return None
+        return job if self._keeper.holds(job) else None
+
+    def _settle(self, job: Job, error: Exception, duration: float) -> None:
+        """Say that a job failed, or do what its function asked for."""
+        state: State | None = None
+        try:
+            if not job.settled and self._keeper.let_go(job):
+                state = self._report(job, error)
+        except Stale:
+            log.info("the lease of %s had ended before its failure was told", job.id)
+        except PinpriqError as refused:
+            log.warning(
+                "the failure of %s was not told, so its lease runs out: %s", job.id, refused
+            )
+        self._keeper.let_go(job)
+        if isinstance(error, GiveBack):
+            self._plan.tell(Event("released", job.queue.name, job.id, job.attempts, duration))
+            return
+        self._plan.tell(
+            Event("failed", job.queue.name, job.id, job.attempts, duration, error, state)
+        )
+        if not isinstance(error, Retry | Bury):
+            log.error("the job %s of %s failed", job.id, job.queue.name, exc_info=error)
+
+    def _report(self, job: Job, error: Exception) -> State:
+        if isinstance(error, Bury):
+            job.bury(error.reason)
+            return State.BURIED
+        if isinstance(error, GiveBack):
+            return job.release(delay=error.delay)
+        if isinstance(error, Retry):
+            return job.fail(error.reason, delay=error.delay)
+        return job.fail(reason_of(error))
+
+    def _release_buffer(self) -> None:
+        while self._buffer:
+            self._release(self._buffer.popleft())
+
+    def _release(self, job: Job) -> None:
+        self._keeper.let_go(job)
+        try:
+            job.release()
+        except PinpriqError as error:
+            log.warning("%s was not given back, so its lease runs out: %s", job.id, error)
+        self._plan.tell(Event("released", job.queue.name, job.id, job.attempts))
+
+    def _lost(self, job: Job) -> None:
+        if job in self._buffer:
+            self._buffer.remove(job)
+        log.warning("the lease of %s of %s was lost", job.id, job.queue.name)
+        self._plan.tell(Event("lost", job.queue.name, job.id, job.attempts))
+
+
+def _text_or_none(member: str | bytes | None) -> str | None:
+    return member.decode() if isinstance(member, bytes) else member

@@ -1,0 +1,65 @@
+"""What a job function can ask for by raising, and what a worker tells about its jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..replies import State
+from ..spans import Span
+
+
+class _Wish(Exception):
+    """What is to become of the job, in place of success or failure."""
+
+
+class Retry(_Wish):
+    """Raise it to fail the job and have it tried again after `delay` seconds.
+
+    The failure counts, so the queue may give the job up. Without `delay` its back-off applies.
+    """
+
+    def __init__(self, reason: str = "", *, delay: Span | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.delay = delay
+
+
+class Bury(_Wish):
+    """Raise it to set the job aside, because nobody can ever do it."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class GiveBack(_Wish):
+    """Raise it to give the job back after `delay` seconds, which is no failure."""
+
+    def __init__(self, *, delay: Span | None = None) -> None:
+        super().__init__("given back")
+        self.delay = delay
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a job, for tracing and figures.
+
+    | kind | when | with |
+    |---|---|---|
+    | `start` | the function is about to be called | |
+    | `end` | it has returned | `duration_s` |
+    | `failed` | it has raised, or its payload cannot be read | `duration_s`, `error`, `state` |
+    | `lost` | the lease ended while the function ran: another worker may have the task | |
+    | `released` | the job was given back, unfinished | |
+
+    `state` is what the failed job is now, and None if its lease had ended.
+    """
+
+    kind: Literal["start", "end", "failed", "lost", "released"]
+    queue: str
+    id: str
+    attempts: int
+    duration_s: float | None = None
+    error: BaseException | None = None
+    state: State | None = None

@@ -1,0 +1,63 @@
+"""An ordinary Celery application. Only its broker URL and the import say pinpriq."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from celery import Celery, Task
+
+import pinpriq.celery  # noqa: F401
+
+PLACE = Path(os.environ.get("CELERY_PLACE", "."))
+
+app = Celery("app", broker=os.environ.get("CELERY_BROKER", "pinpriq://127.0.0.1:7251"))
+app.conf.update(
+    broker_transport_options={"lease_seconds": float(os.environ.get("CELERY_LEASE", "60"))},
+    task_ignore_result=True,
+    worker_prefetch_multiplier=1,
+    broker_connection_retry_on_startup=True,
+)
+
+
+def note(name: str, text: str = "") -> None:
+    """Add a line to a file."""
+    with (PLACE / name).open("a") as file:
+        file.write(f"{text or os.getpid()}\n")
+
+
+@app.task
+def work(name: str) -> None:
+    note("done", name)
+
+
+@app.task(acks_late=True)
+def work_late(name: str) -> None:
+    note("done", name)
+
+
+@app.task(bind=True, max_retries=3)
+def flaky(self: Task, name: str) -> None:
+    note("tries", name)
+    if self.request.retries < 2:
+        raise self.retry(countdown=0.1)
+    note("done", name)
+
+
+@app.task(acks_late=True)
+def slow(name: str) -> None:
+    """Run until the test lets it go on."""
+    note(f"began-{name}")
+    while not (PLACE / f"go-{name}").exists():
+        time.sleep(0.01)
+    note("done", name)
+
+
+@app.task(acks_late=True, reject_on_worker_lost=True)
+def die_once(name: str) -> None:
+    """Take its process along, the first time."""
+    if not (PLACE / f"died-{name}").exists():
+        note(f"died-{name}")
+        os.kill(os.getpid(), 9)
+    note("done", name)

@@ -1,0 +1,334 @@
+"""Workers in this process: threads and asyncio tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pinpriq import (
+    Bury,
+    Client,
+    Event,
+    GiveBack,
+    Job,
+    Outcome,
+    QueueSettings,
+    Retry,
+    State,
+    Worker,
+)
+from servers import LossyProxy, Server
+
+Run = Callable[[Worker], None]
+
+
+class Told:
+    """Collects events, and waits for them."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, event: Event) -> None:
+        with self._changed:
+            self.events.append(event)
+            self._changed.notify_all()
+
+    def count(self, kind: str) -> int:
+        return sum(event.kind == kind for event in self.events)
+
+    def await_count(self, kind: str, count: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.count(kind) >= count, 30), self.events
+
+
+@contextmanager
+def running(worker: Worker, how: str, number: int = 2) -> Iterator[None]:
+    """Run a worker in a thread while the block lasts."""
+    results: list[bool] = []
+
+    def run() -> None:
+        if how == "threads":
+            results.append(worker.run(threads=number))
+        else:
+            results.append(worker.run_asyncio(tasks=number))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        # A worker that has not begun yet cannot be told to stop.
+        while thread.is_alive():
+            worker.stop()
+            thread.join(0.05)
+    assert results == [True]
+
+
+both = pytest.mark.parametrize("how", ["threads", "asyncio"])
+
+
+@both
+def test_each_task_is_done_once(client: Client, server: Server, how: str) -> None:
+    told = Told()
+    worker = Worker(server.url, prefetch=5, on_event=told)
+    seen: Counter[int] = Counter()
+
+    @worker.job("jobs")
+    def work(value: int) -> None:
+        seen[value] += 1
+
+    @worker.job("more")
+    async def work_async(value: int) -> None:
+        await asyncio.sleep(0)
+        seen[value] += 1
+
+    client.queue("jobs").create()
+    client.queue("more").create()
+    for number in range(200):
+        client.queue("jobs" if number % 2 else "more").put(number)
+    with running(worker, how, 4):
+        told.await_count("end", 200)
+    assert seen == Counter(range(200))
+    for name in ("jobs", "more"):
+        stats = client.queue(name).stats()
+        assert (stats["acked"], stats["present"]) == (100, 0)
+
+
+@both
+def test_what_a_function_raises(client: Client, server: Server, how: str) -> None:
+    told = Told()
+    worker = Worker(server.url, on_event=told)
+    given_back: list[int] = []
+
+    @worker.job("jobs", with_job=True, settings=QueueSettings(attempts=3, dead_letter="dead"))
+    def work(job: Job) -> object:
+        if job.value == "fail":
+            raise LookupError("no such thing")
+        if job.value == "retry":
+            raise Retry("later", delay=3600)
+        if job.value == "bury":
+            raise Bury("never")
+        if job.value == "give back" and job.attempts == 1:
+            given_back.append(job.attempts)
+            raise GiveBack
+        # With asyncio this is something to await, which the worker does.
+        return job.ack() if job.value == "ack" else None  # type: ignore[func-returns-value]
+
+    queue = client.queue("jobs")
+    ids = {
+        value: queue.put(value).id
+        for value in ("fail", "retry", "bury", "give back", "ack", "return")
+    }
+    with running(worker, how):
+        told.await_count("failed", 5)
+        told.await_count("end", 3)
+        told.await_count("released", 1)
+    [dead] = client.queue("dead").peek(9)
+    assert (dead.value, dead.reason) == ("fail", "LookupError: no such thing")
+    retried, buried = queue.get(ids["retry"]), queue.get(ids["bury"])
+    assert retried is not None
+    assert buried is not None
+    assert (retried.state, retried.reason) == (State.WAITING, "later")
+    assert (buried.state, buried.reason) == (State.BURIED, "never")
+    assert given_back == [1]
+    assert queue.stats()["present"] == 2
+    states = [event.state for event in told.events if event.kind == "failed"]
+    assert Counter(states) == {
+        State.READY: 2, State.GONE: 1, State.WAITING: 1, State.BURIED: 1
+    }  # fmt: skip
+
+
+@both
+def test_a_payload_that_cannot_be_read_fails(client: Client, server: Server, how: str) -> None:
+    told = Told()
+    worker = Worker(server.url, on_event=told)
+    worker.job("jobs", settings=QueueSettings(attempts=1))(lambda value: None)
+    put = client.queue("jobs", serialiser="bytes").put("{not json")
+    with running(worker, how):
+        told.await_count("failed", 1)
+    task = client.queue("jobs", serialiser="bytes").get(put.id)
+    assert task is not None
+    assert task.state is State.BURIED
+
+
+@both
+def test_leases_are_renewed_while_a_job_runs(client: Client, server: Server, how: str) -> None:
+    """The job ends when its lease has been renewed for longer than it lasts by itself."""
+    told = Told()
+    worker = Worker(server.url, ttr=0.3, on_event=told)
+
+    @worker.job("jobs", with_job=True)
+    def work(job: Job) -> None:
+        first = job.task.lease_until
+        assert first is not None
+        with Client(server.url) as other:
+            while True:
+                [lease] = other.queue("jobs").leases().items
+                assert lease.until is not None
+                if (lease.until - first).total_seconds() > 0.6:
+                    return
+
+    client.queue("jobs").put("x")
+    with running(worker, how):
+        told.await_count("end", 1)
+    assert [event.kind for event in told.events] == ["start", "end"]
+    assert client.queue("jobs").stats()["present"] == 0
+
+
+@both
+def test_a_lost_lease_is_told_and_not_acknowledged(
+    client: Client, server: Server, how: str
+) -> None:
+    told = Told()
+    worker = Worker(server.url, ttr=0.3, on_event=told)
+    lost = threading.Event()
+
+    @worker.job("jobs", with_job=True)
+    def work(job: Job) -> None:
+        with Client(server.url) as other:
+            other.queue("jobs").snatch(job.id, delay=3600)
+        told.await_count("lost", 1)
+        lost.set()
+
+    put = client.queue("jobs").put("x")
+    with running(worker, how):
+        assert lost.wait(30)
+        told.await_count("end", 1)
+    task = client.queue("jobs").get(put.id)
+    assert task is not None
+    assert task.state is State.WAITING
+
+
+@both
+def test_prefetched_jobs_are_given_back(client: Client, server: Server, how: str) -> None:
+    told = Told()
+    worker = Worker(server.url, prefetch=10, on_event=told)
+    go = threading.Event()
+
+    @worker.job("jobs")
+    def work(value: int) -> None:
+        assert go.wait(30)
+
+    queue = client.queue("jobs")
+    for number in range(8):
+        queue.put(number)
+
+    def let_go() -> None:
+        told.await_count("released", 7)
+        go.set()
+
+    stopper = threading.Thread(target=let_go)
+    stopper.start()
+    with running(worker, how, 1):
+        told.await_count("start", 1)
+    stopper.join()
+    stats = queue.stats()
+    assert (stats.counts[State.READY], stats["acked"], stats["failures"]) == (7, 1, 0)
+
+
+@both
+def test_a_worker_outlasts_a_server(own_server: Server, how: str) -> None:
+    told = Told()
+    worker = Worker(own_server.url, on_event=told, retry_for=0.2)
+    worker.job("jobs")(lambda value: None)
+    with Client(own_server.url) as client, running(worker, how):
+        queue = client.queue("jobs")
+        queue.put(1)
+        told.await_count("end", 1)
+        own_server.stop()
+        own_server.start()
+        queue.put(2)
+        told.await_count("end", 2)
+        own_server.kill()
+        own_server.start()
+        assert queue.put_and_wait(3, 30).outcome is Outcome.ACKED
+
+
+@both
+def test_lost_replies_lose_no_task(client: Client, server: Server, how: str) -> None:
+    proxy = LossyProxy(server.port)
+    told = Told()
+    worker = Worker(proxy.url, ttr=1, prefetch=2, on_event=told)
+    worker.job("jobs")(lambda value: proxy.lose(1) if value % 10 == 3 else None)
+    queue = client.queue("jobs")
+    queue.create()
+    for number in range(40):
+        queue.put(number)
+    with running(worker, how):
+        while queue.stats()["acked"] < 40:
+            told.await_count("start", 1)
+    assert proxy.lost >= 4
+    assert queue.stats()["present"] == 0
+    proxy.close()
+
+
+@both
+def test_a_member_of_topics(client: Client, server: Server, how: str) -> None:
+    told = Told()
+    worker = Worker(server.url, lease=0.3, on_event=told)
+    seen: list[str] = []
+    worker.member("news", "mailer")(seen.append)
+    worker.member("alerts", "mailer")(seen.append)
+    worker.job("jobs")(seen.append)
+    news = client.topic("news")
+    with running(worker, how):
+        while not news.members() or not client.topic("alerts").members():
+            client.ping()
+        first = news.members()[0].incarnation
+        assert news.publish("open") == 1
+        client.topic("alerts").publish("fire")
+        client.queue("jobs").put("job")
+        told.await_count("end", 3)
+        until = news.members()[0].lease_until
+        # It goes on to give signs of life: its lease moves on, and it is the same member.
+        while news.members()[0].lease_until == until:
+            client.ping()
+        assert news.members()[0].incarnation == first
+        client.leave("mailer")
+        while not news.members():
+            client.ping()
+    assert sorted(seen) == ["fire", "job", "open"]
+    client.leave("mailer")
+
+
+def test_queues_of_several_shards(program: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    server = Server(program, tmp_path_factory.mktemp("shards"), "--shards", "4")
+    server.start()
+    told = Told()
+    worker = Worker(server.url, prefetch=2, on_event=told)
+    names = [f"queue-{number}" for number in range(6)]
+    for name in names:
+        worker.job(name)(lambda value: None)
+    with Client(server.url) as client, running(worker, "threads"):
+        for name in names:
+            client.queue(name).put(1)
+            client.queue(name).put(2)
+        told.await_count("end", 12)
+        while client.stats()["present"]:
+            client.ping()
+    server.stop()
+
+
+def test_a_hook_that_raises_hurts_nobody(client: Client, server: Server) -> None:
+    def hook(event: Event) -> None:
+        raise RuntimeError("the hook is broken")
+
+    worker = Worker(server.url, on_event=hook)
+    worker.job("jobs")(lambda value: None)
+    with running(worker, "threads"):
+        assert client.queue("jobs").put_and_wait("x", 30).outcome is Outcome.ACKED
+
+
+def test_one_function_for_each_queue() -> None:
+    worker = Worker()
+    worker.job("jobs")(lambda value: None)
+    with pytest.raises(ValueError, match="already"):
+        worker.job("jobs")(lambda value: None)
+    with pytest.raises(ValueError, match="other"):
+        worker.plan.only({"other"})
