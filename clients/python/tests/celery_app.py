@@ -10,11 +10,11 @@ from celery import Celery, Task
 
 import pinpriq.celery  # noqa: F401
 
-PLACE = Path(os.environ.get("CELERY_PLACE", "."))
+PLACE = Path(os.environ.get("SHOP_PLACE", "."))
 
-app = Celery("app", broker=os.environ.get("CELERY_BROKER", "pinpriq://127.0.0.1:7251"))
+app = Celery("app", broker=os.environ.get("SHOP_BROKER", "pinpriq://127.0.0.1:7251"))
 app.conf.update(
-    broker_transport_options={"lease_seconds": float(os.environ.get("CELERY_LEASE", "60"))},
+    broker_transport_options={"lease_seconds": float(os.environ.get("SHOP_LEASE", "60"))},
     task_ignore_result=True,
     worker_prefetch_multiplier=1,
     broker_connection_retry_on_startup=True,

@@ -37,11 +37,10 @@ class Application:
     def __init__(self, server: Server, place: Path) -> None:
         self.place = place
         self.environment = os.environ | {
-            "CELERY_BROKER": server.url,
-            "CELERY_PLACE": str(place),
+            "SHOP_BROKER": server.url,
+            "SHOP_PLACE": str(place),
             "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent / "src")]),
         }
-        os.environ["CELERY_BROKER"] = server.url
         import celery_app
 
         self.app = celery_app.app
@@ -146,7 +145,7 @@ def test_retries(application: Application) -> None:
 def test_a_long_task_keeps_its_lease(application: Application, client: Client) -> None:
     """It runs for longer than three leases, which are renewed meanwhile."""
     application.tasks.slow.delay("x")
-    with application.worker(CELERY_LEASE="0.5"):
+    with application.worker(SHOP_LEASE="0.5"):
         await_that(lambda: bool(application.lines("began-x")), "it has not begun")
         [lease] = client.queue("celery").leases().items
         first = lease.until
@@ -181,7 +180,7 @@ def test_a_worker_that_stops_gives_back_what_it_holds(
 
 def test_tasks_of_a_killed_worker_come_again(application: Application, client: Client) -> None:
     application.tasks.slow.delay("x")
-    with application.worker(CELERY_LEASE="1") as process:
+    with application.worker(SHOP_LEASE="1") as process:
         await_that(lambda: bool(application.lines("began-x")), "it has not begun")
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -108,7 +108,9 @@ def run_worker(client: Client, text: str, place: Path, environment: dict[str, st
         until = time.monotonic() + 60
         while queue.stats()["present"]:
             assert process.poll() is None, (place / "worker.log").read_text()
-            assert time.monotonic() < until, (place / "worker.log").read_text()
+            assert time.monotonic() < until, "\n".join(
+                [(place / "worker.log").read_text(), *map(repr, queue.leases().items)]
+            )
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0, (place / "worker.log").read_text()

@@ -11,7 +11,7 @@ from pinpriq import Worker
 
 PLACE = Path(os.environ.get("WORKER_PLACE", "."))
 
-worker = Worker(os.environ.get("PINPRIQ_URL"), ttr=30, prefetch=4, grace=20)
+worker = Worker(os.environ.get("PINPRIQ_URL"), ttr=5, prefetch=4, grace=20)
 impatient = Worker(os.environ.get("PINPRIQ_URL"), ttr=30, grace=0.2)
 
 

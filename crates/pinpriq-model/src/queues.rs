@@ -160,12 +160,15 @@ impl Model {
 
     /// Removes every task of a place. Their awaiters are notified later.
     pub(super) fn empty(&mut self, place: &Place) -> u64 {
+        let Some(home) = self.homes.get(place) else { return 0 };
+        let emptied = home.tasks.values().map(|task| (task.number, self.own_bytes(task)));
+        let emptied: Vec<(u64, u64)> = emptied.collect();
+        self.emptied.extend(emptied);
         let Some(mut home) = self.homes.remove(place) else { return 0 };
         let tasks = std::mem::take(&mut home.tasks);
         for (number, task) in &tasks {
             home.tally.note(Some(task.progress.state.kind()), None);
             self.totals.note(Some(task.progress.state.kind()), None);
-            self.emptied.push((*number, self.own_bytes(task)));
             self.places.remove(number);
         }
         let count = tasks.len() as u64;

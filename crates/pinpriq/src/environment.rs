@@ -106,6 +106,8 @@ mod tests {
 
     const OPERATING: &str = include_str!("../../../docs/operating.md");
     const CONTAINERS: [&str; 3] = [
+        include_str!("../../../contrib/container/compose.yaml"),
+        include_str!("../../../contrib/container/kubernetes.yaml"),
         include_str!("../../../contrib/cluster/compose-etcd.yaml"),
         include_str!("../../../contrib/cluster/compose-postgres.yaml"),
         include_str!("../../../contrib/cluster/kubernetes-nodes.yaml"),

@@ -43,12 +43,14 @@ const VERIFIER_CLOCK: &str = "crates/pinpriq-crash/src/clock.rs";
 const VERIFIER_FILES: [&str; 2] =
     ["crates/pinpriq-crash/src/files.rs", "crates/pinpriq-history/src/main.rs"];
 
-/// Nothing sleeps: code waits for the event itself. The examples for users may sleep: a worker
-/// renews its lease at intervals. So may what plays in real time.
+/// Nothing sleeps: code waits for the event itself. The examples and the packages for users may
+/// sleep: a worker renews its lease at intervals, and tries again after a while. So may what plays
+/// in real time.
 pub(crate) fn sleeping(tree: &Tree) -> Vec<Violation> {
     let message = "nothing sleeps: wait for the event itself";
     let mut found = Vec::new();
-    let may = |path: &str| path.starts_with("examples/") || REAL_TIME.contains(&path);
+    let is_of_users = |path: &str| path.starts_with("examples/") || path.starts_with("clients/");
+    let may = |path: &str| is_of_users(path) || REAL_TIME.contains(&path);
     for file in tree.files().filter(|file| !may(&file.path)) {
         if let Some(source) = &file.source {
             let sleeps = |token: &&Token| is_sleep(&token.text, &file.path);

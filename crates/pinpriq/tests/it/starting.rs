@@ -1,11 +1,12 @@
 //! How a server starts: what it refuses, what it warns about, and signals while it loads.
 
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::files;
 use crate::peer::pinpriq;
-use crate::serving::Serving;
+use crate::serving::{GUARD, Serving};
 use crate::wire::push;
 
 /// How many tasks there are to be loaded: many enough that it takes a while.
@@ -26,6 +27,27 @@ fn figures_of_all_shards_go_to_the_log_on_a_signal_and_a_hang_up_does_nothing() 
         server.logged("\"section\":\"Traffic\"");
         server.stop();
     }
+}
+
+#[test]
+fn manager_of_the_service_is_told_when_the_server_serves_and_when_it_stops() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(GUARD)).unwrap();
+    let told = || {
+        let mut bytes = [0; 64];
+        let length = manager.recv(&mut bytes).unwrap();
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    };
+    let mut command = pinpriq(&["serve", "--pinpriq", "127.0.0.1:0", "--log-format", "json"]);
+    command.arg("--data").arg(dir.path().join("data")).env("NOTIFY_SOCKET", &path);
+    let server = Serving::listening(Serving::of_command(command));
+    assert_eq!(told().trim(), "READY=1");
+    drop(server.connect());
+    server.send("-TERM");
+    assert_eq!(told().trim(), "STOPPING=1");
+    server.stop();
 }
 
 /// Runs `serve` with these flags, which must not start a server. Returns what it says.

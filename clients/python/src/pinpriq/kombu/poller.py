@@ -20,7 +20,8 @@ class Poller:
 
     def __init__(self) -> None:
         self._channels: list[Channel] = []
-        self._watched: dict[int, tuple[Channel, Taker]] = {}
+        # A new connection may have the descriptor of the one before, so the socket counts too.
+        self._watched: dict[int, tuple[Channel, Taker, Any]] = {}
         self._selector: selectors.BaseSelector | None = selectors.DefaultSelector()
         self._loop: Any = None
 
@@ -32,7 +33,7 @@ class Poller:
         """Look after a channel no longer."""
         if channel in self._channels:
             self._channels.remove(channel)
-        for fd in [fd for fd, (of, _) in self._watched.items() if of is channel]:
+        for fd in [fd for fd, (of, _, _) in self._watched.items() if of is channel]:
             self._unwatch(fd)
 
     def use_loop(self, loop: Any) -> None:
@@ -59,17 +60,17 @@ class Poller:
             channel.deliver_backlog()
             for taker in channel.start_takes():
                 self._watch(channel, taker)
-        current = {taker.fileno() for channel in self._channels for taker in channel.takers}
-        for fd in [fd for fd in self._watched if fd not in current]:
+        current = [taker.sock for channel in self._channels for taker in channel.takers]
+        for fd in [fd for fd, (_, _, sock) in self._watched.items() if sock not in current]:
             self._unwatch(fd)
 
     def on_readable(self, fd: int) -> int:
         """Deliver what has come on a descriptor. Returns how many messages."""
         if fd not in self._watched:
             return 0
-        channel, taker = self._watched[fd]
+        channel, taker, sock = self._watched[fd]
         tasks = taker.read()
-        if taker.fileno() != fd:
+        if taker.sock is not sock:
             self._unwatch(fd)
         return channel.deliver(tasks)
 
@@ -93,14 +94,15 @@ class Poller:
                 raise Empty
 
     def _watch(self, channel: Channel, taker: Taker) -> None:
-        fd = taker.fileno()
-        if fd is None:
+        sock = taker.sock
+        if sock is None:
             return
-        if self._watched.get(fd) == (channel, taker):
+        fd = sock.fileno()
+        if self._watched.get(fd) == (channel, taker, sock):
             return
         if fd in self._watched:
             self._unwatch(fd)
-        self._watched[fd] = (channel, taker)
+        self._watched[fd] = (channel, taker, sock)
         if self._loop is not None:
             self._loop.add_reader(fd, self.on_readable, fd)
         elif self._selector is not None:

@@ -47,10 +47,10 @@ class Taker:
         """Whether a take is under way."""
         return self._sent_at is not None
 
-    def fileno(self) -> int | None:
-        """Return the descriptor to watch, or None while there is no connection."""
-        sock = getattr(self._connection, "_sock", None)
-        return None if sock is None else int(sock.fileno())
+    @property
+    def sock(self) -> Any:
+        """The socket to watch, or None while there is no connection."""
+        return getattr(self._connection, "_sock", None)
 
     def send(self, names: tuple[str, ...], count: int) -> None:
         """Send a take, unless one is under way or it is too early to try to connect again."""
