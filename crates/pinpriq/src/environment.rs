@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     const OPERATING: &str = include_str!("../../../docs/operating.md");
-    const CONTAINERS: [&str; 3] = [
+    const CONTAINERS: [&str; 5] = [
         include_str!("../../../contrib/container/compose.yaml"),
         include_str!("../../../contrib/container/kubernetes.yaml"),
         include_str!("../../../contrib/cluster/compose-etcd.yaml"),

@@ -69,8 +69,9 @@ pub(crate) fn columns(tree: &Tree) -> Vec<Violation> {
 pub(crate) fn white_space(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for file in tree.files().filter(|file| !file.path.contains("/testdata/")) {
+        let is_go = file.has_extension("go");
         for (index, line) in file.text.split('\n').enumerate() {
-            let message = if line.contains('\t') && !file.path.ends_with(".go") {
+            let message = if line.contains('\t') && !is_go {
                 "a tab: use spaces"
             } else if line.ends_with(char::is_whitespace) {
                 "white space at the end of the line"
