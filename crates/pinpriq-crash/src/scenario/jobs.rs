@@ -17,13 +17,13 @@ use crate::fault::{Fallible, Verdict};
 use crate::files;
 use crate::jobs::check::{drain, look};
 use crate::jobs::load::Load;
-use crate::loop_disk::LoopDisk;
 use crate::report::say;
 use crate::rounds::{Catastrophe, LOAD_MS, let_pass};
 use crate::scenario::kill::Kill;
+use crate::scenario::power::on_a_disk_of_its_own;
 use crate::server::{Door, Program};
 
-/// The number of kills for a directory before it is drained.
+/// The number of kills, or power losses, for a directory before it is drained.
 const ROUNDS: u64 = 20;
 
 /// What clients were told in all.
@@ -55,13 +55,7 @@ pub(crate) fn run_kills(wanted: &Wanted) -> Fallible<Verdict> {
 }
 
 pub(crate) fn run_power_losses(wanted: &Wanted) -> Fallible<Verdict> {
-    let scratch = files::scratch(&wanted.scratch)?;
-    let mut disk = match LoopDisk::new(scratch.path())? {
-        Ok(disk) => disk,
-        Err(why) => return Ok(Verdict::NotRun(format!("no file system can be mounted: {why}"))),
-    };
-    let data = disk.path().join("data");
-    run(wanted, &data, &mut disk)
+    on_a_disk_of_its_own(wanted, |_, data, disk| run(wanted, data, disk))
 }
 
 fn run(wanted: &Wanted, data: &Path, catastrophe: &mut impl Catastrophe) -> Fallible<Verdict> {

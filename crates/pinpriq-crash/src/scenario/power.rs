@@ -2,6 +2,8 @@
 //!
 //! Each cut is verified: a file that was written without a sync must be gone.
 
+use std::path::Path;
+
 use crate::args::Wanted;
 use crate::fault::{Fallible, Verdict};
 use crate::files;
@@ -24,11 +26,20 @@ impl Catastrophe for LoopDisk {
 }
 
 pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
+    on_a_disk_of_its_own(wanted, |scratch, data, disk| rounds::run(wanted, scratch, data, disk))
+}
+
+/// Runs a scenario with a directory for what it keeps, and a data directory on a file system whose
+/// power can be cut.
+pub(crate) fn on_a_disk_of_its_own(
+    wanted: &Wanted,
+    run: impl FnOnce(&Path, &Path, &mut LoopDisk) -> Fallible<Verdict>,
+) -> Fallible<Verdict> {
     let scratch = files::scratch(&wanted.scratch)?;
     let mut disk = match LoopDisk::new(scratch.path())? {
         Ok(disk) => disk,
         Err(why) => return Ok(Verdict::NotRun(format!("no file system can be mounted: {why}"))),
     };
     let data = disk.path().join("data");
-    rounds::run(wanted, scratch.path(), &data, &mut disk)
+    run(scratch.path(), &data, &mut disk)
 }

@@ -404,7 +404,7 @@ impl Engine {
         let takers: Vec<TakerId> = known.takers.iter().copied().collect();
         let awaiters: Vec<_> = known.awaiters.iter().copied().collect();
         let putters: Vec<_> = known.putters.iter().copied().collect();
-        let leases = known.leases.clone();
+        let leases = std::mem::take(&mut known.leases);
         self.unsubscribe_all(client);
         for taker in takers {
             if !planted!(DeadTakerServed) {
@@ -422,10 +422,6 @@ impl Engine {
         for number in leases {
             self.end_with_connection(number, farewell);
         }
-        if let Some(known) = self.consumers.clients.get_mut(&client) {
-            known.leases.clear();
-        }
-        self.consumers.tidy(client);
     }
 
     /// Ends the leases that are tied to the connection of a client that was forgotten, in the order

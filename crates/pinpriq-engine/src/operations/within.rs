@@ -135,9 +135,8 @@ impl Engine {
         }
         // A request that waits for several queues is one.
         let waits = self.consumers.takers.values().filter(|taker| {
-            let is_meant =
-                |queue: &crate::memory::slots::QueueSlot| names.matches(&self.queues[*queue].name);
-            !taker.is_echo() && taker.queues.iter().any(is_meant)
+            let mut queues = taker.queues.iter().map(|queue| &self.queues[*queue]);
+            !taker.is_echo() && queues.any(|queue| names.matches(&queue.name))
         });
         sum.takers = waits.count() as u64;
         sum

@@ -1,5 +1,5 @@
-//! Tells the manager of the service, such as systemd with `Type=notify`, when the server serves and
-//! when it stops. Without such a manager nothing is told.
+//! Tells the service manager, such as systemd with `Type=notify`, when the server serves and when
+//! it stops. Without a service manager it does nothing.
 
 use sd_notify::NotifyState;
 
@@ -15,6 +15,6 @@ pub(super) fn tell_stopping() {
 
 fn tell(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
-        tracing::warn!(%error, "the manager of the service could not be told");
+        tracing::warn!(%error, "the service manager could not be told");
     }
 }

@@ -43,8 +43,8 @@ impl Signals {
         })
     }
 
-    /// Does what the signals ask for, and ends after it has requested the stop. Clients can connect
-    /// by now, so the manager of the service is told.
+    /// Does what the signals ask for, and ends after it has requested the stop. Tells the service
+    /// manager when it begins, since clients can connect by then, and when it ends.
     pub(crate) async fn heed(mut self, stop: Stop, common: Arc<Common>) {
         tell_ready();
         let signal = loop {

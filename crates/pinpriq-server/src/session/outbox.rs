@@ -552,8 +552,6 @@ impl Outbox {
         pieces
     }
 
-    /// Returns what was in frames that were not accepted completely, for each shard that has made
-    /// some. `None` is this shard. Empties the outbox.
     /// Returns the leases that the client does not know about yet, each with the shard that granted
     /// it, unless that is the client's own.
     pub(crate) fn leases(&self) -> Vec<(Option<usize>, Receipt)> {
@@ -569,6 +567,8 @@ impl Outbox {
         leases.collect()
     }
 
+    /// Returns what was in frames that were not accepted completely, for each shard that has made
+    /// some. `None` is this shard. Empties the outbox.
     pub(crate) fn unsent(&mut self) -> Vec<(Option<usize>, Unsent)> {
         let mut unsent: Vec<(Option<usize>, Unsent)> = vec![(None, Unsent::default())];
         let mut add = |output: Output, holds: &Holds, from: From| {

@@ -37,6 +37,13 @@ pub(crate) struct Share {
     head: Option<Urgency>,
 }
 
+impl Share {
+    /// Returns the tubes as a command names them.
+    pub(crate) fn names(&self) -> Vec<&[u8]> {
+        self.tubes.iter().map(|tube| &**tube).collect()
+    }
+}
+
 /// The place of a job: its priority, when it was put, and its number.
 type Urgency = (Option<i64>, Timestamp, u64);
 

@@ -30,7 +30,7 @@ fn figures_of_all_shards_go_to_the_log_on_a_signal_and_a_hang_up_does_nothing() 
 }
 
 #[test]
-fn manager_of_the_service_is_told_when_the_server_serves_and_when_it_stops() {
+fn service_manager_is_told_when_the_server_serves_and_when_it_stops() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("notify");
     let manager = UnixDatagram::bind(&path).unwrap();

@@ -14,7 +14,7 @@ use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, Piece};
 use crate::session::Session;
 use crate::session::about::{PART, SILENT};
-use crate::session::reserving::{Next, Reserving};
+use crate::session::reserving::{Next, Reserving, Share};
 
 impl Desk {
     /// Asks the shards of some tubes for their most urgent job.
@@ -103,11 +103,8 @@ impl Asking<'_> {
             Next::Hear => {}
             Next::Look => self.look(reserving),
             Next::Take(index) => {
-                let share = &reserving.shares[index];
-                let tubes: Vec<&[u8]> = share.tubes.iter().map(|tube| &**tube).collect();
-                self.ask(share.shard, PART, &Command::Reserve(Reserve::new(&tubes, Wait::No)));
-                self.expect(share.shard);
-                reserving.shares[index].owes = true;
+                let share = &mut reserving.shares[index];
+                self.ask_for(share, |names| Command::Reserve(Reserve::new(names, Wait::No)));
             }
             Next::Wait => self.wait(reserving),
             Next::Answer(from, reply, holds) => {
@@ -128,10 +125,7 @@ impl Asking<'_> {
     /// Asks every shard for its most urgent job.
     fn look(&self, reserving: &mut Reserving) {
         for share in &mut reserving.shares {
-            let tubes: Vec<&[u8]> = share.tubes.iter().map(|tube| &**tube).collect();
-            self.ask(share.shard, PART, &Command::Head(&tubes));
-            self.expect(share.shard);
-            share.owes = true;
+            self.ask_for(share, |names| Command::Head(names));
         }
     }
 
@@ -139,11 +133,8 @@ impl Asking<'_> {
     fn wait(&self, reserving: &mut Reserving) {
         let wait = reserving.wait(self.shard.now());
         for (index, share) in reserving.shares.iter_mut().enumerate() {
-            let queues: Vec<&[u8]> = share.tubes.iter().map(|tube| &**tube).collect();
-            let reserve = Reserve { queues: &queues, wait, is_echo: index > 0 };
-            self.ask(share.shard, PART, &Command::Reserve(reserve));
-            self.expect(share.shard);
-            share.owes = true;
+            let is_echo = index > 0;
+            self.ask_for(share, |queues| Command::Reserve(Reserve { queues, wait, is_echo }));
         }
     }
 
@@ -172,14 +163,21 @@ impl Asking<'_> {
         self.ask(to, SILENT, &Command::GiveBack(&receipts));
     }
 
+    /// Asks a shard about its tubes. Its reply is heard.
+    fn ask_for(
+        &self,
+        share: &mut Share,
+        command: impl for<'n> FnOnce(&'n [&'n [u8]]) -> Command<'n>,
+    ) {
+        self.ask(share.shard, PART, &command(&share.names()));
+        self.session.outbox.borrow_mut().await_choice(self.shard.places(), share.shard);
+        share.owes = true;
+    }
+
     fn ask(&self, to: usize, request: RequestId, command: &Command<'_>) {
         let Some(post) = self.shard.post() else { return };
         let encode = |out: &mut Vec<u8>| encode_command(command, out);
         let length = post.write_command(to, self.client, request, encode);
         self.session.links.borrow_mut().link(post.places(), to).under_way += length;
-    }
-
-    fn expect(&self, from: usize) {
-        self.session.outbox.borrow_mut().await_choice(self.shard.places(), from);
     }
 }
