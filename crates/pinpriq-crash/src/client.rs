@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pinpriq_client::Resp;
+use pinpriq_client::blocking::Resp;
 use pinpriq_history::{Event, Outcome};
 use pinpriq_wire::resp::{Value, Words};
 

@@ -4,15 +4,14 @@
 
 use std::net::SocketAddr;
 
-use pinpriq_client::{Line, Resp};
+use pinpriq_client::blocking::{Line, Resp};
 
 use crate::fault::Fallible;
 use crate::process::GUARD;
 
 /// Connects.
 pub(crate) fn connect(address: SocketAddr) -> Fallible<Resp> {
-    let line = Line::connect(address)?;
-    line.limit_waiting(Some(GUARD))?;
-    line.stream().set_write_timeout(Some(GUARD))?;
+    let mut line = Line::connect(address)?;
+    line.limit_waiting(Some(GUARD));
     Ok(Resp::over(line))
 }

@@ -123,6 +123,18 @@ impl Peer {
         Ok(Self { config: Arc::clone(&tls.config), name })
     }
 
+    /// What rustls needs for an asynchronous connection.
+    #[must_use]
+    pub fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// Who the server must be.
+    #[must_use]
+    pub const fn name(&self) -> &ServerName<'static> {
+        &self.name
+    }
+
     /// Returns our side of a new connection, which has not said anything yet.
     pub fn connection(&self) -> Result<ClientConnection, rustls::Error> {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())

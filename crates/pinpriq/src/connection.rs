@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use pinpriq_client::{Lost, Wire};
+use pinpriq_client::blocking::{Lost, Wire};
 use pinpriq_wire::{Framing, Packet, Request};
 
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
 
-pub(crate) use pinpriq_client::{Frame, Wanted};
+pub(crate) use pinpriq_client::blocking::{Frame, Wanted};
 
 /// One connection.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ fn is_start_of_refusal(bytes: &[u8]) -> bool {
 fn answers_ping(endpoint: &Endpoint) -> bool {
     let answer = || -> std::io::Result<bool> {
         let mut line = endpoint.connect(Some(PROBE))?;
-        line.limit_waiting(Some(PROBE))?;
+        line.limit_waiting(Some(PROBE));
         line.send(b"PING\r\n")?;
         Ok(line.receive()? && line.unused().starts_with(b"+PONG"))
     };

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use pinpriq_client::Line;
+use pinpriq_client::blocking::Line;
 use pinpriq_tls::{Identity, Options, Peer, Pem, Roots, Tls, Trust, explain};
 
 use crate::args::encryption::EncryptionArgs;
@@ -63,14 +63,14 @@ impl Endpoint {
 
     /// Connects. Without a limit this takes as long as the system tries.
     pub(crate) fn connect(&self, limit: Option<Duration>) -> io::Result<Line> {
-        let line = match limit {
+        let mut line = match limit {
             Some(limit) => Line::connect_within(limit, &*self.address)?,
             None => Line::connect(&*self.address)?,
         };
         let Some(peer) = &self.peer else { return Ok(line) };
-        line.limit_waiting(limit)?;
-        let line = line.encrypt(peer)?;
-        line.limit_waiting(None)?;
+        line.limit_waiting(limit);
+        let mut line = line.encrypt(peer)?;
+        line.limit_waiting(None);
         Ok(line)
     }
 }

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use pinpriq_client::{Lost, Resp};
+use pinpriq_client::blocking::{Lost, Resp};
 use pinpriq_wire::resp::{Value, Words};
 
 use crate::endpoint::{self, Endpoint};
@@ -72,7 +72,7 @@ impl Client {
             Trouble::Lost(format!("no connection to {endpoint}: {}", endpoint::shown(&error)))
         })?;
         let mut client = Self { resp: Resp::over(line), address: endpoint.to_string() };
-        client.limit_waiting(Some(OPENING))?;
+        client.limit_waiting(Some(OPENING));
         client.call(&greeting()).map_err(|trouble| match trouble {
             Trouble::Lost(why) => {
                 let more = if endpoint.peer.is_some() { "" } else { " If it encrypts, give --tls" };
@@ -80,7 +80,7 @@ impl Client {
             }
             refused @ Trouble::Refused(_) => refused,
         })?;
-        client.limit_waiting(None)?;
+        client.limit_waiting(None);
         Ok(client)
     }
 
@@ -111,8 +111,8 @@ impl Client {
 
     /// Treats the connection as lost if a reply takes longer than this. Without a limit it waits
     /// forever.
-    pub(crate) fn limit_waiting(&self, limit: Option<Duration>) -> Result<(), Trouble> {
-        self.resp.line().limit_waiting(limit).map_err(|error| self.lost(&error.into()))
+    pub(crate) const fn limit_waiting(&mut self, limit: Option<Duration>) {
+        self.resp.line_mut().limit_waiting(limit);
     }
 
     /// Returns a second handle to the stream, with which another thread can end it.

@@ -2,26 +2,16 @@
 //!
 //! Any error means that the connection is gone.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
-use pinpriq_wire::beanstalkd::{Answer, DecodedAnswer, Request, decode_answer};
+use pinpriq_client::blocking::{Beanstalkd, Line, NoAnswer};
+use pinpriq_wire::beanstalkd::{Answer, Request};
 
 use crate::fault::Fallible;
 use crate::process::GUARD;
 
-/// The most bytes of a job or a document.
-const BODY_BYTES_MAX: usize = 1 << 20;
-/// The bytes that are read at once.
-const READ_BYTES: usize = 64 << 10;
-
 /// A connection.
-pub(crate) struct Talk {
-    stream: TcpStream,
-    received: Vec<u8>,
-    /// How many of them were answers that are done with.
-    used: usize,
-}
+pub(crate) struct Talk(Beanstalkd);
 
 /// An answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,11 +28,9 @@ pub(crate) enum Heard {
 
 impl Talk {
     pub(crate) fn connect(address: SocketAddr) -> Fallible<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(GUARD))?;
-        stream.set_write_timeout(Some(GUARD))?;
-        Ok(Self { stream, received: Vec::new(), used: 0 })
+        let mut line = Line::connect(address)?;
+        line.limit_waiting(Some(GUARD));
+        Ok(Self(Beanstalkd::over(line)))
     }
 
     /// Sends requests together.
@@ -51,34 +39,19 @@ impl Talk {
         for request in requests {
             request.put(&mut bytes).map_err(|error| format!("{request:?}: {error:?}"))?;
         }
-        Ok(self.stream.write_all(&bytes)?)
+        Ok(self.0.send(&bytes)?)
     }
 
     /// Waits for the next answer.
     pub(crate) fn answer(&mut self) -> Fallible<Heard> {
-        loop {
-            let rest = self.received.get(self.used..).unwrap_or_default();
-            let decoded = match decode_answer(rest, BODY_BYTES_MAX) {
-                Ok(decoded) => decoded,
-                Err(error) => return Ok(Heard::Malformed(error.to_string())),
-            };
-            if let DecodedAnswer::Whole { answer, length } = decoded {
-                let heard = match answer {
-                    Answer::Line(line) => Heard::Line(text(line)),
-                    Answer::Job { id, body, .. } => Heard::Job(id, body.to_vec()),
-                    Answer::Document(document) => Heard::Document(text(document)),
-                };
-                self.used += length;
-                return Ok(heard);
-            }
-            self.received.drain(..std::mem::take(&mut self.used));
-            let before = self.received.len();
-            self.received.resize(before + READ_BYTES, 0);
-            let read = self.stream.read(self.received.get_mut(before..).unwrap_or_default())?;
-            self.received.truncate(before + read);
-            if read == 0 {
-                return Err("the connection was closed".into());
-            }
+        let heard = self.0.answer(|answer| match answer {
+            Answer::Line(line) => Heard::Line(text(line)),
+            Answer::Job { id, body, .. } => Heard::Job(id, body.to_vec()),
+            Answer::Document(document) => Heard::Document(text(document)),
+        });
+        match heard {
+            Err(NoAnswer::Malformed(malformed)) => Ok(Heard::Malformed(malformed.to_string())),
+            heard => Ok(heard?),
         }
     }
 

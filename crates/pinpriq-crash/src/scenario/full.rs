@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pinpriq_client::Resp;
+use pinpriq_client::blocking::Resp;
 use pinpriq_wire::resp::{Value, Words};
 
 use crate::args::Wanted;

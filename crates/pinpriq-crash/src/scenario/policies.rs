@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use pinpriq_client::Resp;
+use pinpriq_client::blocking::Resp;
 use pinpriq_dice::Dice;
 use pinpriq_wire::resp::{Value, Words};
 

@@ -39,6 +39,8 @@ mod resp;
 #[cfg(test)]
 mod rubbish;
 #[cfg(test)]
+mod rust_client;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod server;

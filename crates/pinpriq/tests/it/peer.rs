@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use pinpriq_client::Line;
+use pinpriq_client::blocking::Line;
 use pinpriq_wire::{Decoded, decode_request};
 
 /// The connection of a client command, with what it has sent so far.
@@ -17,7 +17,7 @@ impl Session {
     /// Waits for a client command to connect.
     pub(crate) fn accept(listener: &TcpListener) -> Self {
         let (stream, _) = listener.accept().unwrap();
-        Self { line: Line::over(stream) }
+        Self { line: Line::over(stream).unwrap() }
     }
 
     /// The bytes of the next request; empty when there are no more.

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use pinpriq_client::{Line, Resp};
+use pinpriq_client::blocking::{Line, Resp};
 use pinpriq_wire::resp::{Value, Words};
 
 use crate::files::{read, write};

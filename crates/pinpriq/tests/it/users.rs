@@ -245,7 +245,8 @@ fn a_server_lets_its_users_in_and_reads_them_again() {
     place.done("token ana revoke laptop");
     server.send("-HUP");
     server.logged("a user has changed");
-    assert!(told(&as_user(&server, "put orders.new x", &by_token)).contains("WRONGPASS"));
+    let revoked = told(&as_user(&server, "put orders.new x", &by_token));
+    assert!(revoked.contains("WRONGPASS"), "{revoked}");
     write(&file, b"[users.ana]\nrules = 7\n");
     server.send("-HUP");
     server.logged("the users stay as they were");

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::TcpStream;
 
-use pinpriq_client::{Frame, Line, Lost, Wanted, Wire as Client};
+use pinpriq_client::blocking::{Frame, Line, Lost, Wanted, Wire as Client};
 use pinpriq_wire::{Framing, Request};
 
 use crate::serving::GUARD;
@@ -31,9 +31,8 @@ pub(crate) fn push(queue: &[u8], ttl_ms: u16, priority: u8, key: &[u8], payload:
 
 /// A connection on which a test waits for nothing for ever.
 pub(crate) fn connect(address: &str) -> Line {
-    let line = Line::connect(address).unwrap();
-    line.limit_waiting(Some(GUARD)).unwrap();
-    line.stream().set_write_timeout(Some(GUARD)).unwrap();
+    let mut line = Line::connect(address).unwrap();
+    line.limit_waiting(Some(GUARD));
     line
 }
 

@@ -169,16 +169,15 @@ impl<'a> Job<'a> {
     fn ask_for_task(&mut self) -> Result<Value, Trouble> {
         let (plan, stop) = (self.plan, self.stop);
         let client = connected(&mut self.client, plan.endpoint)?;
-        client.limit_waiting(Some(plan.round.saturating_add(ANSWER)))?;
+        client.limit_waiting(Some(plan.round.saturating_add(ANSWER)));
         stop.wait_over(&self.inbox, Some(client.handle()?));
         let answer = client.call(&plan.take);
         stop.wait_over(&self.inbox, None);
         if self.stop.is_asked() {
             // The connection takes no more input.
             self.client = None;
-        } else if let Some(client) = &self.client {
-            // If this fails, so does the next use of the connection, which is handled.
-            let _ = client.limit_waiting(Some(ANSWER));
+        } else if let Some(client) = &mut self.client {
+            client.limit_waiting(Some(ANSWER));
         }
         answer
     }
@@ -519,8 +518,8 @@ pub(super) fn connected<'c>(
     endpoint: &Endpoint,
 ) -> Result<&'c mut Client, Trouble> {
     if client.is_none() {
-        let opened = Client::open(endpoint)?;
-        opened.limit_waiting(Some(ANSWER))?;
+        let mut opened = Client::open(endpoint)?;
+        opened.limit_waiting(Some(ANSWER));
         *client = Some(opened);
     }
     client.as_mut().ok_or_else(|| Trouble::Lost("there is no connection".to_owned()))

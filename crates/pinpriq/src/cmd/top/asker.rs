@@ -107,8 +107,8 @@ impl From<Problem> for Failure {
 impl Asker {
     /// Connects.
     pub(super) fn open(endpoint: &Endpoint, prefix: Option<&[u8]>) -> Result<Self, Problem> {
-        let client = Client::open(endpoint)?;
-        client.limit_waiting(Some(PATIENCE))?;
+        let mut client = Client::open(endpoint)?;
+        client.limit_waiting(Some(PATIENCE));
         Ok(Self { client, prefix: prefix.map(<[u8]>::to_vec), turn: Vec::new() })
     }
 

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 
-use pinpriq_client::Line;
+use pinpriq_client::blocking::Line;
 
 use super::Server;
 use super::played::{Played as PlayedServer, listen};
@@ -28,8 +28,8 @@ impl Import {
     }
 
     fn accept(listener: &TcpListener, child: Option<Child>) -> Self {
-        let line = Line::over(listener.accept().unwrap().0);
-        line.limit_waiting(Some(GUARD)).unwrap();
+        let mut line = Line::over(listener.accept().unwrap().0).unwrap();
+        line.limit_waiting(Some(GUARD));
         let mut import = Self { child, line };
         import.play(&[("stats", &document("max-job-size: 65535\n"))]);
         import

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::net::TcpListener;
 
-use pinpriq_client::Line;
+use pinpriq_client::blocking::Line;
 use pinpriq_wire::resp::{Decoded, RequestDecoder, RequestLimits};
 
 use super::Worker;
@@ -30,7 +30,7 @@ impl Played {
     /// Waits for a connection and welcomes it.
     pub(super) fn accept(listener: &TcpListener) -> Self {
         let (stream, _) = listener.accept().unwrap();
-        let mut played = Self { line: Line::over(stream) };
+        let mut played = Self { line: Line::over(stream).unwrap() };
         assert_eq!(played.command(), "HELLO 3");
         played.answer(WELCOME);
         played

@@ -1,6 +1,6 @@
 //! The commands on schedules, each once or more.
 
-use pinpriq_client::Resp;
+use pinpriq_client::blocking::Resp;
 use pinpriq_wire::resp::{Value, Words};
 
 use super::{Server, member_of};

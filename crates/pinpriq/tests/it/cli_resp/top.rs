@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use pinpriq_client::{Line, Resp};
+use pinpriq_client::blocking::{Line, Resp};
 use pinpriq_wire::resp::Words;
 
 use self::terminal::Terminal;

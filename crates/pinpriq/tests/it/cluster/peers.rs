@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use pinpriq_client::{Line, Resp};
+use pinpriq_client::blocking::{Line, Resp};
 use pinpriq_wire::resp::{Value, Words};
 
 use super::{BETWEEN_TRIES, Etcd, TRIES};

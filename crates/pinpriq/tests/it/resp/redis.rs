@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use pinpriq_client::Resp;
+use pinpriq_client::blocking::Resp;
 use pinpriq_wire::resp::{Value, Words};
 
 use crate::serving::Serving;
@@ -45,12 +45,12 @@ impl Redis {
     /// Sends the same command over and over, until the server takes no more.
     pub(super) fn say_until_held_back(&mut self, line: &str, times: usize) {
         let held_back = Some(Duration::from_millis(200));
-        self.0.line().stream().set_write_timeout(held_back).unwrap();
+        self.0.line_mut().limit_waiting(held_back);
         let commands = command(line).repeat(100);
         for _ in 0..times / 100 {
             match self.0.line_mut().send(&commands) {
                 Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::TimedOut => return,
                 Err(error) => panic!("{error}"),
             }
         }

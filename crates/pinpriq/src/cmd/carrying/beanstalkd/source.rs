@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use pinpriq_client::{Beanstalkd, Line, NoAnswer};
+use pinpriq_client::blocking::{Beanstalkd, Line, NoAnswer};
 use pinpriq_wire::beanstalkd::{Answer, Request};
 
 use crate::exit::Failure;
@@ -97,8 +97,8 @@ impl Source {
         let no_connection = |error| {
             Failure::on_the_way(format!("no connection to beanstalkd at {address}: {error}"))
         };
-        let line = Line::connect_within(OPENING, address).map_err(no_connection)?;
-        line.limit_waiting(Some(OPENING)).map_err(no_connection)?;
+        let mut line = Line::connect_within(OPENING, address).map_err(no_connection)?;
+        line.limit_waiting(Some(OPENING));
         let client = Beanstalkd::over(line);
         let (address, watched) = (address.to_owned(), "default".to_owned());
         let mut source = Self { client, address, batch: 1, watched, is_usable: true };
@@ -109,8 +109,7 @@ impl Source {
         })?;
         let batch = usize::try_from(BATCH_BYTES_MAX / largest.max(1)).unwrap_or(BATCH_JOBS_MAX);
         source.batch = batch.clamp(1, BATCH_JOBS_MAX);
-        let unlimited = source.client.line().limit_waiting(None);
-        unlimited.map_err(|error| source.lost(&error.into()))?;
+        source.client.line_mut().limit_waiting(None);
         Ok(source)
     }
 

@@ -1,21 +1,22 @@
-//! A client of a RESP door.
+//! A connection to a RESP door.
 
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
+use pinpriq_wire::resp::{Value, Words};
 
-use crate::line::{Line, Lost};
+use super::{Line, Lost};
+use crate::transport::Replies;
 
 /// A connection that speaks RESP, to pinpriq or to Redis.
 #[derive(Debug)]
 pub struct Resp {
     line: Line,
-    decoder: ReplyDecoder,
+    replies: Replies,
 }
 
 impl Resp {
     /// Returns a client over a connection that was just opened.
     #[must_use]
     pub fn over(line: Line) -> Self {
-        Self { line, decoder: ReplyDecoder::default() }
+        Self { line, replies: Replies::default() }
     }
 
     /// Returns the connection below.
@@ -39,18 +40,7 @@ impl Resp {
     /// Returns the reply to the earliest command that has none yet, which may be a refusal, or a
     /// message that the server sent by itself.
     pub fn reply(&mut self) -> Result<Value, Lost> {
-        loop {
-            match self.decoder.decode(self.line.unused()).map_err(Lost::Malformed)? {
-                DecodedReply::Whole { value, length } => {
-                    self.line.note_used(length);
-                    return Ok(value);
-                }
-                DecodedReply::Incomplete { length } => self.line.note_used(length),
-            }
-            if !self.line.receive()? {
-                return Err(Lost::Closed);
-            }
-        }
+        self.line.reply(&mut self.replies)
     }
 
     /// Sends one command and waits for its reply.

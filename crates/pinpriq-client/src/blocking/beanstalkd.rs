@@ -1,11 +1,11 @@
-//! A client of beanstalkd.
+//! A connection that speaks the protocol of beanstalkd, to pinpriq or to beanstalkd.
 
 use std::fmt;
 use std::io;
 
 use pinpriq_wire::beanstalkd::{Answer, DecodedAnswer, MalformedAnswer, decode_answer};
 
-use crate::line::Line;
+use super::Line;
 
 /// The largest job or document that is read.
 const BODY_BYTES_MAX: usize = 64 << 20;
@@ -56,6 +56,11 @@ impl Beanstalkd {
     #[must_use]
     pub const fn line(&self) -> &Line {
         &self.line
+    }
+
+    /// Returns the connection below for direct use.
+    pub const fn line_mut(&mut self) -> &mut Line {
+        &mut self.line
     }
 
     /// Sends bytes, which may hold several requests.

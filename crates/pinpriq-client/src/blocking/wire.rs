@@ -1,8 +1,8 @@
-//! A client of a pinpriq door.
+//! A connection to a pinpriq door.
 
 use pinpriq_wire::{Framing, Packet, Piece, ReplyDecoder};
 
-use crate::line::{Line, Lost};
+use super::{Line, Lost};
 
 /// A connection that speaks the pinpriq protocol.
 #[derive(Debug)]

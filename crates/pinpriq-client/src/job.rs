@@ -1,0 +1,116 @@
+//! A task under a lease, to be worked on.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::name::Name;
+use crate::queue::{Queue, Release};
+use crate::task::{State, Task};
+
+/// A task that was taken. Its fields are those of [`Task`].
+///
+/// Acknowledge it, or give it back. A job that is merely dropped stays taken until its lease ends,
+/// and that is a failure. Every method is refused with `STALE` once the lease has ended.
+#[derive(Clone)]
+pub struct Job {
+    task: Arc<Task>,
+    receipt: Name,
+    queue: Queue,
+    is_settled: Arc<AtomicBool>,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Job").field(&self.task).finish()
+    }
+}
+
+impl Deref for Job {
+    type Target = Task;
+
+    fn deref(&self) -> &Task {
+        &self.task
+    }
+}
+
+impl Job {
+    /// Returns the job that a task is, if it was taken.
+    pub(crate) fn new(client: &Client, task: Task) -> Option<Self> {
+        let mut queue = client.queue(&task.queue);
+        if let Some(member) = &task.member {
+            queue = queue.member(member);
+        }
+        let receipt = task.receipt.clone()?;
+        Some(Self { task: Arc::new(task), receipt, queue, is_settled: Arc::default() })
+    }
+
+    /// Returns the queue or the lane that it was taken from.
+    #[must_use]
+    pub const fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Returns the text that proves the lease.
+    #[must_use]
+    pub const fn receipt(&self) -> &Name {
+        &self.receipt
+    }
+
+    /// Finishes the task.
+    pub async fn ack(&self) -> Result<(), Error> {
+        self.queue.ack(&self.receipt, None).await?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Finishes the task. In a queue that keeps finished tasks, its payload is the result from now
+    /// on.
+    pub async fn ack_with(&self, result: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.queue.ack(&self.receipt, Some(result.as_ref())).await?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Gives the task back, which is no failure. Returns its state: [`State::Gone`] if its TTL has
+    /// passed.
+    pub async fn release(&self, how: Release) -> Result<State, Error> {
+        let state = self.queue.release(&self.receipt, &how).await?;
+        self.settle();
+        Ok(state)
+    }
+
+    /// Sets the task aside until somebody digs it up. A reason is cut to 1,024 bytes.
+    pub async fn bury(&self, reason: &str) -> Result<(), Error> {
+        self.queue.bury(&self.receipt, reason).await?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Says that the task could not be done. The settings of the queue decide what follows, except
+    /// that a `delay` counts instead of its back-off. A reason is cut to 1,024 bytes.
+    pub async fn fail(&self, reason: &str, delay: Option<Duration>) -> Result<State, Error> {
+        let state = self.queue.fail(&self.receipt, reason, delay).await?;
+        self.settle();
+        Ok(state)
+    }
+
+    /// Renews the lease: it lasts for its TTR again, from now. Returns the deadline.
+    pub async fn touch(&self) -> Result<Option<SystemTime>, Error> {
+        self.queue.touch(&self.receipt).await
+    }
+
+    /// Whether it was acknowledged, given back, buried or failed here.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.is_settled.load(Ordering::Relaxed)
+    }
+
+    fn settle(&self) {
+        self.is_settled.store(true, Ordering::Relaxed);
+    }
+}

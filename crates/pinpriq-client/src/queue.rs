@@ -1,0 +1,196 @@
+//! A queue of a server, or the lane of a member in a topic.
+
+mod put;
+mod take;
+
+use std::time::Duration;
+
+use pinpriq_wire::resp::{Value, Words};
+
+use crate::client::Client;
+use crate::clock::now;
+use crate::error::Error;
+use crate::name::Name;
+use crate::request::{Repeat, Request, WordsExt as _, cut_reason};
+use crate::task::{State, Task, moment};
+
+pub use put::{Put, PutDone};
+pub use take::{End, Order, Take};
+pub(crate) use take::{Source, take};
+
+/// A queue, or with [`member`](Self::member) the lane of that member in the topic of this name.
+///
+/// It is a name and a [`Client`], so that to make or clone one asks the server nothing. The
+/// commands that it has no method for are sent with [`Client::call`].
+#[derive(Clone, Debug)]
+pub struct Queue {
+    client: Client,
+    name: Name,
+    member: Option<Name>,
+}
+
+/// How a task is given back.
+#[derive(Clone, Default, Debug)]
+pub struct Release {
+    /// It waits for this long. The default is not to wait.
+    pub delay: Option<Duration>,
+    /// It lives for this long from now.
+    pub ttl: Option<Duration>,
+    /// It gets another priority.
+    pub priority: Option<i64>,
+    /// It goes behind its equals.
+    pub is_last: bool,
+}
+
+impl Queue {
+    pub(crate) const fn new(client: Client, name: Name) -> Self {
+        Self { client, name, member: None }
+    }
+
+    /// Returns the lane of a member in the topic of this name.
+    #[must_use]
+    pub fn member(&self, member: impl Into<Name>) -> Self {
+        Self { member: Some(member.into()), ..self.clone() }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Puts a task. Await what this returns, after its options if there are any. A lane has no
+    /// puts: publish to the topic.
+    ///
+    /// The put has a unique key of its own, so that it is sent again if its reply was lost, and the
+    /// server makes one task of it. See [`Put`].
+    pub fn put(&self, payload: impl Into<Vec<u8>>) -> Put {
+        Put::new(self.clone(), payload.into())
+    }
+
+    /// Takes the most urgent task under a lease of `ttr`. Await what this returns, after its
+    /// options if there are any.
+    pub fn take(&self, ttr: Duration) -> Take {
+        Take::new(self.clone(), ttr)
+    }
+
+    /// Takes the most urgent task for good, or returns none. If the reply is lost, so is the task.
+    pub async fn pop(&self) -> Result<Option<Task>, Error> {
+        let words = self.words("POP").bytes("WITHMETA");
+        Ok(self.tasks(Request::new(self.in_lane(words), Repeat::Never)).await?.pop())
+    }
+
+    /// Shows up to `count` of the tasks that takes would choose, the most urgent first. Nothing
+    /// changes.
+    pub async fn peek(&self, count: u32) -> Result<Vec<Task>, Error> {
+        let words = self.words("PEEK").option("COUNT", Some(count)).bytes("WITHMETA");
+        self.tasks(Request::new(self.in_lane(words), Repeat::Safe)).await
+    }
+
+    /// Shows one task in any state, or none.
+    pub async fn get(&self, id: impl Into<Name>) -> Result<Option<Task>, Error> {
+        let id: Name = id.into();
+        let request = Request::new(self.in_lane(self.words("GET").bytes(id)), Repeat::Safe);
+        match self.client.run(&request).await? {
+            Value::Null => Ok(None),
+            map => Task::read(&map).map(Some).ok_or_else(|| request.unexpected(&map)),
+        }
+    }
+
+    /// Waits until a task is finished, for at most this long. Returns how it ended, such as
+    /// `acked`, `buried` or `expired`, or none if it has not. Refused with `NOTFOUND` if it is gone
+    /// already.
+    pub async fn wait_for(
+        &self,
+        id: impl Into<Name>,
+        wait: Duration,
+    ) -> Result<Option<String>, Error> {
+        let id: Name = id.into();
+        let until = now() + wait;
+        loop {
+            let left = until.saturating_duration_since(now()).min(self.client.options().slice());
+            let words = self.words("AWAIT").bytes(&id).span("WAIT", Some(left));
+            let request = Request::new(self.in_lane(words), Repeat::Safe);
+            let reply = self.client.run_waiting(&request, left).await?;
+            let ended = reply.elements().and_then(<[Value]>::first).and_then(Value::as_bytes);
+            match ended {
+                None => return Err(request.unexpected(&reply)),
+                Some(b"timeout") if now() < until => {}
+                Some(b"timeout") => return Ok(None),
+                Some(outcome) => return Ok(Some(String::from_utf8_lossy(outcome).into_owned())),
+            }
+        }
+    }
+
+    /// Returns how many tasks are in this state.
+    pub async fn count(&self, state: State) -> Result<u64, Error> {
+        let request = Request::new(self.in_lane(self.words("STATS")), Repeat::Safe);
+        let reply = self.client.run(&request).await?;
+        let letter = state.letter().to_string();
+        let counts = reply.field("counts").ok_or_else(|| request.unexpected(&reply))?;
+        let count = counts.field(&letter).and_then(Value::integer).unwrap_or(0);
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    /// Finishes a taken task. `PAYLOAD` replaces that of a task that is kept.
+    pub(crate) async fn ack(&self, receipt: &Name, result: Option<&[u8]>) -> Result<(), Error> {
+        let words = self.words("ACK").bytes(receipt).given("PAYLOAD", result);
+        self.client.run(&Request::new(words, Repeat::StaleIsDone)).await.map(drop)
+    }
+
+    pub(crate) async fn release(&self, receipt: &Name, how: &Release) -> Result<State, Error> {
+        let words = self.words("RELEASE").bytes(receipt).span("DELAY", how.delay);
+        let words = words.span("TTL", how.ttl).option("PRIORITY", how.priority);
+        self.state(words.flag("TAIL", how.is_last)).await
+    }
+
+    pub(crate) async fn bury(&self, receipt: &Name, reason: &str) -> Result<(), Error> {
+        let words = self.words("BURY").bytes(receipt).bytes("REASON").bytes(cut_reason(reason));
+        self.client.run(&Request::new(words, Repeat::Safe)).await.map(drop)
+    }
+
+    pub(crate) async fn fail(
+        &self,
+        receipt: &Name,
+        reason: &str,
+        delay: Option<Duration>,
+    ) -> Result<State, Error> {
+        let words = self.words("FAIL").bytes(receipt).bytes("REASON").bytes(cut_reason(reason));
+        self.state(words.span("DELAY", delay)).await
+    }
+
+    pub(crate) async fn touch(
+        &self,
+        receipt: &Name,
+    ) -> Result<Option<std::time::SystemTime>, Error> {
+        let request = Request::new(self.touch_words(receipt), Repeat::Safe);
+        Ok(moment(&self.client.run(&request).await?))
+    }
+
+    /// The command that renews a lease.
+    pub(crate) fn touch_words(&self, receipt: &Name) -> Words {
+        self.words("TOUCH").bytes(receipt)
+    }
+
+    /// Has a request carried out whose reply is a state.
+    async fn state(&self, words: Words) -> Result<State, Error> {
+        let request = Request::new(words, Repeat::Safe);
+        let reply = self.client.run(&request).await?;
+        reply.as_bytes().and_then(State::of).ok_or_else(|| request.unexpected(&reply))
+    }
+
+    async fn tasks(&self, request: Request) -> Result<Vec<Task>, Error> {
+        let reply = self.client.run(&request).await?;
+        take::tasks_of(&request, &reply)
+    }
+
+    /// A command about this queue.
+    fn words(&self, command: &str) -> Words {
+        Words::new(command).bytes(&self.name)
+    }
+
+    /// Names the lane, for commands in which no receipt does.
+    fn in_lane(&self, words: Words) -> Words {
+        words.given("MEMBER", self.member.as_ref())
+    }
+}

@@ -1,0 +1,202 @@
+//! A put: its options, and the one request that all attempts to make it share. What becomes of a
+//! lost reply is decided elsewhere.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pinpriq_wire::resp::{Value, Words};
+
+use super::Queue;
+use crate::error::Error;
+use crate::name::Name;
+use crate::request::{Repeat, Request, WordsExt as _, millis, own_key};
+
+/// A put that is about to be made: await it.
+///
+/// Unless it has a key of the caller's, or none, it has a unique key of its own. The server
+/// remembers that for [`Options::window`](crate::Options::window), so that a put whose reply was
+/// lost is sent again and makes one task.
+#[derive(Clone, Debug)]
+#[must_use = "a put does nothing unless it is awaited"]
+pub struct Put {
+    queue: Queue,
+    payload: Vec<u8>,
+    key: Option<Vec<u8>>,
+    priority: Option<i64>,
+    delay: Option<Duration>,
+    at: Option<SystemTime>,
+    ttl: Option<Duration>,
+    ttr: Option<Duration>,
+    id: Option<Name>,
+    room: Option<Duration>,
+    unique: Unique,
+}
+
+#[derive(Clone, Debug)]
+enum Unique {
+    /// A key that no other put has.
+    Own,
+    /// A key of the caller's, and how long it counts.
+    Given(Vec<u8>, Option<Duration>),
+    /// None, so that the put is never sent again.
+    None,
+}
+
+/// What became of a put.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct PutDone {
+    /// The id of the task. For a duplicate, that of the first task.
+    pub id: Name,
+    /// Whether a task was put. Not for a duplicate of a key of the caller's.
+    pub is_new: bool,
+}
+
+impl Put {
+    pub(super) const fn new(queue: Queue, payload: Vec<u8>) -> Self {
+        Self {
+            queue,
+            payload,
+            key: None,
+            priority: None,
+            delay: None,
+            at: None,
+            ttl: None,
+            ttr: None,
+            id: None,
+            room: None,
+            unique: Unique::Own,
+        }
+    }
+
+    /// Puts it into the group with this key: its tasks travel together.
+    pub fn key(mut self, key: impl Into<Vec<u8>>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Makes it this urgent. A lower number is more urgent; the default is 0.
+    pub const fn priority(mut self, priority: i64) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Makes it ready after this long.
+    pub const fn delay(mut self, delay: Duration) -> Self {
+        self.delay = Some(delay);
+        self
+    }
+
+    /// Makes it ready at this moment.
+    pub const fn at(mut self, moment: SystemTime) -> Self {
+        self.at = Some(moment);
+        self
+    }
+
+    /// Lets it expire after this long, unless it is finished.
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    /// Gives its leases this length where a take gives none.
+    pub const fn ttr(mut self, ttr: Duration) -> Self {
+        self.ttr = Some(ttr);
+        self
+    }
+
+    /// Gives it this id, in a queue whose ids are given.
+    pub fn id(mut self, id: impl Into<Name>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Waits for room in a full queue for at most this long.
+    pub const fn room(mut self, wait: Duration) -> Self {
+        self.room = Some(wait);
+        self
+    }
+
+    /// Makes no task if one that was put with this key, of 1 to 255 bytes, is not finished yet, or
+    /// was put less than `window` ago. Without a window, a put that is sent again after its task
+    /// was finished makes another one.
+    pub fn unique(mut self, key: impl Into<Vec<u8>>, window: Option<Duration>) -> Self {
+        self.unique = Unique::Given(key.into(), window);
+        self
+    }
+
+    /// Sends it once only: the server keeps no key, and a put whose reply is lost may have made a
+    /// task or not.
+    pub fn once(mut self) -> Self {
+        self.unique = Unique::None;
+        self
+    }
+
+    fn request(&self) -> Request {
+        let words = self.queue.words("PUT").bytes(&self.payload).given("KEY", self.key.as_ref());
+        let words = words.option("PRIORITY", self.priority).span("DELAY", self.delay);
+        let words = words.option("AT", self.at.map(unix_ms)).span("TTL", self.ttl);
+        let words = words.span("TTR", self.ttr).given("ID", self.id.as_ref());
+        let own = self.queue.client.options().own_window();
+        match &self.unique {
+            Unique::Own => {
+                Request::new(unique(words, own_key().as_bytes(), Some(own)), Repeat::Safe)
+            }
+            Unique::Given(key, window) => Request::new(unique(words, key, *window), Repeat::Safe),
+            Unique::None => Request::new(words, Repeat::Never),
+        }
+    }
+
+    async fn run(self) -> Result<PutDone, Error> {
+        // One request for all attempts, so that they share the unique key.
+        let request = self.request();
+        let reply = match self.room {
+            None => self.queue.client.run(&request).await?,
+            Some(wait) => self.wait_for_room(&request, wait).await?,
+        };
+        let (id, told_new) = match &reply {
+            Value::Array(parts) => {
+                (parts.first(), parts.get(1).and_then(Value::integer) == Some(1))
+            }
+            id => (Some(id), true),
+        };
+        let id = id.and_then(Value::as_bytes).map(Name::from);
+        let id = id.ok_or_else(|| request.unexpected(&reply))?;
+        // A duplicate of a key that no other put has is this put, whose first reply was lost.
+        Ok(PutDone { id, is_new: told_new || matches!(self.unique, Unique::Own) })
+    }
+
+    /// Waits for room in several requests, so that a server that has gone is noticed.
+    async fn wait_for_room(&self, request: &Request, wait: Duration) -> Result<Value, Error> {
+        let until = crate::clock::now() + wait;
+        loop {
+            let now = crate::clock::now();
+            let left =
+                until.saturating_duration_since(now).min(self.queue.client.options().slice());
+            let words = request.words.clone().span("ROOM", Some(left));
+            let attempt = Request::new(words, request.repeat);
+            match self.queue.client.run_waiting(&attempt, left).await {
+                Err(error) if error.is("FULL") && crate::clock::now() < until => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+fn unique(words: Words, key: &[u8], window: Option<Duration>) -> Words {
+    words.bytes("UNIQUE").bytes(key).span("WINDOW", window)
+}
+
+fn unix_ms(moment: SystemTime) -> u64 {
+    moment.duration_since(UNIX_EPOCH).map_or(0, millis)
+}
+
+impl IntoFuture for Put {
+    type Output = Result<PutDone, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}

@@ -1,0 +1,125 @@
+//! A topic of fan-out: every live member gets its own copy of what is published.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pinpriq_wire::resp::Words;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::name::Name;
+use crate::queue::Queue;
+use crate::request::{Repeat, Request, WordsExt as _, millis};
+
+/// A topic: a name and a [`Client`].
+#[derive(Clone, Debug)]
+pub struct Topic {
+    client: Client,
+    name: Name,
+}
+
+impl Topic {
+    pub(crate) const fn new(client: Client, name: Name) -> Self {
+        Self { client, name }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Gives a member a lane, and returns the lane. The member ends, with its lanes and what is in
+    /// them, if it gives no sign of life for the time of its `lease`, by default a minute. Taking
+    /// from its lanes is a sign of life, and so is [`Client::beat`].
+    pub async fn join(
+        &self,
+        member: impl Into<Name>,
+        lease: Option<Duration>,
+    ) -> Result<Queue, Error> {
+        let member: Name = member.into();
+        let words = Words::new("JOIN").bytes(&self.name).bytes(&member).span("LEASE", lease);
+        self.client.run(&Request::new(words, Repeat::Safe)).await?;
+        Ok(self.lane(member))
+    }
+
+    /// Returns the lane of a member. That asks the server nothing.
+    #[must_use]
+    pub fn lane(&self, member: impl Into<Name>) -> Queue {
+        self.client.queue(&self.name).member(member)
+    }
+
+    /// Ends the lane of a member, with what is in it.
+    pub async fn leave(&self, member: impl Into<Name>) -> Result<(), Error> {
+        let member: Name = member.into();
+        let words = Words::new("LEAVE").bytes(&self.name).bytes(member);
+        self.client.run(&Request::new(words, Repeat::Never)).await.map(drop)
+    }
+
+    /// Publishes to all members. Await what this returns, after its options if there are any. It is
+    /// sent once only.
+    pub fn publish(&self, payload: impl Into<Vec<u8>>) -> Publish {
+        let topic = self.clone();
+        let payload = payload.into();
+        Publish { topic, payload, key: None, priority: None, deadline: None, ttl: None }
+    }
+}
+
+/// A publication that is about to be made: await it for the number of members that get a copy.
+#[derive(Clone, Debug)]
+#[must_use = "a publication does nothing unless it is awaited"]
+pub struct Publish {
+    topic: Topic,
+    payload: Vec<u8>,
+    key: Option<Vec<u8>>,
+    priority: Option<i64>,
+    deadline: Option<SystemTime>,
+    ttl: Option<Duration>,
+}
+
+impl Publish {
+    /// Puts the copies into the groups with this key.
+    pub fn key(mut self, key: impl Into<Vec<u8>>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Makes the copies this urgent. A lower number is more urgent; the default is 0.
+    pub const fn priority(mut self, priority: i64) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Lets the copies expire at this moment, by the clock of the server.
+    pub const fn deadline(mut self, moment: SystemTime) -> Self {
+        self.deadline = Some(moment);
+        self
+    }
+
+    /// Lets the copies expire after this long. Give this or a deadline, not both.
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = Some(ttl);
+        self
+    }
+
+    async fn run(self) -> Result<u64, Error> {
+        let unix_ms = |at: SystemTime| at.duration_since(UNIX_EPOCH).map_or(0, millis);
+        let words = Words::new("PUBLISH").bytes(&self.topic.name).bytes(&self.payload);
+        let words = words.given("KEY", self.key.as_ref()).option("PRIORITY", self.priority);
+        let words = words.option("DEADLINE", self.deadline.map(unix_ms)).span("TTL", self.ttl);
+        let request = Request::new(words, Repeat::Never);
+        let reply = self.topic.client.run(&request).await?;
+        let count = reply.integer().and_then(|count| u64::try_from(count).ok());
+        count.ok_or_else(|| request.unexpected(&reply))
+    }
+}
+
+impl IntoFuture for Publish {
+    type Output = Result<u64, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}

@@ -1,0 +1,49 @@
+//! What carries the bytes of every connection, and what can go wrong with it. Knows RESP, since
+//! most connections speak it, but no commands.
+
+mod buffer;
+mod line;
+mod replies;
+mod stream;
+
+use std::fmt;
+use std::io;
+
+use pinpriq_wire::resp::MalformedReply;
+
+pub(crate) use buffer::Buffer;
+pub(crate) use line::Line;
+pub(crate) use replies::Replies;
+pub(crate) use stream::Stream;
+
+/// Why there is no reply. It is unknown whether the request was carried out.
+#[derive(Debug)]
+pub enum Lost {
+    /// The connection broke, or the server exceeded the time limit.
+    Broken(io::Error),
+    /// The server closed the connection in order.
+    Closed,
+    /// The server closed the connection in the middle of a frame.
+    CutShort,
+    /// The server sent something that is not RESP.
+    Malformed(MalformedReply),
+}
+
+impl From<io::Error> for Lost {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(error) => error.fmt(f),
+            Self::Closed => f.write_str("the server closed the connection"),
+            Self::CutShort => f.write_str("the server closed the connection in a frame"),
+            Self::Malformed(malformed) => malformed.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Lost {}

@@ -1,0 +1,169 @@
+//! Workers: functions that are run for the tasks of queues and lanes.
+
+mod event;
+mod failure;
+mod held;
+mod runner;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::job::Job;
+use crate::name::Name;
+
+pub use event::{Event, Happening};
+pub use failure::{Failure, Outcome};
+
+/// Where a function gets its tasks: a queue, or a topic and a member.
+type Place = (Name, Option<Name>);
+type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Function = Arc<dyn Fn(Job) -> Running + Send + Sync>;
+type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+/// Runs functions for the tasks of queues and of lanes.
+///
+/// - A job whose function returns `Ok` is acknowledged, unless the function has settled it itself.
+///   What an error means is in [`Failure`]; a panic is a failure too.
+/// - A lease is renewed at a third of its TTR while its function runs. If it is lost nevertheless,
+///   [`Happening::Lost`] says so, and the job is not acknowledged.
+/// - Tasks are taken when a function can be run for them, and not before, so that the most urgent
+///   task is always next.
+/// - When it is to stop it takes nothing more, and waits for what runs for the time of
+///   [`grace`](Self::grace). What runs longer is ended and given back.
+/// - After an error of the connection it waits, longer each time up to 5 seconds, and goes on.
+///
+/// A task is done at least once, so what a function does should be safe to repeat.
+#[derive(Clone)]
+pub struct Worker {
+    client: Client,
+    functions: HashMap<Place, Function>,
+    /// The keys of these, in the order in which they were added.
+    places: Vec<Place>,
+    concurrency: u32,
+    ttr: Duration,
+    grace: Duration,
+    listener: Option<Listener>,
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Returns a worker without functions. It runs up to 8 of them at a time, with leases of 60
+    /// seconds.
+    #[must_use]
+    pub fn new(client: &Client) -> Self {
+        Self {
+            client: client.clone(),
+            functions: HashMap::new(),
+            places: Vec::new(),
+            concurrency: 8,
+            ttr: Duration::from_mins(1),
+            grace: Duration::from_secs(30),
+            listener: None,
+        }
+    }
+
+    /// Runs a function for the tasks of a queue.
+    #[must_use]
+    pub fn job<F, R>(self, queue: impl Into<Name>, function: F) -> Self
+    where
+        F: Fn(Job) -> R + Send + Sync + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        self.with((queue.into(), None), function)
+    }
+
+    /// Runs a function for what is published to a topic. The worker joins the topic as this member
+    /// and gives its signs of life.
+    #[must_use]
+    pub fn lane<F, R>(self, topic: impl Into<Name>, member: impl Into<Name>, function: F) -> Self
+    where
+        F: Fn(Job) -> R + Send + Sync + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        self.with((topic.into(), Some(member.into())), function)
+    }
+
+    fn with<F, R>(mut self, place: Place, function: F) -> Self
+    where
+        F: Fn(Job) -> R + Send + Sync + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        let function: Function = Arc::new(move |job| Box::pin(function(job)));
+        if self.functions.insert(place.clone(), function).is_none() {
+            self.places.push(place);
+        }
+        self
+    }
+
+    /// Runs up to this many functions at a time. 0 counts as 1.
+    #[must_use]
+    pub const fn concurrency(mut self, functions: u32) -> Self {
+        self.concurrency = if functions == 0 { 1 } else { functions };
+        self
+    }
+
+    /// Takes tasks under leases of this length. It is how long the task of a worker that has died
+    /// stays taken.
+    #[must_use]
+    pub const fn ttr(mut self, ttr: Duration) -> Self {
+        self.ttr = ttr;
+        self
+    }
+
+    /// Waits this long for functions that run when the worker stops. The default is 30 seconds.
+    #[must_use]
+    pub const fn grace(mut self, span: Duration) -> Self {
+        self.grace = span;
+        self
+    }
+
+    /// Tells a function what happens to jobs, for tracing and figures. It must not block.
+    #[must_use]
+    pub fn on_event(mut self, listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Arc::new(listener));
+        self
+    }
+
+    /// Works until `stop` is ready; [`stop_signal`] is for programs that are services.
+    ///
+    /// Fails only at the start, and only if the server refuses: a user without the right to take
+    /// from a queue is told at once. Needs a runtime with time and I/O enabled.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
+        runner::run(Arc::new(self), stop).await
+    }
+
+    fn tell(&self, job: &Job, happening: Happening<'_>) {
+        if let Some(listener) = &self.listener {
+            listener(&Event { job, happening });
+        }
+    }
+}
+
+/// Is ready as soon as the process is asked to stop, with SIGTERM or SIGINT.
+pub async fn stop_signal() {
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+
+    async fn next(signal: io::Result<Signal>) {
+        match signal {
+            Ok(mut signal) => _ = signal.recv().await,
+            // The system gives no notice of it, so that the signal ends the process.
+            Err(_) => std::future::pending().await,
+        }
+    }
+    tokio::select! {
+        () = next(signal(SignalKind::terminate())) => {}
+        () = next(signal(SignalKind::interrupt())) => {}
+    }
+}

@@ -1,0 +1,329 @@
+//! Takes tasks, runs functions for them, and settles them.
+
+use std::any::Any;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::held::Held;
+use super::{Failure, Happening, Outcome, Worker};
+use crate::attempts::jittered;
+use crate::clock::{now, pause};
+use crate::error::Error;
+use crate::job::Job;
+use crate::name::Name;
+use crate::queue::{Release, Source, take};
+use crate::task::State;
+
+/// How long one take may wait. A worker that is to stop notices it after that.
+const WAIT: Duration = Duration::from_secs(1);
+/// The first and the longest pause after an error.
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// The most tasks that one take asks for.
+const COUNT_MAX: u32 = 100;
+/// How long a member of a topic lives without a sign of life.
+const MEMBER_LEASE: Duration = Duration::from_mins(1);
+
+/// What the functions that run share with the loop.
+struct Crew {
+    worker: Arc<Worker>,
+    held: Held,
+}
+
+/// Ends a function when it is dropped.
+struct EndWithMe(AbortHandle);
+
+impl Drop for EndWithMe {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+pub(super) async fn run(
+    worker: Arc<Worker>,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), Error> {
+    let (sender, stopped) = watch::channel(false);
+    let crew = Arc::new(Crew { worker, held: Held::default() });
+    let mut work = pin!(Loop::new(Arc::clone(&crew), stopped).run());
+    let mut stop = pin!(stop);
+    tokio::select! {
+        ended = &mut work => return ended,
+        () = &mut stop => {}
+    }
+    // Who listens to it is the loop, which goes on until it has seen it.
+    _ = sender.send(true);
+    work.await
+}
+
+/// The loop that takes tasks.
+struct Loop {
+    crew: Arc<Crew>,
+    stopped: watch::Receiver<bool>,
+    sources: Vec<Source>,
+    turn: usize,
+    slots: Arc<Semaphore>,
+    running: JoinSet<()>,
+}
+
+impl Loop {
+    fn new(crew: Arc<Crew>, stopped: watch::Receiver<bool>) -> Self {
+        let mut sources: Vec<Source> = Vec::new();
+        for (name, member) in &crew.worker.places {
+            match sources.iter_mut().find(|source| source.member == *member) {
+                Some(source) => source.names.push(name.clone()),
+                None => {
+                    sources.push(Source { names: vec![name.clone()], member: member.clone() });
+                }
+            }
+        }
+        let slots = Arc::new(Semaphore::new(crew.worker.concurrency as usize));
+        Self { crew, stopped, sources, turn: 0, slots, running: JoinSet::new() }
+    }
+
+    async fn run(mut self) -> Result<(), Error> {
+        let keeping = tokio::spawn(keep(Arc::clone(&self.crew)));
+        let _keeping = EndWithMe(keeping.abort_handle());
+        self.work().await?;
+        let running = &mut self.running;
+        let all = async { while running.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.crew.worker.grace, all).await.is_err() {
+            tracing::warn!("jobs still run after {:?}: given back", self.crew.worker.grace);
+            self.running.shutdown().await;
+            for job in self.crew.held.take_all() {
+                self.crew.give_back(&job).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes tasks and starts functions, until it is to stop.
+    async fn work(&mut self) -> Result<(), Error> {
+        let mut first = true;
+        let mut span = PAUSE_FIRST;
+        let mut permits = Vec::new();
+        while self.slot(&mut permits).await {
+            match self.take(permits.len()).await {
+                Ok(jobs) => {
+                    (first, span) = (false, PAUSE_FIRST);
+                    for job in jobs {
+                        self.start(job, permits.pop()).await;
+                    }
+                }
+                Err(error @ Error::Refused(_)) if first => return Err(error),
+                Err(error) => {
+                    tracing::warn!("next try in {span:?}: {error}");
+                    let mut stopped = self.stopped.clone();
+                    tokio::select! {
+                        _ = stopped.wait_for(|stopped| *stopped) => {}
+                        () = pause(jittered(span)) => {}
+                    }
+                    span = (span * 2).min(PAUSE_MAX);
+                }
+            }
+            while self.running.try_join_next().is_some() {}
+        }
+        Ok(())
+    }
+
+    /// Waits until a function can be run, and gathers the permits for those that can. Returns false
+    /// when it is time to stop.
+    async fn slot(&mut self, permits: &mut Vec<OwnedSemaphorePermit>) -> bool {
+        if permits.is_empty() {
+            tokio::select! {
+                biased;
+                _ = self.stopped.wait_for(|stopped| *stopped) => return false,
+                permit = Arc::clone(&self.slots).acquire_owned() => permits.extend(permit),
+            }
+        }
+        while permits.len() < COUNT_MAX as usize
+            && let Ok(permit) = Arc::clone(&self.slots).try_acquire_owned()
+        {
+            permits.push(permit);
+        }
+        !*self.stopped.borrow()
+    }
+
+    /// Takes up to this many tasks of the next source.
+    async fn take(&mut self, count: usize) -> Result<Vec<Job>, Error> {
+        self.turn = self.turn.wrapping_add(1);
+        let count_of_sources = self.sources.len().max(1);
+        let Some(source) = self.sources.get(self.turn % count_of_sources) else {
+            return Ok(Vec::new());
+        };
+        let mut source = source.clone();
+        // None of the queues always comes first.
+        let by = self.turn % source.names.len().max(1);
+        source.names.rotate_left(by);
+        let worker = &self.crew.worker;
+        let count = u32::try_from(count).unwrap_or(COUNT_MAX);
+        let wait = WAIT / u32::try_from(count_of_sources).unwrap_or(u32::MAX);
+        match take(&worker.client, &source, count, wait, worker.ttr).await {
+            Err(error)
+                if (error.is("CROSSSHARD") || error.is("CROSSSLOT")) && source.names.len() > 1 =>
+            {
+                self.part(source.member.as_ref());
+                Ok(Vec::new())
+            }
+            // The member has ended, and what was in its lanes is gone; or it has not joined yet.
+            Err(error) if error.is("NOTFOUND") && source.member.is_some() => {
+                join(worker).await?;
+                Ok(Vec::new())
+            }
+            taken => taken,
+        }
+    }
+
+    /// Takes from each queue of this source by itself from now on: they live in different shards.
+    fn part(&mut self, member: Option<&Name>) {
+        let parts = |source: Source| {
+            let is_meant = source.member.as_ref() == member;
+            let Source { names, member } = source;
+            if !is_meant {
+                return vec![Source { names, member }];
+            }
+            let single = |name| Source { names: vec![name], member: member.clone() };
+            names.into_iter().map(single).collect()
+        };
+        self.sources = std::mem::take(&mut self.sources).into_iter().flat_map(parts).collect();
+    }
+
+    /// Runs the function for a job.
+    async fn start(&mut self, job: Job, permit: Option<OwnedSemaphorePermit>) {
+        if *self.stopped.borrow() {
+            self.crew.give_back(&job).await;
+            return;
+        }
+        self.crew.held.hold(&job);
+        self.running.spawn(Arc::clone(&self.crew).attend(job, permit));
+    }
+}
+
+impl Crew {
+    /// Runs the function for a job, and settles the job.
+    async fn attend(self: Arc<Self>, job: Job, permit: Option<OwnedSemaphorePermit>) {
+        self.worker.tell(&job, Happening::Started);
+        let started = now();
+        let outcome = self.call(&job).await;
+        let took = now() - started;
+        // The next job need not wait for the reply about this one.
+        drop(permit);
+        match outcome {
+            Ok(()) => {
+                if !job.is_settled() && self.held.holds(&job) {
+                    self.acknowledge(&job).await;
+                }
+                self.held.let_go(&job);
+                self.worker.tell(&job, Happening::Done { took });
+            }
+            Err(failure) => {
+                let state = self.settle(&job, &failure).await;
+                self.held.let_go(&job);
+                let happening = Happening::Failed { took, failure: &failure, state };
+                self.worker.tell(&job, happening);
+            }
+        }
+    }
+
+    /// Calls the function. A panic is a failure.
+    async fn call(&self, job: &Job) -> Outcome {
+        let place = (job.queue.clone(), job.member.clone());
+        let Some(function) = self.worker.functions.get(&place) else {
+            // A queue of an older configuration of this worker cannot be taken from.
+            return Err(Failure::GiveBack { delay: None });
+        };
+        let running = tokio::spawn(function(job.clone()));
+        let _end = EndWithMe(running.abort_handle());
+        match running.await {
+            Ok(outcome) => outcome,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => Err(Failure::retry(format!("panicked: {}", told(panic.as_ref())))),
+                Err(_) => Err(Failure::GiveBack { delay: None }),
+            },
+        }
+    }
+
+    async fn acknowledge(&self, job: &Job) {
+        match job.ack().await {
+            Ok(()) => {}
+            Err(error) if error.is("STALE") => {
+                tracing::info!("the lease of {} had ended before it was acknowledged", job.id);
+            }
+            Err(error) => {
+                tracing::warn!("{} was not acknowledged, so it comes again: {error}", job.id);
+            }
+        }
+    }
+
+    /// Does what a function wants for a job that it has not done.
+    async fn settle(&self, job: &Job, failure: &Failure) -> Option<State> {
+        if job.is_settled() || !self.held.holds(job) {
+            return None;
+        }
+        let state = match failure {
+            Failure::Retry { reason, delay } => job.fail(reason, *delay).await,
+            Failure::Bury { reason } => job.bury(reason).await.map(|()| State::Buried),
+            Failure::GiveBack { delay } => {
+                job.release(Release { delay: *delay, ..Release::default() }).await
+            }
+        };
+        state
+            .inspect_err(|error| {
+                tracing::warn!("{} was not settled, so its lease runs out: {error}", job.id);
+            })
+            .ok()
+    }
+
+    /// Gives a job back because the worker stops.
+    async fn give_back(&self, job: &Job) {
+        match job.release(Release::default()).await {
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!("{} was not given back, so its lease runs out: {error}", job.id);
+            }
+        }
+        self.worker.tell(job, Happening::Released);
+    }
+}
+
+/// Renews the leases, and gives the signs of life of members, for as long as it is polled.
+async fn keep(crew: Arc<Crew>) {
+    let worker = &crew.worker;
+    let has_members = worker.places.iter().any(|(_, member)| member.is_some());
+    let span = worker.ttr.min(if has_members { MEMBER_LEASE } else { Duration::MAX }) / 3;
+    loop {
+        pause(span).await;
+        for job in crew.held.renew(&worker.client).await {
+            tracing::warn!("the lease of {} of {} was lost", job.id, job.queue);
+            worker.tell(&job, Happening::Lost);
+        }
+        for (_, member) in &worker.places {
+            let Some(member) = member else { continue };
+            // If it has ended, the next take joins again.
+            if let Err(error) = worker.client.beat(member, Some(MEMBER_LEASE)).await {
+                tracing::warn!("no sign of life of {member}: {error}");
+            }
+        }
+    }
+}
+
+/// Joins all topics as the members that the worker is.
+async fn join(worker: &Worker) -> Result<(), Error> {
+    for (topic, member) in &worker.places {
+        if let Some(member) = member {
+            worker.client.topic(topic).join(member, Some(MEMBER_LEASE)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What a panic says.
+fn told(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
+}

@@ -1,0 +1,284 @@
+//! The asynchronous client against a server: puts, takes, workers, and what breaks in between.
+
+mod broken;
+mod relay;
+mod worker;
+
+use std::path::Path;
+use std::time::Duration;
+
+use pinpriq_client::{Client, End, Error, Options, Order, Release, State, Words};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use crate::serving::{GUARD, Serving};
+
+/// A lease that outlasts every test.
+const LONG: Duration = Duration::from_mins(10);
+
+/// Starts a server, and returns it with the address of its RESP door.
+fn start(data: &Path, flags: &[&str]) -> (Serving, String) {
+    let server = Serving::start(data, &[&["--resp", "127.0.0.1:0"], flags].concat());
+    let address = format!("pinpriq://{}", server.door("resp"));
+    (server, address)
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Starts a server in memory and has `test` drive it.
+fn with_server<T: Future<Output = ()>>(flags: &[&str], test: impl FnOnce(Client, String) -> T) {
+    let data = tempfile::tempdir().unwrap();
+    let (server, address) = start(data.path(), &[&["--durability", "memory"], flags].concat());
+    runtime().block_on(async {
+        let client = Client::connect(&address).await.unwrap();
+        timeout(GUARD, test(client, address)).await.unwrap();
+    });
+    server.stop();
+}
+
+/// The number of connections that the server has at its RESP door.
+async fn connections(client: &Client) -> String {
+    let info = client.call(Words::new("INFO clients")).await.unwrap();
+    let info = String::from_utf8(info.as_bytes().unwrap().to_vec()).unwrap();
+    let line = info.lines().find_map(|line| line.strip_prefix("connections_resp:"));
+    line.unwrap().trim().to_owned()
+}
+
+#[test]
+fn tasks_are_put_taken_and_settled() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("jobs");
+        let cat = queue.put("cat").priority(5).key("pets").ttl(LONG).await.unwrap();
+        assert!(cat.is_new);
+        let owl = queue.put("owl").priority(1).await.unwrap();
+        assert_ne!(cat.id, owl.id);
+        let peeked = queue.peek(10).await.unwrap();
+        let texts: Vec<_> = peeked.iter().map(|task| task.text().unwrap()).collect();
+        assert_eq!(texts, ["owl", "cat"]);
+
+        let job = queue.take(LONG).await.unwrap().unwrap();
+        assert_eq!((job.text().unwrap(), job.attempts, job.priority), ("owl", 1, Some(1)));
+        assert!(job.lease_until.unwrap() > job.put_at.unwrap());
+        assert!(job.touch().await.unwrap().is_some());
+        let behind = Release { priority: Some(9), ..Release::default() };
+        assert_eq!(job.release(behind).await.unwrap(), State::Ready);
+        assert!(job.is_settled());
+        assert!(job.ack().await.unwrap_err().is("STALE"));
+
+        let job = queue.take(LONG).await.unwrap().unwrap();
+        assert_eq!((job.text().unwrap(), job.key.as_deref()), ("cat", Some(&b"pets"[..])));
+        assert_eq!(job.fail("no cat", Some(LONG)).await.unwrap(), State::Waiting);
+        let waiting = queue.get(&cat.id).await.unwrap().unwrap();
+        assert_eq!((waiting.state, waiting.failures), (State::Waiting, 1));
+        assert_eq!(waiting.reason.as_deref(), Some("no cat"));
+
+        let job = queue.take(LONG).await.unwrap().unwrap();
+        job.bury(&"é".repeat(1000)).await.unwrap();
+        assert_eq!(queue.count(State::Buried).await.unwrap(), 1);
+        assert_eq!(queue.take(LONG).await.unwrap().map(|job| job.id.clone()), None);
+        assert_eq!(queue.get("999").await.unwrap(), None);
+    });
+}
+
+#[test]
+fn both_ends_groups_and_several_at_once() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("ends");
+        for (payload, priority) in [("a", 1), ("b", 2), ("c", 2), ("d", 3)] {
+            queue.put(payload).key(payload).priority(priority).await.unwrap();
+        }
+        queue.put("b2").key("b").priority(9).await.unwrap();
+        let most = queue.take(LONG).from(End::Max).await.unwrap().unwrap();
+        assert_eq!(most.text().unwrap(), "b2");
+        let newest = queue.take(LONG).order(Order::Newest).from(End::Max);
+        assert_eq!(newest.await.unwrap().unwrap().text().unwrap(), "d");
+        most.release(Release::default()).await.unwrap();
+        queue.take(LONG).await.unwrap().unwrap().ack().await.unwrap();
+        let group = queue.take(LONG).group().await.unwrap();
+        let texts: Vec<_> = group.iter().map(|job| job.text().unwrap()).collect();
+        assert_eq!(texts, ["b", "b2"]);
+        assert_eq!(queue.take(LONG).up_to(10).await.unwrap().len(), 1);
+        assert!(queue.pop().await.unwrap().is_none());
+    });
+}
+
+#[test]
+fn requests_at_the_same_time_share_one_connection() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("many");
+        let mut puts = tokio::task::JoinSet::new();
+        for number in 0..5_000_u32 {
+            puts.spawn(IntoFuture::into_future(queue.put(number.to_be_bytes())));
+        }
+        while let Some(put) = puts.join_next().await {
+            put.unwrap().unwrap();
+        }
+        assert_eq!(queue.count(State::Ready).await.unwrap(), 5_000);
+        assert_eq!(connections(&client).await, "1");
+        // Takes that wait need connections of their own, which are used again.
+        for _ in 0..3 {
+            let empty = client.queue("empty");
+            assert!(empty.take(LONG).wait(Duration::from_millis(1)).await.unwrap().is_none());
+        }
+        assert_eq!(connections(&client).await, "2");
+    });
+}
+
+#[test]
+fn a_take_waits_and_can_be_given_up() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("slow");
+        let waiting = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.take(LONG).wait_forever().await }
+        });
+        while connections(&client).await != "2" {
+            tokio::task::yield_now().await;
+        }
+        queue.put("first").await.unwrap();
+        let job = waiting.await.unwrap().unwrap().unwrap();
+        assert_eq!(job.text().unwrap(), "first");
+        job.ack().await.unwrap();
+
+        let given_up = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.take(LONG).wait_forever().await }
+        });
+        while connections(&client).await != "2" {
+            tokio::task::yield_now().await;
+        }
+        given_up.abort();
+        assert!(given_up.await.unwrap_err().is_cancelled());
+        while connections(&client).await != "1" {
+            tokio::task::yield_now().await;
+        }
+        queue.put("second").await.unwrap();
+        assert_eq!(queue.count(State::Ready).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_full_queue_makes_room() {
+    with_server(&[], async |client, _| {
+        let words = Words::new("QUEUE SET").bytes("small").all(["CAPACITY", "1"]);
+        client.call(words).await.unwrap();
+        let queue = client.queue("small");
+        queue.put("one").await.unwrap();
+        assert!(queue.put("two").await.unwrap_err().is("FULL"));
+        let short = queue.put("two").room(Duration::from_millis(5)).await;
+        assert!(short.unwrap_err().is("FULL"));
+        let waiting = tokio::spawn(IntoFuture::into_future(queue.put("two").room(LONG)));
+        while connections(&client).await != "2" {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(queue.pop().await.unwrap().unwrap().text().unwrap(), "one");
+        assert!(waiting.await.unwrap().unwrap().is_new);
+    });
+}
+
+#[test]
+fn one_waits_for_the_end_of_a_task() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("ending");
+        let put = queue.put("it").await.unwrap();
+        let short = queue.wait_for(&put.id, Duration::from_millis(5)).await.unwrap();
+        assert_eq!(short, None);
+        let waiting = tokio::spawn({
+            let (queue, id) = (queue.clone(), put.id.clone());
+            async move { queue.wait_for(&id, LONG).await }
+        });
+        queue.take(LONG).await.unwrap().unwrap().ack().await.unwrap();
+        // It may have begun to wait only after the task was gone.
+        match waiting.await.unwrap() {
+            Ok(outcome) => assert_eq!(outcome.as_deref(), Some("acked")),
+            Err(error) => assert!(error.is("NOTFOUND"), "{error}"),
+        }
+    });
+}
+
+#[test]
+fn keys_of_the_caller_meet_duplicates() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("orders");
+        let first = queue.put("a").unique("4711", Some(LONG)).await.unwrap();
+        let again = queue.put("b").unique("4711", Some(LONG)).await.unwrap();
+        assert_eq!((again.id, again.is_new), (first.id, false));
+        queue.put("c").once().await.unwrap();
+        assert_eq!(queue.count(State::Ready).await.unwrap(), 2);
+    });
+}
+
+#[test]
+fn transactions_are_all_or_nothing() {
+    with_server(&[], async |client, _| {
+        let put = |payload: &str| Words::new("PUT").bytes("t").bytes(payload);
+        let replies = client.transaction(&[put("a"), put("b")]).await.unwrap();
+        assert_eq!(replies.len(), 2);
+        let stale = client.transaction(&[put("c"), Words::new("ACK t 9-9-9")]).await.unwrap_err();
+        assert!(stale.to_string().starts_with("EXECABORT 2 STALE "), "{stale}");
+        let wrong = client.transaction(&[put("d"), Words::new("PUT t")]).await.unwrap_err();
+        assert!(wrong.is("ERR"), "{wrong}");
+        assert_eq!(client.queue("t").count(State::Ready).await.unwrap(), 2);
+        let several = client.pipeline(&[put("e"), Words::new("NONSENSE"), put("f")]).await.unwrap();
+        let told: Vec<_> = several.iter().map(Result::is_ok).collect();
+        assert_eq!(told, [true, false, true]);
+        assert!(client.pipeline(&[]).await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_topic_has_a_lane_for_each_member() {
+    with_server(&[], async |client, _| {
+        let news = client.topic("news");
+        let lane = news.join("ana", Some(LONG)).await.unwrap();
+        news.join("ben", None).await.unwrap();
+        assert_eq!(news.publish("open").priority(1).ttl(LONG).await.unwrap(), 2);
+        let job = lane.take(LONG).await.unwrap().unwrap();
+        assert_eq!(job.member.as_ref().unwrap(), &"ana");
+        job.ack().await.unwrap();
+        client.beat("ana", None).await.unwrap();
+        news.leave("ana").await.unwrap();
+        assert!(lane.take(LONG).await.unwrap_err().is("NOTFOUND"));
+        assert_eq!(news.lane("ben").count(State::Ready).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn what_is_no_server_of_pinpriq_is_told() {
+    with_server(&[], async |_, _| {
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("pinpriq://{}", nobody.local_addr().unwrap());
+        drop(nobody);
+        let refused = Client::connect(&address).await.unwrap_err();
+        assert!(matches!(refused, Error::Disconnected { .. }), "{refused}");
+        let refused = Client::connect("queue.example").await.unwrap_err();
+        assert!(matches!(refused, Error::Address(_)), "{refused}");
+
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("pinpriq://{}", other.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            use std::io::{Read as _, Write as _};
+            let mut stream = other.accept().unwrap().0;
+            let mut some = [0; 64];
+            let _ = stream.read(&mut some).unwrap();
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        });
+        let refused = Client::connect(&address).await.unwrap_err();
+        assert!(matches!(refused, Error::Disconnected { .. }), "{refused}");
+        server.join().unwrap();
+    });
+}
+
+#[test]
+fn a_silent_server_is_given_up_after_the_timeout() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("pinpriq://{}", silent.local_addr().unwrap());
+    runtime().block_on(async {
+        let options = Options::at(&address).unwrap().timeout(Duration::from_millis(50));
+        let client = Client::unconnected(options.retry_for(Duration::ZERO)).unwrap();
+        let error = client.queue("q").put("x").await.unwrap_err();
+        assert!(matches!(error, Error::Disconnected { .. }), "{error}");
+    });
+}

@@ -1,0 +1,228 @@
+//! Workers of the asynchronous client.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pinpriq_client::{Client, Failure, Happening, Job, Outcome, State, Words, Worker};
+use tokio::sync::{Notify, mpsc};
+
+use super::{LONG, with_server};
+
+/// What a worker has told, in the order in which it did.
+#[derive(Clone)]
+struct Told {
+    lines: Arc<Mutex<Vec<String>>>,
+    news: mpsc::Sender<()>,
+}
+
+/// A worker that notes what happens, and a receiver of as many messages.
+fn noting(client: &Client) -> (Worker, Told, mpsc::Receiver<()>) {
+    let (news, heard) = mpsc::channel(10_000);
+    let told = Told { lines: Arc::default(), news };
+    let noted = told.clone();
+    let worker = Worker::new(client).on_event(move |event| {
+        let text = event.job.text().unwrap_or("?").to_owned();
+        let line = match event.happening {
+            Happening::Started => return,
+            Happening::Done { .. } => format!("{text} done"),
+            Happening::Failed { failure, state, .. } => format!("{text} {failure:?} {state:?}"),
+            Happening::Lost => format!("{text} lost"),
+            _ => format!("{text} released"),
+        };
+        noted.lines.lock().unwrap().push(line);
+        noted.news.try_send(()).unwrap();
+    });
+    (worker, told, heard)
+}
+
+/// Runs a worker until it has told so many things, and returns them in the order of their texts.
+async fn run(
+    worker: Worker,
+    told: &Told,
+    mut heard: mpsc::Receiver<()>,
+    things: usize,
+) -> Vec<String> {
+    let all = async move {
+        for _ in 0..things {
+            heard.recv().await.unwrap();
+        }
+    };
+    worker.run(all).await.unwrap();
+    let mut lines = told.lines.lock().unwrap().clone();
+    lines.sort();
+    lines
+}
+
+async fn attend(job: Job) -> Outcome {
+    match job.text()? {
+        "number" => Err("seven".parse::<u8>().unwrap_err().into()),
+        "later" => Err(Failure::retry_after(LONG, "not now")),
+        "never" => Err(Failure::bury("nobody can")),
+        "other" => Err(Failure::GiveBack { delay: Some(LONG) }),
+        "panic" => panic!("no {}", "reason"),
+        "itself" => Ok(job.bury("by itself").await?),
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn what_a_function_returns_decides() {
+    with_server(&[], async |client, _| {
+        let words = Words::new("QUEUE SET").bytes("jobs").all(["BACKOFF", "3600000"]);
+        client.call(words).await.unwrap();
+        let queue = client.queue("jobs");
+        for text in ["good", "number", "later", "never", "other", "panic", "itself"] {
+            queue.put(text).await.unwrap();
+        }
+        let (worker, told, heard) = noting(&client);
+        let lines = run(worker.job("jobs", attend), &told, heard, 7).await;
+        let expected = [
+            "good done",
+            "itself done",
+            "later Retry { reason: \"not now\", delay: Some(600s) } Some(Waiting)",
+            "never Bury { reason: \"nobody can\" } Some(Buried)",
+            "number Retry { reason: \"invalid digit found in string\", delay: None } Some(Waiting)",
+            "other GiveBack { delay: Some(600s) } Some(Waiting)",
+            "panic Retry { reason: \"panicked: no reason\", delay: None } Some(Waiting)",
+        ];
+        assert_eq!(lines, expected);
+        let counts =
+            [(State::Waiting, 4), (State::Buried, 2), (State::Ready, 0), (State::Taken, 0)];
+        for (state, count) in counts {
+            assert_eq!(queue.count(state).await.unwrap(), count, "{state:?}");
+        }
+    });
+}
+
+#[test]
+fn functions_run_at_the_same_time_but_not_too_many() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("busy");
+        for number in 0..200 {
+            queue.put(number.to_string()).await.unwrap();
+        }
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (worker, told, heard) = noting(&client);
+        let noted = Arc::clone(&most);
+        let worker = worker.concurrency(4).job("busy", move |_| {
+            let (now, most) = (Arc::clone(&now), Arc::clone(&noted));
+            async move {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
+                now.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            }
+        });
+        let lines = run(worker, &told, heard, 200).await;
+        assert!(lines.iter().all(|line| line.ends_with(" done")), "{lines:?}");
+        assert_eq!(queue.count(State::Ready).await.unwrap(), 0);
+        assert_eq!(queue.count(State::Taken).await.unwrap(), 0);
+        assert!((2..=4).contains(&most.load(Ordering::SeqCst)), "{most:?}");
+    });
+}
+
+#[test]
+fn queues_of_several_shards_and_lanes_are_all_served() {
+    with_server(&["--shards", "3"], async |client, _| {
+        let (mut worker, told, heard) = noting(&client);
+        for number in 0..6 {
+            let name = format!("queue-{number}");
+            client.queue(&*name).put(&*name).await.unwrap();
+            worker = worker.job(name, attend);
+        }
+        let worker = worker.lane("news", "ana", attend);
+        // The member joins with its first take, so that what is published waits for it.
+        let publishing = tokio::spawn({
+            let news = client.topic("news");
+            async move {
+                while news.publish("news").await.unwrap() == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let lines = run(worker, &told, heard, 7).await;
+        publishing.await.unwrap();
+        let mut expected: Vec<_> = (0..6).map(|number| format!("queue-{number} done")).collect();
+        expected.insert(0, "news done".to_owned());
+        assert_eq!(lines, expected);
+    });
+}
+
+#[test]
+fn leases_are_renewed_and_their_loss_is_told() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("leases");
+        for text in ["long", "stolen"] {
+            queue.put(text).await.unwrap();
+        }
+        let ttr = Duration::from_millis(300);
+        let (worker, told, heard) = noting(&client);
+        let stolen = Arc::new(Notify::new());
+        let (thief, robbed) = (client.clone(), Arc::clone(&stolen));
+        let worker = worker.ttr(ttr).job("leases", move |job: Job| {
+            let (thief, robbed) = (thief.clone(), Arc::clone(&robbed));
+            async move {
+                if job.text()? == "stolen" {
+                    let words = Words::new("KILL").bytes("leases").bytes(&job.id);
+                    thief.call(words).await?;
+                    robbed.notified().await;
+                    return Ok(());
+                }
+                // The lease has been renewed, or its deadline would be the first one.
+                let queue = thief.queue("leases");
+                let mut until = job.lease_until;
+                for _ in 0..3 {
+                    let before = until;
+                    while until == before {
+                        until = queue.get(&job.id).await?.and_then(|task| task.lease_until);
+                    }
+                }
+                robbed.notify_one();
+                Ok(())
+            }
+        });
+        let lines = run(worker, &told, heard, 3).await;
+        assert_eq!(lines, ["long done", "stolen done", "stolen lost"]);
+    });
+}
+
+#[test]
+fn a_worker_that_stops_gives_back_what_it_cannot_finish() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("stopping");
+        for text in ["quick", "endless"] {
+            queue.put(text).await.unwrap();
+        }
+        let begun = Arc::new(Notify::new());
+        let (worker, told, _heard) = noting(&client);
+        let noted = Arc::clone(&begun);
+        let worker = worker.grace(Duration::from_millis(50)).job("stopping", move |job: Job| {
+            let begun = Arc::clone(&noted);
+            async move {
+                if job.text()? == "endless" {
+                    begun.notify_one();
+                    std::future::pending::<()>().await;
+                }
+                Ok(())
+            }
+        });
+        worker.run(begun.notified()).await.unwrap();
+        let mut lines = told.lines.lock().unwrap().clone();
+        lines.sort();
+        assert_eq!(lines, ["endless released", "quick done"]);
+        let back = queue.peek(2).await.unwrap();
+        assert_eq!((back.len(), back[0].failures), (1, 0));
+    });
+}
+
+#[test]
+fn a_worker_that_may_not_take_says_so() {
+    with_server(&[], async |client, _| {
+        let long = "q".repeat(70_000);
+        let refused = Worker::new(&client).job(long, attend).run(std::future::pending()).await;
+        assert!(refused.unwrap_err().refused().is_some());
+    });
+}
