@@ -16,7 +16,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use pinpriq_client::{Line, Resp};
+use pinpriq_client::blocking::{Line, Resp};
 use pinpriq_load::reply::{Missing, Part, Parts, unexpected};
 use pinpriq_load::{Answer, Dialect, Outcome, Slot, Step};
 use pinpriq_wire::resp::{Value, Words, put_command, put_word};
@@ -206,8 +206,8 @@ impl<D: Dialect> Dialect for Waiting<D> {
 
 /// Loads the script, and returns its digest.
 fn load(address: SocketAddr) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let line = Line::connect(address)?;
-    line.limit_waiting(Some(PATIENCE))?;
+    let mut line = Line::connect(address)?;
+    line.limit_waiting(Some(PATIENCE));
     match Resp::over(line).ask(&Words::new("SCRIPT LOAD").bytes(TAKE))? {
         Value::Bulk(digest) => Ok(digest),
         other => Err(format!("{other:?}").into()),

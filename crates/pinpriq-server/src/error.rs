@@ -18,6 +18,21 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// What the service manager has passed cannot be used.
+    #[error("a socket that the service manager has passed (LISTEN_FDS) cannot be used: {source}")]
+    Passed {
+        /// Why.
+        source: io::Error,
+    },
+    /// The service manager has passed a socket that no door has.
+    #[error(
+        "the service manager has passed a socket at {address} (LISTEN_FDS), and no door has this \
+         address; give it to one, as in --resp {address}, or remove it from the unit of sockets"
+    )]
+    PassedForNothing {
+        /// Where it listens.
+        address: SocketAddr,
+    },
     /// The data directory does not exist and cannot be created.
     #[error("cannot make the data directory {}: {source}; name another one", data.display())]
     Directory {
@@ -133,6 +148,8 @@ impl ServeError {
             Self::Stopped => 0,
             Self::Failed { .. } | Self::Runtime { .. } => 1,
             Self::Bind { .. }
+            | Self::Passed { .. }
+            | Self::PassedForNothing { .. }
             | Self::Cluster { .. }
             | Self::OfNode { .. }
             | Self::Users { .. }

@@ -18,7 +18,7 @@ use super::opening::{Journals, Opening, Start, random};
 use super::runtime::runtime;
 use super::serving::{Common, Context};
 use super::signals::Signals;
-use super::sockets::{Port, Taken, refuse_overlap, watch};
+use super::sockets::{Passed, Port, Taken, refuse_overlap, watch};
 use super::threads::Thread;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::{Config, DoorName, Watch};
@@ -229,17 +229,21 @@ pub fn run(config: Config) -> Result<(), ServeError> {
     })
 }
 
-/// Reserves the addresses of all listeners. Refuses those that overlap.
+/// Reserves the addresses of all listeners, of which a service manager may have opened some.
+/// Refuses those that overlap.
 pub(crate) fn take(config: &Config) -> Result<Vec<(Port, Taken)>, ServeError> {
     let listeners: Vec<_> = config.every_listener().collect();
     for (at, (one, _)) in listeners.iter().enumerate() {
         listeners[..at].iter().try_for_each(|(it, _)| refuse_overlap(it.address, one.address))?;
     }
+    let mut passed = Passed::from_environment()?;
     let taken = listeners.into_iter().map(|(listener, is_encrypted)| {
         let port = Port { door: listener.door, is_encrypted };
-        Ok((port, Taken::new(listener.address)?))
+        Ok((port, Taken::new(listener.address, &mut passed)?))
     });
-    taken.collect()
+    let taken = taken.collect::<Result<_, ServeError>>()?;
+    passed.refuse_rest()?;
+    Ok(taken)
 }
 
 /// Accepts connections of one door, and gives each to the shard with the fewest. Never ends.

@@ -1,5 +1,6 @@
 //! The sockets of the doors: reserving an address, listening on it later, and how the system
-//! watches each connection to notice that the other side has vanished.
+//! watches each connection to notice that the other side has vanished. A service manager may have
+//! opened them already.
 //!
 //! `server` accepts connections, and `home::connection` reads and writes.
 
@@ -7,6 +8,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use listenfd::ListenFd;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -26,24 +28,64 @@ pub(crate) struct Port {
     pub(crate) is_encrypted: bool,
 }
 
-/// An address that was reserved, and that clients cannot connect to yet.
+/// Sockets that a service manager, such as systemd with a unit for sockets, has opened and passed
+/// to this process. Clients can connect to them already, and wait until they are accepted.
+pub(crate) struct Passed(Vec<(SocketAddr, std::net::TcpListener)>);
+
+impl Passed {
+    /// Takes what was passed. Refuses what is no TCP socket that listens.
+    pub(crate) fn from_environment() -> Result<Self, ServeError> {
+        let mut passed = ListenFd::from_env();
+        let count = passed.len();
+        let take = |index| {
+            let listener = passed.take_tcp_listener(index)?.ok_or(io::ErrorKind::NotFound)?;
+            Ok((listener.local_addr()?, listener))
+        };
+        let all: io::Result<Vec<_>> = (0..count).map(take).collect();
+        all.map(Self).map_err(|source| ServeError::Passed { source })
+    }
+
+    /// Returns the socket for this address, if it was passed.
+    fn take(&mut self, address: SocketAddr) -> Option<std::net::TcpListener> {
+        let at = self.0.iter().position(|(passed, _)| *passed == address)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    /// Refuses sockets that no door has taken.
+    pub(crate) fn refuse_rest(self) -> Result<(), ServeError> {
+        match self.0.first() {
+            None => Ok(()),
+            Some((address, _)) => Err(ServeError::PassedForNothing { address: *address }),
+        }
+    }
+}
+
+/// An address that was reserved, and that clients cannot connect to yet unless it was passed.
 pub(crate) struct Taken {
-    socket: TcpSocket,
+    socket: Reserved,
     address: SocketAddr,
 }
 
+enum Reserved {
+    Here(TcpSocket),
+    Passed(std::net::TcpListener),
+}
+
 impl Taken {
-    /// Reserves an address. Refuses one that another socket listens on, and one that is not
-    /// available.
-    pub(crate) fn new(address: SocketAddr) -> Result<Self, ServeError> {
-        let taken = Self::bind(address).map_err(|source| ServeError::Bind { address, source })?;
-        if planted!(ListensBeforeLoading) {
-            let _ = SockRef::from(&taken.socket).listen(1);
+    /// Reserves an address, or takes the socket that was passed for it. Refuses an address that
+    /// another socket listens on, and one that is not available.
+    pub(crate) fn new(address: SocketAddr, passed: &mut Passed) -> Result<Self, ServeError> {
+        if let Some(listener) = passed.take(address) {
+            return Ok(Self { socket: Reserved::Passed(listener), address });
         }
-        Ok(taken)
+        let socket = Self::bind(address).map_err(|source| ServeError::Bind { address, source })?;
+        if planted!(ListensBeforeLoading) {
+            let _ = SockRef::from(&socket).listen(1);
+        }
+        Ok(Self { socket: Reserved::Here(socket), address })
     }
 
-    fn bind(address: SocketAddr) -> io::Result<Self> {
+    fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -51,14 +93,20 @@ impl Taken {
         // Connections of a former server that are still closing do not matter.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
-        Ok(Self { socket, address })
+        Ok(socket)
     }
 
     /// Lets clients connect. Refuses if another socket that reserved the same address listens by
     /// now: the system only distinguishes the two here.
     pub(crate) fn listen(self) -> Result<TcpListener, ServeError> {
         let Self { socket, address } = self;
-        socket.listen(BACKLOG).map_err(|source| ServeError::Bind { address, source })
+        let listener = match socket {
+            Reserved::Here(socket) => socket.listen(BACKLOG),
+            Reserved::Passed(listener) => {
+                listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener))
+            }
+        };
+        listener.map_err(|source| ServeError::Bind { address, source })
     }
 }
 

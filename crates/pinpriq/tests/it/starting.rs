@@ -1,13 +1,18 @@
 //! How a server starts: what it refuses, what it warns about, and signals while it loads.
 
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use pinpriq_client::blocking::Resp;
+use pinpriq_wire::resp::Words;
+
 use crate::files;
 use crate::peer::pinpriq;
 use crate::serving::{GUARD, Serving};
-use crate::wire::push;
+use crate::wire::{self, push};
 
 /// How many tasks there are to be loaded: many enough that it takes a while.
 const TASKS: usize = 300_000;
@@ -48,6 +53,39 @@ fn service_manager_is_told_when_the_server_serves_and_when_it_stops() {
     server.send("-TERM");
     assert_eq!(told().trim(), "STOPPING=1");
     server.stop();
+}
+
+/// A server that gets this socket as a service manager passes it.
+fn activated(listener: &TcpListener, flags: &[&str]) -> Serving {
+    let program = env!("CARGO_BIN_EXE_pinpriq");
+    let script = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\" 3<&0 0</dev/null";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, program, "serve", "--pinpriq", "127.0.0.1:0"]);
+    command.args(["--log-format", "json", "--durability", "memory", "--http", "off"]).args(flags);
+    command.stdin(OwnedFd::from(listener.try_clone().unwrap()));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    Serving::of_command(command)
+}
+
+#[test]
+fn sockets_of_the_service_manager_are_used_and_others_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    // Who connects before the server is there waits.
+    let mut early = Resp::over(wire::connect(&address));
+    early.send([&Words::new("PUT jobs early")]).unwrap();
+    let server = Serving::listening(activated(&listener, &["--resp", &address]));
+    assert_eq!(server.door("resp"), address);
+    assert_eq!(early.reply().unwrap().as_bytes(), Some(&b"1"[..]));
+    server.stop();
+    // The socket outlives the server, so that a client meets the next one.
+    let mut late = Resp::over(wire::connect(&address));
+    let server = Serving::listening(activated(&listener, &["--resp", &address]));
+    assert!(late.ask(&Words::new("PING")).is_ok());
+    server.stop();
+    let mut refused = activated(&listener, &["--resp", "off"]);
+    refused.logged(&format!("has passed a socket at {address}"));
+    assert_eq!(refused.wait().code(), Some(2));
 }
 
 /// Runs `serve` with these flags, which must not start a server. Returns what it says.
