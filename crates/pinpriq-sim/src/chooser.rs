@@ -572,7 +572,8 @@ impl Chooser<'_> {
             9 => (CAPACITY, has_one.then(|| 1 + self.dice.below(6)).into()),
             10 => (CAPACITYBYTES, has_one.then(|| 1 + self.dice.below(300)).into()),
             11 => (OVERFLOW, Value::Word(u8::from(has_one))),
-            6 => (LIMIT, has_one.then(|| 1 + self.dice.below(4)).into()),
+            // Consumers wait for room where there is little.
+            6 => (LIMIT, has_one.then(|| 1 + self.dice.below(4).min(self.dice.below(4))).into()),
             7 | 8 => (RATE, has_one.then(|| self.rate()).into()),
             0 | 1 => (ATTEMPTS, has_one.then(|| 1 + self.dice.below(3)).into()),
             2 => (BACKOFF, has_one.then(|| Span::from_ms(self.span())).into()),

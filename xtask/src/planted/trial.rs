@@ -13,9 +13,9 @@ use pinpriq_planted::{Bug, CLUSTER_SEEDS, SEEDS, Suite, VARIABLE};
 
 use super::programs::{Kind, Programs, directory_of};
 
-/// How long a run may take. The simulator takes two minutes, and more beside others. Tests that
-/// wait forever report it themselves after two minutes.
-const BOUND: Duration = Duration::from_mins(5);
+/// How long a run may take. All seeds of the simulator take four minutes, and more beside others.
+/// Tests that wait forever report it themselves after two minutes.
+const BOUND: Duration = Duration::from_mins(12);
 
 /// The number of requests for each seed that the simulator runs here.
 const OPERATIONS: &str = "700";
@@ -35,14 +35,18 @@ pub(crate) enum Verdict {
 pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdict {
     let (name, kind, word) = match suite {
         Suite::Simulator => {
-            let mut command = Command::new(&programs.simulator);
-            command.args(["--operations", OPERATIONS, "--seeds", &format!("0..{SEEDS}")]);
-            return judge(command, bug, simulated);
+            return simulate(bug, SEEDS, |seeds| {
+                let mut command = Command::new(&programs.simulator);
+                command.args(["--operations", OPERATIONS, "--seeds", seeds]);
+                command
+            });
         }
         Suite::ClusterSimulator => {
-            let mut command = Command::new(&programs.cluster_simulator);
-            command.args(["--first-failure", "--seeds", &format!("0..{CLUSTER_SEEDS}")]);
-            return judge(command, bug, simulated);
+            return simulate(bug, CLUSTER_SEEDS, |seeds| {
+                let mut command = Command::new(&programs.cluster_simulator);
+                command.args(["--first-failure", "--seeds", seeds]);
+                command
+            });
         }
         Suite::Engine(word) => ("pinpriq-engine", Kind::Outside, word),
         Suite::Wire(word) => ("pinpriq-wire", Kind::Outside, word),
@@ -68,6 +72,26 @@ pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdic
     // A test that did not run has not passed.
     command.env("PINPRIQ_ENGINES", "required");
     judge(command, bug, tested)
+}
+
+/// Runs a simulator with the seeds below `end`. The seed at which it objects to a bug must pass
+/// without the bug.
+fn simulate(bug: Option<Bug>, end: u64, command: impl Fn(&str) -> Command) -> Verdict {
+    let verdict = judge(command(&format!("0..{end}")), bug, simulated);
+    let (Some(_), Verdict::Objected(what)) = (bug, &verdict) else { return verdict };
+    let Some(seed) = seed_of(what) else {
+        return Verdict::Broken(format!("does not say at which seed it objects: {what}"));
+    };
+    match judge(command(&format!("{seed}..{}", seed + 1)), None, simulated) {
+        Verdict::Passed => verdict,
+        Verdict::Objected(what) => Verdict::Broken(format!("objects without the bug too: {what}")),
+        broken @ Verdict::Broken(_) => broken,
+    }
+}
+
+/// Returns the seed that an objection of a simulator names.
+fn seed_of(objection: &str) -> Option<u64> {
+    objection.strip_prefix("seed ")?.split(':').next()?.parse().ok()
 }
 
 /// Runs a program to its end, but no longer than the bound.

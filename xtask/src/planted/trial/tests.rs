@@ -3,7 +3,9 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
-use super::{Verdict, judge, simulated, tested};
+use pinpriq_planted::Bug;
+
+use super::{Verdict, judge, simulate, simulated, tested};
 
 fn exit(code: i32) -> ExitStatus {
     ExitStatus::from_raw(code << 8)
@@ -35,6 +37,29 @@ fn the_simulator_objects_with_a_seed() {
     assert_eq!(simulated(exit(0), "20 seeds"), Verdict::Passed);
     assert!(matches!(simulated(exit(2), "there is no option"), Verdict::Broken(_)));
     assert!(matches!(simulated(exit(1), "faults never struck"), Verdict::Broken(_)));
+}
+
+/// A simulator that objects at seed 7, and with one seed says this.
+fn played(alone: &str) -> impl Fn(&str) -> Command {
+    move |seeds| {
+        let mut command = Command::new("sh");
+        let script = match seeds {
+            "0..9" => "echo 'FAILED: lost'; echo 'in short: seed=7'; exit 1",
+            "7..8" => alone,
+            _ => "exit 2",
+        };
+        command.args(["-c", script]);
+        command
+    }
+}
+
+#[test]
+fn the_seed_at_which_a_simulator_objects_must_pass_without_the_bug() {
+    let bug = Some(Bug::ALL[0]);
+    assert_eq!(simulate(bug, 9, played("true")), Verdict::Objected("seed 7: lost".to_owned()));
+    let always = "echo 'FAILED: lost'; echo 'in short: seed=7'; exit 1";
+    assert!(matches!(simulate(bug, 9, played(always)), Verdict::Broken(_)));
+    assert!(matches!(simulate(bug, 9, played("exit 3")), Verdict::Broken(_)));
 }
 
 #[test]
