@@ -1,10 +1,10 @@
 //! The job that shows that the tests catch bugs: it plants each bug and expects an objection.
 //!
 //! The tests are built once, with every bug in them and none switched on. First all requested tests
-//! must pass like this, or nothing would be shown; of a simulator, the seed at which it objects must
-//! pass. Then each bug is switched on by an environment variable, and each of its suites must fail.
-//! A crash or a hang of a test program is no objection.
-//! The list of the bugs is in `pinpriq-planted`.
+//! must pass like this, or nothing would be shown; of a simulator, the seed at which it objects
+//! must pass. Then each bug is switched on by an environment variable, and each of its suites must
+//! fail. A crash or a hang of a test program is no objection. The list of the bugs is in
+//! `pinpriq-planted`.
 
 mod programs;
 mod trial;
@@ -56,7 +56,8 @@ pub(crate) fn run(words: &[&str]) -> ExitCode {
     if count == bugs.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether every suite of these bugs passes without them. Simulators are looked at when they object.
+/// Whether every suite of these bugs passes without them. Simulators are looked at when they
+/// object.
 fn passes_without(bugs: &[Bug], programs: &Programs) -> bool {
     let suites: BTreeSet<Suite> = bugs.iter().flat_map(|bug| bug.suites()).copied().collect();
     let words: Vec<String> = suites.iter().map(Suite::to_string).collect();
