@@ -17,8 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::clock::{now, until};
 use crate::transport::{Buffer, Line, Lost, Replies};
 
-/// How many requests may be under way. Its replies must fit the buffers between client and server,
-/// or each side could wait for the other to read.
+/// How many requests may be under way, unless one order has more. It bounds the memory for them.
 const UNDER_WAY_MAX: usize = 512;
 /// About how many bytes are gathered before they are written.
 const WRITE_BYTES: usize = 64 << 10;

@@ -14,32 +14,45 @@ const RENEWALS_MAX: usize = 200;
 
 /// The jobs whose leases are held, as far as is known, by their receipts.
 #[derive(Default, Debug)]
-pub(super) struct Held(Mutex<HashMap<Name, Job>>);
+pub(super) struct Held(Mutex<HashMap<Name, Lease>>);
+
+#[derive(Debug)]
+struct Lease {
+    job: Job,
+    /// Whether the server is being told that the job is done or not done. Then its lease may have
+    /// ended for that reason.
+    is_ending: bool,
+}
 
 impl Held {
     /// Begins to renew the lease of a job.
     pub(super) fn hold(&self, job: &Job) {
-        self.jobs().insert(job.receipt().clone(), job.clone());
+        let lease = Lease { job: job.clone(), is_ending: false };
+        self.leases().insert(job.receipt().clone(), lease);
     }
 
-    /// Stops renewing. Returns whether the lease was held until now.
-    pub(super) fn let_go(&self, job: &Job) -> bool {
-        self.jobs().remove(job.receipt()).is_some()
+    /// Notes that the server is about to be told what became of a job. Its lease is renewed until
+    /// [`let_go`](Self::let_go), since that may take several attempts. Returns whether the lease
+    /// was held until now.
+    pub(super) fn note_ending(&self, job: &Job) -> bool {
+        let mut leases = self.leases();
+        let lease = leases.get_mut(job.receipt());
+        lease.map(|lease| lease.is_ending = true).is_some()
     }
 
-    /// Whether the lease of a job is held, as far as is known.
-    pub(super) fn holds(&self, job: &Job) -> bool {
-        self.jobs().contains_key(job.receipt())
+    /// Stops renewing.
+    pub(super) fn let_go(&self, job: &Job) {
+        self.leases().remove(job.receipt());
     }
 
     /// Returns the jobs whose leases are held, and holds none of them any more.
     pub(super) fn take_all(&self) -> Vec<Job> {
-        self.jobs().drain().map(|(_, job)| job).collect()
+        self.leases().drain().map(|(_, lease)| lease.job).collect()
     }
 
     /// Renews all leases, and returns the jobs whose leases had ended.
     pub(super) async fn renew(&self, client: &Client) -> Vec<Job> {
-        let jobs: Vec<Job> = self.jobs().values().cloned().collect();
+        let jobs: Vec<Job> = self.leases().values().map(|lease| lease.job.clone()).collect();
         let mut lost = Vec::new();
         for some in jobs.chunks(RENEWALS_MAX) {
             let words = |job: &Job| job.queue().touch_words(job.receipt());
@@ -54,9 +67,8 @@ impl Held {
             for (job, reply) in some.iter().zip(replies) {
                 match reply {
                     Ok(_) => {}
-                    // It may have been acknowledged meanwhile, and is held no more.
                     Err(refused) if refused.code == "STALE" => {
-                        if self.let_go(job) {
+                        if self.is_lost(job) {
                             lost.push(job.clone());
                         }
                     }
@@ -69,7 +81,51 @@ impl Held {
         lost
     }
 
-    fn jobs(&self) -> MutexGuard<'_, HashMap<Name, Job>> {
+    /// Whether a job whose lease has ended was held, and was not about to be finished. It is held no
+    /// more.
+    fn is_lost(&self, job: &Job) -> bool {
+        let mut leases = self.leases();
+        let is_lost = leases.get(job.receipt()).is_some_and(|lease| !lease.is_ending);
+        if is_lost {
+            leases.remove(job.receipt());
+        }
+        is_lost
+    }
+
+    fn leases(&self) -> MutexGuard<'_, HashMap<Name, Lease>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pinpriq_wire::resp::Value;
+
+    use super::*;
+    use crate::options::Options;
+    use crate::task::Task;
+
+    fn job(receipt: &str) -> Job {
+        let text = |text: &str| Value::Bulk(text.as_bytes().to_vec());
+        let field = |(name, value)| (text(name), text(value));
+        let fields = [("queue", "q"), ("id", "1"), ("payload", ""), ("state", "T")];
+        let fields = fields.into_iter().chain([("receipt", receipt)]).map(field);
+        let task = Task::read(&Value::Map(fields.collect())).unwrap();
+        let client = Client::unconnected(Options::at("pinpriq://").unwrap()).unwrap();
+        Job::new(&client, task).unwrap()
+    }
+
+    #[test]
+    fn a_lease_that_ends_with_its_job_is_not_lost() {
+        let held = Held::default();
+        let (lost, done, unknown) = (job("1-1-1"), job("2-1-2"), job("3-1-3"));
+        held.hold(&lost);
+        held.hold(&done);
+        assert!(held.note_ending(&done));
+        assert!(held.is_lost(&lost));
+        assert!(!held.is_lost(&lost), "it is told once");
+        assert!(!held.is_lost(&done) && !held.is_lost(&unknown));
+        assert!(!held.note_ending(&lost) && !held.note_ending(&unknown));
+        assert_eq!(held.take_all().len(), 1);
     }
 }

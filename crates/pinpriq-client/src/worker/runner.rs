@@ -215,7 +215,7 @@ impl Crew {
         drop(permit);
         match outcome {
             Ok(()) => {
-                if !job.is_settled() && self.held.holds(&job) {
+                if !job.is_settled() && self.held.note_ending(&job) {
                     self.acknowledge(&job).await;
                 }
                 self.held.let_go(&job);
@@ -262,7 +262,7 @@ impl Crew {
 
     /// Does what a function wants for a job that it has not done.
     async fn settle(&self, job: &Job, failure: &Failure) -> Option<State> {
-        if job.is_settled() || !self.held.holds(job) {
+        if job.is_settled() || !self.held.note_ending(job) {
             return None;
         }
         let state = match failure {
