@@ -1,8 +1,8 @@
 //! A worker for the queue `emails`: it runs until Ctrl-C or SIGTERM, and gives back what it cannot
 //! finish.
 //!
-//! Start a server with `pinpriq serve`, put tasks with `pinpriq put emails ada@example.org`, and run
-//! this with `cargo run --package pinpriq-client --example worker`.
+//! Start a server with `pinpriq serve`, put tasks with `pinpriq put emails ada@example.org`, and
+//! run this with `cargo run --package pinpriq-client --example worker`.
 
 #![expect(clippy::print_stdout, reason = "an example for people at a terminal")]
 

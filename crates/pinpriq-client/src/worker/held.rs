@@ -81,8 +81,8 @@ impl Held {
         lost
     }
 
-    /// Whether a job whose lease has ended was held, and was not about to be finished. It is held no
-    /// more.
+    /// Whether a job whose lease has ended was held, and was not about to be finished. It is held
+    /// no more.
     fn is_lost(&self, job: &Job) -> bool {
         let mut leases = self.leases();
         let is_lost = leases.get(job.receipt()).is_some_and(|lease| !lease.is_ending);
