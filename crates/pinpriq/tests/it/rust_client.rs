@@ -4,7 +4,6 @@ mod broken;
 mod relay;
 mod worker;
 
-use std::path::Path;
 use std::time::Duration;
 
 use pinpriq_client::{Client, End, Error, Options, Order, Release, State, Words};
@@ -16,13 +15,6 @@ use crate::serving::{GUARD, Serving};
 /// A lease that outlasts every test.
 const LONG: Duration = Duration::from_mins(10);
 
-/// Starts a server, and returns it with the address of its RESP door.
-fn start(data: &Path, flags: &[&str]) -> (Serving, String) {
-    let server = Serving::start(data, &[&["--resp", "127.0.0.1:0"], flags].concat());
-    let address = format!("pinpriq://{}", server.door("resp"));
-    (server, address)
-}
-
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
@@ -30,7 +22,9 @@ fn runtime() -> Runtime {
 /// Starts a server in memory and has `test` drive it.
 fn with_server<T: Future<Output = ()>>(flags: &[&str], test: impl FnOnce(Client, String) -> T) {
     let data = tempfile::tempdir().unwrap();
-    let (server, address) = start(data.path(), &[&["--durability", "memory"], flags].concat());
+    let flags = [&["--durability", "memory", "--resp", "127.0.0.1:0"], flags].concat();
+    let server = Serving::start(data.path(), &flags);
+    let address = format!("pinpriq://{}", server.door("resp"));
     runtime().block_on(async {
         let client = Client::connect(&address).await.unwrap();
         timeout(GUARD, test(client, address)).await.unwrap();

@@ -68,9 +68,10 @@ fn pass(from: &TcpStream, to: &TcpStream) {
     });
 }
 
-/// Addresses that are free once this returns.
+/// Addresses that are free once this returns. No other test listens at this address of the loopback
+/// interface, so that none of them takes a port before the node does.
 fn free_addresses<const COUNT: usize>() -> [SocketAddr; COUNT] {
-    let listeners = [0; COUNT].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    let listeners = [0; COUNT].map(|_| TcpListener::bind("127.42.0.1:0").unwrap());
     listeners.map(|it| it.local_addr().unwrap())
 }
 

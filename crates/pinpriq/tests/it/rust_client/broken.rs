@@ -5,7 +5,8 @@ use std::time::Duration;
 use pinpriq_client::{Client, Error, Options, State, Words};
 
 use super::relay::Relay;
-use super::{LONG, runtime, start, with_server};
+use super::{LONG, runtime, with_server};
+use crate::serving::Serving;
 
 /// Clients for a server through a relay, and directly.
 fn through_relay<T: Future<Output = ()>>(test: impl FnOnce(Relay, Client, Client) -> T) {
@@ -83,7 +84,9 @@ fn requests_that_were_under_way_when_the_connection_broke_are_all_carried_out_on
 #[test]
 fn a_client_outlives_its_server() {
     let data = tempfile::tempdir().unwrap();
-    let (server, address) = start(data.path(), &[]);
+    // No other test listens at this address, so that none of them takes the port in between.
+    let server = Serving::start(data.path(), &["--resp", "127.43.0.1:0"]);
+    let address = format!("pinpriq://{}", server.door("resp"));
     let door = address.strip_prefix("pinpriq://").unwrap().to_owned();
     runtime().block_on(async {
         let client = Client::connect(&address).await.unwrap();
@@ -98,7 +101,7 @@ fn a_client_outlives_its_server() {
         });
         server.kill();
         let putting = tokio::spawn(IntoFuture::into_future(queue.put("meanwhile")));
-        let second = crate::serving::Serving::start(data.path(), &["--resp", &door]);
+        let second = Serving::start(data.path(), &["--resp", &door]);
         assert!(putting.await.unwrap().unwrap().is_new);
         client.queue("other").put("after").await.unwrap();
         let job = waiting.await.unwrap().unwrap().unwrap();
