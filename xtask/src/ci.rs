@@ -14,9 +14,6 @@ struct Step {
     rustdoc_flags: Option<&'static str>,
 }
 
-/// The crates that stand outside of the workspace, each with a lock file of its own.
-const OUTSIDE: [&str; 4] = ["bench/peers", "bench/resp-codecs", "examples/rust", "fuzz"];
-
 /// The steps, the quick ones first.
 const STEPS: [Step; 4] = [
     Step { name: "format", arguments: &["fmt", "--all", "--check"], rustdoc_flags: None },
@@ -40,9 +37,9 @@ pub(crate) fn run() -> ExitCode {
         println!("ci: FAILED at the house rules");
         return ExitCode::FAILURE;
     }
-    for directory in OUTSIDE {
+    for directory in outside() {
         println!("ci: the lock file of {directory}");
-        if !is_locked(directory) {
+        if !is_locked(&directory) {
             println!("ci: FAILED: run `cargo update --workspace` in {directory}");
             return ExitCode::FAILURE;
         }
@@ -56,6 +53,14 @@ pub(crate) fn run() -> ExitCode {
     }
     println!("ci: passed");
     ExitCode::SUCCESS
+}
+
+/// The crates that stand outside of the workspace, each with a lock file of its own.
+fn outside() -> Vec<String> {
+    let manifest: toml::Table = include_str!("../../Cargo.toml").parse().unwrap_or_default();
+    let excluded = manifest.get("workspace").and_then(|workspace| workspace.get("exclude"));
+    let excluded = excluded.and_then(toml::Value::as_array).into_iter().flatten();
+    excluded.filter_map(toml::Value::as_str).map(str::to_owned).collect()
 }
 
 /// Whether the lock file of a crate has all that the crate depends on.
@@ -88,6 +93,21 @@ fn is_success(mut command: Command) -> bool {
         Err(error) => {
             eprintln!("cargo cannot be started: {error}");
             false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outside;
+    use crate::tidy::tree::root;
+
+    #[test]
+    fn crates_outside_of_the_workspace_are_known() {
+        let outside = outside();
+        assert!(outside.iter().any(|directory| directory == "fuzz"), "{outside:?}");
+        for directory in outside {
+            assert!(root().join(&directory).join("Cargo.lock").is_file(), "{directory}");
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::queue::Queue;
 use crate::request::{Repeat, Request, WordsExt as _};
 use crate::topic::Topic;
 use crate::transport::{Line, Replies};
+use crate::waiting::Waiting;
 
 /// How many connections are kept for requests that wait.
 const SPARE_MAX: usize = 64;
@@ -148,20 +149,14 @@ impl Client {
         self.shared.opening.options()
     }
 
+    /// Begins a wait of this length, or one without a limit.
+    pub(crate) fn waiting(&self, wait: Option<Duration>) -> Waiting {
+        Waiting::new(wait, self.options().slice())
+    }
+
     /// Has a request carried out that does not wait.
     pub(crate) async fn run(&self, request: &Request) -> Result<Value, Error> {
-        let mut attempts = Attempts::new(request.repeat, self.options().retry_for);
-        loop {
-            let sending = match self.ask(&[&request.words]).await {
-                Ok(mut replies) => Sending::Answered(replies.pop().unwrap_or(Value::Null)),
-                Err((false, error)) => Sending::NotSent(error),
-                Err((true, error)) => Sending::Unknown(error),
-            };
-            match attempts.judge(sending) {
-                Verdict::Final(result) => return result,
-                Verdict::Again(span) => pause(span).await,
-            }
-        }
+        self.attempt(request, None).await
     }
 
     /// Has a request carried out that may wait at the server for this long, on a connection of its
@@ -172,12 +167,29 @@ impl Client {
         request: &Request,
         wait: Duration,
     ) -> Result<Value, Error> {
+        self.attempt(request, Some(wait)).await
+    }
+
+    /// Sends a request, and again as often as it makes sense.
+    async fn attempt(&self, request: &Request, wait: Option<Duration>) -> Result<Value, Error> {
         let mut attempts = Attempts::new(request.repeat, self.options().retry_for);
         loop {
-            match attempts.judge(self.ask_waiting(&request.words, wait).await) {
+            let sending = match wait {
+                None => self.ask_one(&request.words).await,
+                Some(wait) => self.ask_waiting(&request.words, wait).await,
+            };
+            match attempts.judge(sending) {
                 Verdict::Final(result) => return result,
                 Verdict::Again(span) => pause(span).await,
             }
+        }
+    }
+
+    async fn ask_one(&self, words: &Words) -> Sending {
+        match self.ask(&[words]).await {
+            Ok(mut replies) => Sending::Answered(replies.pop().unwrap_or(Value::Null)),
+            Err((false, error)) => Sending::NotSent(error),
+            Err((true, error)) => Sending::Unknown(error),
         }
     }
 

@@ -79,6 +79,7 @@ mod request;
 mod task;
 mod topic;
 mod transport;
+mod waiting;
 mod worker;
 
 pub use client::Client;

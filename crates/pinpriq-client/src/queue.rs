@@ -8,7 +8,6 @@ use std::time::Duration;
 use pinpriq_wire::resp::{Value, Words};
 
 use crate::client::Client;
-use crate::clock::now;
 use crate::error::Error;
 use crate::name::Name;
 use crate::request::{Repeat, Request, WordsExt as _, cut_reason};
@@ -106,16 +105,16 @@ impl Queue {
         wait: Duration,
     ) -> Result<Option<String>, Error> {
         let id: Name = id.into();
-        let until = now() + wait;
+        let waiting = self.client.waiting(Some(wait));
         loop {
-            let left = until.saturating_duration_since(now()).min(self.client.options().slice());
+            let left = waiting.next();
             let words = self.words("AWAIT").bytes(&id).span("WAIT", Some(left));
             let request = Request::new(self.in_lane(words), Repeat::Safe);
             let reply = self.client.run_waiting(&request, left).await?;
             let ended = reply.elements().and_then(<[Value]>::first).and_then(Value::as_bytes);
             match ended {
                 None => return Err(request.unexpected(&reply)),
-                Some(b"timeout") if now() < until => {}
+                Some(b"timeout") if !waiting.is_over() => {}
                 Some(b"timeout") => return Ok(None),
                 Some(outcome) => return Ok(Some(String::from_utf8_lossy(outcome).into_owned())),
             }

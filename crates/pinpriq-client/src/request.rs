@@ -1,6 +1,6 @@
 //! Requests as values: the words to send, and whether they may be sent again.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pinpriq_wire::resp::{Value, Words};
 
@@ -56,6 +56,11 @@ impl WordsExt for Words {
 pub(crate) fn millis(span: Duration) -> u64 {
     let millis = span.as_nanos().div_ceil(1_000_000);
     u64::try_from(millis).unwrap_or(u64::MAX)
+}
+
+/// Returns a moment in Unix milliseconds.
+pub(crate) fn unix_ms(moment: SystemTime) -> u64 {
+    moment.duration_since(UNIX_EPOCH).map_or(0, millis)
 }
 
 /// Returns a reason that fits into 1,024 bytes, cut between two letters if it is too long.

@@ -27,18 +27,20 @@ pub enum State {
 }
 
 impl State {
+    const ALL: [Self; 7] = [
+        Self::Ready,
+        Self::Taken,
+        Self::Waiting,
+        Self::Buried,
+        Self::Zombie,
+        Self::Done,
+        Self::Gone,
+    ];
+
     /// Returns the state that this letter of the protocol means.
     pub(crate) fn of(letter: &[u8]) -> Option<Self> {
-        Some(match letter {
-            b"R" => Self::Ready,
-            b"T" => Self::Taken,
-            b"W" => Self::Waiting,
-            b"B" => Self::Buried,
-            b"Z" => Self::Zombie,
-            b"D" => Self::Done,
-            b"X" => Self::Gone,
-            _ => return None,
-        })
+        let letter: char = std::str::from_utf8(letter).ok()?.parse().ok()?;
+        Self::ALL.into_iter().find(|state| state.letter() == letter)
     }
 
     /// Returns the letter of the protocol.

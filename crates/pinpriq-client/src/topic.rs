@@ -2,7 +2,7 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use pinpriq_wire::resp::Words;
 
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::name::Name;
 use crate::queue::Queue;
-use crate::request::{Repeat, Request, WordsExt as _, millis};
+use crate::request::{Repeat, Request, WordsExt as _, unix_ms};
 
 /// A topic: a name and a [`Client`].
 #[derive(Clone, Debug)]
@@ -104,7 +104,6 @@ impl Publish {
     }
 
     async fn run(self) -> Result<u64, Error> {
-        let unix_ms = |at: SystemTime| at.duration_since(UNIX_EPOCH).map_or(0, millis);
         let words = Words::new("PUBLISH").bytes(&self.topic.name).bytes(&self.payload);
         let words = words.given("KEY", self.key.as_ref()).option("PRIORITY", self.priority);
         let words = words.option("DEADLINE", self.deadline.map(unix_ms)).span("TTL", self.ttl);

@@ -138,8 +138,8 @@ impl Worker {
 
     /// Works until `stop` is ready; [`stop_signal`] is for programs that are services.
     ///
-    /// Fails only at the start, and only if the server refuses: a user without the right to take
-    /// from a queue is told at once. Needs a runtime with time and I/O enabled.
+    /// Fails only if the server refuses the first take, for example because the user has no right
+    /// to the queue. Needs a runtime with time and I/O enabled.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
         runner::run(Arc::new(self), stop).await
     }

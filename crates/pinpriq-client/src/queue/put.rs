@@ -3,14 +3,14 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use pinpriq_wire::resp::{Value, Words};
 
 use super::Queue;
 use crate::error::Error;
 use crate::name::Name;
-use crate::request::{Repeat, Request, WordsExt as _, millis, own_key};
+use crate::request::{Repeat, Request, WordsExt as _, own_key, unix_ms};
 
 /// A put that is about to be made: await it.
 ///
@@ -169,15 +169,13 @@ impl Put {
 
     /// Waits for room in several requests, so that a server that has gone is noticed.
     async fn wait_for_room(&self, request: &Request, wait: Duration) -> Result<Value, Error> {
-        let until = crate::clock::now() + wait;
+        let waiting = self.queue.client.waiting(Some(wait));
         loop {
-            let now = crate::clock::now();
-            let left =
-                until.saturating_duration_since(now).min(self.queue.client.options().slice());
+            let left = waiting.next();
             let words = request.words.clone().span("ROOM", Some(left));
             let attempt = Request::new(words, request.repeat);
             match self.queue.client.run_waiting(&attempt, left).await {
-                Err(error) if error.is("FULL") && crate::clock::now() < until => {}
+                Err(error) if error.is("FULL") && !waiting.is_over() => {}
                 result => return result,
             }
         }
@@ -186,10 +184,6 @@ impl Put {
 
 fn unique(words: Words, key: &[u8], window: Option<Duration>) -> Words {
     words.bytes("UNIQUE").bytes(key).span("WINDOW", window)
-}
-
-fn unix_ms(moment: SystemTime) -> u64 {
-    moment.duration_since(UNIX_EPOCH).map_or(0, millis)
 }
 
 impl IntoFuture for Put {

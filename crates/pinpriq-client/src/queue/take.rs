@@ -8,7 +8,6 @@ use pinpriq_wire::resp::{Value, Words};
 
 use super::Queue;
 use crate::client::Client;
-use crate::clock::now;
 use crate::error::Error;
 use crate::job::Job;
 use crate::name::Name;
@@ -94,16 +93,14 @@ impl Take {
 
     /// Takes up to `count` tasks. It waits for the first one only.
     pub async fn up_to(self, count: u32) -> Result<Vec<Job>, Error> {
-        let until = self.wait.map(|wait| now() + wait);
-        let slice = self.queue.client.options().slice();
+        let waiting = self.queue.client.waiting(self.wait);
         let source =
             Source { names: vec![self.queue.name.clone()], member: self.queue.member.clone() };
         loop {
-            let left = until.map_or(slice, |until| until.saturating_duration_since(now()));
-            let left = left.min(slice);
+            let left = waiting.next();
             let words = self.options(words(&source, count, left, self.ttr));
             let jobs = jobs(&self.queue.client, words, left).await?;
-            if !jobs.is_empty() || until.is_some_and(|until| now() >= until) {
+            if !jobs.is_empty() || waiting.is_over() {
                 return Ok(jobs);
             }
         }

@@ -123,7 +123,7 @@ mod tests {
         held.hold(&done);
         assert!(held.note_ending(&done));
         assert!(held.is_lost(&lost));
-        assert!(!held.is_lost(&lost), "it is told once");
+        assert!(!held.is_lost(&lost), "a loss is reported once");
         assert!(!held.is_lost(&done) && !held.is_lost(&unknown));
         assert!(!held.note_ending(&lost) && !held.note_ending(&unknown));
         assert_eq!(held.take_all().len(), 1);

@@ -1,6 +1,7 @@
 //! Takes tasks, runs functions for them, and settles them.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -294,18 +295,19 @@ impl Crew {
 /// Renews the leases, and gives the signs of life of members, for as long as it is polled.
 async fn keep(crew: Arc<Crew>) {
     let worker = &crew.worker;
-    let has_members = worker.places.iter().any(|(_, member)| member.is_some());
-    let span = worker.ttr.min(if has_members { MEMBER_LEASE } else { Duration::MAX }) / 3;
+    // One member may have lanes in several topics.
+    let members: BTreeSet<&Name> =
+        worker.places.iter().filter_map(|(_, member)| member.as_ref()).collect();
+    let span = if members.is_empty() { worker.ttr } else { worker.ttr.min(MEMBER_LEASE) } / 3;
     loop {
         pause(span).await;
         for job in crew.held.renew(&worker.client).await {
             tracing::warn!("the lease of {} of {} was lost", job.id, job.queue);
             worker.tell(&job, Happening::Lost);
         }
-        for (_, member) in &worker.places {
-            let Some(member) = member else { continue };
+        for member in &members {
             // If it has ended, the next take joins again.
-            if let Err(error) = worker.client.beat(member, Some(MEMBER_LEASE)).await {
+            if let Err(error) = worker.client.beat(*member, Some(MEMBER_LEASE)).await {
                 tracing::warn!("no sign of life of {member}: {error}");
             }
         }

@@ -1,4 +1,4 @@
-//! What stands between a client and a server, and loses replies when it is told to.
+//! A relay between a client and a server that drops replies on demand.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -36,7 +36,7 @@ fn noting(client: &Client) -> (Worker, Told, mpsc::Receiver<()>) {
     (worker, told, heard)
 }
 
-/// Runs a worker until it has told so many things, and returns them in the order of their texts.
+/// Runs a worker until this many events have arrived, and returns them sorted.
 async fn run(
     worker: Worker,
     told: &Told,
