@@ -405,6 +405,12 @@ with_those_of_access! {
     SyncSkipped "sync-skipped"
         "Files are not synced."
         [Simulator]
+    GatheringNeverEnds "gathering-never-ends"
+        "After a sync, the next one waits for more changes for ever."
+        [Store("threads::what_comes_until"), Simulator]
+    MuchIsGathered "much-is-gathered"
+        "After a sync, the next one waits for more changes however much waits already."
+        [Store("threads::nothing_is_gathered")]
     FailedSyncIgnored "failed-sync-ignored"
         "A sync that failed is taken for success."
         [Simulator, Store("faults::after_a_failed")]

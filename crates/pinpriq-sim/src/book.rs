@@ -481,6 +481,14 @@ impl Store for Watched {
         self.journal.borrow().poll_timeout()
     }
 
+    fn is_gathering(&self) -> bool {
+        self.journal.borrow().is_gathering()
+    }
+
+    fn end_gathering(&mut self) {
+        self.journal.borrow_mut().end_gathering();
+    }
+
     fn is_outpaced(&self) -> bool {
         self.journal.borrow().is_outpaced()
     }

@@ -409,6 +409,8 @@ impl World {
             salt_seed: self.dice.roll(),
             slack_bytes: self.knobs.slack_segments * self.knobs.segment_bytes,
             leaves_payloads: self.engine_limits().memory_bytes.is_some(),
+            // Without a gate a write has ended before anything could be gathered.
+            gathers: self.knobs.gated == 1,
         };
         let disk: Arc<dyn Disk> = match self.bug {
             Some(bug @ (Bug::NoSync | Bug::NoDirectorySync | Bug::IgnoreSyncError)) => {

@@ -444,6 +444,17 @@ impl Durable {
         self.confirms && self.store.is_down()
     }
 
+    /// See [`Store::is_gathering`].
+    #[must_use]
+    pub fn is_gathering(&self) -> bool {
+        self.store.is_gathering()
+    }
+
+    /// See [`Store::end_gathering`].
+    pub fn end_gathering(&mut self) {
+        self.store.end_gathering();
+    }
+
     /// See [`Store::is_outpaced`].
     #[must_use]
     pub fn is_outpaced(&self) -> bool {

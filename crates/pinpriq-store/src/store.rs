@@ -234,6 +234,19 @@ pub trait Store: Reclaims {
     /// Fails when a batch could not be made durable; from then on it always fails.
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError>;
 
+    /// Whether a write has ended and the next one, which may be due, waits for
+    /// [`Store::end_gathering`].
+    ///
+    /// Clients that have just learned that their changes are durable soon send more. If the next
+    /// write waits for these, it takes them along: there are fewer writes with more in each. Only
+    /// a store that was told to gathers, and only while little waits to be written.
+    fn is_gathering(&self) -> bool {
+        false
+    }
+
+    /// Lets the next [`Store::drive`] begin a write.
+    fn end_gathering(&mut self) {}
+
     /// When [`Store::drive`] has to be called next, if nothing else calls it before.
     fn poll_timeout(&self) -> Option<Timestamp>;
 

@@ -115,6 +115,7 @@ impl Opening {
             level,
             salt_seed: random(),
             leaves_payloads: config.limits.memory_limit_bytes.is_some(),
+            gathers: true,
             ..JournalOptions::default()
         };
         let wake = Arc::new(move || bell.notify_one());

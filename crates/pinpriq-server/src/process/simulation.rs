@@ -283,7 +283,11 @@ impl Simulation {
 
     /// Wakes this shard because its store has something to report.
     pub fn wake_store(&mut self, shard: usize) {
-        self.shards[shard].shard.turn();
+        let shard = &self.shards[shard].shard;
+        // What was to be gathered has come by the time of the second call.
+        if !shard.end_gathering() {
+            shard.turn();
+        }
     }
 
     /// Returns when something will be due by itself.

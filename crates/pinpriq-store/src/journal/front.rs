@@ -121,11 +121,12 @@ impl Journal {
         Self { stopwatch, ..self }
     }
 
-    /// Whether a job is running on a thread, so that a wake-up is still to come.
+    /// Whether a job is running on a thread, so that a wake-up is still to come. Whoever is woken
+    /// also ends the gathering.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         match &self.stage {
-            Stage::Running(running) => running.is_busy(),
+            Stage::Running(running) => running.is_busy() || running.is_gathering(),
             Stage::Opened | Stage::Loaded(..) => false,
         }
     }
@@ -225,6 +226,16 @@ impl Store for Journal {
 
     fn drive(&mut self, now: Timestamp) -> Result<Progress, StoreError> {
         self.attempt("drive", |running| running.drive(now))
+    }
+
+    fn is_gathering(&self) -> bool {
+        matches!(&self.stage, Stage::Running(running) if running.is_gathering())
+    }
+
+    fn end_gathering(&mut self) {
+        if let Stage::Running(running) = &mut self.stage {
+            running.end_gathering();
+        }
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {

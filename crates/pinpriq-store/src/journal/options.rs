@@ -42,6 +42,9 @@ pub struct JournalOptions {
     /// Whether payloads are left in the journal. If so, the journal returns them with the records
     /// that it wants written again, so that the caller need not read them.
     pub leaves_payloads: bool,
+    /// Whether the journal gathers changes after a sync:
+    /// see [`Store::is_gathering`](crate::Store::is_gathering).
+    pub gathers: bool,
 }
 
 impl Default for JournalOptions {
@@ -52,6 +55,7 @@ impl Default for JournalOptions {
             salt_seed: 0,
             slack_bytes: 64 << 20,
             leaves_payloads: false,
+            gathers: false,
         }
     }
 }

@@ -38,6 +38,10 @@ const TASK_BYTES: u64 = 256;
 /// The most bytes written for a task that is acknowledged or popped.
 const END_BYTES: u64 = 96;
 
+/// While more than this waits to be written, no changes are gathered: what a sync costs hardly
+/// counts then, and the disk must not stand still.
+const GATHER_BYTES_MAX: usize = 32 << 10;
+
 /// While more than this waits to be written, no records are returned to be written again.
 const REWRITE_BACKLOG_BYTES: usize = 4 << 20;
 
@@ -62,6 +66,8 @@ pub(crate) struct Running {
     capacity: u64,
     next_lsn: u64,
     in_flight: Option<InFlight>,
+    /// Whether a sync has ended and the next one waits for more changes.
+    is_gathering: bool,
     written_lsn: u64,
     durable_lsn: u64,
     /// The segment that the last finished write ended in.
@@ -113,6 +119,7 @@ impl Running {
             capacity: begun.capacity,
             next_lsn: begun.lsn + 1,
             in_flight: None,
+            is_gathering: false,
             written_lsn: begun.lsn,
             durable_lsn: begun.lsn,
             written_segment,
@@ -148,6 +155,17 @@ impl Running {
     /// See [`Reclaims::take_read`](crate::store::Reclaims::take_read).
     pub(crate) fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Change>>, StoreError> {
         if wait { self.reads.wait()? } else { self.reads.take()? }.transpose()
+    }
+
+    /// See [`Store::is_gathering`](crate::store::Store::is_gathering).
+    pub(crate) fn is_gathering(&self) -> bool {
+        let is_little = self.pending.bytes() <= GATHER_BYTES_MAX || planted!(MuchIsGathered);
+        self.is_gathering && is_little
+    }
+
+    /// See [`Store::end_gathering`](crate::store::Store::end_gathering).
+    pub(crate) fn end_gathering(&mut self) {
+        self.is_gathering &= planted!(GatheringNeverEnds);
     }
 
     /// Whether a job is under way.
@@ -299,6 +317,7 @@ impl Running {
                 }
                 self.unsynced_since = None;
                 self.accounts.durable(self.durable_lsn);
+                self.is_gathering = self.options.gathers;
             }
         }
         Ok(())
@@ -340,7 +359,7 @@ impl Running {
     }
 
     fn start_commit(&mut self, everything: bool) -> Result<(), StoreError> {
-        if self.commits.is_busy() {
+        if self.commits.is_busy() || (self.is_gathering() && !everything) {
             return Ok(());
         }
         let release = self.accounts.awaits_note() && self.wants_release();
@@ -353,6 +372,7 @@ impl Running {
             return Ok(());
         }
         let sync = sync_now || (self.options.level == Level::Sync && self.pending.is_urgent());
+        self.is_gathering = false;
         let (batches, records) = (self.pending.batches() as u64, self.pending.records() as u64);
         let buffers = self.buffers.take().unwrap_or_default();
         let usual = self.options.segment_bytes();
@@ -537,7 +557,7 @@ impl Running {
             due = moment.map_or(due, |moment| Some(due.map_or(moment, |due| due.min(moment))));
         };
         // Any job on a thread wakes the caller when it ends.
-        if !self.commits.is_busy() && !self.awaits_spare() {
+        if !self.commits.is_busy() && !self.is_gathering() && !self.awaits_spare() {
             at(self.sync_due());
             let release = self.accounts.wants_note() || self.accounts.awaits_note();
             at((release && self.wants_release()).then_some(self.now));

@@ -29,6 +29,7 @@ pub(crate) fn options(salt_seed: u64) -> JournalOptions {
         salt_seed,
         slack_bytes: 2 * u64::from(SEGMENT_BYTES),
         leaves_payloads: false,
+        gathers: false,
     }
 }
 

@@ -10,7 +10,8 @@ use pinpriq_store::conformance::sample_task;
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
 use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::{
-    Disk, FaultyDisk, Journal, Position, Reclaims, Runner, Store, StoreError, Urgency,
+    Disk, FaultyDisk, Journal, JournalOptions, Position, Reclaims, Runner, Store, StoreError,
+    Urgency,
 };
 
 use crate::driving::{GUARD, SEGMENT_BYTES, options};
@@ -108,6 +109,10 @@ struct Bench {
 
 impl Bench {
     fn start() -> Self {
+        Self::start_with(options(1))
+    }
+
+    fn start_with(options: JournalOptions) -> Self {
         let disk = FaultyDisk::new(1);
         let (permits, taken) = sync_channel(16);
         let (arrived, arrivals) = sync_channel(16);
@@ -115,7 +120,7 @@ impl Bench {
         let (wake, woken) = sync_channel(16);
         let runner = Runner::Thread { wake: Arc::new(move || wake.send(()).unwrap()) };
         let gated: Arc<dyn Disk> = Arc::new(GatedDisk { disk: disk.clone(), gate });
-        let mut journal = Journal::open(gated, options(1), runner).unwrap();
+        let mut journal = Journal::open(gated, options, runner).unwrap();
         journal.load(&mut |_, _| {}).unwrap();
         // The header of the first segment, and the empty batch.
         permits.send(()).unwrap();
@@ -158,6 +163,57 @@ fn what_comes_while_a_sync_runs_goes_out_as_one_write_and_is_reached_after_its_o
     bench.permits.send(()).unwrap();
     bench.woken.recv_timeout(GUARD).unwrap();
     assert_eq!(bench.drive().unwrap(), last);
+}
+
+/// A journal that gathers, with two tasks: the sync of the first has just ended.
+fn gathering() -> (Bench, Position) {
+    let mut bench =
+        Bench::start_with(JournalOptions { segment_bytes: 1 << 20, gathers: true, ..options(1) });
+    let first = bench.append(sample_task(1, "q", 10), &mut None);
+    bench.drive().unwrap();
+    assert!(!bench.journal.is_gathering(), "nobody was answered yet");
+    bench.arrivals.recv_timeout(GUARD).unwrap();
+    let second = bench.append(sample_task(2, "q", 10), &mut None);
+    bench.permits.send(()).unwrap();
+    bench.woken.recv_timeout(GUARD).unwrap();
+    assert_eq!(bench.drive().unwrap(), first);
+    assert!(bench.journal.is_gathering());
+    (bench, second)
+}
+
+#[test]
+fn what_comes_until_the_gathering_ends_goes_out_with_what_came_before() {
+    let (mut bench, _) = gathering();
+    let writes = bench.disk.count(Operation::Write);
+    let third = bench.append(sample_task(3, "q", 10), &mut None);
+    bench.drive().unwrap();
+    assert_eq!(bench.disk.count(Operation::Write), writes, "it waits");
+    assert_eq!(bench.journal.poll_timeout(), None, "the caller ends it, not the time");
+    bench.journal.end_gathering();
+    bench.permits.send(()).unwrap();
+    bench.drive().unwrap();
+    bench.woken.recv_timeout(GUARD).unwrap();
+    assert_eq!(bench.drive().unwrap(), third);
+    assert_eq!(bench.disk.count(Operation::Write), writes + 1, "one write for both");
+}
+
+#[test]
+fn nothing_is_gathered_while_much_waits() {
+    let (mut bench, _) = gathering();
+    let large = bench.append(sample_task(3, "q", 64 << 10), &mut None);
+    assert!(!bench.journal.is_gathering());
+    bench.permits.send(()).unwrap();
+    bench.drive().unwrap();
+    bench.woken.recv_timeout(GUARD).unwrap();
+    assert_eq!(bench.drive().unwrap(), large);
+}
+
+#[test]
+fn what_was_gathered_is_durable_at_the_end() {
+    let (mut bench, second) = gathering();
+    bench.permits.send(()).unwrap();
+    bench.journal.finish(bench.header.now).unwrap();
+    assert_eq!(bench.drive().unwrap(), second);
 }
 
 #[test]
