@@ -2,12 +2,13 @@
 //!
 //! To carry out commands, call [`Shard::apply`] for each and then [`Shard::turn`] once. Outputs go
 //! to the outboxes of their clients together with the position that they wait for. A client is
-//! woken when its outbox may be sent. The two tasks in `process::serving` run what time and the
+//! woken when its outbox may be sent. Two tasks, those of `driving`, run what time and the
 //! store require. This module knows no protocol, and does not know which clients are guests of
 //! other shards.
 
 mod charging;
 mod clients;
+mod driving;
 mod owner;
 mod survey;
 
@@ -49,11 +50,6 @@ const SPARE_BYTES_MAX: usize = 256 << 10;
 /// How many bytes of old files unread replies may keep on the disk before the slowest client is cut
 /// off.
 const HELD_BYTES_MAX: u64 = 256 << 20;
-
-/// How often the thread looks at its sockets, and does what it finds there, before the store begins
-/// the next write. The first time clients get the replies that the last write has allowed, and the
-/// second time most of their next requests have arrived. See "Gathering" in docs/performance.md.
-const GATHERING_PASSES: u32 = 2;
 
 /// How many bytes may wait for the disk before no client is read from any more.
 const PENDING_BYTES_MAX: u64 = 64 << 20;
@@ -626,71 +622,6 @@ impl Shard {
         }
         let now = self.now();
         self.state.borrow_mut().durable.close(now)
-    }
-
-    /// Does what is due whenever it is due. Never ends.
-    pub(crate) async fn run_timer(&self) {
-        loop {
-            match self.arm_timer() {
-                Some(at) => {
-                    tokio::select! {
-                        () = self.clock.until(at) => {}
-                        () = self.timer_bell.notified() => continue,
-                    }
-                    self.fire_timer();
-                    // Many deadlines fire in steps; other tasks run in between.
-                    tokio::task::yield_now().await;
-                }
-                None => self.timer_bell.notified().await,
-            }
-        }
-    }
-
-    /// Sets the timer for what is due next, and returns when that is.
-    pub(crate) fn arm_timer(&self) -> Option<Timestamp> {
-        let state = &mut *self.state.borrow_mut();
-        state.armed = state.durable.poll_timeout();
-        state.armed
-    }
-
-    /// Does what is due.
-    pub(crate) fn fire_timer(&self) {
-        let now = self.now();
-        {
-            let state = &mut *self.state.borrow_mut();
-            self.tell_witness(now, state, || Asked::Timeout);
-            state.durable.handle_timeout(now);
-        }
-        self.turn();
-    }
-
-    /// Returns the bell that rings when the timer must be set again.
-    pub(crate) const fn timer_bell(&self) -> &Notify {
-        &self.timer_bell
-    }
-
-    /// Does what the store requires. Never ends.
-    pub(crate) async fn run_store(&self) {
-        loop {
-            self.store_bell.notified().await;
-            self.turn();
-            if self.inspect(Durable::is_gathering) {
-                for _ in 0..GATHERING_PASSES {
-                    tokio::task::yield_now().await;
-                }
-                self.end_gathering();
-            }
-        }
-    }
-
-    /// Lets the store begin its next write, if that waits for more changes. Returns whether it did.
-    pub(crate) fn end_gathering(&self) -> bool {
-        if !self.inspect(Durable::is_gathering) {
-            return false;
-        }
-        self.state.borrow_mut().durable.end_gathering();
-        self.turn();
-        true
     }
 }
 
