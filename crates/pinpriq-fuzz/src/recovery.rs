@@ -49,6 +49,7 @@ fn options(salt_seed: u64) -> JournalOptions {
         salt_seed,
         slack_bytes: u64::from(SEGMENT_BYTES),
         leaves_payloads: false,
+        gathers: false,
     }
 }
 

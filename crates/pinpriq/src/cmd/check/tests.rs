@@ -18,6 +18,7 @@ const OPTIONS: JournalOptions = JournalOptions {
     salt_seed: 1,
     slack_bytes: 48 << 10,
     leaves_payloads: false,
+    gathers: false,
 };
 
 /// A journal with these batches. Returns where each of them begins in the first segment.
