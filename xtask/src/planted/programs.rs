@@ -58,7 +58,8 @@ pub(crate) fn directory_of(name: &str) -> PathBuf {
 pub(crate) fn build() -> Result<Programs, String> {
     look_for_bugs_in_use()?;
     // All of the workspace, so that crates of others need not be built again with other features.
-    let built = cargo(&["build", "--workspace", "--tests", "--bins"])?;
+    // The simulators have tests that run them, so they are built too.
+    let built = cargo(&["test", "--workspace", "--no-run", "--lib", "--test", "it"])?;
     let mut tests = Vec::new();
     for name in TESTED {
         for (kind, word) in [(Kind::Outside, "test"), (Kind::Within, "lib")] {
@@ -113,12 +114,10 @@ fn cargo_program() -> OsString {
 
 /// Finds the program of this kind of a crate in the messages of cargo, which have an object in each
 /// line.
-fn executable(messages: &str, name: &str, word: &str) -> Option<PathBuf> {
+fn executable(messages: &str, name: &str, kind: &str) -> Option<PathBuf> {
     let manifest = format!("/crates/{name}/Cargo.toml\"");
-    let kind = format!("\"kind\":[\"{word}\"]");
-    // A program also exists as one that runs the tests within its source.
-    let is_it = |line: &str| word != "bin" || line.contains("\"test\":false}");
-    let ours = |line: &&str| line.contains(&manifest) && line.contains(&kind) && is_it(line);
+    let kind = format!("\"kind\":[\"{kind}\"]");
+    let ours = |line: &&str| line.contains(&manifest) && line.contains(&kind);
     let mut paths = messages.lines().filter(ours).filter_map(|line| {
         let (_, rest) = line.split_once("\"executable\":\"")?;
         rest.split_once('"').map(|(path, _)| PathBuf::from(path))
@@ -133,14 +132,13 @@ mod tests {
     #[test]
     fn the_program_of_a_crate_is_found_in_the_messages() {
         let messages = r#"
-{"manifest_path":"/crates/wire/Cargo.toml","kind":["lib"],"executable":null}
-{"manifest_path":"/crates/wire/Cargo.toml","kind":["test"],"executable":"/t/it-1"}
-{"manifest_path":"/crates/sim/Cargo.toml","kind":["bin"],"test":false},"executable":"/t/sim"}
-{"manifest_path":"/crates/sim/Cargo.toml","kind":["bin"],"test":true},"executable":"/t/sim-1"}
+{"manifest_path":"/a/crates/pinpriq-wire/Cargo.toml","kind":["lib"],"executable":null}
+{"manifest_path":"/a/crates/pinpriq-wire/Cargo.toml","kind":["test"],"executable":"/t/it-1"}
+{"manifest_path":"/a/crates/pinpriq-sim/Cargo.toml","kind":["bin"],"executable":"/t/sim"}
 "#;
         let found = |name, kind| executable(messages, name, kind);
-        assert_eq!(found("wire", "test"), Some(PathBuf::from("/t/it-1")));
-        assert_eq!(found("sim", "bin"), Some(PathBuf::from("/t/sim")));
-        assert_eq!(found("sim", "test"), None);
+        assert_eq!(found("pinpriq-wire", "test"), Some(PathBuf::from("/t/it-1")));
+        assert_eq!(found("pinpriq-sim", "bin"), Some(PathBuf::from("/t/sim")));
+        assert_eq!(found("pinpriq-sim", "test"), None);
     }
 }

@@ -52,11 +52,21 @@ fn an_address_that_guesses_is_slowed_down() {
         for _ in 0..10 {
             assert_eq!(guesser.told("AUTH ana wrong").await, "WRONGPASS");
         }
-        guesser.say("AUTH ana wrong").await;
-        let mut other = connect_from([127, 0, 0, 2], world.address).await;
-        assert_eq!(other.told("AUTH ana wrong").await, "WRONGPASS");
         assert_eq!(ana.told(&format!("AUTH {token}")).await, "OK", "nobody guesses a token");
-        assert!(guesser.is_silent());
-        assert_eq!(show(&guesser.value().await), "WRONGPASS");
+        // A machine that is short of time may need longer for two others than the guesser waits.
+        let mut is_slowed = false;
+        for last in 2..7 {
+            guesser.say("AUTH ana wrong").await;
+            let mut other = connect_from([127, 0, 0, last], world.address).await;
+            for _ in 0..2 {
+                assert_eq!(other.told("AUTH ana wrong").await, "WRONGPASS");
+            }
+            is_slowed |= guesser.is_silent();
+            assert_eq!(show(&guesser.value().await), "WRONGPASS");
+            if is_slowed {
+                break;
+            }
+        }
+        assert!(is_slowed, "two others were never told before the guesser");
     });
 }
