@@ -283,11 +283,9 @@ impl Simulation {
 
     /// Wakes this shard because its store has something to report.
     pub fn wake_store(&mut self, shard: usize) {
-        let shard = &self.shards[shard].shard;
-        // What was to be gathered has come by the time of the second call.
-        if !shard.end_gathering() {
-            shard.turn();
-        }
+        // The call that learns of the end of a write begins to gather. By the next one, what was to
+        // be gathered has come.
+        self.shards[shard].shard.end_gathering();
     }
 
     /// Returns when something will be due by itself.

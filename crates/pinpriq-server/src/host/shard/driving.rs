@@ -69,13 +69,10 @@ impl Shard {
         }
     }
 
-    /// Lets the store begin its next write, if that waits for more changes. Returns whether it did.
-    pub(crate) fn end_gathering(&self) -> bool {
-        if !self.inspect(Durable::is_gathering) {
-            return false;
-        }
+    /// Lets the store begin its next write, should that wait for more changes, and does what the
+    /// store requires.
+    pub(crate) fn end_gathering(&self) {
         self.state.borrow_mut().durable.end_gathering();
         self.turn();
-        true
     }
 }
