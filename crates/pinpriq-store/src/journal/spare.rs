@@ -267,6 +267,8 @@ impl Spares {
                 if self.refused && self.of_usual_size() >= wanted {
                     tracing::info!("there is room for the next segment again");
                     self.refused = false;
+                    // Another one may be wanted soon, and who appends would wait for it.
+                    (self.retry_at, self.wants_rest) = (Timestamp::ZERO, false);
                 }
             }
             Err(error) => {
@@ -280,5 +282,37 @@ impl Spares {
                 self.retry_at = if self.wants_rest { now } else { now.after(RETRY) };
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: Sizes = Sizes { usual: 1 << 20, least: 1 << 16, start: 1 << 14 };
+
+    /// Carries out the next step of preparing, which must be to fill a file.
+    fn fill(spares: &mut Spares, wanted: usize, now: Timestamp, has_room: bool) {
+        let Some(Chore::Fill { spare, .. }) = spares.next_chore(wanted, now) else {
+            panic!("no file is filled: {spares:?}")
+        };
+        let outcome = if has_room { Ok(Filled::Whole) } else { Err(StoreError::Unfinished) };
+        spares.filled(spare, outcome, wanted, now);
+    }
+
+    #[test]
+    fn once_there_is_room_again_the_next_file_is_made_at_once() {
+        let found = Found { for_start: Some(1), highest: 1, ..Found::default() };
+        let (mut spares, now) = (Spares::new(SIZES, &found), Timestamp::from_ms(5_000));
+        for _ in 0..2 {
+            let adopted = spares.adopt();
+            spares.put_away(adopted, true);
+        }
+        fill(&mut spares, 1, now, false);
+        assert!(spares.is_refused(), "{spares:?}");
+        fill(&mut spares, 1, now, true);
+        assert!(!spares.is_refused(), "{spares:?}");
+        fill(&mut spares, 2, now, true);
+        assert_eq!(spares.certain(), 2, "{spares:?}");
     }
 }
