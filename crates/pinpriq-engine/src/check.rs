@@ -194,13 +194,15 @@ impl Engine {
     }
 
     /// Whether the limits of a queue hold its tasks back. A token for which consumers wait must be
-    /// awaited.
+    /// awaited, unless a take by number has reached the limit since. Then the end of a lease, which
+    /// is awaited too, comes first.
     fn is_held_back(&self, slot: QueueSlot) -> bool {
         let queue = &self.queues[slot];
         let Some(gate) = &queue.gate else { return false };
         let opens_at = gate.opens_at(queue.counters.count(StateKind::Taken));
         let is_alone = queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty();
-        let is_awaited = is_alone || !self.has_live(slot, false) || gate.armed == opens_at;
+        let is_awaited = opens_at.is_none() || gate.armed == opens_at;
+        let is_awaited = is_awaited || is_alone || !self.has_live(slot, false);
         let is_shut = opens_at.is_none_or(|at| at > self.now)
             && !gate.has_room_without_tokens(queue.counters.count(StateKind::Taken));
         assert!(!is_shut || is_awaited, "the token of {slot:?} is awaited");

@@ -219,9 +219,7 @@ impl Model {
             (task.queue.clone(), task.unique().cloned(), self.is_over(&task));
         self.enter(&place, task);
         if let (Some(key), Some(until)) = (key, until) {
-            self.note_due(Some(until));
-            let window = WindowRecord { number, queue, key, id: id.clone(), until };
-            self.windows.insert(number, window);
+            self.keep_window(WindowRecord { number, queue, key, id: id.clone(), until });
         }
         match state {
             State::Ready | State::Waiting { .. } if is_over => self.expire(number),

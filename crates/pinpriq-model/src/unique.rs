@@ -73,8 +73,14 @@ impl Model {
         let Some(window) = unique.window else { return };
         let (id, until) = (self.task(number).id.clone(), self.now.after(window));
         let (queue, key): (Bytes, Bytes) = (queue.into(), unique.key.into());
-        self.note_due(Some(until));
-        self.windows.insert(number, WindowRecord { number, queue, key, id, until });
+        self.keep_window(WindowRecord { number, queue, key, id, until });
+    }
+
+    /// Keeps a window in place of the one of its key, if there is one.
+    pub(super) fn keep_window(&mut self, window: WindowRecord) {
+        self.note_due(Some(window.until));
+        self.windows.retain(|_, known| known.queue != window.queue || known.key != window.key);
+        self.windows.insert(window.number, window);
     }
 
     pub(super) fn put_again(

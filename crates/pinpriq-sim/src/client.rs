@@ -289,7 +289,7 @@ impl Client {
     fn hear(&self, read: &[u8], oracle: &mut Oracle, known: &mut Knowledge) {
         oracle.note_reads();
         let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
-        let Some(Sent { request, state, at, .. }) = expecting.sent.pop_front() else {
+        let Some(Sent { request, state, at, parted, .. }) = expecting.sent.pop_front() else {
             panic!("{:?} has asked for nothing and is sent {}", self.id, read.escape_ascii())
         };
         let Request::Beanstalkd(ask) = request else { return };
@@ -305,7 +305,7 @@ impl Client {
             panic!("{}, is answered {} and is {state:?}", asked(), read.escape_ascii())
         };
         oracle.note_told(&needs);
-        let is_named = |tube: &[u8]| oracle.has_named(tube);
+        let is_named = |tube: &[u8]| oracle.has_named(tube) || parted.contains(tube);
         let seen = Seen { at, is_same_moment: oracle.shards == 1, is_named: &is_named };
         if let Err(difference) = ask.differ(&reply, read, &seen) {
             panic!("{}: {difference}", asked());

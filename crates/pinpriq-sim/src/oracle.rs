@@ -57,6 +57,8 @@ pub(crate) struct Sent {
     pub(crate) at: Timestamp,
     /// What it has changed by itself, which its reply tells too: the acks of a take.
     pub(crate) own: Option<Needs>,
+    /// The tubes that were named by clients that have gone since it was sent.
+    pub(crate) parted: BTreeSet<Text>,
 }
 
 /// The state of a request.
@@ -250,10 +252,20 @@ impl Oracle {
         self.clients.values().any(|client| client.tubes.contains(tube))
     }
 
+    /// The same, or whether any had when this client asked for what it waits for.
+    fn was_named(&self, client: ClientId, tube: &[u8]) -> bool {
+        let asking = self.clients.get(&client);
+        let mut sent = asking.into_iter().flat_map(|asking| &asking.sent);
+        self.has_named(tube) || sent.any(|sent| sent.parted.contains(tube))
+    }
+
     /// Removes a client that is gone for the server. What it never received must have been released
     /// or put back.
     pub(crate) fn forget(&mut self, client: ClientId) {
         let Some(gone) = self.clients.remove(&client) else { return };
+        for sent in self.clients.values_mut().flat_map(|other| &mut other.sent) {
+            sent.parted.extend(gone.tubes.iter().cloned());
+        }
         if self.failed {
             return;
         }
@@ -288,7 +300,7 @@ impl Oracle {
             return self.put_back_late(now, durable, engines, records);
         }
         let is_named = match command {
-            Command::Queue(QueueCommand::Hold { queue, .. }) => self.has_named(queue),
+            Command::Queue(QueueCommand::Hold { queue, .. }) => self.was_named(client, queue),
             _ => false,
         };
         let Some(expecting) = self.clients.get_mut(&client) else {
@@ -464,7 +476,8 @@ impl Oracle {
 impl Sent {
     /// A request that was not carried out yet.
     pub(crate) const fn new(request: Request) -> Self {
-        Self { request, state: SentState::Waiting, at: Timestamp::ZERO, own: None }
+        let (state, at) = (SentState::Waiting, Timestamp::ZERO);
+        Self { request, state, at, own: None, parted: BTreeSet::new() }
     }
 
     /// Whether it ends the connection at the beanstalkd door.

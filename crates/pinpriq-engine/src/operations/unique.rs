@@ -211,8 +211,10 @@ impl Engine {
         self.windows.hold(number, true);
     }
 
-    /// Keeps a window in place of the one of its key, if there is one. That one is over, and has
-    /// not been removed yet, or has the same number. The new one is held if that one was.
+    /// Keeps a window in place of the one of its key, if there is one: the last one that was named
+    /// counts. That one is over, and has not been removed yet, or has the same number; or it
+    /// outlives its task, and the new one is of an older task that came back from Z or D and was
+    /// replaced. The new one is held if that one was.
     pub(super) fn keep_window(&mut self, record: WindowRecord) {
         let number = record.number;
         let other = self.windows.find(&record.queue, &record.key);

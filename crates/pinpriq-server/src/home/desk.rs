@@ -470,15 +470,17 @@ impl Desk {
         write: impl FnOnce(u32) -> Vec<u8> + 'static,
     ) {
         self.credits.add(credits);
-        // Deliveries made before count as spent.
+        // Deliveries made before count as spent. A second turn could make more of them, so no other
+        // one is made.
         self.seat.shard.turn();
+        let say = |bytes| self.seat.session.outbox.borrow_mut().push_bytes(bytes);
         match self.deliveries_abroad() {
-            None => self.say(write(self.credits.outstanding(self.delivered()))),
+            None => say(write(self.credits.outstanding(self.delivered()))),
             Some(to) => {
                 let given = self.credits.given();
                 let is_nowhere = |post: &Post| post.route(to) == Route::Nowhere;
                 if self.seat.shard.post().is_some_and(is_nowhere) {
-                    return self.say(write(self.credits.outstanding(self.delivered())));
+                    return say(write(self.credits.outstanding(self.delivered())));
                 }
                 if let Some(post) = self.open_link(to) {
                     self.log_part(to, Wanted::Delivered, 0);

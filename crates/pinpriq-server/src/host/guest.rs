@@ -313,7 +313,7 @@ impl Guest {
                 self.resets += 1;
                 self.seat.reset();
                 self.delivered_before = self.seat.session.delivered();
-                self.seat.shard.say_part(&self.seat.session, Part::Done);
+                self.seat.shard.say_part(&self.seat.session, || Part::Done);
             }
             Errand::EndWaits => {
                 if is_blocked {
@@ -397,8 +397,8 @@ impl Guest {
     }
 
     fn answer(&mut self, question: Question) {
-        let shard = &self.seat.shard;
-        let part = match question {
+        let (shard, session) = (&self.seat.shard, &self.seat.session);
+        match question {
             Question::Command(mut commands) => {
                 self.untold += commands.len();
                 if let Some((_, bytes, length)) = commands.first() {
@@ -407,12 +407,13 @@ impl Guest {
                     assert!(applied.is_ok(), "a shard sent what is no command: {applied:?}");
                     commands.pass(length);
                 }
-                return shard.turn();
+                shard.turn();
             }
-            Question::Inquiry(inquiry) => survey::answer(shard, &inquiry),
-            Question::Delivered => Part::Delivered(self.delivered()),
-        };
-        shard.say_part(&self.seat.session, part);
+            Question::Inquiry(inquiry) => {
+                shard.say_part(session, || survey::answer(shard, &inquiry));
+            }
+            Question::Delivered => shard.say_part(session, || Part::Delivered(self.delivered())),
+        }
     }
 
     fn end(&mut self, ending: Ending) {

@@ -355,10 +355,11 @@ impl Shard {
         session.outbox.borrow_mut().push_refusal(request, (after, refusal), dialect);
     }
 
-    /// Adds a part of a reply, after all earlier replies.
-    pub(crate) fn say_part(&self, session: &Session, part: Part) {
+    /// Adds a part of a reply, after all earlier replies and deliveries. `part` is called once they
+    /// are there.
+    pub(crate) fn say_part(&self, session: &Session, part: impl FnOnce() -> Part) {
         self.turn();
-        session.outbox.borrow_mut().push_part(part);
+        session.outbox.borrow_mut().push_part(part());
     }
 
     /// Ends the subscriptions, credit and leases of a client that will ask for nothing more, or
