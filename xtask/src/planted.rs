@@ -103,11 +103,11 @@ fn catch(bug: Bug, is_quick: bool, programs: &Programs) -> bool {
     is_caught
 }
 
-/// Runs `work` for each item, one more at a time than there are processors: many tests that object
-/// have waited for what never comes.
+/// Runs `work` for each item, two at a time for each processor: many tests that object have waited
+/// for what never comes.
 fn at_once<T: Sync>(items: &[T], work: impl Fn(&T) -> bool + Sync) -> Vec<bool> {
     let workers =
-        std::thread::available_parallelism().map_or(2, |processors| 1 + usize::from(processors));
+        std::thread::available_parallelism().map_or(2, |processors| 2 * usize::from(processors));
     let next = AtomicUsize::new(0);
     let some = || {
         let mut done = Vec::new();
