@@ -11,6 +11,7 @@ import time
 
 import redis
 from redis.cluster import ClusterNode, RedisCluster
+from redis.exceptions import ClusterError
 
 QUEUES = [f"cluster-python-{number}" for number in range(50)]
 PATIENCE_S = 60
@@ -36,7 +37,7 @@ def ask(*words):
             # gone, it does not choose another by itself.
             pinpriq.replace_default_node()
         except redis.ResponseError as error:
-            if not isinstance(error, redis.ClusterError) and not str(error).startswith(AGAIN):
+            if not isinstance(error, ClusterError) and not str(error).startswith(AGAIN):
                 raise
             problem = error
         if time.monotonic() > end:
