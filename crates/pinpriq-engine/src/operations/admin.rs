@@ -164,9 +164,11 @@ impl Engine {
         Ok(Some(Reply::Done))
     }
 
-    /// Ends what is paused until now.
+    /// Ends the pause that ends next. However late it is, the other side stays paused until
+    /// everything was done that is due before its end.
     pub(crate) fn end_pause(&mut self, slot: QueueSlot) {
-        let paused = self.queues[slot].paused.at(self.now);
+        let paused = self.queues[slot].paused;
+        let paused = paused.at(paused.next_end().unwrap_or(self.now));
         self.change_pause(slot, paused, QueueChange::Resumed);
     }
 
