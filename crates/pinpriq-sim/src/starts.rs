@@ -469,7 +469,7 @@ impl World {
         self.sim = Some(Simulation::of_shards(opened, options, &server_clock));
         self.clock = Some(clock);
         self.tick();
-        self.check();
+        self.check_state();
     }
 
     /// Opens a copy of the directory in which one bit is flipped. It must be refused, or read as if
