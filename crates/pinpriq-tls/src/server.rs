@@ -6,7 +6,10 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::server::WebPkiClientVerifier;
-use x509_parser::prelude::{FromDer as _, X509Certificate};
+use x509_cert::Certificate;
+use x509_cert::der::Decode as _;
+use x509_cert::der::oid::db::rfc4519::COMMON_NAME;
+use x509_cert::ext::pkix::name::DirectoryString;
 
 use super::{Identity, Pem, TlsError, authorities, misfit, provider, read};
 
@@ -89,9 +92,16 @@ impl Credentials {
 /// text.
 #[must_use]
 pub fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    let mut names = certificate.subject().iter_common_name();
+    let certificate = Certificate::from_der(certificate).ok()?;
+    let subject = certificate.tbs_certificate().subject();
+    let mut names = subject.iter().filter(|attribute| attribute.oid == COMMON_NAME);
     let name = names.next()?;
-    let is_only = names.next().is_none();
-    is_only.then(|| name.as_str().ok().map(str::to_owned))?
+    if names.next().is_some() {
+        return None;
+    }
+    match DirectoryString::try_from(&name.value).ok()? {
+        DirectoryString::PrintableString(text) => Some(text.to_string()),
+        DirectoryString::Utf8String(text) => Some(text),
+        DirectoryString::TeletexString(_) | DirectoryString::BmpString(_) => None,
+    }
 }
