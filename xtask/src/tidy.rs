@@ -16,6 +16,7 @@ mod samples;
 mod shape;
 mod source;
 pub(crate) mod tree;
+mod unbuilt_tests;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ pub(crate) struct Violation {
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// Every rule, under the name that its violations are printed with.
-const RULES: [(&str, Rule); 16] = [
+const RULES: [(&str, Rule); 17] = [
     ("header", shape::header),
     ("length", shape::length),
     ("columns", shape::columns),
@@ -50,6 +51,7 @@ const RULES: [(&str, Rule); 16] = [
     ("file system", imports::file_system),
     ("clock", imports::clock),
     ("manifests", manifests::directions),
+    ("unbuilt tests", unbuilt_tests::unbuilt_tests),
     ("names", names::names),
     ("planted", planted::places),
     ("links", markdown::links),
