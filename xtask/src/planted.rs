@@ -6,6 +6,7 @@
 //! fail. A crash or a hang of a test program is no objection. The list of the bugs is in
 //! `pinpriq-planted`.
 
+mod choice;
 mod programs;
 mod trial;
 
@@ -22,18 +23,17 @@ use trial::Verdict;
 /// Says that simulators are left out where another suite is there to object.
 const QUICK: &str = "--quick";
 
-/// Runs the job for the bugs of these names, or for all.
+/// Comes before a commit, how many bugs are chosen by chance, and a seed for that.
+const SINCE: &str = "--since";
+
+/// Runs the job for the bugs of these names, for those that have been touched, or for all.
 pub(crate) fn run(words: &[&str]) -> ExitCode {
     let (quick, words): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| **word == QUICK);
     let is_quick = !quick.is_empty();
-    let named: Result<Vec<Bug>, &str> =
-        words.iter().map(|word| Bug::named(word).ok_or(*word)).collect();
-    let bugs = match named {
-        Ok(named) if named.is_empty() => Bug::ALL.to_vec(),
-        Ok(named) => named,
-        Err(unknown) => {
-            let known: Vec<&str> = Bug::ALL.iter().map(|bug| bug.word()).collect();
-            eprintln!("planted: there is no bug {unknown:?}, only {}", known.join(", "));
+    let bugs = match wanted(&words) {
+        Ok(bugs) => bugs,
+        Err(sentence) => {
+            eprintln!("planted: {sentence}");
             return ExitCode::from(2);
         }
     };
@@ -54,6 +54,23 @@ pub(crate) fn run(words: &[&str]) -> ExitCode {
     let seconds = started.elapsed().as_secs();
     println!("planted: {count} of {} bugs were caught, in {seconds} s", bugs.len());
     if count == bugs.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Returns the bugs that the arguments ask for.
+fn wanted(words: &[&str]) -> Result<Vec<Bug>, String> {
+    match words {
+        [] => Ok(Bug::ALL.to_vec()),
+        [SINCE, commit, chance, seed] => {
+            let chance = chance.parse().map_err(|_| format!("{chance:?} is no number of bugs"))?;
+            choice::choose(commit, chance, seed)
+        }
+        names => names.iter().map(|name| Bug::named(name).ok_or_else(|| unknown(name))).collect(),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let known: Vec<&str> = Bug::ALL.iter().map(|bug| bug.word()).collect();
+    format!("there is no bug {name:?}, only {}", known.join(", "))
 }
 
 /// Whether every suite of these bugs passes without them. Simulators are looked at when they
