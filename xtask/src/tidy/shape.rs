@@ -150,7 +150,7 @@ mod tests {
                 ("a.md", "a b\n\n  c\n"),
                 ("a.rs", ""),
                 ("b/testdata/a.txt", "a \n"),
-                ("fuzz/corpus/resp/a", "a\r\n"),
+                ("fuzz/regressions/resp/a", "a\r\n"),
             ],
         );
         check_repository(white_space);

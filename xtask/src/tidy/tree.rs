@@ -12,7 +12,7 @@ use std::{fs, io};
 use super::source::Source;
 
 /// Where the inputs of the fuzz targets are.
-const INPUTS: [&str; 2] = ["fuzz/corpus/", "fuzz/regressions/"];
+const INPUTS: [&str; 1] = ["fuzz/regressions/"];
 
 /// The files of a repository, in the order of their paths.
 #[derive(Debug, Default)]

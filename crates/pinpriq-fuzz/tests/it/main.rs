@@ -1,29 +1,35 @@
-//! Runs every target with every input kept in `fuzz/`: inputs that a fuzzer found interesting, and
-//! those of former bugs. It invents no inputs.
+//! Runs every target with the inputs of former bugs, which are in `fuzz/regressions`, and with some
+//! random ones. It does not look for new ways through the code, as a fuzzer does.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
 #![expect(clippy::print_stderr, reason = "a failed run says with which input")]
 
 use std::path::{Path, PathBuf};
 
+use pinpriq_dice::Dice;
 use pinpriq_fuzz::TARGETS;
 
+/// How many random inputs each target gets, and how long they are at most.
+const RANDOM_INPUTS: u64 = 64;
+const RANDOM_BYTES_MAX: u64 = 512;
+
 /// Reports the input when a target panics.
-struct Situation(PathBuf);
+struct Situation(String);
 
 impl Drop for Situation {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("the input is {}", self.0.display());
+            eprintln!("the input is {}", self.0);
         }
     }
 }
 
-/// Returns the inputs in a directory below `fuzz/`, by name. A missing directory has none.
-fn inputs(kind: &str, target: &str) -> Vec<PathBuf> {
+/// Returns the inputs of former bugs of a target, by name.
+fn regressions(target: &str) -> Vec<PathBuf> {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
     assert!(fuzz.is_dir(), "the inputs are in {}", fuzz.display());
-    let Ok(entries) = std::fs::read_dir(fuzz.join(kind).join(target)) else { return Vec::new() };
+    let directory = fuzz.join("regressions").join(target);
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
@@ -32,12 +38,16 @@ fn inputs(kind: &str, target: &str) -> Vec<PathBuf> {
 #[expect(clippy::disallowed_methods, reason = "the inputs are no part of a data directory")]
 fn replay(name: &str) {
     let (_, target) = TARGETS.into_iter().find(|(known, _)| *known == name).unwrap();
-    let corpus = inputs("corpus", name);
-    assert!(!corpus.is_empty(), "{name} has inputs");
-    for path in corpus.into_iter().chain(inputs("regressions", name)) {
+    for path in regressions(name) {
         let bytes = std::fs::read(&path).unwrap();
-        let _situation = Situation(path);
+        let _situation = Situation(path.display().to_string());
         target(&bytes);
+    }
+    for seed in 0..RANDOM_INPUTS {
+        let mut dice = Dice::new(seed);
+        let length = dice.below(RANDOM_BYTES_MAX + 1);
+        let _situation = Situation(format!("random, seed {seed}"));
+        target(&dice.bytes(usize::try_from(length).unwrap()));
     }
 }
 
