@@ -156,7 +156,7 @@ function laneFigures(former, { stats, settings }) {
   const now = {
     at: performance.now(),
     in: stats.put,
-    out: stats.put - stats.present,
+    out: stats.put + stats.revived - stats.present,
     taken: stats.transitions["R-T"] ?? 0,
     failed: stats.failures,
     waits: stats.waited_ms.count,

@@ -134,16 +134,16 @@ impl Engine {
     }
 
     fn check_queues(&self) {
-        let (mut present, mut subscriptions, mut existing, mut paused) = (0, 0, 0, 0);
+        let (mut kept, mut subscriptions, mut existing, mut paused) = (0, 0, 0, 0);
         let mut lingering = 0;
         for slot in self.queues.slots() {
             let queue = &self.queues[slot];
             let name = queue.name.escape_ascii();
-            present += queue.counters.present();
+            kept += queue.counters.in_any_state();
             subscriptions += queue.subscribers.len() as u64;
             existing += u64::from(queue.lane.is_none() && queue.exists());
             paused += u64::from(queue.paused.any());
-            queue.indexes.check(&self.tasks, queue.counters.present());
+            queue.indexes.check(&self.tasks, queue.counters.in_any_state());
             check_balance(&queue.counters, &name.to_string());
             let in_line = self.consumers.putters.count_of(slot);
             assert_eq!(queue.pins as usize, in_line, "queue {name} stays for puts that wait");
@@ -465,9 +465,10 @@ impl Engine {
     }
 }
 
-/// `put = acked + expired + killed + dead + evicted + moved + present`.
+/// `put + revived = acked + expired + killed + dead + evicted + moved + present`.
 fn check_balance(counters: &Counters, of: &str) {
-    assert_eq!(counters.put, counters.left() + counters.present(), "the figures of {of} balance");
+    let came = counters.put + counters.revived;
+    assert_eq!(came, counters.left() + counters.present(), "the figures of {of} balance");
     let mut counts = [0_i128; 6];
     for (step, times) in &counters.moves {
         if let Some(from) = step.from() {

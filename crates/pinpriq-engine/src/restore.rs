@@ -40,10 +40,10 @@ impl Engine {
             Change::QueueGone(name) => {
                 if let Some(slot) = self.queues.find(&name) {
                     self.queues.pause(slot, Paused::default());
+                    self.queues.set_settings(slot, Settings::default());
                     let queue = &mut self.queues[slot];
                     queue.created = false;
                     queue.recorded = false;
-                    queue.settings = Settings::default();
                     self.report.give_up(queue.place.take());
                 }
             }
@@ -192,10 +192,11 @@ impl Engine {
 
     fn drop_at_start(&mut self, slot: Slot, exit: Exit) {
         let task = self.tasks.remove(slot);
+        let kind = task.kind();
         for counters in [&mut self.queues[task.queue].counters, &mut self.totals] {
-            counters.put += 1;
-            counters.note(Some(task.kind()), None);
-            counters.exit(exit);
+            counters.put += u64::from(!kind.is_finished());
+            counters.note(Some(kind), None);
+            counters.exit(kind, exit);
         }
         self.report.give_up(task.place());
         self.report.add(Change::Gone(task.number()));
@@ -222,7 +223,7 @@ impl Engine {
         let own = task.own_bytes();
         task.set_armed(task.due());
         for counters in [&mut self.queues[task.queue].counters, &mut self.totals] {
-            counters.put += 1;
+            counters.put += u64::from(!kind.is_finished());
             counters.bytes += content;
             counters.enter(kind);
         }
@@ -327,9 +328,9 @@ impl Engine {
     fn restore_queue(&mut self, record: &QueueRecord, place: Option<Place>) {
         let slot = self.queues.find_or_make(&record.name);
         self.queues.pause(slot, record.paused);
+        self.queues.set_settings(slot, record.settings.clone());
         let queue = &mut self.queues[slot];
         queue.created = record.created;
-        queue.settings = record.settings.clone();
         queue.recorded = true;
         let former = std::mem::replace(&mut queue.place, place);
         self.report.give_up(former);

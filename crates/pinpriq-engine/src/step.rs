@@ -49,7 +49,13 @@ impl Engine {
         self.bytes += own + TASK_OVERHEAD_BYTES;
         self.count(queue, operation, None, Some(kind));
         if kind.is_finished() {
+            // It has been acknowledged elsewhere.
             self.weigh_finished(queue, None, Some((kind, content)));
+        } else {
+            for counters in [&mut self.queues[queue].counters, &mut self.totals] {
+                let is_back = operation == Operation::PutBack && !planted!(PutBackCountsAsPut);
+                *if is_back { &mut counters.revived } else { &mut counters.put } += 1;
+            }
         }
         self.report.stir(operation != Operation::Put);
         self.settle(slot);
@@ -112,6 +118,12 @@ impl Engine {
         let (queue, number) = (task.queue, task.number());
         if let Some(former) = former {
             self.reweigh(slot, former, from);
+            let is_left_out = planted!(AckOfKeptNotCounted) && to.is_finished();
+            for counters in [&mut self.queues[queue].counters, &mut self.totals] {
+                if !is_left_out {
+                    counters.finish(from, to);
+                }
+            }
         }
         self.count(queue, operation, Some(from), Some(to));
         if from == StateKind::Taken {
@@ -183,12 +195,12 @@ impl Engine {
         if queue.settings.ids != Ids::Sequence {
             queue.indexes.remove_id(&task.id());
         }
-        queue.counters.exit(exit);
+        queue.counters.exit(from, exit);
         if planted!(ExpiryCountedTwice) && exit == Exit::Expired {
-            queue.counters.exit(exit);
+            queue.counters.exit(from, exit);
         }
         queue.counters.bytes -= task.content_bytes();
-        self.totals.exit(exit);
+        self.totals.exit(from, exit);
         self.totals.bytes -= task.content_bytes();
         if from.is_finished() {
             self.weigh_finished(task.queue, Some((from, task.content_bytes())), None);
@@ -544,12 +556,6 @@ impl Engine {
             }
             if let Some(to) = to {
                 counters.enter(to);
-            }
-            match (operation, from) {
-                // The queue, and its figures with it, may have ceased to exist since the pop.
-                (Operation::PutBack, None) if counters.acked > 0 => counters.acked -= 1,
-                (_, None) => counters.put += 1,
-                _ => {}
             }
         }
     }

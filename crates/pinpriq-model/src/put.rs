@@ -299,8 +299,6 @@ impl Model {
         self.refund(&place);
         let home = self.home(&place);
         home.tasks.insert(task.number, task);
-        // X to R: the task no longer counts as acknowledged. The figures of the queue may have been
-        // reset since.
         home.tally.enter_again();
         self.totals.enter_again();
         self.claim_key(record.number);
@@ -354,12 +352,9 @@ impl Model {
 }
 
 impl super::Tally {
+    /// Counts a task that has been popped and is ready again: X to R.
     fn enter_again(&mut self) {
-        if self.acked > 0 {
-            self.acked -= 1;
-        } else {
-            self.put += 1;
-        }
+        self.revived += 1;
         self.note(None, Some(StateKind::Ready));
     }
 }

@@ -167,15 +167,15 @@ impl Model {
         let Some(mut home) = self.homes.remove(place) else { return 0 };
         let tasks = std::mem::take(&mut home.tasks);
         for (number, task) in &tasks {
-            home.tally.note(Some(task.progress.state.kind()), None);
-            self.totals.note(Some(task.progress.state.kind()), None);
+            let kind = task.progress.state.kind();
+            for tally in [&mut home.tally, &mut self.totals] {
+                tally.note(Some(kind), None);
+                tally.exit(kind, Exit::Killed, 1);
+            }
             self.places.remove(number);
         }
-        let count = tasks.len() as u64;
-        home.tally.exit(Exit::Killed, count);
-        self.totals.exit(Exit::Killed, count);
         self.homes.insert(place.clone(), home);
-        count
+        tasks.len() as u64
     }
 
     fn figures_of(&self, place: &Place) -> Figures {
@@ -288,6 +288,8 @@ impl Model {
 
     /// Whether a task of this number exists.
     #[must_use]
+        purged: tally.purged,
+        revived: tally.revived,
     pub fn knows(&self, number: u64) -> bool {
         self.places.contains_key(&number)
     }

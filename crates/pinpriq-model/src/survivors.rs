@@ -10,7 +10,7 @@ use pinpriq_engine::task::{LaneName, State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
 
-use super::tasks::{Exit, Tally};
+use super::tasks::{Exit, Tally, is_kept};
 use super::{Home, Lane, Member, Model, Place, time};
 
 /// What a store keeps of a server, in the words of the engine.
@@ -113,9 +113,11 @@ impl Model {
             self.set_bucket(&place);
         }
         for home in self.homes.values_mut() {
-            home.tally = Tally { put: home.tasks.len() as u64, ..Tally::default() };
+            let put = home.tasks.values().filter(|task| !is_kept(task.progress.state.kind()));
+            home.tally = Tally { put: put.count() as u64, ..Tally::default() };
         }
-        self.totals = Tally { put: self.places.len() as u64, ..Tally::default() };
+        let put = self.homes.values().map(|home| home.tally.put).sum();
+        self.totals = Tally { put, ..Tally::default() };
         self.drop_what_is_over();
         if let Some(grace) = grace {
             self.put_off_ends(grace);

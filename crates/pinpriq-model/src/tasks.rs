@@ -23,6 +23,8 @@ pub(super) struct Tally {
     pub(super) dead: u64,
     pub(super) evicted: u64,
     pub(super) moved: u64,
+    pub(super) purged: u64,
+    pub(super) revived: u64,
     pub(super) failures: u64,
     pub(super) duplicates: u64,
     pub(super) times: Option<Box<Times>>,
@@ -122,11 +124,12 @@ impl Model {
         let kind = task.progress.state.kind();
         self.places.insert(task.number, place.clone());
         let home = self.home(place);
-        home.tally.put += 1;
+        let counted = u64::from(!is_kept(kind));
+        home.tally.put += counted;
         home.tally.note(None, Some(kind));
         let number = task.number;
         home.tasks.insert(task.number, task);
-        self.totals.put += 1;
+        self.totals.put += counted;
         self.totals.note(None, Some(kind));
         self.claim_key(number);
     }
@@ -161,15 +164,16 @@ impl Model {
     /// Removes a task for good, and returns it.
     pub(super) fn take_out(&mut self, number: u64, exit: Exit) -> TaskRecord {
         let task = self.task(number).clone();
-        self.note_held(number, task.progress.state.kind());
-        self.note_move(number, task.progress.state.kind(), None);
+        let kind = task.progress.state.kind();
+        self.note_held(number, kind);
+        self.note_move(number, kind, None);
         let place = self.places[&number].clone();
         self.places.remove(&number);
         self.kept.part(number);
         let home = self.home(&place);
         home.tasks.remove(&number);
-        home.tally.exit(exit, 1);
-        self.totals.exit(exit, 1);
+        home.tally.exit(kind, exit, 1);
+        self.totals.exit(kind, exit, 1);
         let outcome = match exit {
             Exit::Acked => Outcome::Acked,
             Exit::Expired => Outcome::Expired,
@@ -203,8 +207,10 @@ impl Model {
         let place = &self.places[&number];
         if let Some(home) = self.homes.get_mut(place) {
             home.tally.note(Some(from), to);
+            home.tally.note_kept(from, to);
         }
         self.totals.note(Some(from), to);
+        self.totals.note_kept(from, to);
     }
 
     /// Removes a queue that has no reason to exist. It exists while it was created, is paused or
@@ -278,12 +284,19 @@ impl Tally {
         *self.moves.entry(Move::new(from, to)).or_default() += 1;
     }
 
+    /// Counts a task that is kept from now on because it was acknowledged, or kept no longer.
+    fn note_kept(&mut self, from: StateKind, to: Option<StateKind>) {
+        let Some(to) = to else { return };
+        self.acked += u64::from(is_kept(to) && !is_kept(from));
+        self.revived += u64::from(is_kept(from) && !is_kept(to));
+    }
+
     /// Adds other figures without the times.
     fn add(&mut self, other: &Self) {
         for (step, times) in &other.moves {
             *self.moves.entry(*step).or_default() += times;
         }
-        let Self { put, acked, expired, killed, dead, evicted, moved, .. } = other;
+        let Self { put, acked, expired, killed, dead, evicted, moved, purged, revived, .. } = other;
         self.put += put;
         self.acked += acked;
         self.expired += expired;
@@ -291,11 +304,22 @@ impl Tally {
         self.dead += dead;
         self.evicted += evicted;
         self.moved += moved;
+        self.purged += purged;
+        self.revived += revived;
         self.failures += other.failures;
         self.duplicates += other.duplicates;
     }
 
-    pub(super) const fn exit(&mut self, exit: Exit, count: u64) {
+    /// Counts tasks of one state that leave. Those that are kept since they were acknowledged are
+    /// purged, or have come back in vain.
+    pub(super) const fn exit(&mut self, from: StateKind, exit: Exit, count: u64) {
+        if is_kept(from) {
+            if !matches!(exit, Exit::Expired | Exit::Dead) {
+                self.purged += count;
+                return;
+            }
+            self.revived += count;
+        }
         match exit {
             Exit::Acked => self.acked += count,
             Exit::Expired => self.expired += count,
@@ -305,4 +329,9 @@ impl Tally {
             Exit::Moved => self.moved += count,
         }
     }
+}
+
+/// Whether a task in this state has been acknowledged.
+pub(super) const fn is_kept(kind: StateKind) -> bool {
+    matches!(kind, StateKind::Zombie | StateKind::Done)
 }

@@ -391,6 +391,8 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
         ("failures", Number(counters.failures)),
         ("duplicates", Number(counters.duplicates)),
         ("present", Number(counters.present())),
+        ("purged", Number(counters.purged)),
+        ("revived", Number(counters.revived)),
     ];
     if of_one_queue {
         let priorities = figures.priorities.iter();

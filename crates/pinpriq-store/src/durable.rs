@@ -305,7 +305,7 @@ impl Durable {
         self.leave_payloads();
         let totals = self.engine.totals();
         let tasks =
-            || TaskCounts { present: totals.present(), taken: totals.count(StateKind::Taken) };
+            || TaskCounts { present: totals.in_any_state(), taken: totals.count(StateKind::Taken) };
         let room =
             if planted!(FullDiskNotNoticed) { Room::Enough } else { self.store.room(&tasks) };
         if self.engine.set_room(room) {

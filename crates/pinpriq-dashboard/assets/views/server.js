@@ -76,6 +76,8 @@ const memory = ({ tasks: it }) =>
     ["Killed", count(it.killed)],
     ["Evicted", count(it.evicted)],
     ["Moved", count(it.moved)],
+    ["Came back", count(it.revived)],
+    ["Removed after they were kept", count(it.purged)],
     ["Duplicates", count(it.duplicates)],
     ["Payloads and keys", bytes(it.bytes)],
   ]);

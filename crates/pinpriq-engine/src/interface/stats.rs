@@ -1,6 +1,9 @@
 //! Figures: the number of tasks in each state, how they got there, and how they left.
 //!
-//! At any moment `put = acked + expired + killed + dead + evicted + moved + present`.
+//! At any moment `put + revived = acked + expired + killed + dead + evicted + moved + present`, and
+//! only R, T, W and B are present. A task that is kept after it was acknowledged, in Z or D, has
+//! left: `acked` counted it then. It counts again as `revived` if it comes back, and as `purged`
+//! when it is removed.
 
 use std::fmt;
 
@@ -57,6 +60,7 @@ fn kind_of(code: u8) -> Option<StateKind> {
 /// Why a task left the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
+    /// It was acknowledged, or what was kept of it after that is removed.
     Acked,
     Expired,
     Killed,
@@ -73,9 +77,9 @@ pub struct Counters {
     /// How often each move happened, in no particular order. A queue sees few kinds of moves, so a
     /// short list costs less than a table.
     pub moves: Vec<(Move, u64)>,
-    /// Tasks that entered, including those found at the start.
+    /// Tasks that entered in R, W or B, including those found at the start in R, T, W or B.
     pub put: u64,
-    /// Tasks that left because they were acknowledged, including purged zombies.
+    /// Tasks that were acknowledged or popped, also those that are kept since.
     pub acked: u64,
     /// Tasks that left because their TTL passed.
     pub expired: u64,
@@ -87,6 +91,10 @@ pub struct Counters {
     pub evicted: u64,
     /// Tasks that were moved to another queue by hand.
     pub moved: u64,
+    /// Kept tasks that were removed, for whatever reason.
+    pub purged: u64,
+    /// Tasks that came back after they had been acknowledged or popped.
+    pub revived: u64,
     /// How often tasks have failed.
     pub failures: u64,
     /// Puts that have met a duplicate.
@@ -190,6 +198,8 @@ impl Counters {
             (&mut self.moved, others.moved),
             (&mut self.failures, others.failures),
             (&mut self.duplicates, others.duplicates),
+            (&mut self.purged, others.purged),
+            (&mut self.revived, others.revived),
         ];
         for (own, other) in pairs {
             join(own, other);
@@ -202,15 +212,16 @@ impl Counters {
         self.times.get_or_insert_with(Box::default)
     }
 
-    /// Returns the number of tasks that left for good.
+    /// Returns how many tasks have left. What is kept after an acknowledgement has left too.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.acked + self.expired + self.killed + self.dead + self.evicted + self.moved
     }
 
-    /// Returns the number of tasks present in any state.
+    /// Returns the number of tasks in any state, with those that are kept after they were
+    /// acknowledged.
     #[must_use]
-    pub fn present(&self) -> u64 {
+    pub fn in_any_state(&self) -> u64 {
         self.counts.iter().sum()
     }
 
@@ -220,8 +231,10 @@ impl Counters {
         self.counts[kind as usize]
     }
 
-    /// Returns the number of tasks that count against the capacity: R, T, W and B.
-    pub(crate) const fn unfinished(&self) -> u64 {
+    /// Returns the number of tasks that are not acknowledged: R, T, W and B. They count against the
+    /// capacity.
+    #[must_use]
+    pub const fn present(&self) -> u64 {
         self.count(StateKind::Ready)
             + self.count(StateKind::Taken)
             + self.count(StateKind::Waiting)
@@ -249,12 +262,23 @@ impl Counters {
             return;
         }
         self.counts[kind as usize] -= count;
-        self.killed += count;
+        *if kind.is_finished() { &mut self.purged } else { &mut self.killed } += count;
         self.note_times(Move::new(Some(kind), None), count);
     }
 
     /// Counts a task that enters this state.
     pub(crate) const fn enter(&mut self, kind: StateKind) {
+    /// Counts a task that is in the state `from` and becomes one in the state `to`: whether it is
+    /// acknowledged by that, or comes back.
+    #[inline]
+    pub(crate) const fn finish(&mut self, from: StateKind, to: StateKind) {
+        match (from.is_finished(), to.is_finished()) {
+            (false, true) => self.acked += 1,
+            (true, false) => self.revived += 1,
+            _ => {}
+        }
+    }
+
         self.counts[kind as usize] += 1;
     }
 
@@ -263,8 +287,19 @@ impl Counters {
         self.counts[kind as usize] -= 1;
     }
 
-    /// Counts why a task left for good.
-    pub(crate) const fn exit(&mut self, exit: Exit) {
+    /// Counts why a task in this state left for good. What was kept after its acknowledgement has
+    /// left before, unless it was about to come back.
+    #[inline]
+    pub(crate) const fn exit(&mut self, from: StateKind, exit: Exit) {
+        if from.is_finished() {
+            match exit {
+                Exit::Expired | Exit::Dead => self.revived += 1,
+                Exit::Acked | Exit::Killed | Exit::Evicted | Exit::Moved => {
+                    self.purged += 1;
+                    return;
+                }
+            }
+        }
         match exit {
             Exit::Acked => self.acked += 1,
             Exit::Expired => self.expired += 1,

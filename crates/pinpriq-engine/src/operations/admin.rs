@@ -67,9 +67,8 @@ impl Engine {
         }
         let slot = self.find_or_make(name)?;
         self.count_queue(slot);
-        let queue = &mut self.queues[slot];
-        queue.created = true;
-        queue.settings = settings;
+        self.queues[slot].created = true;
+        self.queues.set_settings(slot, settings);
         self.set_gate(slot);
         self.note_vacancy(slot);
         self.report_queue(slot);
@@ -106,9 +105,8 @@ impl Engine {
         };
         let count = self.empty(slot);
         self.pause(slot, Paused::default());
-        let queue = &mut self.queues[slot];
-        queue.created = false;
-        queue.settings = Settings::default();
+        self.queues[slot].created = false;
+        self.queues.set_settings(slot, Settings::default());
         self.set_gate(slot);
         self.note_vacancy(slot);
         self.report_queue(slot);
@@ -296,7 +294,7 @@ impl Engine {
         new: &Settings,
     ) -> Result<(), Refusal> {
         let queue = &self.queues[slot];
-        if queue.counters.present() == 0 {
+        if queue.counters.in_any_state() == 0 {
             return Ok(());
         }
         check_in_use(name, &queue.settings, new)

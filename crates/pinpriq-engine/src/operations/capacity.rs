@@ -37,7 +37,7 @@ impl Queue {
             return None;
         }
         let settings = &self.settings;
-        let tasks = settings.capacity.filter(|most| self.counters.unfinished() >= *most);
+        let tasks = settings.capacity.filter(|most| self.counters.present() >= *most);
         let bytes = settings.capacity_bytes;
         let bytes = bytes.filter(|most| self.unfinished_bytes().saturating_add(content) > *most);
         tasks.map(Lack::Tasks).or_else(|| bytes.map(Lack::Bytes))
@@ -111,7 +111,7 @@ impl Engine {
         }
         let excess =
             |most: Option<u64>, wanted: u64| most.map_or(0, |most| wanted.saturating_sub(most));
-        let mut tasks = excess(settings.capacity, queue.counters.unfinished() + 1);
+        let mut tasks = excess(settings.capacity, queue.counters.present() + 1);
         let mut bytes = excess(settings.capacity_bytes, queue.unfinished_bytes() + content);
         let unranked = queue.indexes.resting(StateKind::Ready).rev();
         let mut last = unranked.chain(queue.indexes.walk(LAST));

@@ -32,7 +32,7 @@ impl Engine {
     pub(crate) fn discard(&mut self, slot: QueueSlot) -> u64 {
         let epoch = self.queues.next_epoch();
         let queue = &mut self.queues[slot];
-        let present = queue.counters.present();
+        let present = queue.counters.in_any_state();
         if present == 0 {
             return 0;
         }

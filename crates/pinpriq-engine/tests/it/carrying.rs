@@ -155,7 +155,7 @@ fn a_queue_that_was_carried_is_the_same() {
         import(&mut to, &all);
         let (again, _) = export(&mut to, LOOKED_MAX);
         assert_eq!(comparable(again), comparable(all.clone()), "with ids {ids:?}");
-        assert_eq!(to.totals().put, 4);
+        assert_eq!(to.totals().put, 3, "what was kept after its acknowledgement is no put");
         for count in 1..6 {
             assert_eq!(export(&mut from, count).0, all, "in pages of {count}");
         }

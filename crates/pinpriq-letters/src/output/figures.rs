@@ -140,7 +140,7 @@ fn take_counts(input: &mut &[u8]) -> Result<[u64; 6], Malformed> {
 fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
     let Counters { counts, moves, put, acked, expired, killed, dead, evicted, moved, .. } =
         counters;
-    let Counters { failures, duplicates, bytes, .. } = counters;
+    let Counters { purged, revived, failures, duplicates, bytes, .. } = counters;
     for count in counts {
         put_number(out, *count);
     }
@@ -148,7 +148,8 @@ fn put_counters(out: &mut Vec<u8>, counters: &Counters) {
         out.push(kind_code(step.from()) << 4 | kind_code(step.to()));
         put_number(out, *times);
     });
-    for number in [put, acked, expired, killed, dead, evicted, moved, failures, duplicates, bytes] {
+    let ends = [put, acked, expired, killed, dead, evicted, moved];
+    for number in ends.into_iter().chain([failures, duplicates, bytes, purged, revived]) {
         put_number(out, *number);
     }
 }
@@ -175,6 +176,8 @@ fn take_counters(input: &mut &[u8]) -> Result<Counters, Malformed> {
     })
 }
 
+        purged: take_number(input)?,
+        revived: take_number(input)?,
 fn put_times(out: &mut Vec<u8>, times: &Times) {
     let Times { waited, held, limited_ms } = times;
     for TimeHistogram { sum_ms, counts } in [waited, held] {

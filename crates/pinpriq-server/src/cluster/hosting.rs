@@ -170,7 +170,7 @@ impl Job {
         tracing::info!(
             shard = self.shard,
             term = durable.engine().header().incarnation,
-            tasks = durable.engine().totals().present(),
+            tasks = durable.engine().totals().in_any_state(),
             "serving"
         );
         Ok((durable, clock))

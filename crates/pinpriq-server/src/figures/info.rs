@@ -157,21 +157,21 @@ pub(crate) static TABLE: &[Entry] = &[
         "the records in each write",
         |it| histogram(&it.figures.commit_records),
     ),
-    Entry::new(Tasks, "present", (Gauge, Plain), "tasks that are there", |it| {
+    Entry::new(Tasks, "present", (Gauge, Plain), "tasks that are there, in R, T, W or B", |it| {
         Number(it.counters.present())
     }),
     Entry::new(
         Tasks,
         "put",
         (Counter, Plain),
-        "tasks that came in, including those found at the start",
+        "tasks that came in, including those found at the start; kept ones are left out",
         |it| Number(it.counters.put),
     ),
     Entry::new(
         Tasks,
         "acked",
         (Counter, Plain),
-        "tasks that left because they were acknowledged or popped",
+        "tasks that were acknowledged or popped, also those that are kept",
         |it| Number(it.counters.acked),
     ),
     Entry::new(
@@ -181,9 +181,13 @@ pub(crate) static TABLE: &[Entry] = &[
         "tasks that left because their TTL had passed",
         |it| Number(it.counters.expired),
     ),
-    Entry::new(Tasks, "killed", (Counter, Plain), "tasks that were removed", |it| {
-        Number(it.counters.killed)
-    }),
+    Entry::new(
+        Tasks,
+        "killed",
+        (Counter, Plain),
+        "tasks that were removed before they were acknowledged",
+        |it| Number(it.counters.killed),
+    ),
     Entry::new(
         Tasks,
         "dead",
@@ -230,6 +234,16 @@ pub(crate) static TABLE: &[Entry] = &[
         (Counters("door"), Bytes),
         "what was read from clients, by door",
         |it| by_door(it.counts.received),
+    ),
+    Entry::new(Tasks, "purged", (Counter, Plain), "kept tasks that were removed", |it| {
+        Number(it.counters.purged)
+    }),
+    Entry::new(
+        Tasks,
+        "revived",
+        (Counter, Plain),
+        "tasks that came back after they were acknowledged or popped",
+        |it| Number(it.counters.revived),
     ),
     Entry::new(
         Traffic,

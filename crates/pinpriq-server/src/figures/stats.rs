@@ -68,14 +68,14 @@ pub(crate) static TABLE: &[Entry] = &[
         Any,
         "put",
         (Counter, Plain),
-        "tasks that came in, including those found at the start",
+        "tasks that came in, including those found at the start; kept ones are left out",
         |it| Number(it.counters.put),
     ),
     Entry::new(
         Any,
         "acked",
         (Counter, Plain),
-        "tasks that left because they were acknowledged or popped",
+        "tasks that were acknowledged or popped, also those that are kept",
         |it| Number(it.counters.acked),
     ),
     Entry::new(
@@ -85,9 +85,13 @@ pub(crate) static TABLE: &[Entry] = &[
         "tasks that left because their TTL had passed",
         |it| Number(it.counters.expired),
     ),
-    Entry::new(Any, "killed", (Counter, Plain), "tasks that were removed", |it| {
-        Number(it.counters.killed)
-    }),
+    Entry::new(
+        Any,
+        "killed",
+        (Counter, Plain),
+        "tasks that were removed before they were acknowledged",
+        |it| Number(it.counters.killed),
+    ),
     Entry::new(
         Any,
         "dead",
@@ -111,9 +115,19 @@ pub(crate) static TABLE: &[Entry] = &[
     Entry::new(Any, "duplicates", (Counter, Plain), "puts that met a duplicate", |it| {
         Number(it.counters.duplicates)
     }),
-    Entry::new(Any, "present", (Gauge, Plain), "tasks that are there", |it| {
+    Entry::new(Any, "present", (Gauge, Plain), "tasks that are there, in R, T, W or B", |it| {
         Number(it.counters.present())
     }),
+    Entry::new(Any, "purged", (Counter, Plain), "kept tasks that were removed", |it| {
+        Number(it.counters.purged)
+    }),
+    Entry::new(
+        Any,
+        "revived",
+        (Counter, Plain),
+        "tasks that came back after they were acknowledged or popped",
+        |it| Number(it.counters.revived),
+    ),
     Entry::new(
         Queue,
         "priorities",

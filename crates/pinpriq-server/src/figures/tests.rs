@@ -60,7 +60,7 @@ journal_commit_us:count=3,sum=5002,le1=2,le16384=3
 journal_commit_records:count=0,sum=0
 
 # Tasks
-present:21
+present:10
 put:22
 acked:23
 expired:24
@@ -74,6 +74,8 @@ bytes:26
 task_bytes:27
 task_bytes_max:28
 
+purged:256
+revived:257
 # Traffic
 bytes_received_pinpriq:60
 bytes_received_resp:61
@@ -154,6 +156,8 @@ fn counters() -> Counters {
         failures: 254,
         duplicates: 255,
         bytes: 26,
+        purged: 256,
+        revived: 257,
         ..Counters::default()
     }
 }
@@ -288,7 +292,7 @@ fn stats_tells_what_there_is_to_be_told() {
     };
     let rest = "takers 7, subscribers 8, bytes 26, put 22, acked 23, expired 24, killed 25, \
                 dead 251, evicted 252, moved 253, failures 254, \
-                duplicates 255, present 21";
+                duplicates 255, present 10, purged 256, revived 257";
     assert_eq!(shown(&figures, false), format!("oldest_ready_ms -, paused 9, {rest}"));
     let own = "priorities [], waited_ms 0 in 0, held_ms 0 in 0, limited_ms 0";
     assert_eq!(shown(&figures, true), format!("oldest_ready_ms -, paused in, {rest}, {own}"));

@@ -79,7 +79,7 @@ impl Opening {
         tracing::info!(
             data = %self.journal.directory.display(),
             durability = config.durability.word(),
-            tasks = durable.engine().totals().present(),
+            tasks = durable.engine().totals().in_any_state(),
             incarnation = durable.engine().header().incarnation,
             "opened"
         );

@@ -164,7 +164,7 @@ impl Shard {
     fn drain(&mut self) -> u64 {
         let mut count = 0;
         let mut idle = 0;
-        while self.durable.engine().totals().present() > 0 {
+        while self.durable.engine().totals().in_any_state() > 0 {
             match self.take(1, None).first().and_then(TaskRecord::receipt) {
                 Some(receipt) => {
                     self.ack(receipt);
@@ -222,7 +222,7 @@ fn survive(segments_by_eight: u64, shards: usize, payload_bytes: usize, works: b
         });
         running = open_all(seed);
         for (own, shard) in running.iter_mut().enumerate() {
-            let present = shard.durable.engine().totals().present();
+            let present = shard.durable.engine().totals().in_any_state();
             assert_eq!(present, put[own], "{context}, start {seed}, shard {own}");
             if works {
                 put[own] += shard.fill(payload_bytes);
@@ -279,7 +279,7 @@ fn idle_starts_make_the_log_no_longer() {
         disk.crash(CrashPolicy::KeepSome(50));
         let shard = Shard::open(&disk, 0, seed).unwrap();
         assert_eq!(shard.durable.engine().header().incarnation, seed, "no receipt comes twice");
-        assert_eq!(shard.durable.engine().totals().present(), 1);
+        assert_eq!(shard.durable.engine().totals().in_any_state(), 1);
         drop(shard);
         assert_eq!(disk.files().len(), files, "start {seed}");
         assert!(!disk.files().contains_key("0/segment-0000000003.log"), "start {seed}");

@@ -182,7 +182,7 @@ fn i5_cleaning_never_touches_another_lane() {
     for (topic, member) in &others[1..] {
         assert_eq!(bench.ready(topic, member), ["one", "two"], "{member:?} in {topic:?}");
     }
-    assert_eq!(bench.figures(Some(b"t".as_slice().into())).counters.present(), 1);
+    assert_eq!(bench.figures(Some(b"t".as_slice().into())).counters.in_any_state(), 1);
     // No member misses what is published later, either.
     assert_eq!(bench.publish("t", "three"), 3);
     assert_eq!(bench.ready("t", "1"), ["two", "three"]);

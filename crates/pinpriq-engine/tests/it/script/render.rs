@@ -490,10 +490,14 @@ fn figures(figures: &Figures) -> String {
     for (step, times) in moves {
         let _ = write!(text, "{step} {times}, ");
     }
+    let _ = write!(text, "put {} ", counters.put);
+    if counters.revived > 0 {
+        let _ = write!(text, "+ revived {} ", counters.revived);
+    }
     let _ = write!(
         text,
-        "put {} = acked {} + expired {} + killed {} + ",
-        counters.put, counters.acked, counters.expired, counters.killed
+        "= acked {} + expired {} + killed {} + ",
+        counters.acked, counters.expired, counters.killed
     );
     let others =
         [("dead", counters.dead), ("evicted", counters.evicted), ("moved", counters.moved)];
@@ -501,6 +505,9 @@ fn figures(figures: &Figures) -> String {
         let _ = write!(text, "{name} {count} + ");
     }
     let _ = write!(text, "present {}, bytes {}", counters.present(), counters.bytes);
+    if counters.purged > 0 {
+        let _ = write!(text, ", purged {}", counters.purged);
+    }
     if counters.failures > 0 {
         let _ = write!(text, ", failures {}", counters.failures);
     }

@@ -228,6 +228,8 @@ fn counters() -> impl Strategy<Value = Counters> {
             dead: others[0],
             evicted: others[1],
             moved: others[2],
+            purged: others[4],
+            revived: others[5],
             failures: others[3],
             duplicates,
             bytes,

@@ -219,9 +219,9 @@ type Shown = BTreeMap<String, Box<RawValue>>;
 
 /// Returns how many tasks have come into a queue and left it.
 fn flow_of(figures: &Shown) -> Flow {
-    let number = |name: &str| figures.get(name).and_then(|text| text.get().parse().ok());
-    let (came, present) = (number("put").unwrap_or(0), number("present").unwrap_or(0));
-    Flow { came, left: u64::saturating_sub(came, present) }
+    let number =
+        |name: &str| figures.get(name).and_then(|text| text.get().parse().ok()).unwrap_or_default();
+    Flow::of(number("put"), number("revived"), number("present"))
 }
 
 /// Writes the figures of a queue that a list shows.

@@ -81,12 +81,13 @@ pub(super) struct Known {
     pub(super) counts: Counts,
     oldest_ready_ms: Option<u64>,
     put: u64,
+    revived: u64,
     present: u64,
 }
 
 impl Known {
     fn flow(&self) -> Flow {
-        Flow { came: self.put, left: self.put.saturating_sub(self.present) }
+        Flow::of(self.put, self.revived, self.present)
     }
 }
 

@@ -22,6 +22,13 @@ pub(super) struct Flow {
     pub(super) left: u64,
 }
 
+impl Flow {
+    /// Returns what figures tell. A task that came back has not left after all.
+    pub(super) const fn of(put: u64, revived: u64, present: u64) -> Self {
+        Self { came: put, left: put.saturating_add(revived).saturating_sub(present) }
+    }
+}
+
 /// Tasks for each second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Rates {

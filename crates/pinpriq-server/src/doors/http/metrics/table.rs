@@ -128,6 +128,8 @@ pub(crate) static TABLE: &[Metric] = &[
     of_queue("limited_seconds_total", Counter, &["queue", "member"], "limited_ms"),
     of_queue("missed_total", Counter, &["queue", "member"], "missed"),
     own((Queues, "queues", Gauge, &[]), "queues that exist, without lanes", |sight, tell| {
+    of_queue("purged_total", Counter, &["queue", "member"], "purged"),
+    of_queue("revived_total", Counter, &["queue", "member"], "revived"),
         tell(&[], Reading::Whole(sight.survey.totals.queues));
     }),
     own(
