@@ -173,12 +173,23 @@ impl Engine {
                 assert!(idle, "nobody waits for queue {name} while it has small tasks");
             }
         }
-        assert_eq!(present, self.totals.present(), "the tasks of all queues add up");
+        self.check_dead_letters();
+        assert_eq!(kept, self.totals.in_any_state(), "the tasks of all queues add up");
         assert_eq!(subscriptions, self.consumers.subscriptions, "subscriptions add up");
         assert_eq!(existing, self.queues.existing(), "queues add up");
         assert_eq!(lingering, self.queues.lingering.len(), "queues that linger add up");
         assert_eq!(paused, self.queues.paused(), "pauses add up");
         check_balance(&self.totals, "all queues");
+    }
+
+    fn check_dead_letters(&self) {
+        let mut expected = BTreeMap::new();
+        for slot in self.queues.slots() {
+            if let Some(name) = &self.queues[slot].settings.dead_letter {
+                *expected.entry(name.clone()).or_insert(0) += 1;
+            }
+        }
+        assert_eq!(expected, *self.queues.dead_letters(), "queues for dead letters add up");
     }
 
     /// The first put that waits for room in a queue has none.

@@ -182,13 +182,23 @@ impl Model {
         let takers = self.takers.iter().filter(|taker| taker.places.contains(place));
         let subscribers = self.subscriptions.iter().filter(|known| known.place == *place);
         let (takers, subscribers) = (takers.count() as u64, subscribers.count() as u64);
+        let holds_dead_letters = match place {
+            Place::Queue(name) => self.holds_dead_letters(name),
+            Place::Lane(_) => false,
+        };
         let Some(home) = self.homes.get(place) else {
             let tally = match place {
                 Place::Queue(name) => self.former_tally(name),
                 Place::Lane(_) => Tally::default(),
             };
             let counters = counters(std::iter::empty(), &tally);
-            return Figures { counters, takers, subscribers, ..Figures::default() };
+            return Figures {
+                counters,
+                takers,
+                subscribers,
+                holds_dead_letters,
+                ..Figures::default()
+            };
         };
         Figures {
             counters: counters(home.tasks.values(), &home.tally),
@@ -200,7 +210,13 @@ impl Model {
             paused_queues: u64::from(home.paused.any()),
             queues: 1,
             missed: home.lane.as_ref().map(|lane| lane.missed),
+            holds_dead_letters,
         }
+    }
+
+    /// Whether dead letters of another queue go there.
+    fn holds_dead_letters(&self, name: &[u8]) -> bool {
+        self.homes.values().any(|home| home.settings.dead_letter.as_deref() == Some(name))
     }
 
     /// How long ago the oldest selectable task was put.
@@ -239,6 +255,7 @@ impl Model {
             paused_queues: paused as u64,
             queues: queues as u64,
             missed: None,
+            holds_dead_letters: false,
         }
     }
 }

@@ -404,6 +404,7 @@ fn figures_map(figures: &Figures, of_one_queue: bool) -> Wanted {
             ("held_ms", Pairs(histogram(&times.held))),
             // The model does not measure this.
             ("limited_ms", Wanted::Anything),
+            ("holds_dead_letters", Number(u64::from(figures.holds_dead_letters))),
         ]);
     }
     fields.extend(figures.missed.map(|missed| ("missed", Number(missed))));

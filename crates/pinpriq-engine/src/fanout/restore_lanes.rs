@@ -33,9 +33,9 @@ impl Engine {
         self.issued.raise(record.number);
         let slot = self.restored_lane(record.number);
         self.queues.pause(slot, record.paused);
+        self.queues.set_settings(slot, record.settings.clone());
         let queue = &mut self.queues[slot];
         queue.name = record.topic;
-        queue.settings = record.settings.clone();
         if let Some(lane) = &mut queue.lane {
             lane.incarnation = record.member;
         }

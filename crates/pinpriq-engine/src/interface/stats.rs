@@ -140,6 +140,8 @@ pub struct Figures {
     /// For a lane: the number of published tasks that it did not take because it was full or
     /// paused.
     pub missed: Option<u64>,
+    /// Whether the queue is the one for dead letters of another queue. Only for one queue.
+    pub holds_dead_letters: bool,
 }
 
 impl Figures {

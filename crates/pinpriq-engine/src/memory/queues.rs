@@ -116,6 +116,8 @@ pub(crate) struct Queues {
     free: Vec<QueueSlot>,
     names: BTreeMap<Bytes, QueueSlot>,
     lanes: BTreeMap<u64, QueueSlot>,
+    /// The names of the queues for dead letters, and how many queues have each of them.
+    dead_letters: BTreeMap<Bytes, u32>,
     /// The number of queues that exist for clients, not counting lanes.
     existing: u64,
     /// The number of queues and lanes that are paused.
@@ -135,7 +137,7 @@ impl Queue {
 
     /// Whether the queue exists for clients.
     pub(crate) fn exists(&self) -> bool {
-        self.created || self.paused.any() || self.counters.present() > 0
+        self.created || self.paused.any() || self.counters.in_any_state() > 0
     }
 
     /// The change that holds its settings and pause for the store.
@@ -215,6 +217,7 @@ impl Queues {
             free: Vec::new(),
             names: BTreeMap::new(),
             lanes: BTreeMap::new(),
+            dead_letters: BTreeMap::new(),
             existing: 0,
             paused: 0,
             last_epoch: 0,
@@ -268,8 +271,45 @@ impl Queues {
         let known = number.and_then(|number| self.lanes.remove(&number));
         assert_eq!(known, Some(slot), "a lane is found by its number");
         self.paused -= u64::from(queue.paused.any());
+        self.part_from_dead_letters(queue.settings.dead_letter.as_ref());
         self.free.push(slot);
         queue
+    }
+
+    /// Gives a queue or lane these settings.
+    pub(crate) fn set_settings(&mut self, slot: QueueSlot, settings: Settings) {
+        let now = settings.dead_letter.clone();
+        let former = std::mem::replace(&mut self[slot].settings, settings);
+        if former.dead_letter == now {
+            return;
+        }
+        if !planted!(FormerDeadLettersStaySuch) {
+            self.part_from_dead_letters(former.dead_letter.as_ref());
+        }
+        if let Some(name) = now {
+            *self.dead_letters.entry(name).or_default() += 1;
+        }
+    }
+
+    /// A queue has this one for dead letters no longer.
+    fn part_from_dead_letters(&mut self, name: Option<&Bytes>) {
+        let Some(name) = name else { return };
+        if let Some(count) = self.dead_letters.get_mut(name) {
+            *count -= 1;
+            if *count == 0 {
+                self.dead_letters.remove(name);
+            }
+        }
+    }
+
+    /// Whether a queue of this name is that for dead letters of another queue.
+    pub(crate) fn holds_dead_letters(&self, name: &[u8]) -> bool {
+        self.dead_letters.contains_key(name)
+    }
+
+    /// How many queues have each queue for dead letters.
+    pub(crate) const fn dead_letters(&self) -> &BTreeMap<Bytes, u32> {
+        &self.dead_letters
     }
 
     fn add(&mut self, name: Bytes, lane: Option<Box<Lane>>) -> QueueSlot {

@@ -204,7 +204,10 @@ impl Engine {
         let figures = match name {
             Some(name) => {
                 let slot = self.find_queue(name)?;
-                slot.map_or_else(Figures::default, |slot| self.queue_figures(slot, self.now))
+                let holds_dead_letters =
+                    name.member.is_none() && self.queues.holds_dead_letters(name.name);
+                let absent = Figures { holds_dead_letters, ..Figures::default() };
+                slot.map_or(absent, |slot| self.queue_figures(slot, self.now))
             }
             None => self.total_figures(),
         };
@@ -229,6 +232,7 @@ impl Engine {
             paused_queues: u64::from(queue.paused.any()),
             queues: u64::from(queue.exists()),
             missed: queue.lane.as_ref().map(|lane| lane.missed),
+            holds_dead_letters: queue.lane.is_none() && self.queues.holds_dead_letters(&queue.name),
         }
     }
 

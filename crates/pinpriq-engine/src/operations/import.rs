@@ -57,9 +57,8 @@ impl Engine {
         let slot = self.queues.find_or_make(name);
         self.count_queue(slot);
         if let Some(settings) = settings {
-            let queue = &mut self.queues[slot];
-            queue.created = true;
-            queue.settings = settings;
+            self.queues[slot].created = true;
+            self.queues.set_settings(slot, settings);
             self.set_gate(slot);
         }
         if !planted!(ImportForgetsPause) {

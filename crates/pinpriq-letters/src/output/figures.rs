@@ -30,6 +30,7 @@ pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
         paused_queues,
         queues,
         missed,
+        holds_dead_letters,
     } = figures;
     let mut flags = Packed::default();
     flags.flag(oldest_ready.is_some());
@@ -37,6 +38,7 @@ pub(super) fn put_figures(out: &mut Vec<u8>, figures: &Figures) {
     flags.flag(missed.is_some());
     flags.flag(counters.times.is_some());
     flags.flag(!priorities.is_empty());
+    flags.flag(*holds_dead_letters);
     flags.put(out);
     put_counters(out, counters);
     put_if(out, counters.times.as_deref(), put_times);
@@ -61,6 +63,7 @@ pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
     let choices = paused::unpack(&mut flags);
     let missed = flags.flag();
     let (times, priorities) = (flags.flag(), flags.flag());
+    let holds_dead_letters = flags.flag();
     flags.end()?;
     let mut counters = take_counters(input)?;
     counters.times = take_if(times, input, take_times)?.map(Box::new);
@@ -74,6 +77,7 @@ pub(super) fn take_figures(input: &mut &[u8]) -> Result<Figures, Malformed> {
         paused_queues: take_number(input)?,
         queues: take_number(input)?,
         missed: take_if(missed, input, take_number)?,
+        holds_dead_letters,
     };
     Ok(Figures { paused: paused::take(&choices, input)?, ..figures })
 }

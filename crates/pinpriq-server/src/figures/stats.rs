@@ -158,6 +158,13 @@ pub(crate) static TABLE: &[Entry] = &[
         |it| Number(it.counters.times.as_ref().map_or(0, |times| times.limited_ms)),
     ),
     Entry::new(
+        Queue,
+        "holds_dead_letters",
+        (Gauge, Plain),
+        "1 if the queue is the `DEADLETTER` of another queue, else 0",
+        |it| Number(u64::from(it.holds_dead_letters)),
+    ),
+    Entry::new(
         Lane,
         "missed",
         (Counter, Plain),

@@ -294,7 +294,8 @@ fn stats_tells_what_there_is_to_be_told() {
                 dead 251, evicted 252, moved 253, failures 254, \
                 duplicates 255, present 10, purged 256, revived 257";
     assert_eq!(shown(&figures, false), format!("oldest_ready_ms -, paused 9, {rest}"));
-    let own = "priorities [], waited_ms 0 in 0, held_ms 0 in 0, limited_ms 0";
+    let own = "priorities [], waited_ms 0 in 0, held_ms 0 in 0, limited_ms 0, \
+               holds_dead_letters 0";
     assert_eq!(shown(&figures, true), format!("oldest_ready_ms -, paused in, {rest}, {own}"));
     figures.missed = Some(5);
     figures.oldest_ready = Some(Span::from_ms(6));
@@ -303,8 +304,9 @@ fn stats_tells_what_there_is_to_be_told() {
     times.waited.note(Span::from_ms(8));
     times.held.note(Span::from_ms(9));
     figures.counters.times = Some(Box::new(times));
-    let own =
-        "priorities [(\"-3\", 4), (\"0\", 5)], waited_ms 8 in 1, held_ms 9 in 1, limited_ms 7";
+    figures.holds_dead_letters = true;
+    let own = "priorities [(\"-3\", 4), (\"0\", 5)], waited_ms 8 in 1, held_ms 9 in 1, \
+               limited_ms 7, holds_dead_letters 1";
     let all = format!("oldest_ready_ms 6, paused in, {rest}, {own}, missed 5");
     assert_eq!(shown(&figures, true), all);
 }

@@ -18,6 +18,8 @@ pub(crate) struct Sample {
     pub(crate) counts: [u64; 6],
     /// The age of the oldest ready task, if it is known and there is one.
     pub(crate) oldest_ready_ms: Option<u64>,
+    /// How many of the ready tasks are in queues for dead letters, as far as they are shown.
+    pub(crate) dead_letters: u64,
     /// The mean time of a write to the journal and its sync, if there was one.
     pub(crate) commit_ms: Option<f64>,
     /// The mean time for which the tasks that were taken had been ready, of one queue.

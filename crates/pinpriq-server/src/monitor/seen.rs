@@ -65,6 +65,7 @@ impl Second {
                 counts: survey.totals.counters.counts,
                 rates,
                 oldest_ready_ms: survey.oldest_ready().map(Span::ms),
+                dead_letters: survey.dead_letters(),
                 ..Sample::default()
             }
         };

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::survey::Surveyed;
+use pinpriq_engine::task::StateKind;
 use pinpriq_engine::time::Span;
 
 use super::rates::Rates;
@@ -40,9 +41,18 @@ pub(crate) struct Shown {
 }
 
 impl Survey {
-    /// The age of the oldest ready task of all that are shown.
+    /// The age of the oldest ready task of all that are shown. Dead letters do not count: nobody is
+    /// expected to take them.
     pub(crate) fn oldest_ready(&self) -> Option<Span> {
-        self.shown.values().filter_map(|it| it.figures.oldest_ready).max()
+        let shown = self.shown.values().map(|it| &it.figures);
+        shown.filter(|it| !it.holds_dead_letters).filter_map(|it| it.oldest_ready).max()
+    }
+
+    /// The ready tasks in the queues for dead letters, of all that are shown.
+    pub(crate) fn dead_letters(&self) -> u64 {
+        let shown = self.shown.values().map(|it| &it.figures);
+        let letters = shown.filter(|it| it.holds_dead_letters);
+        letters.map(|it| it.counters.count(StateKind::Ready)).sum()
     }
 
     /// Returns the rates of a queue that is shown.

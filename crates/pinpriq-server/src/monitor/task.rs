@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use pinpriq_engine::stats::{Counters, Figures};
 use pinpriq_engine::survey::QueueNews;
-use pinpriq_engine::task::Bytes;
+use pinpriq_engine::task::{Bytes, StateKind};
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::history::Sample;
@@ -149,6 +149,7 @@ impl Runner {
         let commit_us = journal.commit_us.sum().saturating_sub(journal_before.commit_us.sum());
         let mut sample = sample(at, (&former.totals.counters, &survey.totals.counters), passed_ms);
         sample.oldest_ready_ms = survey.oldest_ready().map(Span::ms);
+        sample.dead_letters = survey.dead_letters();
         sample.commit_ms = (commits > 0).then(|| ratio(commit_us, commits * 1_000));
         let before = std::mem::take(&mut self.former_queues);
         let mut seconds = HashMap::new();
@@ -231,7 +232,9 @@ fn sample(at: Timestamp, (before, after): (&Counters, &Counters), passed_ms: u64
 
 fn sample_of(at: Timestamp, (before, after): (&Counters, &Figures), passed_ms: u64) -> Sample {
     let oldest_ready_ms = after.oldest_ready.map(Span::ms);
-    Sample { oldest_ready_ms, ..sample(at, (before, &after.counters), passed_ms) }
+    let ready = after.counters.count(StateKind::Ready);
+    let dead_letters = if after.holds_dead_letters { ready } else { 0 };
+    Sample { oldest_ready_ms, dead_letters, ..sample(at, (before, &after.counters), passed_ms) }
 }
 
 /// Returns for how long the tasks that were taken meanwhile had been ready, on average.

@@ -2,8 +2,11 @@
 
 use pinpriq_engine::stats::{Counters, Figures};
 
+use pinpriq_engine::survey::Surveyed;
+use pinpriq_engine::time::Span;
+
 use super::rates::Rates;
-use super::survey::Others;
+use super::survey::{Others, Shown, Survey};
 
 fn figures(put: u64, acked: u64) -> Figures {
     let mut counters = Counters { put, acked, ..Counters::default() };
@@ -48,4 +51,20 @@ fn rates_are_of_what_happened_in_between() {
     assert_eq!(rates, Rates { came: 40.0, left: 10.0, taken: 0.0, failed: 0.0 });
     let anew = Rates::between(&figures(30, 9).counters, &figures(3, 0).counters, 500);
     assert_eq!(anew, Rates::default());
+}
+
+#[test]
+fn the_oldest_ready_task_is_no_dead_letter() {
+    let mut survey = Survey::default();
+    let mut show = |queue: &[u8], age_s: u64, holds_dead_letters| {
+        let oldest_ready = Some(Span::from_ms(1_000 * age_s));
+        let figures = Figures { oldest_ready, holds_dead_letters, ..figures(7, 3) };
+        let name = Surveyed { lane: None, queue: queue.into() };
+        survey.shown.insert(name, Shown { figures, rates: None });
+    };
+    show(b"{mail}-dead", 900, true);
+    show(b"mail", 5, false);
+    show(b"news", 2, false);
+    assert_eq!(survey.oldest_ready(), Some(Span::from_ms(5_000)));
+    assert_eq!(survey.dead_letters(), 4);
 }

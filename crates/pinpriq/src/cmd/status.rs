@@ -40,6 +40,10 @@ struct Row {
     acked_per_second: i64,
     oldest_ms: Option<u64>,
     paused: Option<String>,
+    /// How many of the ready tasks are dead letters; all of them in a queue for dead letters.
+    dead_letters: i64,
+    /// Whether dead letters of other queues come here.
+    holds_dead_letters: bool,
 }
 
 /// The figures at one moment: of each queue that was there, then of all together.
@@ -60,7 +64,7 @@ pub(crate) fn status(arguments: &StatusArgs) -> Result<Exit, Failure> {
     let elapsed_ms = second.server_ms.saturating_sub(first.server_ms).max(1);
 
     let queues = names.into_iter().map(Some);
-    let rows: Vec<Row> = queues
+    let mut rows: Vec<Row> = queues
         .chain([None])
         .zip(first.figures.iter().zip(&second.figures))
         .filter_map(|(queue, pair)| match pair {
@@ -69,6 +73,10 @@ pub(crate) fn status(arguments: &StatusArgs) -> Result<Exit, Failure> {
             _ => None,
         })
         .collect();
+    let dead_letters = rows.iter().map(|row| row.dead_letters).sum();
+    if let Some(all) = rows.last_mut() {
+        all.dead_letters = dead_letters;
+    }
     if arguments.client.json {
         print_objects(&rows)?;
     } else {
@@ -139,9 +147,13 @@ fn row(queue: Option<Vec<u8>>, before: &Value, after: &Value, elapsed_ms: i64) -
         _ => None,
     };
     let paused = member(after, "paused").and_then(Value::as_bytes);
+    let counts = STATES.map(|(letter, _)| number(counts, letter));
+    let holds_dead_letters = number(after, "holds_dead_letters") > 0;
     Row {
         queue,
-        counts: STATES.map(|(letter, _)| number(counts, letter)),
+        dead_letters: if holds_dead_letters { counts[0] } else { 0 },
+        holds_dead_letters,
+        counts,
         put_per_second: per_second("put"),
         acked_per_second: per_second("acked"),
         oldest_ms,
@@ -156,7 +168,11 @@ fn number(map: &Value, name: &str) -> i64 {
     }
 }
 
-/// The rows as lines of equal length, below a line with the names of the columns.
+/// What stands in place of the age of a dead letter, which nobody is expected to take.
+pub(super) const OF_DEAD_LETTERS: &str = "(dead)";
+
+/// The rows as lines of equal length, below a line with the names of the columns. Dead letters are
+/// not among the ready tasks of all together, and have a line of their own.
 fn table(rows: &[Row]) -> String {
     let mut heads = vec!["queue"];
     heads.extend(STATES.map(|(_, state)| state));
@@ -165,13 +181,35 @@ fn table(rows: &[Row]) -> String {
     for row in rows {
         let name = row.queue.as_ref().map_or_else(|| "(all)".to_owned(), |name| escaped(name));
         let mut line = vec![name];
-        line.extend(row.counts.map(|count| count.to_string()));
+        line.extend(apart(row.queue.is_none(), row.counts, row.dead_letters));
         line.extend([row.put_per_second.to_string(), row.acked_per_second.to_string()]);
-        line.push(row.oldest_ms.map_or_else(|| "-".to_owned(), brief));
+        line.push(match row.oldest_ms {
+            Some(_) if row.holds_dead_letters => OF_DEAD_LETTERS.to_owned(),
+            oldest => oldest.map_or_else(|| "-".to_owned(), brief),
+        });
         line.push(row.paused.clone().unwrap_or_else(|| "-".to_owned()));
         lines.push(line);
     }
+    lines.extend(rows.last().and_then(|all| line_of_dead_letters(all.dead_letters)));
     aligned(&lines)
+}
+
+/// The counts of a row. That of all together leaves out the dead letters.
+pub(super) fn apart(
+    is_all: bool,
+    counts: [i64; 6],
+    dead_letters: i64,
+) -> impl Iterator<Item = String> {
+    let left_out = [if is_all { dead_letters } else { 0 }, 0, 0, 0, 0, 0];
+    let counts = counts.into_iter().zip(left_out);
+    counts.map(|(count, left_out)| count.saturating_sub(left_out).max(0).to_string())
+}
+
+/// The line below that of all together, if there are dead letters.
+pub(super) fn line_of_dead_letters(dead_letters: i64) -> Option<Vec<String>> {
+    let mut line = vec!["(dead letters)".to_owned(), dead_letters.to_string()];
+    line.resize(1 + STATES.len() + 4, "-".to_owned());
+    (dead_letters > 0).then_some(line)
 }
 
 /// Lines with columns of equal width: the first on the left, the others on the right.
@@ -203,6 +241,7 @@ fn print_objects(rows: &[Row]) -> Result<(), Failure> {
             ("acked_per_second", Value::Integer(row.acked_per_second)),
             ("oldest_ready_ms", oldest.map_or(Value::Null, Value::Integer)),
             ("paused", row.paused.as_ref().map_or(Value::Null, text)),
+            ("dead_letters", Value::Integer(row.dead_letters)),
         ];
         let mut fields = vec![shown("queue", &queue)];
         fields.extend(STATES.iter().zip(&counts).map(|((_, state), count)| shown(state, count)));

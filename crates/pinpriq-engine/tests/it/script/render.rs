@@ -525,6 +525,9 @@ fn figures(figures: &Figures) -> String {
     if let Some(times) = &counters.times {
         text += &time_sums(times);
     }
+    if figures.holds_dead_letters {
+        text += ", for dead letters";
+    }
     let _ = write!(text, ", takers {}, subscribers {}", figures.takers, figures.subscribers);
     let _ = write!(text, ", paused {}", sides(figures.paused));
     if figures.queues != 1 || figures.paused_queues > 0 {

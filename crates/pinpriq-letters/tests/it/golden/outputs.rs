@@ -363,6 +363,7 @@ fn answers_about_a_queue() {
         paused_queues: 17,
         queues: 18,
         missed: Some(1),
+        holds_dead_letters: true,
     };
     have_the_bytes([
         (

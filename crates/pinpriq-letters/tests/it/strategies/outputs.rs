@@ -254,8 +254,10 @@ fn times() -> impl Strategy<Value = Times> {
 fn figures() -> BoxedStrategy<Figures> {
     let four = [number(), number(), number(), number()];
     let extra = (option::of(times()), vec((any::<i64>(), number()), 0..4));
-    (counters(), extra, option::of(span()), four, paused(), option::of(number()))
-        .prop_map(|(mut counters, (times, priorities), oldest_ready, four, paused, missed)| {
+    let own = (option::of(number()), any::<bool>());
+    (counters(), extra, option::of(span()), four, paused(), own)
+        .prop_map(|(mut counters, (times, priorities), oldest_ready, four, paused, own)| {
+            let (missed, holds_dead_letters) = own;
             counters.times = times.map(Box::new);
             let [takers, subscribers, paused_queues, queues] = four;
             Figures {
@@ -268,6 +270,7 @@ fn figures() -> BoxedStrategy<Figures> {
                 paused_queues,
                 queues,
                 missed,
+                holds_dead_letters,
             }
         })
         .boxed()

@@ -64,6 +64,8 @@ pub(super) struct Figures {
     pub(super) takers: i64,
     pub(super) subscribers: i64,
     pub(super) bytes: i64,
+    /// Whether dead letters of other queues come here.
+    pub(super) holds_dead_letters: bool,
     /// The ready tasks of each priority, the most urgent first.
     pub(super) priorities: Vec<(String, i64)>,
 }
@@ -95,8 +97,19 @@ impl Figures {
             takers: number(stats, "takers"),
             subscribers: number(stats, "subscribers"),
             bytes: number(stats, "bytes"),
+            holds_dead_letters: number(stats, "holds_dead_letters") > 0,
             priorities,
         }
+    }
+
+    /// How many of the ready tasks are dead letters.
+    pub(super) const fn dead_letters(&self) -> i64 {
+        if self.holds_dead_letters { self.counts[0] } else { 0 }
+    }
+
+    /// For how long a ready task has been waited for. Nobody waits for dead letters.
+    pub(super) fn oldest_awaited_ms(&self) -> Option<u64> {
+        self.oldest_ms.filter(|_| !self.holds_dead_letters)
     }
 
     /// Whether takers are held up.

@@ -277,6 +277,12 @@ impl Model {
         self.queues.get(queue)?.figures.as_ref()
     }
 
+    /// How many dead letters are ready, as far as their queues have had their turn.
+    pub(super) fn dead_letters(&self) -> i64 {
+        let figures = self.queues.values().filter_map(|watched| watched.figures.as_ref());
+        figures.map(Figures::dead_letters).sum()
+    }
+
     /// What comes in and what leaves.
     pub(super) fn rates_of(&self, queue: &[u8]) -> Option<(Rate, Rate)> {
         self.queues.get(queue)?.history.rates()

@@ -12,7 +12,7 @@ use super::asker::{Asker, QUEUES_MAX};
 use super::figures::{Figures, Round, STATES, plain};
 use super::history::{History, Rate};
 use crate::args::top::TopArgs;
-use crate::cmd::status::aligned;
+use crate::cmd::status::{OF_DEAD_LETTERS, aligned, apart, line_of_dead_letters};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::output::{print_text, tell};
@@ -26,6 +26,8 @@ struct Row<'a> {
     figures: &'a Figures,
     put: Rate,
     left: Rate,
+    /// How many of the ready tasks are dead letters.
+    dead_letters: i64,
 }
 
 /// Prints rounds.
@@ -87,7 +89,7 @@ fn rows<'a>(before: &Round, round: &'a Round) -> Vec<Row<'a>> {
         history.note(before.server_ms, was.unwrap_or(&nothing));
         history.note(round.server_ms, figures);
         let (put, left) = history.rates().unwrap_or_default();
-        Row { queue, figures, put, left }
+        Row { queue, figures, put, left, dead_letters: figures.dead_letters() }
     };
     let mut figures: Vec<&(Vec<u8>, Figures)> = round.figures.iter().collect();
     figures.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -95,7 +97,9 @@ fn rows<'a>(before: &Round, round: &'a Round) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = queues
         .map(|(name, figures)| row(Some(name), earlier.get(name.as_slice()).copied(), figures))
         .collect();
-    rows.push(row(None, Some(&before.server.all), &round.server.all));
+    let dead_letters = rows.iter().map(|row| row.dead_letters).sum();
+    let all = row(None, Some(&before.server.all), &round.server.all);
+    rows.push(Row { dead_letters, ..all });
     rows
 }
 
@@ -106,15 +110,19 @@ fn table(rows: &[Row<'_>]) -> String {
     let mut lines: Vec<Vec<String>> = vec![heads.into_iter().map(str::to_owned).collect()];
     for row in rows {
         let mut line = vec![row.queue.map_or_else(|| "(all)".to_owned(), plain)];
-        line.extend(row.figures.counts.map(|count| count.to_string()));
+        line.extend(apart(row.queue.is_none(), row.figures.counts, row.dead_letters));
         line.extend([row.put.shown(), row.left.shown()]);
-        line.push(row.figures.oldest_ms.map_or_else(|| "-".to_owned(), brief));
+        line.push(match row.figures.oldest_ms {
+            Some(_) if row.figures.holds_dead_letters => OF_DEAD_LETTERS.to_owned(),
+            oldest => oldest.map_or_else(|| "-".to_owned(), brief),
+        });
         line.push(match (row.queue, row.figures.paused.as_str()) {
             (None, _) | (_, "none") => "-".to_owned(),
             (_, side) => side.to_owned(),
         });
         lines.push(line);
     }
+    lines.extend(rows.last().and_then(|all| line_of_dead_letters(all.dead_letters)));
     aligned(&lines)
 }
 
@@ -175,6 +183,7 @@ fn figures(row: &Row<'_>) -> Vec<(Value, Value)> {
         ("takers", figures.takers),
         ("subscribers", figures.subscribers),
         ("bytes", figures.bytes),
+        ("dead_letters", row.dead_letters),
     ];
     members.extend(rest.map(|(name, number)| pair(name, Value::Integer(number))));
     members

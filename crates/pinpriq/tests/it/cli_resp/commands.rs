@@ -408,9 +408,36 @@ fn status_tells_of_all_queues() {
     let objects = server.printed(&["status", "--prefix", "j", "--json"]);
     let lines: Vec<&str> = objects.lines().collect();
     let start = "{\"queue\":\"jobs\",\"ready\":2,\"taken\":1,\"waiting\":1,\"buried\":0,";
-    assert!(lines[0].starts_with(start) && lines[0].ends_with(",\"paused\":null}"), "{objects}");
+    assert!(
+        lines[0].starts_with(start) && lines[0].ends_with(",\"paused\":null,\"dead_letters\":0}"),
+        "{objects}"
+    );
     assert!(lines[1].starts_with("{\"queue\":null,\"ready\":3,"), "{objects}");
     assert_eq!(lines.len(), 2, "{objects}");
+}
+
+#[test]
+fn status_tells_dead_letters_apart() {
+    let server = Server::start();
+    server.done(&["queue", "set", "mail", "--dead-letter", "{mail}-dead"]);
+    server.printed(&["put", "mail", "p", "--count", "2"]);
+    server.printed(&["put", "{mail}-dead", "p", "--count", "3"]);
+    let table = server.printed(&["status"]);
+    let rows: Vec<Vec<&str>> = table.lines().map(|it| it.split_whitespace().collect()).collect();
+    assert_eq!((rows[1][0], rows[1][1]), ("mail", "2"), "{table}");
+    assert!(rows[1][9].ends_with("ms") || rows[1][9].ends_with('s'), "{table}");
+    assert_eq!((rows[2][0], rows[2][1], rows[2][9]), ("{mail}-dead", "3", "(dead)"), "{table}");
+    assert_eq!(rows[3][..2], ["(all)", "2"], "{table}");
+    assert_eq!(rows[4][..3], ["(dead", "letters)", "3"], "{table}");
+    let objects = server.printed(&["status", "--json"]);
+    let letters: Vec<&str> =
+        objects.lines().filter_map(|it| it.split("letters\":").nth(1)).collect();
+    assert_eq!(letters, ["0}", "3}", "3}"], "{objects}");
+    let once = server.printed(&["top", "--once", "--interval", "100ms"]);
+    let lines: Vec<Vec<&str>> = once.lines().map(|it| it.split_whitespace().collect()).collect();
+    assert_eq!((lines[2][0], lines[2][9]), ("{mail}-dead", "(dead)"), "{once}");
+    assert_eq!(lines[3][..2], ["(all)", "2"], "{once}");
+    assert_eq!(lines[4][..3], ["(dead", "letters)", "3"], "{once}");
 }
 
 #[test]

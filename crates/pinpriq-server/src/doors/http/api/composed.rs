@@ -244,6 +244,7 @@ fn summary(it: &mut Object<'_>, name: &[u8], figures: &Shown, rates: Option<Rate
     }
     copy(it, "oldest_ready_ms");
     copy(it, "paused");
+    copy(it, "holds_dead_letters");
 }
 
 /// Shows the settings and figures of a queue or lane.

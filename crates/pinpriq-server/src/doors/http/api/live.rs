@@ -272,6 +272,7 @@ fn rates_and_counts(it: &mut Object<'_>, sample: &Sample) {
         Some(ms) => it.number("oldest_ready_ms", ms),
         None => it.null("oldest_ready_ms"),
     };
+    it.number("dead_letters", sample.dead_letters);
 }
 
 fn waiting(it: &mut Object<'_>, figures: &Figures) {
@@ -309,6 +310,9 @@ fn columns(history: &History) -> Vec<u8> {
                 array(out, counts, put_number);
             });
         }
+        it.member("dead_letters", |out| {
+            array(out, history.samples().map(|sample| sample.dead_letters), put_number);
+        });
         it.member("oldest_ready_ms", |out| {
             array(out, history.samples(), |out, sample| match sample.oldest_ready_ms {
                 Some(ms) => put_number(out, ms),

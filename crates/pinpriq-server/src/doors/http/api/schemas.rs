@@ -151,7 +151,16 @@ pub(super) fn all() -> Value {
 
 fn history() -> Value {
     let column = || array(or_null(json!({"type": "number", "minimum": 0})));
-    let names = ["in", "out", "taken", "failed", "commit_ms", "waited_ms", "oldest_ready_ms"];
+    let names = [
+        "in",
+        "out",
+        "taken",
+        "failed",
+        "commit_ms",
+        "waited_ms",
+        "dead_letters",
+        "oldest_ready_ms",
+    ];
     let mut members = vec![("step_ms", whole()), ("at", or_null(moment()))];
     members.extend(names.map(|name| (name, column())));
     members.extend(["R", "T", "W", "B", "Z", "D"].map(|state| (state, column())));
@@ -296,8 +305,9 @@ fn summary() -> Value {
             ("rates", or_null(object(&[("in", rate()), ("out", rate())], &["in", "out"]))),
             ("oldest_ready_ms", or_null(whole())),
             ("paused", paused()),
+            ("holds_dead_letters", whole()),
         ],
-        &["counts", "rates", "oldest_ready_ms", "paused"],
+        &["counts", "rates", "oldest_ready_ms", "paused", "holds_dead_letters"],
     )
 }
 

@@ -80,11 +80,16 @@ pub(super) enum Reading {
 use Chapter::{Cluster, Journal, Queues, Requests, Server};
 use Kind::{Counter, Gauge};
 
+/// The label that a queue has because others have it for dead letters, and its value. It is on the
+/// gauges that alerts look at.
+const PURPOSE: &str = "purpose";
+const DEAD_LETTERS: &str = "dead_letters";
+
 /// All metrics.
 pub(crate) static TABLE: &[Metric] = &[
-    of_queue("tasks", Gauge, &["queue", "member", "state"], "counts"),
+    of_queue("tasks", Gauge, &["queue", "member", PURPOSE, "state"], "counts"),
     of_queue("transitions_total", Counter, &["queue", "member", "kind"], "transitions"),
-    of_queue("oldest_ready_seconds", Gauge, &["queue", "member"], "oldest_ready_ms"),
+    of_queue("oldest_ready_seconds", Gauge, &["queue", "member", PURPOSE], "oldest_ready_ms"),
     of_queue("waited_seconds", Kind::Histogram, &["queue", "member"], "waited_ms"),
     of_queue("held_seconds", Kind::Histogram, &["queue", "member"], "held_ms"),
     Metric {
@@ -92,7 +97,7 @@ pub(crate) static TABLE: &[Metric] = &[
         name: "consumers",
         kind: Gauge,
         unit: None,
-        labels: &["queue", "member", "kind"],
+        labels: &["queue", "member", PURPOSE, "kind"],
         source: Source::Each(
             "who waits for tasks: `taker` is a blocked take or pop, `subscriber` a subscription",
             |figures, tell| {
@@ -353,14 +358,14 @@ impl Metric {
                 let figure = info_of(figure);
                 self.tell_value((figure.read)(sight.facts()), figure.unit, &[], tell);
             }
-            Source::Stats(figure) => each_queue(sight, |figures, labels, is_one| {
+            Source::Stats(figure) => self.each_queue(sight, |figures, labels, is_one| {
                 // Times are kept for each queue, not for all together.
                 let figure = stats_of(figure);
                 if is_one || figure.section == stats::Scope::Any {
                     self.tell_value((figure.read)(figures), figure.unit, labels, tell);
                 }
             }),
-            Source::Each(_, read) => each_queue(sight, |figures, labels, is_one| {
+            Source::Each(_, read) => self.each_queue(sight, |figures, labels, is_one| {
                 // All together are not paused.
                 if is_one || self.name != "paused" {
                     let last = self.labels[self.labels.len() - 1];
@@ -373,6 +378,25 @@ impl Metric {
     }
 
     /// Tells the value of a figure in base units.
+    /// Calls `look` for each queue and lane that is shown, with its labels, and for the others
+    /// together.
+    fn each_queue(&self, sight: &Sight, mut look: impl FnMut(&Figures, &[Label<'_>], bool)) {
+        let tells_purpose = self.labels.contains(&PURPOSE) && !planted!(DeadLettersNotToldApart);
+        for (name, shown) in &sight.survey.shown {
+            let queue = text_of(&name.queue);
+            let mut labels = vec![("queue", queue.as_str())];
+            let member = name.lane.as_ref().map(|(_, member)| text_of(member));
+            labels.extend(member.as_deref().map(|member| ("member", member)));
+            if tells_purpose && shown.figures.holds_dead_letters {
+                labels.push((PURPOSE, DEAD_LETTERS));
+            }
+            look(&shown.figures, &labels, true);
+        }
+        if let Some(others) = &sight.others {
+            look(others, &[("queue", OTHER)], false);
+        }
+    }
+
     fn tell_value(&self, value: Value, unit: Unit, labels: &[Label<'_>], tell: Tell<'_>) {
         let scale = match unit {
             Unit::Milliseconds => Some(IN_MILLISECONDS),
@@ -427,24 +451,6 @@ fn stats_of(name: &str) -> &'static crate::figures::Figure<Figures, stats::Scope
         unreachable!("STATS has no figure {name}")
     };
     figure
-}
-
-/// Calls `look` for each queue and lane that is shown, with its labels, and for the others
-/// together.
-fn each_queue(sight: &Sight, mut look: impl FnMut(&Figures, &[Label<'_>], bool)) {
-    for (name, shown) in &sight.survey.shown {
-        let queue = text_of(&name.queue);
-        match &name.lane {
-            None => look(&shown.figures, &[("queue", &queue)], true),
-            Some((_, member)) => {
-                let member = text_of(member);
-                look(&shown.figures, &[("queue", &queue), ("member", &member)], true);
-            }
-        }
-    }
-    if let Some(others) = &sight.others {
-        look(others, &[("queue", OTHER)], false);
-    }
 }
 
 /// Returns labels with one more.

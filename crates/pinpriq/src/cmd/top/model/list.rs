@@ -65,7 +65,9 @@ impl Sort {
             Self::Buried => count(3),
             Self::In => watched.history.rates().map(|(rate, _)| rate.0),
             Self::Out => watched.history.rates().map(|(_, rate)| rate.0),
-            Self::Oldest => figures.oldest_ms.and_then(|oldest| i64::try_from(oldest).ok()),
+            Self::Oldest => {
+                figures.oldest_awaited_ms().and_then(|oldest| i64::try_from(oldest).ok())
+            }
         }
     }
 }

@@ -62,8 +62,14 @@ fn totals<'a>(model: &Model, latest: &Latest) -> Line<'a> {
     let rate =
         |rate: Option<_>| rate.map_or_else(|| "-".to_owned(), super::super::history::Rate::shown);
     let mut facts = vec![("in/s", rate(put)), ("out/s", rate(left))];
-    let states = STATES.iter().zip(latest.server.all.counts);
+    let dead_letters = model.dead_letters();
+    let mut counts = latest.server.all.counts;
+    counts[0] = counts[0].saturating_sub(dead_letters).max(0);
+    let states = STATES.iter().zip(counts);
     facts.extend(states.take(4).map(|((_, state), count)| (*state, short(count))));
+    if dead_letters > 0 {
+        facts.push(("dead letters", short(dead_letters)));
+    }
     let line = pairs(facts);
     let spark = model.total.line(latest.server_ms, LINE_COLUMNS);
     Line::from([line.spans, vec![Span::raw(spark)]].concat())

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{BOLD, DIM, PLAIN, REVERSED};
+use crate::cmd::status::OF_DEAD_LETTERS;
 use crate::cmd::top::figures::plain;
 use crate::cmd::top::history::{Rate, short};
 use crate::cmd::top::model::{Model, Watched};
@@ -109,7 +110,10 @@ fn cells(watched: &Watched) -> [String; 8] {
     let rate = |rate: Option<Rate>| rate.map_or_else(|| "-".to_owned(), Rate::shown);
     let [ready, taken, waiting, buried, ..] = figures.counts.map(short);
     let paused = if figures.paused == "none" { "-" } else { figures.paused.as_str() };
-    let oldest = figures.oldest_ms.map_or_else(|| "-".to_owned(), age);
+    let oldest = match figures.oldest_ms {
+        Some(_) if figures.holds_dead_letters => OF_DEAD_LETTERS.to_owned(),
+        oldest => oldest.map_or_else(|| "-".to_owned(), age),
+    };
     [ready, taken, waiting, buried, rate(put), rate(left), oldest, paused.to_owned()]
 }
 

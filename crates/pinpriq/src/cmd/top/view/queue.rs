@@ -53,7 +53,9 @@ fn facts<'a>(model: &Model, visit: &Visit) -> Vec<Line<'a>> {
         "none" => Span::raw("  "),
         side => Span::styled(format!("  paused: {side}  "), REVERSED),
     };
-    let first = [name, vec![paused, Span::raw(spark.unwrap_or_default())]].concat();
+    let purpose = if figures.holds_dead_letters { "  for dead letters" } else { "" };
+    let first = vec![Span::raw(purpose), paused, Span::raw(spark.unwrap_or_default())];
+    let first = [name, first].concat();
     let states = STATES.iter().zip(figures.counts);
     let states = states.map(|((_, state), count)| (*state, short(count)));
     let rates = [

@@ -31,6 +31,8 @@ fn sight() -> Sight {
     show(b"a\"b\\\n\xff", None, figures(3, Some(2_500)));
     show(b"news", Some((1, b"m".as_slice().into())), figures(0, None));
     show(b"_other", None, figures(1, None));
+    let dead = Figures { holds_dead_letters: true, takers: 2, ..figures(0, Some(900_000)) };
+    show(b"dead", None, dead);
     let others = Some(figures(9, Some(1)));
     Sight { survey: Arc::new(survey), others, disk_free: Some(77), shows_server: true }
 }
@@ -50,6 +52,7 @@ fn open_metrics_has_units_and_an_end() {
             "# TYPE pinpriq_dead counter",
             r#"pinpriq_dead_total{queue="\\x5fother"} 1"#,
             r#"pinpriq_dead_total{queue="a\"b\\\\\n\\xff"} 3"#,
+            r#"pinpriq_dead_total{queue="dead"} 0"#,
             r#"pinpriq_dead_total{queue="news",member="m"} 0"#,
             r#"pinpriq_dead_total{queue="_other"} 9"#,
         ]
@@ -60,10 +63,32 @@ fn open_metrics_has_units_and_an_end() {
             "# TYPE pinpriq_oldest_ready_seconds gauge",
             "# UNIT pinpriq_oldest_ready_seconds seconds",
             r#"pinpriq_oldest_ready_seconds{queue="a\"b\\\\\n\\xff"} 2.5"#,
+            r#"pinpriq_oldest_ready_seconds{queue="dead",purpose="dead_letters"} 900.0"#,
             r#"pinpriq_oldest_ready_seconds{queue="_other"} 0.001"#,
         ]
     );
     assert_eq!(lines(&text, "TYPE pinpriq_build"), ["# TYPE pinpriq_build info"]);
+}
+
+#[test]
+fn queues_for_dead_letters_are_told_apart() {
+    let text = write(sight(), Format::Prometheus);
+    let of_dead: Vec<String> = lines(&text, r#"queue="dead",purpose="dead_letters""#);
+    assert_eq!(
+        of_dead,
+        [
+            r#"pinpriq_tasks{queue="dead",purpose="dead_letters",state="R"} 4"#,
+            r#"pinpriq_tasks{queue="dead",purpose="dead_letters",state="T"} 0"#,
+            r#"pinpriq_tasks{queue="dead",purpose="dead_letters",state="W"} 0"#,
+            r#"pinpriq_tasks{queue="dead",purpose="dead_letters",state="B"} 0"#,
+            r#"pinpriq_tasks{queue="dead",purpose="dead_letters",state="Z"} 0"#,
+            r#"pinpriq_tasks{queue="dead",purpose="dead_letters",state="D"} 1"#,
+            r#"pinpriq_oldest_ready_seconds{queue="dead",purpose="dead_letters"} 900.0"#,
+            r#"pinpriq_consumers{queue="dead",purpose="dead_letters",kind="taker"} 2"#,
+            r#"pinpriq_consumers{queue="dead",purpose="dead_letters",kind="subscriber"} 0"#,
+        ]
+    );
+    assert_eq!(lines(&text, "dead_letters\"").len(), of_dead.len(), "others are not marked");
 }
 
 #[test]
