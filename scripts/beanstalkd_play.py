@@ -160,8 +160,9 @@ class Server:
 
     def drain(self):
         # One that is just starting would be ended by the signal.
-        wait_until(lambda: self.catches(signal.SIGUSR1))
-        self.process.send_signal(signal.SIGUSR1)
+        number = signal.SIGUSR1 if self.kind == "B" else signal.SIGUSR2
+        wait_until(lambda: self.catches(number))
+        self.process.send_signal(number)
         self.settle()
 
     def catches(self, number):

@@ -314,14 +314,21 @@ def pausing_a_tube():
 def drain_mode():
     with greenstalk.Client(ADDRESS) as client:
         number = client.put("before")
-        os.kill(client.stats()["pid"], signal.SIGUSR1)
-        until = time.monotonic() + 30
-        while client.stats()["draining"] != "true":
-            assert time.monotonic() < until
+        turn_draining(client, "true")
         with raises(greenstalk.DrainingError):
             client.put("after")
         # Everything else goes on.
         client.delete(client.reserve_job(number))
+        turn_draining(client, "false")
+        client.delete(client.put("after"))
+
+
+def turn_draining(client, wanted):
+    """Makes the server drain or ends that, which is the same signal."""
+    os.kill(client.stats()["pid"], signal.SIGUSR2)
+    until = time.monotonic() + 30
+    while client.stats()["draining"] != wanted:
+        assert time.monotonic() < until
 
 
 for section in (

@@ -32,6 +32,9 @@ macro_rules! with_those_of_tubes {
             DrainingAccepts "draining-accepts"
                 "A server that drains still accepts jobs."
                 [Server("beanstalkd::")]
+            DrainedForGood "drained-for-good"
+                "A server that drains never accepts jobs again."
+                [InServer("doors::beanstalkd::shared::")]
             IdleTubesUnbounded "idle-tubes-unbounded"
                 "Every tube that was ever used is remembered."
                 [InServer("doors::beanstalkd::shared::")]

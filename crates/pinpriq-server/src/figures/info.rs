@@ -82,6 +82,13 @@ pub(crate) static TABLE: &[Entry] = &[
         closed,
     ),
     Entry::new(
+        Clients,
+        "beanstalkd_draining",
+        (Gauge, Plain),
+        "1 if the beanstalkd door accepts no jobs since a SIGUSR2, else 0",
+        |it| Number(u64::from(it.is_draining)),
+    ),
+    Entry::new(
         Persistence,
         "durability",
         (Text, Plain),

@@ -44,6 +44,7 @@ disconnects_too_many:50
 disconnects_unknown:51
 disconnects_denied:52
 disconnects_handshake:53
+beanstalkd_draining:1
 
 # Persistence
 durability:sync
@@ -228,6 +229,7 @@ fn facts() -> Facts {
             ..Counts::default()
         },
         suspended: 103,
+        is_draining: true,
         cluster: Some(cluster()),
         ..Facts::default()
     }

@@ -27,6 +27,8 @@ pub(crate) struct Facts {
     pub(crate) counts: Counts,
     /// How many shards may say nothing at the moment, because another node may own them by now.
     pub(crate) suspended: u64,
+    /// Whether the beanstalkd door refuses jobs.
+    pub(crate) is_draining: bool,
     /// What is known about the cluster, if the server is a node of one.
     pub(crate) cluster: Option<ClusterFacts>,
 }
@@ -55,6 +57,7 @@ impl Facts {
             task_bytes_max: self.task_bytes_max.saturating_add(other.task_bytes_max),
             counts: self.counts.and(&other.counts),
             suspended: self.suspended + other.suspended,
+            is_draining: self.is_draining || other.is_draining,
             cluster: self.cluster.or(other.cluster),
         }
     }

@@ -16,6 +16,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
@@ -85,6 +86,8 @@ pub(crate) struct Shard {
     clock: Rc<dyn Clock>,
     /// The tasks of users, if the server has users.
     charges: OnceCell<RefCell<Charges>>,
+    /// Says whether the beanstalkd door refuses jobs.
+    is_draining: OnceCell<Arc<AtomicBool>>,
     /// The way to all shards, if there are several.
     post: Option<Post>,
     /// Who the clients of all shards are.
@@ -164,6 +167,7 @@ impl Shard {
             }),
             clock,
             charges: OnceCell::new(),
+            is_draining: OnceCell::new(),
             post,
             contacts,
             moment: Cell::new(None),
@@ -178,6 +182,11 @@ impl Shard {
             was_held_up: Cell::new(false),
             kept_bell: Notify::new(),
         })
+    }
+
+    /// Tells from now on whether the beanstalkd door refuses jobs, which this flag says.
+    pub(crate) fn tell_draining(&self, flag: Arc<AtomicBool>) {
+        drop(self.is_draining.set(flag));
     }
 
     /// Shows everything to a witness from now on. The first witness stays.
@@ -560,6 +569,7 @@ impl Shard {
             task_bytes_max: self.inspect(|durable| durable.engine().bytes_max()),
             counts,
             suspended: self.inspect(|durable| u64::from(durable.is_suspended())),
+            is_draining: self.is_draining.get().is_some_and(|it| it.load(Ordering::Relaxed)),
             cluster: None,
         };
         if self.own() < self.shards() { facts } else { facts.of_home() }

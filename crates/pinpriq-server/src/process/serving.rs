@@ -194,6 +194,7 @@ impl Context {
 
     /// Connects the home of a cluster with shards elsewhere.
     pub(crate) fn connect_with(&self, exchange: Rc<Exchange>) {
+        around.shard.tell_draining(common.beanstalkd.draining_flag());
         drop(self.exchange.set(exchange));
     }
 

@@ -17,9 +17,10 @@ use crate::stop::Stop;
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// SIGUSR1: the figures go to the log, and the beanstalkd door accepts no more jobs, as in
-    /// beanstalkd.
+    /// SIGUSR1: the figures go to the log.
     figures: Signal,
+    /// SIGUSR2: the beanstalkd door accepts no more jobs, or accepts them again.
+    drain: Signal,
     /// SIGHUP: files that may have changed are read again. A terminal that closes sends it too.
     hang_up: Signal,
 }
@@ -39,6 +40,7 @@ impl Signals {
             terminate: stops(SignalKind::terminate())?,
             interrupt: stops(SignalKind::interrupt())?,
             figures: listen(SignalKind::user_defined1())?,
+            drain: listen(SignalKind::user_defined2())?,
             hang_up: listen(SignalKind::hangup())?,
         })
     }
@@ -51,16 +53,24 @@ impl Signals {
             tokio::select! {
                 _ = self.terminate.recv() => break "SIGTERM",
                 _ = self.interrupt.recv() => break "SIGINT",
-                _ = self.figures.recv() => {
-                    common.beanstalkd.drain();
-                    log_figures(&common.boxes).await;
-                }
+                _ = self.figures.recv() => log_figures(&common.boxes).await,
+                _ = self.drain.recv() => turn_draining(&common),
                 _ = self.hang_up.recv() => read_again(&common),
             }
         };
         tell_stopping();
         tracing::info!(signal, "asked to stop");
         stop.ask();
+    }
+}
+
+/// Makes the beanstalkd door refuse jobs, or ends that.
+fn turn_draining(common: &Common) {
+    let signal = "SIGUSR2";
+    if common.beanstalkd.turn_draining() {
+        tracing::warn!(signal, "the beanstalkd door accepts no more jobs until the next {signal}");
+    } else {
+        tracing::info!(signal, "the beanstalkd door accepts jobs again");
     }
 }
 

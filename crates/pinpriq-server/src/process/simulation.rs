@@ -324,9 +324,9 @@ impl Simulation {
         }
     }
 
-    /// Does what SIGUSR1 does to the beanstalkd door: it accepts no more jobs.
+    /// Does what SIGUSR2 does: the beanstalkd door accepts no more jobs, or accepts them again.
     pub fn drain_jobs(&self) {
-        self.beanstalkd.drain();
+        self.beanstalkd.turn_draining();
     }
 
     /// Starts an orderly stop: nothing more is read from clients, and replies are sent.

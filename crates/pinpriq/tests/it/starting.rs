@@ -21,7 +21,7 @@ const TASKS: usize = 300_000;
 const AT_ONCE: usize = 10_000;
 
 #[test]
-fn figures_of_all_shards_go_to_the_log_on_a_signal_and_a_hang_up_does_nothing() {
+fn figures_of_all_shards_go_to_the_log_on_a_signal_and_nothing_else_happens() {
     for shards in ["1", "2"] {
         let data = tempfile::tempdir().unwrap();
         let server = Serving::start(data.path(), &["--shards", shards]);
@@ -29,9 +29,24 @@ fn figures_of_all_shards_go_to_the_log_on_a_signal_and_a_hang_up_does_nothing() 
         server.send("-USR1");
         let line = server.logged("\"section\":\"Server\"");
         assert!(line.contains(&format!(" shards:{shards} ")), "{line}");
+        let line = server.logged("\"section\":\"Clients\"");
+        assert!(line.contains(" beanstalkd_draining:0"), "{line}");
         server.logged("\"section\":\"Traffic\"");
         server.stop();
     }
+}
+
+#[test]
+fn a_signal_begins_and_ends_drain_mode() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Serving::start(data.path(), &["--shards", "2"]);
+    for (sentence, draining) in [("accepts no more jobs", 1), ("accepts jobs again", 0)] {
+        server.send("-USR2");
+        server.logged(sentence);
+        server.send("-USR1");
+        server.logged(&format!(" beanstalkd_draining:{draining}"));
+    }
+    server.stop();
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinpriq_engine::time::Timestamp;
 use pinpriq_wire::beanstalkd::Verb;
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     connections: AtomicU64,
     producers: AtomicU64,
     workers: AtomicU64,
-    is_draining: AtomicBool,
+    is_draining: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl Shared {
             connections: AtomicU64::new(0),
             producers: AtomicU64::new(0),
             workers: AtomicU64::new(0),
-            is_draining: AtomicBool::new(false),
+            is_draining: Arc::default(),
         }
     }
 
@@ -117,9 +117,17 @@ impl Shared {
         self.id
     }
 
-    /// Accepts no jobs any more.
-    pub(crate) fn drain(&self) {
-        self.is_draining.store(true, Ordering::Relaxed);
+    /// Accepts no jobs from now on, or accepts them again. Returns whether it accepts none.
+    pub(crate) fn turn_draining(&self) -> bool {
+        let was_draining = self.is_draining.load(Ordering::Relaxed);
+        let is_draining = !was_draining || planted!(DrainedForGood);
+        self.is_draining.store(is_draining, Ordering::Relaxed);
+        is_draining
+    }
+
+    /// Returns what says whether jobs are refused.
+    pub(crate) fn draining_flag(&self) -> Arc<AtomicBool> {
+        self.is_draining.clone()
     }
 
     pub(super) fn is_draining(&self) -> bool {
@@ -251,6 +259,15 @@ mod tests {
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_ms(1);
+
+    #[test]
+    fn drain_mode_has_a_way_back() {
+        let shared = Shared::default();
+        let flag = shared.draining_flag();
+        let turned = [shared.turn_draining(), shared.turn_draining(), shared.turn_draining()];
+        assert_eq!(turned, [true, false, true]);
+        assert!(shared.is_draining() && flag.load(Ordering::Relaxed));
+    }
 
     #[test]
     fn tubes_that_nobody_uses_are_remembered_up_to_a_bound() {

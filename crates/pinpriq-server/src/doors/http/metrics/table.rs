@@ -164,6 +164,7 @@ pub(crate) static TABLE: &[Metric] = &[
         refusals,
     ),
     of_server((Requests, "connections", Gauge, &["door"]), "connections"),
+    of_server((Requests, "beanstalkd_draining", Gauge, &[]), "beanstalkd_draining"),
     of_server((Requests, "disconnects_total", Counter, &["reason"]), "disconnects"),
     of_server((Requests, "received_bytes_total", Counter, &["door"]), "bytes_received"),
     of_server((Requests, "sent_bytes_total", Counter, &["door"]), "bytes_sent"),
