@@ -113,6 +113,23 @@ async function visit({ server, openAt, axe, must, user, colorScheme }) {
   });
   must(status === null, `ana cannot pause mail: ${status}`);
 
+  // What nobody has put anything into shows a command, with the port of this server.
+  await go("#/queues/mail?tab=leases", "Nobody holds a task of this queue");
+  const commands = await page.locator(".command code").allInnerTexts();
+  const wanted = `redis-cli -p ${server.ports.resp} --user ana --askpass TAKE mail`;
+  must(commands[0].startsWith(wanted), `the command is ${commands}`);
+
+  // Each user is offered what that user may do.
+  const offered = () => page.locator(".heading .actions button").allInnerTexts();
+  must((await offered()).includes("Truncate"), "ana may truncate, and is not offered it");
+  await page.locator("#who button").click();
+  await form.waitFor();
+  await page.locator("#user").fill("boss");
+  await page.locator("#password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "mail", exact: true }).waitFor();
+  must((await offered()).join() === "Put a task", `boss is offered ${await offered()}`);
+
   await page.locator("#who button").click();
   await form.waitFor();
 

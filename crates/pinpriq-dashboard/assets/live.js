@@ -146,6 +146,7 @@ function sample(told, at, ms) {
     rates: Object.fromEntries(["in", "out", "taken", "failed"].map((it) => [it, told[it][at]])),
     oldest_ready_ms: told.oldest_ready_ms[at],
     waited_ms: told.waited_ms[at],
+    dead_letters: told.dead_letters?.[at] ?? 0,
     journal: { commit_ms: told.commit_ms?.[at] ?? null },
   };
   return { ...figures, queue: figures };

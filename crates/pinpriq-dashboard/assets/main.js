@@ -2,6 +2,7 @@
 
 import { fill, h } from "./h.js";
 import { change, Gone, onSignedOut, read } from "./api.js";
+import { learn } from "./session.js";
 import { parse } from "./router.js";
 import { end as endLive, every, onChange } from "./live.js";
 import { plural } from "./format.js";
@@ -147,8 +148,14 @@ onChange((gone) => {
         "again every second and goes on by itself.",
   );
   document.body.classList.toggle("gone", gone);
-  if (!gone && !isOut) show(false);
+  if (!gone && !isOut) begin();
 });
+
+// Shows the view when it is known who looks.
+async function begin() {
+  await learn().catch(() => null);
+  if (!isOut) show(false);
+}
 
 // Somebody has to sign in, or to sign in again. Then the page begins anew, with the same view.
 let isOut = false;
@@ -169,7 +176,7 @@ async function signOut() {
 // Facts in the bar, whatever the view. Another version has another page.
 let version = null;
 every(FACTS_MS, async () => {
-  const who = await read("/v1/session");
+  const who = await learn();
   if (version !== null && version !== who.pinpriq_version) location.reload();
   version = who.pinpriq_version;
   fill(
@@ -191,4 +198,4 @@ every(FACTS_MS, async () => {
 });
 
 addEventListener("hashchange", () => isOut || show(true));
-show(false);
+begin();

@@ -38,6 +38,7 @@ pub(crate) static FILES: &[File] = &[
     file!("parts/states.js"),
     file!("parts/table.js"),
     file!("router.js"),
+    file!("session.js"),
     file!("shell.css"),
     file!("vendor/uplot-licence.txt"),
     file!("vendor/uplot.css"),

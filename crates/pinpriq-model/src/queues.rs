@@ -288,6 +288,8 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
         dead: tally.dead,
         evicted: tally.evicted,
         moved: tally.moved,
+        purged: tally.purged,
+        revived: tally.revived,
         failures: tally.failures,
         duplicates: tally.duplicates,
         bytes,
@@ -305,8 +307,6 @@ impl Model {
 
     /// Whether a task of this number exists.
     #[must_use]
-        purged: tally.purged,
-        revived: tally.revived,
     pub fn knows(&self, number: u64) -> bool {
         self.places.contains_key(&number)
     }

@@ -1,6 +1,7 @@
 // Commands to copy, and what views show where there is nothing yet.
 
 import { h } from "../h.js";
+import { session } from "../session.js";
 import { say } from "./dialog.js";
 
 // A command with a button that copies it.
@@ -23,6 +24,22 @@ export function command(text) {
       "Copy",
     ),
   );
+}
+
+// A command of redis-cli, with the way to this server; null if it has no door for that.
+export function redis(words) {
+  const { resp_port: port, resp_tls: tls, user } = session() ?? {};
+  if (!port) return null;
+  const host = location.hostname.replace(/^\[|\]$/g, "");
+  const steps = [
+    "redis-cli",
+    !["localhost", "127.0.0.1", "::1"].includes(host) && `-h ${host}`,
+    `-p ${port}`,
+    tls && "--tls",
+    user && `--user ${quoted(user)} --askpass`,
+    words,
+  ];
+  return command(steps.filter(Boolean).join(" "));
 }
 
 // What stands in place of something that is empty: why, and what to do next.

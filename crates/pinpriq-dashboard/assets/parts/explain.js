@@ -3,7 +3,7 @@
 import { h } from "../h.js";
 import { away, count, moment, plural } from "../format.js";
 import { Name, placeLink } from "../names.js";
-import { letter, word } from "./states.js";
+import { letter, STATES, word } from "./states.js";
 
 const SENTENCES = {
   delayed: ({ until }) => `Its delay ends ${away(until)} (${moment(until)}).`,
@@ -37,17 +37,68 @@ const SENTENCES = {
   next: () => "It is the next to leave.",
 };
 
-// Returns elements that tell an explanation.
-export function told({ state, since, reasons, ...it }, place, isOfTask = false) {
+// What the tasks of a queue wait for of which none is ready. Each sentence is about all of a state,
+// and what the server tells is about the first of them.
+const OF_ALL = {
+  delayed: ({ until }, { W }) =>
+    `${plural(W, "task")} ${verb(W, "waits", "wait")} for the end of a delay, the first until ` +
+    `${moment(until)} (${away(until)}).`,
+  taken: ({ client, since, until }, { T }) =>
+    `${plural(T, "task")} ${verb(T, "is", "are")} taken. ` +
+    `${T > 1 ? "The oldest one is held by " : "Its holder is "}` +
+    `${client === undefined ? "somebody who is not connected any more" : `connection ${client}`}` +
+    `${since ? `, since ${away(since)}` : ""}` +
+    `${until ? `, and its lease ends ${away(until)}` : ""}.`,
+  buried: (it, { B }) => {
+    const reason = Name.in(it, "reason");
+    return (
+      `${plural(B, "task")} ${verb(B, "is", "are")} buried` +
+      `${reason ? `, ${B > 1 ? "the oldest one " : ""}because of “${reason.shown}”` : ""}. ` +
+      `Dig ${B > 1 ? "them" : "it"} up to bring ${B > 1 ? "them" : "it"} back.`
+    );
+  },
+  expired: () => "The TTL of the oldest one has passed.",
+  "no-priority": () => "Tasks without a priority leave only together with their group.",
+};
+
+// Reasons that are no trouble: the tasks are being worked on, or it is not their time yet.
+const SOUND = ["taken", "delayed"];
+
+const verb = (number, one, more) => (Number(number) === 1 ? one : more);
+
+function ofQueue(reasons, counts) {
+  const sentence = ({ code, ...details }) =>
+    h(
+      "li",
+      null,
+      (OF_ALL[code] ?? SENTENCES[code])?.(details, numbers) ?? `The server says: ${code}.`,
+    );
+  // The counts may be a little older than the reasons.
+  const numbers = Object.fromEntries(
+    STATES.map(([it]) => [it, Math.max(1, Number(counts[it] ?? 1))]),
+  );
+  const isSound = reasons.every(({ code }) => SOUND.includes(code));
+  return [
+    h(
+      "p",
+      { class: isSound ? "quiet" : null },
+      isSound ? "No task is ready, and nothing is held up." : "No task is ready to be taken.",
+    ),
+    reasons.length > 0 && h("ul", { class: "reasons" }, reasons.map(sentence)),
+  ];
+}
+
+// Returns elements that tell an explanation. `counts` are those of the queue that it is about.
+export function told(
+  { state, since, reasons, ...it },
+  place,
+  { isOfTask = false, counts = {} } = {},
+) {
   const id = Name.in(it, "id");
   const sentence = ({ code, ...details }) =>
     h("li", null, SENTENCES[code]?.(details) ?? `The server says: ${code}.`);
   const list = h("ul", { class: "reasons" }, reasons.map(sentence));
-  if (id === null) {
-    return reasons.length === 0
-      ? h("p", { class: "quiet" }, "There is no task to be taken, and nothing is held up.")
-      : [h("p", null, "No task can be taken now. Of the tasks that are here:"), list];
-  }
+  if (id === null) return ofQueue(reasons, counts);
   const name = isOfTask
     ? "This task"
     : h("a", { href: placeLink(place, ["tasks", ["id", id]]) }, `Task ${id.shown}`);

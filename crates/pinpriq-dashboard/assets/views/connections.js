@@ -2,6 +2,7 @@
 
 import { fill, h } from "../h.js";
 import { change, read } from "../api.js";
+import { isAdmin } from "../session.js";
 import { count, plural, span } from "../format.js";
 import { target } from "../names.js";
 import { heading } from "../parts/page.js";
@@ -129,7 +130,7 @@ function columns(refresh) {
       label: "Actions",
       unseen: true,
       mark: () => "",
-      cell: (row) => button("End", () => end(row), { kind: "small danger-text" }),
+      cell: (row) => isAdmin() && button("End", () => end(row), { kind: "small danger-text" }),
     },
   ];
 }

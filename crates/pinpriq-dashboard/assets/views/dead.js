@@ -2,11 +2,12 @@
 
 import { fill, h } from "../h.js";
 import { read } from "../api.js";
+import { may } from "../session.js";
 import { count, plural } from "../format.js";
 import { Name, placeLink } from "../names.js";
 import { heading, section, tile, tiles } from "../parts/page.js";
 import { table } from "../parts/table.js";
-import { command, empty } from "../parts/copy.js";
+import { empty, redis } from "../parts/copy.js";
 import { button } from "../parts/dialog.js";
 import { plow, redrive } from "../actions/queue.js";
 
@@ -102,8 +103,13 @@ function columns(refresh) {
     h(
       "span",
       { class: "group" },
-      row.letters > 0 && button("Redrive", () => redrive(place(row), refresh), { kind: "small" }),
-      row.buried > 0 && button("Dig up", () => plow(place(row), refresh), { kind: "small" }),
+      row.letters > 0 &&
+        may("manage", place(row).name) &&
+        may("put") &&
+        button("Redrive", () => redrive(place(row), refresh), { kind: "small" }),
+      row.buried > 0 &&
+        may("manage", place(row).name) &&
+        button("Dig up", () => plow(place(row), refresh), { kind: "small" }),
     );
   const sources = (row) =>
     row.sources
@@ -148,5 +154,5 @@ const nothing = () =>
   empty(
     "No queue has dead letters, and nothing is buried. A queue keeps what " +
       "has failed too often when it is told to:",
-    command("redis-cli -p 7251 QUEUE SET jobs ATTEMPTS 5 BACKOFF 1000 DEADLETTER jobs-dead"),
+    redis("QUEUE SET jobs ATTEMPTS 5 BACKOFF 1000 DEADLETTER '{jobs}-dead'"),
   );

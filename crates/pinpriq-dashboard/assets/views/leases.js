@@ -2,10 +2,11 @@
 
 import { fill, h } from "../h.js";
 import { read } from "../api.js";
+import { may } from "../session.js";
 import { away } from "../format.js";
 import { Name, placeLink, placePath, placeShown } from "../names.js";
 import { table } from "../parts/table.js";
-import { command, empty, quoted } from "../parts/copy.js";
+import { empty, quoted, redis } from "../parts/copy.js";
 import { act } from "../actions/task.js";
 import { button } from "../parts/dialog.js";
 
@@ -38,7 +39,7 @@ export function leases(page, place) {
         label: "Until",
         cell: (row) => (row.until ? away(row.until) : "its connection ends"),
       },
-      {
+      may("manage", place.name) && {
         id: "act",
         label: "Actions",
         unseen: true,
@@ -52,12 +53,11 @@ export function leases(page, place) {
             { kind: "small" },
           ),
       },
-    ],
+    ].filter(Boolean),
     none: () =>
       empty(
         "Nobody holds a task of this queue. A worker takes one:",
-        command(
-          `redis-cli -p 7251 TAKE ${quoted(place.name.shown)} TTR 60000${
+        redis(`TAKE ${quoted(place.name.shown)} TTR 60000${
             place.member ? ` MEMBER ${quoted(place.member.shown)}` : ""
           }`,
         ),

@@ -1,6 +1,7 @@
 // The overview: all queues together, now and in the last fifteen minutes, and the table of queues.
 
 import { fill, h } from "../h.js";
+import { may } from "../session.js";
 import { bytes, compact, percent, plural, rate, shortSpan, span } from "../format.js";
 import { chart } from "../chart.js";
 import { history } from "../history.js";
@@ -48,8 +49,8 @@ export async function overview(page) {
   page.show(
     heading("Overview", {
       actions: [
-        button("Put a task", () => putTask(null, list.refresh)),
-        button("Create a queue", () => createQueue(list.refresh)),
+        may("put") && button("Put a task", () => putTask(null, list.refresh)),
+        may("manage") && button("Create a queue", () => createQueue(list.refresh)),
       ],
     }),
     tiles(Object.values(shown)),
@@ -63,7 +64,7 @@ export async function overview(page) {
   );
   const push = (told) => {
     flow.push(told.at, [told.rates?.in, told.rates?.out]);
-    stock.push(told.at, [told.counts.R, told.counts.T]);
+    stock.push(told.at, [told.counts.R - told.dead_letters, told.counts.T]);
     wait.push(told.at, [told.oldest_ready_ms]);
     sync.push(told.at, [told.journal.commit_ms]);
   };
@@ -73,13 +74,19 @@ export async function overview(page) {
   });
 }
 
-function tell(shown, { rates, counts, oldest_ready_ms: oldest, journal, memory, takers }) {
+function tell(shown, told) {
+  const { rates, counts, dead_letters: letters, journal, memory, takers } = told;
   const perSecond = (it) => (rates ? `${rate(it)}/s` : "–");
   shown.came.set(perSecond(rates?.in));
   shown.left.set(perSecond(rates?.out));
-  shown.ready.set(compact(counts.R), counts.W > 0 ? `${compact(counts.W)} waiting` : "");
+  // Dead letters wait for people and not for workers.
+  const besides = [
+    counts.W > 0 && `${compact(counts.W)} waiting`,
+    letters > 0 && plural(letters, "dead letter"),
+  ];
+  shown.ready.set(compact(counts.R - letters), besides.filter(Boolean).join(", "));
   shown.taken.set(compact(counts.T), takers > 0 ? `${plural(takers, "blocked take")}` : "");
-  shown.oldest.set(span(oldest));
+  shown.oldest.set(span(told.oldest_ready_ms));
   shown.failed.set(perSecond(rates?.failed), counts.B > 0 ? `${compact(counts.B)} buried` : "");
   const note = `${rate(journal.writes)} writes/s · ${bytes(journal.bytes_used)}`;
   shown.journal.set(journal.writes > 0 ? span(journal.commit_ms) : "idle", note);

@@ -5,6 +5,7 @@ import { fill, h } from "../h.js";
 import { read, readOrNull } from "../api.js";
 import { compact, count, percent, plural, rate, shortSpan, span } from "../format.js";
 import { keep, nameAt } from "../router.js";
+import { may } from "../session.js";
 import { Name, link, placeLink, placePath } from "../names.js";
 import { chart } from "../chart.js";
 import { history } from "../history.js";
@@ -25,6 +26,7 @@ export async function queue(page, route) {
   const first = await read(placePath(place));
   if (page.isOver) return;
   const paused = h("span");
+  const purpose = h("span");
   const sides = h("span", { class: "group" });
   const shown = {
     came: tile("Came in"),
@@ -56,7 +58,7 @@ export async function queue(page, route) {
   page.show(
     heading(place.member?.shown ?? place.name.shown, {
       above: crumbs(place),
-      badges: [paused],
+      badges: [purpose, paused],
       actions: actionsOf(place, again, sides),
     }),
     states,
@@ -72,12 +74,14 @@ export async function queue(page, route) {
     panel,
   );
   let rates = null;
+  let counts = first.stats.counts;
   const tell = (it) => {
     if (!it) {
       page.fail(new Error("This queue does not exist any more."));
       return;
     }
     const { stats } = it;
+    counts = stats.counts;
     showFigures(shown, stats, rates);
     const href = (state) => placeLink(place, [], { tab: "tasks", state });
     const mark = JSON.stringify([stats.counts, stats.priorities]);
@@ -86,6 +90,7 @@ export async function queue(page, route) {
       fill(states, bar(stats.counts, { href }));
       fill(priorities, histogram(stats.priorities, stats.counts.R));
     }
+    fill(purpose, stats.holds_dead_letters && h("span", { class: "tag" }, "for dead letters"));
     tellPause(place, stats.paused, { paused, sides, again });
   };
   tell(first);
@@ -104,7 +109,7 @@ export async function queue(page, route) {
   page.every(2_000, async () => tell(await readOrNull(placePath(place))));
   page.every(5_000, async () => {
     const answer = await read(placePath(place, ["explain"]));
-    fill(why, explained(answer, place));
+    fill(why, explained(answer, place, { counts }));
   });
 }
 
@@ -121,15 +126,22 @@ function actionsOf(place, again, sides) {
     location.hash = place.member ? "#/topics" : "#/";
   };
   return [
-    !place.member && button("Put a task", () => putTask(place, again), { kind: "primary" }),
-    sides,
-    button("Redrive", () => actions.redrive(place, again)),
-    button("Dig up all", () => actions.plow(place, again)),
-    button("Move", () => actions.move(place, again)),
-    button("Truncate", () => actions.truncate(place, again), { kind: "danger-text" }),
-    !place.member && button("Drop", () => actions.drop(place, gone), { kind: "danger-text" }),
+    !place.member &&
+      may("put", place.name) &&
+      button("Put a task", () => putTask(place, again), { kind: "primary" }),
+    ...(may("manage", place.name) ? changes(place, again, sides, gone) : []),
   ];
 }
+
+// What only those may do who may manage the queue. To move tasks they must be put elsewhere.
+const changes = (place, again, sides, gone) => [
+  sides,
+  may("put") && button("Redrive", () => actions.redrive(place, again)),
+  button("Dig up all", () => actions.plow(place, again)),
+  may("put") && button("Move", () => actions.move(place, again)),
+  button("Truncate", () => actions.truncate(place, again), { kind: "danger-text" }),
+  !place.member && button("Drop", () => actions.drop(place, gone), { kind: "danger-text" }),
+];
 
 function tellPause(place, word, { paused, sides, again }) {
   if (sides.dataset.word === word) return;

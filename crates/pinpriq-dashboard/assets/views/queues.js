@@ -10,7 +10,7 @@ import { spark } from "../chart.js";
 import { letter, STATES } from "../parts/states.js";
 import { table } from "../parts/table.js";
 import { section } from "../parts/page.js";
-import { command, empty, origin } from "../parts/copy.js";
+import { command, empty, origin, redis } from "../parts/copy.js";
 
 const PAGE = 50;
 const EVERY_MS = 2_000;
@@ -46,11 +46,19 @@ function columns() {
     const it = Name.in(row, "name");
     return [
       h("a", { href: placeLink({ name: it }) }, it.shown),
+      row.holds_dead_letters > 0 && h("span", { class: "tag" }, "dead letters"),
       row.paused !== "none" && h("span", { class: "tag" }, `paused ${pausedWord(row.paused)}`),
     ];
   };
   return [
-    { id: "name", label: "Queue", sort: "name", wide: true, cell: name, mark: (it) => it.paused },
+    {
+      id: "name",
+      label: "Queue",
+      sort: "name",
+      wide: true,
+      cell: name,
+      mark: (it) => `${it.paused} ${it.holds_dead_letters}`,
+    },
     ...STATES.slice(0, 4).map((state, at) => number(state, [null, "s", "m", null][at])),
     ...STATES.slice(4).map((state) => number(state, "xl")),
     {
@@ -75,7 +83,8 @@ function columns() {
       sort: "oldest",
       num: true,
       from: "l",
-      cell: (row) => span(row.oldest_ready_ms),
+      // Nobody waits for dead letters.
+      cell: (row) => span(row.holds_dead_letters > 0 ? null : row.oldest_ready_ms),
     },
     {
       id: "spark",
@@ -190,7 +199,7 @@ function nothing(contains) {
   if (contains !== "") return empty(`No queue has “${contains}” in its name.`);
   return empty(
     "There are no queues yet. The first task makes one:",
-    command("redis-cli -p 7251 PUT jobs 'resize 17.png' PRIORITY 2"),
+    redis("PUT jobs 'resize 17.png' PRIORITY 2"),
     command(
       `curl -X POST -H 'Content-Type: text/plain' -d 'resize 17.png' ` +
         `${origin()}/v1/queues/jobs/tasks`,

@@ -2,6 +2,7 @@
 
 import { fill, h } from "../h.js";
 import { change, readOrNull, Refused } from "../api.js";
+import { may } from "../session.js";
 import { away, count, moment, span } from "../format.js";
 import { nameAt } from "../router.js";
 import { Name, placeLink, target } from "../names.js";
@@ -70,6 +71,10 @@ export async function schedule(page, route) {
         await refresh();
         return answer;
       }, done);
+    if (!may("manage", queue)) {
+      fill(buttons);
+      return;
+    }
     fill(
       buttons,
       button("Fire now", () => post("fire", ({ id }) => `Task ${id} was put.`), {
@@ -78,7 +83,8 @@ export async function schedule(page, route) {
       it.paused
         ? button("Resume", () => post("resume", "Resumed."))
         : button("Pause", () => post("pause", "Paused: its slots put nothing.")),
-      it.payload !== undefined &&
+      may("put", queue) &&
+        it.payload !== undefined &&
         queue.text !== undefined &&
         button("Change", () => setSchedule(it, refresh)),
       button("Drop", drop, { kind: "danger-text" }),

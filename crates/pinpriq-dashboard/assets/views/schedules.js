@@ -2,11 +2,12 @@
 
 import { fill, h } from "../h.js";
 import { change, read } from "../api.js";
+import { may } from "../session.js";
 import { away, count, moment, plural, span } from "../format.js";
 import { link, Name, placeLink, target } from "../names.js";
 import { heading } from "../parts/page.js";
 import { table } from "../parts/table.js";
-import { command, empty } from "../parts/copy.js";
+import { empty, redis } from "../parts/copy.js";
 import { button, form } from "../parts/dialog.js";
 
 const PAGE = 100;
@@ -158,7 +159,13 @@ export async function schedules(page) {
   const back = button("Previous", () => turn(-1), { kind: "small" });
   const next = button("Next", () => turn(1), { kind: "small" });
   page.show(
-    heading("Schedules", { actions: [button("Set a schedule", () => setSchedule(null, refresh))] }),
+    heading("Schedules", {
+      actions: [
+        may("manage") &&
+          may("put") &&
+          button("Set a schedule", () => setSchedule(null, refresh)),
+      ],
+    }),
     h("p", { class: "lead" }, "A schedule puts a task into a queue again and again."),
     h("div", { class: "toolbar" }, told, h("div", { class: "pager" }, back, next)),
     rows.node,
@@ -169,5 +176,5 @@ export async function schedules(page) {
 const nothing = () =>
   empty(
     "There are no schedules. This one puts a task every half minute:",
-    command("redis-cli -p 7251 SCHEDULE SET beat health check EVERY 30000"),
+    redis("SCHEDULE SET beat health check EVERY 30000"),
   );

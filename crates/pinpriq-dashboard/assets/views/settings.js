@@ -2,6 +2,7 @@
 
 import { fill, h } from "../h.js";
 import { change } from "../api.js";
+import { may } from "../session.js";
 import { placePath } from "../names.js";
 import { field } from "../parts/fields.js";
 import { say } from "../parts/dialog.js";
@@ -111,7 +112,7 @@ export function settings(page, place, known) {
   const group = ([title, all]) =>
     h(
       "fieldset",
-      null,
+      { disabled: isFixed },
       h("legend", null, title),
       all
         .filter((it) => !(it.ofQueue && place.member))
@@ -122,7 +123,12 @@ export function settings(page, place, known) {
         }),
     );
   const error = h("p", { class: "form-error", role: "alert", hidden: true });
-  const save = h("button", { type: "submit", class: "primary", disabled: true }, "Save");
+  const isFixed = !may("manage", place.name);
+  const save = h(
+    "button",
+    { type: "submit", class: "primary", disabled: true, hidden: isFixed },
+    "Save",
+  );
   const node = h(
     "form",
     { class: "settings card", novalidate: true },

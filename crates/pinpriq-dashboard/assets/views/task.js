@@ -2,6 +2,7 @@
 
 import { fill, h } from "../h.js";
 import { readOrNull, Refused } from "../api.js";
+import { may } from "../session.js";
 import { away, count, moment } from "../format.js";
 import { nameAt } from "../router.js";
 import { Name, link, placeLink, placePath } from "../names.js";
@@ -41,7 +42,7 @@ export async function task(page, route) {
       const again = () => refresh().catch((error) => page.fail(error));
       fill(
         buttons,
-        ACTIONS[it.state].map((action) =>
+        (may("manage", place.name) ? ACTIONS[it.state] : []).map((action) =>
           button(
             LABELS[action],
             async () => {
@@ -56,7 +57,7 @@ export async function task(page, route) {
     if (bodyOf !== mark) fill(body, payload(it));
     bodyOf = mark;
     fill(known, facts(factsOf(it)));
-    if (explanation) fill(why, explained(explanation, place, true));
+    if (explanation) fill(why, explained(explanation, place, { isOfTask: true }));
     former = it;
   }
 

@@ -2,6 +2,7 @@
 
 import { fill, h } from "../h.js";
 import { read } from "../api.js";
+import { may } from "../session.js";
 import { away, count, plural } from "../format.js";
 import { keep } from "../router.js";
 import { Name, placeLink, placePath, placeShown } from "../names.js";
@@ -9,7 +10,7 @@ import { badge, STATES } from "../parts/states.js";
 import { preview } from "../parts/payload.js";
 import { table } from "../parts/table.js";
 import { choices } from "../parts/page.js";
-import { command, empty, origin, quoted } from "../parts/copy.js";
+import { command, empty, origin, quoted, redis } from "../parts/copy.js";
 import { button } from "../parts/dialog.js";
 import { killAll } from "../actions/task.js";
 
@@ -29,7 +30,7 @@ export function tasks(page, place, route) {
     { kind: "danger-text" },
   );
   const note = () => {
-    kill.hidden = chosen.size === 0;
+    kill.hidden = chosen.size === 0 || !may("manage", place.name);
     kill.textContent = `Kill ${plural(chosen.size, "chosen task")}`;
   };
   const rows = table({
@@ -179,8 +180,8 @@ function columns(place, chosen, note) {
       cell: (row) => Name.in(row, "reason")?.shown ?? "",
     },
     { id: "put", label: "Put", from: "m", cell: (row) => away(row.put_at) },
-    { id: "choose", label: "Choose", unseen: true, cell: choose },
-  ];
+    may("manage", place.name) && { id: "choose", label: "Choose", unseen: true, cell: choose },
+  ].filter(Boolean);
 }
 
 function nothing(place, { state, key }) {
@@ -189,12 +190,12 @@ function nothing(place, { state, key }) {
   if (place.member) {
     return empty(
       "This lane has no tasks. What is published to its topic comes here:",
-      command(`redis-cli -p 7251 PUBLISH ${quoted(name)} 'the door is open'`),
+      redis(`PUBLISH ${quoted(name)} 'the door is open'`),
     );
   }
   return empty(
     "This queue has no tasks. Put one:",
-    command(`redis-cli -p 7251 PUT ${quoted(name)} 'resize 17.png'`),
+    redis(`PUT ${quoted(name)} 'resize 17.png'`),
     command(
       `curl -X POST -H 'Content-Type: text/plain' -d 'resize 17.png' ` +
         quoted(`${origin()}${placePath(place, ["tasks"])}`),

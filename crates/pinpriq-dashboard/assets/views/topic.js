@@ -2,13 +2,14 @@
 
 import { h } from "../h.js";
 import { ask, change, read } from "../api.js";
+import { may } from "../session.js";
 import { away, count, plural } from "../format.js";
 import { nameAt } from "../router.js";
 import { Name, placeLink, target } from "../names.js";
 import { heading } from "../parts/page.js";
 import { letter } from "../parts/states.js";
 import { table } from "../parts/table.js";
-import { command, empty, quoted } from "../parts/copy.js";
+import { empty, quoted, redis } from "../parts/copy.js";
 import { button, confirm, form } from "../parts/dialog.js";
 import { join } from "./topics.js";
 
@@ -29,15 +30,16 @@ export async function topic(page, route) {
     none: () =>
       empty(
         "This topic has no members, so what is " + "published to it goes nowhere. Add one:",
-        command(`redis-cli -p 7251 JOIN ${quoted(name.shown)} mailer LEASE 3600000`),
+        redis(`JOIN ${quoted(name.shown)} mailer LEASE 3600000`),
       ),
   });
   page.show(
     heading(name.shown, {
       above: [h("a", { href: "#/topics" }, "Topics")],
       actions: [
-        button("Publish", () => publish(name, refresh), { kind: "primary" }),
-        button("Add a member", () => join(name, refresh)),
+        may("put", name) &&
+          button("Publish", () => publish(name, refresh), { kind: "primary" }),
+        may("take", name) && button("Add a member", () => join(name, refresh)),
       ],
     }),
     rows.node,
@@ -90,7 +92,9 @@ function columns(topic, refresh) {
       id: "act",
       label: "Actions",
       unseen: true,
-      cell: (row) => button("End the lane", () => end(row), { kind: "small danger-text" }),
+      cell: (row) =>
+        may("take", topic) &&
+        button("End the lane", () => end(row), { kind: "small danger-text" }),
       mark: (row) => `${row.ready} ${row.taken}`,
     },
   ];

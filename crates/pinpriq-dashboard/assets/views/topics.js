@@ -2,12 +2,13 @@
 
 import { fill, h } from "../h.js";
 import { change, read } from "../api.js";
+import { may } from "../session.js";
 import { count, plural } from "../format.js";
 import { link, Name, target } from "../names.js";
 import { heading } from "../parts/page.js";
 import { letter } from "../parts/states.js";
 import { table } from "../parts/table.js";
-import { command, empty, origin } from "../parts/copy.js";
+import { command, empty, origin, redis } from "../parts/copy.js";
 import { button, form } from "../parts/dialog.js";
 
 const PAGE = 100;
@@ -95,7 +96,9 @@ export async function topics(page) {
     await refresh().catch((error) => page.fail(error));
   };
   page.show(
-    heading("Topics", { actions: [button("Create a topic", () => join(null, refresh))] }),
+    heading("Topics", {
+      actions: [may("take") && button("Create a topic", () => join(null, refresh))],
+    }),
     h(
       "p",
       { class: "lead" },
@@ -111,6 +114,6 @@ export async function topics(page) {
 const nothing = () =>
   empty(
     "There are no topics. The first member makes one:",
-    command("redis-cli -p 7251 JOIN news mailer LEASE 3600000"),
+    redis("JOIN news mailer LEASE 3600000"),
     command(`curl -X PUT ${origin()}/v1/topics/news/members/mailer`),
   );

@@ -198,10 +198,10 @@ impl Counters {
             (&mut self.dead, others.dead),
             (&mut self.evicted, others.evicted),
             (&mut self.moved, others.moved),
-            (&mut self.failures, others.failures),
-            (&mut self.duplicates, others.duplicates),
             (&mut self.purged, others.purged),
             (&mut self.revived, others.revived),
+            (&mut self.failures, others.failures),
+            (&mut self.duplicates, others.duplicates),
         ];
         for (own, other) in pairs {
             join(own, other);
@@ -268,8 +268,6 @@ impl Counters {
         self.note_times(Move::new(Some(kind), None), count);
     }
 
-    /// Counts a task that enters this state.
-    pub(crate) const fn enter(&mut self, kind: StateKind) {
     /// Counts a task that is in the state `from` and becomes one in the state `to`: whether it is
     /// acknowledged by that, or comes back.
     #[inline]
@@ -281,6 +279,8 @@ impl Counters {
         }
     }
 
+    /// Counts a task that enters this state.
+    pub(crate) const fn enter(&mut self, kind: StateKind) {
         self.counts[kind as usize] += 1;
     }
 

@@ -176,12 +176,12 @@ fn take_counters(input: &mut &[u8]) -> Result<Counters, Malformed> {
         failures: take_number(input)?,
         duplicates: take_number(input)?,
         bytes: take_number(input)?,
+        purged: take_number(input)?,
+        revived: take_number(input)?,
         times: None,
     })
 }
 
-        purged: take_number(input)?,
-        revived: take_number(input)?,
 fn put_times(out: &mut Vec<u8>, times: &Times) {
     let Times { waited, held, limited_ms } = times;
     for TimeHistogram { sum_ms, counts } in [waited, held] {

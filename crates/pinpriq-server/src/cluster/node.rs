@@ -34,7 +34,7 @@ use crate::process::home::home;
 use crate::process::http::HttpDoor;
 use crate::process::opening::random;
 use crate::process::runtime::runtime;
-use crate::process::server::{accept_all, take};
+use crate::process::server::{accept_all, addresses_of, take};
 use crate::process::serving::{Common, Context};
 use crate::process::signals::Signals;
 use crate::process::sockets::Port;
@@ -158,6 +158,7 @@ impl Node {
 
     async fn run(self) -> Result<(), ServeError> {
         let Self { context, listeners, control, stop, config } = self;
+        context.common.note_addresses(&addresses_of(&listeners));
         let has_http = listeners.iter().any(|(port, _)| port.door == DoorName::Http);
         let http = has_http.then(|| HttpDoor::open(&context, &config));
         access::watch(&context);

@@ -235,13 +235,6 @@ pub(crate) static TABLE: &[Entry] = &[
     Entry::new(Tasks, "task_bytes_max", (Gauge, Bytes), "the bound `--task-bytes-max`", |it| {
         Number(it.task_bytes_max)
     }),
-    Entry::new(
-        Traffic,
-        "bytes_received",
-        (Counters("door"), Bytes),
-        "what was read from clients, by door",
-        |it| by_door(it.counts.received),
-    ),
     Entry::new(Tasks, "purged", (Counter, Plain), "kept tasks that were removed", |it| {
         Number(it.counters.purged)
     }),
@@ -251,6 +244,13 @@ pub(crate) static TABLE: &[Entry] = &[
         (Counter, Plain),
         "tasks that came back after they were acknowledged or popped",
         |it| Number(it.counters.revived),
+    ),
+    Entry::new(
+        Traffic,
+        "bytes_received",
+        (Counters("door"), Bytes),
+        "what was read from clients, by door",
+        |it| by_door(it.counts.received),
     ),
     Entry::new(
         Traffic,

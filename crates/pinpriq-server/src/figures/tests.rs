@@ -74,9 +74,9 @@ duplicates:255
 bytes:26
 task_bytes:27
 task_bytes_max:28
-
 purged:256
 revived:257
+
 # Traffic
 bytes_received_pinpriq:60
 bytes_received_resp:61
@@ -156,9 +156,9 @@ fn counters() -> Counters {
         moved: 253,
         failures: 254,
         duplicates: 255,
-        bytes: 26,
         purged: 256,
         revived: 257,
+        bytes: 26,
         ..Counters::default()
     }
 }

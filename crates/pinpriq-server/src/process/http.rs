@@ -138,7 +138,8 @@ impl HttpDoor {
         tokio::task::spawn_local(run);
         let refusals = context.shard().tally().http_refusals().clone();
         let Access { roster, audit, .. } = context.common.access.clone();
-        let api = Api::new((config, &context.options.limits), monitor, refusals, (roster, audit));
+        let with = (roster, audit, context.common.resp_at.get().copied());
+        let api = Api::new((config, &context.options.limits), monitor, refusals, with);
         Self { router: router(api), watch: config.watch }
     }
 

@@ -140,6 +140,7 @@ impl Server {
         let context = Context::new(0, with, (durable, store_bell), clock(start));
         let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));
         let listeners = listeners.collect::<Result<Vec<_>, ServeError>>()?;
+        common.note_addresses(&addresses_of(&listeners));
         for thread in &mut threads {
             thread.go(start);
         }
@@ -227,6 +228,12 @@ pub fn run(config: Config) -> Result<(), ServeError> {
         tokio::task::spawn_local(signals.heed(stop, common));
         server.run().await
     })
+}
+
+/// Returns where these listen.
+pub(crate) fn addresses_of(listeners: &[(Port, TcpListener)]) -> Vec<(Port, SocketAddr)> {
+    let known = listeners.iter().filter_map(|(port, it)| Some((*port, it.local_addr().ok()?)));
+    known.collect()
 }
 
 /// Reserves the addresses of all listeners, of which a service manager may have opened some.

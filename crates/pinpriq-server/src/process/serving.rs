@@ -8,8 +8,8 @@ use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Span;
@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use super::access::Access;
 use super::opening::shares;
+use super::sockets::Port;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
 use crate::config::{Config, DoorName};
@@ -54,12 +55,31 @@ pub(crate) struct Common {
     contacts: Arc<Contacts>,
     pub(crate) beanstalkd: Arc<beanstalkd::Shared>,
     pub(crate) access: Access,
+    /// Where clients of Redis reach the server, once that is known.
+    pub(crate) resp_at: OnceLock<RespAt>,
     /// The places that get connections.
     homes: Range<usize>,
     /// The number of places that still have connections, or may get some.
     at_work: AtomicUsize,
     /// Requested when no shard has a connection any more.
     quiet: Stop,
+}
+
+/// Where clients of Redis reach a server: the port, and whether they must encrypt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RespAt {
+    pub(crate) port: u16,
+    pub(crate) is_encrypted: bool,
+}
+
+impl RespAt {
+    /// Returns the first of these addresses that is one of the RESP door, preferably without
+    /// encryption.
+    pub(crate) fn among(all: &[(Port, SocketAddr)]) -> Option<Self> {
+        let resp = all.iter().filter(|(port, _)| port.door == DoorName::Resp);
+        let first = resp.min_by_key(|(port, _)| port.is_encrypted);
+        first.map(|(port, at)| Self { port: at.port(), is_encrypted: port.is_encrypted })
+    }
 }
 
 /// Who may use a server, and what the connections of its beanstalkd door have in common.
@@ -94,11 +114,19 @@ impl Common {
             contacts: Arc::default(),
             beanstalkd,
             access,
+            resp_at: OnceLock::new(),
             // In a cluster the hosts have no connections.
             at_work: AtomicUsize::new(places - homes.start),
             homes,
             quiet: Stop::default(),
         })
+    }
+
+    /// Notes where the server listens.
+    pub(crate) fn note_addresses(&self, all: &[(Port, SocketAddr)]) {
+        if let Some(resp_at) = RespAt::among(all) {
+            let _ = self.resp_at.set(resp_at);
+        }
     }
 
     /// Returns the mailboxes of the places that have connections.
@@ -166,6 +194,7 @@ impl Context {
             cut_off: Stop::default(),
             scratch: RefCell::new(vec![0; READ_BYTES]),
         };
+        around.shard.tell_draining(common.beanstalkd.draining_flag());
         let limits = shares(&config.limits, shards);
         let Access { roster, audit, .. } = common.access.clone();
         if let Some(roster) = &roster {
@@ -194,7 +223,6 @@ impl Context {
 
     /// Connects the home of a cluster with shards elsewhere.
     pub(crate) fn connect_with(&self, exchange: Rc<Exchange>) {
-        around.shard.tell_draining(common.beanstalkd.draining_flag());
         drop(self.exchange.set(exchange));
     }
 

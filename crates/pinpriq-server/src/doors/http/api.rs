@@ -64,6 +64,7 @@ use crate::config::{Config, Limits};
 use crate::home::visit::{Answer, Frames, Visit};
 use crate::host::tally::HttpRefusals;
 use crate::monitor::Monitor;
+use crate::process::serving::RespAt;
 use crate::session::code::Code;
 
 /// The header that makes a put unique for a day.
@@ -93,6 +94,8 @@ pub(crate) struct Api {
     roster: Option<Arc<Roster>>,
     /// The audit, if there is one.
     audit: Option<Arc<Audit>>,
+    /// Where clients of Redis reach the server.
+    resp_at: Option<RespAt>,
     /// The browsers that have signed in.
     sessions: Sessions,
     /// What metrics have told of all queues that they do not show.
@@ -108,7 +111,7 @@ impl Api {
         (config, limits): (&Config, &Limits),
         monitor: Arc<Monitor>,
         refusals: Arc<HttpRefusals>,
-        (roster, audit): (Option<Arc<Roster>>, Option<Arc<Audit>>),
+        (roster, audit, resp_at): (Option<Arc<Roster>>, Option<Arc<Audit>>, Option<RespAt>),
     ) -> Self {
         // A payload in base64 or with escapes, and names beside it. A transaction has 16 MiB.
         let body_bytes_max = (limits.payload_bytes_max * 6).max(32 << 20);
@@ -127,6 +130,7 @@ impl Api {
             refusals,
             roster,
             audit,
+            resp_at,
             sessions: Sessions::default(),
             highest: Highest::default(),
             data: config.data.clone(),

@@ -159,7 +159,11 @@ fn a_browser_signs_in_and_out() {
         let with = |more: &str| format!("Cookie: a=b; pinpriq_session={secret}\r\n{more}");
         let (status, _, body) = ask(address, "GET /v1/session", &with("")).await;
         assert_eq!(status, 200);
-        assert!(body.contains(r#""user":"ana","admin":false"#), "{body}");
+        let told = r#""user":"ana","admin":false,"rights":{"#;
+        assert!(body.contains(told), "{body}");
+        let own = r#"[{"name":"q","prefix":false}]"#;
+        let rights = format!(r#"{{"put":{own},"take":[],"look":{own},"manage":[]}}"#);
+        assert!(body.contains(&rights), "{body}");
         assert_eq!(status_of(address, "GET /v1/queues", &with("")).await, 200);
         assert_eq!(status_of(address, "GET /v1/queues/other", &with("")).await, 403);
         let put = "PUT /v1/queues/q/nothing";
@@ -228,7 +232,7 @@ fn without_users_nobody_signs_in() {
     super::with_site(async |address| {
         let (status, _, body) = ask(address, "GET /v1/session", "").await;
         assert_eq!(status, 200);
-        assert!(body.contains(r#""user":null,"admin":true"#), "{body}");
+        assert!(body.contains(r#""user":null,"admin":true,"rights":null"#), "{body}");
         assert_eq!(begin(address, "ana", "password").await.0, 404);
     });
 }

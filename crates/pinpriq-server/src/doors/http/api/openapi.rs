@@ -89,10 +89,17 @@ fn session() -> Value {
         "description": "The user, or null on a server without users",
         "content": {"application/json": {"schema": {
             "type": "object",
-            "required": ["user", "admin", "pinpriq_version"],
+            "required":
+                ["user", "admin", "rights", "resp_port", "resp_tls", "pinpriq_version"],
             "properties": {
                 "user": {"type": ["string", "null"]},
                 "admin": {"type": "boolean"},
+                "rights": {
+                    "description": "On which names each right is given; null without users",
+                    "type": ["object", "null"],
+                },
+                "resp_port": {"type": ["integer", "null"]},
+                "resp_tls": {"type": "boolean"},
                 "pinpriq_version": {"type": "string"},
             },
         }}},

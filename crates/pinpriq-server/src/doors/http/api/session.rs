@@ -7,10 +7,11 @@ use axum::extract::{Extension, Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE, COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use pinpriq_users::{Right, Rights};
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::super::json::object;
+use super::super::json::{Object, object};
 use super::super::problem::Problem;
 use super::composed::json;
 use super::signing::sign_in;
@@ -53,7 +54,8 @@ pub(super) async fn answer(
     answered.unwrap_or_else(|problem| refuse(&problem))
 }
 
-/// Tells who asks, and whether they may run the server. Nobody is null, where there are no users.
+/// Tells who asks and what they may do. Nobody is null where there are no users, and may do all.
+/// Tells where clients of Redis reach the server, too, for commands to copy.
 fn tell(api: &Api, asker: &Asker) -> Response {
     let mut out = Vec::new();
     object(&mut out, |it| {
@@ -62,9 +64,30 @@ fn tell(api: &Api, asker: &Asker) -> Response {
             None => it.null("user"),
         };
         it.truth("admin", asker.runs_server());
+        match asker.pass.as_ref().filter(|_| api.roster.is_some()) {
+            Some(pass) => it.object("rights", |it| rights(it, &pass.user.rights)),
+            None => it.null("rights"),
+        };
+        match api.resp_at {
+            Some(at) => it.number("resp_port", at.port),
+            None => it.null("resp_port"),
+        };
+        it.truth("resp_tls", api.resp_at.is_some_and(|at| at.is_encrypted));
         it.text("pinpriq_version", env!("CARGO_PKG_VERSION"));
     });
     json(200, out)
+}
+
+/// Writes on which queues and topics each right is given. A name that is a prefix stands for all
+/// that begin with it.
+fn rights(it: &mut Object<'_>, rights: &Rights) {
+    for right in Right::ALL.into_iter().filter(|right| *right != Right::Admin) {
+        it.array(right.word(), rights.names_of(right), |out, (name, is_prefix)| {
+            object(out, |it| {
+                it.bytes("name", name).truth("prefix", is_prefix);
+            });
+        });
+    }
 }
 
 async fn begin(api: &Api, asker: &Asker, request: Request) -> Result<Response, Problem> {

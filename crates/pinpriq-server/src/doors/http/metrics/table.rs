@@ -128,13 +128,13 @@ pub(crate) static TABLE: &[Metric] = &[
     of_queue("dead_total", Counter, &["queue", "member"], "dead"),
     of_queue("evicted_total", Counter, &["queue", "member"], "evicted"),
     of_queue("moved_total", Counter, &["queue", "member"], "moved"),
+    of_queue("purged_total", Counter, &["queue", "member"], "purged"),
+    of_queue("revived_total", Counter, &["queue", "member"], "revived"),
     of_queue("failures_total", Counter, &["queue", "member"], "failures"),
     of_queue("duplicates_total", Counter, &["queue", "member"], "duplicates"),
     of_queue("limited_seconds_total", Counter, &["queue", "member"], "limited_ms"),
     of_queue("missed_total", Counter, &["queue", "member"], "missed"),
     own((Queues, "queues", Gauge, &[]), "queues that exist, without lanes", |sight, tell| {
-    of_queue("purged_total", Counter, &["queue", "member"], "purged"),
-    of_queue("revived_total", Counter, &["queue", "member"], "revived"),
         tell(&[], Reading::Whole(sight.survey.totals.queues));
     }),
     own(
@@ -378,7 +378,6 @@ impl Metric {
         }
     }
 
-    /// Tells the value of a figure in base units.
     /// Calls `look` for each queue and lane that is shown, with its labels, and for the others
     /// together.
     fn each_queue(&self, sight: &Sight, mut look: impl FnMut(&Figures, &[Label<'_>], bool)) {
@@ -398,6 +397,7 @@ impl Metric {
         }
     }
 
+    /// Tells the value of a figure in base units.
     fn tell_value(&self, value: Value, unit: Unit, labels: &[Label<'_>], tell: Tell<'_>) {
         let scale = match unit {
             Unit::Milliseconds => Some(IN_MILLISECONDS),
