@@ -52,7 +52,7 @@ def test_more_urgent_messages_come_first(broker: PinpriqBroker) -> None:
     low.send()
     high.send()
     low.send_with_options(broker_priority=0)
-    client = Client(broker.client.options.url.replace("redis://", "pinpriq://"))
+    client = Client(broker.client.options.urls[0].replace("redis://", "pinpriq://"))
     with client:
         tasks = client.queue(broker.server_queue("default"), serialiser="bytes").peek(9)
     assert [task.priority for task in tasks] == [0, 1, 100]

@@ -190,5 +190,5 @@ def test_the_window_must_outlast_all_attempts() -> None:
         Client("http://127.0.0.1")
     with pytest.raises(ValueError, match="either"):
         Client("pinpriq://127.0.0.1", port=1)
-    assert Client(host="::1").options.url == "redis://[::1]:7251"
-    assert Client("pinpriqs://ada:secret@host").options.url == "rediss://ada:secret@host:7261"
+    assert Client(host="::1").options.urls == ("redis://[::1]:7251",)
+    assert Client("pinpriqs://ada:secret@host").options.urls == ("rediss://ada:secret@host:7261",)

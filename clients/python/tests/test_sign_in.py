@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from pinpriq import AsyncClient, Client, Denied
-from servers import Server
+from pinpriq import AsyncClient, Client, Denied, Disconnected
+from servers import Server, certificate
 
 
 def test_a_password_is_needed_and_known(program: str, tmp_path: Path) -> None:
@@ -29,26 +27,32 @@ def test_a_password_is_needed_and_known(program: str, tmp_path: Path) -> None:
     server.stop()
 
 
-async def test_encrypted_connections(program: str, tmp_path: Path) -> None:
-    if shutil.which("openssl") is None:
-        pytest.fail("install openssl: this test makes a certificate with it", pytrace=False)
-    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-days", "1", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-         "-keyout", str(key), "-out", str(certificate)],
-        check=True, capture_output=True,
-    )  # fmt: skip
+async def test_encrypted_connections(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = certificate(tmp_path)
     server = Server(
         program,
         tmp_path / "data",
-        *("--resps", "127.0.0.1:0", "--tls-cert", str(certificate), "--tls-key", str(key)),
+        *("--resps", "127.0.0.1:0", "--tls-cert", str(files.cert), "--tls-key", str(files.key)),
     )
     server.start()
     url = f"pinpriqs://127.0.0.1:{server.tls_port()}"
-    with Client(url, ssl_ca_certs=str(certificate)) as client:
+    with Client(url, ssl_ca_certs=str(files.cert)) as client:
         client.queue("jobs").put("x")
-    async with AsyncClient(url, ssl_ca_certs=str(certificate)) as aclient:
+    async with AsyncClient(url, ssl_ca_certs=str(files.cert)) as aclient:
         assert await aclient.queue("jobs").pop() is not None
+    with Client(url, retry_for=0) as client, pytest.raises(Disconnected):
+        client.ping()
+    # The variable of the command line counts here too.
+    monkeypatch.setenv("PINPRIQ_CA", str(files.cert))
+    with Client(url) as client:
+        client.ping()
+    async with AsyncClient(url.replace("pinpriqs", "rediss")) as aclient:
+        await aclient.ping()
+    with (
+        Client(url, ssl_ca_certs=str(files.key), retry_for=0) as client,
+        pytest.raises(Disconnected),
+    ):
+        client.ping()
     server.stop()

@@ -5,6 +5,9 @@ Nothing here does I/O, so connections with and without asyncio share it.
 
 from __future__ import annotations
 
+import math
+import os
+import socket
 import time
 from typing import Any, Generic, TypeVar
 
@@ -31,6 +34,17 @@ PAUSE_FIRST_S = 0.02
 
 #: What redis-py and the system raise when a connection cannot be made or breaks.
 BROKEN = (redis_errors.ConnectionError, redis_errors.TimeoutError, OSError)
+
+
+#: How long to wait for the end of a request that was given up, and how often to undo it.
+UNDO_S = 2.0
+UNDO_TRIES = 4
+
+
+def end_sending(descriptor: int) -> None:
+    """Tell the other end of a socket that nothing more is sent. Encryption learns nothing of it."""
+    with socket.socket(fileno=os.dup(descriptor)) as same:
+        same.shutdown(socket.SHUT_WR)
 
 
 class NotConnected(Exception):
@@ -102,7 +116,11 @@ class Deadline:
     """Cuts a long wait into requests that each end before the socket gives up."""
 
     def __init__(self, wait: Span | None, slice_s: float) -> None:
-        self._until = None if wait is None else time.monotonic() + span_s(wait)
+        self._until: float | None
+        if wait is None or wait == math.inf:
+            self._until = None
+        else:
+            self._until = time.monotonic() + span_s(wait)
         self._slice_s = slice_s
 
     def next_ms(self) -> int:

@@ -27,15 +27,18 @@ class Json:
     def dump(self, value: Any) -> bytes:
         """Return the payload of a value."""
         try:
-            return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-        except (TypeError, ValueError) as error:
+            # NaN and Infinity, which Python would write, are not JSON: others cannot read them.
+            return json.dumps(
+                value, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+            ).encode()
+        except (TypeError, ValueError, RecursionError) as error:
             raise SerialisationError(f"JSON cannot hold this value: {error}") from error
 
     def load(self, payload: bytes) -> Any:
         """Return the value of a payload."""
         try:
             return json.loads(payload)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SerialisationError(f"the payload is not JSON: {error}") from error
 
 
@@ -53,7 +56,7 @@ class MsgPack:
         """Return the payload of a value."""
         try:
             packed: bytes = self._msgpack.packb(value)
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise SerialisationError(f"MessagePack cannot hold this value: {error}") from error
         return packed
 
@@ -71,7 +74,10 @@ class Raw:
     def dump(self, value: Any) -> bytes:
         """Return the payload of a value."""
         if isinstance(value, str):
-            return value.encode()
+            try:
+                return value.encode()
+            except UnicodeEncodeError as error:
+                raise SerialisationError(f"this text is not Unicode: {error}") from error
         if isinstance(value, bytes | bytearray | memoryview):
             return bytes(value)
         raise SerialisationError(f"this serialiser takes bytes or text, not {type(value).__name__}")

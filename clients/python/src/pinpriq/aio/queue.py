@@ -18,6 +18,9 @@ from ..spans import Moment, Span
 from .administration import AsyncAdministration
 from .job import AsyncJob
 
+#: How long a lane's task is leased between the two steps of a pop, in seconds.
+POP_LEASE_S = 30.0
+
 
 class AsyncQueue(AsyncAdministration):
     """A queue of a server. It need not exist: the first put creates it.
@@ -208,7 +211,10 @@ class AsyncQueue(AsyncAdministration):
     async def pop(
         self, *, wait: Span | None = 0, from_: From | None = None, order: Order | None = None
     ) -> Task | None:
-        """Take the most urgent task for good, or return None. If its reply is lost, so is it."""
+        """Take the most urgent task for good, or return None.
+
+        If its reply is lost, so is it. If the call is cancelled, it is put back.
+        """
         tasks = await self.pop_many(1, wait=wait, from_=from_, order=order)
         return tasks[0] if tasks else None
 
@@ -221,7 +227,12 @@ class AsyncQueue(AsyncAdministration):
         order: Order | None = None,
         group: bool = False,
     ) -> list[Task]:
-        """Take up to `count` tasks, or groups, for good. It is never sent again."""
+        """Take up to `count` tasks, or groups, for good. It is never sent again.
+
+        What has been taken when the call is cancelled is put back, as a new task.
+        """
+        if self.member is not None:
+            return await self._pop_from_lane(count, wait, from_, order, group)
         deadline = Deadline(wait, self.client.options.slice_s)
         while True:
             tasks = await self.client.run(
@@ -238,6 +249,24 @@ class AsyncQueue(AsyncAdministration):
             )
             if tasks or deadline.passed():
                 return [self._with_value(task) for task in tasks]
+
+    async def _pop_from_lane(
+        self,
+        count: int,
+        wait: Span | None,
+        from_: From | None,
+        order: Order | None,
+        group: bool,
+    ) -> list[Task]:
+        """Take and acknowledge, since nothing can be put back into the lane of one member."""
+        jobs = await self.take_many(
+            count, wait=wait, ttr=POP_LEASE_S, from_=from_, order=order, group=group
+        )
+        for job in jobs:
+            await self.client.link.run_soon(
+                about_tasks.ack(self.name, [job.receipt], member=self.member)
+            )
+        return [self._with_value(replace(job.task, receipt=None)) for job in jobs]
 
     def _with_value(self, task: Task) -> Task:
         return replace(task, value=self.serialiser.load(task.payload))

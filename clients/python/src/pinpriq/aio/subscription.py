@@ -10,10 +10,11 @@ from ..attempts import BROKEN, NotConnected
 from ..errors import Disconnected, is_refusal, refusal_from
 from ..parsing import text, text_or_none
 from ..replies import Task
+from ..requests import tasks as about_tasks
 from ..requests.base import Name, Words
 from ..spans import Span
 from .job import AsyncJob
-from .link import next_reply
+from .link import late_replies, next_reply
 from .queue import AsyncQueue
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ class AsyncSubscription:
     """A connection of its own, to which tasks are pushed. Use it as a context manager.
 
     Grant little credit where priorities matter, since a delivered task is not recalled when a
-    more urgent one arrives. A broken connection raises `Disconnected`: subscribe again then.
+    more urgent one arrives. What has arrived and was not asked for when the block ends is given
+    back, and put back if it was popped from a queue. A broken connection raises `Disconnected`:
+    subscribe again then.
     """
 
     def __init__(self, client: AsyncClient) -> None:
@@ -46,9 +49,15 @@ class AsyncSubscription:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._arrived.extend(await late_replies(self._connection))
         # The connection has subscriptions and credit, so it is not used for anything else.
         await self._connection.disconnect()
         await self._client.link.give_back(self._connection)
+        while self._arrived:
+            job = self._job(self._arrived.popleft())
+            if job is not None:
+                for step in about_tasks.undone([job.task], job.queue.member):
+                    await self._client.link.carry_out_one_of(step)
 
     async def subscribe(
         self,
@@ -94,7 +103,12 @@ class AsyncSubscription:
             if reply is None:
                 return None
             self._arrived.append(reply)
-        _, queue, id_, receipt, payload = self._arrived.popleft()
+        return self._job(self._arrived.popleft())
+
+    def _job(self, reply: Any) -> AsyncJob | None:
+        if not isinstance(reply, list) or len(reply) != 5:
+            return None
+        _, queue, id_, receipt, payload = reply
         task = Task(text(queue), text(id_), text_or_none(receipt), payload)
         member = self._members.get(text(queue))
         job = AsyncJob(AsyncQueue(self._client, task.queue, member=member), task)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -60,10 +61,13 @@ class Request(Generic[T]):
     words: tuple[Word, ...]
     parse: Callable[[Any], T]
     repeat: Repeat = Repeat.NEVER
+    #: What to do with the result if the caller has stopped waiting: steps, each of which is a
+    #: request, and others to try in its place if that is refused.
+    undo: Callable[[T], Sequence[Sequence[Request[Any]]]] | None = None
 
     def with_words(self, *more: Word) -> Request[T]:
         """Return the same request with further words at its end."""
-        return Request(self.words + more, self.parse, self.repeat)
+        return replace(self, words=self.words + more)
 
 
 def encoded(value: Name | int) -> bytes:
@@ -71,6 +75,14 @@ def encoded(value: Name | int) -> bytes:
     if isinstance(value, bytes):
         return value
     return str(value).encode("utf-8", "surrogateescape")
+
+
+def whole(priority: Any) -> int:
+    """Return a priority as a number. Raises `ValueError` if it is not a whole one."""
+    try:
+        return operator.index(priority)
+    except TypeError:
+        raise ValueError(f"a priority is a whole number, not {priority!r}") from None
 
 
 class Words:
@@ -103,9 +115,9 @@ class Words:
         return self
 
     def priority(self, value: Priority | None) -> Words:
-        """Add a priority."""
+        """Add a priority. Raises `ValueError` if it is not a whole number."""
         if value is not None:
-            self.add("PRIORITY", "NONE" if value is NO_PRIORITY else int(value))
+            self.add("PRIORITY", "NONE" if value is NO_PRIORITY else whole(value))
         return self
 
     def names(self, names: Sequence[Name]) -> Words:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Literal
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any, Literal
 
 from .. import parsing
 from ..errors import Refused
 from ..replies import Awaited, Explanation, Lease, Page, Put, State, Task
 from ..serialisers import Serialiser
 from ..spans import Moment, Span, moment_ms
-from .base import OWN, Name, OwnKey, Priority, Receipt, Repeat, Request, Words
+from .base import NO_PRIORITY, OWN, Name, OwnKey, Priority, Receipt, Repeat, Request, Words
 
 #: What a duplicate of a unique key does.
 OnDuplicate = Literal["keep", "reject", "replace"]
@@ -23,6 +24,9 @@ Order = Literal["oldest", "newest"]
 
 #: The most tasks that one take may acknowledge.
 DONE_MAX = 100
+
+#: How long the server remembers the unique key of a task that is put back, in seconds.
+PUT_BACK_WINDOW_S = 30.0
 
 #: The most bytes of a reason.
 REASON_BYTES_MAX = 1024
@@ -106,7 +110,51 @@ def _take(
     words.option("MEMBER", member)
     repeat = Repeat.NEVER if verb == "POP" or finishes else Repeat.SAFE
     # The caller reads the payloads, so that one that cannot be read does not hide the others.
-    return words.request(parsing.tasks(None), repeat)
+    request = words.request(parsing.tasks(None), repeat)
+    if verb == "POP" and member is not None:
+        return request
+    return replace(request, undo=lambda tasks: undone(tasks, member))
+
+
+def undone(tasks: Sequence[Task], member: Name | None) -> list[Sequence[Request[Any]]]:
+    """Return what gives taken tasks back, and puts popped ones back as new tasks.
+
+    Each is a request, and others to try if that is refused: a queue may want ids to be given.
+    Nothing can be put back into the lane of a member.
+    """
+    steps: list[Sequence[Request[Any]]] = []
+    for task in tasks:
+        if task.receipt is not None:
+            steps.append([release(task.queue, task.receipt, member=member)])
+        elif member is None:
+            steps.append([_put_again(task, None), _put_again(task, task.id)])
+    return steps
+
+
+def _put_again(task: Task, id_: str | None) -> Request[Put]:
+    now = datetime.now(timezone.utc)
+    ttl_s = None if task.ttl_at is None else max(0.001, (task.ttl_at - now).total_seconds())
+    # Without a state nothing but the payload was told.
+    told = task.state is not None
+    return put(
+        task.queue,
+        task.payload,
+        key=task.key,
+        priority=NO_PRIORITY if told and task.priority is None else task.priority,
+        delay=None,
+        at=None,
+        ttl=ttl_s,
+        ttr=None,
+        id=id_,
+        room=None,
+        unique=OWN,
+        window=None,
+        on_duplicate=None,
+        buried=False,
+        reason=None,
+        own_window=PUT_BACK_WINDOW_S,
+        wait_ms=None,
+    )
 
 
 def take(

@@ -5,6 +5,7 @@ Its twin with asyncio is `pinpriq.aio.link`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -16,16 +17,21 @@ from ..attempts import (
     BROKEN,
     PAUSE_FIRST_S,
     PAUSE_MAX_S,
+    UNDO_S,
+    UNDO_TRIES,
     Again,
     Attempts,
     CarriedOut,
     NotConnected,
+    end_sending,
 )
-from ..errors import Disconnected, Refused, is_refusal, refusal_from
-from ..options import POOL_NEEDS_NO_NAME, Options
+from ..errors import Disconnected, PinpriqError, Refused, is_refusal, refusal_from
+from ..options import POOL_NEEDS_NO_NAME, Options, check_pool
 from ..requests.base import Request, Word
 
 T = TypeVar("T")
+
+log = logging.getLogger("pinpriq")
 
 
 class Link:
@@ -34,37 +40,65 @@ class Link:
     def __init__(self, options: Options) -> None:
         self.options = options
         # Requests are sent again here, where it is known which of them may be.
-        self.pool: Any = redis.ConnectionPool.from_url(
-            options.url, retry=Retry(NoBackoff(), 0), **options.redis
-        )
+        self._pools: list[Any] = [
+            redis.ConnectionPool.from_url(url, retry=Retry(NoBackoff(), 0), **options.redis)
+            for url in options.urls
+        ]
+        # Which of the servers has answered last.
+        self._current = 0
         self._retry = Retry(EqualJitterBackoff(PAUSE_MAX_S, PAUSE_FIRST_S), -1, (Again,))
+        for pool in self._pools:
+            check_pool(pool)
 
     def close(self) -> None:
         """Close all connections."""
-        self.pool.disconnect()
+        for pool in self._pools:
+            pool.disconnect()
 
     def connection(self) -> Any:
-        """Return a connection, which the caller gives back with `give_back`."""
-        try:
-            if POOL_NEEDS_NO_NAME:
-                return self.pool.get_connection()
-            return self.pool.get_connection("_")
-        except BROKEN as error:
-            if is_refusal(error):
-                raise
-            raise NotConnected(str(error)) from error
+        """Return a connection, which the caller gives back with `give_back`.
+
+        It is one to the server that answered last. If that cannot be reached, the others follow.
+        """
+        pools = self._pools
+        first = self._current
+        failed: Exception | None = None
+        for index in (*range(first, len(pools)), *range(first)):
+            pool = pools[index]
+            try:
+                if POOL_NEEDS_NO_NAME:
+                    connection = pool.get_connection()
+                else:
+                    connection = pool.get_connection("_")
+            except BROKEN as error:
+                if is_refusal(error):
+                    raise
+                failed = error
+                continue
+            self._current = index
+            connection.pinpriq_pool = pool
+            return connection
+        raise NotConnected(str(failed)) from failed
 
     def give_back(self, connection: Any) -> None:
-        """Take a connection back into the pool."""
-        self.pool.release(connection)
+        """Take a connection back into its pool."""
+        connection.pinpriq_pool.release(connection)
 
-    def run(self, request: Request[T]) -> T:
-        """Have a request carried out. Raises a refusal, or `Disconnected`."""
-        attempts = Attempts(request, self.options.retry_for_s)
+    def run(self, request: Request[T], retry_for_s: float | None = None) -> T:
+        """Have a request carried out. Raises a refusal, or `Disconnected`.
+
+        `retry_for_s` is for how long to send it again, instead of the option of the client.
+        """
+        attempts = Attempts(
+            request, self.options.retry_for_s if retry_for_s is None else retry_for_s
+        )
 
         def attempt() -> T:
             try:
-                reply = self._exchange([request.words])
+                if request.undo is None:
+                    reply = self._exchange([request.words])
+                else:
+                    reply = [self._exchange_or_undo(request)]
             except Exception as error:
                 verdict = attempts.judge(error)
                 if isinstance(verdict, CarriedOut):
@@ -79,6 +113,13 @@ class Link:
             return self._retry.call_with_retry(attempt, failed)
         except Again as again:
             raise again.final from again.__cause__
+
+    def run_soon(self, request: Request[Any]) -> None:
+        """Have a request carried out. A refusal is only logged."""
+        try:
+            self.run(request)
+        except PinpriqError as error:
+            log.warning("a task that was popped may come again: %s", error)
 
     def _exchange(self, requests: Sequence[Sequence[Word]]) -> list[Any]:
         """Send requests on one connection, and return their replies.
@@ -107,6 +148,52 @@ class Link:
             raise
         finally:
             self.give_back(connection)
+
+    def _exchange_or_undo(self, request: Request[Any]) -> Any:
+        """Send a request, and return its reply. If that is broken off, nothing is lost by it."""
+        connection = self.connection()
+        try:
+            connection.send_command(*request.words)
+            # An exception that a signal raises, such as Ctrl-C, must not close the connection:
+            # with it would go a reply that is on its way.
+            return connection.read_response(disconnect_on_error=False)
+        except BaseException as error:
+            if not is_refusal(error):
+                if not isinstance(error, BROKEN):
+                    self._undo(connection, request)
+                connection.disconnect()
+            raise
+        finally:
+            self.give_back(connection)
+
+    def _undo(self, connection: Any, request: Request[Any]) -> None:
+        """End a request that nobody waits for any more, and undo it if it was carried out."""
+        assert request.undo is not None
+        try:
+            # The server ends what blocks, and sends the replies to what it has done.
+            _end_sending(connection)
+            reply = _late_reply(connection)
+            steps = [] if reply is None else request.undo(request.parse(reply))
+        except Exception as error:
+            if not is_refusal(error):
+                log.warning("a reply that came too late could not be read: %s", error)
+            return
+        for step in steps:
+            self.carry_out_one_of(step)
+
+    def carry_out_one_of(self, requests: Sequence[Request[Any]]) -> None:
+        """Have the first of these requests carried out that is not refused."""
+        left = list(requests)
+        for _ in range(UNDO_TRIES):
+            try:
+                self.run(left[0], UNDO_S)
+            except PinpriqError as error:
+                left.pop(0)
+                if not left:
+                    log.warning("a task that came too late was not given back: %s", error)
+                    return
+            else:
+                return
 
     def run_all(self, requests: Sequence[Request[Any]]) -> list[Any]:
         """Have requests carried out in one round trip. Refusals are among the results.
@@ -157,6 +244,33 @@ def _result(request: Request[T], reply: Any) -> T | Refused:
     return request.parse(reply)
 
 
+def _end_sending(connection: Any) -> None:
+    """Tell the server that nothing more is sent, while its replies can still be read."""
+    end_sending(connection._sock.fileno())
+
+
+def _late_reply(connection: Any) -> Any:
+    """Return what still comes on a connection, or None."""
+    try:
+        if connection.can_read(timeout=UNDO_S):
+            return connection.read_response(disconnect_on_error=False)
+    except BROKEN:
+        pass
+    return None
+
+
+def late_replies(connection: Any) -> list[Any]:
+    """End a connection, and return what still comes on it."""
+    replies = []
+    try:
+        _end_sending(connection)
+        while (reply := _late_reply(connection)) is not None:
+            replies.append(reply)
+    except (OSError, AttributeError) as error:
+        log.debug("nothing more can be read: %s", error)
+    return replies
+
+
 def next_reply(connection: Any, seconds: float) -> Any:
     """Return what comes on a connection, or None if nothing came in so many seconds."""
-    return connection.read_response() if connection.can_read(timeout=seconds) else None
+    return connection.read_response(timeout=seconds, disconnect_on_error=False)

@@ -21,6 +21,9 @@ from ..spans import Moment, Span
 from .administration import Administration
 from .job import Job
 
+#: How long a lane's task is leased between the two steps of a pop, in seconds.
+POP_LEASE_S = 30.0
+
 
 class Queue(Administration):
     """A queue of a server. It need not exist: the first put creates it.
@@ -211,7 +214,10 @@ class Queue(Administration):
     def pop(
         self, *, wait: Span | None = 0, from_: From | None = None, order: Order | None = None
     ) -> Task | None:
-        """Take the most urgent task for good, or return None. If its reply is lost, so is it."""
+        """Take the most urgent task for good, or return None.
+
+        If its reply is lost, so is it. If the call is cancelled, it is put back.
+        """
         tasks = self.pop_many(1, wait=wait, from_=from_, order=order)
         return tasks[0] if tasks else None
 
@@ -224,7 +230,12 @@ class Queue(Administration):
         order: Order | None = None,
         group: bool = False,
     ) -> list[Task]:
-        """Take up to `count` tasks, or groups, for good. It is never sent again."""
+        """Take up to `count` tasks, or groups, for good. It is never sent again.
+
+        What has been taken when the call is cancelled is put back, as a new task.
+        """
+        if self.member is not None:
+            return self._pop_from_lane(count, wait, from_, order, group)
         deadline = Deadline(wait, self.client.options.slice_s)
         while True:
             tasks = self.client.run(
@@ -241,6 +252,24 @@ class Queue(Administration):
             )
             if tasks or deadline.passed():
                 return [self._with_value(task) for task in tasks]
+
+    def _pop_from_lane(
+        self,
+        count: int,
+        wait: Span | None,
+        from_: From | None,
+        order: Order | None,
+        group: bool,
+    ) -> list[Task]:
+        """Take and acknowledge, since nothing can be put back into the lane of one member."""
+        jobs = self.take_many(
+            count, wait=wait, ttr=POP_LEASE_S, from_=from_, order=order, group=group
+        )
+        for job in jobs:
+            self.client.link.run_soon(
+                about_tasks.ack(self.name, [job.receipt], member=self.member)
+            )
+        return [self._with_value(replace(job.task, receipt=None)) for job in jobs]
 
     def _with_value(self, task: Task) -> Task:
         return replace(task, value=self.serialiser.load(task.payload))

@@ -13,10 +13,11 @@ from ..attempts import BROKEN, NotConnected
 from ..errors import Disconnected, is_refusal, refusal_from
 from ..parsing import text, text_or_none
 from ..replies import Task
+from ..requests import tasks as about_tasks
 from ..requests.base import Name, Words
 from ..spans import Span
 from .job import Job
-from .link import next_reply
+from .link import late_replies, next_reply
 from .queue import Queue
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ class Subscription:
     """A connection of its own, to which tasks are pushed. Use it as a context manager.
 
     Grant little credit where priorities matter, since a delivered task is not recalled when a
-    more urgent one arrives. A broken connection raises `Disconnected`: subscribe again then.
+    more urgent one arrives. What has arrived and was not asked for when the block ends is given
+    back, and put back if it was popped from a queue. A broken connection raises `Disconnected`:
+    subscribe again then.
     """
 
     def __init__(self, client: Client) -> None:
@@ -49,9 +52,15 @@ class Subscription:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._arrived.extend(late_replies(self._connection))
         # The connection has subscriptions and credit, so it is not used for anything else.
         self._connection.disconnect()
         self._client.link.give_back(self._connection)
+        while self._arrived:
+            job = self._job(self._arrived.popleft())
+            if job is not None:
+                for step in about_tasks.undone([job.task], job.queue.member):
+                    self._client.link.carry_out_one_of(step)
 
     def subscribe(
         self,
@@ -97,7 +106,12 @@ class Subscription:
             if reply is None:
                 return None
             self._arrived.append(reply)
-        _, queue, id_, receipt, payload = self._arrived.popleft()
+        return self._job(self._arrived.popleft())
+
+    def _job(self, reply: Any) -> Job | None:
+        if not isinstance(reply, list) or len(reply) != 5:
+            return None
+        _, queue, id_, receipt, payload = reply
         task = Task(text(queue), text(id_), text_or_none(receipt), payload)
         member = self._members.get(text(queue))
         job = Job(Queue(self._client, task.queue, member=member), task)
