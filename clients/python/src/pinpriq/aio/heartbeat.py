@@ -37,3 +37,6 @@ class AsyncHeartbeat:
                 await self._beat()
             except PinpriqError as error:
                 log.warning("a sign of life failed: %s", error)
+            except Exception:
+                # Without the next one, leases would end while their jobs run.
+                log.exception("a sign of life failed")

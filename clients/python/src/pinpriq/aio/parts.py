@@ -7,6 +7,11 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ..job import check_result
+
+#: How long a job may take to end that is broken off, in seconds.
+CANCEL_S = 1.0
+
 
 class AsyncStop:
     """Says whether to stop."""
@@ -57,9 +62,48 @@ class AsyncCrew:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def call(function: Callable[..., Any], argument: Any) -> Any:
-    """Call a function. One without `async` runs in a thread, so that it blocks nobody."""
-    if inspect.iscoroutinefunction(function):
-        return await function(argument)
-    result = await asyncio.to_thread(function, argument)
-    return await result if inspect.isawaitable(result) else result
+async def attempt(
+    function: Callable[..., Any], argument: Callable[[], Any]
+) -> BaseException | None:
+    """Call a function with an argument, and return what was raised, or None.
+
+    A function without `async` runs in a thread, so that it blocks nobody. It has an asyncio task
+    of its own, so only a cancellation of this call is raised, and not one inside of the function.
+    """
+    job = asyncio.create_task(_attempt(function, argument))
+    try:
+        return await asyncio.shield(job)
+    except asyncio.CancelledError:
+        job.cancel()
+        # It may have something to put in order.
+        await asyncio.wait([job], timeout=CANCEL_S)
+        raise
+
+
+async def _attempt(
+    function: Callable[..., Any], argument: Callable[[], Any]
+) -> BaseException | None:
+    try:
+        if inspect.iscoroutinefunction(function):
+            result = await function(argument())
+        else:
+            # An exception must not come through a future, which refuses some.
+            result, error = await asyncio.to_thread(_call, function, argument)
+            if error is not None:
+                return error
+            if inspect.isawaitable(result):
+                result = await result
+        check_result(result)
+    except BaseException as error:
+        # An end of the program, too, is only that of the job.
+        return error
+    return None
+
+
+def _call(
+    function: Callable[..., Any], argument: Callable[[], Any]
+) -> tuple[Any, BaseException | None]:
+    try:
+        return function(argument()), None
+    except BaseException as error:
+        return None, error

@@ -12,13 +12,15 @@ from ..job import reason_of
 from ..replies import State
 from ..requests import queues as about_queues
 from ..requests.tasks import DONE_MAX
+from ..spans import span_s
 from ..worker.events import Bury, Event, GiveBack, Retry
 from ..worker.plan import WAIT_S, Plan, Source, backoffs
+from ..worker.policy import FAILURES_MAX, Policy
 from .client import AsyncClient
 from .heartbeat import AsyncHeartbeat
 from .job import AsyncJob
 from .keeper import AsyncKeeper
-from .parts import AsyncCrew, AsyncStop, call
+from .parts import AsyncCrew, AsyncStop, attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,22 +48,42 @@ class AsyncRunner:
 
     async def run(self, concurrency: int) -> bool:
         """Work until it is time to stop. Returns whether all that ran has ended in time."""
-        await self._prepare()
-        await self._keeper.start()
-        await self._beats.start()
-        self._crew.start(concurrency, self._work)
-        await self._stop.wait()
-        await self._release_buffer()
-        in_time = await self._crew.join(self._plan.grace_s)
-        await self._release_buffer()
-        if not in_time:
-            log.warning("jobs still run after %s s: they are given back", self._plan.grace_s)
-            for job in self._keeper.held():
-                await self._release(job)
-            await self._crew.abandon()
-        await self._beats.stop()
-        await self._keeper.stop()
+        options = self._client.options
+        log.info(
+            "serving %s of %s, as %s, %s at once",
+            self._plan.described(),
+            options.places,
+            options.redis.get("client_name"),
+            concurrency,
+        )
+        in_time = False
+        try:
+            await self._prepare()
+            await self._keeper.start()
+            await self._beats.start()
+            self._crew.start(concurrency, self._work)
+            await self._stop.wait()
+            log.info("stopping: jobs that run have %s s", self._plan.grace_s)
+            await self._release_buffer()
+            in_time = await self._crew.join(self._plan.grace_s)
+        finally:
+            # Also when this is broken off, which is no reason to go on in the background.
+            self._stop.set()
+            await self._release_buffer()
+            if not in_time:
+                await self._abandon()
+            await self._beats.stop()
+            await self._keeper.stop()
+        log.info("stopped")
         return in_time
+
+    async def _abandon(self) -> None:
+        jobs = self._keeper.held()
+        if jobs:
+            log.warning("jobs still run after %s s: they are given back", self._plan.grace_s)
+        for job in jobs:
+            await self._release(job)
+        await self._crew.abandon()
 
     async def _prepare(self) -> None:
         """Set queues up and join topics, as soon as there is a server."""
@@ -113,6 +135,13 @@ class AsyncRunner:
             except PinpriqError as error:
                 if stopping:
                     log.warning("not acknowledged, so it will come again: %s", error)
+                    return
+                await self._pause(pauses, error)
+                continue
+            except Exception as error:
+                # One reply that cannot be read must not end all the work that follows.
+                log.exception("a job could not be taken")
+                if stopping:
                     return
                 await self._pause(pauses, error)
                 continue
@@ -207,32 +236,61 @@ class AsyncRunner:
         """Run the function for a job. Returns the job if it is to be acknowledged."""
         plan = self._plan
         handler = plan.handlers[(job.queue.name, _text_or_none(job.queue.member))]
+        if job.task.failures >= FAILURES_MAX and await self._is_given_up(job):
+            return None
         plan.tell(Event("start", job.queue.name, job.id, job.attempts))
         started = time.monotonic()
-        try:
-            await call(handler.function, job if handler.with_job else job.value)
-        except Exception as error:
-            await self._settle(job, error, time.monotonic() - started)
-            return None
+        error = await attempt(handler.function, lambda: job if handler.with_job else job.value)
         duration = time.monotonic() - started
+        if error is not None:
+            await self._settle(job, error, duration)
+            return None
         plan.tell(Event("end", job.queue.name, job.id, job.attempts, duration))
         if job.settled:
             self._keeper.let_go(job)
             return None
         return job if self._keeper.holds(job) else None
 
-    async def _settle(self, job: AsyncJob, error: Exception, duration: float) -> None:
+    async def _policy(self, job: AsyncJob) -> Policy:
+        """Ask what the queue of a job says about failures. One without settings says nothing."""
+        try:
+            return Policy.of(await job.queue.show())
+        except Refused:
+            return Policy()
+
+    async def _is_given_up(self, job: AsyncJob) -> bool:
+        """Bury a job that has failed too often, because its workers died. Returns whether it is."""
+        failures = job.task.failures
+        try:
+            if not (await self._policy(job)).gives_up(failures):
+                return False
+            why = f"failed {failures} times, while {FAILURES_MAX} are allowed: not run again"
+            last = job.task.reason
+            await job.bury(why if last is None else f"{why}; the last time: {last}")
+        except PinpriqError as error:
+            log.warning("the job %s of %s is left to its lease: %s", job.id, job.queue.name, error)
+        else:
+            log.error("the job %s of %s: %s: buried", job.id, job.queue.name, why)
+            self._plan.tell(
+                Event("failed", job.queue.name, job.id, job.attempts, None, None, State.BURIED)
+            )
+        self._keeper.let_go(job)
+        return True
+
+    async def _settle(self, job: AsyncJob, error: BaseException, duration: float) -> None:
         """Say that a job failed, or do what its function asked for."""
         state: State | None = None
+        then = "it was settled already"
         try:
-            if not job.settled and self._keeper.let_go(job):
-                state = await self._report(job, error)
+            if job.settled or self._keeper.let_go(job):
+                if not job.settled:
+                    state, then = await self._report(job, error)
+            else:
+                then = "its lease had ended, so it comes back by itself"
         except Stale:
-            log.info("the lease of %s had ended before its failure was told", job.id)
-        except PinpriqError as refused:
-            log.warning(
-                "the failure of %s was not told, so its lease runs out: %s", job.id, refused
-            )
+            then = "its lease had ended, so it comes back by itself"
+        except Exception as refused:
+            then = f"that was not told, so it comes back when its lease has ended: {refused}"
         self._keeper.let_go(job)
         if isinstance(error, GiveBack):
             self._plan.tell(Event("released", job.queue.name, job.id, job.attempts, duration))
@@ -240,18 +298,42 @@ class AsyncRunner:
         self._plan.tell(
             Event("failed", job.queue.name, job.id, job.attempts, duration, error, state)
         )
-        if not isinstance(error, Retry | Bury):
-            log.error("the job %s of %s failed", job.id, job.queue.name, exc_info=error)
+        wished = isinstance(error, Retry | Bury)
+        log.log(
+            logging.WARNING if wished else logging.ERROR,
+            "the job %s of %s failed at attempt %s: %s: %s",
+            job.id,
+            job.queue.name,
+            job.attempts,
+            error.reason if isinstance(error, Retry | Bury) else reason_of(error),
+            then,
+            exc_info=None if wished else error,
+        )
 
-    async def _report(self, job: AsyncJob, error: Exception) -> State:
+    async def _report(self, job: AsyncJob, error: BaseException) -> tuple[State, str]:
+        """Tell the server how a job ended. Returns its state, and what comes next."""
         if isinstance(error, Bury):
             await job.bury(error.reason)
-            return State.BURIED
+            return State.BURIED, "buried"
         if isinstance(error, GiveBack):
-            return await job.release(delay=error.delay)
-        if isinstance(error, Retry):
-            return await job.fail(error.reason, delay=error.delay)
-        return await job.fail(reason_of(error))
+            return await job.release(delay=error.delay), "given back"
+        reason = error.reason if isinstance(error, Retry) else reason_of(error)
+        delay = error.delay if isinstance(error, Retry) else None
+        failures = job.task.failures + 1
+        try:
+            policy = await self._policy(job)
+        except PinpriqError:
+            # Where the settings cannot be known, the queue decides.
+            state = await job.fail(reason, delay=delay)
+            return state, f"its state is {state.name} now"
+        if policy.gives_up(failures):
+            await job.bury(reason)
+            return State.BURIED, "buried"
+        if delay is None:
+            delay = policy.delay_s(failures)
+        state = await job.fail(reason, delay=delay)
+        shown_s = None if delay is None else span_s(delay)
+        return state, policy.next_step(state, failures, shown_s)
 
     async def _release_buffer(self) -> None:
         while self._buffer:

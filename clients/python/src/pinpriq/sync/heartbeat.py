@@ -39,3 +39,6 @@ class Heartbeat:
                 self._beat()
             except PinpriqError as error:
                 log.warning("a sign of life failed: %s", error)
+            except Exception:
+                # Without the next one, leases would end while their jobs run.
+                log.exception("a sign of life failed")

@@ -6,8 +6,10 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
+
+from ..job import check_result
 
 
 class Stop(threading.Event):
@@ -40,9 +42,21 @@ class Crew:
         """Leave what still runs alone. The threads end with the process."""
 
 
-def call(function: Callable[..., Any], argument: Any) -> Any:
-    """Call a function. What an `async` one returns is run to its end in this thread."""
-    result = function(argument)
-    if inspect.iscoroutine(result):
-        return asyncio.run(result)
-    return result
+def attempt(function: Callable[..., Any], argument: Callable[[], Any]) -> BaseException | None:
+    """Call a function with an argument, and return what was raised, or None.
+
+    What an `async` function returns is run to its end in this thread.
+    """
+    try:
+        result = function(argument())
+        if inspect.isawaitable(result):
+            result = asyncio.run(_end_of(result))
+        check_result(result)
+    except BaseException as error:
+        # An end of the program, too, is only that of the job.
+        return error
+    return None
+
+
+async def _end_of(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..replies import State
-from ..spans import Span
+from ..spans import Span, span_ms
 
 
 class _Wish(Exception):
@@ -16,13 +16,13 @@ class _Wish(Exception):
 class Retry(_Wish):
     """Raise it to fail the job and have it tried again after `delay` seconds.
 
-    The failure counts, so the queue may give the job up. Without `delay` its back-off applies.
+    The failure counts, so the job may be given up. Without `delay` the back-off applies.
     """
 
     def __init__(self, reason: str = "", *, delay: Span | None = None) -> None:
         super().__init__(reason)
-        self.reason = reason
-        self.delay = delay
+        self.reason = str(reason)
+        self.delay = _checked(delay)
 
 
 class Bury(_Wish):
@@ -30,7 +30,7 @@ class Bury(_Wish):
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = str(reason)
 
 
 class GiveBack(_Wish):
@@ -38,7 +38,14 @@ class GiveBack(_Wish):
 
     def __init__(self, *, delay: Span | None = None) -> None:
         super().__init__("given back")
-        self.delay = delay
+        self.delay = _checked(delay)
+
+
+def _checked(delay: Span | None) -> Span | None:
+    """Return a delay. Raises `ValueError` where it is given, and not only where it is used."""
+    if delay is not None:
+        span_ms(delay)
+    return delay
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..job import check_function
 from ..settings import QueueSettings
 from .events import Event
 
@@ -61,7 +62,11 @@ class Plan:
     handlers: dict[tuple[str, str | None], Handler] = field(default_factory=dict)
 
     def add(self, handler: Handler) -> None:
-        """Add a handler. Raises `ValueError` if its queue has one already."""
+        """Add a handler. Raises `ValueError` if its queue has one already.
+
+        Raises `TypeError` for a generator, since calling that runs nothing.
+        """
+        check_function(handler.function)
         place = (handler.name, handler.member)
         if place in self.handlers:
             raise ValueError(f"there is a function for {handler.name!r} already")
@@ -91,12 +96,19 @@ class Plan:
             if handler.member is not None
         ]
 
+    def described(self) -> str:
+        """Say in words what the worker serves."""
+        queues = [handler.name for handler in self.handlers.values() if handler.member is None]
+        lanes = [f"{topic} as {member}" for topic, member in self.members()]
+        parts = [", ".join(queues), f"the topics {', '.join(lanes)}" if lanes else ""]
+        return " and ".join(part for part in parts if part) or "nothing"
+
     def tell(self, event: Event) -> None:
         """Tell the hook. What it raises is logged, and does not touch the job."""
         if self.on_event is not None:
             try:
                 self.on_event(event)
-            except Exception:
+            except BaseException:
                 log.exception("the hook for events failed")
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ..aio.client import AsyncClient
 from ..aio.parts import AsyncStop
 from ..aio.runner import AsyncRunner
+from ..options import own_name
 from ..settings import QueueSettings
 from ..spans import Span, span_s
 from ..sync.client import Client
@@ -96,7 +97,11 @@ class Worker:
 
     def client(self) -> Client:
         """Return a new client with the options of this worker."""
-        return Client(self._url, **self._client_options)
+        return Client(self._url, **self._named())
+
+    def _named(self) -> dict[str, Any]:
+        """Return the options of a client, whose connections have the name of this process."""
+        return {"client_name": own_name("worker"), **self._client_options}
 
     def run(self, *, threads: int = 1, processes: int = 0) -> bool:
         """Work in threads, until SIGTERM, SIGINT or `stop`. Returns whether all jobs ended in time.
@@ -144,17 +149,18 @@ class Worker:
 
         with self._lock:
             self._wakeups.append(wake)
-        heard = []
+        before = {}
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
+                before[number] = signal.getsignal(number)
                 loop.add_signal_handler(number, self._first_signal, loop, number, stop)
-                heard.append(number)
         try:
-            async with AsyncClient(self._url, **self._client_options) as client:
+            async with AsyncClient(self._url, **self._named()) as client:
                 return await AsyncRunner(client, self.plan, stop).run(tasks)
         finally:
-            for number in heard:
+            for number, handler in before.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)
             with self._lock:
                 self._wakeups.remove(wake)
 
@@ -175,6 +181,8 @@ class Worker:
         """Stop. A second signal ends the process at once."""
         log.info("stopping after %s", number.name)
         loop.remove_signal_handler(number)
+        # Python's own handler of SIGINT would raise in the job that runs, as if that had failed.
+        signal.signal(number, signal.SIG_DFL)
         stop.set()
 
     @contextmanager
