@@ -1,4 +1,4 @@
-"""An ordinary Celery application. Only its broker URL and the import say pinpriq."""
+"""An ordinary Celery application. Only its broker URL says pinpriq."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 
 from celery import Celery, Task
-
-import pinpriq.celery  # noqa: F401
 
 PLACE = Path(os.environ.get("SHOP_PLACE", "."))
 

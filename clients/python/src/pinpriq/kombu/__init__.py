@@ -1,7 +1,8 @@
 """A transport of kombu, so that Celery can use pinpriq as its broker.
 
-`import pinpriq.celery` makes kombu know URLs that begin with `pinpriq://` or `pinpriqs://`. Needs
-the extra `celery`.
+Where this package is installed, kombu knows URLs that begin with `pinpriq://` or `pinpriqs://`, by
+the entry point of `pinpriq_kombu`. Importing `pinpriq.celery` does the same. Needs the extra
+`celery`.
 """
 
 from kombu.transport import TRANSPORT_ALIASES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timezone
@@ -15,16 +16,27 @@ from kombu.transport.base import to_rabbitmq_queue_arguments
 from kombu.utils.json import dumps, loads
 
 from ..errors import NoQueue
+from ..job import reason_of
 from ..replies import State, Task
 from ..requests import tasks as about_tasks
-from ..spans import moment_ms
-from .bindings import DIRECT_AGE_S, SHARED_AGE_S, TEMPORARY_S, Binding
+from ..settings import QueueSettings
+from .bindings import ANONYMOUS, DIRECT_AGE_S, SHARED_AGE_S, TEMPORARY_S, Binding
 from .taker import Taker
 
 log = logging.getLogger("pinpriq.kombu")
 
 #: The most messages that one take returns for a consumer without a prefetch count.
 COUNT_MAX = 100
+
+#: The time to live of messages of a temporary queue that says nothing about it, in seconds.
+TEMPORARY_MESSAGE_S = 3600.0
+
+#: The arguments of queues that make a difference here, and two that every queue fulfils.
+ARGUMENTS = {"x-expires", "x-message-ttl", "x-max-priority", "x-queue-type"}
+
+#: The moments between which an ETA is on the server.
+EARLIEST = datetime.fromtimestamp(0, timezone.utc)
+LATEST = datetime.max.replace(tzinfo=timezone.utc)
 
 #: Where the unique key of a message is kept between the tries to publish it.
 KEY_PROPERTY = "pinpriq_key"
@@ -89,7 +101,6 @@ class Channel(virtual.Channel):
         self._backlog: deque[Task] = deque()
         self._from_backlog = 0
         self._no_ack: set[str] = set()
-        self._temporary: dict[str, float] = {}
         self._bound: set[tuple[str, Binding]] = set()
         connection.cycle.add(self)
 
@@ -99,21 +110,24 @@ class Channel(virtual.Channel):
         return super().basic_publish(message, exchange, routing_key, **kwargs)
 
     def _put(self, queue: str, message: Any, **_: Any) -> None:
-        self._put_task(queue, message, self._temporary.get(queue))
+        self._put_task(queue, message)
 
     def _put_fanout(self, exchange: str, message: Any, routing_key: str, **_: Any) -> None:
-        for binding in self.bindings.table(exchange, SHARED_AGE_S):
-            self._put_task(binding.queue, message, binding.ttl_s)
+        for queue in {each.queue for each in self.bindings.table(exchange, SHARED_AGE_S)}:
+            self._put_task(queue, message)
 
-    def _put_task(self, queue: str, message: Any, ttl_s: float | None) -> None:
+    def _put_task(self, queue: str, message: Any) -> None:
         properties = message["properties"]
         key = properties.get(KEY_PROPERTY) or uuid4().hex
         sent = {name: value for name, value in properties.items() if name != KEY_PROPERTY}
-        delay_s = _delay_s(message.get("headers") or {})
+        eta = _eta(message.get("headers") or {})
+        # Nobody empties a temporary queue whose owner is gone, so its messages end by themselves.
+        ttl_s = self.bindings.message_ttl_s(queue)
         expiration = properties.get("expiration")
         if expiration is not None:
-            ttl_s = max(0.001, int(expiration) / 1000)
-        if ttl_s is not None and delay_s is not None and ttl_s <= delay_s:
+            own_s = max(0.001, int(expiration) / 1000)
+            ttl_s = own_s if ttl_s is None else min(own_s, ttl_s)
+        if ttl_s is not None and eta is not None and ttl_s <= eta.timestamp() - time.time():
             # The server refuses it, and Celery itself revokes the task when it comes.
             ttl_s = None
         self.client.run(
@@ -122,8 +136,8 @@ class Channel(virtual.Channel):
                 dumps({**message, "properties": sent}).encode(),
                 key=None,
                 priority=self._pinpriq_priority(message),
-                delay=delay_s,
-                at=None,
+                delay=None,
+                at=eta,
                 ttl=ttl_s,
                 ttr=None,
                 id=None,
@@ -139,11 +153,18 @@ class Channel(virtual.Channel):
         )
 
     def _pinpriq_priority(self, message: Any) -> int:
-        """Return the priority on the server, where a lower number is more urgent."""
+        """Return the priority on the server, where a lower number is more urgent.
+
+        Raises `ValueError` for a number that is not whole.
+        """
+        given = message["properties"].get("priority")
         try:
-            priority = int(message["properties"]["priority"])
-        except (KeyError, TypeError, ValueError):
+            priority = int(given)
+        except (TypeError, ValueError):
             priority = self.default_priority
+        else:
+            if priority != float(given):
+                raise ValueError(f"a priority is a whole number, not {given!r}")
         return priority if self.lowest_priority_first else -priority
 
     def prepare_queue_arguments(self, arguments: Any, **kwargs: Any) -> Any:
@@ -158,30 +179,103 @@ class Channel(virtual.Channel):
         arguments: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        expires_ms = (arguments or {}).get("x-expires")
-        if auto_delete or exclusive or expires_ms is not None:
-            self._temporary[queue] = max(TEMPORARY_S, (expires_ms or 0) / 1000)
+        given = {name: value for name, value in (arguments or {}).items() if value is not None}
+        if unknown := sorted(set(given) - ARGUMENTS):
+            raise ValueError(f"the queue {queue} has arguments that pinpriq has not: {unknown}")
+        expires_s, message_ttl_s = (
+            given[name] / 1000 if name in given else None for name in ("x-expires", "x-message-ttl")
+        )
+        if auto_delete or exclusive or expires_s is not None:
+            life_s = max(TEMPORARY_S, expires_s or 0)
+            if message_ttl_s is None:
+                message_ttl_s = TEMPORARY_MESSAGE_S if expires_s is None else life_s
+            binding = Binding(queue, None, queue, life_s, "direct", message_ttl_s)
+            self._bind(ANONYMOUS, binding)
+            return
+        self.bindings.note_lasting(queue)
+        if message_ttl_s is not None:
+            self._server_queue(queue).configure(QueueSettings(ttl=message_ttl_s))
+
+    def queue_bind(
+        self,
+        queue: str,
+        exchange: str | None = None,
+        routing_key: str = "",
+        arguments: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Bind a queue to an exchange."""
+        exchange = exchange or "amq.direct"
+        if not self.bindings.owns(exchange, Binding(routing_key or "", None, queue)):
+            # Somebody may have ended a binding that was made here.
+            self.state.binding_delete(queue, exchange, routing_key)
+        super().queue_bind(queue, exchange, routing_key, arguments, **kwargs)
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
-        binding = Binding(
-            routing_key or "",
-            pattern,
-            queue,
-            self._temporary.get(queue),
-            self.state.exchanges[exchange]["type"],
+        life_s = next(
+            (each.ttl_s for each in self.bindings.own(ANONYMOUS) if each.queue == queue), None
         )
+        kind = self.state.exchanges[exchange]["type"]
+        self._bind(exchange, Binding(routing_key or "", pattern, queue, life_s, kind))
+
+    def _bind(self, exchange: str, binding: Binding) -> None:
         self.bindings.add(exchange, binding)
         if binding.ttl_s is not None:
             self._bound.add((exchange, binding))
             self.keeper.refresh(
-                f"{exchange}\0{queue}\0{routing_key}", lambda: self.bindings.add(exchange, binding)
+                _name_of(exchange, binding), lambda: self.bindings.add(exchange, binding)
             )
+
+    def queue_unbind(
+        self,
+        queue: str,
+        exchange: str | None = None,
+        routing_key: str = "",
+        arguments: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """End a binding of a queue."""
+        exchange = exchange or "amq.direct"
+        self.state.binding_delete(queue, exchange, routing_key)
+        self._unbind(exchange, Binding(routing_key or "", None, queue))
+
+    def queue_delete(
+        self, queue: str, if_unused: bool = False, if_empty: bool = False, **kwargs: Any
+    ) -> None:
+        """Remove a queue with its messages and bindings, also those that others have made."""
+        if if_empty and self._size(queue):
+            return
+        exchanges = self.bindings.exchanges_of(queue)
+        for exchange in exchanges:
+            for binding in self.bindings.own(exchange):
+                if binding.queue == queue:
+                    self._unbind(exchange, binding)
+        if not exchanges:
+            self.bindings.remove_queue(queue)
+        self.state.queue_bindings_delete(queue)
+        self._drop(queue)
+
+    def exchange_delete(self, exchange: str, if_unused: bool = False, nowait: bool = False) -> None:
+        """Remove an exchange with its bindings. The queues stay."""
+        if if_unused and self.bindings.table(exchange, 0.0):
+            return
+        for binding in self.bindings.own(exchange):
+            self._forget(exchange, binding)
+            self.state.binding_delete(binding.queue, exchange, binding.routing_key)
+        self.bindings.drop(exchange)
+        self.state.exchanges.pop(exchange, None)
 
     def get_table(self, exchange: str) -> list[tuple[str, str | None, str]]:
         """Return the bindings of an exchange, as its type wants them."""
         age_s = DIRECT_AGE_S if self._is_direct(exchange) else SHARED_AGE_S
+        prepare = self.typeof(exchange).prepare_bind
         return [
-            (binding.routing_key, binding.pattern, binding.queue)
+            (
+                binding.routing_key,
+                # The process that bound it may have taken the exchange for one of another type.
+                binding.pattern or prepare(binding.queue, exchange, binding.routing_key, None)[1],
+                binding.queue,
+            )
             for binding in self.bindings.table(exchange, age_s)
         ]
 
@@ -204,25 +298,31 @@ class Channel(virtual.Channel):
             found = super()._lookup(exchange, routing_key, default)
         return found
 
-    def _delete(
-        self, queue: str, exchange: str, routing_key: str, pattern: str, *_: Any, **__: Any
-    ) -> None:
-        self._unbind(exchange, Binding(routing_key or "", pattern, queue))
+    def _drop(self, queue: str) -> None:
+        """Remove a queue on the server."""
+        self.keeper.await_released(self.queue_prefix + queue)
         try:
             self._server_queue(queue).drop()
         except NoQueue:
             log.debug("the queue %s is gone already", queue)
 
     def _unbind(self, exchange: str, binding: Binding) -> None:
-        self.keeper.refresh(f"{exchange}\0{binding.queue}\0{binding.routing_key}", None)
+        self._forget(exchange, binding)
         self.bindings.remove(exchange, binding)
-        self._bound = {each for each in self._bound if each[1].queue != binding.queue}
+
+    def _forget(self, exchange: str, binding: Binding) -> None:
+        """Renew a binding no longer."""
+        name = _name_of(exchange, binding)
+        self.keeper.refresh(name, None)
+        self._bound = {each for each in self._bound if _name_of(*each) != name}
 
     def _size(self, queue: str) -> int:
+        self.keeper.await_released(self.queue_prefix + queue)
         return int(self._server_queue(queue).stats().counts[State.READY])
 
     def _purge(self, queue: str) -> int:
         """Remove the messages that nobody has taken. Returns how many."""
+        self.keeper.await_released(self.queue_prefix + queue)
         server_queue = self._server_queue(queue)
         purged = 0
         for state in (State.READY, State.WAITING):
@@ -239,6 +339,11 @@ class Channel(virtual.Channel):
         """Begin to deliver the messages of a queue."""
         if no_ack:
             self._no_ack.add(queue)
+        for exchange in self.bindings.exchanges_of(queue):
+            # Who only consumes looks at the table by itself, to make what was lost again.
+            self.keeper.refresh(
+                f"table {exchange}", lambda exchange=exchange: self.bindings.table(exchange, 0.0)
+            )
         super().basic_consume(queue, no_ack, callback, consumer_tag, **kwargs)
 
     def basic_cancel(self, consumer_tag: str) -> None:
@@ -279,11 +384,13 @@ class Channel(virtual.Channel):
         delivered = 0
         while self._backlog:
             task = self._backlog.popleft()
-            if self._is_wanted(task):
-                delivered += 1
-                self._deliver_task(task)
-            else:
+            if not self._is_wanted(task):
                 self._give_back(task)
+                continue
+            message = self._message_or_bury(task)
+            if message is not None:
+                delivered += 1
+                self._deliver_message(task, message)
         return delivered
 
     def deliver_backlog(self) -> None:
@@ -302,24 +409,29 @@ class Channel(virtual.Channel):
     def _name(self, task: Task) -> str:
         return task.queue.removeprefix(self.queue_prefix)
 
-    def _deliver_task(self, task: Task) -> None:
+    def _deliver_message(self, task: Task, message: Any) -> None:
         queue = self._name(task)
-        message = self._message(task)
         if queue in self._no_ack:
             assert task.receipt is not None
             self.keeper.ack(task.queue, task.receipt)
         self.connection._deliver(message, queue)
 
-    def _message(self, task: Task) -> Any:
-        """Return the message of a task, with a delivery tag that stands for its lease."""
+    def _message_or_bury(self, task: Task) -> Any:
+        """Return the message of a task, with a delivery tag that stands for its lease.
+
+        A task that is no message is buried with the reason, and then this returns None.
+        """
         assert task.receipt is not None
-        message = loads(task.payload.decode())
         tag = uuid4().hex
-        properties = message["properties"]
-        properties["delivery_tag"] = tag
-        if task.attempts > 1:
-            properties.setdefault("delivery_info", {})["redelivered"] = True
-            message["redelivered"] = True
+        try:
+            message = _message_of(task, tag)
+            # All that a consumer reads at first is read here, where an error ends nothing.
+            self.Message(message, channel=self)
+        except Exception as error:
+            why = f"the payload is not a message: {reason_of(error)}"
+            log.error("%s of %s is buried: %s", task.id, task.queue, why)
+            self.keeper.bury(task.queue, task.receipt, why)
+            return None
         if self._name(task) not in self._no_ack:
             self._receipts[tag] = (task.queue, task.receipt)
             self.keeper.hold(task.queue, task.receipt)
@@ -340,10 +452,15 @@ class Channel(virtual.Channel):
             self.keeper.ack(*place)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        [*jobs] = self._server_queue(queue).take_many(1, ttr=self.connection.ttr_s)
-        if not jobs:
-            raise Empty
-        return self._message(jobs[0].task)
+        # What was given back on this channel is there again.
+        self.keeper.await_released(self.queue_prefix + queue)
+        while True:
+            [*jobs] = self._server_queue(queue).take_many(1, ttr=self.connection.ttr_s)
+            if not jobs:
+                raise Empty
+            message = self._message_or_bury(jobs[0].task)
+            if message is not None:
+                return message
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
         """Return one message, or None."""
@@ -366,16 +483,42 @@ class Channel(virtual.Channel):
         for exchange, binding in list(self._bound):
             if binding.queue in consumed:
                 connection.quietly(
-                    lambda exchange=exchange, binding=binding: self._delete(
-                        binding.queue, exchange, binding.routing_key, binding.pattern or ""
-                    )
+                    lambda exchange=exchange, binding=binding: self._unbind(exchange, binding)
                 )
             else:
-                self.keeper.refresh(f"{exchange}\0{binding.queue}\0{binding.routing_key}", None)
+                self.keeper.refresh(_name_of(exchange, binding), None)
+            if exchange == ANONYMOUS and binding.queue in consumed:
+                connection.quietly(lambda queue=binding.queue: self._server_queue(queue).drop())
 
 
-def _delay_s(headers: Any) -> float | None:
-    """Return for how long a Celery task must not run yet, in seconds, or None."""
+def _name_of(exchange: str, binding: Binding) -> str:
+    """Return a name for the renewals of a binding."""
+    return f"{exchange}\0{binding.queue}\0{binding.routing_key}"
+
+
+def _message_of(task: Task, tag: str) -> Any:
+    """Return what a task says, as a message of kombu. Raises something if it is none."""
+    message = loads(task.payload.decode())
+    properties = message["properties"]
+    info = properties.setdefault("delivery_info", {})
+    message.setdefault("headers", {})
+    for part in (message, properties, info, message["headers"]):
+        if not isinstance(part, dict):
+            raise TypeError(f"{type(part).__name__} in place of fields with names")
+    if not isinstance(message["body"], str | bytes):
+        raise TypeError(f"the body is {type(message['body']).__name__}, and not text")
+    for name in ("content-type", "content-encoding"):
+        if not isinstance(message.get(name), str | None):
+            raise TypeError(f"the {name} is no text")
+    properties["delivery_tag"] = tag
+    if task.attempts > 1:
+        info["redelivered"] = True
+        message["redelivered"] = True
+    return message
+
+
+def _eta(headers: Any) -> datetime | None:
+    """Return until when a Celery task must not run yet, or None."""
     eta = headers.get("eta")
     if not isinstance(eta, str):
         return None
@@ -386,5 +529,5 @@ def _delay_s(headers: Any) -> float | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
-    left_ms = moment_ms(moment) - moment_ms(datetime.now(timezone.utc))
-    return left_ms / 1000 if left_ms > 0 else None
+    # Zones west of Greenwich have moments that the server has no number for.
+    return min(max(moment, EARLIEST), LATEST)

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +42,9 @@ class Keeper:
         self._ttr_s = ttr_s
         self._pid = os.getpid()
         self._changed = threading.Condition()
-        self._requests: deque[Request[Any]] = deque()
+        self._requests: deque[tuple[str, Request[Any]]] = deque()
+        # How many releases of each queue the server has not confirmed.
+        self._releasing: Counter[str] = Counter()
         self._busy = False
         self._held: dict[str, str] = {}
         self._refreshers: dict[str, Callable[[], None]] = {}
@@ -57,11 +59,24 @@ class Keeper:
 
     def ack(self, queue: str, receipt: str) -> None:
         """Acknowledge a task as soon as possible."""
-        self._settle(receipt, about_tasks.ack(queue, [receipt]))
+        self._settle(queue, receipt, about_tasks.ack(queue, [receipt]))
 
     def release(self, queue: str, receipt: str) -> None:
         """Give a task back as soon as possible."""
-        self._settle(receipt, about_tasks.release(queue, receipt))
+        with self._changed:
+            self._releasing[queue] += 1
+            self._settle(queue, receipt, about_tasks.release(queue, receipt))
+
+    def bury(self, queue: str, receipt: str, reason: str) -> None:
+        """Set a task aside as soon as possible."""
+        bury = about_tasks.bury(queue, receipt, id=None, payload=None, reason=reason, member=None)
+        self._settle(queue, receipt, bury)
+
+    def await_released(self, queue: str, seconds: float = FLUSH_S) -> None:
+        """Wait until all tasks are back in a queue that were to be released."""
+        if os.getpid() == self._pid and queue in self._releasing:
+            with self._changed:
+                self._changed.wait_for(lambda: queue not in self._releasing, seconds)
 
     def refresh(self, name: str, how: Callable[[], None] | None) -> None:
         """Call `how` again and again, or stop that if it is None."""
@@ -88,13 +103,13 @@ class Keeper:
         if not in_time:
             log.warning("leases were not settled, so they run out by themselves")
 
-    def _settle(self, receipt: str, request: Request[Any]) -> None:
+    def _settle(self, queue: str, receipt: str, request: Request[Any]) -> None:
         # A process that was forked from this one has its connections, but not its leases.
         if os.getpid() != self._pid:
             return
         with self._changed:
             self._held.pop(receipt, None)
-            self._requests.append(request)
+            self._requests.append((queue, request))
             self._start()
             self._changed.notify_all()
 
@@ -129,12 +144,13 @@ class Keeper:
     def _left(self) -> int:
         return len(self._requests)
 
-    def _send(self, batch: list[Request[Any]]) -> None:
+    def _send(self, batch: list[tuple[str, Request[Any]]]) -> None:
         """Send requests in one round trip. They are sent again if there is no reply."""
         replies: list[Any] = []
         try:
-            replies = self._client.link.run_all(batch)
-        except Disconnected as error:
+            replies = self._client.link.run_all([request for _, request in batch])
+        except Exception as error:
+            # Without this thread no lease would be settled or renewed any more.
             log.warning("leases are settled later: %s", error)
             with self._changed:
                 self._requests.extendleft(reversed(batch))
@@ -146,6 +162,9 @@ class Keeper:
             elif isinstance(reply, Refused):
                 log.error("a lease was not settled, so it runs out: %s", reply)
         with self._changed:
+            for (queue, request), _ in zip(batch, replies, strict=False):
+                if request.words[0] == b"RELEASE":
+                    self._releasing -= Counter([queue])
             self._busy = False
             self._changed.notify_all()
 
@@ -158,7 +177,7 @@ class Keeper:
                 replies = self._client.link.run_all(
                     [about_tasks.touch(queue, receipt) for receipt, queue in some]
                 )
-            except Disconnected as error:
+            except Exception as error:
                 log.warning("leases are renewed later: %s", error)
                 return
             for (receipt, queue), reply in zip(some, replies, strict=True):
@@ -176,3 +195,6 @@ class Keeper:
                 refresh()
             except (Disconnected, Refused) as error:
                 log.warning("a binding is renewed later: %s", error)
+            except Exception:
+                # Without this thread, leases would end while their messages are worked on.
+                log.exception("a binding is renewed later")

@@ -12,6 +12,7 @@ import redis
 from kombu.transport import virtual
 
 from ..errors import Denied, Disconnected, PinpriqError, Refused, StoreFailed
+from ..options import own_name
 from ..sync.client import Client
 from .bindings import Bindings
 from .channel import Channel
@@ -26,6 +27,12 @@ LEASE_S = 60.0
 #: Options of a transport that go to the client.
 CLIENT_OPTIONS = ("retry_for", "window", "socket_timeout", "max_connections", "client_name")
 
+#: Options that kombu itself heeds, with every transport.
+KOMBU_OPTIONS = (
+    *("max_retries", "interval_start", "interval_step", "interval_max"),
+    *("connect_retries_timeout", "errback", "callback", "polling_interval"),
+)
+
 
 class Transport(virtual.Transport):
     """Lets kombu use pinpriq. Its options are `broker_transport_options` of Celery.
@@ -38,6 +45,7 @@ class Transport(virtual.Transport):
     | `queue_prefix` | what the names of queues on the server begin with | nothing |
 
     Those of `Client` are `retry_for`, `window`, `socket_timeout`, `max_connections`, `client_name`.
+    Other options, and a path in the URL, are refused: they would make no difference.
     """
 
     Channel = Channel
@@ -73,14 +81,28 @@ class Transport(virtual.Transport):
         super().__init__(client, **kwargs)
         self.cycle = Poller()
         options = client.transport_options
+        known = {
+            "lease_seconds",
+            *CLIENT_OPTIONS,
+            *KOMBU_OPTIONS,
+            *self.Channel.from_transport_options,
+        }
+        if unknown := sorted(set(options) - known):
+            raise ValueError(f"pinpriq has no transport options {', '.join(unknown)}")
+        if client.virtual_host not in (None, "", "/"):
+            raise ValueError(
+                f"the URL of pinpriq has no path such as {client.virtual_host!r}, since all queues "
+                "of a server belong together: set queue_prefix in the transport options instead"
+            )
         self.ttr_s = float(options.get("lease_seconds", LEASE_S))
         self.pinpriq = self._new_client(client)
         self.keeper = Keeper(self.pinpriq, self.ttr_s)
-        self.bindings = Bindings(self.pinpriq)
+        self.bindings = Bindings(self.pinpriq, options.get("queue_prefix", ""))
 
     def _new_client(self, connection: Any) -> Client:
         options = connection.transport_options
         chosen = {name: options[name] for name in CLIENT_OPTIONS if name in options}
+        chosen.setdefault("client_name", own_name("kombu"))
         encrypted = self.encrypted or bool(connection.ssl)
         if isinstance(connection.ssl, dict):
             chosen.update(_ssl_options(connection.ssl))
@@ -89,8 +111,10 @@ class Transport(virtual.Transport):
             host = f"[{host}]"
         port = connection.port or self.default_port
         sign_in = ""
-        if connection.password:
-            sign_in = f"{quote(connection.userid or '', '')}:{quote(connection.password, '')}@"
+        if connection.userid or connection.password:
+            sign_in = (
+                f"{quote(connection.userid or '', '')}:{quote(connection.password or '', '')}@"
+            )
         scheme = "pinpriqs" if encrypted else "pinpriq"
         return Client(f"{scheme}://{sign_in}{host}:{port}", **chosen)
 
