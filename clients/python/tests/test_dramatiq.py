@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -176,6 +177,74 @@ def test_a_payload_that_is_no_message_is_set_aside(
     [task] = queue.peek(state=State.BURIED)
     assert task.reason is not None
     assert task.reason.startswith("the payload is not a message")
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"options": None}, {"args": 7}, {"kwargs": []}, {"actor_name": None},
+    {"queue_name": 7}, {"message_id": []}, {"message_timestamp": "x"}, {"odd": 1},
+]  # fmt: skip
+
+FOREIGN: list[dict[str, Any] | list[Any] | None] = [
+    None,
+    [],
+    {},
+    *(
+        {
+            "queue_name": "default", "actor_name": "work", "args": [], "kwargs": {},
+            "options": {}, "message_id": "x", "message_timestamp": 1, **change,
+        }
+        for change in CHANGES
+    ),
+]  # fmt: skip
+
+
+def test_what_no_worker_can_read_is_buried_and_the_rest_is_done(
+    broker: PinpriqBroker, workers: dramatiq.Worker
+) -> None:
+    done = threading.Event()
+    actor = declared(lambda: done.set(), broker, "work")
+    queue = broker.client.queue(broker.server_queue("default"))
+    payloads = [json.dumps(each).encode() for each in FOREIGN]
+    for payload in [b"", b"text", b"\xff", b"[" * 100_000, *payloads]:
+        queue.put(payload)
+    actor.send()
+    assert done.wait(30)
+    broker.join("default", timeout=30_000)
+    assert queue.stats().counts[State.BURIED] == len(FOREIGN) + 4
+
+
+def test_a_dead_letter_has_the_priority_of_its_message(
+    broker: PinpriqBroker, workers: dramatiq.Worker
+) -> None:
+    """Also one whose options say nonsense about it, and one for an actor that is not there."""
+    declared(lambda: None, broker, "work")
+    queue = broker.client.queue(broker.server_queue("default"))
+    message: dramatiq.Message[Any] = dramatiq.Message(
+        queue_name="elsewhere", actor_name="none", args=(), kwargs={},
+        options={"broker_priority": "x"},
+    )  # fmt: skip
+    queue.put(message.encode(), priority=7)
+    broker.join("default", timeout=30_000)
+    [letter] = broker.client.queue(broker.dead_queue("default")).peek()
+    assert letter.priority == 7
+
+
+def test_priorities_as_with_rabbitmq(server: Server) -> None:
+    """There, a higher number is more urgent, and the priority of an actor is not sent."""
+    broker = PinpriqBroker(server.url, highest_priority_first=True)
+    actor = declared(lambda: None, broker, "work", priority=3)
+    for priority in (0, 5, None, 2):
+        options = {} if priority is None else {"broker_priority": priority}
+        actor.send_with_options(kwargs={}, **options)
+    tasks = broker.client.queue(broker.server_queue("default")).peek(9)
+    assert [task.priority for task in tasks] == [-5, -2, 0, 0]
+    with pytest.raises(ValueError, match="whole number"):
+        actor.send_with_options(broker_priority=1.5)
+    broker.close()
+
+
+def test_connections_have_a_name(broker: PinpriqBroker) -> None:
+    assert "name=dramatiq:" in broker.client.client_list()
 
 
 def test_errors_are_those_of_dramatiq(own_server: Server) -> None:

@@ -25,11 +25,25 @@ from dramatiq.message import Message
 from dramatiq.middleware import Middleware
 
 from .errors import Aborted, Disconnected, NoQueue, PinpriqError, Stale
+from .job import reason_of
+from .options import own_name
 from .replies import State
+from .requests.base import whole
 from .spans import Span, span_s
 from .sync.client import Client
 from .sync.job import Job
 from .sync.keeper import Keeper
+
+#: What the fields of a message are, as far as a worker relies on it.
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "queue_name": (str,),
+    "actor_name": (str,),
+    "args": (list, tuple),
+    "kwargs": (dict,),
+    "options": (dict,),
+    "message_id": (str,),
+    "message_timestamp": (int, float),
+}
 
 #: The queue for dead letters of a queue has this at the end of its name.
 DEAD_SUFFIX = ".dead"
@@ -40,10 +54,14 @@ class PinpriqBroker(Broker):
 
     `url` and the further options are those of `Client`. Spans are seconds. `lease` is how long a
     lease lasts, which is renewed at a third of that. A delay is one of the server, so delayed
-    messages occupy no worker. A lower priority is more urgent, as in Dramatiq; it is that of the
-    message (`broker_priority` of its options) or of its actor. Messages that are given up become
-    dead letters in a queue with `.dead` at the end of its name, for `dead_message_ttl` seconds.
-    `queue_prefix` is what the names of queues on the server begin with.
+    messages occupy no worker. A lower priority is more urgent, as for actors of Dramatiq; it is
+    that of the message (`broker_priority` of its options) or of its actor. The broker for RabbitMQ
+    has it the other way round: with `highest_priority_first` a higher `broker_priority` is more
+    urgent, one without it has 0, and the priority of an actor counts only within a worker.
+
+    Messages that are given up become dead letters in a queue with `.dead` at the end of its name,
+    for `dead_message_ttl` seconds. `queue_prefix` is what the names of queues on the server begin
+    with.
     """
 
     def __init__(
@@ -54,6 +72,7 @@ class PinpriqBroker(Broker):
         lease: Span = 60.0,
         dead_message_ttl: Span = 7 * 86400.0,
         queue_prefix: str = "",
+        highest_priority_first: bool = False,
         **client_options: Any,
     ) -> None:
         super().__init__(middleware)
@@ -61,8 +80,10 @@ class PinpriqBroker(Broker):
         self.lease_s = span_s(lease)
         self._dead_message_ttl_s = span_s(dead_message_ttl)
         self._prefix = queue_prefix
+        self._highest_first = highest_priority_first
         self.actor_options.add("broker_priority")
-        self.client = Client(url, serialiser="bytes", **client_options)
+        named = {"client_name": own_name("dramatiq"), **client_options}
+        self.client = Client(url, serialiser="bytes", **named)
         self._lock = threading.Lock()
         self._keeper: Keeper | None = None
 
@@ -131,14 +152,19 @@ class PinpriqBroker(Broker):
         return message
 
     def priority_of(self, message: Message[Any] | MessageProxy) -> int:
-        """Return the priority of a message on the server."""
+        """Return the priority of a message on the server, where a lower one is more urgent.
+
+        Raises `ValueError` if it is not a whole number.
+        """
         given = message.options.get("broker_priority")
-        if given is not None:
-            return int(given)
         actor = self.actors.get(message.actor_name)
-        if actor is None:
-            return 0
-        return int(actor.options.get("broker_priority", actor.priority))
+        if given is None and actor is not None:
+            given = actor.options.get("broker_priority")
+        if self._highest_first:
+            return -whole(given or 0)
+        if given is None:
+            return 0 if actor is None else actor.priority
+        return whole(given)
 
     def get_declared_queues(self) -> set[str]:
         """Return the names of the queues that were declared."""
@@ -182,13 +208,13 @@ class PinpriqBroker(Broker):
         """Move the dead letters of a queue back into it. Returns how many, at most 1,000."""
         return self.client.queue(self.dead_queue(queue_name)).move(self.server_queue(queue_name))
 
-    def bury(self, message: MessageProxy, job: Job) -> None:
+    def bury(self, queue_name: str, job: Job) -> None:
         """Make a message a dead letter, in one step with the end of its lease."""
         with self.client.transaction() as steps:
             steps.put(
-                self.dead_queue(message.queue_name),
+                self.dead_queue(queue_name),
                 job.payload,
-                priority=self.priority_of(message),
+                priority=job.task.priority,
                 ttl=self._dead_message_ttl_s,
             )
             steps.ack(job)
@@ -213,6 +239,7 @@ class _Consumer(Consumer):
         self, broker: PinpriqBroker, queue_name: str, prefetch: int, timeout_ms: int
     ) -> None:
         self._broker = broker
+        self._queue_name = queue_name
         self._queue = broker.client.queue(broker.queues[queue_name])
         self._timeout_s = timeout_ms / 1000
         self._buffer: deque[Job] = deque()
@@ -225,7 +252,7 @@ class _Consumer(Consumer):
 
     def nack(self, message: MessageProxy) -> None:
         """Make a message a dead letter."""
-        self._settle(message, lambda job: self._broker.bury(message, job))
+        self._settle(message, lambda job: self._broker.bury(self._queue_name, job))
 
     def requeue(self, messages: Iterable[MessageProxy]) -> None:
         """Give messages back that were not worked on."""
@@ -248,12 +275,16 @@ class _Consumer(Consumer):
         if job is None:
             return None
         try:
-            return _Message(self, job, Message.decode(job.payload))
+            return _Message(self, job, _message_of(job.payload))
         except Exception as error:
+            why = f"the payload is not a message: {reason_of(error)}"
             self._room.release()
             self._keeper.let_go(job)
-            self._broker.logger.error("the payload of %s is not a message: %s", job.id, error)
-            job.bury(f"the payload is not a message: {error}")
+            self._broker.logger.error("%s is buried: %s", job.id, why)
+            try:
+                job.bury(why)
+            except PinpriqError as refused:
+                self._broker.logger.warning("it comes again when its lease ends: %s", refused)
             return None
 
     def _take(self) -> None:
@@ -290,4 +321,16 @@ class _Consumer(Consumer):
         while self._buffer:
             job = self._buffer.popleft()
             self._keeper.let_go(job)
-            job.release()
+            try:
+                job.release()
+            except PinpriqError as error:
+                self._broker.logger.warning("%s waits for the end of its lease: %s", job.id, error)
+
+
+def _message_of(payload: bytes) -> Message[Any]:
+    """Return the message of a payload. Raises something if a worker could not read it."""
+    message: Message[Any] = Message.decode(payload)
+    for name, kinds in _FIELDS.items():
+        if not isinstance(getattr(message, name), kinds):
+            raise TypeError(f"{name} is {type(getattr(message, name)).__name__}")
+    return message
