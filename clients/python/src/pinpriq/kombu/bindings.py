@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import re
 import threading
 import time
@@ -74,7 +75,7 @@ class Bindings:
     def __init__(self, client: Client, prefix: str = "") -> None:
         self._client = client
         self._prefix = prefix + PREFIX
-        self._lock = threading.RLock()
+        self._locks: dict[int, threading.RLock] = {}
         self._tables: dict[str, tuple[float, list[Binding]]] = {}
         # What this process has bound, by exchange and id, and the marks of those tables.
         self._own: dict[str, dict[str, Binding]] = {}
@@ -166,6 +167,11 @@ class Bindings:
                 self._lasting.clear()
             self._lasting[queue] = now + LASTING_AGE_S
             return None
+
+    @property
+    def _lock(self) -> threading.RLock:
+        """The lock of this process. One that was forked may have that of the other one locked."""
+        return self._locks.setdefault(os.getpid(), threading.RLock())
 
     def _queue(self, exchange: str) -> Queue:
         return self._client.queue(self._prefix + exchange, serialiser="bytes")
