@@ -90,7 +90,7 @@ export async function queue(page, route) {
       fill(states, bar(stats.counts, { href }));
       fill(priorities, histogram(stats.priorities, stats.counts.R));
     }
-    fill(purpose, stats.holds_dead_letters && h("span", { class: "tag" }, "for dead letters"));
+    fill(purpose, stats.holds_dead_letters > 0 && h("span", { class: "tag" }, "for dead letters"));
     tellPause(place, stats.paused, { paused, sides, again });
   };
   tell(first);
