@@ -36,7 +36,7 @@ pub trait Clock {
 }
 
 /// Time is drawn towards the wall clock by the passed time divided by this number.
-const DRAWN_ONE_IN: u64 = 2_000;
+pub(crate) const DRAWN_ONE_IN: u64 = 2_000;
 
 /// The difference from which a step of the wall clock is logged.
 const STEP: Duration = Duration::from_secs(1);

@@ -153,7 +153,7 @@ impl Oracle {
         Self {
             model: {
                 let mut model = Model::new(limits);
-                model.set_calendars(Arc::new(Calendars));
+                model.set_calendars(Arc::new(Calendars::default()));
                 model
             },
             book: Book::default(),

@@ -431,7 +431,7 @@ impl World {
         let (limits, now) = (self.engine_limits(), self.clocks.wall());
         let seed = self.dice.roll();
         let loading = Loading::load(Box::new(store), limits, seed)?;
-        let (durable, found) = loading.with_calendars(Arc::new(Calendars)).open(now)?;
+        let (durable, found) = loading.with_calendars(Arc::new(Calendars::default())).open(now)?;
         Ok((durable, loaded.take(), found.header.last_number))
     }
 

@@ -52,6 +52,19 @@ pub trait Calendars: Debug + Send + Sync {
         to: Timestamp,
         most: usize,
     ) -> Vec<Timestamp>;
+
+    /// Returns the moment by which slots of this form go at this moment of the engine. It differs
+    /// if the engine's time is ahead of the wall clock and the form is about the wall clock. It
+    /// never falls while the engine's moments rise.
+    fn slot_time(&self, _form: &Form, moment: Timestamp) -> Timestamp {
+        moment
+    }
+
+    /// Returns the first moment of the engine at which this slot has come: see
+    /// [`Calendars::slot_time`].
+    fn moment_of(&self, _form: &Form, slot: Timestamp) -> Timestamp {
+        slot
+    }
 }
 
 /// Knows [`Form::Every`] only. A cron expression has no slots here.
@@ -104,7 +117,8 @@ pub struct Plan {
 /// How far a schedule has come.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Course {
-    /// Every slot up to this moment is done: it has put its task or was missed. While the schedule
+    /// Every slot up to this moment, which is one of [slots](Calendars::slot_time), is done: it has
+    /// put its task or was missed. While the schedule
     /// is paused, this is the moment at which its slots ceased to count.
     pub done_until: Timestamp,
     /// Whether it is paused.

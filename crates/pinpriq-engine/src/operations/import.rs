@@ -270,8 +270,9 @@ impl Engine {
         }
         self.check_room(schedule_bytes(name, plan))?;
         let number = self.issued.next();
+        let now = self.calendars.slot_time(&plan.form, self.now);
         let course = Course {
-            done_until: course.done_until.min(self.now),
+            done_until: course.done_until.min(now),
             last_number: self.number_of_last(record),
             ..course.clone()
         };

@@ -50,7 +50,8 @@ impl Engine {
     fn set_schedule(&mut self, new: &NewSchedule<'_>) -> Result<Reply, Refusal> {
         self.check_schedule(new)?;
         let plan = self.plan_of(new);
-        let Some(next) = self.calendars.next_after(&plan.form, self.now) else {
+        let now = self.calendars.slot_time(&plan.form, self.now);
+        let Some(next) = self.calendars.next_after(&plan.form, now) else {
             return Err(bad(format!("the schedule {} would never be due", quoted(new.name))));
         };
         let known = self.schedules.find(new.name);
@@ -65,12 +66,14 @@ impl Engine {
             // No slot of the former plan puts a task any more.
             if !planted!(FormerSlotsDue) {
                 self.miss_until_now(number);
+                // The slots of both plans may go by different times.
+                self.schedules.schedule_mut(number).course.done_until = now;
             }
             self.schedules.replan(number, plan);
             number
         } else {
             let number = self.issued.next();
-            let course = Course { done_until: self.now, ..Course::default() };
+            let course = Course { done_until: now, ..Course::default() };
             let name = new.name.into();
             let schedule = Schedule { name, plan, course, armed: None, place: None };
             self.schedules.insert(number, schedule);
@@ -126,9 +129,10 @@ impl Engine {
         let mut course = schedule.course.clone();
         let next_at = if course.paused {
             course.missed += self.slots_until_now(schedule);
-            self.calendars.next_after(&schedule.plan.form, self.now)
+            let form = &schedule.plan.form;
+            self.calendars.next_after(form, self.calendars.slot_time(form, self.now))
         } else {
-            schedule.armed
+            self.next_slot(schedule)
         };
         let (name, plan) = (schedule.name.clone(), (*schedule.plan).clone());
         Reply::Schedule(Box::new(ShownSchedule { name, plan, course, next_at }))
@@ -172,8 +176,9 @@ impl Engine {
 
     /// Handles a slot that is due. Returns the number of bytes of the payload.
     pub(crate) fn fire_slot(&mut self, number: u64) -> usize {
+        let slot = self.next_slot(self.schedules.schedule(number));
         let schedule = self.schedules.schedule_mut(number);
-        let Some(slot) = schedule.armed.take() else {
+        let (Some(_), Some(slot)) = (schedule.armed.take(), slot) else {
             unreachable!("schedule {number} was due without a slot")
         };
         let bytes = schedule.plan.payload.len();
@@ -276,17 +281,21 @@ impl Engine {
 
     /// Counts the slots up to now that are not done as missed.
     fn miss_until_now(&mut self, number: u64) {
-        let missed = self.slots_until_now(self.schedules.schedule(number));
+        let schedule = self.schedules.schedule(number);
+        let missed = self.slots_until_now(schedule);
+        let now = self.calendars.slot_time(&schedule.plan.form, self.now);
         let course = &mut self.schedules.schedule_mut(number).course;
         if !planted!(MissedNotCounted) {
             course.missed += missed;
         }
-        course.done_until = self.now;
+        course.done_until = now;
     }
 
     /// The number of slots up to now that are not done.
     fn slots_until_now(&self, schedule: &Schedule) -> u64 {
-        self.calendars.count_between(&schedule.plan.form, schedule.course.done_until, self.now)
+        let form = &schedule.plan.form;
+        let now = self.calendars.slot_time(form, self.now);
+        self.calendars.count_between(form, schedule.course.done_until, now)
     }
 
     /// The first slot that is not done.
@@ -294,11 +303,17 @@ impl Engine {
         self.calendars.next_after(&schedule.plan.form, schedule.course.done_until)
     }
 
+    /// When the first slot that is not done has come.
+    pub(crate) fn due_at(&self, schedule: &Schedule) -> Option<Timestamp> {
+        let slot = self.next_slot(schedule)?;
+        Some(self.calendars.moment_of(&schedule.plan.form, slot))
+    }
+
     /// Adds a schedule to the index of deadlines under its next slot, unless it is paused.
     fn arm_schedule(&mut self, number: u64) {
         let schedule = self.schedules.schedule(number);
         let is_paused = schedule.course.paused && !planted!(PausedScheduleFires);
-        let next = self.next_slot(schedule).filter(|_| !is_paused);
+        let next = self.due_at(schedule).filter(|_| !is_paused);
         let former = std::mem::replace(&mut self.schedules.schedule_mut(number).armed, next);
         if let Some(former) = former {
             self.deadlines.remove(former, Due::Schedule(number));
@@ -355,11 +370,12 @@ impl Engine {
         if !schedule.course.paused {
             let passed = self.slots_until_now(schedule);
             let most = plan.on_missed.made_up().max(2 * usize::from(planted!(TwoSlotsMadeUp)));
-            let made_up = self.calendars.latest_between(&plan.form, done_until, self.now, most);
+            let now = self.calendars.slot_time(&plan.form, self.now);
+            let made_up = self.calendars.latest_between(&plan.form, done_until, now, most);
             let missed = passed.saturating_sub(made_up.len() as u64);
             if missed > 0 {
                 let before = |slot: &Timestamp| Timestamp::from_ms(slot.ms().saturating_sub(1));
-                let done_until = made_up.first().map_or(self.now, before);
+                let done_until = made_up.first().map_or(now, before);
                 let course = &mut self.schedules.schedule_mut(number).course;
                 course.missed += missed;
                 course.done_until = done_until;

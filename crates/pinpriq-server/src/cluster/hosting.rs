@@ -165,7 +165,7 @@ impl Job {
         let keeper = self.watermarks.keeper(number, wake);
         let store: Box<dyn Store> = Box::new(LedgerStore::new(ledger, options).keeping(keeper));
         let limits = engine_limits(&self.config, self.common.sharding.shards());
-        let loading = Loading::load(store, limits, random())?.with_calendars(Arc::new(Calendars));
+        let loading = Loading::load(store, limits, random())?;
         let (durable, clock) = begin(loading)?;
         tracing::info!(
             shard = self.shard,
@@ -180,7 +180,9 @@ impl Job {
 /// Begins a tenure. Blocks until that is in the log. Time goes on meanwhile: otherwise it would be
 /// behind by as long as the engine took, and leases and delays would end early at the next owner.
 fn begin(loading: Loading) -> Result<(Durable, SystemClock), StoreError> {
-    let start = loading.moment(SystemClock::wall(), None);
+    let wall = SystemClock::wall();
+    let start = loading.moment(wall, None);
+    let loading = loading.with_calendars(Arc::new(Calendars::ahead_of(wall, start)));
     let clock = SystemClock::starting_at(start);
     let incarnation = loading.loaded().header.incarnation + 1;
     Ok((loading.begin(start, incarnation)?, clock))

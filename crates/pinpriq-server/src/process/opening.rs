@@ -61,7 +61,7 @@ impl Opening {
                 "an unfinished write was cut off"
             );
         }
-        Ok(loading.with_calendars(Arc::new(Calendars)))
+        Ok(loading)
     }
 
     /// Begins to serve what was loaded.
@@ -73,7 +73,8 @@ impl Opening {
     ) -> Result<Durable, ServeError> {
         let begun = {
             let _one_at_a_time = self.begins.lock().unwrap_or_else(PoisonError::into_inner);
-            loading.begin(start.now, start.incarnation)
+            let calendars = Calendars::ahead_of(start.wall, start.now);
+            loading.with_calendars(Arc::new(calendars)).begin(start.now, start.incarnation)
         };
         let durable = begun.map_err(|source| self.failed(source))?;
         tracing::info!(
@@ -133,6 +134,8 @@ impl Opening {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub(crate) now: Timestamp,
+    /// What the wall clock showed then.
+    pub(crate) wall: Timestamp,
     pub(crate) incarnation: u64,
 }
 
@@ -140,13 +143,13 @@ impl Start {
     /// Returns the earliest start after what one shard knows, not before `now`.
     pub(crate) fn after(loading: &Loading, now: Timestamp) -> Self {
         let Header { incarnation, now: latest, .. } = loading.loaded().header;
-        Self { now: now.max(latest), incarnation: incarnation + 1 }
+        Self { now: now.max(latest), wall: now, incarnation: incarnation + 1 }
     }
 
     /// Returns the earliest start after what both know.
     pub(crate) fn and(self, other: Self) -> Self {
         let incarnation = self.incarnation.max(other.incarnation);
-        Self { now: self.now.max(other.now), incarnation }
+        Self { now: self.now.max(other.now), wall: self.wall.max(other.wall), incarnation }
     }
 }
 

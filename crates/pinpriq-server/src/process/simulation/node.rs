@@ -573,7 +573,7 @@ impl Node {
         }
         let store = Box::new(store);
         let loading = Loading::load(store, EngineLimits::default(), self.parts.seed)?;
-        let loading = loading.with_calendars(Arc::new(Calendars));
+        let loading = loading.with_calendars(Arc::new(Calendars::default()));
         let start = loading.moment((self.parts.wall)(), None);
         let incarnation = loading.loaded().header.incarnation + 1;
         loading.begin(start, incarnation)
