@@ -1,6 +1,7 @@
 //! Commands that keep within names. Which names a user has is not decided here.
 
 use pinpriq_engine::command::{Command, QueueCommand, QueueName};
+use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::{NAME_BYTES_MAX, WITHIN_NAMES_MAX};
 use pinpriq_engine::looking::Leases;
@@ -35,6 +36,7 @@ impl Model {
             | Command::Queue(QueueCommand::List { .. } | QueueCommand::Stats(None))
             | Command::Member(MemberCommand::Beat { .. } | MemberCommand::Leave(_))
             | Command::Schedule(_)
+            | Command::Import(Import::Schedule(_))
             | Command::Numbered { .. }
             | Command::Tubes(None)
             | Command::Redrive { .. } => names.len() <= WITHIN_NAMES_MAX,
@@ -60,6 +62,11 @@ impl Model {
                 self.schedule_is_within(names, command)?;
                 self.keep_schedules(command)
             }
+            Command::Import(import @ Import::Schedule(schedule)) => {
+                fits(import.queue().len() <= NAME_BYTES_MAX)?;
+                self.name_is_within(names, &schedule.name, true)?;
+                self.import(import)
+            }
             Command::Member(command) => {
                 self.member_is_within(names, command)?;
                 self.tend(command)
@@ -77,21 +84,31 @@ impl Model {
         names: &[NamePattern<'_>],
         command: &ScheduleCommand<'_>,
     ) -> Result<(), RefusalKind> {
-        let name = match *command {
+        let (name, makes) = match *command {
             ScheduleCommand::Set(ref new) => {
                 fits(new.queue.len() <= NAME_BYTES_MAX && new.name.len() <= NAME_BYTES_MAX)?;
                 self.schedule_fits(new)?;
-                new.name
+                (new.name, true)
             }
             ScheduleCommand::Show(name)
             | ScheduleCommand::Pause(name)
             | ScheduleCommand::Resume(name)
             | ScheduleCommand::Drop(name)
-            | ScheduleCommand::Fire(name) => name,
+            | ScheduleCommand::Fire(name) => (name, false),
             ScheduleCommand::List { .. } => return Ok(()),
         };
-        let mut known = self.schedules.values().filter(|known| *known.name == *name);
-        permitted(known.all(|known| match_one(names, &known.plan.queue)))
+        self.name_is_within(names, name, makes)
+    }
+
+    fn name_is_within(
+        &self,
+        names: &[NamePattern<'_>],
+        name: &[u8],
+        makes: bool,
+    ) -> Result<(), RefusalKind> {
+        fits(name.len() <= NAME_BYTES_MAX)?;
+        let known = self.schedules.values().find(|known| *known.name == *name);
+        permitted(known.map_or(makes, |known| match_one(names, &known.plan.queue)))
     }
 
     fn member_is_within(

@@ -205,6 +205,8 @@ fn of_import<'c>(import: Import<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         Import::Schedule(schedule) => {
             tell(Need::On(Right::Manage, &schedule.plan.queue));
             tell(Need::On(Right::Put, &schedule.plan.queue));
+            // One of this name may belong to another queue.
+            tell(Need::Wherever(Right::Manage));
         }
         Import::Task { .. } | Import::Window(_) => {
             tell(Need::On(Right::Manage, import.queue()));

@@ -243,8 +243,8 @@ pub enum Command<'a> {
     /// Lists and pages show only what matches. Figures are added up over the queues and topics that
     /// match, which costs a step for each of them, and leave out what nobody can ask any more about
     /// queues that have ceased to exist. A schedule or a member is left alone if its queue, or one
-    /// of its topics, does not match. Nothing is redriven if one of the dead letters comes from a
-    /// queue that does not match.
+    /// of its topics, does not match. A schedule that is not there is refused in the same words.
+    /// Nothing is redriven if one of the dead letters comes from a queue that does not match.
     Within {
         /// The names, at most [`WITHIN_NAMES_MAX`](crate::limits::WITHIN_NAMES_MAX).
         names: &'a [NamePattern<'a>],
@@ -687,6 +687,7 @@ impl Command<'_> {
                 matches!(command, MemberCommand::Beat { .. } | MemberCommand::Leave(_))
             }
             Self::Schedule(_)
+            | Self::Import(Import::Schedule(_))
             | Self::Redrive { .. }
             | Self::Numbered { .. }
             | Self::Tubes(None) => true,

@@ -7,6 +7,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::command::{Command, QueueCommand};
 use crate::engine::{Answered, Engine};
+use crate::export::Import;
 use crate::fanout::MemberCommand;
 use crate::limits::WITHIN_NAMES_MAX;
 use crate::names::NamePattern;
@@ -91,6 +92,10 @@ impl Engine {
                 self.check_schedule_within(names, command)?;
                 self.keep_schedules(command)
             }
+            Command::Import(ref import @ Import::Schedule(schedule)) => {
+                self.check_schedule_named(names, &schedule.name, true)?;
+                self.import(import)
+            }
             Command::Member(command) => {
                 self.check_member_within(names, command)?;
                 self.tend(command)
@@ -158,30 +163,41 @@ impl Engine {
         Reply::Names { names: page, more: found.next().is_some() }
     }
 
-    /// Refuses to touch a schedule whose queue does not match. A schedule that is not there is left
-    /// to the command.
+    /// Refuses to touch a schedule whose queue does not match, and one that is not there: otherwise
+    /// refusals would tell which names others have used. A new one can be made.
     fn check_schedule_within(
         &self,
         names: &Within<'_>,
         command: &ScheduleCommand<'_>,
     ) -> Result<(), Refusal> {
-        let name = match *command {
+        let (name, makes) = match *command {
             ScheduleCommand::Set(ref new) => {
                 self.check_schedule(new)?;
-                new.name
+                (new.name, true)
             }
             ScheduleCommand::Show(name)
             | ScheduleCommand::Pause(name)
             | ScheduleCommand::Resume(name)
             | ScheduleCommand::Drop(name)
-            | ScheduleCommand::Fire(name) => name,
+            | ScheduleCommand::Fire(name) => (name, planted!(MissingScheduleTold)),
             ScheduleCommand::List { .. } => return Ok(()),
         };
-        match self.schedules.find(name).map(|number| self.schedules.schedule(number)) {
-            Some(schedule) if !names.matches(&schedule.plan.queue) => {
-                Err(not_permitted("the queue that the schedule belongs to"))
-            }
-            _ => Ok(()),
+        self.check_schedule_named(names, name, makes)
+    }
+
+    /// Refuses to touch the schedule of this name if its queue does not match, or if there is none,
+    /// unless the command makes one.
+    fn check_schedule_named(
+        &self,
+        names: &Within<'_>,
+        name: &[u8],
+        makes: bool,
+    ) -> Result<(), Refusal> {
+        let known = self.schedules.find(name).map(|number| self.schedules.schedule(number));
+        match known {
+            Some(schedule) if names.matches(&schedule.plan.queue) => Ok(()),
+            None if makes => Ok(()),
+            _ => Err(not_permitted("the schedule of this name, if there is one")),
         }
     }
 

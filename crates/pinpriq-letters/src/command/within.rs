@@ -5,7 +5,8 @@ use pinpriq_engine::limits::WITHIN_NAMES_MAX;
 use pinpriq_engine::names::NamePattern;
 use pinpriq_records::primitives::{end, put_bytes, take_byte, take_bytes};
 
-use super::kinds::WITHIN;
+use super::carrying::take_import;
+use super::kinds::{IMPORT_SCHEDULE, WITHIN};
 use super::take_without_list;
 use crate::Malformed;
 use crate::list::{List, put_list, take_list};
@@ -32,6 +33,11 @@ pub(super) fn take<R>(
     }
     // Commands with lists of their own are not kept within names, nor are other such commands.
     let kind = take_byte(input)?;
+    if kind == IMPORT_SCHEDULE {
+        return take_import(kind, input, |command| {
+            then(&Command::Within { names: &names, command })
+        });
+    }
     let command = take_without_list(kind, input)?;
     end(input)?;
     if !command.can_be_within() {

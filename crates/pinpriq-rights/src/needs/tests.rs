@@ -198,7 +198,7 @@ fn managing() -> Vec<(Command<'static>, &'static str)> {
             }),
             "manage:q put:dead",
         ),
-        (Command::Import(Import::Schedule(schedule)), "manage:q put:q"),
+        (Command::Import(Import::Schedule(schedule)), "manage:q put:q wherever:manage"),
         (Command::Transaction(steps), "put:q manage:topic"),
     ]
 }

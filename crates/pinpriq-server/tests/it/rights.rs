@@ -34,6 +34,12 @@ pub(crate) fn attempts(rows: &[Row]) -> Vec<Attempt> {
         };
         match needs[..] {
             ["everybody" | "users" | "within"] => attempt(String::new(), true),
+            ["everywhere-look" | "everywhere-manage"] => {
+                let (_, right) = needs[0].split_once('-').unwrap();
+                attempt(format!("{right}:*"), true);
+                attempt(String::new(), false);
+                attempt(format!("put:* take:* {right}:a*"), false);
+            }
             ["admin"] => {
                 attempt("admin".to_owned(), true);
                 attempt("put:* take:* look:* manage:*".to_owned(), false);

@@ -242,6 +242,43 @@ fn what_names_no_queue_needs_its_right_where_it_touches_one() {
 }
 
 #[test]
+fn refusals_tell_no_names_of_schedules() {
+    let people = [
+        Person::new("boss", "put:* take:* look:* manage:*"),
+        Person::new("ana", "put:a* look:a* manage:a*"),
+        Person::new("nobody", ""),
+    ];
+    with_people(&people, async |_, _, [boss, ana, nobody]| {
+        for (client, name) in [(&mut *boss, "boss"), (&mut *ana, "ana"), (&mut *nobody, "nobody")] {
+            sign_in(client, name).await;
+        }
+        boss.ask("SCHEDULE SET there b1 x EVERY 100000").await;
+        for command in ["SHOW", "PAUSE", "RESUME", "FIRE", "DROP"] {
+            for client in [&mut *ana, &mut *nobody] {
+                let [one, other] =
+                    ["there", "not-there"].map(|it| format!("SCHEDULE {command} {it}"));
+                let told = client.ask(&one).await;
+                assert_eq!(told, client.ask(&other).await, "{command}");
+                assert_eq!(client.told(&one).await, "NOPERM", "{command}");
+            }
+        }
+        assert_eq!(boss.told("SCHEDULE SHOW not-there").await, "NOTFOUND");
+        // Nor does an import tell that there is one.
+        let page = boss.ask("EXPORT b1").await;
+        let mut records = elements(&elements(&page)[1]).iter().filter_map(Value::as_bytes);
+        let record = records.find(|it| it.starts_with(b"{\"type\":\"schedule\"")).unwrap();
+        let record = str::from_utf8(record).unwrap().replace("\"b1\"", "\"a1\"");
+        let imported = ana.ask_words(&[b"IMPORT", b"a1", record.as_bytes()]).await;
+        assert_eq!(show(&imported), "NOPERM");
+        let record = record.replace("\"there\"", "\"not-there\"");
+        let imported = ana.ask_words(&[b"IMPORT", b"a1", record.as_bytes()]).await;
+        assert_eq!(show(&imported), "OK");
+        let imported = ana.ask_words(&[b"IMPORT", b"a1", record.as_bytes()]).await;
+        assert_eq!(show(&imported), "EXISTS", "its own one");
+    });
+}
+
+#[test]
 fn what_runs_the_server_needs_admin() {
     let people = [Person::new("boss", "admin"), Person::new("ana", "put:* take:* look:* manage:*")];
     with_people(&people, async |_, _, [boss, ana]| {
