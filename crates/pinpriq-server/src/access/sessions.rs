@@ -4,10 +4,11 @@
 //! kept. How it travels is up to the handlers of HTTP.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use pinpriq_users::User;
 use sha2::{Digest as _, Sha256};
 
 use super::pass::Pass;
@@ -16,8 +17,12 @@ use super::roster::Roster;
 /// How long a session lasts.
 pub(crate) const LASTS_S: u64 = 12 * 60 * 60;
 
-/// How many there may be. Another one ends the one that would end first.
+/// How many there may be. Another one ends the one of those of the user with the most that would
+/// end first.
 const SESSIONS_MAX: usize = 10_000;
+
+/// How many a user may have. Another one ends the one that would end first.
+const SESSIONS_OF_USER_MAX: usize = 100;
 
 /// All sessions of a server.
 #[derive(Debug, Default)]
@@ -40,8 +45,19 @@ impl Sessions {
         if sessions.len() >= SESSIONS_MAX {
             sessions.retain(|_, session| now_ms < session.until_ms);
         }
-        if sessions.len() >= SESSIONS_MAX {
-            let first = sessions.iter().min_by_key(|(_, session)| session.until_ms);
+        let own = |session: &Session| session.pass.user.name == pass.user.name;
+        let who_has_too_many = if sessions.len() >= SESSIONS_MAX {
+            user_with_most(sessions)
+        } else if sessions.values().filter(|it| own(it)).count() >= SESSIONS_OF_USER_MAX {
+            Some(Arc::clone(&pass.user))
+        } else {
+            None
+        };
+        if let Some(user) = who_has_too_many {
+            let theirs = sessions.iter().filter(|(_, session)| {
+                session.pass.user.name == user.name || planted!(SessionsOfOthersEnd)
+            });
+            let first = theirs.min_by_key(|(_, session)| session.until_ms);
             if let Some(first) = first.map(|(digest, _)| *digest) {
                 sessions.remove(&first);
             }
@@ -78,6 +94,16 @@ impl Sessions {
     }
 }
 
+fn user_with_most(sessions: &HashMap<[u8; 32], Session>) -> Option<Arc<User>> {
+    let mut counts: HashMap<&str, (usize, &Arc<User>)> = HashMap::new();
+    for session in sessions.values() {
+        let user = &session.pass.user;
+        counts.entry(user.name.as_str()).or_insert((0, user)).0 += 1;
+    }
+    let most = counts.into_values().max_by_key(|(count, _)| *count);
+    most.map(|(_, user)| Arc::clone(user))
+}
+
 /// A table is looked up by the digest, so the time tells nothing about the secret itself.
 fn digest(shown: &str) -> [u8; 32] {
     Sha256::digest(shown.as_bytes()).into()
@@ -91,6 +117,7 @@ mod tests {
     use pinpriq_users::store::{IfMissing, edit};
 
     use super::*;
+    use crate::access::pass::Proof;
     use crate::config::UsersFrom;
 
     const HALF_A_DAY_MS: u64 = 12 * 60 * 60 * 1_000;
@@ -124,16 +151,38 @@ mod tests {
         assert!(sessions.find("", &roster, 1).is_none());
     }
 
+    /// A pass of a user of this name.
+    fn pass(roster: &Roster, name: &str) -> Pass {
+        let user = Arc::new(User::new(name.parse().unwrap(), Vec::new()));
+        Pass::new(user, Proof::Server, roster.version())
+    }
+
     #[test]
-    fn memory_is_bounded_and_the_oldest_goes_first() {
+    fn who_signs_in_often_ends_only_the_own_sessions() {
         let (roster, sessions) = (roster(), Sessions::default());
-        let first = sessions.begin(Pass::of_server(), 0).unwrap();
-        let second = sessions.begin(Pass::of_server(), 1).unwrap();
-        for number in 2..=SESSIONS_MAX as u64 {
-            sessions.begin(Pass::of_server(), number).unwrap();
+        let other = sessions.begin(pass(&roster, "ana"), 0).unwrap();
+        let first = sessions.begin(pass(&roster, "ben"), 1).unwrap();
+        let second = sessions.begin(pass(&roster, "ben"), 2).unwrap();
+        for number in 0..20_000 {
+            sessions.begin(pass(&roster, "ben"), 3 + number).unwrap();
+            if number + 2 == SESSIONS_OF_USER_MAX as u64 {
+                assert!(sessions.find(&first, &roster, 300).is_none(), "the oldest goes first");
+                assert!(sessions.find(&second, &roster, 300).is_some());
+            }
+        }
+        assert_eq!(sessions.sessions().len(), SESSIONS_OF_USER_MAX + 1);
+        assert!(sessions.find(&other, &roster, 20_000).is_some(), "it is somebody else's");
+    }
+
+    #[test]
+    fn memory_is_bounded_and_who_has_most_loses_one() {
+        let (roster, sessions) = (roster(), Sessions::default());
+        let few = sessions.begin(pass(&roster, "few"), 0).unwrap();
+        for number in 1..=SESSIONS_MAX as u64 {
+            let user = format!("user{}", number % 200);
+            sessions.begin(pass(&roster, &user), number).unwrap();
         }
         assert_eq!(sessions.sessions().len(), SESSIONS_MAX);
-        assert!(sessions.find(&first, &roster, 20_000).is_none());
-        assert!(sessions.find(&second, &roster, 20_000).is_some());
+        assert!(sessions.find(&few, &roster, 20_000).is_some(), "others have more");
     }
 }

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::future::pending;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,8 +26,10 @@ use crate::clock::steady_ms;
 /// How many passwords are hashed at once.
 const AT_ONCE: usize = 2;
 
-/// How many may wait for that.
+/// How many may wait for that, of all and of one address. So those of one address never take all
+/// places.
 const WAITING_MAX: usize = 100;
+const WAITING_OF_ADDRESS_MAX: usize = 50;
 
 /// For how long a password that was right is remembered, and how many are.
 const REMEMBERED_MS: u64 = 60_000;
@@ -38,6 +39,11 @@ const REMEMBERED_MAX: usize = 10_000;
 const FAILURES: u32 = 10;
 const FAILURES_MS: u64 = 60_000;
 const FAILURES_WAIT: Duration = Duration::from_secs(1);
+
+/// How many attempts of such an address may wait, and of all such addresses. Only then they wait
+/// like others.
+const SLOWED_OF_ADDRESS_MAX: usize = 10;
+const SLOWED_MAX: usize = 1_000;
 
 /// From how many addresses failures are counted.
 const ADDRESSES_MAX: usize = 10_000;
@@ -83,7 +89,8 @@ pub(crate) enum Begun {
 #[derive(Debug)]
 pub(crate) struct Signing {
     at_once: Semaphore,
-    under_way: AtomicUsize,
+    waiting: Arc<Crowd>,
+    slowed: Arc<Crowd>,
     key: [u8; 32],
     /// Until when a password counts as right, by the hash of name and password.
     remembered: Mutex<HashMap<[u8; 32], u64>>,
@@ -91,12 +98,50 @@ pub(crate) struct Signing {
     failures: Mutex<HashMap<IpAddr, (u64, u32)>>,
 }
 
+/// Those that wait for the same, counted by their address.
+#[derive(Debug)]
+struct Crowd {
+    most: usize,
+    most_of_address: usize,
+    counts: Mutex<HashMap<IpAddr, usize>>,
+}
+
+impl Crowd {
+    fn new(most: usize, most_of_address: usize) -> Arc<Self> {
+        Arc::new(Self { most, most_of_address, counts: Mutex::default() })
+    }
+
+    /// Returns a place for an attempt from this address, if there is one.
+    fn enter(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
+        let address = network_of(from);
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = counts.values().sum();
+        let own = counts.get(&address).copied().unwrap_or_default();
+        let has_place = all < self.most || planted!(SignInUnbounded);
+        if !has_place || own >= self.most_of_address && !planted!(GuesserTakesAllPlaces) {
+            return None;
+        }
+        counts.insert(address, own + 1);
+        Some(Place { crowd: Arc::clone(self), address })
+    }
+}
+
 /// A place among those that wait.
-struct Place(Arc<Roster>);
+#[derive(Debug)]
+struct Place {
+    crowd: Arc<Crowd>,
+    address: IpAddr,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.signing.under_way.fetch_sub(1, Ordering::Relaxed);
+        let mut counts = self.crowd.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = counts.get_mut(&self.address) {
+            *own -= 1;
+            if *own == 0 {
+                counts.remove(&self.address);
+            }
+        }
     }
 }
 
@@ -108,7 +153,8 @@ impl Signing {
         getrandom::fill(&mut key).map_err(no_key)?;
         Ok(Self {
             at_once: Semaphore::new(AT_ONCE),
-            under_way: AtomicUsize::new(0),
+            waiting: Crowd::new(AT_ONCE + WAITING_MAX, WAITING_OF_ADDRESS_MAX),
+            slowed: Crowd::new(SLOWED_MAX, SLOWED_OF_ADDRESS_MAX),
             key,
             remembered: Mutex::default(),
             failures: Mutex::default(),
@@ -213,23 +259,27 @@ impl Roster {
                 version,
             )));
         }
-        let under_way = self.signing.under_way.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(self));
-        if under_way >= AT_ONCE + WAITING_MAX && !planted!(SignInUnbounded) {
-            return Begun::Known(Outcome::Busy);
-        }
+        let is_slowed = self.signing.is_slowed(from, now_ms) && !planted!(GuessingNotSlowed);
+        let crowd = if is_slowed { &self.signing.slowed } else { &self.signing.waiting };
+        let Some(place) = crowd.enter(from) else { return Begun::Known(Outcome::Busy) };
         let user = users.user(name).cloned();
         // One that is too long is wrong, and that takes as long as any other.
         let cut = &password[..password.len().min(PASSWORD_BYTES_MAX)];
         let expected = if cut == password { users.password_of(name) } else { PasswordHash::NOBODY };
         let password = Password::new(cut.to_vec()).ok();
-        let is_slowed = self.signing.is_slowed(from, now_ms) && !planted!(GuessingNotSlowed);
         let roster = Arc::clone(self);
         Begun::Later(Box::pin(async move {
             let _place = place;
-            if is_slowed {
+            // One that is slowed must not keep a place among the others meanwhile.
+            let _second_place = if is_slowed {
                 let _ = timeout(FAILURES_WAIT, pending::<()>()).await;
-            }
+                match roster.signing.waiting.enter(from) {
+                    Some(place) => Some(place),
+                    None => return Outcome::Busy,
+                }
+            } else {
+                None
+            };
             let is_right = roster.is_right(expected, password).await;
             if let Some(user) = user.filter(|_| is_right) {
                 return roster.let_in(user, version, hash);
@@ -290,6 +340,22 @@ mod tests {
         (0..10).for_each(|number| signing.note_failure(host(number), 0));
         assert!(signing.is_slowed(host(99), 1));
         assert!(!signing.is_slowed("2001:db8:1:3::1".parse().unwrap(), 1));
+    }
+
+    #[test]
+    fn no_address_takes_the_places_of_others() {
+        let crowd = Crowd::new(AT_ONCE + WAITING_MAX, WAITING_OF_ADDRESS_MAX);
+        let places: Vec<Place> = (0..300).map_while(|_| crowd.enter(HOME)).collect();
+        assert_eq!(places.len(), WAITING_OF_ADDRESS_MAX);
+        let other: IpAddr = "127.0.0.2".parse().unwrap();
+        let third: IpAddr = "127.0.0.3".parse().unwrap();
+        let others: Vec<Place> = (0..300).map_while(|_| crowd.enter(other)).collect();
+        assert_eq!(others.len(), WAITING_OF_ADDRESS_MAX);
+        let last: Vec<Place> = (0..300).map_while(|_| crowd.enter(third)).collect();
+        assert_eq!(last.len(), AT_ONCE + WAITING_MAX - 2 * WAITING_OF_ADDRESS_MAX);
+        drop((places, others, last));
+        assert!(crowd.counts.lock().unwrap().is_empty());
+        assert!(crowd.enter(HOME).is_some());
     }
 
     #[test]

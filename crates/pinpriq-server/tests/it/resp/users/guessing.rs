@@ -17,8 +17,10 @@ fn those_who_are_too_many_are_told_to_try_again() {
     with_people(&[Person::new("ana", "")], async |world, _, [ana]| {
         sign_in(ana, "ana").await;
         let mut clients = Vec::new();
-        for _ in 0..CLIENTS {
-            clients.push(world.connect().await);
+        for number in 0..CLIENTS {
+            // One address alone may not take all places.
+            let last = 10 + u8::try_from(number % 3).unwrap();
+            clients.push(connect_from([127, 0, 0, last], world.address).await);
         }
         for client in &mut clients {
             // That of somebody who does not exist takes as long as any.
@@ -35,6 +37,29 @@ fn those_who_are_too_many_are_told_to_try_again() {
         }
         assert!((1..=CLIENTS - 100).contains(&busy), "{busy} were told to try again");
         assert_eq!(clients[0].told("AUTH ana password").await, "OK", "there is room again");
+    });
+}
+
+#[test]
+fn an_address_that_guesses_on_many_connections_keeps_nobody_else_out() {
+    with_people(&[Person::new("ana", "")], async |world, _, [_]| {
+        let mut guessers = Vec::new();
+        for _ in 0..300 {
+            let mut guesser = connect_from([127, 0, 0, 9], world.address).await;
+            guesser.say("AUTH ana wrong").await;
+            guessers.push(guesser);
+        }
+        for last in 10..13 {
+            let mut other = connect_from([127, 0, 0, last], world.address).await;
+            assert_eq!(other.told("AUTH ana password").await, "OK", "127.0.0.{last}");
+        }
+        let mut told = Vec::new();
+        for guesser in &mut guessers {
+            told.push(show(&guesser.value().await));
+        }
+        assert!(told.iter().all(|it| it == "BUSY" || it == "WRONGPASS"), "{told:?}");
+        let checked = told.iter().filter(|it| *it == "WRONGPASS").count();
+        assert!((1..100).contains(&checked), "{checked} were checked");
     });
 }
 
