@@ -29,6 +29,7 @@ mod host;
 mod letters;
 mod links;
 mod monitor;
+pub mod plain;
 mod process;
 mod session;
 mod sharding;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use pinpriq_server::plain::is_deceptive;
+
 /// A value in a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Json {
@@ -72,7 +74,12 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
         match character {
             '"' => f.write_str("\\\"")?,
             '\\' => f.write_str("\\\\")?,
-            control if control.is_ascii_control() => write!(f, "\\u{:04x}", u32::from(control))?,
+            // A terminal must not obey what is only to be read.
+            other if is_deceptive(other) => {
+                for unit in other.encode_utf16(&mut [0; 2]) {
+                    write!(f, "\\u{unit:04x}")?;
+                }
+            }
             other => write!(f, "{other}")?,
         }
     }
@@ -89,12 +96,12 @@ mod tests {
             ("nothing", Json::Null),
             ("list", Json::list([1, 2], Json::Number)),
             ("empty", Json::List(Vec::new())),
-            ("text", Json::text("a\"b\\c\n\u{7f}ü")),
+            ("text", Json::text("a\"b\\c\n\u{7f}ü\u{9b}\u{202e}")),
             ("flag", Json::Bool(true)),
             ("map", Json::Map(vec![("X-\"R".to_owned(), Json::Integer(i64::MIN))])),
         ]);
         let expected = concat!(
-            r#"{"nothing":null,"list":[1,2],"empty":[],"text":"a\"b\\c\u000a\u007fü","#,
+            r#"{"nothing":null,"list":[1,2],"empty":[],"text":"a\"b\\c\u000a\u007fü\u009b\u202e","#,
             r#""flag":true,"map":{"X-\"R":-9223372036854775808}}"#
         );
         assert_eq!(value.to_string(), expected);

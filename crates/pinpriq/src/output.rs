@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
+use pinpriq_server::plain::is_deceptive;
 use pinpriq_wire::Packet;
 
 use crate::args::wire::PrintArgs;
@@ -78,12 +79,13 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// Returns text that shows `bytes` to people, with escapes for what cannot be printed.
+/// Returns text that shows `bytes` to people and cannot disturb a terminal: what cannot be printed,
+/// is invisible or turns the direction of writing is an escape.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if character.is_control() {
+            if is_deceptive(character) {
                 text.extend(character.escape_default());
             } else {
                 text.push(character);

@@ -162,6 +162,7 @@ impl Node {
         let has_http = listeners.iter().any(|(port, _)| port.door == DoorName::Http);
         let http = has_http.then(|| HttpDoor::open(&context, &config));
         access::watch(&context);
+        let audit = context.common.access.audit.clone();
         let watch = config.watch;
         let accepting: Vec<_> = listeners
             .into_iter()
@@ -191,6 +192,9 @@ impl Node {
         };
         let ended = context.serve(served).await.map_err(|source| ServeError::Failed { source });
         let outcome = outcome.replace(Ok(()));
+        if let Some(audit) = audit {
+            audit.finish();
+        }
         if outcome.is_ok() && ended.is_ok() {
             tracing::info!("stopped");
         }

@@ -188,6 +188,7 @@ impl Server {
         });
         let accepting: Vec<_> = accepting.collect();
         let common = context.common.clone();
+        let audit = common.access.audit.clone();
         access::watch(&context);
         let served = async move {
             common.stop.asked_for().await;
@@ -203,6 +204,9 @@ impl Server {
         }
         if let Some(http) = http {
             ended = ended.and(http.ended().await);
+        }
+        if let Some(audit) = audit {
+            audit.finish();
         }
         if ended.is_ok() {
             tracing::info!("stopped");

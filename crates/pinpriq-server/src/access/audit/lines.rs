@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::{Event, What};
+use crate::plain::plain;
 
 /// For how long an event that comes again is only counted.
 const WINDOW_MS: u64 = 1_000;
@@ -116,6 +117,9 @@ fn line(event: &Event, at_ms: u64, repeats: u64) -> String {
         }
         None => None,
     };
+    if let Some(bytes) = event.name_bytes {
+        line.insert("name_bytes".to_owned(), bytes.into());
+    }
     if let Some(count) = event.count {
         line.insert("count".to_owned(), count.into());
     }
@@ -125,7 +129,7 @@ fn line(event: &Event, at_ms: u64, repeats: u64) -> String {
     if repeats > 0 {
         line.insert("repeats".to_owned(), repeats.into());
     }
-    format!("{}\n", Value::Object(line))
+    format!("{}\n", plain(&Value::Object(line).to_string()))
 }
 
 const fn word(what: What) -> &'static str {
@@ -186,6 +190,31 @@ mod tests {
         lines.add(killed(2), 1);
         lines.add(killed(3), 2);
         assert!(lines.due(5_000).contains(r#""count":5"#));
+    }
+
+    #[test]
+    fn a_long_name_is_shown_in_part_and_its_length_is_told() {
+        let mut lines = Lines::default();
+        let long = "ä".repeat(32_000).into_bytes();
+        for (name, key) in [(long, "name"), (vec![0xff; 65_535], "name_base64")] {
+            let length = name.len() as u64;
+            let event = Event { name: Some(name), ..denied("ana", 1) }.shortened();
+            let line = lines.add(event, 1);
+            assert!(line.len() < 1_000, "{} bytes", line.len());
+            let read: Value = serde_json::from_str(line.trim_end()).unwrap();
+            assert_eq!(read["name_bytes"], Value::from(length));
+            assert!(read[key].as_str().unwrap().len() > 200, "{line}");
+        }
+    }
+
+    #[test]
+    fn no_name_takes_over_a_terminal() {
+        let mut lines = Lines::default();
+        let name = "a\u{9b}31m\u{202e}b\u{2066}\u{7f}".as_bytes().to_vec();
+        let line = lines.add(Event { name: Some(name.clone()), ..denied("ana", 1) }, 1);
+        assert!(line.contains(r"a\u009b31m\u202eb\u2066\u007f"), "{line}");
+        let read: Value = serde_json::from_str(line.trim_end()).unwrap();
+        assert_eq!(read["name"].as_str().unwrap().as_bytes(), name);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use pinpriq_wire::base64;
 
 pub(super) use self::reading::{Record, record};
 use crate::figures::stats::{paused_until, paused_word};
+use crate::plain::plain;
 
 /// The word for a state.
 const fn state_word(kind: StateKind) -> &'static str {
@@ -51,7 +52,10 @@ impl Object {
     /// Writes bytes as text, or as Base64 if they are no text or would take more than twice the
     /// room as such, which control characters do.
     fn bytes(&mut self, name: &str, bytes: &[u8]) {
-        let text = str::from_utf8(bytes).ok().map(|text| serde_json::Value::from(text).to_string());
+        let text = str::from_utf8(bytes).ok().map(|text| {
+            // An export may be looked at on a terminal.
+            plain(&serde_json::Value::from(text).to_string()).into_owned()
+        });
         match text.filter(|text| text.len() <= 2 * bytes.len() + 2) {
             Some(text) => {
                 self.name(name);

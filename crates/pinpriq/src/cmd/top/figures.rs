@@ -6,6 +6,7 @@ use pinpriq_wire::resp::Value;
 
 pub(super) use crate::cmd::status::STATES;
 use crate::output::escaped;
+pub(super) use crate::output::escaped as plain;
 
 /// The ways in which tasks leave a queue.
 const WAYS_OUT: [&str; 6] = ["acked", "expired", "killed", "dead", "evicted", "moved"];
@@ -177,38 +178,8 @@ pub(super) fn in_words(value: &Value) -> String {
         Value::Integer(number) => number.to_string(),
         Value::Boolean(truth) => truth.to_string(),
         Value::Error(sentence) => escaped(sentence.as_bytes()),
-        other => other.as_bytes().map_or_else(|| "-".to_owned(), plain),
+        other => other.as_bytes().map_or_else(|| "-".to_owned(), escaped),
     }
-}
-
-/// Text of any bytes that cannot disturb a terminal: no controls, nothing invisible and nothing
-/// that turns the direction of writing.
-pub(super) fn plain(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for character in escaped(bytes).chars() {
-        if is_invisible(character) {
-            text.extend(character.escape_unicode());
-        } else {
-            text.push(character);
-        }
-    }
-    text
-}
-
-/// Whether a character is not seen itself, but changes how others are seen.
-const fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 #[cfg(test)]
