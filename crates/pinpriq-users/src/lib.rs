@@ -26,7 +26,10 @@ pub use edit::{EditError, Editor};
 pub use file::{FILE_BYTES_MAX, RULES_MAX, ReadError, TOKENS_MAX, USERS_MAX, read};
 pub use limits::{Limit, Limits, WrongLimit};
 pub use name::{NAME_BYTES_MAX, Name, WrongName};
-pub use password::{NoHash, PASSWORD_BYTES_MAX, Password, PasswordHash, WrongHash, WrongPassword};
+pub use password::{
+    NoHash, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Password, PasswordHash, WrongHash,
+    WrongPassword,
+};
 pub use pattern::{PATTERN_BYTES_MAX, Pattern, WrongPattern};
 pub use right::Right;
 pub use rights::Rights;

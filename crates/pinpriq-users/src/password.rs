@@ -13,6 +13,10 @@ use zeroize::Zeroizing;
 /// The longest password, in bytes.
 pub const PASSWORD_BYTES_MAX: usize = 1_024;
 
+/// How many characters a new password has at least. Shorter ones that were set before go on being
+/// right.
+pub const PASSWORD_CHARACTERS_MIN: usize = 8;
+
 /// The most memory that checking one password may take, in KiB.
 const MEMORY_KIB_MAX: u32 = 256 * 1_024;
 
@@ -90,6 +94,13 @@ impl Password {
             1..=PASSWORD_BYTES_MAX => Ok(Self(bytes)),
             _ => Err(WrongPassword::Long),
         }
+    }
+
+    /// Whether it has enough characters to be set anew.
+    #[must_use]
+    pub fn is_long_enough(&self) -> bool {
+        let characters = str::from_utf8(&self.0).map_or(self.0.len(), |text| text.chars().count());
+        characters >= PASSWORD_CHARACTERS_MIN
     }
 
     /// Its bytes.

@@ -228,15 +228,24 @@ fn replace(path: &Path, text: &str, found: Option<&Found>) -> io::Result<()> {
     written
 }
 
+/// Returns the number of the user that a file belongs to.
+pub fn owner(path: &Path) -> io::Result<u32> {
+    Ok(path.metadata()?.uid())
+}
+
 fn write(new: &Path, text: &str, found: Option<&Found>) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(new)?;
+    let about = file.metadata()?;
     if let Some(found) = found {
-        let about = file.metadata()?;
         if found.owner != (about.uid(), about.gid()) {
             // Otherwise the server could not read what an administrator has changed.
             fchown(&file, Some(found.owner.0), Some(found.owner.1))?;
         }
         file.set_permissions(Permissions::from_mode(found.mode & MODE))?;
+    } else if about.uid() == 0 {
+        // A server that does not run as root could not read what root makes for itself.
+        let folder = folder(new)?.metadata()?;
+        fchown(&file, Some(folder.uid()), Some(folder.gid()))?;
     }
     file.write_all(text.as_bytes())?;
     file.sync_all()

@@ -2,7 +2,9 @@
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::Write as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{
+    MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, chown, symlink,
+};
 use std::path::Path;
 use std::thread;
 
@@ -128,4 +130,28 @@ fn no_change_is_lost_when_several_are_made_at_once() {
     });
     assert_eq!(load(&path).unwrap().users.len(), 40);
     assert_eq!(entries(folder.path()), ["users.toml"]);
+}
+
+#[test]
+fn root_makes_a_file_for_whom_its_folder_belongs_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = |path: &Path| {
+        let about = path.metadata().unwrap();
+        (about.uid(), about.gid())
+    };
+    if owner(folder.path()).0 != 0 {
+        // Only root can give a folder to somebody.
+        return;
+    }
+    let path = folder.path().join("users.toml");
+    add(&path, "a").unwrap();
+    assert_eq!(owner(&path), (0, 0), "the folder is that of root");
+    let service = tempfile::tempdir().unwrap();
+    chown(service.path(), Some(12_345), Some(54_321)).unwrap();
+    let path = service.path().join("users.toml");
+    for name in ["a", "b"] {
+        add(&path, name).unwrap();
+        assert_eq!((owner(&path), mode(&path)), ((12_345, 54_321), 0o600), "after {name}");
+    }
+    assert_eq!(super::owner(&path).unwrap(), 12_345);
 }

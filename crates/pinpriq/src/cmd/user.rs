@@ -6,8 +6,12 @@
 mod list;
 mod password;
 
-use pinpriq_users::store::{IfMissing, Loaded, StoreError, edit, load};
+use std::path::Path;
+
+use pinpriq_users::store::{IfMissing, Loaded, StoreError, edit, load, owner};
 use pinpriq_users::{EditError, Editor, Name, Password, PasswordHash, Token, User};
+
+use rustix::process::geteuid;
 
 use self::password::ask;
 use crate::args::users::{
@@ -15,6 +19,9 @@ use crate::args::users::{
 };
 use crate::exit::{Exit, Failure};
 use crate::output::{print_text, tell};
+
+/// The user that the service of the packages runs as.
+const SERVICE: &str = "pinpriq";
 
 /// Carries out one of the commands.
 pub(crate) fn user(command: &UserCommand) -> Result<Exit, Failure> {
@@ -120,7 +127,9 @@ fn change<T>(
     if_missing: IfMissing,
     make: impl FnOnce(&mut Editor) -> Result<T, EditError>,
 ) -> Result<T, Failure> {
-    let warning = load(&file.users).ok().and_then(|Loaded { warning, .. }| warning);
+    let former = load(&file.users);
+    let is_new = matches!(former, Err(StoreError::Missing(_)));
+    let warning = former.ok().and_then(|Loaded { warning, .. }| warning);
     let outcome = edit(&file.users, if_missing, make).map_err(|error| failure(&error))?;
     if let Some(warning) = warning {
         let (path, mode) = (file.users.display(), warning.mode());
@@ -129,7 +138,30 @@ fn change<T>(
              0600 now"
         ));
     }
+    if is_new && geteuid().is_root() {
+        tell_owner(&file.users);
+    }
     Ok(outcome)
+}
+
+/// Tells whose file root has made, if a service should read it.
+fn tell_owner(path: &Path) {
+    let Ok(owner) = owner(path) else { return };
+    let shown = path.display();
+    if owner != 0 {
+        tell(format!("{shown} belongs to the owner of its folder (user {owner}), like the server"));
+    } else if has_user(SERVICE) {
+        tell(format!(
+            "{shown} can be read by root alone: if the server runs as {SERVICE}, run \
+             `chown {SERVICE} {shown}`"
+        ));
+    }
+}
+
+/// Whether the system has a user of this name.
+fn has_user(name: &str) -> bool {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    users.lines().any(|line| line.split(':').next() == Some(name))
 }
 
 /// A user who is in the file.

@@ -128,6 +128,9 @@ fn what_cannot_be_done_is_refused_in_words() {
     }
     assert!(place.refused("add a", "", 2).contains("stdin has no password"));
     assert!(place.refused("add a", "\n", 2).contains("stdin has no password"));
+    for short in ["p\n", "seven77\n", "\u{e4}\u{f6}\u{fc}\u{e4}\u{f6}\u{fc}\n"] {
+        assert!(place.refused("add a", short, 2).contains("at least 8 characters"), "{short}");
+    }
     assert!(place.refused("add a", &"x".repeat(1_025), 2).contains("longer than 1024 bytes"));
     place.done("add a");
     let table = [
@@ -194,12 +197,16 @@ fn a_terminal_asks_twice_and_shows_nothing() {
     let (shown, code) = typed(place.command("add a"), &typing);
     assert_eq!((shown.as_str(), code), ("Password for a: \r\nThe same again: \r\n", Some(0)));
     let before = place.text();
-    let (shown, code) = typed(place.command("passwd a"), &[(ask, "one\r"), (again, "other\r")]);
+    let (shown, code) =
+        typed(place.command("passwd a"), &[(ask, "one for all\r"), (again, "all for one\r")]);
     assert!(shown.contains("the two passwords differ") && code == Some(2), "{shown}");
+    let (shown, code) = typed(place.command("passwd a"), &[(ask, "p\r")]);
+    assert!(shown.contains("at least 8 characters") && code == Some(2), "{shown}");
     let (shown, code) = typed(place.command("passwd a"), &[(ask, "one\x03")]);
     assert!(shown.contains("nothing was changed") && code == Some(1), "{shown}");
     assert_eq!(place.text(), before);
-    let (_, code) = typed(place.command("passwd a"), &[(ask, "one\r"), (again, "one\r")]);
+    let (_, code) =
+        typed(place.command("passwd a"), &[(ask, "one for all\r"), (again, "one for all\r")]);
     assert_eq!(code, Some(0));
     assert_ne!(place.text(), before);
 }

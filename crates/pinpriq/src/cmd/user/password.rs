@@ -1,12 +1,12 @@
 //! Asks for a password: twice in a terminal, which does not show it, or for one line of stdin.
 //!
-//! The terminal is read key by key, so that it is left as it was found also after Ctrl-C. What a
-//! good password is, is not judged.
+//! The terminal is read key by key, so that it is left as it was found also after Ctrl-C. Of what a
+//! good password is, only the length is judged.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 
-use pinpriq_users::{Name, PASSWORD_BYTES_MAX, Password};
+use pinpriq_users::{Name, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Password};
 use rustix::io::{Errno, read};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
@@ -21,6 +21,9 @@ pub(super) fn ask(user: &Name) -> Result<Password, Failure> {
     }
     let _quiet = Quiet::begin().map_err(unreadable)?;
     let first = typed(&format!("Password for {user}: "))?;
+    if !first.is_long_enough() {
+        return Err(too_short());
+    }
     if typed("The same again: ")? != first {
         return Err(Failure::unusable("the two passwords differ: nothing was changed"));
     }
@@ -40,7 +43,14 @@ fn one_line() -> Result<Password, Failure> {
             "stdin has no password: it must be the first line, or run this in a terminal",
         ));
     }
-    password(line)
+    let given = password(line)?;
+    if given.is_long_enough() { Ok(given) } else { Err(too_short()) }
+}
+
+fn too_short() -> Failure {
+    Failure::unusable(format!(
+        "a password has at least {PASSWORD_CHARACTERS_MIN} characters: nothing was changed"
+    ))
 }
 
 fn password(bytes: Vec<u8>) -> Result<Password, Failure> {
