@@ -17,7 +17,7 @@ use self::carrying::{ExportArgs, ImportArgs};
 use self::cluster::ClusterCommand;
 use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
 use self::looking::{ExplainArgs, LeasesArgs, ScanArgs};
-use self::queues::{QueueCommand, StatsArgs, StatusArgs};
+use self::queues::{PingArgs, QueueCommand, StatsArgs, StatusArgs};
 use self::schedules::ScheduleCommand;
 use self::tasks::{
     AckArgs, AwaitArgs, BuryArgs, DigArgs, FailArgs, IdArgs, KillArgs, MoveArgs, PeekArgs,
@@ -147,6 +147,9 @@ pub(crate) enum Command {
     /// Put tasks into queues again and again, by schedules
     #[command(subcommand)]
     Schedule(ScheduleCommand),
+    /// Ask a server whether it answers
+    #[command(long_about = queue_texts::PING, after_help = queue_texts::AFTER_PING)]
+    Ping(PingArgs),
     /// Print a table of the queues, with how fast tasks come and go
     #[command(long_about = queue_texts::STATUS, after_help = queue_texts::AFTER_STATUS)]
     Status(StatusArgs),

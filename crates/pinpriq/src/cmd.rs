@@ -13,6 +13,7 @@ mod look;
 mod looking;
 mod man;
 mod names;
+mod ping;
 mod put;
 mod queue;
 mod reshard;
@@ -62,6 +63,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Queue(command) => queue::queue(&command),
         Command::Schedule(command) => schedule::schedule(&command),
         Command::Stats(arguments) => look::stats(&arguments),
+        Command::Ping(arguments) => ping::ping(&arguments),
         Command::Status(arguments) => status::status(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Export(arguments) => carrying::export(&arguments),

@@ -68,20 +68,31 @@ impl From<Trouble> for Failure {
 impl Client {
     /// Connects to a server.
     pub(crate) fn open(endpoint: &Endpoint) -> Result<Self, Trouble> {
+        let (mut client, _) = Self::greeted(endpoint, &greeting())?;
+        client.limit_waiting(None);
+        Ok(client)
+    }
+
+    /// Asks a server whether it is there, which it tells everybody.
+    pub(crate) fn ping(endpoint: &Endpoint) -> Result<Value, Trouble> {
+        Self::greeted(endpoint, &Words::new("PING")).map(|(_, answer)| answer)
+    }
+
+    /// Connects to a server that has to answer this first command soon.
+    fn greeted(endpoint: &Endpoint, greeting: &Words) -> Result<(Self, Value), Trouble> {
         let line = endpoint.connect(Some(OPENING)).map_err(|error| {
             Trouble::Lost(format!("no connection to {endpoint}: {}", endpoint::shown(&error)))
         })?;
         let mut client = Self { resp: Resp::over(line), address: endpoint.to_string() };
         client.limit_waiting(Some(OPENING));
-        client.call(&greeting()).map_err(|trouble| match trouble {
+        let answer = client.call(greeting).map_err(|trouble| match trouble {
             Trouble::Lost(why) => {
                 let more = if endpoint.peer.is_some() { "" } else { " If it encrypts, give --tls" };
                 Trouble::Lost(format!("{why}. Is this the address of the RESP door?{more}"))
             }
             refused @ Trouble::Refused(_) => refused,
         })?;
-        client.limit_waiting(None);
-        Ok(client)
+        Ok((client, answer))
     }
 
     /// Sends one command and waits for its answer.

@@ -106,6 +106,20 @@ pub(super) const AFTER_TOP: &str = doing!(
 "
 );
 
+/// What `ping` does.
+pub(super) const PING: &str = "\
+Ask a server whether it answers, for those who watch over it: a container, a script.
+
+The exit code is 0 if it answers within ten seconds. While it loads its tasks it does not. No user \
+is needed for that.";
+
+/// After the help of `ping`.
+pub(super) const AFTER_PING: &str = doing!(
+    "  pinpriq ping
+  pinpriq ping --address 10.0.0.1:7251 || echo down
+"
+);
+
 /// What `stats` does.
 pub(super) const STATS: &str = "\
 Print the figures of a queue, or of all queues together.

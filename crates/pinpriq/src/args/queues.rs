@@ -121,6 +121,13 @@ pub(crate) struct PauseArgs {
     pub(crate) for_ms: Option<u64>,
 }
 
+/// The arguments of `ping`.
+#[derive(Debug, Args)]
+pub(crate) struct PingArgs {
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
 /// The arguments of `status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
