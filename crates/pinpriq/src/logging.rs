@@ -1,10 +1,13 @@
 //! The log: where it goes, how much of it, and how it is written.
 //!
 //! Each event decides itself what it logs. The log goes to stderr only, so that stdout is free for
-//! what a command prints.
+//! what a command prints. Nothing waits for its reader: see [`Log`].
 
 use std::io::IsTerminal as _;
+use std::sync::OnceLock;
+use std::time::Duration;
 
+use pinpriq_server::Log;
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::Failure;
@@ -19,10 +22,36 @@ pub(crate) struct Logging {
     pub(crate) format: LogFormat,
 }
 
+/// How long the process waits at its end for the reader of the log.
+const FINISH: Duration = Duration::from_secs(1);
+
+/// The log of this process, once it was started.
+static LOG: OnceLock<Log> = OnceLock::new();
+
+/// Writes a line of its own to the log, and waits a moment until it is read. Returns false if there
+/// is no log.
+pub(crate) fn last_line(line: &str) -> bool {
+    let Some(log) = LOG.get() else { return false };
+    log.hand_over(line.as_bytes());
+    finish();
+    true
+}
+
+/// Waits a moment until the log is read, if there is one.
+pub(crate) fn finish() {
+    if let Some(log) = LOG.get() {
+        // What is not read by then is lost.
+        let _ = log.finish(FINISH);
+    }
+}
+
 /// Starts logging for the whole process. May be called once.
 pub(crate) fn start(logging: Logging) -> Result<(), Failure> {
+    let log = Log::to(std::io::stderr())
+        .map_err(|error| Failure::on_the_way(format!("logging does not start: {error}")))?;
+    let log = LOG.get_or_init(|| log);
     let builder = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(|| log.clone())
         // A log without a reader must not bring the server down, as a complaint about that on
         // stderr would.
         .log_internal_errors(false)

@@ -11,6 +11,7 @@ use pinpriq_wire::Packet;
 use crate::args::wire::PrintArgs;
 use crate::connection::Wanted;
 use crate::exit::Failure;
+use crate::logging;
 
 /// How the bytes of a packet are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,8 +114,12 @@ pub(crate) fn print_text(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Reports on stderr what does not end the command, or not yet.
 pub(crate) fn tell(sentence: impl Display) {
-    // Without stderr nothing can be reported.
-    let _ = writeln!(io::stderr(), "pinpriq: {sentence}");
+    let line = format!("pinpriq: {sentence}\n");
+    // A server that has a log does not wait for ever for its reader.
+    if !logging::last_line(&line) {
+        // Without stderr nothing can be reported.
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
 }
 
 #[cfg(test)]

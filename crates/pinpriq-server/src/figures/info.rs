@@ -57,6 +57,20 @@ pub(crate) static TABLE: &[Entry] = &[
         "the time of the server, since the Unix epoch",
         |it| Number(it.now.ms()),
     ),
+    Entry::new(
+        Server,
+        "log_lines_dropped",
+        (Counter, Plain),
+        "lines of the log that were dropped because they were not read in time",
+        |it| Number(it.log_lines_dropped),
+    ),
+    Entry::new(
+        Server,
+        "audit_events_dropped",
+        (Counter, Plain),
+        "events of the audit that were left out because there were too many",
+        |it| Number(it.audit_events_dropped),
+    ),
     Entry::new(Clients, "connected_clients", (Gauge, Plain), "connections", |it| {
         Number(it.clients)
     }),

@@ -21,6 +21,8 @@ shards:1
 incarnation:2
 uptime_in_seconds:3
 server_time_ms:4
+log_lines_dropped:118
+audit_events_dropped:119
 
 # Clients
 connected_clients:5
@@ -230,6 +232,8 @@ fn facts() -> Facts {
         },
         suspended: 103,
         is_draining: true,
+        log_lines_dropped: 118,
+        audit_events_dropped: 119,
         cluster: Some(cluster()),
         ..Facts::default()
     }

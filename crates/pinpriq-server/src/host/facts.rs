@@ -29,6 +29,9 @@ pub(crate) struct Facts {
     pub(crate) suspended: u64,
     /// Whether the beanstalkd door refuses jobs.
     pub(crate) is_draining: bool,
+    /// How many lines of the log and events of the audit the process has dropped.
+    pub(crate) log_lines_dropped: u64,
+    pub(crate) audit_events_dropped: u64,
     /// What is known about the cluster, if the server is a node of one.
     pub(crate) cluster: Option<ClusterFacts>,
 }
@@ -58,6 +61,9 @@ impl Facts {
             counts: self.counts.and(&other.counts),
             suspended: self.suspended + other.suspended,
             is_draining: self.is_draining || other.is_draining,
+            // All shards are in one process.
+            log_lines_dropped: self.log_lines_dropped.max(other.log_lines_dropped),
+            audit_events_dropped: self.audit_events_dropped.max(other.audit_events_dropped),
             cluster: self.cluster.or(other.cluster),
         }
     }

@@ -32,12 +32,14 @@ use super::notices::Notices;
 use super::readers::{Readers, Returned};
 use super::spread::Spread;
 use super::tally::Tally;
+use crate::access::audit;
 use crate::access::charges::Charges;
 use crate::clock::Clock;
 use crate::config::{DoorName, Durability};
 use crate::home::contacts::Contacts;
 use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
+use crate::log;
 use crate::session::about::is_guest;
 use crate::session::ending::Ending;
 use crate::session::outbox::output_bytes;
@@ -570,6 +572,8 @@ impl Shard {
             counts,
             suspended: self.inspect(|durable| u64::from(durable.is_suspended())),
             is_draining: self.is_draining.get().is_some_and(|it| it.load(Ordering::Relaxed)),
+            log_lines_dropped: log::dropped(),
+            audit_events_dropped: audit::dropped(),
             cluster: None,
         };
         if self.own() < self.shards() { facts } else { facts.of_home() }

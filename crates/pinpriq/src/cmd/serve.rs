@@ -1,6 +1,8 @@
 //! `pinpriq serve`: determines the configuration of the server, starts the log, says what may not
 //! be meant, and runs the server.
 
+use std::backtrace::Backtrace;
+
 use pinpriq_server::cluster::ClusterConfig;
 use pinpriq_server::config::{Config, Durability};
 use pinpriq_store::journal::check;
@@ -16,10 +18,14 @@ use crate::{config, environment, logging, machine};
 /// Makes a failed assertion on any thread end the process. Memory may be wrong then, and a restart
 /// reads the right state from the journal.
 fn end_with_a_bug() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        tracing::error!("a bug in pinpriq: the server ends, a restart goes on from the journal");
-        report(panic);
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = Backtrace::capture();
+        tracing::error!(
+            %panic,
+            %backtrace,
+            "a bug in pinpriq: the server ends, a restart goes on from the journal"
+        );
+        logging::finish();
         std::process::abort();
     }));
 }
@@ -44,6 +50,7 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
         None => pinpriq_server::run(plan.config),
         Some(cluster) => pinpriq_server::run_node(plan.config, node(cluster)?),
     };
+    logging::finish();
     match served {
         Ok(()) => Ok(Exit::Done),
         Err(error) => Err(Failure::new(error.exit_code(), error.to_string())),

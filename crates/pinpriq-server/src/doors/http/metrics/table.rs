@@ -214,6 +214,8 @@ pub(crate) static TABLE: &[Metric] = &[
         },
     ),
     of_server((Server, "shards", Gauge, &[]), "shards"),
+    of_server((Server, "log_lines_dropped_total", Counter, &[]), "log_lines_dropped"),
+    of_server((Server, "audit_events_dropped_total", Counter, &[]), "audit_events_dropped"),
     Metric {
         chapter: Server,
         name: "build_info",
