@@ -30,7 +30,7 @@ use crate::memory::windows::Windows;
 use crate::operations::arguments::check_names;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::report::Report;
-use crate::room::Room;
+use crate::room::{Room, Shortage};
 use crate::schedule::{Calendars, EveryOnly};
 use crate::stats::Counters;
 use crate::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
@@ -88,6 +88,8 @@ pub struct Engine {
     pub(crate) tube_timeouts: u64,
     /// What the store has room for.
     pub(crate) room: Room,
+    /// Why the store has not enough room, if it has not.
+    pub(crate) shortage: Shortage,
     /// How to undo what the transaction that is being carried out has done so far.
     pub(crate) undo: Option<Box<UndoLog>>,
     /// The request that is being carried out, until it has its reply.
@@ -154,6 +156,7 @@ impl Engine {
             tube_puts: 0,
             tube_timeouts: 0,
             room: Room::Enough,
+            shortage: Shortage::Space,
             undo: None,
             asking: None,
         }

@@ -50,6 +50,7 @@ fn options(salt_seed: u64) -> JournalOptions {
         slack_bytes: u64::from(SEGMENT_BYTES),
         leaves_payloads: false,
         gathers: false,
+        watches: false,
     }
 }
 

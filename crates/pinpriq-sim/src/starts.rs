@@ -411,6 +411,7 @@ impl World {
             leaves_payloads: self.engine_limits().memory_bytes.is_some(),
             // Without a gate a write has ended before anything could be gathered.
             gathers: self.knobs.gated == 1,
+            watches: false,
         };
         let disk: Arc<dyn Disk> = match self.bug {
             Some(bug @ (Bug::NoSync | Bug::NoDirectorySync | Bug::IgnoreSyncError)) => {

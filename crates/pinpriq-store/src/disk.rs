@@ -75,6 +75,26 @@ impl From<WrongKind> for io::Error {
     }
 }
 
+/// Which file it is, whatever its name: two files that exist at the same time differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileId {
+    /// The device that it is on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// What is no longer where it was, although it is still open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gone {
+    /// The directory: its path leads nowhere, or to another one.
+    Directory,
+    /// The file: its name leads nowhere, or to another one.
+    File,
+    /// The file that carries the lock.
+    Lock,
+}
+
 /// Why the directory could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -111,14 +131,27 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self) -> io::Result<()>;
 
     /// Locks the directory until the guard is dropped. Excludes everybody or, if the disk was
-    /// opened for reading only, writers. Never blocks, and refuses as [`Disk::open`] does.
+    /// opened for reading only, writers. Never blocks, and refuses as [`Disk::open`] does. Removing
+    /// a file does not end it.
     fn lock(&self) -> Result<Box<dyn Send>, LockError>;
+
+    /// Returns what of this is no longer where a later start will look for it: the directory, or
+    /// the open file under this name. What cannot be looked at counts as there. A disk from which
+    /// nobody else can remove anything has nothing to look at.
+    fn gone(&self, _name: &str, _file: &dyn DiskFile) -> Option<Gone> {
+        None
+    }
 }
 
 /// One open file. Reads and writes carry their offset, so there is no shared position.
 pub trait DiskFile: Send + Sync {
     /// Its length in bytes.
     fn len(&self) -> io::Result<u64>;
+
+    /// Which file it is, on a disk that looks for files that are [gone](Disk::gone).
+    fn id(&self) -> Option<FileId> {
+        None
+    }
 
     /// Whether it holds no bytes.
     fn is_empty(&self) -> io::Result<bool> {

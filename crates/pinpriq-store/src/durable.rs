@@ -308,6 +308,9 @@ impl Durable {
             || TaskCounts { present: totals.in_any_state(), taken: totals.count(StateKind::Taken) };
         let room =
             if planted!(FullDiskNotNoticed) { Room::Enough } else { self.store.room(&tasks) };
+        if room != Room::Enough {
+            self.engine.set_shortage(self.store.shortage());
+        }
         if self.engine.set_room(room) {
             self.commit()?;
         }

@@ -5,15 +5,18 @@
 //! retried here: every error goes to the caller unchanged. Nothing is opened that could block its
 //! opener.
 
-use std::fs::{DirBuilder, File, FileType, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
+use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom, openat};
 use rustix::io::Errno;
 
-use crate::disk::{Disk, DiskFile, Entry, EntryKind, LOCK_NAME, LockError, OpenMode, WrongKind};
+use crate::disk::{
+    Disk, DiskFile, Entry, EntryKind, FileId, Gone, LOCK_NAME, LockError, OpenMode, WrongKind,
+};
 
 /// With these flags, opening a pipe or a terminal does not block and does not take over the
 /// terminal. They make no difference for files.
@@ -25,6 +28,8 @@ pub struct RealDisk {
     path: PathBuf,
     directory: File,
     writable: bool,
+    /// The file that carries the lock alone, on a file system that locks no directories.
+    lock_alone: OnceLock<FileId>,
 }
 
 #[derive(Debug)]
@@ -49,12 +54,17 @@ impl RealDisk {
 
     /// Opens an existing directory for reading and writing.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), directory: open_directory(path)?, writable: true })
+        Self::opened(path, true)
     }
 
     /// Opens an existing directory for reading. Nothing in it will be changed or created.
     pub fn open_read_only(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), directory: open_directory(path)?, writable: false })
+        Self::opened(path, false)
+    }
+
+    fn opened(path: &Path, writable: bool) -> io::Result<Self> {
+        let (path, directory) = (path.to_owned(), open_directory(path)?);
+        Ok(Self { path, directory, writable, lock_alone: OnceLock::new() })
     }
 
     fn refuse_unless_writable(&self) -> io::Result<()> {
@@ -72,6 +82,29 @@ impl RealDisk {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+}
+
+/// Locks one of the two things that carry the lock.
+fn try_lock(file: &File, writable: bool) -> Result<(), LockError> {
+    let locked = if writable { file.try_lock() } else { file.try_lock_shared() };
+    locked.map_err(|error| match error {
+        TryLockError::WouldBlock => LockError::Held,
+        TryLockError::Error(error) => LockError::Io(error),
+    })
+}
+
+fn id(file: &Metadata) -> FileId {
+    FileId { device: file.dev(), inode: file.ino() }
+}
+
+/// Whether the path leads to another file than this one, or nowhere.
+fn leads_elsewhere(path: &Path, expected: FileId) -> bool {
+    match path.metadata() {
+        Ok(found) => id(&found) != expected,
+        Err(error) => {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         }
     }
 }
@@ -159,20 +192,54 @@ impl Disk for RealDisk {
         self.directory.sync_all()
     }
 
+    /// The directory itself carries the lock too, since somebody may remove the file.
     fn lock(&self) -> Result<Box<dyn Send>, LockError> {
-        let Some(file) = self.lock_file()? else { return Ok(Box::new(())) };
-        let locked = if self.writable { file.try_lock() } else { file.try_lock_shared() };
-        match locked {
-            Ok(()) => Ok(Box::new(file)),
-            Err(TryLockError::WouldBlock) => Err(LockError::Held),
-            Err(TryLockError::Error(error)) => Err(LockError::Io(error)),
+        let file = self.lock_file()?;
+        if let Some(file) = &file {
+            try_lock(file, self.writable)?;
         }
+        if planted!(LockInFileAlone) {
+            return Ok(Box::new(file));
+        }
+        // A lock belongs to what was opened, so the guard needs a descriptor of its own.
+        let flags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+        let directory = openat(&self.directory, ".", flags, Mode::empty());
+        let directory = File::from(directory.map_err(io::Error::from)?);
+        match try_lock(&directory, self.writable) {
+            Ok(()) => {}
+            Err(LockError::Held) => return Err(LockError::Held),
+            // Some network file systems lock files only.
+            Err(LockError::Io(_)) => {
+                if let Some(file) = &file {
+                    let file = id(&file.metadata()?);
+                    self.lock_alone.get_or_init(|| file);
+                }
+            }
+        }
+        Ok(Box::new((file, directory)))
+    }
+
+    fn gone(&self, name: &str, file: &dyn DiskFile) -> Option<Gone> {
+        let directory = self.directory.metadata().ok()?;
+        if leads_elsewhere(&self.path, id(&directory)) {
+            return Some(Gone::Directory);
+        }
+        if file.id().is_some_and(|file| leads_elsewhere(&self.path.join(name), file)) {
+            return Some(Gone::File);
+        }
+        let lock = self.lock_alone.get().copied();
+        let is_gone = lock.is_some_and(|lock| leads_elsewhere(&self.path.join(LOCK_NAME), lock));
+        is_gone.then_some(Gone::Lock)
     }
 }
 
 impl DiskFile for RealFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    fn id(&self) -> Option<FileId> {
+        self.0.metadata().ok().map(|file| id(&file))
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

@@ -12,9 +12,10 @@ use std::io;
 use std::sync::Arc;
 
 use pinpriq_engine::change::{Change, Header, Place, RecordKey};
-pub use pinpriq_engine::room::Room;
+pub use pinpriq_engine::room::{Room, Shortage};
 use pinpriq_engine::task::Bytes;
 use pinpriq_engine::time::Timestamp;
+use rustix::io::Errno;
 
 use crate::disk::{EntryKind, WrongKind};
 use crate::histogram::Histogram;
@@ -320,6 +321,11 @@ pub trait Reclaims {
     /// What there is room for with this number of tasks. Costs little: it is called after every
     /// turn.
     fn room(&mut self, tasks: &dyn Fn() -> TaskCounts) -> Room;
+
+    /// Why there is not [`Room::Enough`], if there is not.
+    fn shortage(&self) -> Shortage {
+        Shortage::Space
+    }
 }
 
 /// Why a store does not work. Each message says what an operator can do about it.
@@ -347,6 +353,28 @@ pub enum StoreError {
         file: String,
         /// The error of the operating system.
         source: Arc<io::Error>,
+    },
+    /// The process, or the machine, has too many files open.
+    #[error(
+        "cannot {what} {file}: no file descriptor is free ({source}); raise the limit on open \
+         files, for example with LimitNOFILE of systemd, then restart"
+    )]
+    NoDescriptor {
+        /// The operation that failed.
+        what: &'static str,
+        /// The file.
+        file: String,
+        /// The error of the operating system.
+        source: Arc<io::Error>,
+    },
+    /// A file that the store writes, or its directory, is no longer where it was.
+    #[error(
+        "{what} is no longer in its place: it was removed, moved or replaced while it was in use, \
+         so what is written to it now would be lost; bring it back if it was moved, then restart"
+    )]
+    Gone {
+        /// The directory or the file.
+        what: String,
     },
     /// The log is damaged.
     #[error(
@@ -507,8 +535,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Wraps an error of the operating system. Distinguishes a lack of room and an entry of the
-    /// wrong kind.
+    /// Wraps an error of the operating system. Distinguishes a lack of room, a lack of file
+    /// descriptors and an entry of the wrong kind.
     #[must_use]
     pub fn from_io(what: &'static str, file: &str, offset: u64, source: io::Error) -> Self {
         if let Some(wrong) = source.get_ref().and_then(|inner| inner.downcast_ref::<WrongKind>()) {
@@ -517,6 +545,8 @@ impl StoreError {
         let (file, source) = (file.to_owned(), Arc::new(source));
         if is_full(&source) {
             Self::Full { what, file, source }
+        } else if lacks_descriptor(&source) {
+            Self::NoDescriptor { what, file, source }
         } else {
             Self::Io { what, file, offset, source }
         }
@@ -541,4 +571,10 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
+}
+
+/// Whether the operating system refused because too many files are open.
+fn lacks_descriptor(error: &io::Error) -> bool {
+    let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }

@@ -15,3 +15,12 @@ pub enum Room {
     /// consumers that wait for a lease stay blocked.
     Least,
 }
+
+/// Why a store does not have enough room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shortage {
+    /// Little space is left.
+    Space,
+    /// The next file cannot be made, for another reason than space.
+    File,
+}

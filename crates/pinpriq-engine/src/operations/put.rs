@@ -12,7 +12,6 @@ use crate::operations::arguments::{
 };
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
-use crate::operations::room::disk_is_full;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::room::Room;
 use crate::settings::Ids;
@@ -375,7 +374,7 @@ impl Engine {
             return Ok(());
         }
         if self.room > Room::Enough {
-            return Err(disk_is_full());
+            return Err(self.lacks_room());
         }
         let (bytes, most) = (self.bytes, self.limits.bytes_max);
         let sentence = format!(

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::fanout::MemberCommand;
 use crate::memory::slots::QueueSlot;
 use crate::reply::{Refusal, RefusalKind};
-use crate::room::Room;
+use crate::room::{Room, Shortage};
 use crate::schedule::ScheduleCommand;
 
 impl Engine {
@@ -20,6 +20,11 @@ impl Engine {
     pub fn set_room(&mut self, room: Room) -> bool {
         let former = std::mem::replace(&mut self.room, room);
         former == Room::Least && room != Room::Least && self.grant_again()
+    }
+
+    /// Sets why the store has not enough room.
+    pub const fn set_shortage(&mut self, shortage: Shortage) {
+        self.shortage = shortage;
     }
 
     /// Wakes the consumers that waited for a lease. Returns whether any was served.
@@ -125,17 +130,22 @@ impl Engine {
             | Command::Member(_)
             | Command::Schedule(_) => false,
         };
-        if is_refused { Err(disk_is_full()) } else { Ok(()) }
+        if is_refused { Err(self.lacks_room()) } else { Ok(()) }
     }
 
     /// Refuses a lease of a member that would have to be written to the store.
     pub(crate) fn check_new_lease(&self) -> Result<(), Refusal> {
-        if self.room < Room::Scarce { Ok(()) } else { Err(disk_is_full()) }
+        if self.room < Room::Scarce { Ok(()) } else { Err(self.lacks_room()) }
     }
-}
 
-/// The refusal of what has no room on the disk.
-pub(crate) fn disk_is_full() -> Refusal {
-    let sentence = "the disk is nearly full: finish some, try again".to_owned();
-    Refusal::new(RefusalKind::Busy, sentence)
+    /// Returns the refusal of what the store has no room for.
+    pub(crate) fn lacks_room(&self) -> Refusal {
+        let sentence = match self.shortage {
+            Shortage::File if !planted!(AnyShortageIsSpace) => {
+                "the store cannot make its next file, its log says why: finish some, try again"
+            }
+            Shortage::Space | Shortage::File => "the disk is nearly full: finish some, try again",
+        };
+        Refusal::new(RefusalKind::Busy, sentence.to_owned())
+    }
 }

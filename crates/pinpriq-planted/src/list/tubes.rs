@@ -1,9 +1,9 @@
 //! The bugs about tubes: what the engine does for the beanstalkd door, and the door itself.
 
-/// Lists these bugs after others.
+/// Lists these bugs, and those of accidents, after others.
 macro_rules! with_those_of_tubes {
     ($($others:tt)*) => {
-        bugs! {
+        with_those_of_accidents! {
             $($others)*
             DeadlineSoonTooLate "deadline-soon-too-late"
                 "Who waits for a job hears of a deadline of its own only when that is over."

@@ -117,6 +117,7 @@ impl Opening {
             salt_seed: random(),
             leaves_payloads: config.limits.memory_limit_bytes.is_some(),
             gathers: true,
+            watches: true,
             ..JournalOptions::default()
         };
         let wake = Arc::new(move || bell.notify_one());

@@ -4,7 +4,7 @@ use std::io;
 
 use super::FaultyDisk;
 use super::state::{Inode, InodeId, Operation, SECTOR_BYTES, State};
-use crate::disk::{DiskFile, index};
+use crate::disk::{DiskFile, FileId, index};
 
 pub(super) struct OpenFile {
     pub(super) disk: FaultyDisk,
@@ -47,6 +47,10 @@ impl DiskFile for OpenFile {
     fn len(&self) -> io::Result<u64> {
         let state = self.disk.state();
         Ok(state.inodes.get(&self.inode).map_or(0, |inode| inode.bytes.len() as u64))
+    }
+
+    fn id(&self) -> Option<FileId> {
+        Some(FileId { device: 0, inode: self.inode })
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

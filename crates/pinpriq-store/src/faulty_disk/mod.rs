@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use state::{CrashPolicy, Losses, Operation, Repeat, SECTOR_BYTES};
 
-use crate::disk::{Disk, DiskFile, Entry, EntryKind, LockError, OpenMode};
+use crate::disk::{Disk, DiskFile, Entry, EntryKind, Gone, LockError, OpenMode};
 use file::OpenFile;
 use state::{DirChange, Inode, State};
 
@@ -253,6 +253,14 @@ impl Disk for FaultyDisk {
             state.sync_directory();
         }
         entered
+    }
+
+    /// Not counted, and never fails.
+    fn gone(&self, name: &str, file: &dyn DiskFile) -> Option<Gone> {
+        let state = self.state();
+        let named = state.directory.get(name).copied();
+        let is_gone = !state.stopped && file.id().map(|file| file.inode) != named;
+        is_gone.then_some(Gone::File)
     }
 
     fn lock(&self) -> Result<Box<dyn Send>, LockError> {

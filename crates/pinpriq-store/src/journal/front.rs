@@ -27,8 +27,8 @@ use super::stoppable::Stoppable;
 use super::writer::Writer;
 use crate::disk::Disk;
 use crate::store::{
-    Figures, Loaded, Position, Progress, ReadJob, Reclaims, Rewrite, Room, Store, StoreError,
-    TaskCounts, Urgency, Volume,
+    Figures, Loaded, Position, Progress, ReadJob, Reclaims, Rewrite, Room, Shortage, Store,
+    StoreError, TaskCounts, Urgency, Volume,
 };
 
 /// How often a load that waits for the disk checks whether it has to stop.
@@ -323,6 +323,13 @@ impl Reclaims for Journal {
         match &mut self.stage {
             Stage::Running(running) => running.room(tasks),
             Stage::Opened | Stage::Loaded(..) => Room::Enough,
+        }
+    }
+
+    fn shortage(&self) -> Shortage {
+        match &self.stage {
+            Stage::Running(running) => running.shortage(),
+            Stage::Opened | Stage::Loaded(..) => Shortage::Space,
         }
     }
 }

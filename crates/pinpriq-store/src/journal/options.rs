@@ -45,6 +45,9 @@ pub struct JournalOptions {
     /// Whether the journal gathers changes after a sync:
     /// see [`Store::is_gathering`](crate::Store::is_gathering).
     pub gathers: bool,
+    /// Whether the journal looks every second whether its files are where they were. With each new
+    /// segment it always does.
+    pub watches: bool,
 }
 
 impl Default for JournalOptions {
@@ -56,6 +59,7 @@ impl Default for JournalOptions {
             slack_bytes: 64 << 20,
             leaves_payloads: false,
             gathers: false,
+            watches: false,
         }
     }
 }

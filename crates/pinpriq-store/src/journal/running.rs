@@ -24,7 +24,7 @@ use super::spare::Spares;
 use super::writer::{Commit, Committed, Roll, Writer};
 use crate::store::{
     Figures, INTERVAL_MS, LAZY_MS, Position, Progress, REWRITE_BYTES_MAX, ReadJob, Rewrite, Room,
-    StoreError, TaskCounts, Urgency, Volume,
+    Shortage, StoreError, TaskCounts, Urgency, Volume,
 };
 
 /// The bytes of a write buffer that are kept for the next write. What a burst needed beyond that is
@@ -41,6 +41,9 @@ const END_BYTES: u64 = 96;
 /// While more than this waits to be written, no changes are gathered: what a sync costs hardly
 /// counts then, and the disk must not stand still.
 const GATHER_BYTES_MAX: usize = 32 << 10;
+
+/// How often a journal that watches its files looks whether they are where they were.
+const LOOK_MS: u64 = 1_000;
 
 /// While more than this waits to be written, no records are returned to be written again.
 const REWRITE_BACKLOG_BYTES: usize = 4 << 20;
@@ -75,6 +78,8 @@ pub(crate) struct Running {
     /// When the oldest write began that was not synced yet.
     unsynced_since: Option<Timestamp>,
     now: Timestamp,
+    /// When it was last looked whether the files are where they were.
+    looked_at: Timestamp,
     /// Whether it was not driven yet. Other shards may not have begun: on a full disk they give
     /// room back for their own new segments, and nobody else may use that room.
     is_beginning: bool,
@@ -125,9 +130,15 @@ impl Running {
             written_segment,
             unsynced_since: None,
             now: facts.now,
+            looked_at: facts.now,
             is_beginning: true,
             figures: Figures { syncs: 1, batches: 1, writes: 1, ..Figures::default() },
         })
+    }
+
+    /// See [`Reclaims::shortage`](crate::store::Reclaims::shortage).
+    pub(crate) const fn shortage(&self) -> Shortage {
+        self.spares.shortage()
     }
 
     pub(crate) fn obsolete(&mut self, place: Place) {
@@ -368,8 +379,9 @@ impl Running {
         let sync_now = unsynced && (everything || release || overdue);
         let lazy_due = self.pending.since().after(Span::from_ms(LAZY_MS)) <= self.now;
         let write = !self.pending.is_empty() && (self.pending.is_urgent() || lazy_due || sync_now);
+        let look = self.look_at().is_some_and(|at| at <= self.now);
         if (!write && !sync_now) || (!everything && self.awaits_spare()) {
-            return Ok(());
+            return if look { self.look() } else { Ok(()) };
         }
         let sync = sync_now || (self.options.level == Level::Sync && self.pending.is_urgent());
         self.is_gathering = false;
@@ -386,7 +398,10 @@ impl Running {
             spare.map(|spare| spare.number)
         };
         let mut commit = self.pending.seal(self.durable_lsn, of_size, buffers);
-        commit.sync = sync;
+        (commit.sync, commit.look) = (sync, look);
+        if look {
+            self.looked_at = self.now;
+        }
         let segment = self.accounts.active().map_or(0, |active| active.header.number);
         let last_lsn = self.next_lsn - 1;
         self.in_flight = Some(InFlight { last_lsn, segment, sync, batches, records });
@@ -394,6 +409,18 @@ impl Running {
             self.unsynced_since = Some(self.now);
         }
         self.commits.submit(commit)
+    }
+
+    /// Looks whether the files are where they were, without writing anything.
+    fn look(&mut self) -> Result<(), StoreError> {
+        self.looked_at = self.now;
+        let buffers = self.buffers.take().unwrap_or_default();
+        self.commits.submit(Commit { sync: false, look: true, ..buffers })
+    }
+
+    /// When to look whether the files are where they were.
+    fn look_at(&self) -> Option<Timestamp> {
+        self.options.watches.then(|| self.looked_at.after(Span::from_ms(LOOK_MS)))
     }
 
     /// When written batches have to be synced at the latest. At level `sync` these hold only
@@ -557,6 +584,9 @@ impl Running {
             due = moment.map_or(due, |moment| Some(due.map_or(moment, |due| due.min(moment))));
         };
         // Any job on a thread wakes the caller when it ends.
+        if !self.commits.is_busy() {
+            at(self.look_at());
+        }
         if !self.commits.is_busy() && !self.is_gathering() && !self.awaits_spare() {
             at(self.sync_due());
             let release = self.accounts.wants_note() || self.accounts.awaits_note();

@@ -14,7 +14,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 
 use super::chores::{Chore, Filled};
 use super::segment::SEGMENT_START;
-use crate::store::StoreError;
+use crate::store::{Shortage, StoreError};
 
 /// The most spares that are kept.
 pub(crate) const SPARES_MAX: usize = 3;
@@ -84,6 +84,8 @@ pub(crate) struct Spares {
     wants_rest: bool,
     /// Whether the last try to make one of the usual size failed.
     refused: bool,
+    /// Why it failed.
+    shortage: Shortage,
 }
 
 impl Spares {
@@ -101,10 +103,16 @@ impl Spares {
             retry_for_start_at: Timestamp::ZERO,
             wants_rest: false,
             refused: found.is_full,
+            shortage: Shortage::Space,
         }
     }
 
-    /// Whether the last try to make one failed, so that the disk is nearly full.
+    /// Why the last try to make one failed, if it did.
+    pub(crate) const fn shortage(&self) -> Shortage {
+        self.shortage
+    }
+
+    /// Whether the last try to make one failed. Usually the disk is nearly full.
     pub(crate) const fn is_refused(&self) -> bool {
         self.refused
     }
@@ -276,6 +284,10 @@ impl Spares {
                     tracing::warn!(%error, "the next segment cannot be prepared");
                 }
                 self.refused = true;
+                self.shortage = match error {
+                    StoreError::Full { .. } => Shortage::Space,
+                    _ => Shortage::File,
+                };
                 // If a smaller one cannot be filled either, it is not tried again at once.
                 let is_usual = |it: &Spare| it.bytes == self.sizes.usual;
                 self.wants_rest = is_usual(&spare) && self.ready.iter().all(is_usual);

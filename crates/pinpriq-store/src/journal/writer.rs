@@ -13,7 +13,7 @@ use super::head::update_head;
 use super::lane::Worker;
 use super::options::Stopwatch;
 use super::segment::{SegmentHeader, segment_name, spare_name};
-use crate::disk::{Disk, DiskFile, OpenMode, write_all_at};
+use crate::disk::{Disk, DiskFile, Gone, LOCK_NAME, OpenMode, write_all_at};
 use crate::store::StoreError;
 
 /// A write that is due.
@@ -22,6 +22,8 @@ pub(crate) struct Commit {
     pub(crate) bytes: Vec<u8>,
     pub(crate) steps: Vec<Step>,
     pub(crate) sync: bool,
+    /// Whether to look afterwards whether the files are where they were.
+    pub(crate) look: bool,
 }
 
 /// One step of a commit, in order.
@@ -75,6 +77,7 @@ impl Writer {
             match step {
                 Step::Roll(roll) => {
                     self.sync()?;
+                    self.look()?;
                     self.active = Some(create_segment(&*self.disk, roll)?);
                     let number = roll.header.number;
                     update_head(&*self.disk, |head| head.newest = head.newest.max(number))?;
@@ -87,7 +90,24 @@ impl Writer {
                 }
             }
         }
-        if commit.sync { self.sync() } else { Ok(()) }
+        if commit.sync {
+            self.sync()?;
+        }
+        // After the sync, so that what is confirmed now was found in its place.
+        if commit.look { self.look() } else { Ok(()) }
+    }
+
+    /// Fails if the segment, or its directory, is no longer where the next start will look for it.
+    fn look(&self) -> Result<(), StoreError> {
+        let Some(active) = &self.active else { return Ok(()) };
+        let what = match self.disk.gone(&active.name, &*active.file) {
+            Some(_) if planted!(RemovalUnnoticed) => return Ok(()),
+            None => return Ok(()),
+            Some(Gone::Directory) => "the data directory",
+            Some(Gone::File) => &active.name,
+            Some(Gone::Lock) => LOCK_NAME,
+        };
+        Err(StoreError::Gone { what: what.to_owned() })
     }
 
     fn active(&mut self) -> Result<&mut Active, StoreError> {

@@ -30,6 +30,7 @@ pub(crate) fn options(salt_seed: u64) -> JournalOptions {
         slack_bytes: 2 * u64::from(SEGMENT_BYTES),
         leaves_payloads: false,
         gathers: false,
+        watches: false,
     }
 }
 

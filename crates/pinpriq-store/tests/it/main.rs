@@ -21,6 +21,7 @@ mod memory_limit;
 mod mixed;
 mod odd_entries;
 mod opening;
+mod places;
 mod promises;
 mod records;
 mod rescue;

@@ -19,6 +19,7 @@ const OPTIONS: JournalOptions = JournalOptions {
     slack_bytes: 48 << 10,
     leaves_payloads: false,
     gathers: false,
+    watches: false,
 };
 
 /// A journal with these batches. Returns where each of them begins in the first segment.
