@@ -145,8 +145,12 @@ pub fn salvage_alone(
     let found = open_if_there(data).map_err(about(data))?;
     let disk = found.ok_or(StoreError::NotAJournal).map_err(about(data))?;
     let salvaged = Salvaged::read(&disk).map_err(about(data))?;
+    let drawn = options.drawn();
+    begin(new, 1, drawn).map_err(about(new))?;
     let to: Arc<dyn Disk> = Arc::new(create(new).map_err(about(new))?);
-    salvaged.write(&to, options, Expected::alone()).map_err(about(new))
+    let report = salvaged.write(&to, options, Expected::alone()).map_err(about(new))?;
+    finish(new, 1, drawn).map_err(about(new))?;
+    Ok(report)
 }
 
 /// Writes everything that can be read of a damaged data directory with several shards as a new one

@@ -35,6 +35,8 @@ mod peer;
 #[cfg(test)]
 mod protocol;
 #[cfg(test)]
+mod removed_files;
+#[cfg(test)]
 mod resp;
 #[cfg(test)]
 mod rubbish;
