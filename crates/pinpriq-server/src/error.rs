@@ -11,12 +11,18 @@ use pinpriq_store::StoreError;
 #[non_exhaustive]
 pub enum ServeError {
     /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {source}; stop whatever uses it, or name another one")]
+    #[error("cannot listen on {address}: {source}; {}", remedy_of(source.kind()))]
     Bind {
         /// The address.
         address: SocketAddr,
         /// Why.
         source: io::Error,
+    },
+    /// Two doors would listen on the same address.
+    #[error("two doors would listen on {address}: give one of them another address")]
+    Twice {
+        /// The address of one of them.
+        address: SocketAddr,
     },
     /// What the service manager has passed cannot be used.
     #[error("a socket that the service manager has passed (LISTEN_FDS) cannot be used: {source}")]
@@ -140,14 +146,17 @@ pub enum ServeError {
 
 impl ServeError {
     /// Returns the exit code of a process that ends with this error: 0 for a start that was
-    /// stopped, 1 for a failure while running, 2 for a wrong configuration, 3 for the data
-    /// directory or an engine that has lost data.
+    /// stopped, 1 for a failure while running and for what another try may get over, 2 for a wrong
+    /// configuration, 3 for the data directory or an engine that has lost data.
     #[must_use]
-    pub const fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Self::Stopped => 0,
             Self::Failed { .. } | Self::Runtime { .. } => 1,
+            // These may end by themselves.
+            Self::Bind { source, .. } if may_pass(source.kind()) => 1,
             Self::Bind { .. }
+            | Self::Twice { .. }
             | Self::Passed { .. }
             | Self::PassedForNothing { .. }
             | Self::Cluster { .. }
@@ -162,5 +171,25 @@ impl ServeError {
             | Self::WrongEngine { .. }
             | Self::RolledBack { .. } => 3,
         }
+    }
+}
+
+/// Whether an address that is refused for this reason may be there a moment later.
+const fn may_pass(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+}
+
+/// What can be done about an address that is refused for this reason.
+const fn remedy_of(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::AddrInUse => "stop whatever uses it, or name another one",
+        io::ErrorKind::AddrNotAvailable => {
+            "no network interface has this address: start again when one has it, or name another \
+             address"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "the system lets only some processes use this port: name one from 1024 up"
+        }
+        _ => "name another one",
     }
 }

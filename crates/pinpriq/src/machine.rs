@@ -73,6 +73,13 @@ pub(crate) fn files_beyond(limit: Option<u64>, connections: usize, shards: usize
     limit.is_some_and(|limit| limit < files).then_some(files)
 }
 
+/// Returns how many connections a server can have with this limit, so that its journal always finds
+/// a file descriptor: at least one.
+pub(crate) fn connections_within(limit: u64, shards: usize) -> usize {
+    let own = FILES_OF_SERVER + FILES_OF_SHARD * shards as u64;
+    usize::try_from(limit.saturating_sub(own)).unwrap_or(usize::MAX).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +131,7 @@ mod tests {
         assert_eq!(files_beyond(Some(10_064), 10_000, 1), None);
         assert_eq!(files_beyond(Some(10_063), 10_000, 1), Some(10_064));
         assert_eq!(files_beyond(Some(10_064), 10_000, 2), Some(10_096));
+        assert_eq!(connections_within(10_064, 2), 9_968);
+        assert_eq!(connections_within(90, 2), 1);
     }
 }

@@ -119,7 +119,7 @@ pub(crate) fn refuse_overlap(one: SocketAddr, other: SocketAddr) -> Result<(), S
     if one.port() == 0 || one.port() != other.port() || !ips_overlap {
         return Ok(());
     }
-    Err(ServeError::Bind { address: other, source: io::ErrorKind::AddrInUse.into() })
+    Err(ServeError::Twice { address: other })
 }
 
 /// How an idle connection is probed: after how long, how often, and how many times.

@@ -27,8 +27,8 @@ A TIME is a number of milliseconds, or has units: 500ms, 30s, 5m, 1h30m, 2d.";
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0  done; for serve: stopped in order
-  1  failed while running
-  2  wrong usage or configuration, also an address that is in use
+  1  failed while running; for serve: also an address that is in use or not there yet
+  2  wrong usage or configuration
   3  the data directory is locked, damaged, of a newer format or not writable
   3  cluster: a shard is not served, something is wrong, or it is not there
   3  serve with --cluster: the engine has lost data, or is another one
@@ -69,7 +69,7 @@ A configuration file:
 Exit codes:
   0  stopped in order
   1  failed while running, for example because the disk refused a write
-  2  wrong usage or configuration, also an address that is in use
+  2  wrong usage or configuration
   3  the data directory is locked, damaged, of a newer format or not writable";
 
 /// What `check` does.

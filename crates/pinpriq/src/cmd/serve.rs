@@ -11,6 +11,7 @@ use pinpriq_store::{RealDisk, StoreError};
 
 use crate::args::ServeArgs;
 use crate::cluster::engine::{Empty, connect};
+use crate::config::Unusable;
 use crate::config::cluster::ClusterPlan;
 use crate::exit::{Exit, Failure};
 use crate::{config, environment, logging, machine};
@@ -33,8 +34,14 @@ fn end_with_a_bug() {
 /// Runs the server until it is stopped.
 pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
     let memory = machine::memory();
-    let plan = config::plan(arguments.settings, arguments.config.as_deref(), memory)
-        .map_err(|error| Failure::unusable(error.to_string()))?;
+    let mut plan =
+        config::plan(arguments.settings, arguments.config.as_deref(), memory).map_err(|error| {
+            match error {
+                // The name may be known a moment later.
+                Unusable::Address { .. } => Failure::on_the_way(error.to_string()),
+                error => Failure::unusable(error.to_string()),
+            }
+        })?;
     if plan.config.durability == Durability::Memory && !plan.ignores_data {
         refuse_hidden_tasks(&plan.config)?;
     }
@@ -44,6 +51,7 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
     for warning in warnings(&plan.config, open_files) {
         tracing::warn!("{warning}");
     }
+    keep_descriptors(&mut plan.config, open_files);
     let task_bytes_max = plan.config.limits.task_bytes_max;
     tracing::info!(memory, task_bytes_max, open_files, "the bounds of the machine");
     let served = match plan.cluster {
@@ -106,14 +114,30 @@ fn warnings(config: &Config, open_files: Option<u64>) -> Vec<String> {
             "all doors are off, so no client can connect: give pinpriq, resp or http an address";
         warnings.push(all_off.to_owned());
     }
-    let connections = config.limits.connections_max;
-    let needed = machine::files_beyond(open_files, connections, config.shards);
-    if let Some((limit, needed)) = open_files.zip(needed) {
+    if let Some((limit, needed, most)) = too_few_files(config, open_files) {
+        let connections = config.limits.connections_max;
         warnings.push(format!(
             "the limit on open files ({limit}) is too low for {connections} connections, which \
-             may need {needed}: raise it, for example with LimitNOFILE of systemd, or lower \
-             connections-max"
+             may need {needed}: {most} are accepted; raise it, for example with LimitNOFILE of \
+             systemd, or lower connections-max"
         ));
     }
     warnings
+}
+
+/// Lowers the bound of connections if that many could take the file descriptors that the journal
+/// needs.
+fn keep_descriptors(config: &mut Config, open_files: Option<u64>) {
+    if let Some((_, _, most)) = too_few_files(config, open_files) {
+        config.limits.connections_max = most;
+    }
+}
+
+/// Returns the limit on open files, how many may be needed, and for how many connections there are
+/// enough, if there are too few.
+fn too_few_files(config: &Config, open_files: Option<u64>) -> Option<(u64, u64, usize)> {
+    let limit = open_files?;
+    let connections = config.limits.connections_max;
+    let needed = machine::files_beyond(open_files, connections, config.shards)?;
+    Some((limit, needed, machine::connections_within(limit, config.shards)))
 }
