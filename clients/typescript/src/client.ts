@@ -111,8 +111,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Takes up to `count` jobs from several queues, which are tried in this order. With several
-   * shards all must live in one, else it is refused with `CROSSSHARD`.
+   * Takes up to `count` jobs from several queues, which are tried in this order. If they live in
+   * several shards, the most urgent of what these would hand over first comes.
    */
   async takeFrom<T>(
     queues: readonly Queue<T>[],

@@ -352,7 +352,7 @@ impl Engine {
         assert_eq!(self.consumers.awaited.len(), self.consumers.awaiters.len(), "awaiters agree");
         let watchers = self.consumers.awaiters.len() + self.consumers.putters.len();
         assert_eq!(self.consumers.watchers, watchers, "those who watch are counted");
-        let echoes = self.consumers.takers.values().filter(|taker| taker.is_echo()).count();
+        let echoes = self.consumers.takers.values().filter(|taker| taker.standing.is_echo).count();
         assert_eq!(self.consumers.echoes, echoes as u64, "echoes are counted");
         let live = |number: &u64| self.live(*number).is_some();
         let leases = self.consumers.clients.values().flat_map(|client| {

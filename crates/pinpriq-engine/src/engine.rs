@@ -531,6 +531,7 @@ impl Engine {
             }
             Command::Reserve(ref reserve) => self.reserve(client, request, reserve),
             Command::Head(queues) => self.head(client, queues),
+            Command::Share(ref share) => self.share(client, request, share),
             Command::Numbered { number, deed } => self.numbered(client, number, deed, None),
             Command::PutNumbered(put) => self.put_numbered(client, request, put),
             Command::PutBuried { put, reason } => self.put_buried(client, request, put, reason),

@@ -27,6 +27,7 @@ pub(crate) mod room;
 mod scan;
 pub(crate) mod schedules;
 pub(crate) mod serve;
+mod share;
 mod survey;
 mod take;
 mod transaction;

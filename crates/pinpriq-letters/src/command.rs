@@ -11,6 +11,7 @@ mod parts;
 mod putting;
 mod queues;
 mod schedules;
+mod sharing;
 pub(crate) mod stepping;
 mod tending;
 mod tubes;
@@ -26,8 +27,8 @@ use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, EXPORT, FAIL, GET, GIVE_BACK, HEAD,
     IMPORT_QUEUE, IMPORT_SCHEDULE, KILL, LEASES, LET_GO, MOVE, NUMBERED, PEEK, PLOW, PUBLISH, PUT,
     PUT_BACK, PUT_BURIED, PUT_IN_LINE, PUT_NUMBERED, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE,
-    RESERVE, RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SNATCH, SUBSCRIBE, SWITCH, TAKE,
-    TAKE_DONE, TOUCH, TRANSACTION, UNSUBSCRIBE, UPDATE, WITHIN,
+    RESERVE, RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SHARE_LOOK, SHARE_POP, SNATCH, SUBSCRIBE,
+    SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION, UNSUBSCRIBE, UPDATE, WITHIN,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
 use crate::Malformed;
@@ -61,6 +62,7 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
             putting::encode_put(put, out);
         }
         Command::Take(take) => putting::encode_take(take, out),
+        Command::Share(share) => sharing::encode(share, out),
         Command::Reserve(reserve) => tubes::encode_reserve(reserve, out),
         Command::Numbered { number, deed } => tubes::encode_numbered(*number, *deed, out),
         Command::Kick { queue, count } => tubes::encode_kick(queue, *count, out),
@@ -147,6 +149,7 @@ pub(crate) fn encode(command: &Command<'_>, out: &mut Vec<u8>) {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub(crate) fn decode<R>(
     bytes: &[u8],
     then: impl FnOnce(&Command<'_>) -> R,
@@ -216,6 +219,7 @@ pub(crate) fn decode<R>(
         }
         TRANSACTION => return stepping::take(input, then),
         WITHIN => return within::take(input, then),
+        kind @ SHARE_LOOK..=SHARE_POP => return sharing::take(kind, rest, then),
         kind @ IMPORT_QUEUE..=IMPORT_SCHEDULE => return carrying::take_import(kind, input, then),
         kind @ (QUEUE_CREATE | QUEUE_SET) => return queues::take_changing(kind, input, then),
         kind => take_without_list(kind, input)?,

@@ -1,7 +1,7 @@
 //! Which commands are refused, and who blocks, while the disk is nearly full. The caller reports
 //! how full it is.
 
-use pinpriq_engine::command::{Command, Deed, QueueCommand, TakeMode};
+use pinpriq_engine::command::{Command, Deed, QueueCommand, Share, TakeMode};
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::NAME_BYTES_MAX;
@@ -42,7 +42,12 @@ impl Model {
         }
         let (names, member): (&[&[u8]], _) = match command {
             Command::Take(take) if !self.hands_out(take.mode) => (take.queues, take.member),
-            Command::TakeDone { done, take } if !self.hands_out(take.mode) => {
+            Command::Share(Share::Wait { take, .. }) if !self.hands_out(take.mode) => {
+                (take.queues, take.member)
+            }
+            Command::TakeDone { done, take } | Command::Share(Share::Look { done, take })
+                if !self.hands_out(take.mode) =>
+            {
                 fits(done.iter().all(|done| done.queue.len() <= NAME_BYTES_MAX))?;
                 (take.queues, take.member)
             }

@@ -27,6 +27,7 @@ mod queues;
 mod room;
 mod schedules;
 mod serve;
+mod share;
 mod survivors;
 mod take;
 mod tasks;
@@ -267,6 +268,7 @@ impl Model {
             Command::PutInLine { put, room } => self.put_in_line(client, request, put, *room),
             Command::PutBack(records) => Ok(Some(self.put_back(records))),
             Command::GiveBack(receipts) => Ok(Some(self.give_back(receipts))),
+            Command::Share(share) => self.share(client, request, share),
             Command::Take(take) => self.take(client, request, take),
             Command::TakeDone { done, take } => self.take_done(client, request, done, take),
             Command::Peek(peek) => self.peek(peek),

@@ -238,7 +238,7 @@ impl Model {
         };
         let paused = homes().filter(|home| home.paused.any()).count();
         let queues = homes().filter(|home| home.lane.is_none()).count();
-        let takers = self.takers.iter().filter(|it| !it.reserve.is_some_and(|it| it.is_echo));
+        let takers = self.takers.iter().filter(|it| !it.is_echo);
         let takers = takers.filter(|it| within.is_none() || it.places.iter().any(is_place_meant));
         let subscribers = self.subscriptions.iter().filter(|it| is_place_meant(&it.place)).count();
         let tallies = match within {

@@ -21,14 +21,16 @@ pub(super) struct Taker {
     pub(super) until: Option<Timestamp>,
     /// For a reserve.
     pub(super) reserve: Option<Patience>,
+    /// Whether its client may wait for the same in other engines.
+    pub(super) is_share: bool,
+    /// Whether another engine counts it.
+    pub(super) is_echo: bool,
 }
 
 /// Until when a reserve waits. It may be looked at before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     pub(super) until: Option<Timestamp>,
-    /// Whether another engine counts it.
-    pub(super) is_echo: bool,
 }
 
 /// A subscription of one client to one place.
@@ -132,15 +134,17 @@ impl Model {
                     let tasks = if taker.reserve.is_some() {
                         self.take_most_urgent(client, &taker.places).into_iter().collect()
                     } else {
+                        let is_held = taker.is_share && mode == TakeMode::Pop;
+                        let mode = (mode, is_held);
                         self.collect(&taker.places, client, taker.selection, mode, taker.count)
                     };
-                    let popped = mode == TakeMode::Pop;
+                    let popped = mode == TakeMode::Pop && !taker.is_share;
                     self.reply(client, taker.request, Reply::Tasks { tasks, popped });
                 }
                 Consumer::Subscriber(at) => {
                     let Subscription { client, place, selection, mode, .. } =
                         self.subscriptions[at].clone();
-                    let tasks = self.collect(&[place], client, selection, mode, 1);
+                    let tasks = self.collect(&[place], client, selection, (mode, false), 1);
                     let popped = mode == TakeMode::Pop;
                     self.outputs.push(Output::Delivery { client, tasks, popped });
                     self.credits.entry(client).and_modify(|credit| *credit -= 1);

@@ -1,8 +1,6 @@
 //! Selection, takes and looks. Who blocks, and whose turn it is, is decided in `serve`.
 
-use pinpriq_engine::command::{
-    Done, End, Held, HeldBy, Order, Peek, QueueName, Selection, Take, TakeMode, Wait,
-};
+use pinpriq_engine::command::{Done, End, Order, Peek, QueueName, Selection, Take, TakeMode, Wait};
 use pinpriq_engine::limits::{DONE_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::settings::AfterAck;
@@ -77,7 +75,8 @@ impl Model {
         for place in &places {
             self.note_life(place);
         }
-        let tasks = self.collect(&places, client, take.selection, take.mode, take.count);
+        let mode = (take.mode, false);
+        let tasks = self.collect(&places, client, take.selection, mode, take.count);
         let until = match take.wait {
             _ if !tasks.is_empty() => None,
             Wait::No | Wait::For(Span::ZERO) => None,
@@ -91,7 +90,7 @@ impl Model {
         let turn = self.draw();
         let (count, selection, mode) = (take.count, take.selection, take.mode);
         self.note_due(until);
-        let reserve = None;
+        let (reserve, is_share, is_echo) = (None, false, false);
         self.takers.push(Taker {
             turn,
             client,
@@ -102,6 +101,8 @@ impl Model {
             mode,
             until,
             reserve,
+            is_share,
+            is_echo,
         });
         Ok(None)
     }
@@ -136,18 +137,7 @@ impl Model {
         if take.wait.blocks() {
             self.may_wait(client, self.take_bytes(&places))?;
         }
-        let mut numbers = Vec::new();
-        for Done { queue, receipt } in done {
-            let held = Held { queue: (*queue).into(), by: HeldBy::Receipt(*receipt) };
-            let number = self.hold(client, held)?;
-            if numbers.contains(&number) {
-                return Err(RefusalKind::Stale);
-            }
-            numbers.push(number);
-        }
-        for number in numbers {
-            self.finish(number, None);
-        }
+        self.finish_done(client, done)?;
         self.take(client, request, take)
     }
 
@@ -203,7 +193,7 @@ impl Model {
         places: &[Place],
         client: ClientId,
         selection: Selection,
-        mode: TakeMode,
+        (mode, is_held): (TakeMode, bool),
         mut count: u32,
     ) -> Vec<TaskRecord> {
         let mut tasks = Vec::new();
@@ -218,7 +208,7 @@ impl Model {
                     if !self.homes.get(place).is_some_and(|home| home.is_open(self.now)) {
                         break;
                     }
-                    tasks.push(self.hand_over(number, client, mode, false));
+                    tasks.push(self.hand_over(number, client, mode, is_held));
                 }
             }
         }
@@ -244,7 +234,8 @@ impl Model {
             TakeMode::LeaseOr(ttr) => (None, Some(ttr)),
             TakeMode::Pop => (None, None),
         };
-        if mode == TakeMode::Pop {
+        let is_held = mode == TakeMode::Pop && is_tied;
+        if mode == TakeMode::Pop && !is_held {
             self.kept.pop(number);
             // It was taken and is acknowledged in one step, and leaves unchanged.
             self.pass_through_taken(number);
@@ -252,10 +243,10 @@ impl Model {
             return popped;
         }
         self.last_grant += 1;
-        let ttr = ttr.or(popped.terms.ttr).or(settings.ttr).or(otherwise);
+        let ttr = ttr.or(popped.terms.ttr).or(settings.ttr).or(otherwise).filter(|_| !is_held);
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
-        let holder = Some(Holder { client, is_tied: is_tied && ttr.is_some() });
+        let holder = Some(Holder { client, is_tied: is_tied && (ttr.is_some() || is_held) });
         let lease = Lease { grant, holder, deadline, ttr };
         self.shift(number, State::Taken(lease));
         self.task(number).clone()

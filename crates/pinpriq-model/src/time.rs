@@ -169,7 +169,10 @@ impl Model {
     pub(super) fn time_out_taker(&mut self, turn: u64) {
         let Some(index) = self.takers.iter().position(|taker| taker.turn == turn) else { return };
         let taker = self.takers.remove(index);
-        let reply = Reply::Tasks { tasks: Vec::new(), popped: taker.mode == TakeMode::Pop };
+        let reply = Reply::Tasks {
+            tasks: Vec::new(),
+            popped: taker.mode == TakeMode::Pop && !taker.is_share,
+        };
         self.reply(taker.client, taker.request, reply);
     }
 
@@ -192,6 +195,7 @@ impl Model {
         self.credits.remove(&client);
         let ended = |lease: &Lease| lease.deadline.is_none() && lease.is_held_by(client);
         let knows = |task: &TaskRecord| match farewell {
+            _ if is_held_for_pop(task) => false,
             Farewell::ServerStops => false,
             Farewell::Ended { unsent } => {
                 task.receipt().is_some_and(|receipt| !unsent.contains(&receipt))
@@ -214,7 +218,9 @@ impl Model {
     /// were granted.
     pub(super) fn tied_in_order(&self, client: ClientId) -> Vec<u64> {
         let grant = |task: &TaskRecord| match &task.progress.state {
-            State::Taken(lease) if lease.is_tied() && lease.is_held_by(client) => Some(lease.grant),
+            State::Taken(lease) if lease.is_tied() && lease.is_held_by(client) => {
+                lease.deadline.map(|_| lease.grant)
+            }
             _ => None,
         };
         let tied = self.tasks().filter_map(|task| Some((grant(task)?, task.number)));
@@ -283,4 +289,9 @@ impl Model {
         }
         self.serve_all();
     }
+}
+
+/// Whether a task is held for a pop over several engines.
+fn is_held_for_pop(task: &TaskRecord) -> bool {
+    matches!(&task.progress.state, State::Taken(lease) if lease.is_held_for_pop())
 }

@@ -134,7 +134,9 @@ impl Model {
             selection,
             mode: MODE,
             until,
-            reserve: Some(Patience { until: up, is_echo }),
+            reserve: Some(Patience { until: up }),
+            is_share: false,
+            is_echo,
         });
         Ok(None)
     }
@@ -392,7 +394,7 @@ impl Model {
         });
         let tubes = shown.collect();
         let reserves =
-            self.takers.iter().filter(|taker| taker.reserve.is_some_and(|it| !it.is_echo)).count()
+            self.takers.iter().filter(|taker| taker.reserve.is_some() && !taker.is_echo).count()
                 as u64;
         let shown = TubesShown { tubes, reserves, ..TubesShown::default() };
         Ok(Some(Reply::Tubes(Box::new(shown))))

@@ -5,7 +5,8 @@
 //! what it needs. Who has which rights is not known here.
 
 use pinpriq_engine::command::{
-    Ack, Command, Deed, Done, Fail, Held, HeldBy, Put, QueueCommand, Release, Reserve, Step,
+    Ack, Command, Deed, Done, Fail, Held, HeldBy, Put, QueueCommand, Release, Reserve, Share, Step,
+    Take,
 };
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
@@ -39,12 +40,8 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         Command::Tubes(queue) => tell(of_look(queue)),
         Command::Publish(publish) => tell(Need::On(Puts, publish.topic)),
         Command::Take(take) => of_taken(take.queues, tell),
-        Command::TakeDone { done, take } => {
-            for Done { queue, .. } in done {
-                tell(Need::On(Takes, queue));
-            }
-            of_taken(take.queues, tell);
-        }
+        Command::TakeDone { done, take } => of_done(done, &take, tell),
+        Command::Share(share) => of_share(&share, tell),
         Command::Subscribe { queues, .. } | Command::Unsubscribe { queues, .. } => {
             of_taken(queues, tell);
         }
@@ -95,6 +92,23 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         Command::Within { command, .. } => each_need(command, tell),
         // Each asks for nothing that was not allowed before.
         Command::Credit(_) | Command::PutBack(_) | Command::GiveBack(_) | Command::LetGo => {}
+    }
+}
+
+/// The needs of a take that acknowledges tasks first.
+fn of_done<'c>(done: &'c [Done<'c>], take: &Take<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    for Done { queue, .. } in done {
+        tell(Need::On(Right::Take, queue));
+    }
+    of_taken(take.queues, tell);
+}
+
+/// The needs of one shard's part of a take. Popping what is held asks for nothing new.
+fn of_share<'c>(share: &Share<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    match share {
+        Share::Look { done, take } => of_done(done, take, tell),
+        Share::Wait { take, .. } => of_taken(take.queues, tell),
+        Share::Pop(_) => {}
     }
 }
 

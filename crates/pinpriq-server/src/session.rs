@@ -2,12 +2,12 @@
 
 pub(crate) mod about;
 pub(crate) mod bell;
+pub(crate) mod choosing;
 pub(crate) mod code;
 pub(crate) mod ending;
 pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod outbox;
-pub(crate) mod reserving;
 pub(crate) mod subscriptions;
 pub(crate) mod unsent;
 
@@ -19,10 +19,10 @@ use pinpriq_store::durable::Wanted;
 
 use self::about::{About, Dialect};
 use self::bell::Bell;
+use self::choosing::Choosing;
 use self::ending::Ending;
 use self::links::Links;
 use self::outbox::Outbox;
-use self::reserving::Reserving;
 use crate::access::signing::Outcome;
 use crate::config::DoorName;
 
@@ -41,8 +41,8 @@ pub(crate) struct Session {
     pub(crate) links: RefCell<Links>,
     /// Whether it is among those that wait for room.
     pub(crate) stalled: Cell<bool>,
-    /// What it reserves from several shards at the moment.
-    pub(crate) reserving: RefCell<Option<Reserving>>,
+    /// What it takes from several shards at the moment.
+    pub(crate) choosing: RefCell<Option<Choosing>>,
     /// Its blocked request, if it has one. Nothing is carried out after it.
     blocked: Cell<Option<Blocked>>,
     /// Why its connection must end, if it must.

@@ -3,8 +3,10 @@
 //! Commands borrow their bytes from the decoder. The engine copies what it keeps, once. The words
 //! that a protocol uses for them belong to the doors.
 
+mod share;
 mod tubes;
 
+pub use self::share::Share;
 pub use self::tubes::{Deed, Reserve};
 use crate::export::{Export, Import};
 use crate::fanout::{MemberCommand, Publish};
@@ -48,6 +50,8 @@ pub enum Command<'a> {
     /// reply is [`Reply::Shown`](crate::reply::Reply::Shown) with one task or none, or
     /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
     Head(&'a [&'a [u8]]),
+    /// Does one engine's part of a take over the queues of several engines.
+    Share(Share<'a>),
     /// Acts on a task that only its number names. Refused with NOTFOUND if there is no such task in
     /// a queue whose name can be that of a tube, if it is finished, or if another client holds it.
     Numbered {
@@ -670,6 +674,7 @@ impl Command<'_> {
             | Self::Subscribe { .. }
             | Self::Unsubscribe { .. }
             | Self::Credit(_) => false,
+            Self::Share(share) => share.is_change(),
             Self::Within { command, .. } => command.is_change(),
         }
     }

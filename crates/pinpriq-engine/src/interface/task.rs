@@ -127,6 +127,18 @@ pub struct Receipt {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClientId(pub u64);
 
+impl ClientId {
+    /// A server may give a connection a second number, which differs in this bit alone.
+    pub const SECOND: u64 = 1 << 63;
+
+    /// Whether both numbers are those of one connection.
+    #[must_use]
+    #[inline]
+    pub const fn is_same_connection(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !Self::SECOND == 0
+    }
+}
+
 /// A request of a client. The door chooses it, and the reply contains it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);
@@ -353,7 +365,7 @@ impl Lease {
     #[must_use]
     #[inline]
     pub fn is_held_by(&self, client: ClientId) -> bool {
-        self.client() == Some(client)
+        self.client().is_some_and(|holder| holder.is_same_connection(client))
     }
 
     /// Whether it ends with the holder's connection although it has a deadline.
@@ -361,6 +373,12 @@ impl Lease {
     #[inline]
     pub fn is_tied(&self) -> bool {
         self.holder.is_some_and(|holder| holder.is_tied)
+    }
+
+    /// Whether its task is held for a pop over several engines, which may not choose it.
+    #[must_use]
+    pub fn is_held_for_pop(&self) -> bool {
+        self.deadline.is_none() && self.is_tied()
     }
 
     /// Whether it ends with the holder's connection: it is tied to that, or has no deadline.

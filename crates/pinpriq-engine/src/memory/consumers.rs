@@ -50,23 +50,31 @@ pub(crate) struct Taker {
     pub(crate) until: Option<Timestamp>,
     /// Its place in each of its queues.
     pub(crate) ticket: Ticket,
-    /// For a reserve: when its time is up, if ever.
-    pub(crate) reserve: Option<Patience>,
+    pub(crate) standing: Standing,
 }
 
 impl Taker {
-    /// Whether another engine counts it.
-    pub(crate) fn is_echo(&self) -> bool {
-        self.reserve.is_some_and(|reserve| reserve.is_echo)
+    /// Whether what it is handed is popped at once.
+    pub(crate) fn pops(&self) -> bool {
+        self.mode == TakeMode::Pop && !self.standing.is_share
     }
 }
 
-/// How long a blocked reserve waits.
+/// What sets a blocked take apart from others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Standing {
+    /// For a reserve: how long it waits.
+    pub(crate) reserve: Option<Patience>,
+    /// Whether its client may wait for the same in other engines.
+    pub(crate) is_share: bool,
+    /// Whether another engine counts it.
+    pub(crate) is_echo: bool,
+}
+
+/// How long a blocked reserve waits: until this moment, if ever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Patience {
     pub(crate) until: Option<Timestamp>,
-    /// Whether another engine counts it.
-    pub(crate) is_echo: bool,
 }
 
 /// A blocked await, or a put that waits for its task to be finished.

@@ -3,7 +3,9 @@
 //! Each check returns a refusal that names the value and its bound. Checks that need a queue or a
 //! task are in the commands themselves.
 
-use crate::command::{Ack, Command, Done, Fail, QueueCommand, QueueName, Release, Reserve, Take};
+use crate::command::{
+    Ack, Command, Done, Fail, QueueCommand, QueueName, Release, Reserve, Share, Take,
+};
 use crate::export::{Export, Import};
 use crate::fanout::MemberCommand;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
@@ -23,6 +25,14 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
 
 pub(crate) fn bad(sentence: String) -> Refusal {
     Refusal::new(RefusalKind::BadArgument, sentence)
+}
+
+fn check_names_of_share(share: &Share<'_>) -> Result<(), Refusal> {
+    match share {
+        Share::Look { done, take } => check_names_of_done(done, take),
+        Share::Wait { take, .. } => check_names_of(take.queues, take.member),
+        Share::Pop(_) => Ok(()),
+    }
 }
 
 #[inline(never)]
@@ -51,6 +61,7 @@ pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
 }
 
 #[inline(never)]
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
     let queue: QueueName<'_> = match command {
         Command::Put(put) | Command::PutInLine { put, .. } => put.queue.into(),
@@ -59,6 +70,7 @@ fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
             return check_names_of(queues, None);
         }
         Command::TakeDone { done, take } => return check_names_of_done(done, take),
+        Command::Share(share) => return check_names_of_share(share),
         Command::Take(Take { queues, member, .. })
         | Command::Subscribe { queues, member, .. }
         | Command::Unsubscribe { queues, member } => return check_names_of(queues, *member),

@@ -32,6 +32,15 @@ impl Engine {
         if take.wait.blocks() {
             self.check_waits(client, take_bytes(take.queues))?;
         }
+        self.finish_all(client, done)
+    }
+
+    /// Acknowledges tasks, all or none.
+    pub(crate) fn finish_all(
+        &mut self,
+        client: ClientId,
+        done: &[Done<'_>],
+    ) -> Result<(), Refusal> {
         let mut held: Vec<Slot> = Vec::with_capacity(done.len());
         for Done { queue, receipt } in done {
             let lease = Held { queue: (*queue).into(), by: HeldBy::Receipt(*receipt) };

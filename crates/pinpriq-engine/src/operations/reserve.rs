@@ -6,7 +6,7 @@
 use crate::command::{QueueName, Reserve, Selection, Take, TakeMode, Wait};
 use crate::engine::{Answered, Engine};
 use crate::limits::DEADLINE_MARGIN;
-use crate::memory::consumers::{Patience, TakerId};
+use crate::memory::consumers::{Patience, Standing, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::take::Want;
@@ -49,7 +49,9 @@ impl Engine {
             Wait::No | Wait::Forever => None,
         };
         let until = soon.into_iter().chain(up).min();
-        self.block_taker((client, request), &take, until, Some(Patience { until: up, is_echo }))
+        let reserve = Some(Patience { until: up });
+        let standing = Standing { reserve, is_share: false, is_echo };
+        self.block_taker((client, request), &take, until, standing)
     }
 
     /// Reads the task that a reserve of some queues would take. Costs O(log n) for each queue.
@@ -94,14 +96,7 @@ impl Engine {
 
     /// Returns the task of a queue that would be taken next, if it may be taken now.
     fn first_on_offer(&mut self, queue: QueueSlot) -> Option<(Urgency, Slot)> {
-        if self.queues[queue].paused.output.is_on() {
-            return None;
-        }
-        let slot = self.select(queue, Selection::DEFAULT)?;
-        if !self.is_open(queue) {
-            self.note_shut(queue);
-            return None;
-        }
+        let slot = self.first_to_take(queue, Selection::DEFAULT)?;
         let task = &self.tasks[slot];
         Some(((task.priority(), task.put_at(), task.number()), slot))
     }

@@ -4,7 +4,7 @@
 //! room left. So commands that free no room are refused, one kind after the other, and commands
 //! that free room are never refused. How full the store is, only the store knows.
 
-use crate::command::{Command, Deed, QueueCommand, TakeMode};
+use crate::command::{Command, Deed, QueueCommand, Share, TakeMode};
 use crate::engine::Engine;
 use crate::fanout::MemberCommand;
 use crate::memory::slots::QueueSlot;
@@ -64,6 +64,9 @@ impl Engine {
     fn check_scarce_store(&self, command: &Command<'_>) -> Result<(), Refusal> {
         let is_refused = match command {
             Command::Take(take) | Command::TakeDone { take, .. } => !self.can_hand_out(take.mode),
+            Command::Share(Share::Look { take, .. } | Share::Wait { take, .. }) => {
+                !self.can_hand_out(take.mode)
+            }
             Command::Reserve(_) => !self.can_hand_out(TakeMode::Lease { ttr: None }),
             // Like the commands that do the same with an id.
             Command::Numbered { deed, .. } => match deed {
@@ -105,6 +108,7 @@ impl Engine {
             | Command::PutBuried { .. }
             | Command::PutNumbered(_)
             | Command::Head(_)
+            | Command::Share(Share::Pop(_))
             | Command::Foremost { .. }
             | Command::Tubes(_)
             | Command::LetGo

@@ -22,7 +22,7 @@ use crate::operations::fail::Failure;
 use crate::operations::take::Want;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::room::Room;
-use crate::task::{ClientId, RequestId, StateKind, reasons};
+use crate::task::{ClientId, Lease, RequestId, StateKind, reasons};
 use crate::time::Span;
 use crate::transition::Operation;
 
@@ -189,7 +189,7 @@ impl Engine {
     /// Removes a blocked taker from every line.
     pub(crate) fn remove_taker(&mut self, id: TakerId) -> Option<Taker> {
         let taker = self.consumers.takers.remove(&id)?;
-        self.consumers.echoes -= u64::from(taker.is_echo());
+        self.consumers.echoes -= u64::from(taker.standing.is_echo);
         if let Some(at) = taker.until {
             // When its time is up, the deadline was removed already.
             if self.deadlines.contains(at, Due::Taker(id)) {
@@ -264,11 +264,12 @@ impl Engine {
         let Some(taker) = self.remove_taker_for_service(id) else {
             unreachable!("{id:?} is in line and unknown")
         };
-        let Taker { client, selection, mode, mut count, .. } = taker;
-        let is_tied = taker.reserve.is_some();
+        let Taker { client, selection, mode, standing, mut count, .. } = taker;
+        let is_reserve = standing.reserve.is_some();
+        let is_tied = is_reserve || (standing.is_share && mode == TakeMode::Pop);
         let want = Want { client, selection, mode, is_tied };
         let mut tasks = Vec::new();
-        if is_tied {
+        if is_reserve {
             tasks.extend(self.take_most_urgent(&taker.queues, want));
         } else {
             for queue in &taker.queues {
@@ -280,7 +281,7 @@ impl Engine {
             self.tidy_queue(*queue);
         }
         assert!(!tasks.is_empty(), "{id:?} was served by nothing");
-        let popped = taker.mode == TakeMode::Pop;
+        let popped = taker.pops();
         self.reply(taker.client, taker.request, Reply::Tasks { tasks, popped });
     }
 
@@ -470,6 +471,10 @@ fn is_unsent(task: &Task, farewell: Farewell<'_>) -> bool {
     match farewell {
         Farewell::ServerStops => !planted!(StopIsAFailure),
         Farewell::Ended { unsent } => {
+            // It was held for a pop that has not chosen it.
+            if task.lease().is_some_and(Lease::is_held_for_pop) && !planted!(UnchosenPopFails) {
+                return true;
+            }
             let grant = task.lease().map(|lease| lease.grant);
             let is_told = !planted!(UnsentLeaseFails);
             is_told && unsent.iter().any(|it| it.number == task.number() && Some(it.grant) == grant)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::command::{Peek, QueueName, Selection, Take, TakeMode, Wait};
 use crate::engine::{Answered, Engine};
 use crate::limits::{TASKS_PER_ANSWER_MAX, WAIT_OVERHEAD_BYTES, queue_bytes};
-use crate::memory::consumers::{Client, ConsumerId, Patience, Taker, TakerId};
+use crate::memory::consumers::{Client, ConsumerId, Standing, Taker, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::{QueueSlot, Slot};
@@ -22,7 +22,8 @@ pub(crate) struct Want {
     pub(crate) client: ClientId,
     pub(crate) selection: Selection,
     pub(crate) mode: TakeMode,
-    /// Whether the lease ends with the connection although it has a deadline.
+    /// Whether the lease ends with the connection although it has a deadline. A pop holds the task
+    /// under such a lease, without a deadline, until it is chosen.
     pub(crate) is_tied: bool,
 }
 
@@ -55,7 +56,7 @@ impl Engine {
             Wait::For(span) => Some(self.now.after(span)),
             Wait::Forever => None,
         };
-        self.block_taker((client, request), take, until, None)
+        self.block_taker((client, request), take, until, Standing::default())
     }
 
     /// Lets a take wait until this moment at most.
@@ -65,7 +66,7 @@ impl Engine {
         (client, request): (ClientId, RequestId),
         take: &Take<'_>,
         until: Option<Timestamp>,
-        reserve: Option<Patience>,
+        standing: Standing,
     ) -> Answered {
         self.check_waits(client, take_bytes(take.queues))?;
         let mut queues: Vec<QueueSlot> = Vec::with_capacity(take.queues.len());
@@ -89,10 +90,10 @@ impl Engine {
             self.deadlines.insert(at, Due::Taker(taker));
         }
         let (count, selection, mode) = (take.count, take.selection, take.mode);
-        self.consumers.echoes += u64::from(reserve.is_some_and(|it| it.is_echo));
+        self.consumers.echoes += u64::from(standing.is_echo);
         self.consumers.takers.insert(
             taker,
-            Taker { client, request, queues, count, selection, mode, until, ticket, reserve },
+            Taker { client, request, queues, count, selection, mode, until, ticket, standing },
         );
         self.consumers.client(client).takers.insert(taker);
         Ok(None)
@@ -277,18 +278,29 @@ impl Engine {
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
         let waited = self.now.since(task.ready_since());
         self.pay(queue, waited);
+        let is_held = want.mode == TakeMode::Pop && want.is_tied;
         match want.mode {
-            TakeMode::Lease { .. } | TakeMode::LeaseOr(_) => {
+            TakeMode::Pop if !is_held => {
+                if self.queues[queue].settings.after_ack != AfterAck::Delete {
+                    self.tasks[slot].set_attempts(attempts);
+                }
+                let mut record = self.tasks.record(slot, self.queues[queue].names());
+                record.progress.attempts = attempts;
+                self.finish(slot, Operation::Pop, None);
+                record
+            }
+            TakeMode::Lease { .. } | TakeMode::LeaseOr(_) | TakeMode::Pop => {
                 let of_task = || self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
                 let ttr = match want.mode {
+                    TakeMode::Pop => None,
                     TakeMode::LeaseOr(ttr) => of_task().or(Some(ttr)),
-                    mode => mode.ttr().or_else(of_task),
+                    TakeMode::Lease { ttr } => ttr.or_else(of_task),
                 };
                 let lease = Lease {
                     grant: self.issued.grant(),
                     holder: Some(Holder {
                         client: want.client,
-                        is_tied: want.is_tied && ttr.is_some(),
+                        is_tied: want.is_tied && (ttr.is_some() || is_held),
                     }),
                     deadline: ttr.map(|ttr| self.now.after(ttr)),
                     ttr,
@@ -298,15 +310,6 @@ impl Engine {
                     State::Taken(lease)
                 });
                 self.tasks.record(slot, self.queues[queue].names())
-            }
-            TakeMode::Pop => {
-                if self.queues[queue].settings.after_ack != AfterAck::Delete {
-                    self.tasks[slot].set_attempts(attempts);
-                }
-                let mut record = self.tasks.record(slot, self.queues[queue].names());
-                record.progress.attempts = attempts;
-                self.finish(slot, Operation::Pop, None);
-                record
             }
         }
     }

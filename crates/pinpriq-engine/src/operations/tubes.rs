@@ -26,17 +26,20 @@ impl Engine {
         let shown = slots.into_iter().filter(is_shown).map(|slot| self.tube(slot));
         let (put, timeouts) = (self.tube_puts, self.tube_timeouts);
         let takers = self.consumers.takers.values();
-        let reserves =
-            takers.filter(|taker| taker.reserve.is_some_and(|it| !it.is_echo)).count() as u64;
+        let reserves = takers
+            .filter(|taker| taker.standing.reserve.is_some() && !taker.standing.is_echo)
+            .count() as u64;
         Reply::Tubes(Box::new(TubesShown { tubes: shown.collect(), put, timeouts, reserves }))
     }
 
     fn tube(&self, slot: QueueSlot) -> TubeShown {
         let queue = &self.queues[slot];
         let is_reserve = |consumer: &&ConsumerId| match consumer {
-            ConsumerId::Taker(taker) => {
-                self.consumers.takers.get(taker).is_some_and(|taker| taker.reserve.is_some())
-            }
+            ConsumerId::Taker(taker) => self
+                .consumers
+                .takers
+                .get(taker)
+                .is_some_and(|taker| taker.standing.reserve.is_some()),
             ConsumerId::Subscriber(_) => false,
         };
         TubeShown {

@@ -95,7 +95,7 @@ impl Engine {
 
     pub(crate) fn time_out_taker(&mut self, id: TakerId) {
         if let Some(taker) = self.remove_taker(id) {
-            let popped = taker.mode == crate::command::TakeMode::Pop;
+            let popped = taker.pops();
             let reply = Reply::Tasks { tasks: Vec::new(), popped };
             self.reply(taker.client, taker.request, reply);
         }
@@ -103,7 +103,7 @@ impl Engine {
 
     /// Handles a taker whose moment has come.
     pub(crate) fn fire_taker(&mut self, id: TakerId) {
-        let reserve = self.consumers.takers.get(&id).and_then(|taker| taker.reserve);
+        let reserve = self.consumers.takers.get(&id).and_then(|taker| taker.standing.reserve);
         match reserve {
             Some(patience) => self.fire_reserve(id, patience),
             None => self.time_out_taker(id),

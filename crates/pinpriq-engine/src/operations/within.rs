@@ -141,7 +141,7 @@ impl Engine {
         // A request that waits for several queues is one.
         let waits = self.consumers.takers.values().filter(|taker| {
             let mut queues = taker.queues.iter().map(|queue| &self.queues[*queue]);
-            !taker.is_echo() && queues.any(|queue| names.matches(&queue.name))
+            !taker.standing.is_echo && queues.any(|queue| names.matches(&queue.name))
         });
         sum.takers = waits.count() as u64;
         sum

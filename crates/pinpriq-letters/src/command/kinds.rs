@@ -69,3 +69,6 @@ pub(super) const FOREMOST: u8 = 83;
 pub(super) const TUBES: u8 = 84;
 pub(super) const LET_GO: u8 = 85;
 pub(super) const HEAD: u8 = 86;
+pub(super) const SHARE_LOOK: u8 = 87;
+pub(super) const SHARE_WAIT: u8 = 88;
+pub(super) const SHARE_POP: u8 = 89;

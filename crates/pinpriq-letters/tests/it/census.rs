@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use pinpriq_engine::command::{
-    Amendment, Assign, Command, Deed, HeldBy, QueueCommand, Sides, Step, TakeMode, TimeToLive, Wait,
+    Amendment, Assign, Command, Deed, HeldBy, QueueCommand, Share, Sides, Step, TakeMode,
+    TimeToLive, Wait,
 };
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::{Deadline, MemberCommand};
@@ -39,6 +40,9 @@ census!(commands of Command<'static>:
     Command::PutNumbered(_),
     Command::Reserve(_),
     Command::Head(_),
+    Command::Share(Share::Look { .. }),
+    Command::Share(Share::Wait { .. }),
+    Command::Share(Share::Pop(_)),
     Command::Numbered { deed: Deed::Read, .. },
     Command::Numbered { deed: Deed::Take, .. },
     Command::Numbered { deed: Deed::Delete, .. },

@@ -14,6 +14,15 @@ macro_rules! with_those_of_tubes {
             FirstShardFirst "first-shard-first"
                 "A job is reserved from the shard that was asked first, whatever is more urgent."
                 [Server("beanstalkd::")]
+            LeastUrgentHeadTaken "least-urgent-head-taken"
+                "A take over several shards gets the least urgent of their first tasks."
+                [Server("shards::choosing::the_most_urgent")]
+            SecondGrantKept "second-grant-kept"
+                "What a second shard hands over to a take that has its answer stays taken."
+                [Server("shards::late::")]
+            UnchosenPopFails "unchosen-pop-fails"
+                "A task that was held for a pop has failed when the connection ends."
+                [Engine("scripts::")]
             ExtraJobKept "extra-job-kept"
                 "What a second shard hands over to a client that has been served stays reserved."
                 [Server("beanstalkd::")]

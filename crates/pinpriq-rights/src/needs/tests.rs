@@ -71,6 +71,14 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
             "take:r take:q take:p",
         ),
         (
+            Command::Share(Share::Look {
+                done: &[Done { queue: b"r", receipt: RECEIPT }],
+                take: TAKE,
+            }),
+            "take:r take:q take:p",
+        ),
+        (Command::Share(Share::Wait { take: TAKE, is_echo: true }), "take:q take:p"),
+        (
             Command::Subscribe {
                 queues: TAKE.queues,
                 member: Some(b"m"),
@@ -113,6 +121,7 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
         (Command::Credit(1), ""),
         (Command::PutBack(&[]), ""),
         (Command::GiveBack(&[RECEIPT]), ""),
+        (Command::Share(Share::Pop(&[RECEIPT])), ""),
     ];
     table.extend(looking());
     table.extend(managing());

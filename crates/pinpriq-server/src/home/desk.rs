@@ -6,11 +6,11 @@
 //! command. The other end of the letters is `host::guest`.
 
 mod auditing;
+mod choosing;
 mod everywhere;
 mod guard;
 mod lasting;
 mod news;
-mod reserving;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -24,6 +24,7 @@ use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::encode_command;
 
+pub(crate) use self::choosing::hear as hear_choice;
 use self::guard::Guard;
 pub(crate) use self::news::receive_news;
 use super::credits::{Credits, outstanding};
@@ -262,6 +263,9 @@ impl Desk {
         }
         if let Command::Reserve(reserve) = command {
             self.reserve(request, reserve)?;
+            return Ok(true);
+        }
+        if self.take_from_several(request, command) {
             return Ok(true);
         }
         let found = self.find_shard(&destination, command);

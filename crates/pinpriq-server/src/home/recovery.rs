@@ -9,19 +9,21 @@
 
 use std::collections::HashMap;
 
-use pinpriq_engine::command::{Command, Deed, TakeMode, Wait};
+use pinpriq_engine::command::{Command, Deed, Share, TakeMode, Wait};
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::{decode_command, encode_command};
 use pinpriq_store::durable::Holds;
 
+use crate::home::desk::hear_choice;
 use crate::host::facts::Facts;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Letter, Part, Piece};
 use crate::letters::mailbox::Route;
 use crate::session::Session;
-use crate::session::about::{MUTE, SILENT, is_guest};
+use crate::session::about::{MUTE, PART, SILENT, is_guest};
+use crate::session::choosing::Choosing;
 use crate::session::ending::Ending;
 use crate::session::log::{Asked, Wanted, What};
 
@@ -88,12 +90,13 @@ fn lose_owner_of(
         (asked.count().saturating_sub(not_begun), has_subscriptions && loses_deliveries)
     };
     let mut seen = 0;
-    settle(home, session, shard, |asked| {
+    let is_answered = session.choosing.borrow().as_ref().is_none_or(Choosing::is_answered);
+    settle(home, (client, session), shard, |asked| {
         if let What::Command(..) = asked.what {
             seen += 1;
         }
         let may_have_begun = loss == Loss::Sudden && (asked.carried_out || seen <= begun);
-        fate(client, shard, asked, may_have_begun)
+        fate((client, shard), asked, (may_have_begun, is_answered))
     });
     if ends {
         end(session, home, shard);
@@ -101,12 +104,18 @@ fn lose_owner_of(
 }
 
 /// Decides what becomes of something when its owner is gone.
-fn fate(client: ClientId, shard: usize, asked: &Asked, may_have_begun: bool) -> Fate {
+fn fate(
+    (client, shard): (ClientId, usize),
+    asked: &Asked,
+    (may_have_begun, is_answered): (bool, bool),
+) -> Fate {
     if !asked.is_owed {
         return Fate::Done;
     }
     match &asked.what {
         What::Part(wanted) => Fate::Answered(Piece::Part(substitute(*wanted, shard))),
+        // Another shard has handed something over, so nobody waits here any more.
+        What::Command(PART, _) if is_answered => Fate::Answered(Piece::Part(Part::Done)),
         What::Command(_, bytes)
             if !may_have_begun || has_no_effect(bytes) || planted!(BegunPopSentAgain) =>
         {
@@ -137,7 +146,7 @@ pub(crate) fn give_up_waiting(home: &Shard, silent_ms: u64) {
                 links.link(home.places(), to).log.iter().any(is_late)
             };
             if any_late {
-                settle(home, session, to, |asked| {
+                settle(home, (client, session), to, |asked| {
                     if is_late(asked) { too_late(client, to, asked, is_down) } else { Fate::Again }
                 });
             }
@@ -152,7 +161,7 @@ pub(crate) fn refuse_waiting(home: &Shard, why: &str) {
         each_linked(home, to, |client, session| {
             let is_asked = !session.links.borrow_mut().link(home.places(), to).log.is_empty();
             if is_asked {
-                settle(home, session, to, |asked| refused_store(client, asked, why));
+                settle(home, (client, session), to, |asked| refused_store(client, asked, why));
             }
         });
     }
@@ -270,42 +279,80 @@ fn each_linked(home: &Shard, to: usize, mut act: impl FnMut(ClientId, &Session))
     });
 }
 
+/// Forgets the wait of a take over several shards in one that has no owner at the moment.
+pub(crate) fn withdraw_wait(home: &Shard, session: &Session, to: usize) {
+    let withdrawn = take_fates(home, session, to, |asked| match asked.what {
+        What::Command(PART, _) => Fate::Answered(Piece::Part(Part::Done)),
+        _ => Fate::Again,
+    });
+    debug_assert_eq!(withdrawn.to_choose.len(), 1, "a take waits once in each shard");
+}
+
 /// Goes through all that was asked of a shard, and does what `decide` says.
-fn settle(home: &Shard, session: &Session, to: usize, mut decide: impl FnMut(&Asked) -> Fate) {
+fn settle(
+    home: &Shard,
+    (client, session): (ClientId, &Session),
+    to: usize,
+    decide: impl FnMut(&Asked) -> Fate,
+) {
+    let Settled { to_choose, is_refused } = take_fates(home, session, to, decide);
+    if !to_choose.is_empty() {
+        hear_choice(home, session, (client, to), to_choose);
+    }
     let links = &mut *session.links.borrow_mut();
     let tells_refusals = links.lasting.manners.is_none_or(|manners| manners.tells_refusals);
-    let link = links.link(home.places(), to);
-    let mut pieces = Vec::new();
-    let mut is_refused = false;
-    for mut asked in link.log.take() {
-        let fate = decide(&asked);
-        match fate {
-            Fate::Done => {}
-            Fate::Again => {
-                asked.carried_out = false;
-                link.log.keep(asked);
-                pieces.push(None);
-            }
-            Fate::Answered(piece) => {
-                is_refused |= matches!(asked.what, What::Command(..));
-                pieces.push(Some(piece));
-            }
-        }
-    }
-    link.under_way = link.log.under_way();
-    link.standing.stalled = false;
-    let mut outbox = session.outbox.borrow_mut();
-    outbox.settle(to, |index| pieces.get_mut(index).and_then(Option::take));
-    if outbox.is_owed_nothing() {
+    if session.outbox.borrow().is_owed_nothing() {
         (links.blocked, links.gives_up, links.gathers) = (false, false, false);
     }
-    drop(outbox);
     session.bell.ring();
     if is_refused && !tells_refusals {
         let link = links.link(home.places(), to);
         link.standing.ended = Some(Ending::Unknown);
         session.outbox.borrow_mut().lose(to);
     }
+}
+
+/// What became of what was asked of a shard.
+struct Settled {
+    /// What a take over several shards has to hear.
+    to_choose: Vec<Piece>,
+    /// Whether anything was refused that fills its own gap.
+    is_refused: bool,
+}
+
+fn take_fates(
+    home: &Shard,
+    session: &Session,
+    to: usize,
+    mut decide: impl FnMut(&Asked) -> Fate,
+) -> Settled {
+    let links = &mut *session.links.borrow_mut();
+    let link = links.link(home.places(), to);
+    let mut pieces = Vec::new();
+    let mut is_refused = false;
+    for mut asked in link.log.take() {
+        let (is_owed, fate) = (asked.is_owed, decide(&asked));
+        match fate {
+            Fate::Again => {
+                asked.carried_out = false;
+                link.log.keep(asked);
+                if is_owed {
+                    pieces.push(None);
+                }
+            }
+            Fate::Answered(piece) if is_owed => {
+                is_refused |= matches!(asked.what, What::Command(request, _) if request != PART);
+                pieces.push(Some(piece));
+            }
+            // Nobody waits for its reply.
+            Fate::Done | Fate::Answered(_) => {}
+        }
+    }
+    link.under_way = link.log.under_way();
+    link.standing.stalled = false;
+    let settle = |index: usize| pieces.get_mut(index).and_then(Option::take);
+    let to_choose = session.outbox.borrow_mut().settle(to, settle);
+    Settled { to_choose, is_refused }
 }
 
 /// Ends a client whose protocol cannot say what has happened.
@@ -348,7 +395,7 @@ fn has_no_effect(bytes: &[u8]) -> bool {
         Command::Take(take) => take.wait.blocks() && !matches!(take.mode, TakeMode::Pop),
         Command::Reserve(reserve) => reserve.wait.blocks(),
         Command::Numbered { deed: Deed::Take, .. } => false,
-        Command::Await { .. } => true,
+        Command::Share(Share::Wait { .. }) | Command::Await { .. } => true,
         command => !command.is_change(),
     });
     decided.unwrap_or(false)
@@ -357,7 +404,9 @@ fn has_no_effect(bytes: &[u8]) -> bool {
 /// Returns how long a command may block.
 pub(crate) const fn wait_of(command: &Command<'_>) -> Option<Wait> {
     match command {
-        Command::Take(take) | Command::TakeDone { take, .. } => Some(take.wait),
+        Command::Take(take)
+        | Command::TakeDone { take, .. }
+        | Command::Share(Share::Wait { take, .. }) => Some(take.wait),
         Command::Reserve(reserve) => Some(reserve.wait),
         Command::Await { wait, .. } => Some(*wait),
         Command::PutInLine { room, .. } => Some(Wait::For(*room)),
@@ -385,6 +434,10 @@ fn with_time_left(bytes: &[u8], passed: Span) -> Vec<u8> {
             Command::Reserve(mut reserve) => {
                 reserve.wait = left(reserve.wait);
                 Command::Reserve(reserve)
+            }
+            Command::Share(Share::Wait { mut take, is_echo }) => {
+                take.wait = left(take.wait);
+                Command::Share(Share::Wait { take, is_echo })
             }
             Command::Await { queue, id, wait } => Command::Await { queue, id, wait: left(wait) },
             Command::PutInLine { put, room } => {

@@ -1,9 +1,10 @@
 //! Where a command is carried out, when there are several shards.
 //!
-//! The queues of one command must live in one shard. So must all subscriptions of one client, since
+//! The queues of one command must live in one shard, except for those of takes, which
+//! `home::desk::choosing` asks of each shard. So must all subscriptions of one client, since
 //! its credits are for all of them. A command that concerns all queues is asked everywhere.
 
-use pinpriq_engine::command::{Command, Done, QueueCommand, Reserve, Step, Wait};
+use pinpriq_engine::command::{Command, Done, QueueCommand, Reserve, Share, Step, Wait};
 use pinpriq_engine::export::Import;
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
@@ -49,7 +50,8 @@ impl<'c> Destination<'c> {
             | Command::Tubes(Some(queue)) => Self::Queue(queue),
             Command::Tubes(None) => Self::Everywhere(Joining::Tubes),
             Command::LetGo => Self::Everywhere(Joining::Membership),
-            Command::Take(take) => Self::Queues(take.queues),
+            Command::Share(Share::Look { take, .. } | Share::Wait { take, .. })
+            | Command::Take(take) => Self::Queues(take.queues),
             Command::TakeDone { done, take } => Self::Done(done, take.queues),
             Command::Peek(peek) => Self::Queue(peek.queue.name),
             Command::Scan(scan) => Self::Queue(scan.queue.name),
@@ -87,6 +89,7 @@ impl<'c> Destination<'c> {
             | Command::Unsubscribe { .. }
             | Command::Credit(_)
             | Command::PutBack(_)
+            | Command::Share(Share::Pop(_))
             | Command::GiveBack(_) => Self::Deliveries,
             Command::Queue(command) => Self::of_queue(command),
             Command::Schedule(command) => Self::of_schedule(command),
@@ -161,7 +164,9 @@ pub(super) fn may_block(command: &Command<'_>) -> bool {
     match command {
         Command::Put(put) => put.wait.is_some_and(Wait::blocks),
         Command::PutInLine { put, room } => !room.is_zero() || put.wait.is_some_and(Wait::blocks),
-        Command::Take(take) | Command::TakeDone { take, .. } => take.wait.blocks(),
+        Command::Take(take)
+        | Command::TakeDone { take, .. }
+        | Command::Share(Share::Wait { take, .. }) => take.wait.blocks(),
         Command::Reserve(reserve) => reserve.wait.blocks(),
         Command::Await { wait, .. } => wait.blocks(),
         _ => false,

@@ -313,7 +313,8 @@ fn needs_care(command: &Command<'_>) -> bool {
             take.count > 1 || take.selection.group
         }
         Command::Peek(peek) => peek.count > 1,
-        Command::AckAll { .. }
+        Command::Share(_)
+        | Command::AckAll { .. }
         | Command::Scan(_)
         | Command::Leases(_)
         | Command::Export(_)

@@ -21,7 +21,7 @@ pub(crate) const PART: RequestId = RequestId(u64::MAX - 1);
 pub(crate) const MUTE: RequestId = RequestId(u64::MAX - 2);
 
 /// Distinguishes the number of a guest from that of a client with its connection here.
-const GUEST: u64 = 1 << 63;
+const GUEST: u64 = ClientId::SECOND;
 
 /// Whether this client is a guest: another shard has its connection.
 pub(crate) const fn is_guest(client: ClientId) -> bool {

@@ -1,6 +1,8 @@
 //! Nodes of a cluster on an engine and a registry in memory, with clocks that only move when a test
 //! moves them.
 
+mod choosing;
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +35,9 @@ struct Stage {
     last_link: u64,
     /// Whether links are opened.
     links_nodes: bool,
+    shards: u16,
+    /// The nodes that do nothing any more.
+    dead: Vec<usize>,
 }
 
 fn instance(at: usize) -> Instance {
@@ -42,8 +47,13 @@ fn instance(at: usize) -> Instance {
 impl Stage {
     /// Starts nodes of a cluster with one shard, and waits until one of them serves it.
     fn start(nodes: usize) -> Self {
+        Self::of(nodes, 1)
+    }
+
+    /// Starts nodes of a cluster, and waits until its shards are served.
+    fn of(nodes: usize, shards: u16) -> Self {
         let engine = FakeEngine::new(1, EngineKnobs::PERFECT);
-        let registry = FakeRegistry::new(1, 1, TTL_MS, RegistryKnobs::PERFECT);
+        let registry = FakeRegistry::new(1, shards, TTL_MS, RegistryKnobs::PERFECT);
         let (clock, steady_ms) = (ManualClock::at(START), Arc::<AtomicU64>::default());
         let mut stage = Self {
             engine,
@@ -54,9 +64,11 @@ impl Stage {
             links: Vec::new(),
             last_link: 0,
             links_nodes: true,
+            shards,
+            dead: Vec::new(),
         };
         stage.nodes = (0..nodes).map(|at| stage.node(at)).collect();
-        stage.advance(4 * TTL_MS);
+        stage.advance(if shards == 1 { 4 } else { 12 } * TTL_MS);
         stage
     }
 
@@ -76,7 +88,7 @@ impl Stage {
             clock: Box::new(move |_: Timestamp| Rc::new(clock.clone())),
             wall: Box::new(move || wall.now()),
             steady_ms: self.steady_ms.clone(),
-            shards: 1,
+            shards: self.shards,
             session_ttl_ms: TTL_MS,
             remembers: None,
             seed: 1,
@@ -94,7 +106,9 @@ impl Stage {
             self.engine.step();
             self.link();
             for _ in 0..4 {
-                self.nodes.iter_mut().for_each(Node::run);
+                let nodes = self.nodes.iter_mut().enumerate();
+                let living = nodes.filter(|(at, _)| !self.dead.contains(at));
+                living.for_each(|(_, node)| node.run());
                 self.carry();
             }
         }
@@ -112,6 +126,9 @@ impl Stage {
         }
         for from in 0..self.nodes.len() {
             for to in 0..self.nodes.len() {
+                if self.dead.contains(&from) || self.dead.contains(&to) {
+                    continue;
+                }
                 let is_linked = self.links.iter().any(|(_, a, b)| (*a, *b) == (from, to));
                 if !is_linked && self.nodes[from].peers().contains(&instance(to)) {
                     self.last_link += 1;
@@ -146,6 +163,22 @@ impl Stage {
         for (id, from, to) in std::mem::take(&mut self.links) {
             self.nodes[from].link_down(instance(to));
             self.nodes[to].asker_gone(id);
+        }
+    }
+
+    /// A node does nothing any more, and the others notice that its links are gone.
+    fn kill(&mut self, at: usize) {
+        self.dead.push(at);
+        let links = std::mem::take(&mut self.links);
+        let (gone, left) = links.into_iter().partition(|(_, from, to)| *from == at || *to == at);
+        self.links = left;
+        let gone: Vec<(u64, usize, usize)> = gone;
+        for (id, from, to) in gone {
+            if from == at {
+                self.nodes[to].asker_gone(id);
+            } else {
+                self.nodes[from].link_down(instance(to));
+            }
         }
     }
 

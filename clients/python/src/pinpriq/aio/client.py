@@ -128,8 +128,8 @@ class AsyncClient:
 
         `wait` is how many seconds to block while there is none; None is without limit. `done`
         acknowledges tasks in the same step. Without any `ttr` a lease ends with its connection,
-        so give one unless the task or the queue has one. Refused with `CrossShard` if the queues
-        live in different shards.
+        so give one unless the task or the queue has one. If the queues live in several shards, the
+        most urgent of what these would hand over first comes.
         """
         deadline = Deadline(wait, self.options.slice_s)
         finished = tuple(done)

@@ -34,10 +34,11 @@ pub(super) struct Census {
 }
 
 /// Every command that can need room must have been refused for lack of it.
-const NEED_ROOM: [&str; 21] = [
+const NEED_ROOM: [&str; 22] = [
     "put",
     "put as buried",
     "reserve",
+    "share",
     "take",
     "ack",
     "release",
@@ -238,6 +239,7 @@ impl Census {
             Command::Put(_) | Command::PutInLine { .. } => "put",
             Command::PutBuried { .. } | Command::PutNumbered(_) => "put as buried",
             Command::Take(_) | Command::TakeDone { .. } => "take",
+            Command::Share(_) => "share",
             Command::Reserve(_) => "reserve",
             Command::Ack(_) => "ack",
             Command::Release(_) => "release",

@@ -141,7 +141,8 @@ impl<'a> Chooser<'a> {
     #[expect(clippy::too_many_lines, reason = "one arm for each command")]
     fn plain_command(&mut self) -> Command<'static> {
         let crowded = self.model.task_count() > 24;
-        match self.dice.below(137) {
+        match self.dice.below(141) {
+            137..=140 => Command::Share(self.share()),
             127..=136 => self.of_tubes(),
             124..=125 if !crowded => Command::Import(self.import()),
             124..=126 => Command::Export(self.export()),
@@ -405,7 +406,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Returns a receipt that was issued at some time, in its queue or in another.
-    fn old_receipt(&mut self) -> (QueueName<'static>, Receipt) {
+    pub(super) fn old_receipt(&mut self) -> (QueueName<'static>, Receipt) {
         let index = self.dice.below(self.memory.receipts.len() as u64);
         let issued = &self.memory.receipts[usize::try_from(index).unwrap()];
         let queue = if self.dice.once_in(15) {
@@ -540,7 +541,7 @@ impl<'a> Chooser<'a> {
         Unique { key, window, on_duplicate: self.dice.pick(&OnDuplicate::ALL).0 }
     }
 
-    fn take(&mut self) -> Take<'static> {
+    pub(super) fn take(&mut self) -> Take<'static> {
         let (queues, member) = self.some_queues();
         Take {
             queues,
@@ -553,7 +554,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Leases that are done: none, one or a few, perhaps the same one twice.
-    fn done(&mut self) -> &'static [Done<'static>] {
+    pub(super) fn done(&mut self) -> &'static [Done<'static>] {
         if self.memory.receipts.is_empty() {
             return &[];
         }

@@ -8,8 +8,8 @@ mod carrying;
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Deed, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
-    QueueCommand, QueueName, Release, Reserve, Selection, Sides, Step, Take, TakeMode, TimeToLive,
-    Transfer, Update, Wait,
+    QueueCommand, QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode,
+    TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
@@ -199,6 +199,24 @@ impl Words {
                 Command::Reserve(Reserve { queues: self.list(), wait, is_echo })
             }
             "HEAD" => Command::Head(self.list()),
+            "LOOK" => {
+                let done = self.done(receipts);
+                Command::Share(Share::Look { done, take: self.take(false) })
+            }
+            "WAITTOO" => {
+                let (pops, is_echo) = (self.flag("POP"), self.flag("ECHO"));
+                Command::Share(Share::Wait { take: self.take(pops), is_echo })
+            }
+            "GIVEBACK" => {
+                let receipts =
+                    self.list().iter().map(|text| receipts(std::str::from_utf8(text).unwrap()));
+                Command::GiveBack(Vec::leak(receipts.collect()))
+            }
+            "POPHELD" => {
+                let receipts =
+                    self.list().iter().map(|text| receipts(std::str::from_utf8(text).unwrap()));
+                Command::Share(Share::Pop(Vec::leak(receipts.collect())))
+            }
             "NUMBER" => Command::Numbered { number: self.number(), deed: self.deed() },
             "KICK" => {
                 let (queue, count) = (self.bytes(), self.number());

@@ -2,8 +2,8 @@
 
 use pinpriq_engine::command::{
     Ack, Amendment, Assign, Command, Deed, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
-    QueueCommand, QueueName, Release, Reserve, Selection, Sides, Step, Take, TakeMode, TimeToLive,
-    Transfer, Update, Wait,
+    QueueCommand, QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode,
+    TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
@@ -107,6 +107,15 @@ fn puts_and_takes() {
             Command::TakeDone { done: &[Done { queue: b"q", receipt }], take: TAKE },
             r#"26 01 01 "q" 81 01 02 ac 02 02 b00000000 01 04 "jobs""#,
         ),
+        (
+            Command::Share(Share::Look { done: &[Done { queue: b"q", receipt }], take: TAKE }),
+            r#"57 01 01 "q" 81 01 02 ac 02 02 b00000000 01 04 "jobs""#,
+        ),
+        (
+            Command::Share(Share::Wait { take: TAKE, is_echo: true }),
+            r#"58 b00000001 02 b00000000 01 04 "jobs""#,
+        ),
+        (Command::Share(Share::Pop(&[RECEIPT])), "59 01 01 02 03"),
         (Command::Take(pop), r#"02 b11010010 b00000011 01 04 "jobs""#),
     ]);
 }

@@ -1,7 +1,7 @@
 //! Commands of every kind.
 
 use pinpriq_engine::command::{
-    Ack, Command, Deed, Done, Fail, Peek, Put, QueueCommand, Release, Reserve, Step, Take,
+    Ack, Command, Deed, Done, Fail, Peek, Put, QueueCommand, Release, Reserve, Share, Step, Take,
     Transfer, Update,
 };
 use pinpriq_engine::fanout::{MemberCommand, Publish};
@@ -113,7 +113,13 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
             mode,
         })
         .boxed();
-    let done = (borrowed(), receipt()).prop_map(|(queue, receipt)| Done { queue, receipt });
+    let done = (borrowed(), receipt()).prop_map(|(queue, receipt)| Done { queue, receipt }).boxed();
+    let look =
+        (list(done.clone()), take.clone()).prop_map(|(done, take)| Share::Look { done, take });
+    let wait_too =
+        (take.clone(), any::<bool>()).prop_map(|(take, is_echo)| Share::Wait { take, is_echo });
+    let share = prop_oneof![look, wait_too, list(receipt()).prop_map(Share::Pop)];
+    let share = share.prop_map(Command::Share);
     let take_done =
         (list(done), take.clone()).prop_map(|(done, take)| Command::TakeDone { done, take });
     let put_in_line =
@@ -122,7 +128,8 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
         .prop_map(|(put, reason)| Command::PutBuried { put: Box::leak(Box::new(put)), reason });
     let numbered = put.clone().prop_map(|put| Command::PutNumbered(Box::leak(Box::new(put))));
     let put = put.prop_map(Command::Put);
-    prop_oneof![put, put_in_line, buried, numbered, take.prop_map(Command::Take), take_done].boxed()
+    prop_oneof![put, put_in_line, buried, numbered, take.prop_map(Command::Take), take_done, share]
+        .boxed()
 }
 
 fn about_tubes() -> BoxedStrategy<Command<'static>> {

@@ -2,7 +2,7 @@
 
 use pinpriq_engine::task::ClientId;
 
-use super::reserving;
+use super::choosing;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, News, Piece, Standing};
 use crate::letters::mailbox::Post;
@@ -19,7 +19,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let (at, dialect) = ((shard.places(), from), session.dialect.get());
     let to_choose = session.outbox.borrow_mut().arrive(at, news.pieces, dialect);
     if !to_choose.is_empty() {
-        reserving::hear(shard, &session, (client, from), to_choose);
+        choosing::hear(shard, &session, (client, from), to_choose);
     }
     let mut outbox = session.outbox.borrow_mut();
     match news.payloads {

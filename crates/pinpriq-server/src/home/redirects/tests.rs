@@ -142,7 +142,9 @@ fn the_ordinary_door_sends_nobody_away() {
     let node = Node::of_a_cluster();
     let (told, asked) = node.ask(DoorName::Resp, "PUT c x\n");
     assert_eq!((told.as_str(), asked), ("", vec![0, 1, 0, 0]));
-    let (told, _) = node.ask(DoorName::Resp, "TAKE QUEUES 2 b c\n");
+    let (told, asked) = node.ask(DoorName::Resp, "TAKE QUEUES 2 b c\n");
+    assert_eq!((told.as_str(), asked), ("", vec![1, 1, 0, 0]));
+    let (told, _) = node.ask(DoorName::Resp, "MOVE b c\n");
     assert!(told.starts_with("-CROSSSHARD "), "{told}");
 }
 

@@ -183,9 +183,15 @@ impl Outbox {
 
     /// Goes through what a shard owes, oldest first, because its owner has changed. What `settle`
     /// returns fills the gap; where it returns nothing, the next owner fills it. Nobody is told any
-    /// more what became of the outputs that came from there before.
-    pub(crate) fn settle(&mut self, from: usize, mut settle: impl FnMut(usize) -> Option<Piece>) {
-        let Some(abroad) = &mut self.abroad else { return };
+    /// more what became of the outputs that came from there before. Returns what was expected with
+    /// [`Outbox::await_choice`].
+    pub(crate) fn settle(
+        &mut self,
+        from: usize,
+        mut settle: impl FnMut(usize) -> Option<Piece>,
+    ) -> Vec<Piece> {
+        let mut to_choose = Vec::new();
+        let Some(abroad) = &mut self.abroad else { return to_choose };
         let Debt { gaps, .. } = std::mem::take(&mut abroad.shards[from]);
         let is_of = |it: Option<u16>| it.is_some_and(|it| usize::from(it) == from);
         for (_, of, _) in abroad.encoded.iter_mut().filter(|(_, of, _)| is_of(Some(*of))) {
@@ -199,6 +205,7 @@ impl Outbox {
         }
         for (index, gap) in gaps.into_iter().enumerate() {
             match settle(index) {
+                Some(piece) if gap == CHOICE => to_choose.push(piece),
                 Some(Piece::Output(output, holds)) => self.fill(gap, None, output, holds),
                 Some(Piece::Part(part)) => self.add_part(gap, part),
                 Some(Piece::Lost) => self.lose_gap(gap),
@@ -209,6 +216,7 @@ impl Outbox {
                 }
             }
         }
+        to_choose
     }
 
     /// Makes a gap for a delivery, before the next reply of its shard or after all others.

@@ -4,9 +4,11 @@
 //! machine here, so that no test depends on when something happens; only that it does is awaited.
 
 mod answers;
+mod choosing;
 mod deliveries;
 mod gathered;
 mod large;
+mod late;
 mod members;
 mod stops;
 mod waiting;

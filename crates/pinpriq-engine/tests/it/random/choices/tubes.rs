@@ -1,7 +1,9 @@
 //! Chooses commands about several tubes, and about tasks that only their number names.
 
-use pinpriq_engine::command::{Command, Deed, QueueCommand, Reserve, TimeToLive};
-use pinpriq_engine::task::{State, StateKind, TaskRecord};
+use pinpriq_engine::command::{
+    Command, Deed, QueueCommand, Reserve, Share, Take, TakeMode, TimeToLive,
+};
+use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord};
 use pinpriq_engine::time::Span;
 
 use super::{Chooser, QUEUES};
@@ -56,6 +58,28 @@ impl Chooser<'_> {
                 let length = (!self.dice.once_in(3)).then(|| self.span());
                 let (queue, makes) = (self.queue(), self.dice.once_in(2));
                 Command::Queue(QueueCommand::Hold { queue, length, makes })
+            }
+        }
+    }
+
+    pub(super) fn share(&mut self) -> Share<'static> {
+        match self.dice.below(4) {
+            0 => Share::Look { done: self.done(), take: self.take() },
+            3 if !self.memory.receipts.is_empty() => {
+                let held = self.tasks().into_iter().find_map(|task| match &task.progress.state {
+                    State::Taken(lease) if lease.is_held_for_pop() => task.receipt(),
+                    _ => None,
+                });
+                let mut receipts: Vec<Receipt> = held.into_iter().collect();
+                if self.dice.once_in(4) {
+                    receipts.push(self.old_receipt().1);
+                }
+                Share::Pop(Vec::leak(receipts))
+            }
+            _ => {
+                let mode = self.dice.pick(&[TakeMode::Pop, TakeMode::Lease { ttr: None }]);
+                let take = Take { mode, ..self.take() };
+                Share::Wait { take, is_echo: self.dice.once_in(4) }
             }
         }
     }

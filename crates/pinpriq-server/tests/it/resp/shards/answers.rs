@@ -104,7 +104,7 @@ impl Talk {
             13 => match dice.index(3) {
                 0 => ("NOSUCH".to_owned(), says("ERR")),
                 1 => (format!("GET {queue} 0"), says("null")),
-                _ => (format!("TAKE QUEUES {SHARDS} {}", queues().join(" ")), says("CROSSSHARD")),
+                _ => (format!("TAKE QUEUES {SHARDS} {}", queues().join(" ")), says("[]")),
             },
             14 => {
                 self.third = dice.index(2) == 0;

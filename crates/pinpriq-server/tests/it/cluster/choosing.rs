@@ -1,0 +1,165 @@
+//! Takes from queues of shards that several nodes own.
+
+use pinpriq_cluster::slots::{shard_of_slot, slot_of};
+
+use super::{Stage, TTL_MS};
+
+const SHARDS: u16 = 4;
+
+/// A queue in each shard that this node owns, and in each that another one does.
+fn queues(stage: &Stage, node: usize) -> (Vec<String>, Vec<String>) {
+    let own = stage.nodes[node].serves();
+    let each = (0..usize::from(SHARDS)).map(|shard| {
+        let is_there =
+            |name: &String| shard_of_slot(slot_of(name.as_bytes()), usize::from(SHARDS)) == shard;
+        (shard, (0..1_000).map(|number| format!("q{number}")).find(is_there).unwrap())
+    });
+    let (own, others): (Vec<_>, Vec<_>) =
+        each.partition(|(shard, _)| own.iter().any(|(it, _)| it == shard));
+    let names = |queues: Vec<(usize, String)>| queues.into_iter().map(|(_, name)| name).collect();
+    (names(own), names(others))
+}
+
+fn all(stage: &Stage) -> String {
+    let (own, others) = queues(stage, 0);
+    format!("QUEUES {SHARDS} {} {}", own.join(" "), others.join(" "))
+}
+
+#[test]
+fn the_most_urgent_task_of_all_nodes_is_taken() {
+    let mut stage = Stage::of(2, SHARDS);
+    let (own, others) = queues(&stage, 0);
+    assert_eq!((own.len(), others.len()), (2, 2));
+    let all = all(&stage);
+    for at in 0..2 {
+        let client = stage.visit(at);
+        let putter = stage.visit(1 - at);
+        for command in ["TAKE", "POP"] {
+            for (queue, priority) in own.iter().chain(&others).zip([3, 1, 2, 0]) {
+                stage.ask(putter, &format!("PUT {queue} p{priority} PRIORITY {priority}"));
+            }
+            for priority in 0..4 {
+                let taken = stage.ask(client, &format!("{command} {all}"));
+                assert!(taken.contains(&format!("p{priority}\r\n")), "{taken}");
+            }
+            assert_eq!(stage.ask(client, &format!("{command} {all}")), "*0\r\n");
+        }
+    }
+}
+
+#[test]
+fn who_waits_over_nodes_is_served_by_any_shard_once() {
+    let mut stage = Stage::of(2, SHARDS);
+    let (own, others) = queues(&stage, 0);
+    let all = all(&stage);
+    let (client, putter) = (stage.visit(0), stage.visit(1));
+    for command in ["TAKE", "POP"] {
+        for queue in own.iter().chain(&others) {
+            stage.send(client, &format!("{command} {all} WAIT -1"));
+            stage.advance(100);
+            assert_eq!(stage.told(client), "");
+            stage.ask(putter, &format!("PUT {queue} loaf"));
+            stage.advance(100);
+            assert!(stage.told(client).contains("loaf"), "{command} {queue}");
+            // Nobody waits any more.
+            stage.ask(putter, &format!("PUT {queue} later"));
+            assert!(stage.ask(putter, &format!("POP {queue}")).contains("later"));
+        }
+    }
+}
+
+#[test]
+fn what_two_nodes_hand_over_at_once_is_taken_once() {
+    let mut stage = Stage::of(2, SHARDS);
+    let (own, others) = queues(&stage, 0);
+    let all = all(&stage);
+    let client = stage.visit(0);
+    let putters = [stage.visit(0), stage.visit(1)];
+    for command in ["TAKE", "POP"] {
+        stage.send(client, &format!("{command} {all} WAIT -1"));
+        stage.advance(100);
+        stage.send(putters[0], &format!("PUT {} one", own[0]));
+        stage.send(putters[1], &format!("PUT {} two", others[0]));
+        stage.advance(500);
+        let told = stage.told(client);
+        let (got, left, queue) =
+            if told.contains("one") { ("one", "two", &others[0]) } else { ("two", "one", &own[0]) };
+        assert!(told.contains(got) && !told.contains(left), "{told}");
+        assert!(stage.ask(putters[0], &format!("POP {queue}")).contains(left), "it went back");
+        stage.told(putters[1]);
+    }
+}
+
+#[test]
+fn a_node_that_dies_holds_up_nobody_who_waits_in_other_shards_too() {
+    let mut stage = Stage::of(2, SHARDS);
+    let (own, others) = queues(&stage, 0);
+    let all = all(&stage);
+    let [popper, taker, late, putter] = [(); 4].map(|()| stage.visit(0));
+    stage.send(popper, &format!("POP {all} WAIT -1"));
+    stage.send(taker, &format!("TAKE {all} WAIT -1"));
+    stage.advance(100);
+    stage.kill(1);
+    stage.advance(100);
+    // The shards of the dead node have no owner yet.
+    stage.ask(putter, &format!("PUT {} first", own[0]));
+    stage.advance(100);
+    assert!(stage.told(popper).contains("first"));
+    assert_eq!(stage.ask(popper, "PING"), "+PONG\r\n");
+    assert!(stage.ask(late, &format!("TAKE {all}")).starts_with("-TRYAGAIN"));
+    stage.ask(putter, &format!("PUT {} second", own[1]));
+    stage.advance(100);
+    assert!(stage.told(taker).contains("second"));
+    stage.ask(putter, &format!("PUT {} third", own[1]));
+    assert!(stage.ask(late, &format!("POP {all}")).contains("third"));
+    // Whoever begins to wait now waits for the next owner too.
+    stage.send(popper, &format!("POP {all} WAIT -1"));
+    stage.send(taker, &format!("TAKE {all} WAIT -1"));
+    stage.advance(6 * TTL_MS);
+    assert_eq!((stage.told(popper), stage.told(taker)), (String::new(), String::new()));
+    stage.ask(putter, &format!("PUT {} fourth", others[0]));
+    stage.ask(putter, &format!("PUT {} fifth", others[1]));
+    stage.advance(100);
+    assert!(stage.told(popper).contains("fourth"));
+    assert!(stage.told(taker).contains("fifth"));
+}
+
+#[test]
+fn what_waits_while_its_owner_dies_is_asked_of_the_next_one() {
+    let mut stage = Stage::of(2, SHARDS);
+    let (_, others) = queues(&stage, 0);
+    let all = all(&stage);
+    let [popper, taker, timed, putter] = [(); 4].map(|()| stage.visit(0));
+    stage.send(popper, &format!("POP {all} WAIT -1"));
+    stage.send(taker, &format!("TAKE {all} WAIT -1"));
+    stage.advance(100);
+    stage.kill(1);
+    stage.send(timed, &format!("TAKE {all} WAIT 5000"));
+    stage.advance(6 * TTL_MS);
+    assert_eq!(stage.told(timed), "*0\r\n", "both shards have an owner before its time is up");
+    stage.ask(putter, &format!("PUT {} fourth", others[0]));
+    stage.ask(putter, &format!("PUT {} fifth", others[1]));
+    stage.advance(100);
+    assert!(stage.told(popper).contains("fourth"));
+    assert!(stage.told(taker).contains("fifth"));
+}
+
+#[test]
+fn what_a_node_had_taken_for_its_clients_over_links_is_ready_again_when_it_dies() {
+    let mut stage = Stage::of(2, SHARDS);
+    let (own, _) = queues(&stage, 0);
+    let all = all(&stage);
+    let [popper, taker] = [(); 2].map(|()| stage.visit(1));
+    let putter = stage.visit(0);
+    stage.send(taker, &format!("TAKE {all} WAIT -1"));
+    stage.send(popper, &format!("POP {all} WAIT -1"));
+    stage.advance(100);
+    stage.kill(1);
+    for queue in &own {
+        stage.ask(putter, &format!("PUT {queue} {queue}"));
+    }
+    stage.advance(100);
+    for queue in &own {
+        assert!(stage.ask(putter, &format!("POP {queue}")).contains(queue.as_str()));
+    }
+}
