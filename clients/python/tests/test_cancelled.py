@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pinpriq import AsyncClient, AsyncQueue, Client, Disconnected, QueueSettings, State
+from pinpriq import AsyncClient, AsyncQueue, BadArgument, Client, Disconnected, QueueSettings, State
 from servers import Server, certificate
 
 #: Tasks for each test, of which so far every tenth was lost.
@@ -155,6 +155,32 @@ async def test_deliveries_that_nobody_asked_for_are_given_back(aclient: AsyncCli
         await subscription.credit(5)
         assert await subscription.next() is not None
     assert (await queue.stats()).counts[State.READY] == 3
+
+
+async def test_a_subscription_outlives_calls_that_are_cancelled(aclient: AsyncClient) -> None:
+    queue = aclient.queue("jobs")
+    for number in range(40):
+        await queue.put(number)
+    done: list[int] = []
+    async with aclient.subscription() as subscription:
+        await subscription.subscribe("jobs", ttr=3600)
+        for turns in range(20):
+            granting = asyncio.create_task(subscription.credit(1))
+            for _ in range(turns % 5):
+                await asyncio.sleep(0)
+            granting.cancel()
+            await asyncio.gather(granting, return_exceptions=True)
+        with pytest.raises(BadArgument):
+            await subscription.credit(-1)
+        assert await subscription.credit(1) >= 0
+        while len(done) < 5:
+            job = await subscription.next()
+            assert job is not None
+            done.append(job.value)
+            await job.ack()
+    counts = (await queue.stats()).counts
+    assert (counts[State.READY], counts[State.TAKEN]) == (35, 0)
+    assert done == list(range(5))
 
 
 @pytest.mark.parametrize("verb", ["pop", "take"])

@@ -178,10 +178,7 @@ class AsyncLink:
         """Send a request, and return its reply. If that is broken off, nothing is lost by it."""
         connection = await self.connection()
         try:
-            # What redis-py has for this closes the connection when it is cancelled, and with it
-            # goes a reply that is on its way.
-            connection._writer.writelines(connection.pack_command(*request.words))
-            await connection._writer.drain()
+            await send(connection, request.words)
             return await connection.read_response(disconnect_on_error=False)
         except BaseException as error:
             if not is_refusal(error):
@@ -270,6 +267,19 @@ def _result(request: Request[T], reply: Any) -> T | Refused:
     if isinstance(reply, Exception):
         return refusal_from(reply)
     return request.parse(reply)
+
+
+async def send(connection: Any, words: Sequence[Word]) -> None:
+    """Send a request on a connection that is there, and never on a new one in its place.
+
+    What redis-py has for this closes the connection when it is cancelled, and with it goes a reply
+    that is on its way.
+    """
+    writer = connection._writer
+    if writer is None:
+        raise ConnectionError("the connection has ended")
+    writer.writelines(connection.pack_command(*words))
+    await writer.drain()
 
 
 def _end_sending(connection: Any) -> None:

@@ -14,7 +14,7 @@ from ..requests import tasks as about_tasks
 from ..requests.base import Name, Words
 from ..spans import Span
 from .job import AsyncJob
-from .link import late_replies, next_reply
+from .link import late_replies, next_reply, send
 from .queue import AsyncQueue
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class AsyncSubscription:
         self._client = client
         self._connection: Any = None
         self._arrived: deque[Any] = deque()
+        # How many replies are under way. A call that was cancelled has not read its own.
+        self._owed = 0
         self._members: dict[str, Name | None] = {}
 
     async def __aenter__(self) -> AsyncSubscription:
@@ -95,14 +97,22 @@ class AsyncSubscription:
 
         A job settles itself over another connection, for which a receipt is enough.
         """
-        if not self._arrived:
+        while not self._arrived:
             try:
                 reply = await next_reply(self._connection, self._client.options.slice_s)
-            except BROKEN as error:
-                raise Disconnected(f"the subscription broke: {error}") from error
+            except Exception as error:
+                if is_refusal(error) and self._owed:
+                    self._owed -= 1
+                    continue
+                if isinstance(error, BROKEN):
+                    raise Disconnected(f"the subscription broke: {error}") from error
+                raise
             if reply is None:
                 return None
-            self._arrived.append(reply)
+            if isinstance(reply, list):
+                self._arrived.append(reply)
+            else:
+                self._owed -= 1
         return self._job(self._arrived.popleft())
 
     def _job(self, reply: Any) -> AsyncJob | None:
@@ -118,12 +128,24 @@ class AsyncSubscription:
 
     async def _ask(self, words: Words) -> Any:
         try:
-            await self._connection.send_command(*words.words)
+            self._owed += 1
+            await send(self._connection, words.words)
             while True:
-                reply = await self._connection.read_response()
-                if not isinstance(reply, list):
-                    return reply
-                self._arrived.append(reply)
+                try:
+                    reply = await self._connection.read_response(disconnect_on_error=False)
+                except Exception as error:
+                    if not is_refusal(error):
+                        raise
+                    reply = error
+                if isinstance(reply, list):
+                    self._arrived.append(reply)
+                    continue
+                self._owed -= 1
+                if not self._owed:
+                    break
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
         except Exception as error:
             if is_refusal(error):
                 raise refusal_from(error) from error

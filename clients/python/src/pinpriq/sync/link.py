@@ -153,7 +153,7 @@ class Link:
         """Send a request, and return its reply. If that is broken off, nothing is lost by it."""
         connection = self.connection()
         try:
-            connection.send_command(*request.words)
+            send(connection, request.words)
             # An exception that a signal raises, such as Ctrl-C, must not close the connection:
             # with it would go a reply that is on its way.
             return connection.read_response(disconnect_on_error=False)
@@ -242,6 +242,13 @@ def _result(request: Request[T], reply: Any) -> T | Refused:
     if isinstance(reply, Exception):
         return refusal_from(reply)
     return request.parse(reply)
+
+
+def send(connection: Any, words: Sequence[Word]) -> None:
+    """Send a request on a connection that is there, and never on a new one in its place."""
+    if connection._sock is None:
+        raise ConnectionError("the connection has ended")
+    connection.send_command(*words)
 
 
 def _end_sending(connection: Any) -> None:
