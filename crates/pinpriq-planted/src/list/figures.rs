@@ -17,6 +17,9 @@ macro_rules! with_those_of_figures {
             DeadLettersNotToldApart "dead-letters-not-told-apart"
                 "The alerts for old tasks and those that nobody takes fire for dead letters."
                 [InServer("doors::http::metrics::")]
+            DeadLettersGrowOld "dead-letters-grow-old"
+                "The oldest ready task of the dashboard is a dead letter."
+                [InServer("monitor::")]
         }
     };
 }
