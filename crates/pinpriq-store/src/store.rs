@@ -17,7 +17,7 @@ use pinpriq_engine::task::Bytes;
 use pinpriq_engine::time::Timestamp;
 use rustix::io::Errno;
 
-use crate::disk::{EntryKind, WrongKind};
+use crate::disk::{Disk, DiskFile, EntryKind, Gone, LOCK_NAME, WrongKind};
 use crate::histogram::Histogram;
 
 /// The number of a batch. Positions only grow.
@@ -550,6 +550,19 @@ impl StoreError {
         } else {
             Self::Io { what, file, offset, source }
         }
+    }
+
+    /// Fails if this open file, or its directory, is no longer where a later start will look for
+    /// it.
+    pub fn refuse_gone(disk: &dyn Disk, name: &str, file: &dyn DiskFile) -> Result<(), Self> {
+        let what = match disk.gone(name, file) {
+            Some(_) if planted!(RemovalUnnoticed) => return Ok(()),
+            None => return Ok(()),
+            Some(Gone::Directory) => "the data directory",
+            Some(Gone::File) => name,
+            Some(Gone::Lock) => LOCK_NAME,
+        };
+        Err(Self::Gone { what: what.to_owned() })
     }
 
     /// Something else than what is required exists under this name.

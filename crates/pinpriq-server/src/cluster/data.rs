@@ -119,9 +119,9 @@ impl NodeData {
     /// Opens the watermarks of a cluster with this many shards. Once only.
     pub(crate) fn watermarks(&self, shards: u16) -> Result<Watermarks, ServeError> {
         let opened = if self.has_threads {
-            Watermarks::open(&*self.disk, shards)
+            Watermarks::open(Arc::clone(&self.disk), shards)
         } else {
-            Watermarks::open_without_thread(&*self.disk, shards)
+            Watermarks::open_without_thread(Arc::clone(&self.disk), shards)
         };
         opened.map_err(|source| ServeError::Store { data: self.directory.clone(), source })
     }

@@ -38,9 +38,15 @@ struct Shared {
     /// Something is to be written, or was.
     changed: Condvar,
     /// Without a file everything counts as written.
-    file: Option<Box<dyn DiskFile>>,
+    file: Option<OnDisk>,
     /// Whether a thread writes. Otherwise whoever waits does.
     has_writer: bool,
+}
+
+/// The file, and where it is.
+struct OnDisk {
+    disk: Arc<dyn Disk>,
+    file: Box<dyn DiskFile>,
 }
 
 #[derive(Default)]
@@ -73,9 +79,9 @@ impl Watermarks {
     /// there.
     ///
     /// Refuses a file that is damaged, or that a newer server has written.
-    pub(crate) fn open(disk: &dyn Disk, shards: u16) -> Result<Self, StoreError> {
-        let (file, logs) = open(disk, shards)?;
-        let shared = Shared::new(logs, (Some(file), true));
+    pub(crate) fn open(disk: Arc<dyn Disk>, shards: u16) -> Result<Self, StoreError> {
+        let (file, logs) = open(&*disk, shards)?;
+        let shared = Shared::new(logs, (Some(OnDisk { disk, file }), true));
         let writer = {
             let shared = Arc::clone(&shared);
             let thread = thread::Builder::new().name("watermarks".to_owned());
@@ -87,9 +93,13 @@ impl Watermarks {
 
     /// Like [`Watermarks::open`], but no thread writes: what is due is written by
     /// [`Watermarks::write_due`], and by whoever waits for it.
-    pub(crate) fn open_without_thread(disk: &dyn Disk, shards: u16) -> Result<Self, StoreError> {
-        let (file, logs) = open(disk, shards)?;
-        Ok(Self { shared: Shared::new(logs, (Some(file), false)), writer: None })
+    pub(crate) fn open_without_thread(
+        disk: Arc<dyn Disk>,
+        shards: u16,
+    ) -> Result<Self, StoreError> {
+        let (file, logs) = open(&*disk, shards)?;
+        let file = Some(OnDisk { disk, file });
+        Ok(Self { shared: Shared::new(logs, (file, false)), writer: None })
     }
 
     /// Writes what is due. Only for watermarks that no thread writes.
@@ -174,7 +184,7 @@ impl Log {
 }
 
 impl Shared {
-    fn new(logs: Vec<Log>, (file, has_writer): (Option<Box<dyn DiskFile>>, bool)) -> Arc<Self> {
+    fn new(logs: Vec<Log>, (file, has_writer): (Option<OnDisk>, bool)) -> Arc<Self> {
         let state = Mutex::new(State { logs, ..State::default() });
         Arc::new(Self { state, changed: Condvar::new(), file, has_writer })
     }
@@ -207,7 +217,7 @@ impl Shared {
 
     /// Writes what is due now. Once that has failed, nothing is written any more.
     fn write_once(&self) {
-        let Some(file) = &self.file else { return };
+        let Some(OnDisk { disk, file }) = &self.file else { return };
         let state = self.lock();
         let logs = state.logs.iter().enumerate().filter(|(_, log)| log.is_due());
         let due: Vec<_> = logs.map(|(shard, log)| (shard, log.place, log.last)).collect();
@@ -215,7 +225,9 @@ impl Shared {
             return;
         }
         drop(state);
-        let written = write(&**file, &due);
+        // What is in a file that somebody has removed is not kept.
+        let written = write(&**file, &due)
+            .and_then(|()| StoreError::refuse_gone(&**disk, FILE_NAME, &**file));
         let mut state = self.lock();
         let mut wakes = Vec::new();
         for (shard, place, watermark) in due {

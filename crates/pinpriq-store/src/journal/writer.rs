@@ -13,7 +13,7 @@ use super::head::update_head;
 use super::lane::Worker;
 use super::options::Stopwatch;
 use super::segment::{SegmentHeader, segment_name, spare_name};
-use crate::disk::{Disk, DiskFile, Gone, LOCK_NAME, OpenMode, write_all_at};
+use crate::disk::{Disk, DiskFile, OpenMode, write_all_at};
 use crate::store::StoreError;
 
 /// A write that is due.
@@ -100,14 +100,7 @@ impl Writer {
     /// Fails if the segment, or its directory, is no longer where the next start will look for it.
     fn look(&self) -> Result<(), StoreError> {
         let Some(active) = &self.active else { return Ok(()) };
-        let what = match self.disk.gone(&active.name, &*active.file) {
-            Some(_) if planted!(RemovalUnnoticed) => return Ok(()),
-            None => return Ok(()),
-            Some(Gone::Directory) => "the data directory",
-            Some(Gone::File) => &active.name,
-            Some(Gone::Lock) => LOCK_NAME,
-        };
-        Err(StoreError::Gone { what: what.to_owned() })
+        StoreError::refuse_gone(&*self.disk, &active.name, &*active.file)
     }
 
     fn active(&mut self) -> Result<&mut Active, StoreError> {

@@ -25,7 +25,7 @@ fn nobody() -> Wake {
 #[test]
 fn what_was_kept_is_there_at_the_next_start() {
     let disk = FaultyDisk::new(1);
-    let watermarks = Watermarks::open(&disk, SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
     assert_eq!(all(&watermarks), [None; 3]);
     let (sender, woken) = sync_channel(100);
     let wake = Arc::new(move || sender.try_send(()).unwrap());
@@ -43,13 +43,13 @@ fn what_was_kept_is_there_at_the_next_start() {
     other.wait();
     disk.crash(CrashPolicy::LoseUnsynced);
     drop((watermarks, keeper, other));
-    let watermarks = Watermarks::open(&disk, SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
     assert_eq!(all(&watermarks), [None, Some(mark(4, 5)), Some(mark(3, 9))]);
     let mut keeper = watermarks.keeper(1, nobody());
     keeper.keep(mark(5, 2));
     keeper.wait();
     drop((watermarks, keeper));
-    let watermarks = Watermarks::open(&disk, SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
     assert_eq!(watermarks.last(1), Some(mark(5, 2)), "a new tenure on a shorter log");
 }
 
@@ -93,9 +93,23 @@ fn what_was_kept_outlives_a_power_loss_in_the_next_write() {
 }
 
 #[test]
+fn a_file_that_was_removed_keeps_nothing() {
+    let disk = FaultyDisk::new(4);
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
+    let mut keeper = watermarks.keeper(0, nobody());
+    keeper.keep(mark(1, 1));
+    keeper.wait();
+    assert!(keeper.kept().is_ok());
+    disk.take_away(FILE_NAME);
+    keeper.keep(mark(1, 2));
+    keeper.wait();
+    assert!(matches!(keeper.kept(), Err(StoreError::Gone { .. })), "{:?}", keeper.kept());
+}
+
+#[test]
 fn a_disk_that_fails_is_told() {
     let disk = FaultyDisk::new(3);
-    let watermarks = Watermarks::open(&disk, SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
     let mut keeper = watermarks.keeper(0, nobody());
     disk.stop_at(1);
     keeper.keep(mark(1, 1));
