@@ -3,8 +3,9 @@
 // Requests that do not block share one connection. Each one that blocks has a connection of its
 // own while it does, since everything behind it would wait.
 import { Closed, ConnectionLost, isRefused, Refused } from "./errors.js";
-import { Link, type LinkSettings, type Reply } from "./link.js";
+import { Link, type LinkSettings } from "./link.js";
 import { pause, pauseBefore } from "./reconnecting.js";
+import type { Reply } from "./resp.js";
 import type { Word } from "./words.js";
 
 const IDLE_LINKS_MAX = 16;
@@ -83,13 +84,12 @@ export class Caller {
   /** Waits until the server has let the client in. */
   async connect(signal: AbortSignal | undefined): Promise<void> {
     await this.call(["PING"], { isRepeatable: true, signal });
-    // The server answers this request even before it has judged the password.
-    await this.#main.opened();
   }
 
   /** Sends a transaction once. */
   transact(commands: readonly (readonly Word[])[]): Promise<Reply[]> {
-    return this.#main.transact(commands);
+    const silenceMs = this.#settings.silenceMaxMs;
+    return this.#main.transact(commands, { leaveWithinMs: this.retryForMs, silenceMs });
   }
 
   /** Ends all connections, after the replies to requests that do not block. */
@@ -113,9 +113,11 @@ export class Caller {
     if (this.#isClosed) throw new Closed("the client is closed");
     const link = this.#idle.pop() ?? new Link(this.#settings);
     this.#busy.add(link);
-    if (signal) void link.connectionId();
     const reply = link.send(words, limits);
-    const interrupt = (): void => void this.#interrupt(link);
+    // The server ends the wait as soon as this side of the connection ends, so that a task under
+    // way still arrives. Another connection could not ask for that: behind a load balancer it may
+    // be one to another node, where the number of this one is that of somebody else.
+    const interrupt = (): void => link.endInput(INTERRUPTION_MS);
     signal?.addEventListener("abort", interrupt, { once: true });
     try {
       const came = await reply;
@@ -132,26 +134,6 @@ export class Caller {
     } finally {
       signal?.removeEventListener("abort", interrupt);
     }
-  }
-
-  // Has the server end the connection, so that a reply under way still arrives. A server that
-  // refuses, or is not there, is not asked twice.
-  async #interrupt(link: Link): Promise<void> {
-    if (link.isReady) {
-      const giveUp = new AbortController();
-      const timer = setTimeout(() => giveUp.abort(), INTERRUPTION_MS);
-      try {
-        const id = String(await link.connectionId());
-        const limits = { leaveWithinMs: INTERRUPTION_MS, silenceMs: Number.POSITIVE_INFINITY };
-        await this.#main.send(["CLIENT", "KILL", "ID", id], { ...limits, signal: giveUp.signal });
-        await link.ended(giveUp.signal);
-      } catch {
-        // Then this side ends it.
-      } finally {
-        clearTimeout(timer);
-      }
-    }
-    link.destroy();
   }
 
   #giveBack(link: Link, isSpoilt: boolean): void {

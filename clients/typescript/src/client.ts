@@ -1,18 +1,22 @@
 // The client: where a program begins.
+import { hostname } from "node:os";
 import type { ConnectionOptions } from "node:tls";
+import { placeOf } from "./addresses.js";
 import { Caller } from "./caller.js";
 import { type Codec, json } from "./codec.js";
 import { PinpriqError } from "./errors.js";
 import { Topic } from "./fanout.js";
 import { Job } from "./job.js";
 import type { LaneSettings } from "./lane.js";
-import type { LinkSettings, Reply } from "./link.js";
+import type { LinkSettings } from "./link.js";
 import type { Abortable, TakeOptions } from "./options.js";
 import { OwnKeys } from "./putting.js";
 import { Queue } from "./queue.js";
 import { listOf, type Plain, plainOf, textOf } from "./replies.js";
+import type { Reply } from "./resp.js";
 import { Schedules } from "./schedules.js";
 import { take } from "./taking.js";
+import { callHook, logToStderr } from "./telling.js";
 import { Transaction } from "./transaction.js";
 import { type Word, Words } from "./words.js";
 
@@ -20,13 +24,16 @@ const RETRY_FOR_MS = 30_000;
 const LONGEST_PAUSE_MS = 5_000;
 const SILENCE_MAX_MS = 15_000;
 const TTR_MS = 60_000;
-const USUAL_PORTS: Record<string, string> = { "redis:": "7251", "rediss:": "7261" };
+const USUAL_URL = "pinpriq://127.0.0.1:7251";
 
 /** How a client behaves. */
 export interface ClientOptions {
-  /** The name of its connections, as `CLIENT LIST` shows it. */
+  /**
+   * The name of its connections, as `LEASES` and `CLIENT LIST` show it. By default that of the
+   * machine and the number of the process.
+   */
   readonly name?: string;
-  /** The options of TLS for `rediss://`, such as `ca`, `cert` and `key`. */
+  /** The options of TLS for `pinpriqs://`, such as `ca`, `cert` and `key`. */
   readonly tls?: ConnectionOptions;
   /**
    * For how long a request is tried, in milliseconds: it waits for a connection, and is sent again
@@ -67,18 +74,20 @@ export class Client implements AsyncDisposable {
   readonly schedules: Schedules;
 
   /**
-   * Makes a client for a server, such as `redis://127.0.0.1:7251`. `rediss:` is encrypted. A user
-   * and a password or token go before the host. Throws if the URL makes no sense.
+   * Makes a client for a server, such as `pinpriq://127.0.0.1:7251`. `pinpriqs:` is encrypted, and
+   * `redis:` and `rediss:` mean the same. A user and a password or token go before the host. With
+   * several servers, such as the nodes of a cluster in `pinpriq://a:7251,b:7251`, it connects to
+   * the first one that it reaches. Throws if the URL makes no sense.
    */
-  constructor(url = "redis://127.0.0.1:7251", options: ClientOptions = {}) {
+  constructor(url = USUAL_URL, options: ClientOptions = {}) {
     const retryForMs = options.retryForMs ?? RETRY_FOR_MS;
     const settings: LinkSettings = {
-      url: withUsualPort(url),
-      name: options.name,
+      place: placeOf(url),
+      name: options.name ?? `${hostname()}-${process.pid}`,
       tls: options.tls,
       longestPauseMs: options.reconnectPauseMaxMs ?? LONGEST_PAUSE_MS,
       silenceMaxMs: options.silenceMaxMs ?? SILENCE_MAX_MS,
-      onError: options.onConnectionError ?? (() => undefined),
+      onError: (error) => callHook(options.onConnectionError, error, logToStderr),
     };
     this.#caller = new Caller(settings, retryForMs);
     this.#keys = new OwnKeys(retryForMs);
@@ -192,13 +201,4 @@ function laneSettings<T>(options: QueueOptions<T>): LaneSettings<T> {
     codec: options.codec ?? json<T>(),
     ttrMs: options.ttrMs === undefined ? TTR_MS : options.ttrMs,
   };
-}
-
-// The library knows the usual port of Redis, which is another one.
-function withUsualPort(url: string): string {
-  const parts = new URL(url);
-  const usual = USUAL_PORTS[parts.protocol];
-  if (usual === undefined) throw new PinpriqError(`${parts.protocol} is not redis: or rediss:`);
-  if (parts.port === "") parts.port = usual;
-  return parts.href;
 }

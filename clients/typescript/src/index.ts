@@ -15,7 +15,7 @@ export { type JoinOptions, Member, type MemberInfo, type PublishOptions, Topic }
 export type { Explanation, Lease, Reason } from "./inspection.js";
 export { Job, type Settlement } from "./job.js";
 export { Lane } from "./lane.js";
-export type { Reply } from "./link.js";
+export type { Reply } from "./resp.js";
 export type {
   Abortable,
   ComeBack,

@@ -1,6 +1,6 @@
 // How replies become typed objects.
 import { PinpriqError } from "./errors.js";
-import type { Reply } from "./link.js";
+import type { Reply } from "./resp.js";
 
 /** Ready, taken, waiting, buried, and Z and D: finished and kept. */
 export type State = "R" | "T" | "W" | "B" | "Z" | "D";

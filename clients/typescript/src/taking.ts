@@ -1,6 +1,7 @@
 // Takes and pops, from one queue or several.
 import type { Caller } from "./caller.js";
-import type { Reply } from "./link.js";
+import { PinpriqError } from "./errors.js";
+import type { Reply } from "./resp.js";
 import type { PopOptions, TakeOptions } from "./options.js";
 import { listOf, type RawTask, taskOf } from "./replies.js";
 import { Words } from "./words.js";
@@ -65,6 +66,7 @@ async function waitForTasks(
   { waitMs = 0, signal }: PopOptions,
   sending: { isRepeatable?: boolean; onLateReply?: (reply: Reply) => Promise<void> },
 ): Promise<RawTask[]> {
+  if (Number.isNaN(waitMs)) throw new PinpriqError("waitMs is no number");
   const waitUntil = performance.now() + waitMs;
   for (;;) {
     const blocksMs = Math.ceil(Math.max(Math.min(waitUntil - performance.now(), BLOCK_MS), 0));

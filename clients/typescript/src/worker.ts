@@ -7,7 +7,7 @@ import { Closed, isRefused, PinpriqError } from "./errors.js";
 import { Job } from "./job.js";
 import type { Lane } from "./lane.js";
 import { type Held, LeaseKeeper } from "./leases.js";
-import type { Reply } from "./link.js";
+import type { Reply } from "./resp.js";
 import { pause, pauseBefore } from "./reconnecting.js";
 import { listOf, taskOf } from "./replies.js";
 import { giveBack } from "./taking.js";

@@ -280,7 +280,3 @@ test("take_that_is_given_up_while_it_connects_leaves_no_connection", async () =>
   await other.close();
   while ((await connections()) > before);
 });
-
-test("url_that_makes_no_sense_is_refused", () => {
-  assert.throws(() => new Client("http://127.0.0.1"), /http: is not redis: or rediss:/);
-});

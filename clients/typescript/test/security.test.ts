@@ -1,11 +1,11 @@
 // Users and encryption, against a real server.
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Client, isRefused } from "../src/index.js";
-import { program, Server } from "./server.js";
+import { NO_OPENSSL, program, Server, withCertificate } from "./server.js";
 
 function withUser(directory: string): string[] {
   const users = join(directory, "users.toml");
@@ -46,17 +46,6 @@ test("wrong_password_is_refused_and_not_tried_again", async () => {
   }
   await server.stop();
 });
-
-const NO_OPENSSL = spawnSync("openssl", ["version"]).error ? "there is no openssl" : false;
-
-function withCertificate(directory: string): string[] {
-  const [key, cert] = [join(directory, "key.pem"), join(directory, "cert.pem")];
-  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  const name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
-  const files = ["-keyout", key, "-out", cert, "-days", "2"];
-  execFileSync("openssl", ["req", "-x509", ...kind, ...name, ...files], { stdio: "ignore" });
-  return ["--resps", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key];
-}
 
 test("rediss_is_encrypted_and_checks_the_certificate", { skip: NO_OPENSSL }, async () => {
   const server = await Server.start(withCertificate);

@@ -1,5 +1,5 @@
 // Starts a real server for a test, on a free loopback port with a directory of its own.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -102,4 +102,17 @@ export function program(): string {
     throw new Error("PINPRIQ_PROGRAM is not set: give it the path of the pinpriq program to test");
   }
   return path;
+}
+
+/** Why there are no certificates, or false if there are. */
+export const NO_OPENSSL = spawnSync("openssl", ["version"]).error ? "there is no openssl" : false;
+
+/** Prepares a server that also listens for encrypted connections. */
+export function withCertificate(directory: string): string[] {
+  const [key, cert] = [join(directory, "key.pem"), join(directory, "cert.pem")];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  const name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const files = ["-keyout", key, "-out", cert, "-days", "2"];
+  execFileSync("openssl", ["req", "-x509", ...kind, ...name, ...files], { stdio: "ignore" });
+  return ["--resps", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key];
 }
