@@ -9,12 +9,17 @@ export interface Codec<T> {
   decode(bytes: Buffer): T;
 }
 
-/** Payloads are JSON. A payload that JSON has no text for, such as `undefined`, is refused. */
+/**
+ * Payloads are JSON. A payload that JSON has no text for, such as `undefined` or a number that is
+ * NaN or infinite, is refused.
+ */
 export function json<T>(): Codec<T> {
   return {
     encode(payload) {
       const text = JSON.stringify(payload) as string | undefined;
       if (text === undefined) throw new BadPayload("the payload cannot be written as JSON");
+      // Such numbers would silently become null. Only where there is one need they be looked for.
+      if (text.includes("null")) JSON.stringify(payload, refuseNoNumber);
       return text;
     },
     decode(bytes) {
@@ -25,6 +30,11 @@ export function json<T>(): Codec<T> {
       }
     },
   };
+}
+
+function refuseNoNumber(_: string, value: unknown): unknown {
+  if (typeof value !== "number" || Number.isFinite(value)) return value;
+  throw new BadPayload(`${value} cannot be written as JSON`);
 }
 
 /** Payloads are text in UTF-8. */

@@ -6,6 +6,7 @@ import { Lane, type LaneSettings } from "./lane.js";
 import type { Abortable } from "./options.js";
 import { TIMER_MS_MAX } from "./reconnecting.js";
 import { listOf, mapOf, numberOf, textOf } from "./replies.js";
+import { callHook, logToStderr } from "./telling.js";
 import { type Moment, Words } from "./words.js";
 
 const LEASE_MS = 60_000;
@@ -142,7 +143,9 @@ export class Member<T> extends Lane<T> implements AsyncDisposable {
     const incarnation = numberOf((await this.caller.call(words, sending)).reply);
     const before = this.#incarnation;
     this.#incarnation = incarnation;
-    if (before !== undefined && before !== incarnation) this.#options.onRejoined?.(incarnation);
+    if (before !== undefined && before !== incarnation) {
+      callHook(this.#options.onRejoined, incarnation, logToStderr);
+    }
     if (this.#isOpen && this.#options.heartbeat !== false) {
       const everyMs = Math.min(this.#leaseMs / 3, TIMER_MS_MAX);
       this.#beats ??= setInterval(() => void this.#beat(), everyMs);
@@ -196,7 +199,7 @@ export class Member<T> extends Lane<T> implements AsyncDisposable {
     } catch (error) {
       if (!this.#isOpen) return;
       const trouble = isRefused(error, "NOTFOUND") ? await this.#troubleWithJoining() : error;
-      if (trouble !== undefined) this.#options.onTrouble?.(trouble);
+      if (trouble !== undefined) callHook(this.#options.onTrouble, trouble, logToStderr);
     }
   }
 

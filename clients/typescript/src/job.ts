@@ -27,6 +27,7 @@ export type Settlement = "acked" | "failed" | "released" | "buried";
 export class Job<T> implements AsyncDisposable {
   readonly #source: JobSource<T>;
   #payload: { value: T } | undefined;
+  #payloadError: { error: unknown } | undefined;
   #settlement: Settlement | undefined;
 
   /** The queue, or the topic if the job comes from the lane of a member. */
@@ -37,7 +38,7 @@ export class Job<T> implements AsyncDisposable {
   readonly receipt: string;
   /** The payload as it came. */
   readonly bytes: Buffer;
-  /** What else the server knows of the task. Only with `withMeta`. */
+  /** What else the server knows of the task. A take tells it only with `withMeta`. */
   readonly meta: TaskMeta | undefined;
 
   /** @internal */
@@ -53,8 +54,18 @@ export class Job<T> implements AsyncDisposable {
 
   /** The payload. Throws `BadPayload` if the bytes are not what the codec expects. */
   get payload(): T {
-    this.#payload ??= { value: this.#source.codec.decode(this.bytes) };
+    try {
+      this.#payload ??= { value: this.#source.codec.decode(this.bytes) };
+    } catch (error) {
+      this.#payloadError = { error };
+      throw error;
+    }
     return this.#payload.value;
+  }
+
+  /** @internal Whether this is what reading the payload threw. */
+  isOfPayload(error: unknown): boolean {
+    return this.#payloadError?.error === error && this.#payloadError !== undefined;
   }
 
   /** How this client has settled the job, or undefined. */

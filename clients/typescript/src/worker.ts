@@ -4,13 +4,15 @@
 // queue is empty the take blocks, and then finished jobs are acknowledged by themselves.
 import type { CallOptions } from "./caller.js";
 import { Closed, isRefused, PinpriqError } from "./errors.js";
+import { backoffMs, FAILURES_MAX, isGivenUp, policyOf, reasonOf, type Policy } from "./failing.js";
 import { Job } from "./job.js";
 import type { Lane } from "./lane.js";
 import { type Held, LeaseKeeper } from "./leases.js";
 import type { Reply } from "./resp.js";
 import { pause, pauseBefore } from "./reconnecting.js";
-import { listOf, taskOf } from "./replies.js";
+import { listOf, type StateOrGone, taskOf } from "./replies.js";
 import { giveBack } from "./taking.js";
+import { callHook, escaped, failureLine, type Log, logToStderr, nameOf } from "./telling.js";
 import { Words } from "./words.js";
 import type { Handler, WorkerEvent, WorkerOptions } from "./worker_options.js";
 
@@ -31,6 +33,7 @@ export class Worker<T> implements AsyncDisposable {
   readonly #concurrency: number;
   readonly #places: number;
   readonly #ttrMs: number;
+  readonly #log: Log;
   readonly #keeper: LeaseKeeper<T>;
   readonly #stopping = new AbortController();
   readonly #working = new Map<Held<T>, Promise<void>>();
@@ -48,18 +51,25 @@ export class Worker<T> implements AsyncDisposable {
 
   /** @internal */
   constructor(lane: Lane<T>, handler: Handler<T>, options: WorkerOptions<T>) {
+    if (isGenerator(handler)) {
+      throw new PinpriqError("a handler cannot be a generator: what it returns would never run");
+    }
     this.#lane = lane;
     this.#handler = handler;
     this.#options = options;
     this.#concurrency = options.concurrency ?? 1;
     this.#places = this.#concurrency + (options.prefetch ?? 0);
-    if (this.#concurrency < 1 || this.#places < this.#concurrency) {
+    const areNumbers = Number.isInteger(this.#concurrency) && Number.isInteger(this.#places);
+    if (!areNumbers || this.#concurrency < 1 || this.#places < this.#concurrency) {
       throw new PinpriqError("a worker needs a concurrency of 1 or more, and no negative prefetch");
     }
     const ttrMs = options.ttrMs ?? lane.ttrMs;
-    if (ttrMs === null) throw new PinpriqError("a worker needs a ttrMs, to know when to renew");
+    if (ttrMs === null || !(ttrMs > 0)) {
+      throw new PinpriqError("a worker needs a ttrMs, to know when to renew");
+    }
     this.#ttrMs = ttrMs;
     this.#graceMs = options.graceMs ?? GRACE_MS;
+    this.#log = options.log === null ? () => undefined : (options.log ?? logToStderr);
     this.#keeper = new LeaseKeeper<T>(
       lane.caller,
       ttrMs,
@@ -91,16 +101,30 @@ export class Worker<T> implements AsyncDisposable {
 
   #beginToStop(): void {
     if (this.#stopping.signal.aborted) return;
+    this.#say(`${this.#what()} stops`);
     this.#tell({ type: "stopping" });
     this.#stopping.abort(new PinpriqError("the worker stops"));
     this.#wake?.();
   }
 
+  // What it serves, for people.
+  #what(): string {
+    const { name, member } = this.#lane;
+    const place = member === null ? escaped(name) : `${escaped(name)} as ${escaped(member)}`;
+    return `the worker of ${place}`;
+  }
+
   async #run(): Promise<void> {
+    const plural = this.#concurrency === 1 ? "" : "s";
+    this.#say(`${this.#what()} starts, ${this.#concurrency} job${plural} at a time`);
     try {
       await this.#takeUntilStopped();
+    } catch (error) {
+      this.#say(`${this.#what()} cannot go on: ${escaped(reasonOf(error))}`);
+      throw error;
     } finally {
       await this.#finish();
+      this.#say(`${this.#what()} has stopped`);
       this.#tell({ type: "stopped" });
     }
   }
@@ -118,7 +142,9 @@ export class Worker<T> implements AsyncDisposable {
         if (isRefused(error, ...FATAL) || error instanceof Closed) throw error;
         if (isRefused(error, "NOTFOUND") && (await this.#hasJoinedAgain())) continue;
         this.#tell({ type: "trouble", error });
-        await pause(pauseBefore(failures++, LONGEST_PAUSE_MS), signal).catch(() => undefined);
+        const pauseMs = pauseBefore(failures++, LONGEST_PAUSE_MS);
+        this.#say(`no task was taken, next try in ${pauseMs} ms: ${escaped(reasonOf(error))}`);
+        await pause(pauseMs, signal).catch(() => undefined);
       }
     }
   }
@@ -187,7 +213,8 @@ export class Worker<T> implements AsyncDisposable {
       .span("TTR", this.#ttrMs)
       .option("FROM", this.#options.from)
       .option("ORDER", this.#options.order)
-      .flag("WITHMETA", this.#options.withMeta)
+      // How often a task has failed decides what is done with it.
+      .flag("WITHMETA", true)
       .option("MEMBER", this.#lane.member ?? undefined);
   }
 
@@ -218,17 +245,27 @@ export class Worker<T> implements AsyncDisposable {
     }
   }
 
+  // Works on a job and settles it, whatever the handler does. Never throws.
   async #work(held: Held<T>): Promise<void> {
+    try {
+      await this.#workAndSettle(held);
+    } catch (error) {
+      this.#keeper.drop(held.job);
+      this.#meetTrouble(error, held.job);
+    }
+  }
+
+  async #workAndSettle(held: Held<T>): Promise<void> {
     const { job, control } = held;
     const { signal } = control;
+    if ((job.meta?.failures ?? 0) >= FAILURES_MAX && (await this.#isGivenUpBefore(job))) return;
     this.#tell({ type: "started", job });
-    const run = async (): Promise<void> => this.#handler(job, { signal });
     try {
-      await (this.#options.around ? this.#options.around(job, run) : run());
+      await this.#runHandler(job, signal);
     } catch (error) {
       if (signal.aborted) return;
       if (job.settlement === undefined) return this.#fail(job, error);
-      this.#tell({ type: "trouble", error, job });
+      this.#meetTrouble(error, job);
     }
     if (signal.aborted) return;
     if (job.settlement !== undefined) {
@@ -241,13 +278,30 @@ export class Worker<T> implements AsyncDisposable {
     }
   }
 
+  // Runs the handler once, within what is around it.
+  async #runHandler(job: Job<T>, signal: AbortSignal): Promise<void> {
+    let running: Promise<void> | undefined;
+    const call = async (): Promise<void> => {
+      const returned: unknown = await this.#handler(job, { signal });
+      if (isIterator(returned)) throw new PinpriqError("the handler returned a generator");
+    };
+    const run = (): Promise<void> => (running ??= call());
+    const { around } = this.#options;
+    if (!around) return run();
+    await around(job, run);
+    if (running === undefined) throw new PinpriqError("what is around the job has not run it");
+    await running;
+  }
+
   async #acknowledgeAlone(job: Job<T>): Promise<void> {
     try {
       await job.ack();
       this.#noteAcked(job);
     } catch (error) {
       this.#keeper.drop(job);
-      this.#tell({ type: isRefused(error, "STALE") ? "leaseLost" : "trouble", error, job });
+      if (!isRefused(error, "STALE")) return this.#meetTrouble(error, job);
+      this.#say(`${nameOf(job)}: its lease had ended before it was acknowledged`);
+      this.#tell({ type: "leaseLost", error, job });
     }
   }
 
@@ -257,23 +311,70 @@ export class Worker<T> implements AsyncDisposable {
     this.#tell({ type: "acked", job });
   }
 
+  // Says that a job has failed. Gives it up if its queue never does.
   async #fail(job: Job<T>, error: unknown): Promise<void> {
-    const delayMs = this.#options.failDelayMs?.(job, error);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     try {
-      const state = await job.fail(reason, delayMs === undefined ? {} : { delayMs });
+      const failures = (job.meta?.failures ?? 0) + 1;
+      const policy = await this.#policy();
+      const deadLetter = policy?.deadLetter ?? null;
+      let state: StateOrGone = "B";
+      let delayMs: number | undefined;
+      if (job.isOfPayload(error) || isGivenUp(policy, failures)) {
+        await job.bury(reason);
+      } else {
+        delayMs = this.#ownDelayMs(job, error) ?? backoffMs(policy, failures);
+        state = await job.fail(reason, delayMs === undefined ? {} : { delayMs });
+      }
+      this.#say(failureLine(job, reason, { state, delayMs, deadLetter }));
       this.#tell({ type: "failed", job, error, state });
     } catch (trouble) {
-      this.#tell({ type: "trouble", error: trouble, job });
+      this.#say(`${nameOf(job)}: ${escaped(reason)}`);
+      this.#meetTrouble(trouble, job);
     } finally {
       this.#keeper.drop(job);
     }
+  }
+
+  // What the program says about how long a failed job waits.
+  #ownDelayMs(job: Job<T>, error: unknown): number | undefined {
+    try {
+      const delayMs = this.#options.failDelayMs?.(job, error);
+      if (delayMs === undefined || (Number.isFinite(delayMs) && delayMs >= 0)) return delayMs;
+      throw new PinpriqError(`failDelayMs returned ${String(delayMs)}, which is no time`);
+    } catch (trouble) {
+      this.#meetTrouble(trouble, job);
+      return undefined;
+    }
+  }
+
+  // Buries a job that has failed too often and that its queue has not given up, such as one that
+  // ended the process each time. Returns whether it did.
+  async #isGivenUpBefore(job: Job<T>): Promise<boolean> {
+    const failures = job.meta?.failures ?? 0;
+    if (!isGivenUp(await this.#policy(), failures)) return false;
+    const why = `failed ${failures} times, while ${FAILURES_MAX} are allowed: not run again`;
+    const last = job.meta?.reason ?? null;
+    const reason = last === null ? why : `${why}; the last time: ${last}`;
+    try {
+      await job.bury(reason);
+      this.#say(`${nameOf(job)}: ${why}: buried`);
+      this.#tell({ type: "failed", job, error: new PinpriqError(reason), state: "B" });
+    } finally {
+      this.#keeper.drop(job);
+    }
+    return true;
+  }
+
+  #policy(): Promise<Policy | null> {
+    return policyOf(() => this.#lane.show());
   }
 
   #loseLease(held: Held<T>, error: unknown): void {
     const place = this.#ahead.indexOf(held);
     if (place >= 0) this.#ahead.splice(place, 1);
     held.control.abort(error);
+    this.#say(`${nameOf(held.job)}: its lease was lost: ${escaped(reasonOf(error))}`);
     this.#tell({ type: "leaseLost", job: held.job, error });
     this.#wake?.();
   }
@@ -306,20 +407,33 @@ export class Worker<T> implements AsyncDisposable {
       await job.release();
       this.#tell({ type: "released", job });
     } catch (error) {
-      this.#tell({ type: "trouble", error, job });
+      this.#meetTrouble(error, job);
     } finally {
       this.#keeper.drop(job);
     }
   }
 
-  #tell(event: WorkerEvent<T>): void {
-    try {
-      this.#options.trace?.(event);
-    } catch (error) {
-      // A fault of the hook must not stop the work, and must not stay unseen.
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
+  #meetTrouble(error: unknown, job: Job<T>): void {
+    this.#say(`${nameOf(job)}: ${escaped(reasonOf(error))}`);
+    this.#tell({ type: "trouble", error, job });
   }
+
+  #say(line: string): void {
+    callHook(this.#log, line, logToStderr);
+  }
+
+  #tell(event: WorkerEvent<T>): void {
+    callHook(this.#options.trace, event, this.#log);
+  }
+}
+
+// Whether a function is a generator, which returns at once and has then done nothing.
+function isGenerator(handler: unknown): boolean {
+  return /^(Async)?GeneratorFunction$/.test((handler as Function)?.constructor?.name ?? "");
+}
+
+function isIterator(returned: unknown): boolean {
+  if (typeof returned !== "object" || returned === null) return false;
+  const isIterable = Symbol.iterator in returned || Symbol.asyncIterator in returned;
+  return isIterable && "next" in returned && typeof returned.next === "function";
 }

@@ -2,6 +2,7 @@
 import type { Job } from "./job.js";
 import type { Selection } from "./options.js";
 import type { StateOrGone } from "./replies.js";
+import type { Log } from "./telling.js";
 
 /** What a handler knows besides its job. */
 export interface Work {
@@ -14,7 +15,8 @@ export interface Work {
 
 /**
  * Works on one job. If it returns, the job is acknowledged; if it throws, the job fails with the
- * message of the error as reason. It may settle the job itself.
+ * message of the error as reason. It may settle the job itself. A job whose payload cannot be read
+ * is buried, since no later try can read it.
  */
 export type Handler<T> = (job: Job<T>, work: Work) => Promise<void> | void;
 
@@ -31,15 +33,24 @@ export interface WorkerOptions<T> extends Selection {
   readonly ttrMs?: number;
   /** How long jobs have to finish after a stop, in milliseconds. 30,000 by default. */
   readonly graceMs?: number;
-  /** Asks the server for all that it knows of each task. */
-  readonly withMeta?: boolean;
   /** Stops the worker when it is aborted. */
   readonly signal?: AbortSignal;
-  /** Returns after how many milliseconds a failed job comes back, instead of the back-off. */
+  /**
+   * Returns after how many milliseconds a failed job comes back, instead of the back-off of the
+   * queue. Where the queue has none, it is a second, twice as long after each further failure.
+   */
   readonly failDelayMs?: (job: Job<T>, error: unknown) => number | undefined;
-  /** Is told what happens. It must not throw. */
+  /** Is told what happens. */
   readonly trace?: (event: WorkerEvent<T>) => void;
-  /** Runs around each job, such as a span of a tracer. It must call `run` and await it. */
+  /**
+   * Writes a line when the worker starts and stops, about each job that fails, and about troubles.
+   * By default they go to stderr. Null writes none.
+   */
+  readonly log?: Log | null;
+  /**
+   * Runs around each job, such as a span of a tracer. It must call `run` and await it. A job that
+   * was not run fails.
+   */
   readonly around?: (job: Job<T>, run: () => Promise<void>) => Promise<void>;
 }
 
@@ -48,7 +59,7 @@ export type WorkerEvent<T> =
   | { readonly type: "taken" | "started" | "renewed"; readonly job: Job<T> }
   /** The job is acknowledged on the server. */
   | { readonly type: "acked"; readonly job: Job<T> }
-  /** The handler threw, and the server knows. X: the task has left the queue. */
+  /** The handler threw, and the server knows. B: it is buried. X: it has left the queue. */
   | {
       readonly type: "failed";
       readonly job: Job<T>;
