@@ -8,6 +8,7 @@ use std::time::Duration;
 use pinpriq_wire::resp::{Value, Words};
 
 use crate::args::queues::StatusArgs;
+use crate::columns::{aligned, shortened};
 use crate::exit::{Exit, Failure};
 use crate::output::{escaped, print_text, tell};
 use crate::printer::{Printer, shown, text};
@@ -179,8 +180,8 @@ fn table(rows: &[Row]) -> String {
     heads.extend(["put/s", "acked/s", "oldest", "paused"]);
     let mut lines: Vec<Vec<String>> = vec![heads.into_iter().map(str::to_owned).collect()];
     for row in rows {
-        let name = row.queue.as_ref().map_or_else(|| "(all)".to_owned(), |name| escaped(name));
-        let mut line = vec![name];
+        let name = row.queue.as_ref().map(|name| shortened(&escaped(name)));
+        let mut line = vec![name.unwrap_or_else(|| "(all)".to_owned())];
         line.extend(apart(row.queue.is_none(), row.counts, row.dead_letters));
         line.extend([row.put_per_second.to_string(), row.acked_per_second.to_string()]);
         line.push(match row.oldest_ms {
@@ -210,23 +211,6 @@ pub(super) fn line_of_dead_letters(dead_letters: i64) -> Option<Vec<String>> {
     let mut line = vec!["(dead letters)".to_owned(), dead_letters.to_string()];
     line.resize(1 + STATES.len() + 4, "-".to_owned());
     (dead_letters > 0).then_some(line)
-}
-
-/// Lines with columns of equal width: the first on the left, the others on the right.
-pub(super) fn aligned(lines: &[Vec<String>]) -> String {
-    let columns = lines.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            let cells = lines.iter().filter_map(|line| line.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-        })
-        .collect();
-    lines.iter().fold(String::new(), |text, line| {
-        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        text + &cells.collect::<Vec<_>>().join("  ") + "\n"
-    })
 }
 
 /// The rows as objects. That of all queues together has no name.

@@ -12,7 +12,8 @@ use super::asker::{Asker, QUEUES_MAX};
 use super::figures::{Figures, Round, STATES, plain};
 use super::history::{History, Rate};
 use crate::args::top::TopArgs;
-use crate::cmd::status::{OF_DEAD_LETTERS, aligned, apart, line_of_dead_letters};
+use crate::cmd::status::{OF_DEAD_LETTERS, apart, line_of_dead_letters};
+use crate::columns::{aligned, shortened};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::output::{print_text, tell};
@@ -109,7 +110,8 @@ fn table(rows: &[Row<'_>]) -> String {
     heads.extend(["in/s", "out/s", "oldest", "paused"]);
     let mut lines: Vec<Vec<String>> = vec![heads.into_iter().map(str::to_owned).collect()];
     for row in rows {
-        let mut line = vec![row.queue.map_or_else(|| "(all)".to_owned(), plain)];
+        let name = row.queue.map(|name| shortened(&plain(name)));
+        let mut line = vec![name.unwrap_or_else(|| "(all)".to_owned())];
         line.extend(apart(row.queue.is_none(), row.figures.counts, row.dead_letters));
         line.extend([row.put.shown(), row.left.shown()]);
         line.push(match row.figures.oldest_ms {

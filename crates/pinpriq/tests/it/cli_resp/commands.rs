@@ -441,6 +441,22 @@ fn status_tells_dead_letters_apart() {
 }
 
 #[test]
+fn tables_of_queues_take_names_of_any_length() {
+    let server = Server::start();
+    let name = |letter: &str| letter.repeat(65_000);
+    // An argument of a program can be as long as that, and some of these letters are escaped.
+    server.printed(&["put", &name("n"), "p"]);
+    server.printed(&["put", &name("\u{1}"), "p"]);
+    for arguments in [&["status"][..], &["top", "--once", "--interval", "100ms"]] {
+        let table = server.printed(arguments);
+        let widths: Vec<usize> = table.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.len() == 4 && widths.iter().all(|width| *width < 300), "{table}");
+        assert!(table.contains("nnn…nnn"), "{table}");
+    }
+    assert!(server.printed(&["status", "--json"]).contains(&name("n")));
+}
+
+#[test]
 fn a_server_that_is_not_there_or_is_another_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::source::{State, TubeFigures};
 use crate::args::carrying::ImportArgs;
-use crate::cmd::status::aligned;
+use crate::columns::aligned;
 use crate::exit::{Exit, Failure};
 use crate::output::{print_text, tell};
 
