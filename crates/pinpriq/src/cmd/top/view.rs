@@ -55,7 +55,7 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
         }
     }
     let line = |y: u16| Rect { y: area.y + y, height: 1, ..area }.intersection(area);
-    message(model).render(line(bottom), buffer);
+    message(model, area.width).render(line(bottom), buffer);
     keys(model).render(line(bottom + 1), buffer);
     match &model.over {
         Over::Help => popup("help", &help(), area, buffer),
@@ -68,7 +68,7 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
 }
 
 /// The line for questions, and for what came of things.
-fn message(model: &Model) -> Line<'_> {
+fn message(model: &Model, width: u16) -> Line<'_> {
     match (&model.over, &model.link, &model.message) {
         (Over::Question { queue, pause }, ..) => {
             let what = if *pause { "Pause takes from" } else { "End the pause of takes from" };
@@ -88,7 +88,7 @@ fn message(model: &Model) -> Line<'_> {
             format!("only queues with \"{}\"; escape shows all", plain(model.filter.as_bytes())),
             DIM,
         ),
-        _ => Line::styled(head::remark(model), DIM),
+        _ => Line::styled(clauses_within(&head::remark(model), width), DIM),
     }
 }
 
@@ -167,6 +167,57 @@ fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Line<'a> {
         .into_iter()
         .flat_map(|(name, value)| [Span::styled(name, DIM), Span::raw(format!(" {value}  "))]);
     Line::from(spans.collect::<Vec<_>>())
+}
+
+/// Names and values on as many lines of this width as they need. A value is shown whole or not at
+/// all: a number without its last digits would be another number.
+fn folded<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>, width: usize) -> Vec<Line<'a>> {
+    let mut lines = Vec::new();
+    let mut line = Line::default();
+    for (name, value) in pairs {
+        let needed = Span::raw(name).width() + 1 + Span::raw(&value).width();
+        if needed > width {
+            continue;
+        }
+        if line.width() + needed > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        line.push_span(Span::styled(name, DIM));
+        line.push_span(Span::raw(format!(" {value}  ")));
+    }
+    lines.push(line);
+    lines
+}
+
+/// The beginning of a text in this width, with a sign if there is more.
+fn fitted(text: &str, width: usize) -> String {
+    if Span::raw(text).width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for character in text.chars() {
+        kept.push(character);
+        if Span::raw(&kept).width() >= width {
+            kept.pop();
+            break;
+        }
+    }
+    kept.push('…');
+    kept
+}
+
+/// The first clauses of a remark that fit into this width.
+fn clauses_within(remark: &str, width: u16) -> String {
+    let mut kept = String::new();
+    for clause in remark.split("; ") {
+        let between = if kept.is_empty() { "" } else { "; " };
+        let more = format!("{kept}{between}{clause}");
+        if !kept.is_empty() && Span::raw(&more).width() > usize::from(width) {
+            break;
+        }
+        kept = more;
+    }
+    kept
 }
 
 #[cfg(test)]

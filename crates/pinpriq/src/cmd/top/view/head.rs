@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 
-use super::{BOLD, REVERSED, pairs};
+use super::{BOLD, REVERSED, folded};
 use crate::cmd::top::figures::{STATES, Server, plain};
 use crate::cmd::top::history::short;
 use crate::cmd::top::model::{Latest, Link, Model};
@@ -18,23 +18,27 @@ const LINE_COLUMNS: usize = 20;
 
 pub(super) fn draw(model: &Model, lines: [Rect; 3], buffer: &mut Buffer) {
     let [first, second, third] = lines;
-    server(model).render(first, buffer);
+    server(model, usize::from(first.width)).render(first, buffer);
     let Some(latest) = &model.latest else { return };
     if let Some(failure) = &latest.server.failure {
         let sentence = format!("The disk failed, and nothing can be changed: {failure}");
         Line::styled(sentence, REVERSED).render(third, buffer);
     }
-    totals(model, latest).render(second, buffer);
+    totals(model, latest, usize::from(second.width)).render(second, buffer);
 }
 
-fn server(model: &Model) -> Line<'_> {
-    let mut spans = vec![Span::styled("pinpriq", BOLD)];
-    if let Some(Latest { server, .. }) = &model.latest {
-        spans.push(Span::raw(format!(" {}", server.version)));
+fn server(model: &Model, width: usize) -> Line<'_> {
+    let mut line = Line::styled("pinpriq", BOLD);
+    let version = model.latest.as_ref().map(|latest| format!(" {}", latest.server.version));
+    let address = format!(" at {}", plain(model.address.as_bytes()));
+    for part in version.into_iter().chain([address]).map(Span::raw) {
+        if line.width() + part.width() <= width {
+            line.push_span(part);
+        }
     }
-    spans.push(Span::raw(format!(" at {}  ", plain(model.address.as_bytes()))));
+    line.push_span(Span::raw("  "));
     if matches!(model.link, Link::Lost(_)) {
-        spans.push(Span::styled(" not connected, trying again ", REVERSED));
+        line.push_span(Span::styled(" not connected, trying again ", REVERSED));
     } else if let Some(Latest { server, .. }) = &model.latest {
         let facts = [
             ("durability", server.durability.clone()),
@@ -42,9 +46,10 @@ fn server(model: &Model) -> Line<'_> {
             ("shards", short(server.shards)),
             ("up", brief(server.uptime_ms)),
         ];
-        spans.extend(pairs(facts).spans);
+        let room = width.saturating_sub(line.width());
+        line.spans.extend(folded(facts, room).into_iter().next().unwrap_or_default().spans);
     }
-    Line::from(spans)
+    line
 }
 
 /// The number of connections, and through which doors they came, if not all through that of RESP.
@@ -57,7 +62,7 @@ fn connections(server: &Server) -> String {
     format!("{all} ({})", doors.collect::<Vec<_>>().join(", "))
 }
 
-fn totals<'a>(model: &Model, latest: &Latest) -> Line<'a> {
+fn totals<'a>(model: &Model, latest: &Latest, width: usize) -> Line<'a> {
     let (put, left) = model.total.rates().unzip();
     let rate =
         |rate: Option<_>| rate.map_or_else(|| "-".to_owned(), super::super::history::Rate::shown);
@@ -70,7 +75,7 @@ fn totals<'a>(model: &Model, latest: &Latest) -> Line<'a> {
     if dead_letters > 0 {
         facts.push(("dead letters", short(dead_letters)));
     }
-    let line = pairs(facts);
+    let line = folded(facts, width).into_iter().next().unwrap_or_default();
     let spark = model.total.line(latest.server_ms, LINE_COLUMNS);
     Line::from([line.spans, vec![Span::raw(spark)]].concat())
 }

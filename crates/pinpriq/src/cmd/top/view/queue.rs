@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget as _, Wrap};
 
-use super::{BOLD, DIM, PLAIN, REVERSED, pairs};
+use super::{BOLD, DIM, PLAIN, REVERSED, fitted, folded, pairs};
 use crate::cmd::top::asker::Page;
 use crate::cmd::top::explain::ago;
 use crate::cmd::top::figures::{Figures, STATES, in_words, plain};
@@ -14,22 +14,29 @@ use crate::cmd::top::history::{Rate, short};
 use crate::cmd::top::model::{Model, Visit};
 use crate::units::brief;
 
+/// What stands on the line of the name besides the name: that the queue is paused, for example.
+const REMARK_COLUMNS: usize = 32;
+/// The least width of the name.
+const NAME_COLUMNS_MIN: usize = 12;
 /// How many priorities are shown.
 const PRIORITIES: usize = 8;
-/// How many lines the settings may take.
-const SETTINGS_LINES: u16 = 2;
+/// How many lines the settings may take, and the priorities.
+const LONG_LINES: u16 = 2;
+/// The names of the columns before the payload, and their least widths.
+const HEADS: [&str; 5] = ["id", "priority", "taken", "fails", "put"];
+const WIDTHS_MIN: [usize; 5] = [10, 8, 5, 5, 9];
 /// How many characters of a payload are looked at for a row.
 const PAYLOAD_BYTES: usize = 300;
 
 pub(super) fn draw(model: &Model, visit: &Visit, area: Rect, buffer: &mut Buffer) {
-    let mut lines = facts(model, visit);
+    let width = usize::from(area.width);
+    let mut lines = facts(model, visit, width);
     if let Some(settings) = visit.page.as_ref().and_then(|page| page.settings.as_ref()) {
         lines.push(pairs([("settings", set(settings))]));
     }
-    // The first lines are one each; only settings may need another.
-    let facts = u16::try_from(lines.len()).unwrap_or_default();
-    let wide = lines.last().map_or(0, Line::width) > usize::from(area.width);
-    let height = (facts + u16::from(wide) * (SETTINGS_LINES - 1)).min(area.height / 2);
+    // Only priorities and settings may need another line.
+    let lines_of = |line: &Line<'_>| if line.width() > width { LONG_LINES } else { 1 };
+    let height = lines.iter().map(lines_of).sum::<u16>().min(area.height / 2);
     let (above, below) = (
         Rect { height, ..area },
         Rect { y: area.y + height, height: area.height - height, ..area },
@@ -38,8 +45,10 @@ pub(super) fn draw(model: &Model, visit: &Visit, area: Rect, buffer: &mut Buffer
     tasks(model, visit, below, buffer);
 }
 
-fn facts<'a>(model: &Model, visit: &Visit) -> Vec<Line<'a>> {
-    let name = vec![Span::styled("queue ", DIM), Span::styled(plain(&visit.of.queue), BOLD)];
+fn facts<'a>(model: &Model, visit: &Visit, width: usize) -> Vec<Line<'a>> {
+    let room = width.saturating_sub(REMARK_COLUMNS).max(NAME_COLUMNS_MIN);
+    let shown = fitted(&plain(&visit.of.queue), room);
+    let name = vec![Span::styled("queue ", DIM), Span::styled(shown, BOLD)];
     let Some(figures) = model.figures_of(&visit.of.queue) else {
         let gone = model.latest.is_some() && !model.queues.contains_key(&visit.of.queue);
         let remark = if gone { "  there is no such queue" } else { "" };
@@ -66,7 +75,9 @@ fn facts<'a>(model: &Model, visit: &Visit) -> Vec<Line<'a>> {
         ("takers", short(figures.takers)),
         ("subscribers", short(figures.subscribers)),
     ];
-    let mut lines = vec![Line::from(first), pairs(states), pairs(rates)];
+    let mut lines = vec![Line::from(first)];
+    lines.extend(folded(states, width));
+    lines.extend(folded(rates, width));
     if !figures.priorities.is_empty() {
         lines.push(pairs([("ready by priority", priorities(figures))]));
     }
@@ -103,17 +114,16 @@ fn tasks(model: &Model, visit: &Visit, area: Rect, buffer: &mut Buffer) {
     Line::from(spans.collect::<Vec<_>>()).render(tabs, buffer);
     let Some(page) = &visit.page else { return };
     let Some(heads) = lines.next() else { return };
-    let heading = format!(
-        "{:<10} {:>8} {:>5} {:>5} {:>9}  payload",
-        "id", "priority", "taken", "fails", "put"
-    );
-    Line::styled(heading, BOLD).render(heads, buffer);
+    let columns = Columns::of(&page.tasks, model.now_ms(), usize::from(area.width));
+    Line::styled(columns.line(&HEADS.map(str::to_owned), "payload"), BOLD).render(heads, buffer);
     let room = usize::from(area.height.saturating_sub(2)).max(1);
     let first = (visit.chosen + 1).saturating_sub(room);
     for ((place, task), line) in page.tasks.iter().enumerate().skip(first).zip(lines.by_ref()) {
         let style = if place == visit.chosen { REVERSED } else { PLAIN };
         buffer.set_style(line, style);
-        Line::raw(row(task, model.now_ms())).render(line, buffer);
+        let payload = task.field("payload").and_then(Value::as_bytes).unwrap_or_default();
+        let payload = plain(payload.get(..PAYLOAD_BYTES).unwrap_or(payload));
+        Line::raw(columns.line(&cells(task, model.now_ms()), &payload)).render(line, buffer);
     }
     if let Some(line) = lines.next() {
         Line::styled(remark(page), DIM).render(line, buffer);
@@ -129,17 +139,51 @@ fn remark(page: &Page) -> &'static str {
     }
 }
 
-fn row(task: &Value, now_ms: i64) -> String {
+/// The cells of a task before its payload.
+fn cells(task: &Value, now_ms: i64) -> [String; 5] {
     let field = |name: &str| task.field(name).map_or_else(|| "-".to_owned(), in_words);
     let put = task.field("put_at").and_then(Value::integer);
     let put = put.map_or_else(|| "-".to_owned(), |put| ago(put, now_ms));
-    let payload = task.field("payload").and_then(Value::as_bytes).unwrap_or_default();
-    format!(
-        "{:<10} {:>8} {:>5} {:>5} {put:>9}  {}",
-        field("id"),
-        field("priority"),
-        field("attempts"),
-        field("failures"),
-        plain(payload.get(..PAYLOAD_BYTES).unwrap_or(payload)),
-    )
+    [field("id"), field("priority"), field("attempts"), field("failures"), put]
+}
+
+/// The widths of the columns before the payload. Those that have no room are left out.
+struct Columns {
+    widths: Vec<usize>,
+}
+
+impl Columns {
+    /// Makes the columns as wide as what is in them.
+    fn of(tasks: &[Value], now_ms: i64, width: usize) -> Self {
+        let mut widths = HEADS.iter().zip(WIDTHS_MIN).map(|(head, min)| head.len().max(min));
+        let mut widths: [usize; 5] = std::array::from_fn(|_| widths.next().unwrap_or_default());
+        for task in tasks {
+            for (width, cell) in widths.iter_mut().zip(cells(task, now_ms)) {
+                *width = (*width).max(Span::raw(cell).width());
+            }
+        }
+        // A long id loses its end before a number goes.
+        let others: usize = widths.iter().skip(1).map(|width| width + 1).sum();
+        widths[0] = widths[0].min(width.saturating_sub(others).max(WIDTHS_MIN[0]));
+        let mut used = 0;
+        let fits = |column: &usize| {
+            used += column + 1;
+            used <= width + 1
+        };
+        Self { widths: widths.into_iter().take_while(fits).collect() }
+    }
+
+    /// A line of these cells: the first on the left, the others on the right.
+    fn line(&self, cells: &[String; 5], payload: &str) -> String {
+        let mut line = String::new();
+        for (place, (cell, &width)) in cells.iter().zip(&self.widths).enumerate() {
+            let cell = fitted(cell, width);
+            let gap = " ".repeat(width.saturating_sub(Span::raw(&cell).width()));
+            let parts = if place == 0 { [&cell, &gap] } else { [&gap, &cell] };
+            line.extend(parts.map(String::as_str));
+            line.push(' ');
+        }
+        line.push(' ');
+        line + payload
+    }
 }

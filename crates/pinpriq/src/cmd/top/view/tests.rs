@@ -61,7 +61,7 @@ fn the_overview() {
     check(
         &busy((80, 12)),
         &expect![[r"
-            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1
             in/s 120  out/s 159  ready 100M  taken 16  waiting 250k  buried 2            ▆▆▇
 
             queue               ready  taken waiting buried  in/s out/s oldest paused last m
@@ -87,7 +87,7 @@ fn a_queue() {
     check(
         &model,
         &expect![[r"
-            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1
             in/s 120  out/s 159  ready 100M  taken 16  waiting 250k  buried 2            ▆▆▇
 
             queue jobs            ▆▆▇▇▇▇████
@@ -114,7 +114,7 @@ fn a_queue() {
     check(
         &model,
         &expect![[r"
-            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1
             in/s 120  out/s 159  ready 100M  taken 16  waiting 250k  buried 2            ▆▆▇
 
             queue jobs            ▆▆▇▇▇▇████
@@ -151,7 +151,7 @@ fn a_task() {
     check(
         &model,
         &expect![[r"
-            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1
             in/s -  out/s -  ready 33  taken 4  waiting 7  buried 9
 
             task 17 of queue a
@@ -184,7 +184,7 @@ fn what_lies_over_it() {
     check(
         &model,
         &expect![[r"
-            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1
             in/s -  out/s -  ready 33  taken 4  waiting 7  buried 9
                ┌ help ─────────────────────────────────────────────────────────────────┐
             que│ up, down, k, j     move the cursor                                    │st m
@@ -218,27 +218,27 @@ fn what_lies_over_it() {
     check(
         &model,
         &expect![[r"
-        pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1  up
-        in/s -  out/s -  ready 33  taken 4  waiting 7  buried 9
+            pinpriq 0.1.0 at 127.0.0.1:7251  durability strict  connections 3  shards 1
+            in/s -  out/s -  ready 33  taken 4  waiting 7  buried 9
 
-        queue               ready  taken waiting buried  in/s out/s oldest paused last m
-        a                       1      0       7      0     -     -     1s      -
-        b                       2      0       0      9     -     -     2s      -
-        c                      30      4       0      0     -     -    30s      -
-        mail                    0      0       0      0     -     -      -      -
-                        ┌ EXPLAIN a ───────────────────────────────────┐
-                        │ No task of this queue can be handed out now. │
-                        │ The queue is paused for takes.               │
-                        └──────────────────────────────────────────────┘
-
-
+            queue               ready  taken waiting buried  in/s out/s oldest paused last m
+            a                       1      0       7      0     -     -     1s      -
+            b                       2      0       0      9     -     -     2s      -
+            c                      30      4       0      0     -     -    30s      -
+            mail                    0      0       0      0     -     -      -      -
+                            ┌ EXPLAIN a ───────────────────────────────────┐
+                            │ No task of this queue can be handed out now. │
+                            │ The queue is paused for takes.               │
+                            └──────────────────────────────────────────────┘
 
 
 
 
-        4 queues, 0 paused; in the order of queue
-        any key close
-    "]],
+
+
+            4 queues, 0 paused; in the order of queue
+            any key close
+        "]],
     );
 }
 
@@ -331,6 +331,51 @@ fn no_size_is_too_small() {
         // The help covers all of it.
         assert!(keys == "?" || text(&model).starts_with("pinpriq"), "{keys}");
     }
+}
+
+/// The words of a picture that begin with a digit.
+fn numbers(model: &Model) -> Vec<String> {
+    let text = text(model);
+    let words = text.split_whitespace().map(|word| word.trim_matches([';', ',']));
+    let is_number = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_digit());
+    words.filter(is_number).map(str::to_owned).collect()
+}
+
+#[test]
+fn no_number_is_cut_at_any_width() {
+    for keys in ["", "\r"] {
+        let mut model = busy((200, 40));
+        press(&mut model, keys);
+        if let Place::Queue(visit) = &model.place {
+            let of = visit.of.clone();
+            model.hear(page(&of, &["1", "23456789"], None));
+        }
+        let whole = numbers(&model);
+        assert!(whole.len() > 10, "{whole:?}");
+        for width in 1..200 {
+            model.resize((width, 40));
+            for number in numbers(&model) {
+                assert!(whole.contains(&number), "{number} at {width}: {}", text(&model));
+            }
+        }
+    }
+}
+
+#[test]
+fn long_names_and_ids_leave_room_for_the_numbers() {
+    let mut model = model((60, 14));
+    let long = "n".repeat(70_000);
+    model.hear(round(START_MS, &[(&long, figures([7, 0, 0, 0]))]));
+    press(&mut model, "\r");
+    let Place::Queue(visit) = &model.place else { panic!("{:?}", model.place) };
+    let of = visit.of.clone();
+    model.hear(page(&of, &["0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"], None));
+    let shown = text(&model);
+    assert!(shown.contains("queue nnnnnnnnnnnnnnnnnnnnnnnnnnn…\n"), "{shown}");
+    assert!(
+        shown.contains("0190a1b2-c3d4-7e5f-8a9b-0c1d…       -5     2     1 1m30s ago"),
+        "{shown}"
+    );
 }
 
 #[test]
