@@ -42,7 +42,7 @@ mod tls;
 pub use cluster::node::run_node;
 pub use doors::http::api::page::http_table;
 pub use doors::http::metrics::page::metrics_table;
-pub use doors::resp::{command_tables, settings_table};
+pub use doors::resp::{check_record, command_tables, settings_table};
 pub use error::ServeError;
 pub use figures::page::{endings_table, info_table, stats_table};
 pub use log::Log;

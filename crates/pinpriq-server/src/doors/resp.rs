@@ -35,6 +35,7 @@ use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::{Output, RefusalKind};
 use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
 
+pub use self::carrying::check_record;
 pub use self::describe::command_tables;
 pub use self::settings::settings_table;
 

@@ -49,8 +49,8 @@ pub(crate) struct ImportArgs {
     #[arg(allow_hyphen_values = true)]
     pub(crate) tubes: Vec<String>,
 
-    /// Count what would be moved, and change nothing on either side
-    #[arg(long, conflicts_with = "file")]
+    /// Count what would come in and say what would be refused, and change nothing on either side
+    #[arg(long)]
     pub(crate) dry_run: bool,
 
     /// Host and port of the server's RESP door

@@ -35,8 +35,13 @@ From a file, tasks keep what they have been through, and their ids where ids are
 they get new ones. A taken task comes in as a ready one. Settings and pauses replace those that a \
 queue has. What is in the queues already stays.
 
-A file that was cut is refused before anything is sent. The import ends at the first record that \
-the server refuses. Records behind it that were on their way may have come in by then.
+A file is read to its end before anything is sent: one that was cut, or that has a record which is \
+none, is refused. So is one with an id, where ids are given, or a schedule that the server has \
+already, and one with more tasks than a queue has room for. --dry-run looks for the same and \
+changes nothing. What comes from stdin is not looked at first: use --dry-run, or a file. If the \
+server refuses a record nevertheless, the import ends there. Records behind it that were on their \
+way may have come in by then. Another import of the same file brings what came in once more, unless \
+ids are given.
 
 With --from-beanstalkd, each tube becomes the queue of its name: ready jobs, delayed ones with \
 what is left of their delay, and buried ones, with body, priority and time to run. A job is put \
@@ -48,6 +53,7 @@ are any.";
 /// After the help of `import`.
 pub(super) const AFTER_IMPORT: &str = "\
 Examples:
+  pinpriq import --dry-run jobs.jsonl
   pinpriq import jobs.jsonl
   zstd -dc jobs.jsonl.zst | pinpriq import -
   pinpriq export --all | pinpriq import --address 10.0.0.2:7251 -

@@ -71,6 +71,11 @@ fn import(call: &mut Call<'_, '_>) -> Done {
     }
 }
 
+/// Says what is wrong with a record of an export, as `IMPORT` would, without carrying it out.
+pub fn check_record(record: &[u8], queue: &[u8], payload: Option<&[u8]>) -> Result<(), String> {
+    records::record(record, queue, payload).map(|_| ())
+}
+
 /// Writes the start of a page: all but its tasks and what comes after them.
 pub(super) fn page_head(writer: &mut Writer<'_>, page: &Exported) {
     writer.array(2);

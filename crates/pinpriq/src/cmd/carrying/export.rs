@@ -11,9 +11,10 @@ use pinpriq_wire::resp::{Value, Words};
 
 use super::{Counts, header};
 use crate::args::carrying::ExportArgs;
+use crate::connection::Wanted;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
-use crate::output::{escaped, print_text, tell};
+use crate::output::{escaped, print_text, tell, wanted};
 use crate::progress::Progress;
 use crate::resp::{Client, member, unexpected};
 
@@ -36,18 +37,25 @@ pub(crate) fn export(arguments: &ExportArgs) -> Result<Exit, Failure> {
         Progress::before_output("records")
     };
     let mut counts = Counts::default();
-    target.line(header().as_bytes())?;
+    let mut wanted = target.line(header().as_bytes())?;
     for queue in &queues {
-        write_queue(&mut client, queue, &mut target, (&mut counts, &progress))?;
+        if wanted == Wanted::More {
+            wanted = write_queue(&mut client, queue, &mut target, (&mut counts, &progress))?;
+        }
     }
     drop(progress);
+    if wanted == Wanted::NoMore {
+        return Ok(Exit::Done);
+    }
     if queue.is_some() && counts.sum() == 0 {
         let name = escaped(queue.unwrap_or_default().as_bytes());
         return nothing(&mut client, &queues, &name);
     }
     target.line(counts.end().as_bytes())?;
     let is_file = !target.is_stdout();
-    target.finish()?;
+    if target.finish()? == Wanted::NoMore {
+        return Ok(Exit::Done);
+    }
     for topic in fan_outs(&mut client, &queues)? {
         tell(format_args!("the fan-out {} is not written", escaped(&topic)));
     }
@@ -111,7 +119,7 @@ fn write_queue(
     queue: &[u8],
     target: &mut Target,
     (counts, progress): (&mut Counts, &Progress),
-) -> Result<(), Failure> {
+) -> Result<Wanted, Failure> {
     let mut cursor = b"0".to_vec();
     loop {
         let answer = client.call(&page_words(queue, &cursor))?;
@@ -122,12 +130,14 @@ fn write_queue(
             if !counts.add(record) {
                 return Err(unexpected());
             }
-            target.line(record)?;
+            if target.line(record)? == Wanted::NoMore {
+                return Ok(Wanted::NoMore);
+            }
             progress.add_one();
         }
         cursor = next.as_bytes().unwrap_or(b"0").to_vec();
         if cursor == b"0" {
-            return Ok(());
+            return Ok(Wanted::More);
         }
     }
 }
@@ -164,28 +174,30 @@ impl Target {
         matches!(self, Self::Stdout(_))
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
-        let (out, name): (&mut dyn Write, &Path) = match self {
-            Self::Stdout(out) => (out, Path::new("stdout")),
-            Self::File(out, unnamed) => (out, &unnamed.temporary),
-        };
-        let written = out.write_all(line).and_then(|()| out.write_all(b"\n"));
-        written.map_err(|error| unwritable(name, &error))
+    /// Writes a line. Whoever reads stdout may have seen enough.
+    fn line(&mut self, line: &[u8]) -> Result<Wanted, Failure> {
+        let write = |out: &mut dyn Write| out.write_all(line).and_then(|()| out.write_all(b"\n"));
+        match self {
+            Self::Stdout(out) => wanted(write(out)),
+            Self::File(out, unnamed) => {
+                write(out).map_err(|error| unwritable(&unnamed.temporary, &error))?;
+                Ok(Wanted::More)
+            }
+        }
     }
 
     /// Makes sure that everything is written, and gives a file its name.
     #[expect(clippy::disallowed_methods, reason = "an export is no part of a data directory")]
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self) -> Result<Wanted, Failure> {
         match self {
-            Self::Stdout(mut out) => {
-                out.flush().map_err(|error| unwritable(Path::new("stdout"), &error))
-            }
+            Self::Stdout(mut out) => wanted(out.flush()),
             Self::File(out, unnamed) => {
                 let file = out.into_inner().map_err(io::IntoInnerError::into_error);
                 let named = file
                     .and_then(|file| file.sync_all())
                     .and_then(|()| std::fs::rename(&unnamed.temporary, &unnamed.name));
-                named.map_err(|error| unwritable(&unnamed.name, &error))
+                named.map_err(|error| unwritable(&unnamed.name, &error))?;
+                Ok(Wanted::More)
             }
         }
     }

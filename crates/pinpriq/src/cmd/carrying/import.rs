@@ -1,14 +1,16 @@
-//! `pinpriq import` of a file: checks that a file is whole, and sends record after record.
+//! `pinpriq import` of a file: checks that a file is whole, and sends record after record. What the
+//! server would refuse is looked for in `probe.rs`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
+use pinpriq_server::check_record;
 use pinpriq_wire::base64;
 use pinpriq_wire::resp::{Value, Words};
 use serde_json::{Map, Value as Json};
 
-use super::{Counts, TYPES, VERSION};
+use super::{Counts, TYPES, VERSION, probe};
 use crate::args::carrying::ImportArgs;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
@@ -23,27 +25,42 @@ const LINE_BYTES_MAX: u64 = 512 << 20;
 
 /// Sends all records of a file.
 pub(super) fn import(arguments: &ImportArgs, file: &Path) -> Result<Exit, Failure> {
-    let lines = if file.as_os_str() == "-" {
-        Lines::of(Box::new(BufReader::new(io::stdin())), "stdin")?
-    } else {
-        let open = || open(file);
-        // What was cut is noticed before anything is sent.
-        Lines::of(open()?, &file.display().to_string())?.check()?;
-        Lines::of(open()?, &file.display().to_string())?
+    let is_stdin = file.as_os_str() == "-";
+    let open = || match is_stdin {
+        true => Lines::of(Box::new(BufReader::new(io::stdin())), "stdin"),
+        false => Lines::of(open(file)?, &file.display().to_string()),
     };
+    // What was cut, or holds what is no record, is noticed before anything is sent.
+    if !is_stdin {
+        open()?.check()?;
+    }
     let mut client =
         Client::open(&Endpoint::of(&arguments.address, &arguments.encryption, endpoint::RESP)?)?;
+    // A half import is hard to take back, so what would be refused is looked for first. What comes
+    // from stdin can be read only once.
+    if arguments.dry_run || !is_stdin {
+        let counts = probe::probe(&mut client, open()?)?;
+        if arguments.dry_run {
+            print_text(format!("would import {}\n", counts.in_words()).as_bytes())?;
+            return Ok(Exit::Done);
+        }
+    }
+    let lines = open()?;
     let progress = Progress::before_output("records");
     let mut sends = Sends { lines, progress, answers: 0, accepted: 0, refused: None, broken: None };
     pipeline::run(&mut client, &mut sends)?;
     let Sends { lines, progress, accepted, refused, broken, .. } = sends;
     drop(progress);
+    let came = format!(
+        "{} came in: another import of this file brings them in once more, unless their queue \
+         has given ids",
+        plural(accepted)
+    );
     if let Some((line, sentence)) = refused {
-        let came = plural(accepted);
-        return Err(Failure::refused(format!("{sentence} (line {line}; {came} came in)")));
+        return Err(Failure::refused(format!("{sentence} (line {line}; {came})")));
     }
     if let Some(failure) = broken {
-        tell(format_args!("{} came in", plural(accepted)));
+        tell(came);
         return Err(failure);
     }
     print_text(format!("imported {}\n", lines.counts.in_words()).as_bytes())?;
@@ -65,7 +82,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
 }
 
 /// The lines of a file, after the first one.
-struct Lines {
+pub(super) struct Lines {
     input: Box<dyn BufRead>,
     name: String,
     /// The number of the line that was read last.
@@ -90,7 +107,7 @@ impl Lines {
     }
 
     /// Returns the next record, or none after the last line, which says how many there are.
-    fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let Some(line) = self.read()? else {
             let lines = self.line;
             return Err(self.wrong(format_args!("was cut after line {lines}")));
@@ -127,8 +144,11 @@ impl Lines {
         Ok(Some(line))
     }
 
+    /// Reads all lines, and fails if one of them is no record, or the last one is missing.
     fn check(mut self) -> Result<(), Failure> {
-        while self.next()?.is_some() {}
+        while let Some(line) = self.next()? {
+            self.record(&line)?;
+        }
         Ok(())
     }
 
@@ -136,8 +156,36 @@ impl Lines {
         Failure::unusable(format!("{} {what}", self.name))
     }
 
+    /// The numbers of the records that were read.
+    pub(super) const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The number of the line that was read last.
+    pub(super) const fn number(&self) -> u64 {
+        self.line
+    }
+
+    /// Reads a record as the server will.
+    pub(super) fn record(&self, line: &[u8]) -> Result<Record, Failure> {
+        let record = self.parts(line)?;
+        let Record { queue, payload, fields } = &record;
+        let text = Json::Object(fields.clone()).to_string();
+        check_record(text.as_bytes(), queue, payload.as_deref()).map_err(|why| {
+            let number = self.line;
+            self.wrong(format_args!("has no record in line {number}: {why}"))
+        })?;
+        Ok(record)
+    }
+
     /// The command for a record. A payload goes beside the record, as the bytes that it is.
     fn words(&self, line: &[u8]) -> Result<Words, Failure> {
+        let Record { queue, payload, fields } = self.parts(line)?;
+        let words = Words::new("IMPORT").bytes(queue).bytes(Json::Object(fields).to_string());
+        Ok(words.given("PAYLOAD", payload.as_deref()))
+    }
+
+    fn parts(&self, line: &[u8]) -> Result<Record, Failure> {
         let number = self.line;
         let no_record =
             |why: String| self.wrong(format_args!("has no record in line {number}: {why}"));
@@ -146,12 +194,21 @@ impl Lines {
         let queue = take_bytes(&mut record, "queue").map_err(no_record)?;
         let queue = queue.ok_or_else(|| no_record("it names no queue".to_owned()))?;
         let payload = take_bytes(&mut record, "payload").map_err(no_record)?;
-        let words = Words::new("IMPORT").bytes(queue).bytes(Json::Object(record).to_string());
-        Ok(words.given("PAYLOAD", payload.as_deref()))
+        Ok(Record { queue, payload, fields: record })
     }
 }
 
-fn take_bytes(record: &mut Map<String, Json>, name: &str) -> Result<Option<Vec<u8>>, String> {
+/// A record, with what goes beside it.
+pub(super) struct Record {
+    pub(super) queue: Vec<u8>,
+    payload: Option<Vec<u8>>,
+    pub(super) fields: Map<String, Json>,
+}
+
+pub(super) fn take_bytes(
+    record: &mut Map<String, Json>,
+    name: &str,
+) -> Result<Option<Vec<u8>>, String> {
     let coded = format!("{name}_base64");
     match (record.remove(name), record.remove(&coded)) {
         (None, None) => Ok(None),

@@ -1,6 +1,7 @@
 //! `pinpriq export` and `import`: what leaves one server comes into another as it was.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use super::Server;
 use crate::peer::{check, pinpriq};
@@ -153,6 +154,98 @@ fn what_is_no_whole_file_is_refused_before_anything_is_sent() {
     assert!(complaint.contains("stdin was cut after line 3"), "{complaint}");
 }
 
+/// The text of an export with these records.
+fn file_of(records: &[String], counts: [usize; 4]) -> String {
+    let [queues, tasks, windows, schedules] = counts;
+    let header = "{\"type\":\"pinpriq-export\",\"version\":1}";
+    let end = format!(
+        "{{\"type\":\"end\",\"queues\":{queues},\"tasks\":{tasks},\"windows\":{windows},\
+         \"schedules\":{schedules}}}"
+    );
+    let lines = [header].into_iter().chain(records.iter().map(String::as_str)).chain([&*end]);
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test writes the file that a user would")]
+fn an_import_that_would_be_refused_brings_nothing_in() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let file = path.to_str().unwrap();
+    let task = |queue: &str, id: &str| {
+        format!("{{\"type\":\"task\",\"queue\":\"{queue}\",\"id\":\"{id}\",\"payload\":\"p\"}}")
+    };
+    server.done(&["queue", "create", "given", "--ids", "given"]);
+    server.printed(&["put", "given", "p", "--id", "there"]);
+    server.done(&["queue", "create", "small", "--capacity", "3"]);
+    server.printed(&["put", "small", "p", "--count", "2"]);
+    let every = ["--every", "1d", "--at", FAR];
+    server.printed(&[&["schedule", "set", "nightly", "free", "tick"][..], &every].concat());
+    let schedule = "{\"type\":\"schedule\",\"queue\":\"free\",\"schedule\":\"nightly\",\
+                    \"every_ms\":1000,\"at\":1,\"payload\":\"x\"}"
+        .to_owned();
+    let fresh = |queue: &str, settings: &str| {
+        format!("{{\"type\":\"queue\",\"queue\":\"{queue}\",\"settings\":{{{settings}}}}}")
+    };
+    let table = [
+        (
+            file_of(&[task("free", "1"), task("given", "there")], [0, 2, 0, 0]),
+            "EXISTS the queue \"given\" has a task \"there\" already (line 3; nothing came in)",
+        ),
+        (
+            file_of(&[task("free", "1"), schedule], [0, 1, 0, 1]),
+            "EXISTS there is a schedule \"nightly\" already (line 3; nothing came in)",
+        ),
+        (
+            file_of(&[task("free", "1"), task("small", "1"), task("small", "2")], [0, 3, 0, 0]),
+            "FULL the queue \"small\" has room for 1 of its 2 tasks in the file",
+        ),
+        (
+            file_of(
+                &[fresh("given", "\"ids\":\"given\",\"capacity\":1"), task("given", "new")],
+                [1, 1, 0, 0],
+            ),
+            "FULL the queue \"given\" has room for 0 of its 1 tasks in the file",
+        ),
+    ];
+    for (text, words) in table {
+        std::fs::write(&path, text).unwrap();
+        server.refused(&["import", "--dry-run", file], words);
+        server.refused(&["import", file], words);
+    }
+    let malformed = task("free", "1").replace("\"p\"", "\"p\",\"x\":1");
+    std::fs::write(&path, file_of(&[task("free", "1"), malformed], [0, 2, 0, 0])).unwrap();
+    let output = server.run(&["import", file]);
+    check(&output, 2, b"");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains("no record in line 3: a task has no field 'x'"), "{complaint}");
+    assert_eq!(server.figure("free", "put"), "0");
+
+    // What can come in is counted, and comes in once it is meant.
+    let good = [task("free", "1"), task("given", "new"), task("small", "1")];
+    std::fs::write(&path, file_of(&good, [0, 3, 0, 0])).unwrap();
+    let counts = "0 queues, 3 tasks, 0 windows, 0 schedules\n";
+    let would = server.printed(&["import", "--dry-run", file]);
+    assert_eq!(would, format!("would import {counts}"));
+    let text = std::fs::read(&path).unwrap();
+    let piped = server.run_with(&["import", "--dry-run", "-"], &text);
+    check(&piped, 0, would.as_bytes());
+    assert_eq!(server.figure("free", "put"), "0");
+    assert_eq!(server.printed(&["import", file]), format!("imported {counts}"));
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_an_export_quietly() {
+    let server = Server::start();
+    server.printed(&["put", "jobs", &"p".repeat(1_000), "--count", "2000"]);
+    for arguments in [&["export", "jobs"][..], &["export", "--all"]] {
+        let mut child = server.client(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        check(&child.wait_with_output().unwrap(), 0, b"");
+    }
+}
+
 #[test]
 fn the_first_refusal_ends_an_import() {
     let server = Server::start();
@@ -166,7 +259,7 @@ fn the_first_refusal_ends_an_import() {
     let output = server.run_with(&["import", "-"], text.as_bytes());
     check(&output, 5, b"");
     let complaint = String::from_utf8(output.stderr).unwrap();
-    let words = "EXISTS the queue \"jobs\" has a task \"a\" already (line 3; 2 records came in)";
+    let words = "EXISTS the queue \"jobs\" has a task \"a\" already (line 3; 2 records came in: ";
     assert!(complaint.contains(words), "{complaint}");
 
     let malformed = text.replace("\"payload\":\"p\"", "\"payload\":\"p\",\"x\":1");
