@@ -44,6 +44,9 @@ export function placeOf(url: string): Place {
   if (/[/?#]/.test(hosts)) {
     throw wrong("there is something after the host and the port, and pinpriq has no databases");
   }
+  if (hosts.includes(",") && hosts.split(",").includes("")) {
+    throw wrong("there is nothing between two of its commas");
+  }
   const usual = kind.isEncrypted ? PORT_ENCRYPTED : PORT;
   const [first, ...others] = hosts.split(",");
   const addresses: [Address, ...Address[]] = [

@@ -47,7 +47,7 @@ test("what_is_wrong_with_a_url_is_said_without_the_password", () => {
     "pinpriq://a:secret@q?db=1", "pinpriq://a:secret@q:port", "pinpriq://a:secret@q:70000",
     "pinpriq://a:secret@q:0", "pinpriq://a:secret@q:", "pinpriq://a:secret@::1:1",
     "pinpriq://a:secret@[::1", "pinpriq://a:secret@[::1]x", "pinpriq://a:secret%ff@q",
-    "pinpriq://a:secret@q,r:x", "redis://q:1,redis://r:1",
+    "pinpriq://a:secret@q,r:x", "pinpriq://a:secret@q,", "redis://q:1,redis://r:1",
   ];
   for (const url of wrong) {
     assert.throws(() => new Client(url), (error: Error) => {
