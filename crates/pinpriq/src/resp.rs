@@ -12,6 +12,7 @@ use pinpriq_wire::resp::{Value, Words};
 use crate::endpoint::{self, Endpoint};
 use crate::environment::{PASSWORD, TOKEN, USER};
 use crate::exit::Failure;
+use crate::machine;
 
 /// How long a server may take to accept a connection, and to greet.
 const OPENING: Duration = Duration::from_secs(10);
@@ -40,12 +41,15 @@ pub(crate) fn credentials() -> Option<(String, String)> {
     Some((variable(USER).unwrap_or_else(|| "default".to_owned()), secret))
 }
 
-/// Returns the first command, which signs in if the environment says as whom.
+/// Returns the first command, which signs in if the environment says as whom. The connection gets
+/// the name of the machine and the number of the process, so that whoever looks at leases knows who
+/// holds them.
 fn greeting() -> Words {
-    match credentials() {
+    let words = match credentials() {
         None => Words::new("HELLO 3"),
         Some((user, secret)) => Words::new("HELLO 3 AUTH").bytes(user).bytes(secret),
-    }
+    };
+    words.bytes("SETNAME").bytes(format!("{}-{}", machine::name(), std::process::id()))
 }
 
 /// Adds to a refusal how to sign in, if that is what is missing.
@@ -87,7 +91,7 @@ impl Client {
         client.limit_waiting(Some(OPENING));
         let answer = client.call(greeting).map_err(|trouble| match trouble {
             Trouble::Lost(why) => {
-                let more = if endpoint.peer.is_some() { "" } else { " If it encrypts, give --tls" };
+                let more = if endpoint.is_encrypted() { "" } else { " If it encrypts, give --tls" };
                 Trouble::Lost(format!("{why}. Is this the address of the RESP door?{more}"))
             }
             refused @ Trouble::Refused(_) => refused,

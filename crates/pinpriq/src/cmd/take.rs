@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
 
 mod child;
+mod init;
 mod job;
 mod listen;
 mod membership;

@@ -143,6 +143,9 @@ fn fifo(dir: &Path, name: &str) -> String {
     path
 }
 
+/// How the first line of a worker begins.
+const BEGINS: &str = "pinpriq: working on ";
+
 /// A client that goes on while the test does other things. Killed when it goes out of scope.
 struct Worker {
     child: Child,
@@ -162,17 +165,17 @@ impl Worker {
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
-    /// Waits for the next line on stderr.
+    /// Waits for the next line on stderr, except for that with which a worker begins.
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.stderr.read_line(&mut line).unwrap();
-        line
+        if line.starts_with(BEGINS) { self.line() } else { line }
     }
 
     /// Waits for the end, which must be in order, and returns the rest of stderr.
     #[track_caller]
     fn end(mut self) -> String {
-        let mut rest = String::new();
+        let mut rest = self.line();
         self.stderr.read_to_string(&mut rest).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(0), "{rest}");
         rest

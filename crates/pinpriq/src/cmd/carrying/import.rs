@@ -26,9 +26,12 @@ const LINE_BYTES_MAX: u64 = 512 << 20;
 /// Sends all records of a file.
 pub(super) fn import(arguments: &ImportArgs, file: &Path) -> Result<Exit, Failure> {
     let is_stdin = file.as_os_str() == "-";
-    let open = || match is_stdin {
-        true => Lines::of(Box::new(BufReader::new(io::stdin())), "stdin"),
-        false => Lines::of(open(file)?, &file.display().to_string()),
+    let open = || {
+        if is_stdin {
+            Lines::of(Box::new(BufReader::new(io::stdin())), "stdin")
+        } else {
+            Lines::of(open(file)?, &file.display().to_string())
+        }
     };
     // What was cut, or holds what is no record, is noticed before anything is sent.
     if !is_stdin {

@@ -73,7 +73,7 @@ struct Probe {
 
 impl Probe {
     /// Returns what there is to ask about a record, if there is anything.
-    fn question(&mut self, line: u64, record: Record) -> Result<Option<Words>, Failure> {
+    fn question(&mut self, line: u64, record: Record) -> Option<Words> {
         let text = |name: &str| record.fields.get(name).and_then(Json::as_str);
         match text("type") {
             Some("queue") => self.note_settings(&record),
@@ -81,7 +81,7 @@ impl Probe {
                 let name = bytes_of(&record, "schedule").unwrap_or_default();
                 let words = Words::new("SCHEDULE SHOW").bytes(&name);
                 self.asked.push_back(Asked::Schedule { line, name });
-                return Ok(Some(words));
+                return Some(words);
             }
             Some("task") => {
                 let queue = self.queues.entry(record.queue.clone()).or_default();
@@ -89,7 +89,7 @@ impl Probe {
                     let words = Words::new("QUEUE SHOW").bytes(&record.queue);
                     self.asked.push_back(Asked::Settings { queue: record.queue.clone() });
                     self.waiting = Some((line, record));
-                    return Ok(Some(words));
+                    return Some(words);
                 }
                 if !text("state").is_some_and(|state| FINISHED.contains(&state)) {
                     queue.unfinished += 1;
@@ -99,12 +99,12 @@ impl Probe {
                 {
                     let words = Words::new("EXPLAIN").bytes(&record.queue).bytes(&id);
                     self.asked.push_back(Asked::Task { line, queue: record.queue, id });
-                    return Ok(Some(words));
+                    return Some(words);
                 }
             }
             _ => {}
         }
-        Ok(None)
+        None
     }
 
     /// Notes the settings that a queue will have.
@@ -133,7 +133,7 @@ impl Traffic for Probe {
                     None => return Ok(Next::End),
                 },
             };
-            if let Some(words) = self.question(line, record)? {
+            if let Some(words) = self.question(line, record) {
                 return Ok(Next::Command(words));
             }
         }

@@ -64,6 +64,11 @@ impl Running {
         self.signal(Signal::TERM);
     }
 
+    /// Tells the command and everything that it started that nobody is there any more.
+    pub(super) fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
     /// Kills the command and everything that it started.
     pub(super) fn kill(&self) {
         self.signal(Signal::KILL);
@@ -86,6 +91,11 @@ impl Running {
 fn wait_until_exited(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while matches!(waitid(WaitId::Pid(pid), options), Err(Errno::INTR)) {}
+}
+
+/// Whether a command ended because it was told that nobody is there any more.
+pub(super) fn is_hung_up(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::HUP.as_raw())
 }
 
 /// How a command ended, for people.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use pinpriq_wire::resp::{Value, Words};
 
-use super::child::{Running, in_words};
+use super::child::{Running, in_words, is_hung_up};
 use super::membership::is_not_found;
 use super::stop::{Event, Inbox, Stop};
 use super::timer::Timer;
@@ -381,8 +381,12 @@ impl<'a> Job<'a> {
         let limit = self.plan.effort.timeout.map(Duration::from_millis);
         let timer = limit.map(|limit| Timer::start(limit, GRACE, events));
         let interval = (self.plan.ttr / 3).max(Duration::from_millis(1));
-        let (mut lost, mut killed, mut timed_out) = (false, false, None);
+        let (mut lost, mut hung_up, mut killed, mut timed_out) = (false, false, false, None);
         loop {
+            if self.stop.is_hung_up() && !hung_up {
+                running.hang_up();
+                hung_up = true;
+            }
             if self.stop.signals() > 1 && !killed {
                 running.kill();
                 killed = true;
@@ -415,6 +419,7 @@ impl<'a> Job<'a> {
             _ if lost => Ended::Lost,
             // It may have ended by itself at the last moment.
             (Ok(status), _) if killed && !status.success() => Ended::Killed,
+            (Ok(status), _) if hung_up && is_hung_up(status) => Ended::Killed,
             (_, Some(limit)) => Ended::TimedOut(limit),
             (Ok(status), None) => Ended::Itself(status),
             (Err(error), None) => Ended::Failed(error),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pinpriq_wire::resp::Words;
 
+use super::init;
 use super::membership::{Membership, own_name};
 use super::worker::{Plan, ROUND_MS, Work, run, signals};
 use crate::args::fanout::ListenArgs;
@@ -17,6 +18,9 @@ use crate::words::OsWords as _;
 
 /// Joins, and works until it is stopped or has done what was requested.
 pub(crate) fn listen(arguments: &ListenArgs) -> Result<Exit, Failure> {
+    if arguments.worker.exec.is_some() {
+        init::work_below_if_first()?;
+    }
     let worker = &arguments.worker;
     let endpoint = &arguments.client.endpoint()?;
     let signals = signals()?;

@@ -34,6 +34,8 @@ pub(super) struct Stop {
 struct State {
     /// How often the worker was asked to stop.
     signals: u32,
+    /// Whether the commands are to be told that nobody is there any more.
+    is_hung_up: bool,
     /// Whether a job failed in a way that would affect the others too.
     given_up: bool,
     seats: Vec<Seat>,
@@ -67,7 +69,12 @@ impl Stop {
                 (Seat { events: sender, waiting: None }, inbox)
             })
             .unzip();
-        (Self { state: Mutex::new(State { signals: 0, given_up: false, seats }) }, inboxes)
+        (
+            Self {
+                state: Mutex::new(State { signals: 0, is_hung_up: false, given_up: false, seats }),
+            },
+            inboxes,
+        )
     }
 
     /// Asks all jobs to stop, perhaps again. Returns how often they were asked.
@@ -76,6 +83,23 @@ impl Stop {
         state.signals = state.signals.saturating_add(1);
         state.wake_all();
         state.signals
+    }
+
+    /// Asks all jobs to stop, and to pass it on to their commands. A shell and the system may both
+    /// say so when a terminal is closed, so the second time is no other request. Returns whether
+    /// this is the first one of all.
+    pub(super) fn hang_up(&self) -> bool {
+        let mut state = self.state();
+        let is_first = state.signals == 0;
+        state.is_hung_up = true;
+        state.signals = state.signals.max(1);
+        state.wake_all();
+        is_first
+    }
+
+    /// Whether the commands are to be told that nobody is there any more.
+    pub(super) fn is_hung_up(&self) -> bool {
+        self.state().is_hung_up
     }
 
     /// Makes all jobs end after their current work.

@@ -9,11 +9,12 @@ use std::sync::mpsc::sync_channel;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use pinpriq_wire::resp::Words;
 
+use super::init;
 use super::job::Job;
 use super::membership::Membership;
 use super::stop::Stop;
@@ -22,7 +23,7 @@ use crate::args::tasks::TakeArgs;
 use crate::args::worker::EffortArgs;
 use crate::endpoint::Endpoint;
 use crate::exit::{Exit, Failure};
-use crate::output::tell;
+use crate::output::{escaped, tell};
 use crate::resp::Client;
 
 /// How long one take waits. A vanished server is noticed soon after that.
@@ -71,6 +72,7 @@ impl Plan<'_> {
 
 /// Works until it is stopped, or until it has done what was requested.
 pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failure> {
+    init::work_below_if_first()?;
     let worker = &arguments.worker;
     let round_ms = if worker.once { 0 } else { ROUND_MS };
     let plan = Plan {
@@ -88,13 +90,31 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
     let signals = signals()?;
     // A first connection that fails ends the worker: the address may be wrong.
     let first = Client::open(plan.endpoint)?;
+    // One that does some tasks and ends is a step of a script, which knows what it does.
+    if !worker.once && arguments.count.is_none() {
+        let queues: Vec<String> =
+            arguments.queues.iter().map(|queue| escaped(queue.as_encoded_bytes())).collect();
+        let jobs = worker.effort.jobs;
+        let plural = if jobs == 1 { "" } else { "s" };
+        tell(format!("working on {}, {jobs} command{plural} at a time", queues.join(", ")));
+    }
     run(&plan, signals, first)
 }
 
-/// The signals that stop a worker.
+/// The signals that stop a worker. SIGHUP is one, unless the worker was started so that it goes on
+/// without its terminal, as `nohup` does.
 pub(super) fn signals() -> Result<Signals, Failure> {
-    Signals::new([SIGTERM, SIGINT])
+    let hang_up = (!ignores_hang_up()).then_some(SIGHUP);
+    Signals::new([SIGTERM, SIGINT].into_iter().chain(hang_up))
         .map_err(|error| Failure::on_the_way(format!("signals cannot be handled: {error}")))
+}
+
+/// Whether this process was started with SIGHUP ignored, as far as the system tells.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
 /// Runs the jobs, the first of them over the existing connection.
@@ -134,15 +154,16 @@ pub(super) fn run(plan: &Plan<'_>, mut signals: Signals, first: Client) -> Resul
 /// Stops the jobs on signals.
 fn heed(signals: &mut Signals, plan: &Plan<'_>, stop: &Stop) {
     for signal in signals.forever() {
+        let is_first = if signal == SIGHUP { stop.hang_up() } else { stop.signal() == 1 };
         // Reported after it is done, so that readers can rely on it.
-        match (stop.signal(), plan.work) {
-            (1, Work::Running(_)) => {
+        match (is_first, plan.work) {
+            (true, Work::Running(_)) => {
                 tell("stopping; a second signal kills the commands that are running");
             }
-            (1, Work::Printing { .. }) => tell("stopping"),
-            (_, Work::Running(_)) => {}
+            (true, Work::Printing { .. }) => tell("stopping"),
+            (false, Work::Running(_)) => {}
             // Only this ends a write that nobody reads.
-            (_, Work::Printing { .. }) => {
+            (false, Work::Printing { .. }) => {
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         }

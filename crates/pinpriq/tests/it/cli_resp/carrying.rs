@@ -163,7 +163,7 @@ fn file_of(records: &[String], counts: [usize; 4]) -> String {
          \"schedules\":{schedules}}}"
     );
     let lines = [header].into_iter().chain(records.iter().map(String::as_str)).chain([&*end]);
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.fold(String::new(), |text, line| text + line + "\n")
 }
 
 #[test]

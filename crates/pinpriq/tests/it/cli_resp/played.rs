@@ -31,7 +31,8 @@ impl Played {
     pub(super) fn accept(listener: &TcpListener) -> Self {
         let (stream, _) = listener.accept().unwrap();
         let mut played = Self { line: Line::over(stream).unwrap() };
-        assert_eq!(played.command(), "HELLO 3");
+        let greeting = played.command();
+        assert!(greeting.starts_with("HELLO 3 SETNAME "), "{greeting}");
         played.answer(WELCOME);
         played
     }
@@ -539,7 +540,9 @@ fn a_refused_take_ends_the_worker() {
     second.answer(NOTHING);
     let output = worker.wait_with_output().unwrap();
     check(&output, 5, b"");
-    assert_eq!(output.stderr, b"pinpriq: NOPERM you may not\n");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.ends_with("\npinpriq: NOPERM you may not\n"), "{complaint}");
+    assert_eq!(complaint.lines().count(), 2, "{complaint}");
 }
 
 /// What `STATS` is answered, as far as it matters.

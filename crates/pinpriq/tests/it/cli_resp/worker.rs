@@ -1,7 +1,7 @@
 //! `take --exec` against a real server.
 
 use std::fs::OpenOptions;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::path::Path;
 
 use super::{Server, Worker, fifo};
@@ -190,6 +190,100 @@ fn a_second_signal_kills_the_command_and_gives_the_task_back() {
     let told = "pinpriq: task 1 of jobs: the command was killed, the task is released\n";
     assert_eq!(worker.end(), told);
     assert_eq!(server.known("jobs", &id, "state"), "R");
+}
+
+#[test]
+fn a_command_hears_that_its_terminal_is_gone_and_its_task_is_given_back() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let (started, never) = (fifo(dir.path(), "started"), fifo(dir.path(), "never"));
+    let id = server.put("jobs", "p");
+    let command = format!("echo > {started}; cat {never}");
+    let mut worker = start(&server, &["jobs", "--exec", &command]);
+    read_from(&started);
+    worker.signal("-HUP");
+    assert!(worker.line().contains("stopping;"));
+    // What a shell says is no other request when the system has said so.
+    worker.signal("-HUP");
+    let told = "pinpriq: task 1 of jobs: the command was killed, the task is released\n";
+    assert_eq!(worker.end(), told);
+    assert_eq!(server.known("jobs", &id, "state"), "R");
+
+    // A command may tidy up.
+    let command = format!("trap 'echo heard >&2; exit 0' HUP; echo > {started}; read x < {never}");
+    let worker = start(&server, &["jobs", "--exec", &command]);
+    read_from(&started);
+    worker.signal("-HUP");
+    let told = worker.end();
+    assert!(told.contains("heard\n") && told.contains("stopping;"), "{told}");
+    assert_eq!(server.figure("jobs", "acked"), "1");
+}
+
+#[test]
+fn a_worker_without_a_terminal_goes_on_after_a_hang_up() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let started = fifo(dir.path(), "started");
+    let worker = server.client(&["take", "jobs", "--exec", &format!("cat > {started}")]);
+    let mut command = std::process::Command::new("nohup");
+    command.arg(worker.get_program()).args(worker.get_args()).stderr(std::process::Stdio::piped());
+    command.env("PINPRIQ_RESP_ADDRESS", &server.address).stdin(std::process::Stdio::null());
+    let worker = Worker::start(command);
+    for payload in ["one", "two"] {
+        server.put("jobs", payload);
+        assert_eq!(read_from(&started), payload);
+        worker.signal("-HUP");
+    }
+    worker.signal("-TERM");
+    assert!(worker.end().ends_with("kills the commands that are running\n"));
+}
+
+#[test]
+fn a_worker_says_what_it_works_on_and_its_leases_have_a_name() {
+    let server = Server::with_queue();
+    let dir = tempfile::tempdir().unwrap();
+    let (started, go) = (fifo(dir.path(), "started"), fifo(dir.path(), "go"));
+    server.put("jobs", "p");
+    let command = format!("echo > {started}; read x < {go}");
+    let mut worker = start(&server, &["jobs", "ot\u{1b}her", "--exec", &command, "--jobs", "2"]);
+    let mut line = String::new();
+    worker.stderr.read_line(&mut line).unwrap();
+    assert_eq!(line, "pinpriq: working on jobs, ot\\u{1b}her, 2 commands at a time\n");
+    read_from(&started);
+    let leases = server.printed(&["leases", "jobs"]);
+    assert!(leases.contains(&format!("-{}\t", worker.child.id())), "{leases}");
+    write_to(&go, "");
+    worker.signal("-TERM");
+    worker.end();
+}
+
+#[test]
+fn process_1_collects_what_its_commands_leave_behind() {
+    let server = Server::with_queue();
+    // A child that outlives its parent, and a look at what is left of it.
+    let command = "(true & exec true) & wait; \
+                   for try in 1 2 3 4 5 6 7 8 9; do \
+                     cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z ' > \"$TOLD\"; \
+                     grep -qx 0 \"$TOLD\" && break; \
+                   done; cat \"$TOLD\"; cat /proc/1/cmdline | tr '\\0' ' ' | grep -c 'take jobs'";
+    let dir = tempfile::tempdir().unwrap();
+    server.put("jobs", "p");
+    let worker = server.client(&["take", "jobs", "--exec", command, "--once"]);
+    let mut unshared = std::process::Command::new("unshare");
+    unshared.args(["--map-root-user", "--pid", "--fork", "--mount-proc"]);
+    unshared.arg(worker.get_program()).args(worker.get_args());
+    unshared.env("PINPRIQ_RESP_ADDRESS", &server.address).env("TOLD", dir.path().join("told"));
+    let may = std::process::Command::new("unshare")
+        .args(["--map-root-user", "--pid", "--fork", "--mount-proc", "true"])
+        .output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        println!("NOT RUN: this process may not make another process 1");
+        return;
+    }
+    let output = unshared.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(told, "0\n1\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(server.figure("jobs", "acked"), "1");
 }
 
 #[test]
