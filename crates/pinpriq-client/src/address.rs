@@ -1,26 +1,35 @@
 //! The address of a server, as a URL. No message repeats a part of one, since it may hold a
 //! password.
 
+use std::fmt;
+
 use percent_encoding::percent_decode_str;
 
 /// The port of the RESP door, plain and encrypted.
 const PORT: u16 = 7251;
 const PORT_ENCRYPTED: u16 = 7261;
 
-/// Where a server is, and who signs in.
+/// Where a server is, or several that stand for each other, and who signs in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Address {
-    /// The name or the address of the host, without brackets.
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    /// At least one. They are tried in this order.
+    pub(crate) places: Vec<Place>,
     pub(crate) is_encrypted: bool,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
 }
 
+/// Where one server is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// The name or the address of the host, without brackets.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
 impl Address {
-    /// Reads `pinpriq://user:password@host:port`, of which everything after the scheme can be left
-    /// out. Returns what is wrong with it.
+    /// Reads `pinpriq://user:password@host:port,host:port`, of which everything after the scheme
+    /// can be left out. Returns what is wrong with it.
     pub(crate) fn parse(url: &str) -> Result<Self, &'static str> {
         let Some((scheme, rest)) = url.split_once("://") else {
             return Err("it has no scheme: write pinpriq://HOST:PORT, or pinpriqs:// for TLS");
@@ -31,31 +40,48 @@ impl Address {
             _ => return Err("its scheme is neither pinpriq:// nor pinpriqs://"),
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let (credentials, place) = match rest.rsplit_once('@') {
-            Some((credentials, place)) => (Some(credentials), place),
+        let (credentials, hosts) = match rest.rsplit_once('@') {
+            Some((credentials, hosts)) => (Some(credentials), hosts),
             None => (None, rest),
         };
-        if place.contains(['/', '?', '#']) {
-            return Err("there is something after the host and the port");
+        if hosts.contains(['/', '?', '#']) {
+            return Err("there is something after the host and the port: pinpriq has no databases");
+        }
+        if hosts.contains(',') && hosts.split(',').any(str::is_empty) {
+            return Err("there is nothing between two of its commas");
         }
         let (user, password) = match credentials.map(|it| it.split_once(':').unwrap_or((it, ""))) {
             None => (None, None),
             Some((user, password)) => (decoded(user)?, decoded(password)?),
         };
-        let (host, port) = split(place)?;
-        let port = match port {
-            Some(port) => port.parse().map_err(|_| "its port is no number below 65536")?,
-            None if is_encrypted => PORT_ENCRYPTED,
-            None => PORT,
-        };
-        let host = if host.is_empty() { "127.0.0.1" } else { host }.to_owned();
-        Ok(Self { host, port, is_encrypted, user, password })
+        let usual = if is_encrypted { PORT_ENCRYPTED } else { PORT };
+        let places =
+            hosts.split(',').map(|host| Place::parse(host, usual)).collect::<Result<_, _>>();
+        Ok(Self { places: places?, is_encrypted, user, password })
     }
 
-    /// Returns the host and the port as one text.
-    pub(crate) fn place(&self) -> String {
-        let Self { host, port, .. } = self;
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    /// Returns the hosts and the ports as one text.
+    pub(crate) fn shown(&self) -> String {
+        self.places.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Place {
+    fn parse(text: &str, usual_port: u16) -> Result<Self, &'static str> {
+        let (host, port) = split(text)?;
+        let port = match port {
+            Some(port) => port.parse().map_err(|_| "its port is no number below 65536")?,
+            None => usual_port,
+        };
+        let host = if host.is_empty() { "127.0.0.1" } else { host }.to_owned();
+        Ok(Self { host, port })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
     }
 }
 
@@ -100,10 +126,11 @@ mod tests {
             ("pinpriq://ana@q:3", "q:3", Some("ana"), None),
             ("pinpriq://:p%40ss@q:3", "q:3", None, Some("p@ss")),
             ("pinpriq://ana:a:b@c@q:3", "q:3", Some("ana"), Some("a:b@c")),
+            ("pinpriq://ana:b@q:3,[::1]:4,r", "q:3,[::1]:4,r:7251", Some("ana"), Some("b")),
         ];
         for (url, place, user, password) in table {
             let address = Address::parse(url).unwrap();
-            assert_eq!(address.place(), place, "{url}");
+            assert_eq!(address.shown(), place, "{url}");
             assert_eq!((address.user.as_deref(), address.password.as_deref()), (user, password));
             let is_encrypted = url.starts_with("pinpriqs:") || url.starts_with("rediss:");
             assert_eq!(address.is_encrypted, is_encrypted, "{url}");
@@ -116,6 +143,10 @@ mod tests {
             "q.example:7251",
             "http://q",
             "pinpriq://a:secret@q:1/0",
+            "redis://a:secret@q/1",
+            "pinpriq://a:secret@q:1,",
+            "pinpriq://a:secret@q:1,r:x",
+            "redis://q:1,redis://r:1",
             "pinpriq://a:secret@q:port",
             "pinpriq://a:secret@q:70000",
             "pinpriq://a:secret@::1:1",

@@ -1,11 +1,14 @@
 //! Opens connections: connects, encrypts, signs in.
 
 use std::fmt::Display;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pinpriq_tls::Peer;
 use pinpriq_wire::resp::{Value, Words};
 use tokio::net::TcpStream;
 
+use crate::address::Place;
 use crate::clock::within;
 use crate::error::{Error, Refused};
 use crate::options::Options;
@@ -15,16 +18,19 @@ use crate::transport::{Line, Replies};
 #[derive(Debug)]
 pub(crate) struct Opening {
     options: Options,
-    peer: Option<Peer>,
+    /// The servers as their certificates must show them, if connections are encrypted.
+    peers: Vec<Option<Peer>>,
     place: String,
+    /// The place of the last connection, which is tried first.
+    current: AtomicUsize,
 }
 
 impl Opening {
     /// Reads the certificates of the system, if they are needed.
     pub(crate) fn new(options: Options) -> Result<Self, Error> {
-        let place = options.address.place();
-        match options.peer() {
-            Ok(peer) => Ok(Self { options, peer, place }),
+        let place = options.address.shown();
+        match options.peers() {
+            Ok(peers) => Ok(Self { options, peers, place, current: AtomicUsize::new(0) }),
             Err(why) => Err(Error::Disconnected { server: place, why }),
         }
     }
@@ -38,14 +44,33 @@ impl Opening {
         Error::Disconnected { server: self.place.clone(), why: why.to_string() }
     }
 
-    /// Opens a connection. Refused if nobody may sign in like this.
+    /// Opens a connection to the first place that answers, beginning with the last one that did.
+    /// Refused if nobody may sign in like this.
     pub(crate) async fn open(&self) -> Result<(Line, Replies), Error> {
+        let places = &self.options.address.places;
+        let current = self.current.load(Ordering::Relaxed);
+        let mut outcome = Err(self.disconnected(&"it has no address"));
+        for number in (current..current + places.len()).map(|number| number % places.len()) {
+            let (Some(place), Some(peer)) = (places.get(number), self.peers.get(number)) else {
+                continue;
+            };
+            outcome = self.open_at(place, peer.as_ref()).await;
+            // Another place would not let this user in either.
+            if matches!(outcome, Ok(_) | Err(Error::Refused(_))) {
+                self.current.store(number, Ordering::Relaxed);
+                break;
+            }
+        }
+        outcome
+    }
+
+    async fn open_at(&self, place: &Place, peer: Option<&Peer>) -> Result<(Line, Replies), Error> {
         let broken = |error| self.disconnected(&error);
-        let Options { address, timeout, .. } = &self.options;
-        let connect = TcpStream::connect((address.host.as_str(), address.port));
-        let mut line = Line::over(within(Some(*timeout), connect).await.map_err(broken)?);
-        line.limit_waiting(Some(*timeout));
-        if let Some(peer) = &self.peer {
+        let timeout = self.options.timeout;
+        let connect = TcpStream::connect((place.host.as_str(), place.port));
+        let mut line = Line::over(within(Some(timeout), connect).await.map_err(broken)?);
+        line.limit_waiting(Some(timeout));
+        if let Some(peer) = peer {
             line = line.encrypt(peer).await.map_err(broken)?;
         }
         let mut bytes = Vec::new();
@@ -70,6 +95,16 @@ impl Opening {
                 Words::new("HELLO 3 AUTH").bytes(user).bytes(password)
             }
         };
-        words.given("SETNAME", name.as_ref())
+        words.bytes("SETNAME").bytes(name.as_deref().unwrap_or(&own_name()))
     }
+}
+
+/// The name of a connection to which nobody has given one: that of the program, and the number of
+/// the process.
+fn own_name() -> String {
+    let program = std::env::current_exe().ok();
+    let stem = program.as_deref().and_then(Path::file_stem).unwrap_or_default();
+    let is_plain = |char: &char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.');
+    let plain: String = stem.to_string_lossy().chars().filter(is_plain).take(40).collect();
+    format!("{}-{}", if plain.is_empty() { "rust" } else { &plain }, std::process::id())
 }

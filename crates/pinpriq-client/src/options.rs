@@ -6,7 +6,7 @@ use std::time::Duration;
 use pinpriq_tls::{Peer, Roots, Tls, Trust};
 use thiserror::Error;
 
-use crate::address::Address;
+use crate::address::{Address, Place};
 
 /// The options of a client. All have defaults; only the address is required.
 ///
@@ -37,7 +37,7 @@ pub struct BadAddress(&'static str);
 /// No password is shown.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("server", &self.address.place()).finish_non_exhaustive()
+        f.debug_struct("Options").field("server", &self.address.shown()).finish_non_exhaustive()
     }
 }
 
@@ -46,7 +46,9 @@ impl Options {
     /// `pinpriqs://…` for one over TLS.
     ///
     /// All but the scheme can be left out. The default is port 7251, or 7261 with TLS, on this
-    /// machine. User and password are percent-encoded.
+    /// machine. User and password are percent-encoded. `redis://` and `rediss://` mean the same.
+    /// With several servers, such as the nodes of a cluster in `pinpriq://a:7251,b:7251`, it
+    /// connects to the first one that answers, and to the next one when that is lost.
     pub fn at(url: &str) -> Result<Self, BadAddress> {
         Ok(Self {
             address: Address::parse(url).map_err(BadAddress)?,
@@ -75,7 +77,8 @@ impl Options {
         self
     }
 
-    /// Gives the connections a name, which the server shows where it tells who holds a task.
+    /// Gives the connections a name, which the server shows where it tells who holds a task. The
+    /// default is the name of the program and the number of the process.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -118,10 +121,12 @@ impl Options {
         self.timeout.mul_f64(0.6)
     }
 
-    /// The server as its certificate must show it, if connections are encrypted.
-    pub(crate) fn peer(&self) -> Result<Option<Peer>, String> {
+    /// The servers as their certificates must show them, if connections are encrypted, in the order
+    /// of the address.
+    pub(crate) fn peers(&self) -> Result<Vec<Option<Peer>>, String> {
+        let places = &self.address.places;
         if !self.address.is_encrypted {
-            return Ok(None);
+            return Ok(vec![None; places.len()]);
         }
         let tls = match &self.tls {
             Some(tls) => tls.clone(),
@@ -129,6 +134,7 @@ impl Options {
                 Tls::new(&Trust::Host(Roots::OfTheSystem), None).map_err(|it| it.to_string())?
             }
         };
-        Peer::new(&tls, &self.address.host).map(Some).map_err(|error| error.to_string())
+        let peer = |place: &Place| Peer::new(&tls, &place.host).map(Some);
+        places.iter().map(peer).collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 }

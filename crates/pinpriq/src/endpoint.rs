@@ -16,30 +16,38 @@ use crate::output::tell;
 /// What the options are called that say who is who.
 const OPTIONS: Options = Options { roots: "--ca", identity: "--client-cert and --client-key" };
 
-/// The protocols in addresses, plain and encrypted.
+/// The protocols in addresses, plain and encrypted. The first of each is how an address is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Schemes {
-    plain: &'static str,
-    encrypted: &'static str,
+    plain: &'static [&'static str],
+    encrypted: &'static [&'static str],
 }
 
 /// Those of RESP.
-pub(crate) const RESP: Schemes = Schemes { plain: "redis://", encrypted: "rediss://" };
+pub(crate) const RESP: Schemes =
+    Schemes { plain: &["redis://", "pinpriq://"], encrypted: &["rediss://", "pinpriqs://"] };
 
 /// Those of the pinpriq protocol.
-pub(crate) const PINPRIQ: Schemes = Schemes { plain: "pinpriq://", encrypted: "pinpriqs://" };
+pub(crate) const PINPRIQ: Schemes = Schemes { plain: &["pinpriq://"], encrypted: &["pinpriqs://"] };
 
 /// Those of HTTP.
-pub(crate) const HTTP: Schemes = Schemes { plain: "http://", encrypted: "https://" };
+pub(crate) const HTTP: Schemes = Schemes { plain: &["http://"], encrypted: &["https://"] };
 
-/// Where a server is. Its text can be given as an address.
+/// Where a server is, or several that stand for each other. Its text can be given as an address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Endpoint {
+    /// They are tried in this order.
+    places: Vec<Place>,
+    schemes: Schemes,
+}
+
+/// Where one server is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
     /// The host and the port.
     pub(crate) address: String,
     /// The server as its certificate shows it, if connections are encrypted.
     pub(crate) peer: Option<Peer>,
-    schemes: Schemes,
 }
 
 impl Endpoint {
@@ -50,19 +58,48 @@ impl Endpoint {
         encryption: &EncryptionArgs,
         schemes: Schemes,
     ) -> Result<Self, Failure> {
-        let (is_encrypted, address) = address_of(given, schemes)?;
+        let (is_encrypted, addresses) = addresses_of(given, schemes)?;
         let EncryptionArgs { tls, ca, client_cert, insecure, .. } = encryption;
-        let address = address.to_owned();
-        if !(is_encrypted || *tls || *insecure || client_cert.is_some() || ca.is_some()) {
-            return Ok(Self { address, peer: None, schemes });
-        }
-        let host = host_of(&address);
-        let peer = peer(host, encryption).map_err(Failure::unusable)?;
-        Ok(Self { address, peer: Some(peer), schemes })
+        let encrypts = is_encrypted || *tls || *insecure || client_cert.is_some() || ca.is_some();
+        let hosts: Vec<&str> = addresses.iter().map(|address| host_of(address)).collect();
+        let peers = if encrypts {
+            peers(&hosts, encryption).map_err(Failure::unusable)?.into_iter().map(Some).collect()
+        } else {
+            vec![None; hosts.len()]
+        };
+        let place = |(address, peer): (&str, _)| Place { address: address.to_owned(), peer };
+        Ok(Self { places: addresses.into_iter().zip(peers).map(place).collect(), schemes })
     }
 
-    /// Connects. Without a limit this takes as long as the system tries.
+    /// Returns the only place. Fails if there are several.
+    pub(crate) fn only(mut self) -> Result<Place, Failure> {
+        match (self.places.pop(), self.places.is_empty()) {
+            (Some(place), true) => Ok(place),
+            _ => Err(Failure::unusable("this command takes one address")),
+        }
+    }
+
+    /// Whether connections are encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.places.iter().any(|place| place.peer.is_some())
+    }
+
+    /// Connects to the first place that answers. Without a limit this takes as long as the system
+    /// tries.
     pub(crate) fn connect(&self, limit: Option<Duration>) -> io::Result<Line> {
+        let mut outcome = Err(io::Error::other("there is no address"));
+        for place in &self.places {
+            outcome = place.connect(limit);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
+    }
+}
+
+impl Place {
+    fn connect(&self, limit: Option<Duration>) -> io::Result<Line> {
         let mut line = match limit {
             Some(limit) => Line::connect_within(limit, &*self.address)?,
             None => Line::connect(&*self.address)?,
@@ -77,8 +114,12 @@ impl Endpoint {
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.peer.is_some() { self.schemes.encrypted } else { "" };
-        write!(f, "{scheme}{}", self.address)
+        let scheme = self.schemes.encrypted.first().filter(|_| self.is_encrypted());
+        f.write_str(scheme.copied().unwrap_or_default())?;
+        for (place, Place { address, .. }) in self.places.iter().enumerate() {
+            write!(f, "{}{address}", if place == 0 { "" } else { "," })?;
+        }
+        Ok(())
     }
 }
 
@@ -87,11 +128,12 @@ pub(crate) fn shown(error: &io::Error) -> String {
     explain(error, OPTIONS).unwrap_or_else(|| error.to_string())
 }
 
-/// Returns whether an address asks for encryption, and its host and port.
-fn address_of(given: &str, schemes: Schemes) -> Result<(bool, &str), Failure> {
-    let (is_encrypted, rest) = match given.strip_prefix(schemes.encrypted) {
+/// Returns whether an address asks for encryption, and its hosts and ports.
+fn addresses_of(given: &str, schemes: Schemes) -> Result<(bool, Vec<&str>), Failure> {
+    let without = |schemes: &[&str]| schemes.iter().find_map(|scheme| given.strip_prefix(scheme));
+    let (is_encrypted, rest) = match without(schemes.encrypted) {
         Some(rest) => (true, rest),
-        None => (false, given.strip_prefix(schemes.plain).unwrap_or(given)),
+        None => (false, without(schemes.plain).unwrap_or(given)),
     };
     // What follows may be a password, so that it is not shown.
     if rest.contains('@') {
@@ -102,13 +144,29 @@ fn address_of(given: &str, schemes: Schemes) -> Result<(bool, &str), Failure> {
         ));
     }
     if let Some((scheme, _)) = rest.split_once("://") {
-        let Schemes { plain, encrypted } = schemes;
+        let known: Vec<String> = schemes
+            .plain
+            .iter()
+            .chain(schemes.encrypted)
+            .map(|scheme| format!("{scheme}HOST:PORT"))
+            .collect();
         return Err(Failure::unusable(format!(
-            "an address here is HOST:PORT, {plain}HOST:PORT or {encrypted}HOST:PORT, and not \
-             {scheme}://"
+            "an address here is HOST:PORT, or {}, and not {scheme}://",
+            known.join(" or ")
         )));
     }
-    Ok((is_encrypted, rest.strip_suffix('/').unwrap_or(rest)))
+    let hosts = rest.strip_suffix('/').unwrap_or(rest);
+    if hosts.contains(['/', '?', '#']) {
+        return Err(Failure::unusable(
+            "there is something after the host and the port of the address: pinpriq has no \
+             databases",
+        ));
+    }
+    let addresses: Vec<&str> = hosts.split(',').collect();
+    if addresses.len() > 1 && addresses.contains(&"") {
+        return Err(Failure::unusable("there is nothing between two commas of the address"));
+    }
+    Ok((is_encrypted, addresses))
 }
 
 /// Returns the host of an address with a port.
@@ -117,7 +175,8 @@ fn host_of(address: &str) -> &str {
     host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host)
 }
 
-fn peer(host: &str, encryption: &EncryptionArgs) -> Result<Peer, String> {
+/// Returns how each of these hosts must show who it is. Reads each file once.
+fn peers(hosts: &[&str], encryption: &EncryptionArgs) -> Result<Vec<Peer>, String> {
     let roots = match &encryption.ca {
         Some(path) => Roots::Pem(read(path)?),
         None => Roots::OfTheSystem,
@@ -131,7 +190,8 @@ fn peer(host: &str, encryption: &EncryptionArgs) -> Result<Peer, String> {
     if encryption.insecure {
         tell("--insecure: nobody knows who answers".to_owned());
     }
-    Peer::new(&tls, host).map_err(|error| error.to_string())
+    let peer = |host: &&str| Peer::new(&tls, host).map_err(|error| error.to_string());
+    hosts.iter().map(peer).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "keys are no part of a data directory")]
@@ -148,18 +208,43 @@ mod tests {
     #[test]
     fn an_address_may_say_whether_it_is_encrypted() {
         let table = [
-            ("a:1", (false, "a:1")),
-            ("redis://a:1", (false, "a:1")),
-            ("rediss://a:1", (true, "a:1")),
-            ("rediss://[::1]:1/", (true, "[::1]:1")),
+            ("a:1", (false, vec!["a:1"])),
+            ("redis://a:1", (false, vec!["a:1"])),
+            ("pinpriq://a:1", (false, vec!["a:1"])),
+            ("rediss://a:1", (true, vec!["a:1"])),
+            ("pinpriqs://[::1]:1/", (true, vec!["[::1]:1"])),
+            ("a:1,b:2", (false, vec!["a:1", "b:2"])),
+            ("rediss://a:1,b:2/", (true, vec!["a:1", "b:2"])),
         ];
         for (given, expected) in table {
-            assert_eq!(address_of(given, RESP).unwrap(), expected, "{given}");
+            assert_eq!(addresses_of(given, RESP).unwrap(), expected, "{given}");
         }
-        for wrong in ["pinpriqs://a:1", "http://a:1", "rediss://ana:secret@a:1", "ana:secret@a:1"] {
-            let told = address_of(wrong, RESP).unwrap_err().to_string();
+        let wrong = [
+            "http://a:1",
+            "rediss://ana:secret@a:1",
+            "ana:secret@a:1",
+            "redis://a:1/1",
+            "a:1/2",
+            "a:1,",
+            "a:1,redis://b:1",
+        ];
+        for wrong in wrong {
+            let told = addresses_of(wrong, RESP).unwrap_err().to_string();
             assert!(!told.contains("secret"), "{told}");
         }
+        assert!(addresses_of("redis://a:1", PINPRIQ).is_err());
+    }
+
+    #[test]
+    fn an_endpoint_is_shown_as_it_can_be_given() {
+        let plain = EncryptionArgs::default();
+        for (given, shown) in [("pinpriq://a:1,b:2", "a:1,b:2"), ("a:1", "a:1")] {
+            assert_eq!(Endpoint::of(given, &plain, RESP).unwrap().to_string(), shown);
+        }
+        let insecure = EncryptionArgs { insecure: true, ..EncryptionArgs::default() };
+        let endpoint = Endpoint::of("a:1,b:2", &insecure, RESP).unwrap();
+        assert_eq!(endpoint.to_string(), "rediss://a:1,b:2");
+        assert!(endpoint.only().is_err());
     }
 
     #[test]

@@ -23,7 +23,8 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Host and port of the server's RESP door
+    /// Host and port of the server's RESP door; of several, with commas between, the first that
+    /// answers
     #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
     #[arg(default_value = "127.0.0.1:7251")]
     pub(crate) address: String,
@@ -53,7 +54,8 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Host and port of the server's RESP door
+    /// Host and port of the server's RESP door; of several, with commas between, the first that
+    /// answers
     #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
     #[arg(default_value = "127.0.0.1:7251")]
     pub(crate) address: String,

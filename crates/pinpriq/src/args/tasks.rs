@@ -16,7 +16,8 @@ use crate::units::duration_ms;
 /// Where the server is, and how its answers are printed.
 #[derive(Debug, Args)]
 pub(crate) struct ClientArgs {
-    /// Host and port of the server's RESP door
+    /// Host and port of the server's RESP door; of several, with commas between, the first that
+    /// answers
     #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
     #[arg(default_value = "127.0.0.1:7251")]
     pub(crate) address: String,

@@ -76,6 +76,28 @@ fn tasks_are_put_taken_and_settled() {
     });
 }
 
+/// An address at which nobody listens.
+fn nowhere() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+#[test]
+fn of_several_servers_the_first_that_answers_is_used_and_connections_have_names() {
+    with_server(&[], async |client, address| {
+        let (scheme, place) = address.split_once("://").unwrap();
+        let several = format!("{scheme}://{},{place},{}", nowhere(), nowhere());
+        let other = Client::connect(&several).await.unwrap();
+        other.queue("jobs").put("p").await.unwrap();
+        let job = other.queue("jobs").take(LONG).wait(LONG).await.unwrap().unwrap();
+        let task = client.queue("jobs").get(&job.id).await.unwrap().unwrap();
+        let name = task.client_name.unwrap();
+        assert!(name.ends_with(&format!("-{}", std::process::id())), "{name}");
+        let nobody = Client::connect(&format!("redis://{},{}", nowhere(), nowhere())).await;
+        assert!(matches!(nobody, Err(Error::Disconnected { .. })), "{nobody:?}");
+    });
+}
+
 #[test]
 fn both_ends_groups_and_several_at_once() {
     with_server(&[], async |client, _| {

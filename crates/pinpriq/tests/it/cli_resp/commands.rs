@@ -441,6 +441,20 @@ fn status_tells_dead_letters_apart() {
 }
 
 #[test]
+fn an_address_may_have_any_scheme_and_several_places_but_no_path() {
+    let server = Server::start();
+    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let there = &server.address;
+    for address in [format!("pinpriq://{there}"), format!("redis://{nowhere},{there}/")] {
+        let put = server.run(&["put", "jobs", "p", "--address", &address]);
+        assert_eq!(put.status.code(), Some(0), "{address}: {put:?}");
+    }
+    let output = server.run(&["put", "jobs", "p", "--address", &format!("redis://{there}/1")]);
+    check(&output, 2, b"");
+    assert_eq!(server.figure("jobs", "put"), "2");
+}
+
+#[test]
 fn tables_of_queues_take_names_of_any_length() {
     let server = Server::start();
     let name = |letter: &str| letter.repeat(65_000);
