@@ -178,6 +178,12 @@ impl Queue {
         reply.as_bytes().and_then(State::of).ok_or_else(|| request.unexpected(&reply))
     }
 
+    /// Returns the settings, as `QUEUE SHOW` tells them.
+    pub(crate) async fn settings(&self) -> Result<Value, Error> {
+        let words = Words::new("QUEUE SHOW").bytes(&self.name);
+        self.client.run(&Request::new(self.in_lane(words), Repeat::Safe)).await
+    }
+
     async fn tasks(&self, request: Request) -> Result<Vec<Task>, Error> {
         let reply = self.client.run(&request).await?;
         take::tasks_of(&request, &reply)

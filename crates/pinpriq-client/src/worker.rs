@@ -3,12 +3,14 @@
 mod event;
 mod failure;
 mod held;
+mod policy;
 mod runner;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +33,10 @@ type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 ///
 /// - A job whose function returns `Ok` is acknowledged, unless the function has settled it itself.
 ///   What an error means is in [`Failure`]; a panic is a failure too.
+/// - A task of a queue that does not say how often it may fail is buried at the
+///   [fifth](Self::FAILURES_MAX) failure. Where the queue does not say how long it waits, that is a
+///   [second](Self::BACKOFF), and twice as long after each further failure. Each failure is logged
+///   through `tracing`, with what happens next, and so are the start and the end of the worker.
 /// - A lease is renewed at a third of its TTR while its function runs. If it is lost nevertheless,
 ///   [`Happening::Lost`] says so, and the job is not acknowledged.
 /// - Tasks are taken when a function can be run for them, and not before, so that the most urgent
@@ -59,6 +65,12 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
+    /// How often a task may fail where its queue does not say so.
+    pub const FAILURES_MAX: u64 = 5;
+
+    /// How long a task waits after its first failure where its queue does not say so.
+    pub const BACKOFF: Duration = Duration::from_secs(1);
+
     /// Returns a worker without functions. It runs up to 8 of them at a time, with leases of 60
     /// seconds.
     #[must_use]
@@ -144,9 +156,12 @@ impl Worker {
         runner::run(Arc::new(self), stop).await
     }
 
+    /// Tells the listener. If that panics, the job must still be settled and the others renewed.
     fn tell(&self, job: &Job, happening: Happening<'_>) {
-        if let Some(listener) = &self.listener {
-            listener(&Event { job, happening });
+        let Some(listener) = &self.listener else { return };
+        let told = || listener(&Event { job, happening });
+        if catch_unwind(AssertUnwindSafe(told)).is_err() {
+            tracing::error!("the listener of the worker panicked about {}", job.id);
         }
     }
 }

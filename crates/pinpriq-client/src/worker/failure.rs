@@ -27,7 +27,7 @@ pub type Outcome = Result<(), Failure>;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// It has failed. The settings of the queue say how often it is tried again, and what becomes
-    /// of it after that.
+    /// of it after that; where they say nothing, see [`Worker`](crate::Worker).
     Retry {
         /// Why, for people.
         reason: String,

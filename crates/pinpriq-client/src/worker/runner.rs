@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::held::Held;
+use super::policy::Policy;
 use super::{Failure, Happening, Outcome, Worker};
 use crate::attempts::jittered;
 use crate::clock::{now, pause};
@@ -88,9 +89,14 @@ impl Loop {
     }
 
     async fn run(mut self) -> Result<(), Error> {
+        let places: Vec<String> =
+            self.crew.worker.places.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let places = places.join(", ");
+        tracing::info!("working on {places}, {} at a time", self.crew.worker.concurrency);
         let keeping = tokio::spawn(keep(Arc::clone(&self.crew)));
         let _keeping = EndWithMe(keeping.abort_handle());
         self.work().await?;
+        tracing::info!("stopping work on {places}");
         let running = &mut self.running;
         let all = async { while running.join_next().await.is_some() {} };
         if tokio::time::timeout(self.crew.worker.grace, all).await.is_err() {
@@ -208,9 +214,13 @@ impl Loop {
 impl Crew {
     /// Runs the function for a job, and settles the job.
     async fn attend(self: Arc<Self>, job: Job, permit: Option<OwnedSemaphorePermit>) {
-        self.worker.tell(&job, Happening::Started);
         let started = now();
-        let outcome = self.call(&job).await;
+        let outcome = if let Some(reason) = self.given_up_before(&job).await {
+            Err(Failure::bury(reason))
+        } else {
+            self.worker.tell(&job, Happening::Started);
+            self.call(&job).await
+        };
         let took = now() - started;
         // The next job need not wait for the reply about this one.
         drop(permit);
@@ -238,7 +248,9 @@ impl Crew {
             // A queue of an older configuration of this worker cannot be taken from.
             return Err(Failure::GiveBack { delay: None });
         };
-        let running = tokio::spawn(function(job.clone()));
+        // Within the new task, so that a panic before there is a future is caught as well.
+        let (function, own) = (Arc::clone(function), job.clone());
+        let running = tokio::spawn(async move { function(own).await });
         let _end = EndWithMe(running.abort_handle());
         match running.await {
             Ok(outcome) => outcome,
@@ -261,23 +273,80 @@ impl Crew {
         }
     }
 
+    /// Returns why a job is not to be run once more: it has failed too often, for example by ending
+    /// the process each time, and its queue does not give it up.
+    async fn given_up_before(&self, job: &Job) -> Option<String> {
+        let (failures, most) = (job.failures, Worker::FAILURES_MAX);
+        if failures < most || !self.policy(job).await?.gives_up(failures) {
+            return None;
+        }
+        let last =
+            job.reason.as_ref().map_or_else(String::new, |it| format!("; the last time: {it}"));
+        Some(format!("failed {failures} times, while {most} are allowed: not run again{last}"))
+    }
+
+    /// Asks what the queue of a job says about failures. A queue that shows no settings says
+    /// nothing. Returns none if the server does not answer; then the queue decides.
+    async fn policy(&self, job: &Job) -> Option<Policy> {
+        match job.queue().settings().await {
+            Ok(settings) => Some(Policy::of(&settings)),
+            Err(Error::Refused(_)) => Some(Policy::default()),
+            Err(_) => None,
+        }
+    }
+
     /// Does what a function wants for a job that it has not done.
     async fn settle(&self, job: &Job, failure: &Failure) -> Option<State> {
         if job.is_settled() || !self.held.note_ending(job) {
             return None;
         }
-        let state = match failure {
-            Failure::Retry { reason, delay } => job.fail(reason, *delay).await,
-            Failure::Bury { reason } => job.bury(reason).await.map(|()| State::Buried),
+        let settled = match failure {
+            Failure::Retry { reason, delay } => self.fail(job, reason, *delay).await,
+            Failure::Bury { reason } => {
+                let buried = job.bury(reason).await;
+                buried.map(|()| (State::Buried, format!("{reason}: buried")))
+            }
             Failure::GiveBack { delay } => {
-                job.release(Release { delay: *delay, ..Release::default() }).await
+                let how = Release { delay: *delay, ..Release::default() };
+                job.release(how).await.map(|state| (state, "given back".to_owned()))
             }
         };
-        state
-            .inspect_err(|error| {
-                tracing::warn!("{} was not settled, so its lease runs out: {error}", job.id);
-            })
-            .ok()
+        let (id, queue, attempts) = (&job.id, job.queue().name(), job.attempts);
+        match settled {
+            Ok((state, told)) => {
+                tracing::warn!("task {id:?} of {queue:?}, attempt {attempts}: {told}");
+                Some(state)
+            }
+            Err(error) => {
+                tracing::warn!("{id} was not settled, so its lease runs out: {error}");
+                None
+            }
+        }
+    }
+
+    /// Says that a job has failed, or gives it up if its queue never does. Returns its state, and
+    /// what happened in words.
+    async fn fail(
+        &self,
+        job: &Job,
+        reason: &str,
+        delay: Option<Duration>,
+    ) -> Result<(State, String), Error> {
+        let failures = job.failures.saturating_add(1);
+        let policy = self.policy(job).await;
+        if policy.is_some_and(|policy| policy.gives_up(failures)) {
+            job.bury(reason).await?;
+            return Ok((State::Buried, format!("{reason}: buried")));
+        }
+        let delay = delay.or_else(|| policy?.delay(failures));
+        let state = job.fail(reason, delay).await?;
+        let next = match (state, delay) {
+            (State::Buried, _) => "buried".to_owned(),
+            (State::Gone, _) => "it has left the queue".to_owned(),
+            (State::Waiting, None) => "comes back after the back-off of its queue".to_owned(),
+            (_, delay) => format!("comes back in {:?}", delay.unwrap_or_default()),
+        };
+        Ok((state, format!("{reason}: {next}")))
     }
 
     /// Gives a job back because the worker stops.

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pinpriq_client::{Client, Failure, Happening, Job, Outcome, State, Words, Worker};
+use pinpriq_client::{
+    Client, Failure, Happening, Job, Outcome, Queue, State, Value, Words, Worker,
+};
 use tokio::sync::{Notify, mpsc};
 
 use super::{LONG, with_server};
@@ -92,6 +94,87 @@ fn what_a_function_returns_decides() {
         for (state, count) in counts {
             assert_eq!(queue.count(state).await.unwrap(), count, "{state:?}");
         }
+    });
+}
+
+/// Has the task of a queue fail this many times.
+async fn fail(queue: &Queue, times: u32) {
+    for _ in 0..times {
+        queue.take(LONG).await.unwrap().unwrap().fail("gone", None).await.unwrap();
+    }
+}
+
+#[test]
+fn a_failing_task_waits_and_is_buried_at_last_where_the_queue_says_nothing() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("stubborn");
+        queue.put("bad").await.unwrap();
+        fail(&queue, 2).await;
+        let (worker, told, heard) = noting(&client);
+        let worker = worker.job("stubborn", async |_| Err(Failure::retry("no")));
+        let lines = run(worker, &told, heard, 1).await;
+        assert_eq!(lines, ["bad Retry { reason: \"no\", delay: None } Some(Waiting)"]);
+        let id = {
+            let words = Words::new("SCAN").bytes("stubborn").all(["WITHMETA"]);
+            let reply = client.call(words).await.unwrap();
+            let tasks = reply.elements().and_then(|parts| parts.last()?.elements()).unwrap();
+            tasks[0].field("id").and_then(Value::as_bytes).unwrap().to_vec()
+        };
+        let task = queue.get(&*id).await.unwrap().unwrap();
+        let waits = task.ready_at.unwrap().duration_since(task.put_at.unwrap()).unwrap();
+        assert!(waits >= Duration::from_secs(4) && waits < LONG, "{waits:?}");
+
+        // A delay of the function counts, and the fifth failure is the last.
+        let queue = client.queue("worse");
+        queue.put("bad").await.unwrap();
+        fail(&queue, 3).await;
+        let (worker, told, heard) = noting(&client);
+        let at_once = async |_| Err(Failure::retry_after(Duration::from_millis(1), "no"));
+        let lines = run(worker.job("worse", at_once), &told, heard, 2).await;
+        assert!(lines[0].ends_with("Some(Buried)"), "{lines:?}");
+        assert!(lines[1].ends_with("Some(Waiting)"), "{lines:?}");
+        assert_eq!(queue.count(State::Buried).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_task_that_ended_its_worker_too_often_is_not_run_again() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("deadly");
+        let id = queue.put("deadly").await.unwrap().id;
+        fail(&queue, 5).await;
+        let (worker, told, heard) = noting(&client);
+        let worker = worker.job("deadly", async |_| panic!("it was run"));
+        let lines = run(worker, &told, heard, 1).await;
+        assert!(lines[0].ends_with("Some(Buried)"), "{lines:?}");
+        let reason = queue.get(id).await.unwrap().unwrap().reason.unwrap();
+        let expected = "failed 5 times, while 5 are allowed: not run again; the last time: gone";
+        assert_eq!(reason, expected);
+    });
+}
+
+#[test]
+fn panics_of_functions_and_listeners_leave_no_job_behind() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("panics");
+        queue.put("p").await.unwrap();
+        // So the next try is seconds away.
+        fail(&queue, 3).await;
+        let (news, mut heard) = mpsc::channel(10);
+        let worker = Worker::new(&client).on_event(move |event| {
+            if !matches!(event.happening, Happening::Started) {
+                news.try_send(()).unwrap();
+            }
+            panic!("a bad listener");
+        });
+        // There is no future yet when this panics.
+        let worker = worker.job("panics", |job: Job| {
+            assert!(job.payload.is_empty(), "early");
+            async { Ok(()) }
+        });
+        worker.run(async move { _ = heard.recv().await }).await.unwrap();
+        assert_eq!(queue.count(State::Waiting).await.unwrap(), 1);
+        assert_eq!(queue.count(State::Taken).await.unwrap(), 0);
     });
 }
 

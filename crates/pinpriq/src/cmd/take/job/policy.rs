@@ -3,15 +3,16 @@
 //!
 //! The queue counts failures, waits and buries by itself. Here it is only decided what it is told.
 
+use pinpriq_client::Worker;
 use pinpriq_wire::resp::Value;
 
 use crate::args::worker::EffortArgs;
 
-/// How often a task may fail where neither the worker nor the queue says so.
-const FAILURES_MAX: u64 = 5;
+/// How often a task may fail where neither the worker nor the queue says so: as with every worker.
+const FAILURES_MAX: u64 = Worker::FAILURES_MAX;
 
 /// How long it waits then after its first failure.
-const BACKOFF_MS: u64 = 1_000;
+const BACKOFF_MS: u64 = Worker::BACKOFF.as_secs() * 1_000;
 
 /// How long a task waits at most, unless the queue says so.
 const DELAY_MS_MAX: u64 = 86_400_000;
