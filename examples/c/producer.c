@@ -97,6 +97,9 @@ int main(void) {
     reply = ask(pinpriq, "QUEUE DROP c-mails");
     expect(reply->integer == 4, "four tasks to drop");
     freeReplyObject(reply);
+
+    // worker.c takes from this queue.
+    freeReplyObject(ask(pinpriq, "PUT c-jobs %s", "to: zoe"));
     redisFree(pinpriq);
     puts("producer: ok");
     return 0;

@@ -1,6 +1,6 @@
 // Puts tasks: plain, with a priority, many at once, at most once, and one whose end it awaits.
 //
-// PINPRIQ_URL names the server, by default redis://127.0.0.1:7251. Install redigo (Debian:
+// PINPRIQ_URL names the server, by default pinpriq://127.0.0.1:7251. Install redigo (Debian:
 // golang-go, golang-github-gomodule-redigo-dev) and run:
 // GO111MODULE=off GOPATH=/usr/share/gocode go run producer.go
 package main
@@ -10,16 +10,34 @@ import (
 	"log"
 	"os"
 	"reflect"
+	"strings"
 
 	"github.com/gomodule/redigo/redis"
 )
 
+// dial connects to the first server of a URL such as pinpriq://a:7251,b:7251 that answers. The
+// library knows the scheme of Redis, and one server.
+func dial(url string, options ...redis.DialOption) (pinpriq redis.Conn, err error) {
+	scheme, servers, _ := strings.Cut(url, "://")
+	scheme, user := strings.Replace(scheme, "pinpriq", "redis", 1), ""
+	if at := strings.LastIndex(servers, "@"); at >= 0 {
+		user, servers = servers[:at+1], servers[at+1:]
+	}
+	for _, server := range strings.Split(servers, ",") {
+		pinpriq, err = redis.DialURL(scheme+"://"+user+server, options...)
+		if err == nil {
+			break
+		}
+	}
+	return pinpriq, err
+}
+
 func connect() redis.Conn {
 	url := os.Getenv("PINPRIQ_URL")
 	if url == "" {
-		url = "redis://127.0.0.1:7251"
+		url = "pinpriq://127.0.0.1:7251"
 	}
-	pinpriq, err := redis.DialURL(url)
+	pinpriq, err := dial(url)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -99,5 +117,8 @@ func main() {
 	expect(ended[1], []byte("acked"))
 
 	expect(ask(pinpriq, "QUEUE", "DROP", "go-mails"), int64(4))
+
+	// worker.go takes from this queue.
+	ask(pinpriq, "PUT", "go-jobs", "to: zoe")
 	fmt.Println("producer: ok")
 }

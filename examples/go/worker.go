@@ -1,7 +1,7 @@
 // A worker: it renews its leases, fails what it cannot do, outlives restarts of the server, and
 // stops at SIGTERM after the current task.
 //
-// PINPRIQ_URL names the server, by default redis://127.0.0.1:7251. Install redigo (Debian:
+// PINPRIQ_URL names the server, by default pinpriq://127.0.0.1:7251. Install redigo (Debian:
 // golang-go, golang-github-gomodule-redigo-dev) and run:
 // GO111MODULE=off GOPATH=/usr/share/gocode go run worker.go QUEUE
 package main
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -63,9 +64,26 @@ func workOn(pinpriq redis.Conn, queue string, t task) (string, error) {
 	}
 }
 
+// dial connects to the first server of a URL such as pinpriq://a:7251,b:7251 that answers. The
+// library knows the scheme of Redis, and one server.
+func dial(url string, options ...redis.DialOption) (pinpriq redis.Conn, err error) {
+	scheme, servers, _ := strings.Cut(url, "://")
+	scheme, user := strings.Replace(scheme, "pinpriq", "redis", 1), ""
+	if at := strings.LastIndex(servers, "@"); at >= 0 {
+		user, servers = servers[:at+1], servers[at+1:]
+	}
+	for _, server := range strings.Split(servers, ",") {
+		pinpriq, err = redis.DialURL(scheme+"://"+user+server, options...)
+		if err == nil {
+			break
+		}
+	}
+	return pinpriq, err
+}
+
 // serve does tasks until the connection breaks or it is time to stop.
 func serve(url, queue string, stop chan os.Signal, pause *time.Duration) error {
-	pinpriq, err := redis.DialURL(url, redis.DialReadTimeout(5*wait))
+	pinpriq, err := dial(url, redis.DialReadTimeout(5*wait))
 	if err != nil {
 		return err
 	}
@@ -100,7 +118,7 @@ func serve(url, queue string, stop chan os.Signal, pause *time.Duration) error {
 func main() {
 	url, queue := os.Getenv("PINPRIQ_URL"), append(os.Args, "go-jobs")[1]
 	if url == "" {
-		url = "redis://127.0.0.1:7251"
+		url = "pinpriq://127.0.0.1:7251"
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)

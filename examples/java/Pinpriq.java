@@ -14,7 +14,7 @@ import java.util.List;
 
 /**
  * Used by the others: a connection to the server, with nothing but the JDK. PINPRIQ_URL names the
- * server, by default redis://127.0.0.1:7251.
+ * server, by default pinpriq://127.0.0.1:7251.
  */
 final class Pinpriq implements Closeable {
     /** What the server says when it refuses a command. The first word says why. */
@@ -31,7 +31,7 @@ final class Pinpriq implements Closeable {
 
     /** Connects, and then waits this long for each reply. That must be longer than any WAIT. */
     Pinpriq(int timeoutMs) throws IOException {
-        String local = "redis://127.0.0.1:7251";
+        String local = "pinpriq://127.0.0.1:7251";
         URI address = URI.create(System.getenv().getOrDefault("PINPRIQ_URL", local));
         socket.setSoTimeout(timeoutMs);
         socket.connect(new InetSocketAddress(address.getHost(), address.getPort()), timeoutMs);

@@ -57,6 +57,9 @@ final class Producer {
             expect(((List<?>) pinpriq.reply()).get(1), "acked");
 
             expect(pinpriq.ask("QUEUE", "DROP", "java-mails"), 4L);
+
+            // Worker.java takes from this queue.
+            pinpriq.ask("PUT", "java-jobs", "to: zoe");
         }
         System.out.println("producer: ok");
     }

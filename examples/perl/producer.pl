@@ -55,4 +55,7 @@ $pinpriq->wait_all_responses;
 expect($outcome, 'acked');
 
 expect($pinpriq->queue('DROP', 'perl-mails'), 4);
+
+# worker.pl takes from this queue.
+$pinpriq->put('perl-jobs', 'to: zoe');
 print "producer: ok\n";

@@ -48,4 +48,7 @@ try {
 }
 
 expect(ask($pinpriq, 'QUEUE', 'DROP', 'php-mails'), 4);
+
+// worker.php takes from this queue.
+ask($pinpriq, 'PUT', 'php-jobs', 'to: zoe');
 echo "producer: ok\n";

@@ -1,17 +1,33 @@
 <?php
 // Included by the others: a connection to the server, and what its replies need.
-// PINPRIQ_URL names the server, by default redis://127.0.0.1:7251.
+// PINPRIQ_URL names the server, by default pinpriq://127.0.0.1:7251, or several with commas between.
 
 const TIMEOUT_S = 60; // how long to wait for a reply: longer than any WAIT
 
 function connect(): Redis
 {
-    $url = parse_url(getenv('PINPRIQ_URL') ?: 'redis://127.0.0.1:7251');
+    $url = getenv('PINPRIQ_URL') ?: 'pinpriq://127.0.0.1:7251';
+    $pattern = '{^(?:pinpriq|redis)(s?)://(?:([^:]*):(.*)@)?([^/@]+)$}';
+    if (!preg_match($pattern, $url, $parts)) {
+        throw new Exception('PINPRIQ_URL is wrong');
+    }
+    [, $encrypted, $user, $password, $servers] = $parts;
     $pinpriq = new Redis();
-    $pinpriq->connect($url['host'], $url['port'] ?? 7251, 2);
+    $servers = explode(',', $servers);
+    foreach ($servers as $number => $server) {
+        [$host, $port] = explode(':', "$server:7251");
+        try {
+            $pinpriq->connect(($encrypted ? 'tls://' : '') . $host, (int) $port, 2);
+            break;
+        } catch (RedisException $error) {
+            if ($number === array_key_last($servers)) {
+                throw $error;
+            }
+        }
+    }
     $pinpriq->setOption(Redis::OPT_READ_TIMEOUT, TIMEOUT_S);
-    if (isset($url['pass'])) {
-        $pinpriq->auth([$url['user'], rawurldecode($url['pass'])]);
+    if ($password !== '') {
+        $pinpriq->auth([rawurldecode($user), rawurldecode($password)]);
     }
     return $pinpriq;
 }

@@ -1,17 +1,32 @@
 # Puts tasks: plain, with a priority, many at once, at most once, and one whose end it awaits.
 #
 # Install redis-rb (Debian: ruby-redis) and run: ruby producer.rb
-# PINPRIQ_URL names the server, by default redis://127.0.0.1:7251.
+# PINPRIQ_URL names the server, by default pinpriq://127.0.0.1:7251.
 require "redis"
 
-URL = ENV.fetch("PINPRIQ_URL", "redis://127.0.0.1:7251")
+URL = ENV.fetch("PINPRIQ_URL", "pinpriq://127.0.0.1:7251")
+
+# Connects to the first server of a URL such as pinpriq://a:7251,b:7251 that answers. redis-rb knows
+# the scheme of Redis, and one server.
+def connected(url, **options)
+  parts = url.match(%r{\A(?:pinpriq|redis)(s?)://(.*@)?([^/@]+)\z}) or raise "PINPRIQ_URL is wrong"
+  encrypted, user, servers = parts.captures
+  servers = servers.split(",")
+  servers.each do |server|
+    pinpriq = Redis.new(url: "redis#{encrypted}://#{user}#{server}", **options)
+    pinpriq.ping
+    return pinpriq
+  rescue Redis::BaseConnectionError
+    raise if server.equal?(servers.last)
+  end
+end
 
 def expect(seen, wanted)
   raise "expected #{wanted.inspect} and got #{seen.inspect}" unless seen == wanted
 end
 
 # redis-rb gives up after 5 s unless it is told otherwise. That must be longer than any WAIT.
-pinpriq = Redis.new(url: URL, timeout: 60)
+pinpriq = connected(URL, timeout: 60)
 
 # PUT returns the id of the new task. The first task creates the queue.
 puts "put task #{pinpriq.call("PUT", "ruby-mails", "to: ann")}"
@@ -37,7 +52,7 @@ expect(pinpriq.call(*order), [id, 0])
 
 # With WAIT the producer learns how its task ended.
 worker = Thread.new do
-  own = Redis.new(url: URL, timeout: 60)
+  own = connected(URL, timeout: 60)
   own.call("TAKE", "urgent", "WAIT", 30_000).each do |queue, _id, receipt, _payload|
     own.call("ACK", queue, receipt)
   end
@@ -47,4 +62,7 @@ worker.join
 expect(outcome, "acked")
 
 expect(pinpriq.call("QUEUE", "DROP", "ruby-mails"), 4)
+
+# worker.rb takes from this queue.
+pinpriq.call("PUT", "ruby-jobs", "to: zoe")
 puts "producer: ok"

@@ -2,7 +2,7 @@
 # stops at SIGTERM after the current task.
 #
 # Install redis-rb (Debian: ruby-redis) and run: ruby worker.rb QUEUE
-# PINPRIQ_URL names the server, by default redis://127.0.0.1:7251.
+# PINPRIQ_URL names the server, by default pinpriq://127.0.0.1:7251.
 require "redis"
 
 TTR_MS = 1_000 # how long a lease lasts unless it is renewed
@@ -10,9 +10,24 @@ WAIT_MS = 2_000 # how long to wait for a task, and so for the end at SIGTERM
 PAUSE_S = 0.1
 PAUSE_MAX_S = 5
 
-URL = ENV.fetch("PINPRIQ_URL", "redis://127.0.0.1:7251")
+URL = ENV.fetch("PINPRIQ_URL", "pinpriq://127.0.0.1:7251")
 QUEUE = ARGV.fetch(0, "ruby-jobs")
 CannotDo = Class.new(StandardError)
+
+# Connects to the first server of a URL such as pinpriq://a:7251,b:7251 that answers. redis-rb knows
+# the scheme of Redis, and one server.
+def connected(url, **options)
+  parts = url.match(%r{\A(?:pinpriq|redis)(s?)://(.*@)?([^/@]+)\z}) or raise "PINPRIQ_URL is wrong"
+  encrypted, user, servers = parts.captures
+  servers = servers.split(",")
+  servers.each do |server|
+    pinpriq = Redis.new(url: "redis#{encrypted}://#{user}#{server}", **options)
+    pinpriq.ping
+    return pinpriq
+  rescue Redis::BaseConnectionError
+    raise if server.equal?(servers.last)
+  end
+end
 
 # The work itself. It fails by raising an exception.
 def handle(payload, attempts)
@@ -42,7 +57,7 @@ end
 # A command that was under way when the connection broke is sent again, once: harmless for a TAKE
 # with a TTR. An ACK that had arrived already is refused as STALE.
 def connect
-  pinpriq = Redis.new(url: URL, timeout: 10)
+  pinpriq = connected(URL, timeout: 10)
   # After the third failure a task is buried: DIG or PLOW brings it back.
   pinpriq.call("QUEUE", "SET", QUEUE, "ATTEMPTS", 3, "BACKOFF", 20)
   pinpriq
