@@ -14,7 +14,7 @@ pub(super) const AFTER_CREATE: &str = doing!(
 /// After the help of `queue set`.
 pub(super) const AFTER_SET: &str = doing!(
     "  pinpriq queue set jobs --ttl-ms none
-  pinpriq queue set jobs --attempts 5 --backoff 1s --dead-letter jobs-dead
+  pinpriq queue set jobs --attempts 5 --backoff 1s --dead-letter '{jobs}-dead'
 "
 );
 

@@ -322,8 +322,8 @@ ready tasks go. Tasks that were put into QUEUE themselves stay there.";
 
 /// After the help of `redrive`.
 pub(super) const AFTER_REDRIVE: &str = doing!(
-    "  pinpriq redrive jobs-dead
-  pinpriq redrive jobs-dead --count 10
+    "  pinpriq redrive '{jobs}-dead'
+  pinpriq redrive '{jobs}-dead' --count 10
 "
 );
 
