@@ -32,7 +32,7 @@ use super::joins::join_delivered;
 use super::pace::Pace;
 use super::redirects::{crossing, redirect};
 use super::route::{
-    Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done,
+    Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done, shard_of_pair,
     shard_of_schedule, shard_of_steps,
 };
 use crate::access::audit::{Audit, Event};
@@ -322,9 +322,7 @@ impl Desk {
             (Destination::Queues(queues), _) => {
                 (shard_of_all(queues, sharding)?, queues.first().copied())
             }
-            (Destination::Pair(one, other), _) => {
-                (shard_of_all(&[one, other], sharding)?, Some(one))
-            }
+            (Destination::Pair(one, other), _) => (shard_of_pair(one, other, sharding)?, Some(one)),
             (Destination::Schedule(name, queue), _) => {
                 (shard_of_schedule(name, queue, sharding)?, Some(name))
             }

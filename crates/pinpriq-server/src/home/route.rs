@@ -212,6 +212,24 @@ pub(super) fn queue_of_step<'c>(step: &Step<'c>) -> Option<&'c [u8]> {
     }
 }
 
+/// Returns the shard where both of these queues live: one that tasks leave for the other.
+pub(super) fn shard_of_pair(
+    one: &[u8],
+    other: &[u8],
+    sharding: Sharding,
+) -> Result<usize, Refusal> {
+    let to = sharding.shard_of(one);
+    if sharding.shard_of(other) == to || planted!(DeadLettersElsewhere) {
+        return Ok(to);
+    }
+    Err(across(format!(
+        "the queues {} and {} live in different shards, and tasks can move only within one: give \
+         their names a common part in braces, such as {{a}} and {{a}}-dead",
+        shown(one),
+        shown(other)
+    )))
+}
+
 fn one_shard_of<'q>(
     first: &[u8],
     mut others: impl Iterator<Item = &'q [u8]>,
