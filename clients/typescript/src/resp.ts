@@ -82,7 +82,10 @@ export class Replies {
         this.#needed = end + LINE_END.length - at;
         return null;
       }
-      return this.#fold(blob(kind, all, next, end), complete, end + LINE_END.length);
+      // The names of members are texts, so that they need no bytes of their own.
+      const isName = this.#isName && kind === "$";
+      const value = isName ? all.toString("utf8", next, end) : blob(kind, all, next, end);
+      return this.#fold(value, complete, end + LINE_END.length);
     }
     if ("*~>%".includes(kind)) {
       const count = lengthOf(line);
@@ -93,6 +96,12 @@ export class Replies {
       return next;
     }
     return this.#fold(scalar(kind, line), complete, next);
+  }
+
+  // Whether the next element is the name of a member of a map.
+  get #isName(): boolean {
+    const open = this.#open.at(-1);
+    return open !== undefined && open.kind === "%" && open.missing % 2 === 0;
   }
 
   // Puts an element where it belongs, and ends the lists that are complete with it.
