@@ -39,9 +39,9 @@ A file is read to its end before anything is sent: one that was cut, or that has
 none, is refused. So is one with an id, where ids are given, or a schedule that the server has \
 already, and one with more tasks than a queue has room for. --dry-run looks for the same and \
 changes nothing. What comes from stdin is not looked at first: use --dry-run, or a file. If the \
-server refuses a record nevertheless, the import ends there. Records behind it that were on their \
-way may have come in by then. Another import of the same file brings what came in once more, unless \
-ids are given.
+server refuses a record nevertheless, the import ends there. Records behind it that were on \
+their way may have come in by then. Another import of the same file brings what came in once \
+more, unless ids are given.
 
 With --from-beanstalkd, each tube becomes the queue of its name: ready jobs, delayed ones with \
 what is left of their delay, and buried ones, with body, priority and time to run. A job is put \
