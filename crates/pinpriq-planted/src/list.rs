@@ -793,9 +793,6 @@ with_those_of_figures! {
     QueueNewsLost "queue-news-lost"
         "Nobody hears which queues come and go."
         [Server("http::")]
-    DeadLettersElsewhere "dead-letters-elsewhere"
-        "A queue for dead letters may live in another shard."
-        [Server("resp::golden::shards")]
     BegunPopSentAgain "begun-pop-sent-again"
         "A request that its former owner may have carried out is sent to the next one."
         [ClusterSimulator]

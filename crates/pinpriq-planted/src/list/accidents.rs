@@ -32,6 +32,9 @@ macro_rules! with_those_of_accidents {
             LaterStartsStayWrong "later-starts-stay-wrong"
                 "After one start with a wrong clock, cron expressions stay off by as much."
                 [InServer("calendars::")]
+            DeadLettersElsewhere "dead-letters-elsewhere"
+                "A queue for dead letters may live in another shard."
+                [Server("resp::golden::shards")]
         }
     };
 }

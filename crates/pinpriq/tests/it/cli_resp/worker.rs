@@ -258,7 +258,7 @@ fn a_worker_says_what_it_works_on_and_its_leases_have_a_name() {
 }
 
 #[test]
-fn process_1_collects_what_its_commands_leave_behind() {
+fn what_commands_leave_behind_is_collected_by_process_1() {
     let server = Server::with_queue();
     // A child that outlives its parent, and a look at what is left of it.
     let command = "(true & exec true) & wait; \
