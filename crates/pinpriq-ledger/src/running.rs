@@ -30,6 +30,13 @@ const AGAIN_MS: u64 = 100;
 /// How many bytes are appended before the engine is asked again how much room it has.
 const STATUS_EVERY_BYTES: u64 = 1 << 20;
 
+/// While room is low, after how many milliseconds the engine is asked again how much it has,
+/// whatever is appended: then little is, and others may make room.
+const STATUS_WHEN_LOW_MS: u64 = 500;
+
+/// While room is low, a log may hold this part of its usual slack.
+const SLACK_WHEN_LOW: u64 = 32;
+
 /// The largest batch. It may have as many entries as that needs.
 pub(crate) const BATCH_BYTES_MAX: u64 = 64 << 20;
 
@@ -60,6 +67,8 @@ pub(crate) struct Running {
     /// The bytes appended since the engine was asked for its status, or none if it was not.
     since_status: Option<u64>,
     asks_status: bool,
+    /// While room is low, when the engine is asked for its status again.
+    status_at: Timestamp,
     /// When a chore that the engine has not answered may be tried again.
     chores_at: Timestamp,
     now: Timestamp,
@@ -112,6 +121,7 @@ impl Running {
             status: Status { bytes_used: 0, bytes_max: u64::MAX },
             since_status: None,
             asks_status: false,
+            status_at: Timestamp::ZERO,
             chores_at: Timestamp::ZERO,
             now: facts.now,
             figures: Figures::default(),
@@ -265,7 +275,10 @@ impl Running {
                 self.asks_status = false;
                 self.since_status = Some(0);
                 match status {
-                    Ok(status) => self.status = status,
+                    Ok(status) => {
+                        self.status = status;
+                        self.status_at = self.now.after(Span::from_ms(STATUS_WHEN_LOW_MS));
+                    }
                     Err(_) => self.put_chores_off(),
                 }
             }
@@ -431,7 +444,13 @@ impl Running {
 
     pub(crate) fn poll_timeout(&self) -> Option<Timestamp> {
         let (next, renewal) = (self.next_at(), self.renewal_at());
-        next.into_iter().chain(renewal).min()
+        next.into_iter().chain(renewal).chain(self.next_status_at()).min()
+    }
+
+    /// When the engine is asked how much room it has, although nothing is appended.
+    fn next_status_at(&self) -> Option<Timestamp> {
+        let is_due = self.is_low() && !self.asks_status && !planted!(RoomAskedAfterAppendsOnly);
+        is_due.then(|| self.status_at.max(self.chores_at))
     }
 
     /// When the tenure has to be renewed. The steady clock says how soon that is. The time line may
@@ -479,11 +498,23 @@ impl Running {
     /// Whether enough may go that removing it is worth a call.
     fn wants_trim(&self) -> bool {
         let (_, bytes) = self.accounts.releasable();
-        bytes > 0 && (bytes > self.slack_bytes / 2 || self.room() > Room::Enough)
+        bytes > 0 && (bytes > self.slack_bytes / 2 || self.is_low())
     }
 
     fn wants_status(&self) -> bool {
         self.since_status.is_none_or(|bytes| bytes >= STATUS_EVERY_BYTES)
+            || self.next_status_at().is_some_and(|at| at <= self.now)
+    }
+
+    fn is_low(&self) -> bool {
+        self.room() > Room::Enough
+    }
+
+    /// How many bytes the log may hold beyond twice those of the records that count. All logs share
+    /// the room, so while it is low, each gives up nearly all that it need not hold.
+    fn slack(&self) -> u64 {
+        let part = if self.is_low() && !planted!(SlackKeptWhenLow) { SLACK_WHEN_LOW } else { 1 };
+        self.slack_bytes / part
     }
 
     /// What there is room for, by what the engine has said last.

@@ -2,7 +2,7 @@
 //!
 //! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
 //! The bugs about users, encrypted connections, tubes, figures, bytes on the wire and accidents of
-//! operators are in files of their own.
+//! operators are in files of their own, and so are some about several machines.
 
 use crate::Suite::{
     self, Cluster, ClusterSimulator, Engine, Etcd, InLedger, InServer, InStore, Ledger, Postgres,
@@ -13,6 +13,8 @@ use crate::Suite::{
 mod accidents;
 #[macro_use]
 mod figures;
+#[macro_use]
+mod machines;
 #[macro_use]
 mod tls;
 #[macro_use]

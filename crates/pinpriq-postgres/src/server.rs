@@ -71,8 +71,19 @@ pub(crate) struct Server {
     pub(crate) options: PostgresOptions,
     /// The schema, in quotes.
     pub(crate) schema: String,
+    /// What the entries of all logs needed when that was looked at last.
+    pub(crate) measured: tokio::sync::Mutex<Option<Measured>>,
     hosts: Vec<Config>,
     encrypter: Encrypter,
+}
+
+/// What the entries of all logs need.
+#[derive(Clone, Copy)]
+pub(crate) struct Measured {
+    pub(crate) bytes: u64,
+    /// When that was looked at, by the clock of the server, and until when nobody looks again.
+    pub(crate) at_ms: u64,
+    pub(crate) good_until_ms: u64,
 }
 
 impl Server {
@@ -81,7 +92,7 @@ impl Server {
         let schema = quoted_schema(&options.schema)?;
         let hosts = hosts(&options)?;
         let encrypter = Encrypter::new(options.encryption.tls());
-        Ok(Self { options, schema, hosts, encrypter })
+        Ok(Self { options, schema, measured: tokio::sync::Mutex::default(), hosts, encrypter })
     }
 
     /// Connects to the first host that accepts changes, with a limit for each.

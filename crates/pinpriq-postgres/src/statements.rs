@@ -102,14 +102,19 @@ pub(crate) enum Ask {
     Trim,
     /// Reads entries. Takes the shard, the first one and how many bytes are wanted.
     Read,
-    /// Reads how large the logs are.
+    /// Reads how large the logs are on the disk, and the time in milliseconds.
     Status,
+    /// Reads how large the entries of all logs are together, and how many. It looks at each.
+    Used,
     /// Does something with the registry.
     Registry(Query),
 }
 
 /// The most entries that one read tells. Their bodies are fetched only as far as they are wanted.
 const READ_ENTRIES_MAX: u32 = 1024;
+
+/// What the row of an entry takes beside its body, with its place in the index, in bytes.
+const ROW_BYTES: u32 = 128;
 
 impl Ask {
     /// Returns the statement. The schema is in quotes.
@@ -163,7 +168,15 @@ impl Ask {
                          ORDER BY e.seq LIMIT {READ_ENTRIES_MAX}) AS t) AS sized \
                  WHERE seq = $2::bigint OR before < $3::bigint ORDER BY seq"
             ),
-            Self::Status => format!("SELECT pg_total_relation_size('{schema}.entry'::regclass)"),
+            Self::Status => format!(
+                "SELECT pg_total_relation_size('{schema}.entry'::regclass), \
+                     (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+            ),
+            // The length of a body is known without its bytes.
+            Self::Used => format!(
+                "SELECT coalesce(sum(octet_length(body) + {ROW_BYTES}), 0)::bigint, count(*) \
+                 FROM {schema}.entry"
+            ),
             Self::Registry(query) => query.sql(schema),
         }
     }

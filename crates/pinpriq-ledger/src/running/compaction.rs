@@ -48,7 +48,7 @@ impl Running {
     /// Starts to read the oldest entry in which something counts, if too much of the log does not.
     fn start_compaction(&mut self) {
         let is_busy = self.compaction.reading.is_some() || !self.compaction.rewrites.is_empty();
-        let is_wasteful = self.accounts.is_wasteful(self.slack_bytes);
+        let is_wasteful = self.accounts.is_wasteful(self.slack());
         if is_busy || self.chores_at > self.now || !is_wasteful || planted!(LedgerRecordsLeftBehind)
         {
             return;

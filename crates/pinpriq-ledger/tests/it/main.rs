@@ -9,6 +9,7 @@ mod conformance;
 mod copying;
 mod damage;
 mod fake;
+mod room;
 mod store;
 mod takeover;
 mod watermarks;

@@ -1,9 +1,9 @@
 //! The bugs about accidents of operators: files that disappear, logs that nobody reads.
 
-/// Lists these bugs after others.
+/// Lists these bugs, and those about several machines, after others.
 macro_rules! with_those_of_accidents {
     ($($others:tt)*) => {
-        bugs! {
+        with_those_of_machines! {
             $($others)*
             LockInFileAlone "lock-in-file-alone"
                 "Removing the file LOCK lets a second process into the directory."

@@ -1,8 +1,10 @@
 //! What every ledger and every store on a ledger does, on PostgreSQL without trouble.
 
 use pinpriq_ledger::conformance::{Bench, run_all};
-use pinpriq_ledger::{Answer, Call, Ledger, LedgerOptions, LedgerStore, Term};
-use pinpriq_postgres::{ConnectError, Postgres};
+use pinpriq_ledger::{
+    Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Seized, Seq, Term, Trimmed,
+};
+use pinpriq_postgres::{ConnectError, Postgres, PostgresOptions};
 use pinpriq_store::{Store, conformance};
 
 use crate::engine::Engine;
@@ -98,4 +100,39 @@ fn of_several_hosts_the_first_that_accepts_changes_is_used() {
 fn a_server_that_may_lose_commits_is_refused() {
     let Some(engine) = Engine::start(&["fsync=off"]) else { return };
     assert_eq!(engine.connect(engine.options("s")).err(), Some(ConnectError::FsyncOff));
+}
+
+#[test]
+fn room_comes_back_when_entries_are_removed_though_the_tables_stay_large() {
+    const BYTES_MAX: u64 = 8 << 20;
+    let Some(engine) = Engine::start(&[]) else { return };
+    let options = PostgresOptions { bytes_max: BYTES_MAX, ..engine.options("room") };
+    let (postgres, _) = engine.connect(options).unwrap();
+    let mut ledger = engine.ledger(&postgres, 1, 1);
+    let used = |ask: &mut dyn FnMut(Call) -> Answer| match ask(Call::Status) {
+        Answer::Status(Ok(status)) => status.bytes_used,
+        other => panic!("{other:?}"),
+    };
+    let mut ask = |call| {
+        ledger.start(call);
+        ledger.wait();
+        ledger.poll().unwrap()
+    };
+    let Answer::Seized(Ok(Seized { tenure, .. })) = ask(Call::Seize { at_least: Term(1) }) else {
+        panic!("the log cannot be seized")
+    };
+    for seq in (1..=60).map(Seq) {
+        let bytes = vec![7; 100 << 10].into();
+        let appended = ask(Call::Append { tenure, seq, bytes });
+        assert_eq!(appended, Answer::Appended(Appended::Done));
+    }
+    assert!(used(&mut ask) > BYTES_MAX * 6 / 10);
+    // The last entry stays, and with it the end of the tables.
+    let trimmed = ask(Call::Trim { tenure, before: Seq(60) });
+    assert_eq!(trimmed, Answer::Trimmed(Trimmed::Done));
+    let is_soon = (0..100).any(|_| {
+        std::thread::park_timeout(std::time::Duration::from_millis(50));
+        used(&mut ask) < BYTES_MAX / 10
+    });
+    assert!(is_soon, "{} bytes are used by one entry", used(&mut ask));
 }
