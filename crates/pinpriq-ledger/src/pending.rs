@@ -87,6 +87,11 @@ impl Pending {
         self.drafts.is_empty()
     }
 
+    /// The last entry that anything was put into.
+    pub(crate) const fn last(&self) -> Seq {
+        Seq(self.next.0 - 1)
+    }
+
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }

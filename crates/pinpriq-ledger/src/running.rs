@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::store::LAZY_MS;
-use pinpriq_store::{Figures, Position, Room, StoreError, Urgency};
+use pinpriq_store::{Extent, Figures, Position, Room, StoreError, Urgency};
 
 use crate::accounts::{Accounts, Unit};
 use crate::keeper::Keeper;
@@ -135,6 +135,10 @@ impl Running {
     /// The last entry that is known to be in the log.
     pub(crate) const fn watermark(&self) -> Watermark {
         self.landed
+    }
+
+    pub(crate) const fn extent(&self) -> Extent {
+        Extent { head: self.landed.head.0, applied: self.pending.last().0 }
     }
 
     pub(crate) const fn watch(&self) -> &Watch {

@@ -13,8 +13,8 @@ use pinpriq_engine::time::Timestamp;
 use pinpriq_store::codec::Names;
 use pinpriq_store::shards::number_beyond_lost;
 use pinpriq_store::{
-    Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError, TaskCounts,
-    Urgency,
+    Extent, Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError,
+    TaskCounts, Urgency,
 };
 
 use crate::accounts::Accounts;
@@ -162,6 +162,10 @@ impl Store for LedgerStore {
         // Before the first append nothing was asked.
         let not_yet = self.options.window.as_ref().map(|_| 0);
         self.running().map_or(not_yet, |running| running.watch().until())
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        self.running().map(Running::extent)
     }
 
     fn is_suspended(&self) -> bool {

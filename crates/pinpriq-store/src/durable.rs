@@ -22,7 +22,8 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine, Farewell};
 
 use crate::store::{
-    Figures, Loaded, Position, Rewrite, Room, Store, StoreError, TaskCounts, Urgency, Volume,
+    Extent, Figures, Loaded, Position, Rewrite, Room, Store, StoreError, TaskCounts, Urgency,
+    Volume,
 };
 use crate::takeover;
 
@@ -445,6 +446,12 @@ impl Durable {
     #[inline]
     pub fn is_down(&self) -> bool {
         self.confirms && self.store.is_down()
+    }
+
+    /// See [`Store::extent`].
+    #[must_use]
+    pub fn extent(&self) -> Option<Extent> {
+        self.store.extent()
     }
 
     /// See [`Store::is_gathering`].

@@ -50,6 +50,6 @@ pub use journal::{Journal, JournalOptions, Level, Runner, Stopwatch};
 pub use memory::MemoryStore;
 pub use real_disk::RealDisk;
 pub use store::{
-    Figures, Loaded, Position, Progress, ReadJob, Reclaims, Rewrite, Room, Shortage, Store,
+    Extent, Figures, Loaded, Position, Progress, ReadJob, Reclaims, Rewrite, Room, Shortage, Store,
     StoreError, TaskCounts, Urgency, Volume,
 };

@@ -152,6 +152,15 @@ pub struct Rewrite {
     pub payload: Option<Bytes>,
 }
 
+/// How far a log has come that another server may take over, as the numbers of its entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Extent {
+    /// The last entry that is known to be in the log.
+    pub head: u64,
+    /// The last entry whose changes were carried out, in the log or on their way.
+    pub applied: u64,
+}
+
 /// A part of a store. It stays readable as long as anybody holds it, even after the store has given
 /// the part up.
 pub trait Volume: Send + Sync {
@@ -196,6 +205,11 @@ pub trait Store: Reclaims {
     /// begin. It may end again. Costs a look at the steady clock while anything is asked.
     fn is_down(&self) -> bool {
         false
+    }
+
+    /// How far the log has come, if it is one that another server may take over.
+    fn extent(&self) -> Option<Extent> {
+        None
     }
 
     /// Reads the log and passes every change that still counts to `sink`, oldest first. A change

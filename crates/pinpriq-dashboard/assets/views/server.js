@@ -123,11 +123,22 @@ function cluster({ cluster: it, server: { server_time_ms: now } }) {
     .split(",")
     .filter(Boolean)
     .map((one) => one.split("="));
+  const states = new Map(
+    it.cluster_states
+      .split(",")
+      .filter(Boolean)
+      .map((one) => one.split("=")),
+  );
+  // Only the owner of a shard knows how far its log is.
+  const log = (shard) =>
+    states.has(shard)
+      ? `: ${states.get(shard)}, entry ${count(it.cluster_head[shard])}, lag ${count(it.cluster_lag[shard])}`
+      : "";
   const shards = h(
     "ul",
     { class: "shards" },
     owners.map(([shard, node]) =>
-      h("li", { class: node === it.cluster_node ? "mine" : null }, `${shard} ${node}`),
+      h("li", { class: node === it.cluster_node ? "mine" : null }, `${shard} ${node}${log(shard)}`),
     ),
   );
   return card("Cluster", [

@@ -1,6 +1,7 @@
 //! What a node knows about its cluster and its own part in it, for `INFO`.
 
 use pinpriq_cluster::Counters;
+use pinpriq_store::Extent;
 
 /// See the start of this file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,6 +21,15 @@ pub(crate) struct ClusterFacts {
     /// How many requests it has asked of other nodes.
     pub(crate) forwarded: u64,
     pub(crate) report: Report,
+}
+
+/// The log of a shard that a node serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LogFacts {
+    pub(crate) shard: usize,
+    pub(crate) extent: Extent,
+    /// Whether the host says nothing at the moment, because its log does not answer.
+    pub(crate) is_suspended: bool,
 }
 
 /// How a node fares.

@@ -4,13 +4,13 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_store::Histogram as Values;
+use pinpriq_store::{Extent, Histogram as Values};
 
 use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
 use super::Unit::{Bytes, Microseconds, Milliseconds, Plain, Seconds};
 use super::Value::{Each, Number};
 use super::{Figure, Value, histogram_line};
-use crate::cluster::facts::ClusterFacts;
+use crate::cluster::facts::{ClusterFacts, LogFacts};
 use crate::config::DoorName;
 use crate::host::facts::Facts;
 use crate::session::code::Code;
@@ -333,6 +333,35 @@ pub(crate) static TABLE: &[Entry] = &[
     ),
     Entry::new(
         Cluster,
+        "cluster_states",
+        (Text, Plain),
+        "the state of each shard that it serves, `serving` or `suspended`, as `0=serving`",
+        |it| text(&states(it)),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_head",
+        (Gauges("shard"), Plain),
+        "the last entry that is known to be in the log of each shard that it serves",
+        |it| of_logs(it, |log| log.head),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_applied",
+        (Gauges("shard"), Plain),
+        "the last entry whose changes it has carried out, of each shard that it serves",
+        |it| of_logs(it, |log| log.applied),
+    ),
+    Entry::new(
+        Cluster,
+        "cluster_lag",
+        (Gauges("shard"), Plain),
+        "entries that it has carried out and that are not known to be in the log yet, of each \
+         shard that it serves",
+        |it| of_logs(it, |log| log.applied.saturating_sub(log.head)),
+    ),
+    Entry::new(
+        Cluster,
         "cluster_sessions_lost",
         (Counter, Plain),
         "sessions of this node that ended against its will",
@@ -509,6 +538,23 @@ fn owners(cluster: &ClusterFacts) -> String {
 fn terms(cluster: Option<&ClusterFacts>) -> Value {
     let terms = cluster.map(|cluster| cluster.terms.iter().enumerate()).into_iter().flatten();
     Each(terms.map(|(shard, term)| (shard.to_string(), *term)).collect())
+}
+
+/// The logs of the shards that are served here, in order of the shards.
+fn logs(facts: &Facts) -> Vec<LogFacts> {
+    let mut logs = facts.logs.clone();
+    logs.sort_unstable_by_key(|log| log.shard);
+    logs
+}
+
+fn states(facts: &Facts) -> String {
+    let state = |log: &LogFacts| if log.is_suspended { "suspended" } else { "serving" };
+    let states = logs(facts).into_iter().map(|log| format!("{}={}", log.shard, state(&log)));
+    states.collect::<Vec<_>>().join(",")
+}
+
+fn of_logs(facts: &Facts, read: impl Fn(&Extent) -> u64) -> Value {
+    Each(logs(facts).iter().map(|log| (log.shard.to_string(), read(&log.extent))).collect())
 }
 
 fn by_door(counts: [u64; DoorName::ALL.len()]) -> Value {

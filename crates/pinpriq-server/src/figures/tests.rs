@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use pinpriq_engine::settings::Paused;
 use pinpriq_engine::stats::{Counters, Figures, Times};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_store::Figures as StoreFigures;
+use pinpriq_store::{Extent, Figures as StoreFigures};
 
 use super::info::{self, Section};
 use super::stats::{self, Scope};
 use super::*;
-use crate::cluster::facts::{ClusterFacts, Report};
+use crate::cluster::facts::{ClusterFacts, LogFacts, Report};
 use crate::host::facts::Facts;
 use crate::host::tally::Counts;
 
@@ -134,6 +134,13 @@ cluster_owners:0=n1,2=n2
 cluster_term_0:105
 cluster_term_1:0
 cluster_term_2:106
+cluster_states:0=serving,3=suspended
+cluster_head_0:200
+cluster_head_3:300
+cluster_applied_0:200
+cluster_applied_3:303
+cluster_lag_0:0
+cluster_lag_3:3
 cluster_sessions_lost:110
 cluster_take_overs:111
 cluster_moves:113
@@ -234,6 +241,10 @@ fn facts() -> Facts {
         is_draining: true,
         log_lines_dropped: 118,
         audit_events_dropped: 119,
+        logs: vec![
+            LogFacts { shard: 3, extent: Extent { head: 300, applied: 303 }, is_suspended: true },
+            LogFacts { shard: 0, extent: Extent { head: 200, applied: 200 }, is_suspended: false },
+        ],
         cluster: Some(cluster()),
         ..Facts::default()
     }

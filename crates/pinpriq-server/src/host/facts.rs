@@ -5,7 +5,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::Figures;
 
 use super::tally::Counts;
-use crate::cluster::facts::ClusterFacts;
+use crate::cluster::facts::{ClusterFacts, LogFacts};
 use crate::config::Durability;
 
 /// The facts about one shard, or about all of them.
@@ -32,6 +32,8 @@ pub(crate) struct Facts {
     /// How many lines of the log and events of the audit the process has dropped.
     pub(crate) log_lines_dropped: u64,
     pub(crate) audit_events_dropped: u64,
+    /// The logs of the shards that are served here, if another node may take them over.
+    pub(crate) logs: Vec<LogFacts>,
     /// What is known about the cluster, if the server is a node of one.
     pub(crate) cluster: Option<ClusterFacts>,
 }
@@ -64,6 +66,7 @@ impl Facts {
             // All shards are in one process.
             log_lines_dropped: self.log_lines_dropped.max(other.log_lines_dropped),
             audit_events_dropped: self.audit_events_dropped.max(other.audit_events_dropped),
+            logs: [self.logs, other.logs].concat(),
             cluster: self.cluster.or(other.cluster),
         }
     }

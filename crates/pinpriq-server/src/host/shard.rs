@@ -574,6 +574,7 @@ impl Shard {
             is_draining: self.is_draining.get().is_some_and(|it| it.load(Ordering::Relaxed)),
             log_lines_dropped: log::dropped(),
             audit_events_dropped: audit::dropped(),
+            logs: self.inspect(|durable| self.log_facts(durable)).into_iter().collect(),
             cluster: None,
         };
         if self.own() < self.shards() { facts } else { facts.of_home() }

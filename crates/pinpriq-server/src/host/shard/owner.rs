@@ -7,9 +7,11 @@ use std::rc::Rc;
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Span;
 use pinpriq_store::StoreError;
+use pinpriq_store::durable::Durable;
 use tokio::sync::Notify;
 
 use super::Shard;
+use crate::cluster::facts::LogFacts;
 use crate::session::Session;
 use crate::session::about::linked_guest;
 
@@ -20,6 +22,12 @@ impl Shard {
     /// Whether another process may own the shard without notice.
     pub(crate) const fn may_be_taken_over(&self) -> bool {
         self.may_be_taken_over
+    }
+
+    /// Returns how far the log has come, if another process may own it without notice.
+    pub(super) fn log_facts(&self, durable: &Durable) -> Option<LogFacts> {
+        let (shard, is_suspended) = (self.own(), durable.is_suspended());
+        durable.extent().map(|extent| LogFacts { shard, extent, is_suspended })
     }
 
     /// Whether nothing may be said at the moment, because another process may own the shard by now.
