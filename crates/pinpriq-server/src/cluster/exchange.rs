@@ -156,9 +156,12 @@ impl Exchange {
     /// Notes a link of a node that asks.
     pub(crate) fn asker_came(&self, link: u64) {
         {
+            let wall_ms = self.wall_ms();
             let state = &mut *self.state.borrow_mut();
             state.askers.insert(link);
             let body = state.bodies.entry(End::From(link)).or_default();
+            // It may not serve before it knows whether its clock is right.
+            message::put_clock(body, wall_ms);
             for (shard, term) in &state.hosted {
                 message::put_serves(body, *shard, *term);
             }
@@ -345,7 +348,8 @@ impl Exchange {
         self.state.borrow().clocks.values().copied().collect()
     }
 
-    fn wall_ms(&self) -> u64 {
+    /// What the own wall clock says.
+    pub(crate) fn wall_ms(&self) -> u64 {
         let clock = self.home.clock();
         clock.now().ms().saturating_add_signed(clock.ahead_of_wall().saturating_neg())
     }

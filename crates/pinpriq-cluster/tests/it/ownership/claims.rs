@@ -1,6 +1,6 @@
 //! How shards without an owner are claimed, and what becomes of claims.
 
-use pinpriq_cluster::clocks::is_off;
+use pinpriq_cluster::clocks::{is_off, off_by};
 use pinpriq_cluster::{HostEnd, Instance, Meta, Order, OwnState, RegistryCall, ShardState};
 
 use super::stage::{Loss, Stage, TTL, node, record, shards};
@@ -146,11 +146,11 @@ fn a_node_whose_clock_is_wrong_claims_nothing_and_serves_on() {
     stage.set_owner(1, record(20, 9, OwnState::Serving));
     assert_eq!(shards(&stage.run(TTL), Order::Host), [0]);
     stage.node.note_serving(0, 10);
-    stage.node.note_clock(is_off(&[6_000, 6_000]));
+    stage.node.note_clock(is_off(off_by(&[6_000, 6_000])));
     stage.desk().forget(Instance(20));
     assert_eq!(stage.run(3 * TTL), []);
     assert_eq!(stage.node.state(0), ShardState::Serving);
     assert_eq!(stage.node.state(1), ShardState::Absent);
-    stage.node.note_clock(is_off(&[4_000, 4_000]));
+    stage.node.note_clock(is_off(off_by(&[4_000, 4_000])));
     assert_eq!(shards(&stage.run(TTL), Order::Host), [1]);
 }
