@@ -123,6 +123,7 @@ fn record(instance: u128) -> NodeRecord {
         addresses,
         version: "0.1.0".to_owned(),
         draining: false,
+        suspended: false,
     }
 }
 

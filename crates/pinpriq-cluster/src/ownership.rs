@@ -15,6 +15,7 @@ mod claims;
 mod local;
 mod releases;
 mod session;
+mod silence;
 
 use std::collections::VecDeque;
 use std::mem;
@@ -25,6 +26,7 @@ use local::Local;
 pub use local::ShardState;
 use releases::Moving;
 use session::{Phase, Session};
+use silence::Silence;
 
 /// Of the calls that change the record of a shard, so many may be under way. Each may take as long
 /// as the registry allows, and renewals wait for them.
@@ -93,6 +95,8 @@ pub enum Order {
 pub enum HostEnd {
     /// Another node has seized the log.
     Fenced,
+    /// Its log did not answer.
+    Silent,
     /// Anything else: the shard could not be loaded, or its engine is gone.
     Failed,
 }
@@ -136,6 +140,7 @@ pub struct Ownership {
     is_leaving: bool,
     /// Whether the wall clock of this node is wrong.
     is_clock_off: bool,
+    silence: Silence,
     session: Session,
     under_way: VecDeque<Asked>,
     /// How many of them change the record of a shard.
@@ -174,6 +179,7 @@ impl Ownership {
             is_leaving: node.draining,
             is_clock_off: false,
             node,
+            silence: Silence::default(),
             session: Session::default(),
             under_way: VecDeque::new(),
             own_calls: 0,
@@ -206,6 +212,7 @@ impl Ownership {
         }
         if !matches!(self.session.phase, Phase::Ending | Phase::Over) {
             self.keep_session();
+            self.heed_silence();
             self.begin_releases();
             self.advance_releases();
             self.keep_records();
@@ -222,6 +229,7 @@ impl Ownership {
             return None;
         }
         let own = self.session_timeouts().into_iter().flatten().chain(self.moving_timeout());
+        let own = own.chain(self.silence_timeout());
         let shards = (0..self.options.shards).flat_map(|shard| {
             self.release_timeout(shard).into_iter().chain(self.claim_timeout(shard))
         });
@@ -234,6 +242,7 @@ impl Ownership {
         if let Some(host) = self.host_mut(shard) {
             host.term = term;
             host.serving_since = Some(now);
+            self.silence.note_loaded(self.node.suspended);
         }
     }
 
@@ -253,6 +262,10 @@ impl Ownership {
         match end {
             HostEnd::Fenced => self.counters.fenced += 1,
             HostEnd::Failed => self.counters.failed += 1,
+            HostEnd::Silent => {
+                self.counters.failed += 1;
+                self.suspend();
+            }
         }
         let not_before = self.now.saturating_add(self.options.pause_ms);
         if let Some(local) = self.local_mut(shard)
@@ -266,7 +279,7 @@ impl Ownership {
     }
 
     /// Notes whether the wall clock of this node is wrong, by [`crate::clocks::is_off`]. As long as
-    /// it is, no shard is claimed. What is served is served on.
+    /// it is, or nobody knows yet, no shard is claimed. What is served is served on.
     pub const fn note_clock(&mut self, is_off: bool) {
         self.is_clock_off = is_off;
     }
@@ -391,10 +404,11 @@ impl Ownership {
         let mut members: Vec<Member> = others
             .map(|node| Member {
                 name: node.name.clone(),
-                is_draining: node.draining || is_told(&node.name),
+                is_draining: node.draining || node.suspended || is_told(&node.name),
             })
             .collect();
-        let own = Member { name: self.node.name.clone(), is_draining: self.node.draining };
+        let is_draining = self.node.draining || self.node.suspended;
+        let own = Member { name: self.node.name.clone(), is_draining };
         members.push(own);
         members.sort();
         let is_news = members != self.members;

@@ -50,6 +50,8 @@ pub struct NodeRecord {
     pub version: String,
     /// Whether it gives up its shards and gets no new ones.
     pub draining: bool,
+    /// Whether the logs have not answered it lately. Others do not count on it then.
+    pub suspended: bool,
 }
 
 /// How far the owner of a shard has come.
@@ -59,6 +61,8 @@ pub enum OwnState {
     Loading,
     /// It serves.
     Serving,
+    /// It serves, and says nothing at the moment, since its log does not answer.
+    Suspended,
     /// It gives the shard up.
     Releasing,
 }

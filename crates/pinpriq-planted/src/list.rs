@@ -657,9 +657,6 @@ with_those_of_figures! {
     TrimNotFenced "trim-not-fenced"
         "Who has lost a log on PostgreSQL can still remove its entries."
         [Postgres("logs::it_passes_all_cases")]
-    QuotaNotKept "quota-not-kept"
-        "Some nodes are to own two shards more than others."
-        [Cluster("placement::")]
     RecordTakenForHost "record-taken-for-host"
         "A node believes a record of its own that a lost claim left behind, and hosts nothing."
         [Cluster("ownership::claims::"), Cluster("walk::")]

@@ -60,6 +60,8 @@ struct NodeText {
     version: String,
     #[serde(default)]
     draining: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    suspended: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,6 +70,8 @@ struct OwnText {
     instance: String,
     term: u64,
     state: StateText,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    suspended: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -128,6 +132,7 @@ pub fn node_bytes(node: &NodeRecord) -> Vec<u8> {
         pinpriq: node.addresses.pinpriq,
         version: node.version,
         draining: node.draining,
+        suspended: node.suspended,
     })
 }
 
@@ -136,9 +141,10 @@ pub fn node_bytes(node: &NodeRecord) -> Vec<u8> {
 pub fn read_node(instance: Instance, bytes: &[u8]) -> Option<NodeRecord> {
     let text: NodeText = serde_json::from_slice(bytes).ok()?;
     let data = number(&text.data).filter(|_| text.v <= VERSION)?;
-    let NodeText { name, link, resp, resp_cluster, pinpriq, version, draining, .. } = text;
+    let NodeText { name, link, resp, resp_cluster, pinpriq, version, draining, suspended, .. } =
+        text;
     let addresses = Addresses { link, resp, resp_cluster, pinpriq };
-    Some(NodeRecord { instance, name, data, addresses, version, draining })
+    Some(NodeRecord { instance, name, data, addresses, version, draining, suspended })
 }
 
 /// Returns what the owner of a shard says as bytes.
@@ -146,10 +152,12 @@ pub fn read_node(instance: Instance, bytes: &[u8]) -> Option<NodeRecord> {
 pub fn own_bytes(own: &OwnRecord) -> Vec<u8> {
     let state = match own.state {
         OwnState::Loading => StateText::Loading,
-        OwnState::Serving => StateText::Serving,
+        // Older nodes do not know the difference.
+        OwnState::Serving | OwnState::Suspended => StateText::Serving,
         OwnState::Releasing => StateText::Releasing,
     };
-    json(&OwnText { v: VERSION, instance: own.instance.to_string(), term: own.term, state })
+    let (instance, suspended) = (own.instance.to_string(), own.state == OwnState::Suspended);
+    json(&OwnText { v: VERSION, instance, term: own.term, state, suspended })
 }
 
 /// Reads what the owner of a shard says. None if it cannot be read.
@@ -159,6 +167,7 @@ pub fn read_own(bytes: &[u8]) -> Option<OwnRecord> {
     let instance = read_instance(&text.instance).filter(|_| text.v <= VERSION)?;
     let state = match text.state {
         StateText::Loading => OwnState::Loading,
+        StateText::Serving if text.suspended => OwnState::Suspended,
         StateText::Serving => OwnState::Serving,
         StateText::Releasing => OwnState::Releasing,
     };

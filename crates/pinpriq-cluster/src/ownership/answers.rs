@@ -39,6 +39,10 @@ impl Ownership {
                 self.session.is_looking = false;
                 if let RegistryAnswer::View(view) = answer {
                     self.take_view(view, asked.sent_at);
+                    // Whether the session still lives, only a renewal tells.
+                    if asked.call == RegistryCall::Look && self.session.phase == Phase::Live {
+                        self.look_soon();
+                    }
                 }
             }
             RegistryCall::Announce(record) if is_done => self.announced(&record),

@@ -16,7 +16,8 @@ impl Ownership {
 
     /// Whether this node may have more shards.
     pub(super) fn may_claim(&self) -> bool {
-        let drains = self.node.draining && !self.all_drain() && !planted!(DrainingNodeClaims);
+        let gives = self.node.draining || self.node.suspended;
+        let drains = gives && !self.all_drain() && !planted!(DrainingNodeClaims);
         let is_barred = self.is_leaving || self.is_clock_off || self.is_halted();
         self.is_settled() && !is_barred && !drains
     }
@@ -29,7 +30,7 @@ impl Ownership {
         for shard in 0..self.options.shards {
             let local = &self.locals[usize::from(shard)];
             let record = self.record(shard);
-            let wanted = local.host.map(|host| host.record(self.node.instance));
+            let wanted = local.host.and_then(|host| host.record(self.node.instance));
             let is_own = record.is_some_and(|record| self.is_own(record.instance));
             // A record without a host was left behind by a call of which nothing was known.
             let may_write = match (record, local.host) {
@@ -38,7 +39,7 @@ impl Ownership {
                     let is_claim = record.state == OwnState::Loading;
                     is_own && !(is_claim && planted!(RecordTakenForHost))
                 }
-                (None, Some(_)) => true,
+                (None, Some(_)) => wanted.is_some(),
                 // The log decides between this host and the one of another node.
                 (Some(_), Some(_)) => is_own || planted!(ForeignRecordReplaced),
             };

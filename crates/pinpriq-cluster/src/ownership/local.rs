@@ -36,17 +36,26 @@ pub(super) struct Host {
     pub(super) release: Option<Release>,
     /// No release before this time, since the last one took too long.
     pub(super) kept_until: u64,
+    /// Since when it says nothing, because its log does not answer.
+    pub(super) suspended_since: Option<u64>,
+    /// Whether it was told to end because of that. Others may claim the shard meanwhile: whoever
+    /// seizes its log fences this host.
+    pub(super) is_given_up: bool,
 }
 
 impl Host {
     /// What the registry ought to say of it.
-    pub(super) const fn record(&self, instance: Instance) -> OwnRecord {
+    pub(super) const fn record(&self, instance: Instance) -> Option<OwnRecord> {
+        if self.is_given_up {
+            return None;
+        }
         let state = match (self.release, self.serving_since) {
             (Some(_), _) => OwnState::Releasing,
+            (None, Some(_)) if self.suspended_since.is_some() => OwnState::Suspended,
             (None, Some(_)) => OwnState::Serving,
             (None, None) => OwnState::Loading,
         };
-        OwnRecord { instance, term: self.term, state }
+        Some(OwnRecord { instance, term: self.term, state })
     }
 }
 

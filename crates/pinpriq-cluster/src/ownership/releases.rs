@@ -26,6 +26,7 @@ impl Ownership {
         let (now, is_leaving) = (self.now, self.is_leaving);
         for host in self.locals.iter_mut().filter_map(|local| local.host.as_mut()) {
             match host.release {
+                None if host.is_given_up => {}
                 None if gives_all && (is_leaving || host.kept_until <= now) => {
                     host.release = Some(Release { since: now, ordered_at: None, is_move: false });
                 }
@@ -72,16 +73,18 @@ impl Ownership {
     /// When a shard may move to the node that it belongs to. None if it belongs here.
     fn move_at(&self, shard: ShardNumber) -> Option<u64> {
         let local = &self.locals[usize::from(shard)];
-        let host = local.host.filter(|host| host.release.is_none() && local.rank > 0)?;
+        let is_free = |host: &Host| host.release.is_none() && !host.is_given_up;
+        let host = local.host.filter(|host| is_free(host) && local.rank > 0)?;
         let since = host.serving_since?;
-        let is_written = self.record(shard) == Some(host.record(self.node.instance));
+        let is_written = self.record(shard) == host.record(self.node.instance);
         if !is_written || !local.is_settled() {
             return None;
         }
         let target = self.placement.target(shard)?;
         // A node that is about to end takes nothing, also if all others drain.
         let takes = |node: &NodeRecord| {
-            node.name == target && (!node.draining || self.view.drained.contains(&node.name))
+            let drains = node.draining && !self.view.drained.contains(&node.name);
+            node.name == target && !drains && !node.suspended
         };
         let has_taker = self.view.nodes.iter().any(takes);
         has_taker
@@ -116,7 +119,7 @@ impl Ownership {
                 continue;
             }
             let is_written =
-                local.is_settled() && self.record(shard) == Some(host.record(self.node.instance));
+                local.is_settled() && self.record(shard) == host.record(self.node.instance);
             if release.ordered_at.is_none() && (is_written || self.is_leaving) {
                 release.ordered_at = Some(self.now);
                 host.release = Some(release);
@@ -169,6 +172,9 @@ impl Ownership {
     pub(super) fn release_timeout(&self, shard: ShardNumber) -> Option<u64> {
         let local = &self.locals[usize::from(shard)];
         let host = local.host?;
+        if host.is_given_up {
+            return None;
+        }
         if let Some(release) = host.release {
             let due = self.release_due(&release);
             // A record that could not be written is waited for until it is too late.

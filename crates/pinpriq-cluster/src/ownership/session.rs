@@ -35,8 +35,9 @@ pub(super) enum Phase {
 #[derive(Default)]
 pub(super) struct Session {
     pub(super) phase: Phase,
-    /// Whether the node is draining, as the registry knows it. Nothing else in its record changes.
-    pub(super) announced: Option<bool>,
+    /// Whether the node is draining and suspended, as the registry knows it. Nothing else in its
+    /// record changes.
+    pub(super) announced: Option<(bool, bool)>,
     pub(super) is_announcing: bool,
     /// When it may be announced.
     pub(super) announce_at: u64,
@@ -61,10 +62,17 @@ impl Ownership {
     pub(super) fn keep_session(&mut self) {
         let now = self.now;
         let may_announce = !self.session.is_announcing && self.session.announce_at <= now;
-        let is_news = self.session.announced != Some(self.node.draining);
+        let is_news = self.is_news();
+        // What is asked may arrive although nothing is answered. So that the session ends all the
+        // same, and others take over, nothing is asked then that keeps one alive.
+        let is_unheard = self.is_unheard();
+        if is_unheard && self.session.phase == Phase::Announcing {
+            self.session.phase = Phase::Looking;
+        }
         match self.session.phase {
             Phase::Looking => self.look(RegistryCall::Look),
             Phase::Announcing if may_announce => self.announce(),
+            Phase::Live if is_unheard => self.look(RegistryCall::Look),
             Phase::Live => {
                 if may_announce && is_news {
                     self.announce();
@@ -73,6 +81,17 @@ impl Ownership {
             }
             Phase::Announcing | Phase::Ending | Phase::Over => {}
         }
+    }
+
+    /// Whether the registry has answered nothing for so long that the session must end.
+    fn is_unheard(&self) -> bool {
+        let silent_ms = self.registry_silent_for(self.now);
+        silent_ms >= self.options.session_ttl_ms && !planted!(RenewedThoughNothingIsAnswered)
+    }
+
+    /// Whether the registry does not know yet what the node says of itself.
+    fn is_news(&self) -> bool {
+        self.session.announced != Some((self.node.draining, self.node.suspended))
     }
 
     fn announce(&mut self) {
@@ -118,7 +137,7 @@ impl Ownership {
     /// The record was announced.
     pub(super) fn announced(&mut self, record: &NodeRecord) {
         self.session.is_announcing = false;
-        self.session.announced = Some(record.draining);
+        self.session.announced = Some((record.draining, record.suspended));
         if self.session.phase == Phase::Announcing {
             self.session.phase = Phase::Live;
             self.session.first_at.get_or_insert(self.now);
@@ -214,7 +233,8 @@ impl Ownership {
     pub(super) fn session_timeouts(&self) -> [Option<u64>; 2] {
         let looks = matches!(self.session.phase, Phase::Looking | Phase::Live);
         let announces = matches!(self.session.phase, Phase::Announcing | Phase::Live)
-            && self.session.announced != Some(self.node.draining);
+            && self.is_news()
+            && !self.is_unheard();
         [
             (looks && !self.session.is_looking).then_some(self.session.look_at),
             (announces && !self.session.is_announcing).then_some(self.session.announce_at),

@@ -37,12 +37,14 @@ fn node() -> NodeRecord {
         addresses,
         version: "1.2".to_owned(),
         draining: true,
+        suspended: true,
     }
 }
 
 const NODE: &str = concat!(
     r#"{"v":1,"name":"ñ🦔","data":"ffffffffffffffffffffffffffffffff","link":"a:1","resp":"","#,
-    r#""resp_cluster":"[::1]:2","pinpriq":"\"\n\u0000","version":"1.2","draining":true}"#,
+    r#""resp_cluster":"[::1]:2","pinpriq":"\"\n\u0000","version":"1.2","draining":true,"#,
+    r#""suspended":true}"#,
 );
 
 fn own() -> OwnRecord {
@@ -61,7 +63,11 @@ fn the_bytes_are_as_documented() {
     assert_eq!(String::from_utf8(node_bytes(&node())).as_deref(), Ok(NODE));
     assert_eq!(read_node(Instance(7), NODE.as_bytes()), Some(node()));
     assert_eq!(String::from_utf8(own_bytes(&own())).as_deref(), Ok(OWN));
-    for state in [OwnState::Loading, OwnState::Serving, OwnState::Releasing] {
+    let suspended = OWN.replace('}', r#","suspended":true}"#);
+    let own_suspended = OwnRecord { state: OwnState::Suspended, ..own() };
+    assert_eq!(String::from_utf8(own_bytes(&own_suspended)), Ok(suspended));
+    let states = [OwnState::Loading, OwnState::Serving, OwnState::Suspended, OwnState::Releasing];
+    for state in states {
         let own = OwnRecord { state, ..own() };
         assert_eq!(read_own(&own_bytes(&own)), Some(own));
     }

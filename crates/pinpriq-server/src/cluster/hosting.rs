@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
+use pinpriq_cluster::ownership::HostEnd;
 use pinpriq_engine::time::Timestamp;
 use pinpriq_ledger::{LedgerOptions, LedgerStore, Term, Window, Writer};
 use pinpriq_store::durable::{Durable, Loading};
@@ -68,6 +69,7 @@ impl Hosting {
     pub(crate) fn start(&mut self, shard: usize, generation: u32) {
         let (release, released) = oneshot::channel();
         self.hosts.insert(shard, release);
+        self.common.note_suspended(shard, false);
         let before = self.terms.get(&shard).copied().unwrap_or(0);
         let job = Job {
             shard,
@@ -85,6 +87,12 @@ impl Hosting {
             tracing::error!(%source, shard, "cannot start a thread");
             tell(&home, shard, HostNews::Failed(StoreError::ThreadEnded { thread: "host" }));
         }
+    }
+
+    /// The shards that have a host, and whether it says nothing because its log does not answer.
+    pub(crate) fn suspensions(&self) -> impl Iterator<Item = (usize, bool)> + '_ {
+        let is_suspended = |shard: usize| self.common.is_suspended(shard);
+        self.hosts.keys().map(move |shard| (*shard, is_suspended(*shard)))
     }
 
     /// Makes a host stop in order.
@@ -197,6 +205,16 @@ pub(crate) fn lowest_term_at(generation: u32, wall: Timestamp) -> Term {
 fn lowest_term(generation: u32, seconds: u64) -> Term {
     let generation = if planted!(GenerationNotInTerm) { 0 } else { generation };
     Term(Term::first_of(generation).0 + seconds)
+}
+
+/// How a host has ended that has failed like this.
+pub(crate) fn end_of(failure: &StoreError) -> HostEnd {
+    match failure {
+        StoreError::Fenced { .. } => HostEnd::Fenced,
+        StoreError::NoAnswer { .. } => HostEnd::Silent,
+        StoreError::Poisoned { cause } => end_of(cause),
+        _ => HostEnd::Failed,
+    }
 }
 
 /// Tells the home of this node what a host says.

@@ -6,11 +6,10 @@ use std::net::TcpListener as StdListener;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_cluster::ownership::{HostEnd, Order, Ownership, OwnershipOptions};
+use pinpriq_cluster::ownership::{Order, Ownership, OwnershipOptions};
 use pinpriq_cluster::{Addresses, Instance, Meta, NodeRecord};
 use pinpriq_engine::time::Span;
 use pinpriq_ledger::Writer;
-use pinpriq_store::StoreError;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
@@ -21,7 +20,7 @@ use super::data::NodeData;
 use super::exchange::{Carrier, End, Exchange};
 use super::facts::Report;
 use super::founding::found;
-use super::hosting::Hosting;
+use super::hosting::{Hosting, end_of};
 use super::memory::Memory;
 use super::rollback::{Reporter, on_threads};
 use crate::clock::{Clock as _, SystemClock, steady_ms};
@@ -218,6 +217,10 @@ impl Control {
                 left_at = Some(now);
             }
             self.clocks.look(now, &self.exchange, &mut self.ownership);
+            for (shard, is_suspended) in self.hosting.suspensions() {
+                let Ok(shard) = u16::try_from(shard) else { continue };
+                self.ownership.note_suspended(shard, is_suspended);
+            }
             let orders = self.ownership.turn(now);
             let meta = self.ownership.view().meta.as_ref();
             if let Some(why) = self.memory.heed(meta, self.ownership.has_session()).await? {
@@ -258,8 +261,7 @@ impl Control {
                 self.ownership.note_released(number);
             }
             HostNews::Failed(failure) => {
-                let is_fenced = matches!(failure, StoreError::Fenced { .. });
-                let end = if is_fenced { HostEnd::Fenced } else { HostEnd::Failed };
+                let end = end_of(failure);
                 tracing::warn!(shard, %failure, "the host of a shard has ended");
                 self.memory.face(number, failure).await?;
                 self.ownership.note_failed(number, end);
@@ -325,6 +327,7 @@ fn record(
         },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         draining: false,
+        suspended: false,
     })
 }
 

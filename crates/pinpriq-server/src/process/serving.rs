@@ -8,7 +8,7 @@ use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use pinpriq_engine::task::ClientId;
@@ -44,6 +44,9 @@ const DRAIN_MS: u64 = 5_000;
 /// How long a shard that is given up waits until everything that it has done is durable and told.
 const RELEASE_MS: u64 = 2_000;
 
+/// How often a host looks whether its log answers.
+const SUSPENSION_EVERY_MS: u64 = 200;
+
 /// What the places of a server share: its shards, and in a cluster the home of its connections.
 pub(crate) struct Common {
     pub(crate) stop: Stop,
@@ -57,6 +60,8 @@ pub(crate) struct Common {
     pub(crate) access: Access,
     /// Where clients of Redis reach the server, once that is known.
     pub(crate) resp_at: OnceLock<RespAt>,
+    /// Whether the host of each place says nothing, because its log does not answer.
+    suspended: Vec<AtomicBool>,
     /// The places that get connections.
     homes: Range<usize>,
     /// The number of places that still have connections, or may get some.
@@ -115,6 +120,7 @@ impl Common {
             beanstalkd,
             access,
             resp_at: OnceLock::new(),
+            suspended: (0..places).map(|_| AtomicBool::new(false)).collect(),
             // In a cluster the hosts have no connections.
             at_work: AtomicUsize::new(places - homes.start),
             homes,
@@ -132,6 +138,16 @@ impl Common {
     /// Returns the mailboxes of the places that have connections.
     pub(crate) fn homes(&self) -> &[Mailbox] {
         &self.boxes[self.homes.start..]
+    }
+
+    /// Notes whether the host of a shard says nothing, because its log does not answer.
+    pub(crate) fn note_suspended(&self, shard: usize, is_suspended: bool) {
+        self.suspended[shard].store(is_suspended, Ordering::Relaxed);
+    }
+
+    /// Whether the host of a shard says nothing, because its log does not answer.
+    pub(crate) fn is_suspended(&self, shard: usize) -> bool {
+        self.suspended[shard].load(Ordering::Relaxed)
     }
 
     /// Returns the number of connections.
@@ -243,6 +259,7 @@ impl Context {
         });
         let reading = tokio::task::spawn_local(self.clone().read_letters());
         let sending = tokio::task::spawn_local(send_letters(shard.clone(), None));
+        let watching = tokio::task::spawn_local(self.clone().watch_suspension());
         tokio::select! {
             () = released => {
                 // What comes from now on is for the next owner.
@@ -258,11 +275,22 @@ impl Context {
         if let Some(post) = shard.post() {
             post.send();
         }
-        for task in [timer, store, looking, reading, sending] {
+        for task in [timer, store, looking, reading, sending, watching] {
             task.abort();
             let _ = task.await;
         }
         finished.map_or_else(HostNews::Failed, |()| HostNews::Released)
+    }
+
+    /// Tells the node whether its log answers this host. Never ends.
+    async fn watch_suspension(self: Rc<Self>) {
+        let shard = self.shard();
+        loop {
+            let is_suspended = shard.inspect(Durable::is_suspended);
+            self.common.note_suspended(shard.own(), is_suspended);
+            let clock = shard.clock();
+            clock.until(clock.now().after(Span::from_ms(SUSPENSION_EVERY_MS))).await;
+        }
     }
 
     /// Tells every guest all that was done for it, for a bounded time.

@@ -154,3 +154,106 @@ fn nothing_is_served_while_a_roll_back_is_not_accepted() {
     stage.desk().view.meta = Some(Meta { shards: 2, generation: 1, ..Meta::default() });
     assert_eq!(shards(&stage.run(TTL), Order::Host), [0, 1]);
 }
+
+#[test]
+fn who_is_not_answered_lets_its_session_end_though_its_renewals_may_arrive() {
+    let mut stage = Stage::alone(2);
+    stage.desk().is_silent = true;
+    stage.forget_log();
+    stage.run(TTL + TTL / 5);
+    let since = stage.now;
+    stage.forget_log();
+    stage.run(10 * TTL);
+    let log = stage.desk().log.clone();
+    let keeps = log.iter().find(|(_, call)| *call != RegistryCall::Look);
+    assert_eq!(keeps, None, "nothing is asked that keeps a session, since {since}");
+    assert!(log.len() >= 45, "it goes on looking: {}", log.len());
+    // The answers are back, and the session has ended.
+    stage.desk().is_silent = false;
+    stage.desk().ended = Some(Instance(1));
+    stage.desk().forget(Instance(1));
+    assert_eq!(stage.run(TTL / 2), []);
+    assert!(stage.node.has_session());
+    let (instance, owner) = (stage.node.node().instance, stage.owner(0));
+    assert_eq!((instance, owner), (Instance(2), record(2, 5, OwnState::Serving)));
+}
+
+#[test]
+fn who_is_not_answered_opens_no_session_after_another() {
+    let mut stage = Stage::new(1);
+    // The first look is answered, and nothing after it.
+    stage.desk().holds = true;
+    stage.run(10);
+    stage.desk().is_silent = true;
+    stage.desk().holds = false;
+    stage.run(TTL / 5);
+    let record = stage.node.node().clone();
+    assert!(stage.has_asked(&RegistryCall::Announce(record)));
+    stage.run(2 * TTL);
+    stage.forget_log();
+    stage.run(10 * TTL);
+    let log = stage.desk().log.clone();
+    assert!(log.iter().all(|(_, call)| *call == RegistryCall::Look), "{log:?}");
+    stage.desk().is_silent = false;
+    stage.run(TTL);
+    assert!(stage.node.has_session());
+}
+
+#[test]
+fn a_shard_whose_log_is_silent_is_given_up_to_a_node_that_reaches_it() {
+    let mut stage = Stage::alone(2);
+    stage.join(node("b", 20, 1));
+    stage.run(TTL / 5);
+    stage.node.note_suspended(0, true);
+    stage.run(TTL / 5);
+    assert_eq!(stage.owner(0), record(1, 5, OwnState::Suspended), "everybody can see it");
+    assert!(!stage.node.node().suspended);
+    let orders = stage.run(TTL / 5);
+    assert_eq!(orders.iter().map(|(_, it)| it).collect::<Vec<_>>(), [&Order::Release(0)]);
+    assert_eq!(stage.owner(0), None, "another node may claim it before the host has ended");
+    let says_so = |stage: &Stage| {
+        let desk = stage.desk();
+        desk.view.nodes.iter().any(|it| it.name == "a" && it.suspended)
+    };
+    assert!(says_so(&stage));
+    // It claims nothing, and nobody moves anything to it.
+    stage.node.note_failed(0, HostEnd::Silent);
+    stage.forget_log();
+    stage.run(TTL);
+    assert_eq!((stage.claims(), stage.node.placement().target(0)), (vec![], Some("b")));
+    stage.set_owner(0, record(20, 9, OwnState::Serving));
+    stage.run(3 * TTL);
+    assert!(!says_so(&stage), "after a while it counts again");
+}
+
+#[test]
+fn a_shard_whose_log_is_silent_stays_if_nobody_else_reaches_it() {
+    // Nobody else is there, the other node is suspended too, or the registry is silent as well.
+    for case in 0..3 {
+        let mut stage = Stage::alone(1);
+        if case > 0 {
+            let mut other = node("b", 20, 1);
+            other.suspended = case == 1;
+            stage.join(other);
+            stage.run(TTL / 5);
+        }
+        stage.desk().is_silent = case == 2;
+        stage.run(TTL / 2);
+        stage.node.note_suspended(0, true);
+        assert_eq!(stage.run(3 * TTL), [], "case {case}");
+        stage.node.note_suspended(0, false);
+        assert_eq!(stage.node.state(0), ShardState::Serving);
+    }
+}
+
+#[test]
+fn nothing_moves_to_a_node_that_is_suspended() {
+    let mut stage = Stage::alone(16);
+    let mut other = node("b", 20, 1);
+    other.suspended = true;
+    stage.join(other.clone());
+    assert_eq!(stage.run(10 * TTL), []);
+    other.suspended = false;
+    stage.join(other);
+    assert_eq!(shards(&stage.run(4 * TTL), Order::Release).len(), 1);
+}

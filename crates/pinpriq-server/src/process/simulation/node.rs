@@ -27,7 +27,7 @@ use crate::calendars::Calendars;
 use crate::clock::Clock;
 use crate::cluster::clocks::ClockWatch;
 use crate::cluster::exchange::{Carrier, Exchange};
-use crate::cluster::hosting::{lowest_term_at, window_ms};
+use crate::cluster::hosting::{end_of, lowest_term_at, window_ms};
 use crate::cluster::memory::Memory;
 use crate::config::{DoorName, Durability};
 use crate::doors::{DoorOptions, kind_of};
@@ -444,8 +444,7 @@ impl Node {
                 HostNews::Serves(term) => self.ownership.note_serving(number, term),
                 HostNews::Released => self.ownership.note_released(number),
                 HostNews::Failed(failure) => {
-                    let is_fenced = matches!(failure, StoreError::Fenced { .. });
-                    let end = if is_fenced { HostEnd::Fenced } else { HostEnd::Failed };
+                    let end = end_of(&failure);
                     self.faced = Some((number, end));
                     if let Some(mind) = &mut self.mind {
                         mind.face(number, failure);
@@ -455,6 +454,10 @@ impl Node {
                     }
                 }
             }
+        }
+        for (shard, host) in &self.hosts {
+            let Ok(shard) = u16::try_from(*shard) else { continue };
+            self.ownership.note_suspended(shard, host.shard.inspect(Durable::is_suspended));
         }
         let now = self.parts.steady_ms.load(Ordering::Relaxed);
         self.orders.extend(self.ownership.turn(now));

@@ -66,6 +66,7 @@ pub(super) const fn state_word(state: OwnState) -> &'static str {
     match state {
         OwnState::Loading => "loading",
         OwnState::Serving => "serving",
+        OwnState::Suspended => "suspended",
         OwnState::Releasing => "releasing",
     }
 }

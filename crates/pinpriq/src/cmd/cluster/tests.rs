@@ -22,6 +22,7 @@ fn node(number: u8) -> NodeRecord {
         addresses: Addresses { link: at(3), resp: at(1), ..Addresses::default() },
         version: "1.2.3".to_owned(),
         draining: false,
+        suspended: false,
     }
 }
 

@@ -113,6 +113,7 @@ fn node_as_json(picture: &Picture, node: &NodeRecord) -> Json {
         ("instance", Json::text(node.instance.to_string())),
         ("shards", Json::Number(shard_count(picture, node) as u64)),
         ("draining", Json::Bool(picture.drains(node))),
+        ("suspended", Json::Bool(node.suspended)),
         ("version", Json::text(&node.version)),
         ("resp", or_null(&addresses.resp)),
         ("resp_cluster", or_null(&addresses.resp_cluster)),
@@ -169,7 +170,11 @@ fn shard_count(picture: &Picture, node: &NodeRecord) -> usize {
 }
 
 fn state(picture: &Picture, node: &NodeRecord) -> &'static str {
-    if picture.drains(node) { "draining" } else { "serving" }
+    match (picture.drains(node), node.suspended) {
+        (true, _) => "draining",
+        (false, true) => "suspended",
+        (false, false) => "serving",
+    }
 }
 
 /// A line for each.

@@ -77,6 +77,10 @@ fn of_shard(
         return Some(format!("shard {shard} has the owner {name}, which does not live"));
     }
     if own.state != OwnState::Serving {
+        if own.state == OwnState::Suspended {
+            let sentence = format!("shard {shard} is not served: its log does not answer {name}");
+            return Some(sentence);
+        }
         let state = state_word(own.state);
         return Some(format!("shard {shard} is not served: {name} is {state} it"));
     }
