@@ -79,9 +79,6 @@ pub(crate) enum Unusable {
     /// There are no other nodes to send clients to.
     #[error("resp-cluster is for a node of a cluster: name the cluster with --cluster")]
     OnlyInCluster,
-    /// The reservations of one connection are in one process.
-    #[error("{setting} is for a single server, and not for a node of a cluster")]
-    OnlyAlone { setting: &'static str },
     /// Users come from one place.
     #[error("users and password-file are two ways to have users: give one of them")]
     UsersTwice,

@@ -20,6 +20,9 @@ macro_rules! with_those_of_tubes {
             SecondGrantKept "second-grant-kept"
                 "What a second shard hands over to a take that has its answer stays taken."
                 [Server("shards::late::")]
+            WaitWithoutOwnerGoesOn "wait-without-owner-goes-on"
+                "A client that was served by one shard is held up by another that has no owner."
+                [Server("cluster::choosing::")]
             UnchosenPopFails "unchosen-pop-fails"
                 "A task that was held for a pop has failed when the connection ends."
                 [Engine("scripts::")]

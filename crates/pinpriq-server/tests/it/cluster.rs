@@ -2,6 +2,7 @@
 //! moves them.
 
 mod choosing;
+mod tubes;
 
 use std::rc::Rc;
 use std::sync::Arc;

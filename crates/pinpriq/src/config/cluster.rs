@@ -52,12 +52,6 @@ pub(super) fn plan(settings: &Settings) -> Result<Option<ClusterPlan>, Unusable>
     if settings.memory_limit.is_some() {
         return Err(Unusable::NotInCluster { setting: "memory-limit" });
     }
-    let (plain, encrypted) = (&settings.beanstalkd, &settings.beanstalkds);
-    for (setting, listen) in [("beanstalkd", plain), ("beanstalkds", encrypted)] {
-        if matches!(listen, Some(Listen::At(_))) {
-            return Err(Unusable::OnlyAlone { setting });
-        }
-    }
     let session_ms = settings.session_ttl.map_or(5_000, Time::ms);
     if !session_ms.is_multiple_of(1_000) || session_ms < SESSION_SECONDS_MIN * 1_000 {
         return Err(Unusable::Session { ms: session_ms });

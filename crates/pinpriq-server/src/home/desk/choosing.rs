@@ -271,6 +271,9 @@ impl Asking<'_> {
                 continue;
             }
             if self.is_nowhere(share.shard) {
+                if planted!(WaitWithoutOwnerGoesOn) {
+                    continue;
+                }
                 withdraw_wait(self.shard, self.session, share.shard);
                 share.owes = false;
             } else {

@@ -7,7 +7,7 @@ use super::{Stage, TTL_MS};
 const SHARDS: u16 = 4;
 
 /// A queue in each shard that this node owns, and in each that another one does.
-fn queues(stage: &Stage, node: usize) -> (Vec<String>, Vec<String>) {
+pub(super) fn queues(stage: &Stage, node: usize) -> (Vec<String>, Vec<String>) {
     let own = stage.nodes[node].serves();
     let each = (0..usize::from(SHARDS)).map(|shard| {
         let is_there =
