@@ -461,6 +461,7 @@ impl Engine {
             if queue.exists() && queue.lane.is_none() {
                 bytes += queue_bytes(queue.name.len());
             }
+            bytes += queue.settings.bytes();
         }
         bytes
     }

@@ -161,9 +161,7 @@ impl Engine {
         }
         for queue in self.queues.slots() {
             self.set_gate(queue);
-            if self.queues[queue].exists() {
-                self.count_queue(queue);
-            }
+            self.count_restored(queue);
             self.queues[queue].found = self.queues[queue].counters.put;
             self.tidy_queue(queue);
         }
@@ -171,6 +169,14 @@ impl Engine {
         // could become too large.
         self.revive_schedules();
         self.conclude();
+    }
+
+    /// Counts a restored queue, if it exists, and the names in its settings.
+    fn count_restored(&mut self, queue: QueueSlot) {
+        if self.queues[queue].exists() {
+            self.count_queue(queue);
+        }
+        self.bytes += self.queues[queue].settings.bytes();
     }
 
     /// Whether a restored task is over before it is added to any index. After a long pause that may

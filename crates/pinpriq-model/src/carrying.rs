@@ -143,10 +143,7 @@ impl Model {
         {
             return Err(RefusalKind::WrongState);
         }
-        let room = self.room_of_queue(queue);
-        if room > 0 {
-            self.has_room(room)?;
-        }
+        self.may_set(&place, settings.as_ref())?;
         let home = self.home(&place);
         home.paused = paused;
         if let Some(settings) = settings {

@@ -118,12 +118,7 @@ impl Model {
         if settings.ids != former.ids && holds_tasks {
             return Err(RefusalKind::WrongState);
         }
-        if let Place::Queue(name) = &place {
-            let room = self.room_of_queue(name);
-            if room > 0 {
-                self.has_room(room)?;
-            }
-        }
+        self.may_set(&place, Some(&settings))?;
         let home = self.home(&place);
         home.created = true;
         home.settings = settings;

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use pinpriq_engine::command::{Amendment, Assign};
 use pinpriq_engine::limits::{
-    LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, QUEUE_OVERHEAD_BYTES, TASK_OVERHEAD_BYTES,
-    WAIT_OVERHEAD_BYTES,
+    LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, ORIGIN_OVERHEAD_BYTES, QUEUE_OVERHEAD_BYTES,
+    TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES,
 };
 use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::Ids;
+use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
 
 use pinpriq_engine::unique::WindowRecord;
@@ -100,9 +100,13 @@ impl Model {
         let emptied = self.emptied.iter().map(|(_, own)| TASK_OVERHEAD_BYTES + own);
         let published = self.kept.publications.values().copied();
         let members = self.members.values().map(|it| MEMBER_OVERHEAD_BYTES + it.name.len() as u64);
-        let homes = self.homes.values().map(|home| match home.lane {
-            None => queue_bytes(&home.name),
-            Some(_) => LANE_OVERHEAD_BYTES + home.name.len() as u64,
+        let homes = self.homes.values().map(|home| {
+            let named = home.settings.dead_letter.as_ref().map_or(0, |name| name.len() as u64);
+            named
+                + match home.lane {
+                    None => queue_bytes(&home.name),
+                    Some(_) => LANE_OVERHEAD_BYTES + home.name.len() as u64,
+                }
         });
         let schedules = self.schedules.values().map(bytes_of);
         let tasks = tasks.chain(emptied).chain(published);
@@ -156,6 +160,20 @@ impl Model {
     pub(super) fn room_of_queue(&self, name: &[u8]) -> u64 {
         let is_there = self.homes.contains_key(&Place::Queue(name.into()));
         if is_there { 0 } else { queue_bytes(name) }
+    }
+
+    /// Checks whether a queue or lane may get these settings, or be paused if it gets none.
+    pub(super) fn may_set(&self, place: &Place, new: Option<&Settings>) -> Result<(), RefusalKind> {
+        let named =
+            |settings: &Settings| settings.dead_letter.as_ref().map_or(0, |name| name.len() as u64);
+        let former = self.settings(place);
+        let more = new.map_or(0, |new| named(new).saturating_sub(named(&former)));
+        let of_queue = match place {
+            Place::Queue(name) => self.room_of_queue(name),
+            Place::Lane(_) => 0,
+        };
+        let needed = of_queue + more;
+        if needed > 0 { self.has_room(needed) } else { Ok(()) }
     }
 
     /// Checks whether a task may get another payload, and another reason of this many bytes.
@@ -251,7 +269,8 @@ fn schedule_of(task: &TaskRecord) -> usize {
 /// The length of the names of the origin of a task.
 fn origin_of(task: &TaskRecord) -> usize {
     let Some(origin) = task.origin() else { return 0 };
-    origin.queue.len() + if let TaskId::Given(id) = &origin.id { id.len() } else { 0 }
+    let id = if let TaskId::Given(id) = &origin.id { id.len() } else { 0 };
+    ORIGIN_OVERHEAD_BYTES + origin.queue.len() + id
 }
 
 /// The length of the key that makes a task unique.

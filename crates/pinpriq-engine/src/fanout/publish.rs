@@ -8,11 +8,11 @@ use crate::change::{Copied, Place, Publication};
 use crate::engine::{Answered, Engine};
 use crate::fanout::publications::Published;
 use crate::fanout::{Deadline, Publish};
-use crate::limits::TASK_OVERHEAD_BYTES;
+use crate::limits::{TASK_OVERHEAD_BYTES, TRANSACTION_COPIES_MAX};
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::check_key;
-use crate::reply::{Refusal, Reply};
+use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
@@ -32,6 +32,7 @@ impl Engine {
             return Ok(Some(Reply::Count(0)));
         }
         let Lanes { open: lanes, shut } = self.lanes(publish);
+        self.check_copies(lanes.len())?;
         if !lanes.is_empty() {
             self.check_room(content_of(publish) + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
         }
@@ -66,6 +67,18 @@ impl Engine {
         }
         self.publications.insert(published);
         Ok(Some(Reply::Count(count)))
+    }
+
+    /// Refuses copies that are too many for the transaction that is being carried out, if one is.
+    fn check_copies(&mut self, copies: usize) -> Result<(), Refusal> {
+        let Some(undo) = &mut self.undo else { return Ok(()) };
+        undo.copies += copies;
+        if undo.copies <= TRANSACTION_COPIES_MAX || planted!(TransactionCopiesUnbounded) {
+            return Ok(());
+        }
+        let most = TRANSACTION_COPIES_MAX;
+        let sentence = format!("a transaction publishes at most {most} copies: split it");
+        Err(Refusal::new(RefusalKind::Busy, sentence))
     }
 
     /// Adds a copy to each of these lanes. Returns the copies that are exactly as the publication

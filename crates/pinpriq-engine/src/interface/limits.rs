@@ -25,6 +25,9 @@ pub const MOVED_MAX: u32 = 10_000;
 /// The most tasks or leases on a page that a look returns.
 pub const LOOKED_MAX: u32 = 1_000;
 
+/// As soon as the names on a page of names or leases have this many bytes, the page is full.
+pub const LOOKED_BYTES_MAX: usize = 1 << 20;
+
 /// The most tasks and queues that one look goes through.
 pub const LOOKED_STEPS_MAX: usize = 20_000;
 
@@ -47,6 +50,9 @@ pub const DONE_MAX: usize = 100;
 /// The most steps of one transaction.
 pub const TRANSACTION_STEPS_MAX: usize = 1_000;
 
+/// The most copies that one transaction publishes, over all topics. All of them enter in one step.
+pub const TRANSACTION_COPIES_MAX: usize = 10_000;
+
 /// The most names that one command is kept within.
 pub const WITHIN_NAMES_MAX: usize = 1_000;
 
@@ -60,8 +66,12 @@ pub const STEPS_PER_TIMEOUT: usize = 4_096;
 /// indexes, and the overhead of the allocator. An estimate.
 pub const TASK_OVERHEAD_BYTES: u64 = 128;
 
-/// What a queue counts in addition to its name, from its first task, its creation or its settings
-/// to its end. An estimate.
+/// What a dead letter counts in addition to the names of what it was, and to what any task counts:
+/// what is kept of it is in allocations of its own. An estimate.
+pub const ORIGIN_OVERHEAD_BYTES: usize = 160;
+
+/// What a queue counts in addition to its name and the names in its settings, from its first task,
+/// its creation or its settings to its end. An estimate.
 pub const QUEUE_OVERHEAD_BYTES: u64 = 1_024;
 
 /// What a lane counts in addition to the name of its topic. An estimate.

@@ -172,6 +172,16 @@ impl Settings {
         self.dead_letter.as_ref().filter(|_| self.on_expiry == OnExpiry::DeadLetter)
     }
 
+    /// The bytes of the names in them, which count as occupied memory.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let names = SETTINGS.into_iter().map(|setting| match (setting.read)(self) {
+            Value::Bytes(name) if !planted!(NamesInSettingsFree) => name.len() as u64,
+            _ => 0,
+        });
+        names.sum()
+    }
+
     /// Returns these settings with `changes` made, one after the other. Bounds are not checked.
     pub fn with(mut self, changes: &[Assignment<'_>]) -> Result<Self, Misfit> {
         for (setting, value) in changes {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::change::Place;
+use crate::limits::ORIGIN_OVERHEAD_BYTES;
 use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 
@@ -541,10 +542,11 @@ impl Trace {
 }
 
 impl Origin {
-    /// The number of bytes of its names.
+    /// What it counts in addition to its task.
     pub(crate) fn bytes(&self) -> usize {
         let id = if let TaskId::Given(id) = &self.id { id.len() } else { 0 };
-        self.queue.len() + id
+        let overhead = if planted!(OriginsFree) { 0 } else { ORIGIN_OVERHEAD_BYTES };
+        self.queue.len() + id + overhead
     }
 }
 

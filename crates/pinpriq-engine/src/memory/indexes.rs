@@ -280,13 +280,41 @@ impl Indexes {
         sides.flat_map(|side| side.priorities().map(move |priority| side.level(priority)))
     }
 
+    /// Whether the ready tasks have so many priorities that going through them one by one takes
+    /// long.
+    pub(crate) fn have_many_priorities(&self) -> bool {
+        let sides = [&self.narrow.ranked, &self.wide.ranked];
+        sides.into_iter().any(|side| side.has_more_priorities_than(PRIORITIES_FEW))
+    }
+
+    /// Returns the oldest task that is ready with a priority. Costs a comparison for each chunk of
+    /// these tasks.
+    pub(crate) fn oldest_of_all(&self) -> Option<Slot> {
+        let mut oldest = BinaryHeap::new();
+        for side in [&self.narrow.ranked, &self.wide.ranked] {
+            side.keep_oldest(0, (&mut oldest, 1));
+        }
+        oldest.pop().map(|(_, slot)| slot)
+    }
+
     /// Iterates over all tasks, or over those of one state, whose seq is above `after`, by seq.
-    /// Begins with a step of O(log n) for each distinct priority, if ready tasks are among them.
+    /// Begins with a step of O(log n) for each distinct priority, if ready tasks are among them. If
+    /// there are many priorities, begins with a comparison for each chunk of ready tasks instead,
+    /// and now and then repeats that.
     pub(crate) fn by_seq(&self, after: u64, state: Option<StateKind>) -> BySeq<'_> {
         let levels = [&self.narrow.ranked, &self.wide.ranked, &self.resting];
         let mut heads = BinaryHeap::new();
+        let is_ready_wanted = state.is_none_or(|state| state == StateKind::Ready);
+        let crowd = (is_ready_wanted && self.have_many_priorities()).then(|| Crowd {
+            after,
+            next: Vec::new(),
+            most: CROWD_FIRST,
+        });
         for (index, ranked) in levels.into_iter().enumerate() {
             let rests = index == RESTING;
+            if !rests && crowd.is_some() {
+                continue;
+            }
             if !rests && state.is_some_and(|state| state != StateKind::Ready) {
                 continue;
             }
@@ -301,7 +329,7 @@ impl Indexes {
                 }
             }
         }
-        BySeq { levels, heads }
+        BySeq { levels, heads, crowd }
     }
 
     /// Iterates over the oldest ready task of each priority. Costs O(log n) for each distinct
@@ -481,6 +509,45 @@ pub(crate) struct BySeq<'i> {
     levels: [&'i Ranked; 3],
     /// The next task of each level, the oldest first.
     heads: BinaryHeap<Reverse<Head>>,
+    /// The ready tasks with a priority, if they have so many that those are not levels.
+    crowd: Option<Crowd>,
+}
+
+/// From more priorities than this on, the oldest tasks of all of them are looked for together.
+const PRIORITIES_FEW: usize = 1_024;
+
+/// How many of the oldest tasks are looked for together at first, and at most.
+const CROWD_FIRST: usize = 64;
+const CROWD_MOST: usize = 4_096;
+
+/// Ready tasks of many priorities, by seq.
+#[derive(Debug)]
+struct Crowd {
+    /// The seq up to which they have been looked for.
+    after: u64,
+    /// Those that come next, the oldest last.
+    next: Vec<(u64, Slot)>,
+    /// How many are looked for together.
+    most: usize,
+}
+
+impl Crowd {
+    /// Returns the next task of these sides.
+    fn peek(&mut self, sides: &[&Ranked]) -> Option<(u64, Slot)> {
+        if self.next.is_empty() && self.most > 0 {
+            let mut oldest = BinaryHeap::new();
+            for side in sides {
+                side.keep_oldest(self.after, (&mut oldest, self.most));
+            }
+            // Fewer than wanted are the last ones.
+            let are_last = oldest.len() < self.most;
+            self.next = oldest.into_sorted_vec();
+            self.after = self.next.last().map_or(self.after, |(seq, _)| *seq);
+            self.next.reverse();
+            self.most = if are_last { 0 } else { (self.most * 4).min(CROWD_MOST) };
+        }
+        self.next.last().copied()
+    }
 }
 
 /// The next task of a level.
@@ -496,6 +563,13 @@ impl Iterator for BySeq<'_> {
     type Item = (u64, Slot);
 
     fn next(&mut self) -> Option<(u64, Slot)> {
+        if let Some(crowd) = &mut self.crowd
+            && let Some((seq, slot)) = crowd.peek(&self.levels[..RESTING])
+            && self.heads.peek().is_none_or(|Reverse(head)| seq < head.seq)
+        {
+            crowd.next.pop();
+            return Some((seq, slot));
+        }
         let Reverse(head) = self.heads.pop()?;
         let next = self.levels[head.index].next_in_level(head.level, head.seq);
         self.heads.extend(next.map(|(seq, slot)| Reverse(Head { seq, slot, ..head })));

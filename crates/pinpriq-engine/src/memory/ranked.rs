@@ -9,7 +9,7 @@
 //! sorted too. Most tasks enter at the end of the last chunk and leave at the front of the first.
 //! So an entry takes eight bytes, and a chunk is full when the next one begins.
 
-use std::collections::VecDeque;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::command::{End, Order};
 use crate::memory::slots::Slot;
@@ -200,6 +200,46 @@ impl Ranked {
     /// Iterates over the oldest task of each priority. Costs O(log n) for each distinct priority.
     pub(crate) fn oldest_of_each(&self) -> impl Iterator<Item = Slot> {
         self.fronts().map(|(_, slot)| slot)
+    }
+
+    /// Whether there are more priorities than this number. Costs a comparison for each chunk that
+    /// is looked at, which is far less than looking at tasks.
+    pub(crate) fn has_more_priorities_than(&self, most: usize) -> bool {
+        let mut priorities = self.chunks.iter().map(|(key, _)| priority_of(key));
+        let Some(mut last) = priorities.next() else { return false };
+        let is_next = |priority: &i64| std::mem::replace(&mut last, *priority) != *priority;
+        priorities.filter(is_next).nth(most.saturating_sub(1)).is_some() || most == 0
+    }
+
+    /// Keeps the oldest tasks of all priorities whose seq is above `after`, together with what is
+    /// there already, at most `most` of them. Costs a comparison for each chunk, and more only for
+    /// those that have tasks to be kept.
+    pub(crate) fn keep_oldest(
+        &self,
+        after: u64,
+        (oldest, most): (&mut BinaryHeap<(u64, Slot)>, usize),
+    ) {
+        for (key, chunk) in self.chunks.iter() {
+            // No task of the chunk comes before the seq of its key.
+            let is_hopeless = |seq: u64, oldest: &BinaryHeap<(u64, Slot)>| {
+                oldest.len() == most && oldest.peek().is_some_and(|(last, _)| *last <= seq)
+            };
+            if is_hopeless(sorted::below(key), oldest)
+                || chunk.last().is_none_or(|(last, _)| last <= after)
+            {
+                continue;
+            }
+            for entry in chunk.entries.range(chunk.position(after.saturating_add(1))..) {
+                let seq = chunk.seq(*entry);
+                if is_hopeless(seq, oldest) {
+                    break;
+                }
+                if oldest.len() == most {
+                    oldest.pop();
+                }
+                oldest.push((seq, entry.1));
+            }
+        }
     }
 
     /// Iterates over all priorities, the lowest first. Costs O(log n) for each.

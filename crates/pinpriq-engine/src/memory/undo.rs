@@ -32,6 +32,8 @@ pub(crate) struct UndoLog {
     pub(crate) ended: Vec<u64>,
     /// The tasks whose account has changed, and the account before, in the order of the changes.
     pub(crate) accounts: Vec<(u64, Option<Bytes>)>,
+    /// How many copies were published.
+    pub(crate) copies: usize,
     pub(crate) totals: Counters,
     /// See [`crate::Engine::bytes`].
     pub(crate) bytes: u64,

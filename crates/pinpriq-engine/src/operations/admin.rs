@@ -3,7 +3,7 @@
 use crate::change::Change;
 use crate::command::{QueueCommand, QueueName, Sides};
 use crate::engine::{Answered, Engine};
-use crate::limits::{PRIORITIES_MAX, queue_bytes};
+use crate::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, queue_bytes};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{bad, check_name, check_positive, quoted};
@@ -15,6 +15,7 @@ use crate::settings::{
 };
 use crate::stats::{Counters, Figures};
 use crate::survey::QueueChange;
+use crate::task::Bytes;
 use crate::time::{Span, Timestamp};
 
 impl Engine {
@@ -62,18 +63,40 @@ impl Engine {
         if let Some(slot) = existing {
             self.check_new_settings(name, slot, &settings)?;
         }
-        if existing.is_none_or(|slot| !self.queues[slot].counted) {
-            self.check_room(queue_bytes(name.name.len()))?;
-        }
+        self.check_room_for_settings(name.name, existing, Some(&settings))?;
         let slot = self.find_or_make(name)?;
         self.count_queue(slot);
         self.queues[slot].created = true;
-        self.queues.set_settings(slot, settings);
+        self.replace_settings(slot, settings);
         self.set_gate(slot);
         self.note_vacancy(slot);
         self.report_queue(slot);
         self.queues.tell(slot, QueueChange::Set);
         Ok(Some(Reply::Done))
+    }
+
+    /// Refuses a queue or lane, and its new settings if it gets some, that need more memory or disk
+    /// than there is. Settings that need no more than those before are always accepted.
+    pub(super) fn check_room_for_settings(
+        &self,
+        name: &[u8],
+        existing: Option<QueueSlot>,
+        new: Option<&Settings>,
+    ) -> Result<(), Refusal> {
+        let is_new = existing.is_none_or(|slot| !self.queues[slot].counted);
+        let of_queue = if is_new { queue_bytes(name.len()) } else { 0 };
+        let former = existing.map_or(0, |slot| self.queues[slot].settings.bytes());
+        match of_queue + new.map_or(0, Settings::bytes).saturating_sub(former) {
+            0 => Ok(()),
+            needed => self.check_room(needed),
+        }
+    }
+
+    /// Gives a queue or lane these settings, and counts what they occupy.
+    pub(super) fn replace_settings(&mut self, slot: QueueSlot, new: Settings) {
+        let (former, current) = (self.queues[slot].settings.bytes(), new.bytes());
+        self.queues.set_settings(slot, new);
+        self.bytes = self.bytes + current - former;
     }
 
     fn show_queue(&mut self, name: QueueName<'_>) -> Answered {
@@ -84,9 +107,7 @@ impl Engine {
     }
 
     fn list_queues(&self, prefix: &[u8], after: Option<&[u8]>, count: usize) -> Reply {
-        let mut names = self.queues.names(prefix, after);
-        let page = names.by_ref().take(count).cloned().collect();
-        Reply::Names { names: page, more: names.next().is_some() }
+        page_of_names(self.queues.names(prefix, after), count)
     }
 
     fn truncate_queue(&mut self, name: QueueName<'_>) -> Answered {
@@ -106,7 +127,7 @@ impl Engine {
         let count = self.empty(slot);
         self.pause(slot, Paused::default());
         self.queues[slot].created = false;
-        self.queues.set_settings(slot, Settings::default());
+        self.replace_settings(slot, Settings::default());
         self.set_gate(slot);
         self.note_vacancy(slot);
         self.report_queue(slot);
@@ -214,7 +235,8 @@ impl Engine {
         Ok(Some(Reply::Figures(Box::new(figures))))
     }
 
-    /// Returns the figures of one queue. Costs O(log n) for each distinct priority in it.
+    /// Returns the figures of one queue. Costs O(log n) for each distinct priority in it, or a
+    /// comparison if there are many.
     pub(super) fn queue_figures(&self, slot: QueueSlot, now: Timestamp) -> Figures {
         let queue = &self.queues[slot];
         let oldest = self.oldest_ready(slot);
@@ -246,9 +268,14 @@ impl Engine {
         counters
     }
 
-    /// Returns when the oldest ready task of a queue was put.
+    /// Returns when the oldest ready task of a queue was put. If there are many priorities, it is
+    /// the one that comes first by seq, which usually was put first.
     fn oldest_ready(&self, slot: QueueSlot) -> Option<Timestamp> {
-        let oldest = self.queues[slot].indexes.oldest_of_each();
+        let indexes = &self.queues[slot].indexes;
+        if indexes.have_many_priorities() {
+            return indexes.oldest_of_all().map(|slot| self.tasks[slot].put_at());
+        }
+        let oldest = indexes.oldest_of_each();
         oldest.map(|slot| self.tasks[slot].put_at()).min()
     }
 
@@ -325,6 +352,17 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Returns a page of at most `count` of these names, and fewer if they are long.
+pub(super) fn page_of_names<'n>(mut names: impl Iterator<Item = &'n Bytes>, count: usize) -> Reply {
+    let (mut page, mut bytes) = (Vec::new(), 0);
+    while page.len() < count && (bytes < LOOKED_BYTES_MAX || planted!(PageOfAnyLength)) {
+        let Some(name) = names.next() else { return Reply::Names { names: page, more: false } };
+        bytes += name.len();
+        page.push(name.clone());
+    }
+    Reply::Names { names: page, more: names.next().is_some() }
 }
 
 fn check_in_lane((setting, value): &Assignment<'_>) -> Result<(), Refusal> {

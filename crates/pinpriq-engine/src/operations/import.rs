@@ -9,7 +9,7 @@ use crate::change::{Change, ScheduleRecord};
 use crate::command::QueueName;
 use crate::engine::{Answered, Engine};
 use crate::export::Import;
-use crate::limits::{FIRED_MAX, LOOKED_STEPS_MAX, queue_bytes};
+use crate::limits::{FIRED_MAX, LOOKED_STEPS_MAX};
 use crate::memory::packed::Task;
 use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::memory::slots::QueueSlot;
@@ -51,14 +51,12 @@ impl Engine {
         if let (Some(slot), Some(settings)) = (existing, &settings) {
             self.check_new_settings(name.into(), slot, settings)?;
         }
-        if is_new {
-            self.check_room(queue_bytes(name.len()))?;
-        }
+        self.check_room_for_settings(name, existing, settings.as_ref())?;
         let slot = self.queues.find_or_make(name);
         self.count_queue(slot);
         if let Some(settings) = settings {
             self.queues[slot].created = true;
-            self.queues.set_settings(slot, settings);
+            self.replace_settings(slot, settings);
             self.set_gate(slot);
         }
         if !planted!(ImportForgetsPause) {

@@ -7,18 +7,20 @@ use std::cmp::Ordering;
 use std::ops::Bound::Included;
 
 use crate::engine::{Answered, Engine};
-use crate::limits::LOOKED_STEPS_MAX;
+use crate::limits::{LOOKED_BYTES_MAX, LOOKED_STEPS_MAX};
 use crate::looking::{LeasePlace, LeaseShown, Leases};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::scan::check_looked;
 use crate::operations::within::Within;
 use crate::reply::Reply;
-use crate::task::{Bytes, StateKind};
+use crate::task::{Bytes, StateKind, TaskId};
 
 /// A page of leases while it is filled.
 struct Page {
     leases: Vec<LeaseShown>,
     count: usize,
+    /// The bytes of their names and ids.
+    bytes: usize,
     steps: usize,
     /// The last place that was looked at.
     last: Option<LeasePlace>,
@@ -51,7 +53,8 @@ impl Engine {
     pub(crate) fn leases(&mut self, leases: &Leases<'_>, names: Option<&Within<'_>>) -> Answered {
         check_looked(leases.count)?;
         let count = leases.count as usize;
-        let mut page = Page { leases: Vec::new(), count, steps: 0, last: None, is_full: false };
+        let mut page =
+            Page { leases: Vec::new(), count, bytes: 0, steps: 0, last: None, is_full: false };
         let after = leases.after.map_or(0, |place| place.seq);
         if let Some(name) = leases.queue {
             if let Some(queue) = self.find_queue(name)? {
@@ -111,13 +114,17 @@ impl Engine {
         let place = |seq| LeasePlace { lane: number, queue: queue.name.clone(), seq };
         if queue.counters.count(StateKind::Taken) > 0 && !self.belongs_to_nobody(slot) {
             for (seq, task) in queue.indexes.by_seq(after, Some(StateKind::Taken)) {
-                if page.leases.len() == page.count || page.steps == LOOKED_STEPS_MAX {
+                let is_long = page.bytes >= LOOKED_BYTES_MAX;
+                if page.leases.len() == page.count || page.steps == LOOKED_STEPS_MAX || is_long {
                     page.is_full = true;
                     return;
                 }
                 page.steps += 1;
                 page.last = Some(place(seq));
-                page.leases.extend(self.lease_shown(task, place(seq)));
+                if let Some(lease) = self.lease_shown(task, place(seq)) {
+                    page.bytes += bytes_of(&lease);
+                    page.leases.push(lease);
+                }
             }
         }
         page.last = Some(place(u64::MAX));
@@ -148,4 +155,10 @@ impl Engine {
         let member = &self.members.registered[&lane.incarnation];
         member.has_ended || member.lease_until <= self.now
     }
+}
+
+/// The bytes of the names and the id of a lease.
+fn bytes_of(lease: &LeaseShown) -> usize {
+    let id = if let TaskId::Given(id) = &lease.id { id.len() } else { 0 };
+    lease.place.queue.len() + lease.member.as_ref().map_or(0, |member| member.len()) + id
 }

@@ -129,6 +129,10 @@ impl Engine {
         if state != StateKind::Ready {
             return resting.filter(there).take(count).collect();
         }
+        if indexes.have_many_priorities() {
+            let by_seq = indexes.by_seq(0, Some(state)).map(|(_, slot)| slot);
+            return by_seq.filter(there).take(count).collect();
+        }
         let seq = |slot: Slot| self.tasks[slot].seq();
         let mut levels: Vec<Box<dyn Iterator<Item = Slot> + '_>> = vec![Box::new(resting)];
         levels.extend(indexes.levels().map(|level| Box::new(level) as Box<_>));

@@ -14,7 +14,7 @@ use crate::reply::{Refusal, Reply};
 
 impl Engine {
     /// Returns the next tasks by seq. Looks at [`LOOKED_STEPS_MAX`] tasks at most, and takes a step
-    /// of O(log n) for each distinct priority in the queue.
+    /// of O(log n) for each distinct priority in the queue, or a comparison if there are many.
     #[inline(never)]
     pub(crate) fn scan(&mut self, scan: &Scan<'_>) -> Answered {
         check_looked(scan.count)?;

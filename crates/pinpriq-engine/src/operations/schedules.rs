@@ -12,6 +12,7 @@ use crate::engine::{Answered, Engine};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{NewTask, Task};
 use crate::memory::schedules::{Schedule, schedule_bytes};
+use crate::operations::admin::page_of_names;
 use crate::operations::arguments::{bad, check_key, check_positive, quoted};
 use crate::operations::ids::uuid_v7;
 use crate::reply::{Refusal, RefusalKind, Reply};
@@ -31,9 +32,7 @@ impl Engine {
             ScheduleCommand::Set(ref new) => self.set_schedule(new)?,
             ScheduleCommand::Show(name) => self.show_schedule(self.existing_schedule(name)?),
             ScheduleCommand::List { prefix, after, count } => {
-                let mut names = self.schedules.names_after(prefix, after);
-                let page = names.by_ref().take(count).cloned().collect();
-                Reply::Names { names: page, more: names.next().is_some() }
+                page_of_names(self.schedules.names_after(prefix, after), count)
             }
             ScheduleCommand::Pause(name) => {
                 self.pause_schedule(self.existing_schedule(name)?, true)

@@ -107,6 +107,7 @@ impl Engine {
             leases: BTreeMap::new(),
             ended: Vec::new(),
             accounts: Vec::new(),
+            copies: 0,
             totals: self.totals.clone(),
             bytes: self.bytes,
             issued: self.issued.mark(),

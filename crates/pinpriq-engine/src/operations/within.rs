@@ -11,6 +11,7 @@ use crate::export::Import;
 use crate::fanout::MemberCommand;
 use crate::limits::WITHIN_NAMES_MAX;
 use crate::names::NamePattern;
+use crate::operations::admin::page_of_names;
 use crate::operations::arguments::{bad, check_names_of_part};
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::schedule::ScheduleCommand;
@@ -118,9 +119,8 @@ impl Engine {
     ) -> Reply {
         let from = after.map_or(Unbounded, Excluded);
         let found = names.beginning(prefix).flat_map(|it| self.queues.matching(it, from));
-        let mut found = found.filter(|(_, slot)| self.queues[*slot].exists());
-        let page = found.by_ref().take(count).map(|(name, _)| name.clone()).collect();
-        Reply::Names { names: page, more: found.next().is_some() }
+        let found = found.filter(|(_, slot)| self.queues[*slot].exists());
+        page_of_names(found.map(|(name, _)| name), count)
     }
 
     /// Returns the figures of the queues and lanes that match. Costs a step for each of them, and
@@ -158,9 +158,7 @@ impl Engine {
     ) -> Reply {
         let most = count.saturating_add(1);
         let found = self.schedules.first_matching(names.patterns(), (prefix, after), most);
-        let mut found = found.into_iter();
-        let page = found.by_ref().take(count).cloned().collect();
-        Reply::Names { names: page, more: found.next().is_some() }
+        page_of_names(found.into_iter(), count)
     }
 
     /// Refuses to touch a schedule whose queue does not match, and one that is not there: otherwise

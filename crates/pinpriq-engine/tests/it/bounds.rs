@@ -5,14 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{
-    Ack, Command, End, Held, HeldBy, Order, Peek, Put, QueueCommand, Selection, Take, TakeMode,
-    TimeToLive, Wait,
+    Ack, Command, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand, Selection, Step, Take,
+    TakeMode, TimeToLive, Wait,
 };
-use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT, TASKS_PER_ANSWER_MAX};
+use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::limits::{
+    LOOKED_BYTES_MAX, LOOKED_MAX, Limits, NAME_BYTES_MAX, ORIGIN_OVERHEAD_BYTES, STEPS_PER_TIMEOUT,
+    TASKS_PER_ANSWER_MAX, TRANSACTION_COPIES_MAX,
+};
+use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
 use pinpriq_engine::settings::{
-    Assignment, CAPACITY, DEADLETTER, IDS, Ids, ONEXPIRY, TTL, TTR, Value,
+    ATTEMPTS, Assignment, CAPACITY, DEADLETTER, IDS, Ids, ONEXPIRY, TTL, TTR, Value,
 };
 use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
@@ -473,4 +478,143 @@ fn maximum_is_the_mirror_of_the_minimum() {
             assert_eq!(lowest, walk(End::Max, mirrored, narrow), "{order:?}, narrow {narrow}");
         }
     }
+}
+
+#[test]
+fn a_transaction_publishes_a_bounded_number_of_copies() {
+    const LANES: usize = 1_001;
+    let mut engine = started(Limits::default(), NOW);
+    for number in 0..LANES {
+        let member = number.to_string();
+        let (topic, member) = (&b"t"[..], member.as_bytes());
+        ask(&mut engine, NOW, Command::Member(MemberCommand::Join { topic, member, lease: None }));
+    }
+    let publish = Command::Publish(Publish {
+        topic: b"t",
+        payload: b"x",
+        deadline: Deadline::OfLane,
+        priority: Some(0),
+        terms: Terms::NONE,
+    });
+    let mut publish_together = |times: usize| {
+        let steps = vec![Step::Command(publish); times];
+        let reply = ask(&mut engine, NOW, Command::Transaction(&steps));
+        (reply, engine.totals().count(StateKind::Ready))
+    };
+    let fitting = TRANSACTION_COPIES_MAX / LANES;
+    let (reply, ready) = publish_together(fitting + 1);
+    assert_eq!((refusal(reply), ready), (RefusalKind::ExecAbort, 0), "nothing has happened");
+    let (reply, ready) = publish_together(fitting);
+    assert!(matches!(reply, Reply::Transaction(replies) if replies.len() == fitting));
+    assert_eq!(ready, (fitting * LANES) as u64);
+    engine.check();
+}
+
+#[test]
+fn tasks_of_very_many_priorities_come_by_age() {
+    const TASKS: u64 = 3_000;
+    let mut engine = started(Limits::default(), NOW);
+    let large = vec![b'x'; 70_000];
+    for number in 1..=TASKS {
+        // Each priority once, in no order. Some tasks have none, and some are large.
+        let priority = i64::try_from(number * 1_999 % 3_001).unwrap();
+        let priority = Some(priority).filter(|_| number % 100 != 7);
+        let payload = if number % 500 == 0 { &large[..] } else { b"x" };
+        let now = NOW.after(Span::from_ms(number));
+        ask(&mut engine, now, Command::Put(Put { priority, ..Put::new(QUEUE, payload) }));
+    }
+    let now = NOW.after(Span::from_ms(TASKS + 1));
+    for (state, count) in [(None, 7), (Some(StateKind::Ready), 1_000), (None, 64)] {
+        let (mut seen, mut after) = (Vec::new(), 0);
+        loop {
+            let scan = Scan { queue: QUEUE.into(), after, count, state, key: None };
+            let Reply::Scanned { tasks, next } = ask(&mut engine, now, Command::Scan(scan)) else {
+                panic!("no page")
+            };
+            seen.extend(tasks.into_iter().map(|task| task.number));
+            let Some(next) = next else { break };
+            after = next.get();
+        }
+        assert!(seen.into_iter().eq(1..=TASKS), "in pages of {count}");
+    }
+    let mut moved = TASKS;
+    for left in [TASKS, TASKS - 1_500] {
+        let reply = ask(&mut engine, now, Command::Queue(QueueCommand::Stats(Some(QUEUE.into()))));
+        let Reply::Figures(figures) = reply else { panic!("no figures") };
+        let age = now.since(NOW.after(Span::from_ms(1 + TASKS - left)));
+        assert_eq!(figures.oldest_ready, Some(age));
+        if left == moved {
+            let (from, state) = (QUEUE.into(), StateKind::Ready);
+            let command = Command::Move { from, to: b"other", count: 1_500, state };
+            assert_eq!(ask(&mut engine, now, command), Reply::Count(1_500));
+            moved = 0;
+        }
+    }
+    engine.check();
+}
+
+#[test]
+fn pages_of_long_names_are_short() {
+    const QUEUES: usize = 40;
+    let mut engine = started(Limits::default(), NOW);
+    for number in 0..QUEUES {
+        let queue = format!("{number:x<65535}");
+        let queue = queue.as_bytes();
+        ask(&mut engine, NOW, Command::Put(Put::new(queue, b"x")));
+        let (queues, mode) = (&[queue][..], TakeMode::Lease { ttr: Some(Span::from_ms(1_000)) });
+        let (member, wait, selection) = (None, Wait::No, Selection::DEFAULT);
+        ask(
+            &mut engine,
+            NOW,
+            Command::Take(Take { queues, member, count: 1, wait, selection, mode }),
+        );
+    }
+    let most = LOOKED_BYTES_MAX + NAME_BYTES_MAX;
+    let (mut found, mut after) = (0, None::<LeasePlace>);
+    loop {
+        let place = after.as_ref();
+        let place = place.map(|it| LeasePlace { lane: it.lane, queue: &*it.queue, seq: it.seq });
+        let leases = Leases { queue: None, after: place, count: LOOKED_MAX };
+        let reply = ask(&mut engine, NOW, Command::Leases(leases));
+        let Reply::Leases { leases, next } = reply else { panic!("no leases") };
+        assert!(leases.iter().map(|lease| lease.place.queue.len()).sum::<usize>() <= most);
+        found += leases.len();
+        let Some(next) = next else { break };
+        after = Some(*next);
+    }
+    assert_eq!(found, QUEUES);
+    let (mut found, mut after) = (0, None::<Vec<u8>>);
+    loop {
+        let list = QueueCommand::List { prefix: b"", after: after.as_deref(), count: 1_000 };
+        let reply = ask(&mut engine, NOW, Command::Queue(list));
+        let Reply::Names { names, more } = reply else { panic!("no names") };
+        assert!(names.iter().map(|name| name.len()).sum::<usize>() <= most);
+        found += names.len();
+        after = names.last().map(|name| name.to_vec());
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(found, QUEUES);
+}
+
+#[test]
+fn dead_letters_count_what_is_kept_of_where_they_come_from() {
+    let mut engine = started(Limits::default(), NOW);
+    let settings = &[(DEADLETTER, Value::Bytes(b"dead")), (ATTEMPTS, Value::Number(1))];
+    ask(&mut engine, NOW, Command::Queue(QueueCommand::Create { queue: QUEUE, settings }));
+    // The queue for dead letters is there already.
+    ask(&mut engine, NOW, Command::Put(Put::new(b"dead", b"x")));
+    ask(&mut engine, NOW, Command::Put(Put::new(QUEUE, b"x")));
+    let before = engine.bytes();
+    let (queues, mode) = (&[QUEUE][..], TakeMode::Lease { ttr: Some(Span::from_ms(1_000)) });
+    let (member, count, wait, selection) = (None, 1, Wait::No, Selection::DEFAULT);
+    let take = Take { queues, member, count, wait, selection, mode };
+    let taken = tasks(ask(&mut engine, NOW, Command::Take(take)));
+    let held = Held { queue: QUEUE.into(), by: HeldBy::Receipt(taken[0].receipt().unwrap()) };
+    let fail = Fail { held, reason: None, delay: None, payload: None };
+    ask(&mut engine, NOW, Command::Fail(fail));
+    let grown = engine.bytes() - before;
+    assert!(grown >= ORIGIN_OVERHEAD_BYTES as u64, "it counts {grown} bytes more");
+    engine.check();
 }

@@ -10,7 +10,7 @@ use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, RefusalKind, Reply};
 use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::{AFTERACK, AfterAck, IDS, Ids};
+use pinpriq_engine::settings::{AFTERACK, AfterAck, IDS, Ids, Kind, SETTINGS, Value};
 use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine, Farewell};
@@ -44,7 +44,7 @@ struct Target {
 /// Asks for something more. `round` counts from 1.
 type Attack = fn(&mut Target, u64) -> Result<(), RefusalKind>;
 
-const ATTACKS: [(&str, Attack); 26] = [
+const ATTACKS: [(&str, Attack); 27] = [
     ("PUT with a payload", |target, _| target.put(&Put::new(b"q", LARGE))),
     ("PUT without one", |target, _| target.put(&Put::new(b"q", b""))),
     ("PUT with a key", |target, round| {
@@ -136,6 +136,19 @@ const ATTACKS: [(&str, Attack); 26] = [
     ("QUEUE SET", |target, round| {
         let (name, settings) = (name(round), &[]);
         target.ask(Command::Queue(QueueCommand::Set { queue: (&*name).into(), settings }))
+    }),
+    ("QUEUE CREATE with names in its settings", |target, round| {
+        let (queue, named) = (id(round), name(round));
+        let settings: Vec<_> = SETTINGS
+            .into_iter()
+            .filter(|setting| matches!(setting.kind, Kind::Name))
+            .map(|setting| (setting, Value::Bytes(&named)))
+            .collect();
+        // The queue itself counts far less than the name.
+        let settings = &settings[..];
+        let refused = target.ask(Command::Queue(QueueCommand::Create { queue: &queue, settings }));
+        assert!(round < 60 || refused.is_err(), "names in settings count");
+        refused
     }),
     ("POP that waits", |target, round| {
         let name = name(round);
