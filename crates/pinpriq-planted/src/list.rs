@@ -23,6 +23,8 @@ mod tubes;
 mod users;
 #[macro_use]
 mod wire;
+#[macro_use]
+mod bounds;
 
 impl Bug {
     /// The bug of this name.
@@ -32,7 +34,7 @@ impl Bug {
     }
 }
 
-with_those_of_figures! {
+with_those_of_bounds! {
     ReleaseResetsPriority "release-resets-priority"
         "A release gives the task priority 0."
         [Engine("scripts::"), Simulator]

@@ -183,6 +183,10 @@ pub struct Limits {
     /// stops reading from the connection. No more than this is encoded ahead; a larger reply is
     /// sent piece by piece.
     pub out_bytes_max: usize,
+    /// How many bytes all connections together may make the server keep besides tasks: requests
+    /// that have begun to arrive, open transactions, replies that were not read. There is always
+    /// room for four of the largest payloads.
+    pub connection_bytes_max: usize,
     /// How long a message may take from its first byte to its last.
     pub frame_timeout: Duration,
     /// The most subscriptions of one connection.
@@ -326,6 +330,7 @@ impl Default for Limits {
             memory_limit_bytes: None,
             in_flight_max: 1_024,
             out_bytes_max: 256 << 10,
+            connection_bytes_max: 128 << 20,
             frame_timeout: Duration::from_secs(10),
             subscriptions_max: 1_024,
             queue_linger: Duration::from_mins(10),

@@ -16,6 +16,7 @@ use crate::access::roster::Roster;
 use crate::config::{DoorName, Limits, PinpriqOptions};
 use crate::home::contacts::Contacts;
 use crate::session::about::{Dialect, Manners};
+use crate::session::kept::Kept;
 
 /// The options of doors.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct DoorOptions {
     pub(crate) audit: Option<Arc<Audit>>,
     /// What the connections of the beanstalkd door have in common.
     pub(crate) beanstalkd: Arc<beanstalkd::Shared>,
+    /// What connections keep besides tasks.
+    pub(crate) kept: Arc<Kept>,
 }
 
 /// A kind of door.

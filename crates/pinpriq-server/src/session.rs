@@ -5,6 +5,7 @@ pub(crate) mod bell;
 pub(crate) mod choosing;
 pub(crate) mod code;
 pub(crate) mod ending;
+pub(crate) mod kept;
 pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod outbox;

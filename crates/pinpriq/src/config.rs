@@ -11,8 +11,8 @@ use pinpriq_server::config::{self as server, AuditTo, Config, DoorName, Listener
 
 use crate::logging::Logging;
 use crate::settings::{
-    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, Settings, Size, Switch, TimeOrOff,
-    TtlZero,
+    Bounded, Durability, Framing, Listen, LogFormat, LogLevel, Settings, Size, Switch, Time,
+    TimeOrOff, TtlZero,
 };
 
 pub(crate) mod cluster;
@@ -160,6 +160,11 @@ fn explain(error: &toml::de::Error, text: &str) -> String {
     format!("line {}: {what}", before.matches('\n').count() + 1)
 }
 
+/// Returns the time that was given, or the default.
+fn time(given: Option<Time<3_600_000>>, default: Duration) -> Duration {
+    given.map_or(default, |time| Duration::from_millis(time.ms()))
+}
+
 /// Returns the plan that follows from `settings`, with the server's defaults for the rest, and the
 /// memory of the machine, if it is known.
 fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusable> {
@@ -171,7 +176,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
         let payload = payload.unwrap_or(defaults.limits.payload_bytes_max as u64);
         defaults.limits.task_bytes_max = (memory / MEMORY_SHARE).max(payload);
     }
-    let options = defaults.pinpriq_options;
+    let (options, bounds) = (defaults.pinpriq_options, defaults.limits);
     let listeners = listeners([
         (DoorName::Pinpriq, settings.pinpriq),
         (DoorName::Resp, settings.resp),
@@ -211,9 +216,8 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             memory_limit_bytes: settings.memory_limit.map(Size::bytes),
             in_flight_max: count(settings.in_flight_max, defaults.limits.in_flight_max),
             out_bytes_max: size(settings.out_bytes_max, defaults.limits.out_bytes_max),
-            frame_timeout: settings
-                .frame_timeout_ms
-                .map_or(defaults.limits.frame_timeout, |time| Duration::from_millis(time.ms())),
+            connection_bytes_max: size(settings.connection_bytes_max, bounds.connection_bytes_max),
+            frame_timeout: time(settings.frame_timeout_ms, bounds.frame_timeout),
             subscriptions_max: count(settings.subscriptions_max, defaults.limits.subscriptions_max),
             queue_linger: time_or_off(settings.queue_linger, Some(defaults.limits.queue_linger))
                 .unwrap_or_default(),

@@ -282,6 +282,16 @@ pub(crate) struct Settings {
     #[arg(allow_hyphen_values = true)]
     pub(crate) out_bytes_max: Option<Size<{ 1 << 30 }>>,
 
+    /// The most bytes that all connections may make the server keep besides tasks [default: 128MiB]
+    ///
+    /// These are requests that have begun to arrive, open transactions, watched tubes, and replies
+    /// that were not read. Beyond it, more of these is refused with BUSY, or waits until replies
+    /// were read. There is always room for four of the largest payloads, and 4 KiB of each
+    /// connection are free.
+    #[arg(long, env = "PINPRIQ_CONNECTION_BYTES_MAX", hide_env_values = true, value_name = "SIZE")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) connection_bytes_max: Option<Size<{ 1 << 31 }>>,
+
     /// The longest time from a request's first byte to its last [default: 10s]
     ///
     /// A connection that takes longer is closed. An idle connection is not.
@@ -384,6 +394,7 @@ impl Settings {
             memory_limit: self.memory_limit.or(fallback.memory_limit),
             in_flight_max: self.in_flight_max.or(fallback.in_flight_max),
             out_bytes_max: self.out_bytes_max.or(fallback.out_bytes_max),
+            connection_bytes_max: self.connection_bytes_max.or(fallback.connection_bytes_max),
             frame_timeout_ms: self.frame_timeout_ms.or(fallback.frame_timeout_ms),
             tcp_keepalive_ms: self.tcp_keepalive_ms.or(fallback.tcp_keepalive_ms),
             tcp_user_timeout_ms: self.tcp_user_timeout_ms.or(fallback.tcp_user_timeout_ms),

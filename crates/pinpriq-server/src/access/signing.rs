@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use super::pass::{Pass, Proof};
 use super::roster::{DEFAULT, Roster};
 use crate::clock::steady_ms;
+use crate::process::runtime::aside;
 
 /// How many passwords are hashed at once.
 const AT_ONCE: usize = 2;
@@ -292,8 +293,12 @@ impl Roster {
     async fn is_right(&self, expected: PasswordHash, password: Option<Password>) -> bool {
         // Nobody closes it.
         let _permit = self.signing.at_once.acquire().await;
-        let verify = move || expected.verify(password.as_ref().map_or(&[], Password::bytes));
-        tokio::task::spawn_blocking(verify).await.unwrap_or(false)
+        let given = Arc::new((expected, password));
+        let verify = move || {
+            let (expected, password) = &*given;
+            expected.verify(password.as_ref().map_or(&[], Password::bytes))
+        };
+        aside(verify).await.unwrap_or(false)
     }
 
     /// Lets somebody in whose password was right in this version of the users.

@@ -34,7 +34,7 @@ use crate::process::http::HttpDoor;
 use crate::process::opening::random;
 use crate::process::runtime::runtime;
 use crate::process::server::{accept_all, addresses_of, take};
-use crate::process::serving::{Common, Context};
+use crate::process::serving::{Common, Context, company_of};
 use crate::process::signals::Signals;
 use crate::process::sockets::Port;
 use crate::stop::Stop;
@@ -108,7 +108,7 @@ impl Node {
         let memory = Memory::open(reporter, data, &meta).await?;
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
-        let common = Common::of_cluster(shards, stop.clone(), (access, Arc::default()));
+        let common = Common::of_cluster(shards, stop.clone(), company_of(access, &config));
         let failed = |source| ServeError::Failed { source };
         let context = home(&config, &common, SystemClock::wall()).map_err(failed)?;
         let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));

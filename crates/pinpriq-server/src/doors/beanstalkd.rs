@@ -50,7 +50,7 @@ fn manners(_: &DoorOptions) -> Manners {
 fn open(options: &DoorOptions, _: Dialect) -> Box<dyn Door> {
     let shared = options.beanstalkd.clone();
     shared.join();
-    let (used, watched) = (Box::from(DEFAULT), Watched::begin(&shared));
+    let (used, watched) = (Box::from(DEFAULT), Watched::begin(&shared, &options.kept));
     Box::new(BeanstalkdDoor {
         decoder: RequestDecoder::new(shared.job_bytes_max()),
         shared,

@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::task::{ClientId, RequestId};
@@ -22,6 +23,7 @@ use crate::host::seat::Obstacle;
 use crate::host::shard::Shard;
 use crate::session::Session;
 use crate::session::ending::Ending;
+use crate::session::kept::FREE_BYTES;
 
 /// At most this many bytes are held back until other shards have replied as well.
 const HELD_BYTES_MAX: usize = 16 << 10;
@@ -79,6 +81,8 @@ pub(crate) struct Client {
     input: Vec<u8>,
     /// When the first byte of an incomplete request arrived.
     frame_began: Option<Timestamp>,
+    /// By when somebody must have signed in, as long as that has not happened.
+    sign_in_by: Option<Timestamp>,
     phase: Phase,
     side: Side,
     /// Why the connection ends, if it does.
@@ -96,15 +100,18 @@ impl Client {
         let door = (kind.open)(options, session.dialect.get());
         let who = (client, session.clone());
         let manners = (kind.manners)(options);
-        let (roster, audit) = (options.roster.clone(), options.audit.clone());
+        let with = (options.roster.clone(), options.audit.clone(), &options.kept);
         let redirects = kind.redirects;
-        let mut desk = Desk::new(shard, who, options.limits, (manners, redirects), (roster, audit));
+        let mut desk = Desk::new(shard, who, options.limits, (manners, redirects), with);
         if !kind.moves {
             desk.stay();
         }
         if !session.was_moved() {
             desk.welcome(kind.signs_in);
         }
+        let must_sign_in = !session.was_moved() && desk.is_guarded();
+        let sign_in_by = must_sign_in
+            .then(|| desk.shard().clock().now().after(span_of(desk.limits().frame_timeout)));
         Self {
             session,
             peer,
@@ -113,6 +120,7 @@ impl Client {
             door_name: kind.name,
             input: Vec::new(),
             frame_began: None,
+            sign_in_by,
             phase: Phase::Reading,
             side: Side::Open,
             ending: None,
@@ -215,6 +223,7 @@ impl Client {
         }
         self.desk.note_sent();
         self.desk.weigh(self.input.len());
+        self.desk.keep(self.input.len());
     }
 
     /// Does one thing that can be done without waiting, and returns the next step. Must be called
@@ -256,11 +265,19 @@ impl Client {
         Step::Again
     }
 
+    /// Notes that others have their turn now. Returns whether they should, since the client has
+    /// asked for long work.
+    pub(crate) const fn take_break(&mut self) -> bool {
+        self.desk.take_break()
+    }
+
     /// Whether bytes that arrive would be read now.
     pub(crate) fn wants_read(&self) -> bool {
         let has_room = match self.phase {
             Phase::Reading => !self.is_overloaded(),
-            Phase::AwaitingReply => self.input.len() < READ_BYTES,
+            Phase::AwaitingReply => {
+                self.input.len() < READ_BYTES && !self.desk.kept().is_too_much()
+            }
             Phase::AwaitingRoom | Phase::Moving(_) | Phase::Closing { .. } => false,
         };
         // A shard that has ended its side does not reply any more.
@@ -304,6 +321,7 @@ impl Client {
         if self.phase == Phase::AwaitingReply {
             self.input.extend_from_slice(bytes);
             self.desk.weigh(self.input.len());
+            self.desk.keep(self.input.len());
         } else if self.input.is_empty() {
             let consumed = self.receive(bytes);
             self.input.extend_from_slice(&bytes[consumed..]);
@@ -313,9 +331,9 @@ impl Client {
         }
     }
 
-    /// Returns the time by which the request that has begun to arrive must be complete. The time
-    /// counts from its first byte, is not renewed by further bytes, and stands still while nothing
-    /// is read.
+    /// Returns the time by which the request that has begun to arrive must be complete, and
+    /// somebody have signed in where that is needed. The time of a request counts from its first
+    /// byte, is not renewed by further bytes, and stands still while nothing is read.
     pub(crate) fn frame_deadline(&mut self) -> Option<Timestamp> {
         let reads = self.wants_read() && self.phase == Phase::Reading;
         if self.input.is_empty() || !reads {
@@ -323,14 +341,31 @@ impl Client {
         } else if self.frame_began.is_none() {
             self.frame_began = Some(self.desk.shard().clock().now());
         }
-        let most = self.desk.limits().frame_timeout.as_millis();
-        let most = Span::from_ms(u64::try_from(most).unwrap_or(u64::MAX));
-        self.frame_began.map(|began| began.after(most))
+        let most = span_of(self.desk.limits().frame_timeout);
+        let frame = self.frame_began.map(|began| began.after(most));
+        if self.sign_in_by.is_none() {
+            return frame;
+        }
+        frame.into_iter().chain(self.sign_in_deadline()).min()
+    }
+
+    /// Returns the time by which somebody must have signed in. It stands still while a password is
+    /// checked.
+    fn sign_in_deadline(&mut self) -> Option<Timestamp> {
+        if self.desk.has_user() || planted!(NobodyMayStay) {
+            self.sign_in_by = None;
+        }
+        self.sign_in_by.filter(|_| !self.session.signing.get() && !self.is_closing())
     }
 
     /// Closes the connection because that time has passed.
     pub(crate) fn frame_is_late(&mut self) {
-        self.log_closing(Ending::Late, "a request did not arrive in time");
+        let reason = if self.sign_in_by.is_some() {
+            "nobody has signed in in time"
+        } else {
+            "a request did not arrive in time"
+        };
+        self.log_closing(Ending::Late, reason);
         self.cut_off(Ending::Late);
     }
 
@@ -403,13 +438,22 @@ impl Client {
             received
         });
         self.desk.end_batch(self.door_name);
-        self.desk.weigh(input.len() - consumed);
+        let left = input.len() - consumed;
+        self.desk.weigh(left);
+        self.desk.keep(left);
         if consumed > 0 {
             self.frame_began = None;
         }
         if let Some((ending, reason)) = ended {
             self.log_closing(ending, &reason);
             self.cut_off(ending);
+            return input.len();
+        }
+        if left > FREE_BYTES
+            && self.phase == Phase::Reading
+            && let Some(refusal) = self.desk.refusal_of_begun(left)
+        {
+            self.refuse_begun(refusal);
             return input.len();
         }
         self.lapse_if_stalled();
@@ -461,11 +505,26 @@ impl Client {
 
     /// Ends a connection whose user may no longer do what it does.
     fn deny(&mut self, refusal: Refusal) {
-        self.log_closing(Ending::Denied, &refusal.sentence);
+        self.end_with(refusal, Ending::Denied);
+    }
+
+    /// Ends a connection whose request has begun to arrive and may not be kept.
+    fn refuse_begun(&mut self, refusal: Refusal) {
+        if self.desk.manners().tells_refusals {
+            self.end_with(refusal, Ending::Refused);
+        } else {
+            self.desk.count_refusal(refusal.kind.into());
+            self.log_closing(Ending::Refused, &refusal.sentence);
+            self.cut_off(Ending::Refused);
+        }
+    }
+
+    fn end_with(&mut self, refusal: Refusal, ending: Ending) {
+        self.log_closing(ending, &refusal.sentence);
         let request = (self.number(), RequestId(0));
         let (after, dialect) = (Position::default(), self.session.dialect.get());
         self.session.outbox.borrow_mut().push_refusal(request, (after, refusal), dialect);
-        self.cut_off(Ending::Denied);
+        self.cut_off(ending);
     }
 
     fn log_closing(&self, ending: Ending, reason: &str) {
@@ -478,6 +537,7 @@ impl Client {
             self.phase = closing;
             self.ending.get_or_insert(ending);
             self.input = Vec::new();
+            self.desk.keep(0);
             self.frame_began = None;
             self.desk.end(ending == Ending::Stopped);
         }
@@ -491,9 +551,15 @@ impl Client {
 
     /// Whether the client has too much under way to be read from.
     fn is_overloaded(&self) -> bool {
-        self.session.outbox.borrow().is_full(self.desk.limits())
+        let outbox = self.session.outbox.borrow();
+        outbox.is_full(self.desk.limits())
             || self.session.links.borrow().is_full()
+            || outbox.bytes_waiting() > FREE_BYTES && self.desk.kept().is_too_much()
     }
+}
+
+fn span_of(duration: Duration) -> Span {
+    Span::from_ms(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -109,6 +109,10 @@ impl Connection<'_> {
             if ends || self.around.cut_off.is_asked_for() {
                 return Ok(None);
             }
+            if self.client.take_break() {
+                // Not only tasks that are ready: sockets are looked at too.
+                tokio::task::yield_now().await;
+            }
             match self.client.proceed(self.around.stop.is_asked_for()) {
                 Step::Again => {}
                 Step::Await => {

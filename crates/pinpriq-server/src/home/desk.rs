@@ -48,6 +48,7 @@ use crate::letters::mailbox::{Post, Route};
 use crate::session::Session;
 use crate::session::about::{Dialect, Manners, SILENT};
 use crate::session::code::Code;
+use crate::session::kept::{Kept, Share};
 use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
 
@@ -78,6 +79,8 @@ pub(crate) struct Desk {
     audit: Option<Arc<Audit>>,
     /// Commands to tell it of, by the places of their answers, which are owed.
     untold: RefCell<VecDeque<(u64, Event)>>,
+    /// What the connection keeps of requests and replies.
+    kept: Share,
 }
 
 impl Desk {
@@ -89,7 +92,7 @@ impl Desk {
         who: (ClientId, Rc<Session>),
         limits: Limits,
         (manners, redirects): (Manners, bool),
-        (roster, audit): (Option<Arc<Roster>>, Option<Arc<Audit>>),
+        (roster, audit, kept): (Option<Arc<Roster>>, Option<Arc<Audit>>, &Arc<Kept>),
     ) -> Self {
         let may_ask = |post: &Post| post.shards() > 1 || post.own() >= post.shards();
         let routes = shard.post().is_some_and(may_ask);
@@ -112,6 +115,7 @@ impl Desk {
             guard,
             audit,
             untold: RefCell::default(),
+            kept: kept.share(),
         }
     }
 
@@ -176,6 +180,23 @@ impl Desk {
     pub(crate) fn count_answered(&mut self, left: u64) {
         let shard = &self.seat.shard;
         self.pace.answered(left, shard.tally(), || shard.clock().passed());
+    }
+
+    /// Notes that others have their turn now. Returns whether they should.
+    #[inline]
+    pub(crate) const fn take_break(&mut self) -> bool {
+        self.seat.take_break()
+    }
+
+    /// Counts what the connection keeps: this much of requests that have arrived, and replies.
+    #[inline]
+    pub(crate) fn keep(&self, input: usize) {
+        self.kept.set(input + self.seat.session.outbox.borrow().bytes_waiting());
+    }
+
+    /// Returns what it keeps.
+    pub(crate) const fn kept(&self) -> &Share {
+        &self.kept
     }
 
     /// Returns the limits.

@@ -111,16 +111,26 @@ fn add_figures(replies: Vec<Reply>) -> Reply {
     Reply::Figures(Box::new(sum))
 }
 
+/// Returns the first names of all shards. A shard that has more has told all up to its last one, so
+/// what comes after that in another shard has to wait.
 fn merge_names(replies: Vec<Reply>, most: usize) -> Reply {
-    let mut names: Vec<Bytes> = Vec::new();
+    let (mut names, mut told_up_to): (Vec<Bytes>, Option<Bytes>) = (Vec::new(), None);
     let mut more = false;
     for reply in replies {
         if let Reply::Names { names: some, more: and_more } = reply {
+            if let Some(last) = some.last().filter(|_| and_more)
+                && told_up_to.as_ref().is_none_or(|told| last < told)
+            {
+                told_up_to = Some(last.clone());
+            }
             names.extend(some);
             more |= and_more;
         }
     }
     names.sort_unstable();
+    if let Some(told_up_to) = told_up_to {
+        names.retain(|name| *name <= told_up_to);
+    }
     more |= names.len() > most;
     names.truncate(most);
     Reply::Names { names, more }

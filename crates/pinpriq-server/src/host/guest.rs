@@ -45,6 +45,8 @@ pub(crate) struct Guest {
     kept_since: Option<Timestamp>,
     /// The standing that was reported last.
     told: Standing,
+    /// Whether others have their turn before it goes on.
+    rests: bool,
     resets: u64,
     /// The deliveries made before its latest reset.
     delivered_before: u64,
@@ -135,6 +137,7 @@ impl Guest {
             untold: 0,
             kept_since: None,
             told: Standing::default(),
+            rests: false,
             resets: 0,
             delivered_before: 0,
             handed: Handed::default(),
@@ -210,7 +213,7 @@ impl Guest {
                 self.end(ending);
                 return false;
             }
-            if self.next() {
+            if self.next() && !self.seat.is_over_time() {
                 continue;
             }
             let before = self.seat.session.outbox.borrow().len();
@@ -218,10 +221,21 @@ impl Guest {
             // Outputs that were sent may have made room for more.
             let has_room = self.seat.session.outbox.borrow().len() < before;
             self.tell(pieces);
+            if self.seat.take_break() {
+                self.rests = true;
+                self.seat.session.bell.ring();
+                return false;
+            }
             if !has_room {
                 return false;
             }
         }
+    }
+
+    /// Notes that others have their turn now. Returns whether they should, since the guest has
+    /// asked for long work.
+    pub(crate) const fn take_rest(&mut self) -> bool {
+        std::mem::replace(&mut self.rests, false)
     }
 
     /// Carries out nothing more, because the shard is given up in order. A blocked request that has
@@ -357,7 +371,7 @@ impl Guest {
             self.seat.session.kill(ending);
             return true;
         }
-        let stalled = !self.commands.is_empty();
+        let stalled = !self.commands.is_empty() && !self.seat.is_over_time();
         if stalled && self.is_last() && self.seat.manners.waits_for_room {
             // Room may never come, and meanwhile the guest would get deliveries.
             self.seat.retire();

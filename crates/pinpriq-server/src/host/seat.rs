@@ -2,6 +2,7 @@
 //! carried out here, unless they have too much under way.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use pinpriq_engine::command::{Command, QueueCommand, Step};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
@@ -17,6 +18,10 @@ use crate::home::redirects::Redirect;
 use crate::session::about::Manners;
 use crate::session::ending::Ending;
 use crate::session::{Blocked, Session};
+
+/// How long a client that asks for long work goes on before others have their turn. The command
+/// that is being carried out is finished.
+const TURN_MOST: Duration = Duration::from_millis(5);
 
 /// The seat of one client at a shard.
 pub(crate) struct Seat {
@@ -42,6 +47,10 @@ struct Round {
     groups: usize,
     /// The turn in which obstacles were last looked for. The highest number stands for none.
     looked_in: u64,
+    /// When its first long work was done, if there was some.
+    worked_since: Option<Duration>,
+    /// Whether it has taken so long that others come first.
+    is_over: bool,
 }
 
 /// Why a command was not carried out.
@@ -86,7 +95,7 @@ impl Seat {
     /// outbox and still count.
     pub(crate) fn begin(&mut self, handed: usize) {
         let under_way = self.session.outbox.borrow().len() + handed;
-        self.round = Round { under_way, looked_in: u64::MAX, groups: 0 };
+        self.round = Round { under_way, looked_in: u64::MAX, ..Round::default() };
     }
 
     /// Checks whether the next command may be carried out.
@@ -106,9 +115,34 @@ impl Seat {
         if self.session.is_blocked() {
             return Some(Obstacle::Reply);
         }
+        if self.round.is_over {
+            return Some(Obstacle::Room);
+        }
         let is_full = self.session.outbox.borrow().is_full(&self.limits)
             || self.round.under_way >= self.limits.in_flight_max;
         (is_full || self.shard.must_wait(self.client, None)).then_some(Obstacle::Room)
+    }
+
+    /// Whether the client has worked for so long that others come first.
+    pub(crate) const fn is_over_time(&self) -> bool {
+        self.round.is_over
+    }
+
+    /// Notes that others have their turn now. Returns whether they should.
+    #[inline]
+    pub(crate) const fn take_break(&mut self) -> bool {
+        std::mem::replace(&mut self.round.is_over, false)
+    }
+
+    /// Looks at the clock after long work.
+    #[inline(never)]
+    fn note_work(&mut self) {
+        let passed = self.shard.clock().passed();
+        let since = *self.round.worked_since.get_or_insert(passed);
+        if passed.saturating_sub(since) >= TURN_MOST && !planted!(TurnWithoutEnd) {
+            self.round.is_over = true;
+            self.round.looked_in = u64::MAX;
+        }
     }
 
     /// Counts a reply that is under way.
@@ -156,6 +190,16 @@ impl Seat {
     /// Carries out a command that may name moments.
     #[inline(never)]
     fn carry_out_in_own_time(
+        &mut self,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Result<(), Undone> {
+        let done = self.carry_out_translated(request, command);
+        self.note_work();
+        done
+    }
+
+    fn carry_out_translated(
         &mut self,
         request: RequestId,
         command: &Command<'_>,
@@ -275,6 +319,10 @@ impl Seat {
             self.subscribed = true;
             return;
         }
+        self.note_work();
+        if !has_long_reply(command) {
+            return;
+        }
         self.round.groups += 1;
         let is_group = matches!(
             command,
@@ -305,9 +353,31 @@ fn refused(kind: RefusalKind) -> Undone {
 }
 
 /// Whether the reply may have many parts, or many bytes for a short request, or deliveries may
-/// follow.
+/// follow, or the work may be long.
 #[inline]
 fn needs_care(command: &Command<'_>) -> bool {
+    match command {
+        // These go through many tasks or queues, and have short replies.
+        Command::Queue(_)
+        | Command::Member(_)
+        | Command::Schedule(_)
+        | Command::Explain { .. }
+        | Command::Kill { .. }
+        | Command::Move { .. }
+        | Command::Redrive { .. }
+        | Command::Plow { .. }
+        | Command::Kick { .. }
+        | Command::Import(_)
+        | Command::Tubes(_)
+        | Command::Unsubscribe { .. } => true,
+        command => has_long_reply(command),
+    }
+}
+
+/// Whether the reply may have many parts, or many bytes for a short request, or deliveries may
+/// follow.
+#[inline]
+fn has_long_reply(command: &Command<'_>) -> bool {
     match command {
         Command::Take(take) | Command::TakeDone { take, .. } => {
             take.count > 1 || take.selection.group

@@ -19,7 +19,8 @@ use crate::tls::files::Files;
 use crate::tls::side::HandshakeError;
 use crate::tls::socket::{Carried, Socket};
 
-/// The most handshakes under way. Further clients wait to be accepted.
+/// The most handshakes under way. Further clients that have begun one wait. Those that have not
+/// sent anything need no room.
 const HANDSHAKES_MAX: usize = 1_024;
 
 /// Carries out handshakes. The thread ends when nobody has this any more.
@@ -32,7 +33,7 @@ pub(crate) struct Handshakes {
 }
 
 /// Room for one handshake.
-pub(crate) type Room = OwnedSemaphorePermit;
+type Room = OwnedSemaphorePermit;
 
 /// A handshake that somebody waits for.
 struct Wanted {
@@ -56,7 +57,7 @@ impl Handshakes {
     }
 
     /// Waits for room for one more handshake.
-    pub(crate) async fn room(&self) -> Room {
+    async fn room(&self) -> Room {
         let room = Arc::clone(&self.room).acquire_owned().await;
         let Ok(room) = room else { unreachable!("nobody closes the room for handshakes") };
         room
@@ -66,9 +67,13 @@ impl Handshakes {
     /// who decides how long it may take.
     pub(crate) async fn shake(
         &self,
-        (stream, _room): (TcpStream, Room),
+        stream: TcpStream,
         door: DoorName,
     ) -> Result<Socket, HandshakeError> {
+        if !planted!(SilentTakeRoom) {
+            stream.readable().await?;
+        }
+        let _room = self.room().await;
         let (answer, answered) = oneshot::channel();
         let (stream, config) = (stream.into_std()?, self.files.config(door));
         let gone = || HandshakeError::Broken(io::Error::other("the thread of TLS has ended"));

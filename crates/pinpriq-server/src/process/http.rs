@@ -31,7 +31,7 @@ use self::wire::{Begun, Passing, Watched};
 use super::access::Access;
 use super::home::home;
 use super::runtime::runtime;
-use super::server::{Throttles, accept, encrypt, room_for, tell_listening};
+use super::server::{Throttles, accept, encrypt, tell_listening};
 use super::serving::{Common, Context};
 use super::sockets::Port;
 use crate::config::{Config, DoorName, Limits, Watch};
@@ -154,7 +154,6 @@ impl HttpDoor {
         let throttles = Throttles::default();
         let limits = context.options.limits;
         loop {
-            let room = room_for(context, port).await;
             let accepted = accept((context, self.watch), listener, &throttles).await;
             let Some((stream, peer)) = accepted else { continue };
             let place = context.shard().own();
@@ -162,9 +161,10 @@ impl HttpDoor {
             let (context, router) = (context.clone(), self.router.clone());
             tokio::task::spawn_local(async move {
                 context.shard().tally().open_http();
-                let socket = match room {
-                    Some(room) => encrypt(&context, (stream, room), (port.door, peer)).await,
-                    None => Ok(Socket::plain(stream)),
+                let socket = if port.is_encrypted {
+                    encrypt(&context, stream, (port.door, peer)).await
+                } else {
+                    Ok(Socket::plain(stream))
                 };
                 let ending = match socket {
                     Ok(socket) => serve(&context, (socket, peer), router, &limits).await,

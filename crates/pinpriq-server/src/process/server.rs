@@ -11,7 +11,6 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use super::access::{self, Access};
-use super::handshakes::Room;
 use super::http::HttpThread;
 use super::http::waiting::Waiting;
 use super::opening::{Journals, Opening, Start, random};
@@ -25,6 +24,7 @@ use crate::config::{Config, DoorName, Watch};
 use crate::doors::beanstalkd;
 use crate::error::ServeError;
 use crate::session::ending::Ending;
+use crate::session::kept::Kept;
 use crate::stop::Stop;
 use crate::throttle::{Throttle, warn_throttled};
 use crate::tls::side::HandshakeError;
@@ -100,7 +100,8 @@ impl Server {
         let shards = config.shards;
         let flag = stop.flag();
         let beanstalkd = Arc::new(beanstalkd::Shared::new(random(), config.job_bytes_max));
-        let common = Common::new(shards, has_http, stop, (access, beanstalkd));
+        let kept = Arc::new(Kept::new(&config.limits));
+        let common = Common::new(shards, has_http, stop, (access, beanstalkd, kept));
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
@@ -266,18 +267,17 @@ pub(crate) async fn accept_all(
     tell_listening(listener, port);
     let (throttles, door) = (Throttles::default(), port.door);
     loop {
-        let room = room_for(context, port).await;
         let accepted = accept((context, watched), listener, &throttles).await;
         let Some((stream, peer)) = accepted else { continue };
         // Counted at once, so that connections that arrive together do not all take the last place.
         let to = context.common.place_connection();
-        let Some(room) = room else {
+        if !port.is_encrypted {
             context.send_on(to, (Socket::plain(stream), peer, door), None);
             continue;
-        };
+        }
         let context = context.clone();
         tokio::task::spawn_local(async move {
-            match encrypt(&context, (stream, room), (door, peer)).await {
+            match encrypt(&context, stream, (door, peer)).await {
                 Ok(socket) => context.send_on(to, (socket, peer, door), None),
                 Err(ending) => {
                     context.shard().tally().close(ending);
@@ -296,17 +296,11 @@ pub(crate) fn tell_listening(listener: &TcpListener, port: Port) {
     }
 }
 
-/// Waits for room for a handshake, if this port needs any.
-pub(crate) async fn room_for(context: &Context, port: Port) -> Option<Room> {
-    let tls = context.common.access.tls.as_ref().filter(|_| port.is_encrypted)?;
-    Some(tls.room().await)
-}
-
 /// Carries out the handshake of a connection that was accepted. Without one, tells why the
 /// connection ends.
 pub(crate) async fn encrypt(
     context: &Context,
-    with: (TcpStream, Room),
+    stream: TcpStream,
     (door, peer): (DoorName, SocketAddr),
 ) -> Result<Socket, Ending> {
     let Some(tls) = &context.common.access.tls else {
@@ -317,7 +311,7 @@ pub(crate) async fn encrypt(
     let most_ms = u64::try_from(frame_ms).unwrap_or(u64::MAX).min(HANDSHAKE_MS);
     let last = clock.now().after(Span::from_ms(most_ms));
     let shaken = tokio::select! {
-        shaken = tls.shake(with, door) => shaken,
+        shaken = tls.shake(stream, door) => shaken,
         () = clock.until(last), if !planted!(HandshakeEndless) => Err(HandshakeError::Late),
         () = context.common.stop.asked_for() => return Err(Ending::Stopped),
     };

@@ -34,6 +34,7 @@ use crate::host::shard::Shard;
 use crate::letters::letter::{Arrival, Errand, Home, HostNews, Known, Letter};
 use crate::letters::mailbox::{Mailbox, Post};
 use crate::session::ending::Ending;
+use crate::session::kept::Kept;
 use crate::sharding::Sharding;
 use crate::stop::Stop;
 use crate::tls::socket::Socket;
@@ -57,6 +58,7 @@ pub(crate) struct Common {
     pub(crate) boxes: Arc<[Mailbox]>,
     contacts: Arc<Contacts>,
     pub(crate) beanstalkd: Arc<beanstalkd::Shared>,
+    pub(crate) kept: Arc<Kept>,
     pub(crate) access: Access,
     /// Where clients of Redis reach the server, once that is known.
     pub(crate) resp_at: OnceLock<RespAt>,
@@ -87,8 +89,14 @@ impl RespAt {
     }
 }
 
-/// Who may use a server, and what the connections of its beanstalkd door have in common.
-pub(crate) type Company = (Access, Arc<beanstalkd::Shared>);
+/// Who may use a server, what the connections of its beanstalkd door have in common, and what all
+/// connections keep.
+pub(crate) type Company = (Access, Arc<beanstalkd::Shared>, Arc<Kept>);
+
+/// Returns the same for a server without a beanstalkd door.
+pub(crate) fn company_of(access: Access, config: &Config) -> Company {
+    (access, Arc::default(), Arc::new(Kept::new(&config.limits)))
+}
 
 impl Common {
     /// Returns what this number of shards shares. With HTTP there is a place behind them for its
@@ -109,7 +117,7 @@ impl Common {
         (sharding, places): (Sharding, usize),
         homes: Range<usize>,
         stop: Stop,
-        (access, beanstalkd): Company,
+        (access, beanstalkd, kept): Company,
     ) -> Arc<Self> {
         Arc::new(Self {
             stop,
@@ -118,6 +126,7 @@ impl Common {
             boxes: (0..places).map(|_| Mailbox::default()).collect(),
             contacts: Arc::default(),
             beanstalkd,
+            kept,
             access,
             resp_at: OnceLock::new(),
             suspended: (0..places).map(|_| AtomicBool::new(false)).collect(),
@@ -217,7 +226,8 @@ impl Context {
             around.shard.count_tasks_of(Arc::clone(roster));
         }
         let (pinpriq, beanstalkd) = (config.pinpriq_options, common.beanstalkd.clone());
-        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd };
+        let kept = common.kept.clone();
+        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd, kept };
         let (guests, exchange) = (RefCell::default(), OnceCell::new());
         Rc::new(Self { around, options, common, guests, exchange })
     }
@@ -473,6 +483,10 @@ impl Context {
     async fn entertain(self: Rc<Self>, client: (Home, ClientId), guest: Rc<RefCell<Guest>>) {
         let session = guest.borrow().session().clone();
         while !guest.borrow_mut().go_on() {
+            let rests = guest.borrow_mut().take_rest();
+            if rests {
+                tokio::task::yield_now().await;
+            }
             poll_fn(|task| session.bell.poll_rung(task)).await;
         }
         self.guests.borrow_mut().remove(&client);

@@ -136,7 +136,8 @@ impl Simulation {
         let Options { pinpriq, limits, .. } = self.options;
         let contacts = self.shards[home].shard.contacts().clone();
         let (beanstalkd, roster, audit) = (self.beanstalkd.clone(), None, None);
-        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd };
+        let kept = Arc::default();
+        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd, kept };
         Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
     }
 

@@ -4,6 +4,7 @@
 //! there, because it is about many connections, about chance or about bytes, has a module here.
 
 mod blocking;
+mod bounds;
 mod client;
 mod closing;
 mod describing;

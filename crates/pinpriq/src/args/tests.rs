@@ -71,6 +71,7 @@ fn default_of(setting: &str) -> String {
         "tls-client" => "required".to_owned(),
         "in-flight-max" => config.limits.in_flight_max.to_string(),
         "out-bytes-max" => config.limits.out_bytes_max.to_string(),
+        "connection-bytes-max" => config.limits.connection_bytes_max.to_string(),
         "frame-timeout-ms" => config.limits.frame_timeout.as_millis().to_string(),
         "tcp-keepalive-ms" => ms_or_off(config.watch.keepalive),
         "tcp-user-timeout-ms" => ms_or_off(config.watch.user_timeout),

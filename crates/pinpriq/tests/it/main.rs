@@ -25,6 +25,8 @@ mod files;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod many;
 #[cfg(test)]
 mod mixed_up;

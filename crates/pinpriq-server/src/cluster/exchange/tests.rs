@@ -154,6 +154,7 @@ fn reading(stage: &Stage) -> Client {
         roster: None,
         audit: None,
         beanstalkd: Arc::default(),
+        kept: Arc::default(),
     };
     let mut client =
         Client::begin(stage.home.clone(), who, (kind_of(DoorName::Resp), peer), &options);

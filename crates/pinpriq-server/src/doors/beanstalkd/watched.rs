@@ -1,56 +1,86 @@
 //! The tubes that one connection watches, in the order that beanstalkd lists them in.
 
+use std::sync::Arc;
+
 use pinpriq_engine::time::Timestamp;
 
 use super::{DEFAULT, Shared};
+use crate::session::kept::{Kept, Share};
 
 /// The tubes from which a connection reserves: at least one, each once.
-pub(super) struct Watched(Vec<Box<[u8]>>);
+pub(super) struct Watched {
+    tubes: Vec<Box<[u8]>>,
+    /// What they count among all that connections keep.
+    kept: Share,
+    bytes: usize,
+}
+
+/// What a watched tube counts in addition to its name, here and among the tubes of all
+/// connections. An estimate.
+const TUBE_OVERHEAD_BYTES: usize = 128;
 
 impl Watched {
     /// Returns the tubes of a connection that has just begun: `default`.
-    pub(super) fn begin(shared: &Shared) -> Self {
+    pub(super) fn begin(shared: &Shared, kept: &Arc<Kept>) -> Self {
         shared.watch(DEFAULT, Timestamp::ZERO);
-        Self(vec![DEFAULT.into()])
+        let bytes = bytes_of(DEFAULT);
+        Self { tubes: vec![DEFAULT.into()], kept: kept.share(), bytes }
     }
 
     /// Returns the tubes, in order.
     pub(super) fn tubes(&self) -> &[Box<[u8]>] {
-        &self.0
+        &self.tubes
     }
 
-    /// Adds a tube, if it is not there and fewer than `most` are. Returns whether it is there now.
+    /// Adds a tube, if it is not there, fewer than `most` are, and connections may keep more.
+    /// Returns whether it is there now.
     pub(super) fn add(
         &mut self,
         tube: &[u8],
         now: Timestamp,
         (most, shared): (usize, &Shared),
     ) -> bool {
-        if self.0.iter().any(|it| **it == *tube) {
+        if self.tubes.iter().any(|it| **it == *tube) {
             return true;
         }
-        if self.0.len() >= most {
+        if self.tubes.len() >= most {
+            return false;
+        }
+        self.count(self.bytes + bytes_of(tube));
+        if self.kept.is_too_much() {
+            self.count(self.bytes - bytes_of(tube));
             return false;
         }
         shared.watch(tube, now);
-        self.0.push(tube.into());
+        self.tubes.push(tube.into());
         true
     }
 
     /// Removes a tube, if it is there and not the only one. The last one takes its place, as in
     /// beanstalkd. Returns whether it is not there now.
     pub(super) fn remove(&mut self, tube: &[u8], shared: &Shared) -> bool {
-        let Some(at) = self.0.iter().position(|it| **it == *tube) else { return true };
-        if self.0.len() == 1 {
+        let Some(at) = self.tubes.iter().position(|it| **it == *tube) else { return true };
+        if self.tubes.len() == 1 {
             return planted!(LastTubeIgnored);
         }
         shared.unwatch(tube);
-        self.0.swap_remove(at);
+        self.tubes.swap_remove(at);
+        self.count(self.bytes - bytes_of(tube));
         true
     }
 
     /// Watches nothing any more.
     pub(super) fn end(&mut self, shared: &Shared) {
-        self.0.drain(..).for_each(|tube| shared.unwatch(&tube));
+        self.tubes.drain(..).for_each(|tube| shared.unwatch(&tube));
+        self.count(0);
     }
+
+    fn count(&mut self, bytes: usize) {
+        self.bytes = bytes;
+        self.kept.set(bytes);
+    }
+}
+
+const fn bytes_of(tube: &[u8]) -> usize {
+    tube.len() + TUBE_OVERHEAD_BYTES
 }

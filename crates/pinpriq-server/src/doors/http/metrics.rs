@@ -12,7 +12,7 @@ pub(crate) mod sight;
 pub(crate) mod table;
 
 use std::io::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
@@ -21,14 +21,21 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tokio::sync::Semaphore;
 
 use self::exposition::Format;
 use self::pieces::Pieces;
 use super::api::{Api, Asker, refuse};
 use super::problem::Problem;
+use crate::process::runtime::aside;
 
 /// The methods of the path.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+
+/// The most answers that are being written or sent. Each is in memory as a whole.
+const ANSWERS_MAX: usize = 8;
+
+static ANSWERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(ANSWERS_MAX)));
 
 /// Answers with all metrics, in the format that the client prefers.
 pub(super) async fn answer(
@@ -54,12 +61,16 @@ pub(super) async fn answer(
     let format = Format::preferred(&accepted.collect::<Vec<_>>().join(","));
     let is_small = accepts_gzip(&headers);
     // With a thousand queues this takes milliseconds, in which others are served.
+    let sight = Arc::new(sight);
     let write = move || {
-        let text = exposition::write(sight, format).into_bytes();
+        let text = exposition::write(Arc::clone(&sight), format).into_bytes();
         if is_small { compressed(&text) } else { text }
     };
-    let Ok(body) = tokio::task::spawn_blocking(write).await else { return closing() };
-    let mut response = Response::new(Body::new(Pieces::of(body)));
+    let Ok(place) = Arc::clone(&ANSWERS).try_acquire_owned() else {
+        return refuse(&Problem::new("BUSY", "too many others read metrics: try again later"));
+    };
+    let Some(body) = aside(write).await else { return closing() };
+    let mut response = Response::new(Body::new(Pieces::of(body, place)));
     let headers = response.headers_mut();
     if is_small {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));

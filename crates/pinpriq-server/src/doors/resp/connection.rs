@@ -20,6 +20,10 @@ use crate::session::ending::Ending;
 
 type Done = Result<(), Fault>;
 
+/// The longest name of a client or of its library, in bytes. Clients may give them before they have
+/// signed in, and lists of clients and leases show them.
+const NAME_BYTES_MAX: usize = 255;
+
 pub(crate) fn ping(call: &mut Call<'_, '_>) -> Done {
     match call.parts.words.first().copied() {
         Some(message) => call.answer(|writer| writer.bulk(message)),
@@ -255,8 +259,16 @@ pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
     Ok(())
 }
 
-/// Refuses names with characters that would break a line of `CLIENT LIST`.
+/// Refuses names that are too long, and those with characters that would break a line of
+/// `CLIENT LIST`.
 fn check_name(name: &[u8]) -> Result<Vec<u8>, Fault> {
+    if name.len() > NAME_BYTES_MAX && !planted!(ClientNameUnbounded) {
+        let length = name.len();
+        return Err(Fault::bad(format!(
+            "names of clients and libraries have at most {NAME_BYTES_MAX} bytes, and this one has \
+             {length}"
+        )));
+    }
     if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         return Ok(name.to_vec());
     }

@@ -16,6 +16,7 @@ use super::options::{ROOM, STATE_BURIED, WAIT};
 use super::spec::{Access, Group, Spec, Word};
 use super::words::Parts;
 use crate::home::desk::Desk;
+use crate::session::kept::Share;
 
 type Done = Result<(), Fault>;
 
@@ -110,6 +111,8 @@ pub(crate) struct Transaction {
     queue: Option<Vec<u8>>,
     /// Whether a request was refused, so that EXEC carries out nothing.
     is_spoilt: bool,
+    /// What it counts among all that connections keep, from its first request on.
+    kept: Option<Share>,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
@@ -238,6 +241,11 @@ fn keep(talk: &mut Talk, given: &[&[u8]], desk: &Desk) -> Done {
             return Err(busy(&format!("{BYTES_MAX} bytes")));
         }
         transaction.add(given);
+        let kept = transaction.kept.get_or_insert_with(|| desk.kept().kept().share());
+        kept.set(transaction.words.len() + transaction.lengths.len() * size_of::<usize>());
+        if kept.is_too_much() && !planted!(TransactionsFree) {
+            return Err(kept.kept().refusal().into());
+        }
     }
     talk.say(desk, |writer| writer.simple("QUEUED"));
     Ok(())

@@ -36,6 +36,7 @@ fn client() -> (Rc<Shard>, Client) {
         roster: None,
         audit: None,
         beanstalkd: Arc::default(),
+        kept: Arc::default(),
     };
     let client = Client::begin(shard.clone(), who, (kind_of(DoorName::Pinpriq), peer), &options);
     (shard, client)

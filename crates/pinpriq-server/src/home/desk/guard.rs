@@ -21,6 +21,10 @@ use crate::host::seat::Undone;
 /// The most bytes of a rule that a refusal shows.
 const SHOWN_BYTES_MAX: usize = 200;
 
+/// The most bytes of a request before anybody has signed in, where that is needed. Those that sign
+/// in are short.
+const BYTES_OF_NOBODY_MAX: usize = 16 << 10;
+
 /// What is known about the user of a client, besides the pass in its session.
 pub(super) struct Guard {
     roster: Arc<Roster>,
@@ -113,6 +117,17 @@ impl Desk {
     /// Refuses a request that needs no right, if nobody has signed in on a server that has users.
     pub(crate) fn check_user(&self) -> Result<(), Undone> {
         if self.is_guarded() && !self.has_user() { Err(Undone::Refused(nobody())) } else { Ok(()) }
+    }
+
+    /// Returns the refusal of a request of which so much has arrived and that is not complete, if
+    /// it may not be kept.
+    pub(crate) fn refusal_of_begun(&self, bytes: usize) -> Option<Refusal> {
+        if bytes > BYTES_OF_NOBODY_MAX && self.check_user().is_err() && !planted!(NobodySendsMuch) {
+            let most = BYTES_OF_NOBODY_MAX;
+            let sentence = format!("before somebody signs in, a request has at most {most} bytes");
+            return Some(Refusal::new(RefusalKind::TooLarge, sentence));
+        }
+        self.kept.is_too_much().then(|| self.kept.kept().refusal())
     }
 
     /// Takes a client that has just come for its user, if its certificate says who that is, or its

@@ -79,6 +79,7 @@ impl Node {
             roster: None,
             audit: None,
             beanstalkd: Arc::default(),
+            kept: Arc::default(),
         };
         let mut client = Client::begin(self.home.clone(), who, (kind_of(door), peer), &options);
         client.take_in(lines.replace('\n', "\r\n").as_bytes());

@@ -160,7 +160,7 @@ async fn serve(
     mut ends: watch::Receiver<bool>,
 ) {
     let socket = match tls {
-        Some(tls) => tls.shake((stream, tls.room().await), DoorName::Http).await,
+        Some(tls) => tls.shake(stream, DoorName::Http).await,
         None => Ok(Socket::plain(stream)),
     };
     let Ok(socket) = socket else { return };

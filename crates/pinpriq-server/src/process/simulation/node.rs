@@ -292,7 +292,8 @@ impl Node {
         let Options { pinpriq, limits, .. } = self.options;
         let contacts = self.home.contacts().clone();
         let (beanstalkd, roster, audit) = (Arc::default(), None, None);
-        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd };
+        let kept = Arc::default();
+        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd, kept };
         let who = (client, session);
         let begun = Client::begin(self.home.clone(), who, (kind_of(door), PEER), &options);
         self.clients.insert(client, begun);

@@ -134,6 +134,24 @@ impl Client {
         self.input.is_empty() && read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
+    /// Takes the replies that have come so far, and returns how many they are.
+    pub(super) fn arrived(&mut self) -> usize {
+        while self.stream.read_now(&mut self.input).is_ok_and(|bytes| bytes > 0) {}
+        let mut replies = 0;
+        loop {
+            match self.decoder.decode(&self.input).unwrap() {
+                DecodedReply::Whole { length, .. } => {
+                    self.input.drain(..length);
+                    replies += 1;
+                }
+                DecodedReply::Incomplete { length } => {
+                    self.input.drain(..length);
+                    return replies;
+                }
+            }
+        }
+    }
+
     /// Ends the sending side.
     pub(super) async fn half_close(&mut self) {
         self.stream.shutdown().await.unwrap();

@@ -16,7 +16,7 @@ use crate::people::{People, Person, write};
 use crate::world::{in_memory, test};
 
 /// Runs a test with a server that has these users, and this number of clients of it.
-fn with_people<const N: usize>(
+pub(super) fn with_people<const N: usize>(
     people: &[Person],
     body: impl AsyncFnOnce(&World, &mut People, &mut [Client; N]),
 ) {
@@ -24,7 +24,7 @@ fn with_people<const N: usize>(
 }
 
 /// Like [`with_people`], with a server that is configured in this way.
-fn with_people_at<const N: usize>(
+pub(super) fn with_people_at<const N: usize>(
     config: Config,
     people: &[Person],
     body: impl AsyncFnOnce(&World, &mut People, &mut [Client; N]),
@@ -42,7 +42,7 @@ fn refusal(value: &Value) -> &str {
     text
 }
 
-async fn sign_in(client: &mut Client, name: &str) {
+pub(super) async fn sign_in(client: &mut Client, name: &str) {
     assert_eq!(client.told(&format!("AUTH {name} password")).await, "OK");
 }
 

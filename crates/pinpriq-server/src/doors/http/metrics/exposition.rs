@@ -68,9 +68,9 @@ fn thousandths(weight: &str) -> u32 {
 }
 
 /// Writes all metrics.
-pub(super) fn write(sight: Sight, format: Format) -> String {
+pub(super) fn write(sight: Arc<Sight>, format: Format) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(Collected(Arc::new(sight))));
+    registry.register_collector(Box::new(Collected(sight)));
     let mut written = String::new();
     // A string takes everything.
     let _ = text::encode(&mut written, &registry);

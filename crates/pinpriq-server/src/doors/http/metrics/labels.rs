@@ -2,12 +2,33 @@
 
 use std::fmt::Write as _;
 
+use sha2::{Digest as _, Sha256};
+
 /// The value that stands for all queues that are not shown one by one.
 pub(super) const OTHER: &str = "_other";
 
+/// The longest name that is told as a whole, in bytes. Each of the tens of lines about a queue has
+/// its name.
+const NAME_BYTES_MAX: usize = 256;
+
+/// How many bytes of a longer name are told, before the digest that tells it from others.
+const SHORT_BYTES: usize = 200;
+
+/// How many bytes of the digest are told.
+const DIGEST_BYTES: usize = 16;
+
 /// Returns a name as text: a backslash is doubled, and a byte that is no UTF-8 is `\xNN`. So is the
-/// first byte of a name that would be mistaken for [`OTHER`].
+/// first byte of a name that would be mistaken for [`OTHER`]. A long name ends with `\sha256:` and
+/// the beginning of its digest.
 pub(super) fn text_of(name: &[u8]) -> String {
+    if name.len() > NAME_BYTES_MAX && !planted!(LongLabels) {
+        let mut text = text_of(&name[..SHORT_BYTES]);
+        text.push_str("\\sha256:");
+        for byte in &Sha256::digest(name)[..DIGEST_BYTES] {
+            let _ = write!(text, "{byte:02x}");
+        }
+        return text;
+    }
     let mut text = String::with_capacity(name.len());
     let mut rest = name;
     if name == OTHER.as_bytes() {
@@ -33,6 +54,15 @@ fn put_byte(text: &mut String, byte: u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_are_cut_and_still_told_apart() {
+        let longest = vec![b'x'; NAME_BYTES_MAX];
+        assert_eq!(text_of(&longest).len(), NAME_BYTES_MAX);
+        let [one, other] = [vec![0xFF; 65_535], vec![0xFF; 65_534]].map(|name| text_of(&name));
+        assert!(one != other && one.len() < 1_000, "{one}");
+        assert!(one.contains("\\xff\\sha256:"), "{one}");
+    }
 
     #[test]
     fn names_are_text_that_tells_them_apart() {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use axum::body::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// How many bytes are passed on at once.
 const PIECE_BYTES: usize = 16 << 10;
@@ -14,13 +15,15 @@ const PIECE_BYTES: usize = 16 << 10;
 /// See the module documentation.
 pub(super) struct Pieces {
     rest: Bytes,
+    /// The place among the answers that are in memory.
+    _place: OwnedSemaphorePermit,
     /// Whether others have had their turn since the last piece.
     stood_back: bool,
 }
 
 impl Pieces {
-    pub(super) fn of(bytes: Vec<u8>) -> Self {
-        Self { rest: bytes.into(), stood_back: true }
+    pub(super) fn of(bytes: Vec<u8>, place: OwnedSemaphorePermit) -> Self {
+        Self { rest: bytes.into(), _place: place, stood_back: true }
     }
 }
 

@@ -43,7 +43,7 @@ fn lines(text: &str, of: &str) -> Vec<String> {
 
 #[test]
 fn open_metrics_has_units_and_an_end() {
-    let text = write(sight(), Format::OpenMetrics);
+    let text = write(Arc::new(sight()), Format::OpenMetrics);
     assert!(text.ends_with("\n# EOF\n"), "{text}");
     assert_eq!(
         lines(&text, "pinpriq_dead"),
@@ -93,7 +93,7 @@ fn queues_for_dead_letters_are_told_apart() {
 
 #[test]
 fn the_older_format_names_counters_by_their_samples() {
-    let text = write(sight(), Format::Prometheus);
+    let text = write(Arc::new(sight()), Format::Prometheus);
     assert!(!text.contains("# UNIT") && !text.contains("# EOF"));
     assert_eq!(
         lines(&text, "pinpriq_dead")[..3],
@@ -113,7 +113,7 @@ fn the_older_format_names_counters_by_their_samples() {
 
 #[test]
 fn histograms_are_in_seconds_and_of_single_queues() {
-    let text = write(sight(), Format::OpenMetrics);
+    let text = write(Arc::new(sight()), Format::OpenMetrics);
     let waited = lines(&text, r#"pinpriq_waited_seconds_bucket{le="0.005",queue="news""#);
     let longer = lines(&text, r#"pinpriq_waited_seconds_bucket{le="0.01",queue="news""#);
     let none = lines(&text, r#"_seconds_bucket{le="0.01",queue="_other""#);
@@ -129,7 +129,7 @@ fn histograms_are_in_seconds_and_of_single_queues() {
 #[test]
 fn meanings_have_no_addresses() {
     assert_eq!(plain("by [reason](#ends) and [code](a.md#b)."), "by reason and code.");
-    let text = write(sight(), Format::OpenMetrics);
+    let text = write(Arc::new(sight()), Format::OpenMetrics);
     assert!(lines(&text, "# HELP").iter().all(|line| !line.contains("](")), "{text}");
 }
 
