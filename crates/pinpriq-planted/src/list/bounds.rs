@@ -32,9 +32,6 @@ macro_rules! with_those_of_bounds {
             TurnWithoutEnd "turn-without-end"
                 "A client that asks for long work is served until all of it is done."
                 [Server("resp::bounds::long_work")]
-            SilentTakeRoom "silent-take-room"
-                "Connections that never begin a handshake make those wait that do."
-                [Server("tls::handshakes::those_who_are")]
             AsideForEver "aside-for-ever"
                 "Long work waits as long as other threads keep the processors busy."
                 [InServer("process::runtime::")]

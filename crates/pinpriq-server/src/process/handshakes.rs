@@ -70,9 +70,7 @@ impl Handshakes {
         stream: TcpStream,
         door: DoorName,
     ) -> Result<Socket, HandshakeError> {
-        if !planted!(SilentTakeRoom) {
-            stream.readable().await?;
-        }
+        stream.readable().await?;
         let _room = self.room().await;
         let (answer, answered) = oneshot::channel();
         let (stream, config) = (stream.into_std()?, self.files.config(door));

@@ -211,24 +211,3 @@ fn what_is_no_tls_after_the_handshake_ends_the_connection() {
         },
     );
 }
-
-#[test]
-fn those_who_are_silent_make_nobody_wait() {
-    // More than may be carried out at once.
-    const SILENT: usize = 1_100;
-    on_stage(
-        |_, _| {},
-        async |stage| {
-            let mut silent = Vec::new();
-            while silent.len() < SILENT {
-                for _ in 0..100 {
-                    silent.push(TcpStream::connect(stage.encrypted[RESP]).await.unwrap());
-                }
-                // The server has accepted those before it.
-                let config = stage.encryption.client(None);
-                let mut prompt = stage.try_connect(RESP, config).await.unwrap();
-                prompt.expect(b"PING\r\n", "+PONG\r\n").await;
-            }
-        },
-    );
-}

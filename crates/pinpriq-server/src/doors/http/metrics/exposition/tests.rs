@@ -72,7 +72,7 @@ fn open_metrics_has_units_and_an_end() {
 
 #[test]
 fn queues_for_dead_letters_are_told_apart() {
-    let text = write(sight(), Format::Prometheus);
+    let text = write(Arc::new(sight()), Format::Prometheus);
     let of_dead: Vec<String> = lines(&text, r#"queue="dead",purpose="dead_letters""#);
     assert_eq!(
         of_dead,
