@@ -20,6 +20,12 @@ macro_rules! bugs {
                 }
             }
 
+            /// The bug of this name.
+            #[must_use]
+            pub fn named(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|bug| bug.word() == word)
+            }
+
             /// What goes wrong.
             #[must_use]
             pub const fn sentence(self) -> &'static str {

@@ -26,14 +26,6 @@ mod wire;
 #[macro_use]
 mod bounds;
 
-impl Bug {
-    /// The bug of this name.
-    #[must_use]
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|bug| bug.word() == word)
-    }
-}
-
 with_those_of_bounds! {
     ReleaseResetsPriority "release-resets-priority"
         "A release gives the task priority 0."
