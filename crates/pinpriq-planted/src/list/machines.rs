@@ -30,6 +30,9 @@ macro_rules! with_those_of_machines {
             ClaimedBeforeClocksAreKnown "claimed-before-clocks-are-known"
                 "A node that begins claims shards before it knows whether its clock is right."
                 [Cluster("clocks::")]
+            OtherShardsIgnored "other-shards-ignored"
+                "A node joins a cluster with another number of shards than it was given."
+                [InServer("cluster::founding::tests::a_cluster_with_another")]
         }
     };
 }

@@ -54,6 +54,7 @@ pub struct ClusterConfig {
     pub announce_link: Option<String>,
     /// After this time without a sign of life a node counts as dead. Whole seconds, at least 2.
     pub session_ttl: Duration,
-    /// How many shards the cluster gets if this node makes it, at least 1 and at most 1024.
-    pub shards: u16,
+    /// How many shards the cluster has, at least 1 and at most 1024. Without a number, any, and a
+    /// cluster that this node makes gets 16. A node is refused by a cluster with another number.
+    pub shards: Option<u16>,
 }

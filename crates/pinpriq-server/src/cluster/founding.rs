@@ -14,6 +14,9 @@ use crate::process::opening::random;
 /// The version of entries and links that this program writes.
 pub const FORMAT: u32 = 1;
 
+/// How many shards a new cluster has if no number was given.
+const SHARDS: u16 = 16;
+
 /// How long the registry may take to answer when the node starts.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
@@ -57,18 +60,21 @@ pub(crate) fn compare(id: u128, meta: Option<&Meta>) -> Result<(), ServeError> {
 }
 
 /// Returns what is true of the cluster. Makes the cluster, with this many shards, if there is none,
-/// unless the node belongs to one already.
+/// unless the node belongs to one already. Refuses a cluster with another number of shards.
 pub(crate) async fn found(
     registry: &mut dyn Registry,
-    shards: u16,
+    shards: Option<u16>,
     data: Option<&NodeData>,
     (bell, clock): (&Notify, &SystemClock),
 ) -> Result<Meta, ServeError> {
-    let new = new_meta(shards);
+    let new = new_meta(shards.unwrap_or(SHARDS));
     let asked_at = steady_ms();
     loop {
         let why = match try_to_found(registry, &new, data, bell).await? {
-            Ok(meta) => return Ok(meta),
+            Ok(meta) => {
+                compare_shards(shards, &meta)?;
+                return Ok(meta);
+            }
             Err(why) => why,
         };
         let late = Duration::from_millis(steady_ms() - asked_at) > FIRST_ANSWER;
@@ -77,6 +83,21 @@ pub(crate) async fn found(
             return Err(ServeError::Cluster { why });
         }
         clock.until(clock.now().after(Span::from_ms(AGAIN_MS))).await;
+    }
+}
+
+/// Refuses a number of shards that is not the cluster's, which never changes.
+fn compare_shards(given: Option<u16>, meta: &Meta) -> Result<(), ServeError> {
+    match given {
+        Some(given) if given != meta.shards && !planted!(OtherShardsIgnored) => {
+            let has = meta.shards;
+            let why = format!(
+                "the cluster has {has} shards, and --shards says {given}: leave --shards out, or \
+                 give {has}"
+            );
+            Err(ServeError::Cluster { why })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -166,7 +187,15 @@ mod tests {
     fn begin(line: &mut Line, data: Option<&NodeData>) -> Result<Meta, ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let clock = SystemClock::starting_at(Timestamp::ZERO);
-        runtime.block_on(found(line, 7, data, (&Notify::new(), &clock)))
+        runtime.block_on(found(line, Some(7), data, (&Notify::new(), &clock)))
+    }
+
+    #[test]
+    fn a_cluster_with_another_number_of_shards_is_refused() {
+        let mut line = Line { meta: Some(new_meta(3)), ..Line::default() };
+        let error = begin(&mut line, None).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("has 3 shards, and --shards says 7"), "{error}");
     }
 
     #[test]
@@ -191,9 +220,9 @@ mod tests {
 
     #[test]
     fn a_cluster_of_a_newer_format_is_refused() {
-        let mut line = Line { meta: Some(new_meta(3)), ..Line::default() };
-        assert_eq!(begin(&mut line, None).unwrap().shards, 3);
-        line.meta = Some(Meta { format: FORMAT + 1, ..new_meta(3) });
+        let mut line = Line { meta: Some(new_meta(7)), ..Line::default() };
+        assert_eq!(begin(&mut line, None).unwrap().shards, 7);
+        line.meta = Some(Meta { format: FORMAT + 1, ..new_meta(7) });
         let error = begin(&mut line, None).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("use the newer server"), "{error}");
@@ -201,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_cluster_whose_import_has_not_ended_is_refused() {
-        let meta = Some(Meta { importing: true, ..new_meta(3) });
+        let meta = Some(Meta { importing: true, ..new_meta(7) });
         let mut line = Line { meta: meta.clone(), ..Line::default() };
         let error = begin(&mut line, None).unwrap_err();
         assert_eq!((error.exit_code(), line.meta), (2, meta));

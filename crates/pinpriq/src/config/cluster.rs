@@ -11,9 +11,6 @@ use crate::cluster::url::ClusterUrl;
 use crate::machine;
 use crate::settings::{Bounded, Durability, Listen, Settings, Size, Time};
 
-/// How many shards a new cluster has.
-const SHARDS: u16 = 16;
-
 /// The shortest session, in seconds.
 const SESSION_SECONDS_MIN: u64 = 2;
 
@@ -27,7 +24,7 @@ pub(crate) struct ClusterPlan {
     pub(crate) link: SocketAddr,
     pub(crate) announce_link: Option<String>,
     pub(crate) session_ttl: Duration,
-    pub(crate) shards: u16,
+    pub(crate) shards: Option<u16>,
     pub(crate) bytes_max: u64,
 }
 
@@ -66,7 +63,7 @@ pub(super) fn plan(settings: &Settings) -> Result<Option<ClusterPlan>, Unusable>
         link: resolve(link)?,
         announce_link: settings.announce_link.clone().map(|it| it.0),
         session_ttl: Duration::from_millis(session_ms),
-        shards: shards.and_then(|shards| u16::try_from(shards).ok()).unwrap_or(SHARDS),
+        shards: shards.and_then(|shards| u16::try_from(shards).ok()),
         bytes_max,
     }))
 }
