@@ -1,6 +1,6 @@
 //! Puts that wait for room. Which queues are full is decided in `capacity`.
 
-use pinpriq_engine::command::{Put, TimeToLive, Wait};
+use pinpriq_engine::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::task::{Bytes, ClientId, RequestId, Terms};
@@ -27,7 +27,7 @@ struct OwnPut {
     payload: Bytes,
     terms: Terms,
     priority: Option<i64>,
-    delay: Span,
+    delay: Delay,
     ttl: TimeToLive,
     id: Option<Bytes>,
     wait: Option<Wait>,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::command::{Put, TimeToLive, Wait};
+use pinpriq_engine::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
@@ -111,14 +111,27 @@ impl Model {
         if let Some(Buried { reason }) = buried {
             return Progress {
                 reason: reason.map(Into::into),
-                trace: Trace::of(put.delay, Counts { buries: 1, ..Counts::NONE }),
+                trace: Trace::of(Span::ZERO, Counts { buries: 1, ..Counts::NONE }),
                 state: State::Buried(self.draw_burial()),
                 ..fresh
             };
         }
-        let ready_at = self.now.after(put.delay);
-        let state = if put.delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
-        Progress { trace: Trace::of(put.delay, Counts::NONE), state, ..fresh }
+        let delay = self.length_of(put.delay);
+        Progress { trace: Trace::of(delay, Counts::NONE), state: self.state_after(delay), ..fresh }
+    }
+
+    /// Returns how long a delay is, if it begins now.
+    pub(super) fn length_of(&self, delay: Delay) -> Span {
+        match delay {
+            Delay::For(span) => span,
+            Delay::Until(at) => Span::from_ms(at.ms().saturating_sub(self.now.ms())),
+        }
+    }
+
+    /// Returns the state of a task that is to wait this long from now.
+    pub(super) fn state_after(&self, delay: Span) -> State {
+        let ready_at = self.now.after(delay);
+        if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } }
     }
 
     fn has_room_for(&self, put: &Put<'_>) -> Result<(), RefusalKind> {
@@ -171,8 +184,9 @@ impl Model {
         self.payload_fits(Some(put.payload))?;
         self.unique_fits(put.unique.as_ref())?;
         self.span_fits(put.terms.ttr, false)?;
-        self.span_fits(Some(put.delay), true)?;
-        let delays = !put.delay.is_zero();
+        let delay = self.length_of(put.delay);
+        self.span_fits(Some(delay), true)?;
+        let delays = put.delay != Delay::For(Span::ZERO);
         fits(!(delays && (put.wait.is_some() || put.ttl == TimeToLive::Instant)))?;
         if let Some(Wait::For(wait)) = put.wait {
             self.span_fits(Some(wait), true)?;
@@ -188,7 +202,7 @@ impl Model {
             TimeToLive::For(ttl) => Some(ttl),
             TimeToLive::Endless | TimeToLive::Instant => None,
         };
-        self.ttl_fits(ttl, put.delay)?;
+        self.ttl_fits(ttl, delay)?;
         Ok(ttl.map(|ttl| self.now.after(ttl)))
     }
 

@@ -1,8 +1,8 @@
 //! Reserves, tasks that only their number names, kicks, and queues as tubes.
 
 use pinpriq_engine::command::{
-    Amendment, Assign, Deed, Put, QueueName, Reserve, Selection, Sides, Take, TakeMode, TimeToLive,
-    Wait,
+    Amendment, Assign, Deed, Delay, Put, QueueName, Reserve, Selection, Sides, Take, TakeMode,
+    TimeToLive, Wait,
 };
 use pinpriq_engine::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX, URGENT_BELOW};
 use pinpriq_engine::names::NamePattern;
@@ -91,7 +91,7 @@ impl Model {
     ) -> Answer {
         fits(put.queue.len() <= NAME_BYTES_MAX)?;
         fits(reason.is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
-        fits(put.delay.is_zero() && put.wait.is_none() && put.unique.is_none())?;
+        fits(put.delay == Delay::For(Span::ZERO) && put.wait.is_none() && put.unique.is_none())?;
         fits(put.ttl != TimeToLive::Instant)?;
         self.put_as(client, request, put, Some(&Buried { reason }))
     }

@@ -3,7 +3,7 @@
 use pinpriq_engine::command::{Put, TimeToLive};
 use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId};
+use pinpriq_engine::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,
@@ -160,8 +160,7 @@ impl Model {
         unique: &Unique<'_>,
         expires_at: Option<Timestamp>,
     ) {
-        let ready_at = self.now.after(put.delay);
-        let state = if put.delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
+        let state = self.state_after(self.length_of(put.delay));
         self.give_payload(number, put.payload);
         let task = self.task_mut(number);
         task.terms = put.terms.kept();

@@ -1,8 +1,7 @@
 //! The list of the bugs: what each is called, what goes wrong, and which tests ought to object.
 //!
 //! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
-//! The bugs about users, encrypted connections, tubes, figures, bytes on the wire and accidents of
-//! operators are in files of their own, and so are some about several machines.
+//! Kinds of bugs that came later are in files of their own.
 
 use crate::Suite::{
     self, Cluster, ClusterSimulator, Engine, Etcd, InLedger, InServer, InStore, Ledger, Postgres,
@@ -11,6 +10,8 @@ use crate::Suite::{
 
 #[macro_use]
 mod accidents;
+#[macro_use]
+mod doors;
 #[macro_use]
 mod figures;
 #[macro_use]

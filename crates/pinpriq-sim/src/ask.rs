@@ -78,6 +78,8 @@ pub(crate) enum Ask {
         key: Option<Text>,
         priority: NewPriority,
         delay: u64,
+        /// The moment at which the delay ends, by the wall clock, instead of a delay.
+        at: Option<u64>,
         ttl: Option<u64>,
         ttr: Option<u64>,
         id: Option<Text>,
@@ -343,6 +345,7 @@ impl Ask {
                 key,
                 priority,
                 delay,
+                at,
                 ttl,
                 ttr,
                 id,
@@ -356,6 +359,7 @@ impl Ask {
                     .given("KEY", key.as_deref())
                     .or_none("PRIORITY", *priority)
                     .option("DELAY", (*delay > 0).then_some(*delay))
+                    .option("AT", *at)
                     .option("TTL", *ttl)
                     .option("TTR", *ttr)
                     .given("ID", id.as_deref())

@@ -162,12 +162,14 @@ impl Chooser<'_> {
         let given = self.model.gives_ids(&queue) != self.once_in(40);
         let ttl = self.once_in(4).then(|| self.span() + if self.once_in(9) { 0 } else { delay });
         let unique = self.once_in(6).then(|| self.unique(&queue));
+        let at = (delay > 0 && delay % 3 == 0).then(|| self.wall.ms() + delay);
         Ask::Put {
             queue,
             payload: self.payload(),
             key: self.key(),
             priority: self.priority(),
-            delay,
+            delay: if at.is_some() { 0 } else { delay },
+            at,
             ttl,
             ttr: self.once_in(6).then(|| self.span()),
             id: given.then(|| format!("t{}", self.dice.below(30)).into_bytes()),

@@ -7,7 +7,7 @@
 mod answers;
 
 use pinpriq_engine::command::{
-    Command, Deed, Peek, Put, QueueCommand, QueueName, Reserve, Selection, Wait,
+    Command, Deed, Delay, Peek, Put, QueueCommand, QueueName, Reserve, Selection, Wait,
 };
 use pinpriq_engine::task::{StateKind, Terms};
 use pinpriq_engine::time::Span;
@@ -173,7 +173,7 @@ impl JobAsk {
             Call::Put { priority, delay_s, ttr_s, body } => {
                 let put = Put {
                     priority: Some((*priority).into()),
-                    delay: seconds(*delay_s),
+                    delay: Delay::For(seconds(*delay_s)),
                     terms: Terms { ttr: Some(seconds(*ttr_s)), ..Terms::NONE },
                     ..Put::new(queue, body)
                 };

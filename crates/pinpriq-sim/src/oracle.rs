@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_engine::Farewell;
 use pinpriq_engine::change::Change;
-use pinpriq_engine::command::{Command, QueueCommand, Step};
+use pinpriq_engine::command::{Command, Delay, Put, QueueCommand, Step};
 use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
@@ -553,8 +553,9 @@ impl Expecting {
     }
 }
 
-/// Whether a client that asks for `own` means that command. A moment of the wall clock must be as
-/// far from now in both, within the rounding to whole milliseconds.
+/// Whether a client that asks for `own` means that command. A deadline by the wall clock must be as
+/// far from now in both, within the rounding to whole milliseconds, and the end of a delay within
+/// the rounding to whole seconds.
 fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Timestamp)) -> bool {
     if let (Command::Transaction(own), Command::Transaction(given)) = (own, command) {
         let same = |(own, given): (&Step<'_>, &Step<'_>)| match (own, given) {
@@ -562,6 +563,9 @@ fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Times
             _ => own == given,
         };
         return own.len() == given.len() && own.iter().zip(*given).all(same);
+    }
+    if let Some(is_meant) = is_meant_put(own, command, moments) {
+        return is_meant;
     }
     let (Command::Publish(own), Command::Publish(given)) = (own, command) else {
         return own == command;
@@ -573,6 +577,27 @@ fn is_meant(own: &Command<'_>, command: &Command<'_>, moments: (Timestamp, Times
     let wanted = (wanted.ms() + now.ms()).saturating_sub(wall.ms());
     let wanted = Timestamp::from_ms(wanted).ms();
     wanted.abs_diff(at.ms()) <= 1 && Publish { deadline: given.deadline, ..*own } == *given
+}
+
+/// Like [`is_meant`], if both are puts that are held back until a moment.
+fn is_meant_put(
+    own: &Command<'_>,
+    command: &Command<'_>,
+    (now, wall): (Timestamp, Timestamp),
+) -> Option<bool> {
+    let (own, given) = match (own, command) {
+        (Command::Put(own), Command::Put(given)) => (own, given),
+        (
+            Command::PutInLine { put: own, room },
+            Command::PutInLine { put: given, room: given_room },
+        ) if room == given_room => (own, given),
+        _ => return None,
+    };
+    let (Delay::Until(wanted), Delay::Until(at)) = (own.delay, given.delay) else { return None };
+    let signed = |at: Timestamp| i128::from(at.ms());
+    let (moved, ahead) = (signed(at) - signed(wanted), signed(now) - signed(wall));
+    let is_as_far = moved % 1_000 == 0 && (moved - ahead).abs() <= 501;
+    Some(is_as_far && Put { delay: given.delay, ..*own } == *given)
 }
 
 /// Removes one of these numbers, which must be there.

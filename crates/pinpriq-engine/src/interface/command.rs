@@ -3,9 +3,11 @@
 //! Commands borrow their bytes from the decoder. The engine copies what it keeps, once. The words
 //! that a protocol uses for them belong to the doors.
 
+mod put;
 mod share;
 mod tubes;
 
+pub use self::put::{Delay, Put, TimeToLive};
 pub use self::share::Share;
 pub use self::tubes::{Deed, Reserve};
 use crate::export::{Export, Import};
@@ -14,9 +16,8 @@ use crate::looking::{Leases, Scan};
 use crate::names::NamePattern;
 use crate::schedule::ScheduleCommand;
 use crate::settings::Assignment;
-use crate::task::{Receipt, StateKind, TaskRecord, Terms};
+use crate::task::{Receipt, StateKind, TaskRecord};
 use crate::time::Span;
-use crate::unique::Unique;
 
 /// A request of one client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -276,43 +277,6 @@ pub struct QueueName<'a> {
     pub name: &'a [u8],
     /// For a lane: the member that has the lane in that topic.
     pub member: Option<&'a [u8]>,
-}
-
-/// See [`Command::Put`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Put<'a> {
-    /// The queue.
-    pub queue: &'a [u8],
-    /// What the task carries.
-    pub payload: &'a [u8],
-    /// What never changes about it.
-    pub terms: Terms<&'a [u8]>,
-    /// Lower is more urgent. Without a priority the task is never selected.
-    pub priority: Option<i64>,
-    /// How long it stays waiting first.
-    pub delay: Span,
-    /// Its time to live.
-    pub ttl: TimeToLive,
-    /// Its id. Required where the queue's ids are given, and refused elsewhere.
-    pub id: Option<&'a [u8]>,
-    /// Whether the reply waits until the task is finished.
-    pub wait: Option<Wait>,
-    /// What makes it unique.
-    pub unique: Option<Unique<'a>>,
-}
-
-/// The time to live of a new task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TimeToLive {
-    /// The TTL of the queue.
-    Default,
-    /// This duration.
-    For(Span),
-    /// Unlimited.
-    Endless,
-    /// Only the moment of the put: a consumer that is blocked already gets the task, or no one
-    /// does.
-    Instant,
 }
 
 /// See [`Command::Take`].
@@ -728,24 +692,6 @@ impl Wait {
     #[must_use]
     pub fn blocks(self) -> bool {
         !matches!(self, Self::No | Self::For(Span::ZERO))
-    }
-}
-
-impl<'a> Put<'a> {
-    /// A plain put: priority 0, no key, no delay, the queue's TTL and TTR.
-    #[must_use]
-    pub const fn new(queue: &'a [u8], payload: &'a [u8]) -> Self {
-        Self {
-            queue,
-            payload,
-            terms: Terms::NONE,
-            priority: Some(0),
-            delay: Span::ZERO,
-            ttl: TimeToLive::Default,
-            id: None,
-            wait: None,
-            unique: None,
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::command::{Put, TimeToLive, Wait};
+use crate::command::{Delay, Put, TimeToLive, Wait};
 use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::memory::slots::QueueSlot;
 use crate::task::{Bytes, ClientId, RequestId, Terms};
@@ -34,7 +34,7 @@ pub(crate) struct KeptPut {
     payload: Bytes,
     terms: Terms,
     priority: Option<i64>,
-    delay: Span,
+    delay: Delay,
     ttl: TimeToLive,
     id: Option<Bytes>,
     wait: Option<Wait>,

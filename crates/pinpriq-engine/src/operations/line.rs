@@ -4,7 +4,7 @@
 //! that moment does, with all checks. When a queue may have room is noted in `step.rs` and
 //! `admin.rs`.
 
-use crate::command::Put;
+use crate::command::{Delay, Put};
 use crate::engine::{Answered, Engine};
 use crate::limits::BYTES_PER_TIMEOUT;
 use crate::memory::deadlines::Due;
@@ -48,7 +48,12 @@ impl Engine {
         self.consumers.bytes += bytes;
         self.consumers.watchers += 1;
         self.consumers.client(client).putters.insert(id);
-        let (put, account) = (KeptPut::of(put), self.accounts.charged().cloned());
+        let put = if planted!(MomentCountedFromRoom) {
+            KeptPut::of(&Put { delay: Delay::For(put.delay.from(self.now)), ..*put })
+        } else {
+            KeptPut::of(put)
+        };
+        let account = self.accounts.charged().cloned();
         let putter = Putter { client, request, queue, until, put, account };
         self.consumers.putters.insert(id, putter);
         Ok(None)

@@ -40,10 +40,10 @@ impl Engine {
             let settings = &self.queues[slot].settings;
             (settings.ids, settings.ttl)
         });
-        let expires_at = self.check_put(put, ids, ttl)?;
+        let (delay, expires_at) = self.check_put(put, ids, ttl)?;
         if let Some(unique) = &put.unique {
             if let Some(duplicate) = self.find_duplicate(put.queue, unique.key) {
-                let what = (unique, expires_at);
+                let what = (unique, delay, expires_at);
                 return self.put_again(client, request, put, what, duplicate);
             }
             existing = self.queues.find(put.queue);
@@ -68,7 +68,7 @@ impl Engine {
             Some(id) => TaskId::Given(id.into()),
             None => self.new_id(ids, number),
         };
-        let ready_at = (!put.delay.is_zero()).then(|| self.now.after(put.delay));
+        let ready_at = (!delay.is_zero()).then(|| self.now.after(delay));
         let payload = self.tasks.keep(put.payload);
         let mut task = Task::new(NewTask {
             number,
@@ -140,7 +140,7 @@ impl Engine {
     ) -> Answered {
         check_reason(reason)?;
         let what = match put {
-            Put { delay, .. } if !delay.is_zero() => Some("have a delay"),
+            Put { delay, .. } if !delay.is_none() => Some("have a delay"),
             Put { wait: Some(_), .. } => Some("be waited for"),
             Put { unique: Some(_), .. } => Some("be unique"),
             Put { ttl: TimeToLive::Instant, .. } => Some("live for an instant"),
@@ -249,26 +249,27 @@ impl Engine {
         }
     }
 
-    /// Checks only the arguments, and returns the end of the TTL.
+    /// Checks only the arguments, and returns the delay and the end of the TTL.
     fn check_put(
         &self,
         put: &Put<'_>,
         ids: Ids,
         ttl: Option<Span>,
-    ) -> Result<Option<Timestamp>, Refusal> {
+    ) -> Result<(Span, Option<Timestamp>), Refusal> {
+        let delay = put.delay.from(self.now);
         check_key(put.terms.key)?;
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
         check_positive("the TTR", put.terms.ttr)?;
         self.moment("the TTR", put.terms.ttr.unwrap_or(Span::ZERO))?;
-        self.moment("the delay", put.delay)?;
-        if put.wait.is_some() && !put.delay.is_zero() {
+        self.moment("the delay", delay)?;
+        if put.wait.is_some() && !put.delay.is_none() {
             return Err(bad("a put that waits for its task cannot have a delay".to_owned()));
         }
         if let Some(Wait::For(wait)) = put.wait {
             self.moment("the wait", wait)?;
         }
-        if put.ttl == TimeToLive::Instant && !put.delay.is_zero() {
+        if put.ttl == TimeToLive::Instant && !put.delay.is_none() {
             return Err(bad("a task that lives for an instant cannot have a delay".to_owned()));
         }
         match (put.id, ids) {
@@ -297,10 +298,10 @@ impl Engine {
         };
         match ttl {
             Some(ttl) => {
-                self.check_ttl(ttl, put.delay)?;
-                Ok(Some(self.now.after(ttl)))
+                self.check_ttl(ttl, delay)?;
+                Ok((delay, Some(self.now.after(ttl))))
             }
-            None => Ok(None),
+            None => Ok((delay, None)),
         }
     }
 

@@ -87,7 +87,7 @@ impl Engine {
         client: ClientId,
         request: RequestId,
         put: &Put<'_>,
-        (unique, expires_at): (&Unique<'_>, Option<Timestamp>),
+        (unique, delay, expires_at): (&Unique<'_>, Span, Option<Timestamp>),
         duplicate: Duplicate,
     ) -> Answered {
         self.count_duplicate(put.queue);
@@ -103,7 +103,7 @@ impl Engine {
             }
             (OnDuplicate::Replace, Some(slot)) => {
                 self.check_replacement(client, put, unique, slot)?;
-                self.replace(put, unique, expires_at, slot);
+                self.replace(put, unique, (delay, expires_at), slot);
             }
             (OnDuplicate::Keep, _) | (OnDuplicate::Replace, None) => {}
         }
@@ -171,11 +171,11 @@ impl Engine {
         &mut self,
         put: &Put<'_>,
         unique: &Unique<'_>,
-        expires_at: Option<Timestamp>,
+        (delay, expires_at): (Span, Option<Timestamp>),
         slot: Slot,
     ) {
-        let ready_at = self.now.after(put.delay);
-        let state = if put.delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
+        let ready_at = self.now.after(delay);
+        let state = if delay.is_zero() { State::Ready } else { State::Waiting { ready_at } };
         self.set_payload(slot, put.payload);
         self.shift(slot, Operation::Replace, Unsaved::Whole, |task| {
             task.set_terms(put.terms.kept());

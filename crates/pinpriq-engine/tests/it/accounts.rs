@@ -9,7 +9,7 @@ use pinpriq_dice::Dice;
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{
-    Command, Put, QueueCommand, QueueName, Selection, Step, Take, TakeMode, TimeToLive, Wait,
+    Command, Delay, Put, QueueCommand, QueueName, Selection, Step, Take, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::Limits;
@@ -85,7 +85,7 @@ fn act(world: &mut World, dice: &mut Dice, who: usize) {
     let (queue, other) = (&names[queue][..], &names[other][..]);
     let name = QueueName { name: queue, member: None };
     let put = Put {
-        delay: if dice.chance(10) { SECOND } else { Span::ZERO },
+        delay: if dice.chance(10) { Delay::For(SECOND) } else { Delay::NONE },
         ttl: match dice.below(8) {
             0 => TimeToLive::For(SECOND),
             1 => TimeToLive::Instant,
@@ -93,7 +93,7 @@ fn act(world: &mut World, dice: &mut Dice, who: usize) {
         },
         ..Put::new(queue, b"x")
     };
-    let put = if put.ttl == TimeToLive::Instant { Put { delay: Span::ZERO, ..put } } else { put };
+    let put = if put.ttl == TimeToLive::Instant { Put { delay: Delay::NONE, ..put } } else { put };
     let queues = [queue];
     let take = Take {
         queues: &queues,
@@ -112,15 +112,15 @@ fn act(world: &mut World, dice: &mut Dice, who: usize) {
     };
     let moves = Command::Move { from: name, to: other, count: 2, state: StateKind::Ready };
     let mut steps = vec![
-        Step::Command(Command::Put(Put { delay: Span::ZERO, ..put })),
+        Step::Command(Command::Put(Put { delay: Delay::NONE, ..put })),
         Step::Command(moves),
         Step::Command(Command::Take(take)),
         Step::Command(Command::Publish(publish)),
-        Step::Command(Command::Put(Put { delay: Span::ZERO, ..put })),
+        Step::Command(Command::Put(Put { delay: Delay::NONE, ..put })),
     ];
     let command = match dice.below(20) {
         0..=7 => Command::Put(put),
-        8 => Command::PutInLine { put: Put { delay: Span::ZERO, ..put }, room: SECOND },
+        8 => Command::PutInLine { put: Put { delay: Delay::NONE, ..put }, room: SECOND },
         9..=11 => Command::Take(take),
         12 | 13 => moves,
         14 => Command::Queue(QueueCommand::Truncate(name)),

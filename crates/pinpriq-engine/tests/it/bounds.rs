@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{
-    Ack, Command, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand, Selection, Step, Take,
-    TakeMode, TimeToLive, Wait,
+    Ack, Command, Delay, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand, Selection, Step,
+    Take, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::{
@@ -198,7 +198,8 @@ fn group_leaves_out_what_is_over_though_its_deadline_was_not_reached_yet() {
 fn what_comes_late_comes_in_favour_of_who_waits() {
     let at = |ms| NOW.after(Span::from_ms(ms));
     let mut engine = started(Limits::default(), NOW);
-    ask(&mut engine, NOW, Command::Put(Put { delay: Span::from_ms(20), ..Put::new(QUEUE, b"p") }));
+    let delay = Delay::For(Span::from_ms(20));
+    ask(&mut engine, NOW, Command::Put(Put { delay, ..Put::new(QUEUE, b"p") }));
     let wait = Wait::For(Span::from_ms(10));
     let mode = TakeMode::Pop;
     let take = Take {

@@ -2,7 +2,9 @@
 
 use pinpriq_engine::Engine;
 use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{Command, Put, QueueCommand, Selection, Sides, Take, TakeMode, Wait};
+use pinpriq_engine::command::{
+    Command, Delay, Put, QueueCommand, Selection, Sides, Take, TakeMode, Wait,
+};
 use pinpriq_engine::export::{Export, ExportPlace, Exported, Import, QueueExported};
 use pinpriq_engine::limits::{EXPORTED_BYTES_MAX, LOOKED_MAX, Limits};
 use pinpriq_engine::reply::{Output, Reply};
@@ -119,7 +121,7 @@ fn fill(engine: &mut Engine, ids: Ids) {
     let terms = Terms::of(Some(b"group".as_slice()), Some(Span::from_ms(9)));
     ask(engine, Command::Put(Put { id: id(b"taken"), terms, ..plain }));
     ask(engine, Command::Take(Take { mode: TakeMode::Lease { ttr: None }, ..take }));
-    let waits = Put { id: id(b"waits"), delay: Span::from_ms(100), ..plain };
+    let waits = Put { id: id(b"waits"), delay: Delay::For(Span::from_ms(100)), ..plain };
     ask(engine, Command::Put(Put { priority: None, unique: Some(unique(b"w", 300)), ..waits }));
     ask(engine, Command::Put(Put { id: id(b"gone"), unique: Some(unique(b"g", 400)), ..plain }));
     let killed = Put { id: id(b"killed"), unique: Some(unique(b"k", 400)), ..plain };

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use expect_test::expect_file;
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Deed, Fail, Held, HeldBy, Put, QueueCommand, Release,
+    Ack, Amendment, Assign, Command, Deed, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
     Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::limits::Limits;
@@ -435,7 +435,8 @@ impl Bench {
     /// Carries out a put, which is one of a unique task in the rows about those.
     fn put(&mut self, row: &str, variant: Variant, delay: Span) -> Option<Reply> {
         let unique = row.starts_with("put again").then_some(UNIQUE);
-        let put = Put { id: Some(ID), delay, unique, ..Put::new(QUEUE, b"other") };
+        let put =
+            Put { id: Some(ID), delay: Delay::For(delay), unique, ..Put::new(QUEUE, b"other") };
         let command = if variant == Variant::To(Buried) {
             Command::PutBuried { put: &put, reason: None }
         } else {

@@ -2,16 +2,19 @@
 //!
 //! The caller has read the list of queues of a command already, and its buffer holds it.
 
-use pinpriq_engine::command::{Command, Done, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_engine::command::{
+    Command, Delay, Done, Put, Selection, Take, TakeMode, TimeToLive, Wait,
+};
 use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_records::primitives::{
-    put_bytes, put_if, put_number, put_span, take_bytes, take_if, take_small, take_span,
+    put_bytes, put_if, put_moment, put_number, put_span, take_bytes, take_if, take_moment,
+    take_small, take_span,
 };
 
 use super::kinds::{PUT, SUBSCRIBE, TAKE, UNSUBSCRIBE};
 use super::parts::{
-    pack_delay, pack_mode, pack_selection, pack_wait, put_delay, put_mode, put_names, put_wait,
-    selection_of, take_delay, take_mode, take_wait,
+    pack_mode, pack_selection, pack_wait, put_delay, put_mode, put_names, put_wait, selection_of,
+    take_delay, take_mode, take_wait,
 };
 use crate::Malformed;
 use crate::fields::{
@@ -26,7 +29,7 @@ pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {
     let mut flags = Packed::default();
     flags.flag(!put.terms.are_none());
     pack_priority(&mut flags, put.priority);
-    pack_delay(&mut flags, put.delay);
+    flags.flag(!put.delay.is_none());
     flags.code(
         2,
         match put.ttl {
@@ -44,11 +47,15 @@ pub(super) fn encode_put(put: &Put<'_>, out: &mut Vec<u8>) {
         flags.flag(unique.window.is_some());
         flags.code(2, unique.on_duplicate as u8);
     }
+    flags.flag(matches!(put.delay, Delay::Until(_)));
     flags.put(out);
     put_bytes(out, put.queue);
     put_terms_if_any(out, put.terms);
     put_priority(out, put.priority);
-    put_delay(out, put.delay);
+    match put.delay {
+        Delay::For(span) => put_delay(out, span),
+        Delay::Until(at) => put_moment(out, at),
+    }
     match put.ttl {
         TimeToLive::For(span) => put_span(out, span),
         TimeToLive::Default | TimeToLive::Endless | TimeToLive::Instant => {}
@@ -70,6 +77,7 @@ pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
     let (waits, wait) = (flags.flag(), flags.code(2));
     let is_unique = flags.flag();
     let unique = if is_unique { Some((flags.flag(), flags.code(2))) } else { None };
+    let is_moment = flags.flag();
     flags.end()?;
     if !waits && wait != 0 {
         return Err(Malformed::OutOfRange("wait"));
@@ -78,7 +86,7 @@ pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
         queue: take_bytes(input)?,
         terms: take_terms_if(terms, input)?,
         priority: take_priority(priority, input)?,
-        delay: take_delay(delay, input)?,
+        delay: take_delay_of_put((delay, is_moment), input)?,
         ttl: match ttl {
             0 => TimeToLive::Default,
             1 => TimeToLive::For(take_span(input)?),
@@ -90,6 +98,17 @@ pub(super) fn take_put<'a>(input: &mut &'a [u8]) -> Result<Put<'a>, Malformed> {
         unique: unique.map(|unique| take_unique(unique, input)).transpose()?,
         payload: take_bytes(input)?,
     })
+}
+
+fn take_delay_of_put(
+    (is_there, is_moment): (bool, bool),
+    input: &mut &[u8],
+) -> Result<Delay, Malformed> {
+    match (is_there, is_moment) {
+        (_, false) => Ok(Delay::For(take_delay(is_there, input)?)),
+        (true, true) => Ok(Delay::Until(take_moment(input)?)),
+        (false, true) => Err(Malformed::OutOfRange("delay")),
+    }
 }
 
 fn take_unique<'a>(

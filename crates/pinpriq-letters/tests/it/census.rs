@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use pinpriq_engine::command::{
-    Amendment, Assign, Command, Deed, HeldBy, QueueCommand, Share, Sides, Step, TakeMode,
+    Amendment, Assign, Command, Deed, Delay, HeldBy, QueueCommand, Share, Sides, Step, TakeMode,
     TimeToLive, Wait,
 };
 use pinpriq_engine::export::Import;
@@ -17,6 +17,7 @@ use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_engine::schedule::{ScheduleCommand, When};
 use pinpriq_engine::settings::Value;
 use pinpriq_engine::task::{State, StateKind, TaskId};
+use pinpriq_engine::time::Span;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
@@ -249,6 +250,12 @@ census!(modes of TakeMode:
     TakeMode::Pop,
 );
 
+census!(delays of Delay:
+    Delay::For(Span::ZERO),
+    Delay::For(_),
+    Delay::Until(_),
+);
+
 census!(times_to_live of TimeToLive:
     TimeToLive::Default,
     TimeToLive::For(_),
@@ -304,6 +311,7 @@ fn parts_of_every_kind_are_made() {
     makes_all(strategies::wait(), waits());
     makes_all(strategies::mode(), modes());
     makes_all(strategies::when(), whens());
+    makes_all(strategies::delay(), delays());
     makes_all(strategies::time_to_live(), times_to_live());
     makes_all(strategies::amendment(), amendments());
 }

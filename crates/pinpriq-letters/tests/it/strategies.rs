@@ -10,6 +10,6 @@ mod parts;
 pub(crate) use commands::{command, step};
 pub(crate) use outputs::{output, reason, reply};
 pub(crate) use parts::{
-    amendment, deadline, held_by, id, kind, mode, outcome, refusal_kind, sides, state,
+    amendment, deadline, delay, held_by, id, kind, mode, outcome, refusal_kind, sides, state,
     time_to_live, value, wait, when,
 };

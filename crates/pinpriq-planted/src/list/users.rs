@@ -1,9 +1,9 @@
 //! The bugs about users: who signs in, and who may do what.
 
-/// Lists these bugs, and those of the wire, after others.
+/// Lists these bugs, and those of doors, after others.
 macro_rules! with_those_of_users {
     ($($others:tt)*) => {
-        with_those_of_the_wire! {
+        with_those_of_doors! {
             $($others)*
             OpenBeyondLoopback "open-beyond-loopback"
                 "A server without users listens beyond loopback without being told that it may."

@@ -3,8 +3,8 @@
 
 use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Fail, Peek, QueueName, Release, Selection, Sides, Take, TakeMode,
-    TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Delay, Fail, Peek, QueueName, Release, Selection, Sides, Take,
+    TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::export::{Export, ExportPlace};
 use pinpriq_engine::fanout::{Deadline, Publish};
@@ -28,7 +28,7 @@ const PUT: Put<'static> = Put {
     payload: b"x",
     terms: TERMS,
     priority: None,
-    delay: Span::ZERO,
+    delay: Delay::NONE,
     ttl: TimeToLive::Default,
     id: None,
     wait: None,

@@ -21,7 +21,6 @@ use pinpriq_engine::Farewell;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_letters::encode_command;
 
 pub(crate) use self::choosing::hear as hear_choice;
@@ -603,12 +602,6 @@ impl Desk {
     pub(crate) fn rename(&self, name: Vec<u8>) {
         self.seat.shard.contacts().rename(self.seat.client, &name);
         self.seat.session.about.borrow_mut().name = name;
-    }
-
-    /// Returns how long it is until a moment by the wall clock, or zero if that has passed.
-    pub(crate) fn until(&self, at: Timestamp) -> Span {
-        let shard = &self.seat.shard;
-        shard.by_own_time(at).since(shard.now())
     }
 
     /// Ends everything that belongs to the client except its connection. Replies with `answer` once

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use pinpriq_engine::command::{Command, QueueCommand, Step};
+use pinpriq_engine::command::{Command, Delay, Put, QueueCommand, Step};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::put_bytes;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
@@ -180,7 +180,10 @@ impl Seat {
         command: &Command<'_>,
     ) -> Result<(), Undone> {
         match command {
-            Command::Transaction(_) | Command::Publish(_) => {
+            Command::Transaction(_)
+            | Command::Publish(_)
+            | Command::Put(Put { delay: Delay::Until(_), .. })
+            | Command::PutInLine { put: Put { delay: Delay::Until(_), .. }, .. } => {
                 self.carry_out_in_own_time(request, command)
             }
             command => self.carry_out_one(request, command),
@@ -210,8 +213,7 @@ impl Seat {
                 steps = self.steps_in_own_time(given);
                 Command::Transaction(&steps)
             }
-            Command::Publish(publish) => Command::Publish(self.in_own_time(publish)),
-            other => *other,
+            other => self.one_in_own_time(other),
         };
         self.carry_out_one(request, &translated)
     }
@@ -290,22 +292,38 @@ impl Seat {
         self.shard.retire(self.client, Farewell::Ended { unsent: &unsent });
     }
 
-    /// Does the same, with a deadline on the server's time line instead of one by the wall clock.
+    /// Returns the same command, with moments on the server's time line instead of those by the
+    /// wall clock. A put that is numbered or buried has none.
     #[inline(never)]
-    fn in_own_time<'c>(&self, publish: &Publish<'c>) -> Publish<'c> {
-        let deadline = match publish.deadline {
-            Deadline::At(at) => Deadline::At(self.shard.by_own_time(at)),
+    fn one_in_own_time<'c>(&self, command: &Command<'c>) -> Command<'c> {
+        match *command {
+            Command::Publish(publish) => {
+                let deadline = match publish.deadline {
+                    Deadline::At(at) => Deadline::At(self.shard.by_own_time(at)),
+                    other => other,
+                };
+                Command::Publish(Publish { deadline, ..publish })
+            }
+            Command::Put(put) => Command::Put(self.put_in_own_time(put)),
+            Command::PutInLine { put, room } => {
+                Command::PutInLine { put: self.put_in_own_time(put), room }
+            }
             other => other,
+        }
+    }
+
+    fn put_in_own_time<'c>(&self, put: Put<'c>) -> Put<'c> {
+        let delay = match put.delay {
+            Delay::Until(at) => Delay::Until(self.shard.by_own_seconds(at)),
+            delay @ Delay::For(_) => delay,
         };
-        Publish { deadline, ..*publish }
+        Put { delay, ..put }
     }
 
     #[inline(never)]
     fn steps_in_own_time<'c>(&self, steps: &[Step<'c>]) -> Vec<Step<'c>> {
         let translate = |step: &Step<'c>| match step {
-            Step::Command(Command::Publish(publish)) => {
-                Step::Command(Command::Publish(self.in_own_time(publish)))
-            }
+            Step::Command(command) => Step::Command(self.one_in_own_time(command)),
             step => *step,
         };
         steps.iter().map(translate).collect()

@@ -237,6 +237,16 @@ impl Shard {
         Timestamp::from_ms(if planted!(DeadlineNotTranslated) { at.ms() } else { ms })
     }
 
+    /// Returns the moment on the time line for the moment `at` by the wall clock, as if the two
+    /// were whole seconds apart. So equal moments stay equal while time is drawn towards the wall
+    /// clock, and are exact as long as the two do not differ much.
+    pub(crate) fn by_own_seconds(&self, at: Timestamp) -> Timestamp {
+        let ahead = self.clock.ahead_of_wall();
+        let ahead_s = ahead.saturating_add(500).div_euclid(1_000);
+        let ahead = if planted!(EqualMomentsDrift) { ahead } else { ahead_s.saturating_mul(1_000) };
+        Timestamp::from_ms(at.ms().saturating_add_signed(ahead))
+    }
+
     /// Returns an empty buffer, which often has capacity already.
     pub(crate) fn lend_buffer(&self) -> Vec<u8> {
         self.spare.take()

@@ -14,6 +14,7 @@ mod golden;
 mod logging;
 mod members;
 mod naming;
+mod put_until;
 mod random;
 mod script;
 mod shards;

@@ -1,8 +1,8 @@
 //! The commands that the engine must receive for what a virtual client asks.
 
 use pinpriq_engine::command::{
-    Ack, Assign, Command, Done, Fail, Peek, Put, QueueCommand, Release, Selection, Step, Take,
-    TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Assign, Command, Delay, Done, Fail, Peek, Put, QueueCommand, Release, Selection, Step,
+    Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::export::{Export, ExportPlace, Import};
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
@@ -24,6 +24,7 @@ impl Ask {
                 key,
                 priority,
                 delay,
+                at,
                 ttl,
                 ttr,
                 id,
@@ -36,7 +37,10 @@ impl Ask {
                     payload,
                     terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)),
                     priority: priority.unwrap_or(Some(0)),
-                    delay: Span::from_ms(*delay),
+                    delay: at.map_or_else(
+                        || Delay::For(Span::from_ms(*delay)),
+                        |at| Delay::Until(Timestamp::from_ms(at)),
+                    ),
                     ttl: ttl.map_or(TimeToLive::Default, |ms| TimeToLive::For(Span::from_ms(ms))),
                     id: id.as_deref(),
                     wait: wait.map(wait_of),

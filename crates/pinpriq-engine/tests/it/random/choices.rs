@@ -7,8 +7,9 @@ mod schedules;
 mod tubes;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Done, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand,
-    QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
+    QueueCommand, QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer,
+    Update, Wait,
 };
 use pinpriq_engine::fanout::MemberCommand;
 use pinpriq_engine::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
@@ -19,7 +20,7 @@ use pinpriq_engine::settings::{
     DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, TTL, TTR, Value,
 };
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
-use pinpriq_engine::time::Span;
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_model::Model;
 
@@ -278,6 +279,17 @@ impl<'a> Chooser<'a> {
         if self.dice.once_in(3) { self.span() } else { Span::ZERO }
     }
 
+    /// A delay, or a moment from now on or a little before.
+    fn delay_of_put(&mut self) -> Delay {
+        match self.span() {
+            span if span.ms() % 3 == 0 => {
+                let at = (self.model.now.ms() + span.ms()).saturating_sub(3);
+                Delay::Until(Timestamp::from_ms(at))
+            }
+            span => Delay::For(span),
+        }
+    }
+
     fn wait(&mut self) -> Wait {
         match self.dice.below(4) {
             0 => Wait::No,
@@ -514,7 +526,7 @@ impl<'a> Chooser<'a> {
             queue,
             payload,
             priority: self.priority(),
-            delay: if self.dice.once_in(3) { self.span() } else { Span::ZERO },
+            delay: if self.dice.once_in(3) { self.delay_of_put() } else { Delay::NONE },
             ttl,
             terms: Terms::of(key, self.dice.once_in(4).then(|| self.span())),
             id: names_it.then(|| self.given_id_in(queue)),

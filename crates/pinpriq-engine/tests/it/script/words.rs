@@ -7,7 +7,7 @@
 mod carrying;
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Deed, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
+    Ack, Amendment, Assign, Command, Deed, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
     QueueCommand, QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode,
     TimeToLive, Transfer, Update, Wait,
 };
@@ -365,7 +365,7 @@ impl Words {
     fn put(&mut self) -> Put<'static> {
         let plain = Put::new(self.bytes(), self.bytes());
         Put {
-            delay: self.delay(),
+            delay: self.delay_of_put(),
             ttl: self.option("TTL", Self::time_to_live).unwrap_or(plain.ttl),
             id: self.option("ID", Self::bytes),
             wait: self.option("WAIT", Self::wait),
@@ -518,6 +518,11 @@ impl Words {
 
     fn delay(&mut self) -> Span {
         self.option("DELAY", Self::span).unwrap_or(Span::ZERO)
+    }
+
+    fn delay_of_put(&mut self) -> Delay {
+        let at = self.option("AT", |words| Timestamp::from_ms(words.number()));
+        at.map_or_else(|| Delay::For(self.delay()), Delay::Until)
     }
 
     fn priority(&mut self) -> Option<i64> {

@@ -1,7 +1,7 @@
 //! The bytes of every kind of command.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Deed, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
+    Ack, Amendment, Assign, Command, Deed, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
     QueueCommand, QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode,
     TimeToLive, Transfer, Update, Wait,
 };
@@ -51,7 +51,7 @@ fn puts_and_takes() {
     let everything = Put {
         queue: b"jobs",
         payload: b"p",
-        delay: ms(300),
+        delay: Delay::For(ms(300)),
         ttl: TimeToLive::For(ms(7)),
         id: Some(b"x"),
         wait: Some(Wait::For(ms(9))),
@@ -63,6 +63,9 @@ fn puts_and_takes() {
     let once = Put { unique: Some(unique), ..Put::new(b"jobs", b"p") };
     let unique = Unique { window: Some(ms(6)), on_duplicate: OnDuplicate::Replace, ..unique };
     let replaced = Put { unique: Some(unique), ..everything };
+    let at = Delay::Until(Timestamp::from_ms(300));
+    let timed = Put { delay: at, ..Put::new(b"jobs", b"p") };
+    let timed_once = Put { delay: at, ..once };
     let odd = Put {
         ttl: TimeToLive::Instant,
         wait: Some(Wait::Forever),
@@ -92,6 +95,8 @@ fn puts_and_takes() {
             r#"01 b11011011 b01011011 04 "jobs" 02 01 "k" 03 08 00 03 ac 02 07 01 "x" 09
                01 "u" 06 01 "p""#,
         ),
+        (Command::Put(timed), r#"01 b10001000 b00010000 04 "jobs" ac 02 01 "p""#),
+        (Command::Put(timed_once), r#"01 b10001000 b10001000 01 04 "jobs" ac 02 01 "u" 01 "p""#),
         (Command::Put(odd), r#"01 b10110100 b00000101 04 "jobs" 00"#),
         (
             Command::PutInLine { put: Put::new(b"jobs", b"hello"), room: ms(300) },

@@ -74,7 +74,8 @@ fn a_second_form_of_the_same_is_refused() {
 fn what_a_field_cannot_hold_is_refused() {
     refused_commands(&[
         ("14 80 80 80 80 10", OutOfRange("credit")),
-        (r#"01 b10000000 b00010000 04 "jobs" 00"#, OutOfRange("flags")),
+        (r#"01 b10000000 b00010000 04 "jobs" 00"#, OutOfRange("delay")),
+        (r#"01 b10000000 b00100000 04 "jobs" 00"#, OutOfRange("flags")),
         (r#"01 b10000000 b00000100 04 "jobs" 00"#, OutOfRange("wait")),
         (r#"01 b00000110 04 "jobs" 00"#, OutOfRange("priority")),
         (r#"0d b00000000 04 "jobs" 01 "x" 00"#, OutOfRange("state")),

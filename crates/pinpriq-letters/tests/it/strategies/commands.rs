@@ -17,8 +17,8 @@ use proptest::sample::select;
 
 use super::carrying::carrying;
 use super::parts::{
-    amendment, borrowed, deadline, held, kind, list, mode, number, on_missed, overlap, priority,
-    queue, receipt, selection, sides, small, span, task, time_to_live, value, wait, when,
+    amendment, borrowed, deadline, delay, held, kind, list, mode, number, on_missed, overlap,
+    priority, queue, receipt, selection, sides, small, span, task, time_to_live, value, wait, when,
 };
 
 /// Any command.
@@ -94,7 +94,7 @@ fn unique() -> impl Strategy<Value = Unique<'static>> {
 
 fn put_or_take() -> BoxedStrategy<Command<'static>> {
     let content = (borrowed(), borrowed(), option::of(borrowed()), option::of(borrowed()));
-    let times = (span(), time_to_live(), option::of(span()), option::of(wait()));
+    let times = (delay(), time_to_live(), option::of(span()), option::of(wait()));
     let put = (content, times, priority(), option::of(unique()));
     let put = put.prop_map(|(content, times, priority, unique)| {
         let (queue, payload, key, id) = content;

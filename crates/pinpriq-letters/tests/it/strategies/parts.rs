@@ -1,8 +1,8 @@
 //! Parts of commands and outputs.
 
 use pinpriq_engine::command::{
-    Amendment, Assign, End, Held, HeldBy, Order, QueueName, Selection, Sides, TakeMode, TimeToLive,
-    Wait,
+    Amendment, Assign, Delay, End, Held, HeldBy, Order, QueueName, Selection, Sides, TakeMode,
+    TimeToLive, Wait,
 };
 use pinpriq_engine::fanout::Deadline;
 use pinpriq_engine::reply::{Outcome, RefusalKind};
@@ -58,6 +58,11 @@ pub(super) fn moment() -> impl Strategy<Value = Timestamp> {
         Just(Timestamp::MAX),
         any::<u64>().prop_map(Timestamp::from_ms)
     ]
+}
+
+/// How long a put is held back.
+pub(crate) fn delay() -> impl Strategy<Value = Delay> {
+    prop_oneof![span().prop_map(Delay::For), moment().prop_map(Delay::Until)]
 }
 
 pub(super) fn span() -> impl Strategy<Value = Span> {

@@ -1,7 +1,7 @@
 //! Requests as commands of the engine, and those that need none.
 
 use pinpriq_engine::command::{
-    Command, Deed, Peek, Put, QueueCommand, QueueName, Reserve, Selection, Wait,
+    Command, Deed, Delay, Peek, Put, QueueCommand, QueueName, Reserve, Selection, Wait,
 };
 use pinpriq_engine::task::{StateKind, Terms};
 use pinpriq_engine::time::Span;
@@ -88,7 +88,7 @@ impl BeanstalkdDoor {
                 }
                 let put = Put {
                     priority: Some(priority.into()),
-                    delay: seconds(delay_s),
+                    delay: Delay::For(seconds(delay_s)),
                     terms: Terms { ttr: Some(seconds(ttr_s)), ..Terms::NONE },
                     ..Put::new(&self.used, body)
                 };

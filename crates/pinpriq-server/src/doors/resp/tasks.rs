@@ -1,18 +1,18 @@
 //! The commands on tasks.
 
 use pinpriq_engine::command::{
-    Ack, Amendment, Assign, Command, Fail, Held, HeldBy, Peek, Put, Release, Selection, Take,
-    TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Command, Delay, Fail, Held, HeldBy, Peek, Put, Release, Selection,
+    Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_engine::task::{Receipt, StateKind, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::time::Span;
 use pinpriq_engine::unique::{OnDuplicate, Unique};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;
 use super::options::{
     self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, RECEIPT, ROOM, STATE,
-    STATE_BURIED, TAIL, TTL, TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE,
+    STATE_BURIED, TAIL, TTL, TTR, UNIQUE, WINDOW, WITHMETA, ZOMBIE,
 };
 use super::words::{self, Parts, number};
 
@@ -29,15 +29,14 @@ pub(crate) fn put(call: &mut Call<'_, '_>) -> Done {
     if !call.parts.has_none_of(RARE) {
         return put_with_rare_options(call);
     }
-    let delay = call.parts.span(DELAY)?.unwrap_or(Span::ZERO);
-    let put = Command::Put(put_of(call.parts, delay, None)?);
+    let put = Command::Put(put_of(call.parts, delay_of(call.parts)?, None)?);
     call.ask(Shape::Plain, &put)
 }
 
 #[inline(never)]
 fn put_with_rare_options(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let put = put_of(parts, put_delay(call)?, unique_if_any(parts)?)?;
+    let put = put_of(parts, delay_or_moment(parts)?, unique_if_any(parts)?)?;
     if let Some(state) = parts.option(STATE_BURIED) {
         return put_buried(call, &put, state);
     }
@@ -65,7 +64,7 @@ fn put_buried(call: &mut Call<'_, '_>, put: &Put<'_>, state: &[u8]) -> Done {
 #[expect(clippy::inline_always, reason = "it is part of every put")]
 fn put_of<'p>(
     parts: &Parts<'p>,
-    delay: Span,
+    delay: Delay,
     unique: Option<Unique<'p>>,
 ) -> Result<Put<'p>, Fault> {
     Ok(Put {
@@ -99,22 +98,20 @@ fn on_duplicate(word: &[u8]) -> Result<OnDuplicate, Fault> {
     known.ok_or_else(|| words::no_value("ONDUP is keep, reject or replace", word))
 }
 
-/// Returns how long the task is held back. A moment that has passed holds nothing back.
-fn put_delay(call: &Call<'_, '_>) -> Result<Span, Fault> {
-    let parts = call.parts;
-    if parts.has(AT) { delay_until(call) } else { Ok(parts.span(DELAY)?.unwrap_or(Span::ZERO)) }
-}
-
-fn delay_until(call: &Call<'_, '_>) -> Result<Span, Fault> {
-    let parts = call.parts;
-    let at = parts.moment(AT)?.unwrap_or(Timestamp::ZERO);
+/// Returns how long the task is held back. A moment stays one until the put is carried out, so that
+/// tasks with the same moment are ready together.
+fn delay_or_moment(parts: &Parts<'_>) -> Result<Delay, Fault> {
+    let Some(at) = parts.moment(AT)? else { return delay_of(parts) };
     if parts.has(DELAY) {
         return Err(Fault::bad("AT and DELAY exclude each other: give one of them"));
     }
-    if parts.has(WAIT) {
-        return Err(Fault::bad("a put that waits for its task cannot have a delay"));
-    }
-    Ok(call.desk.until(at))
+    Ok(Delay::Until(at))
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is part of every put")]
+fn delay_of(parts: &Parts<'_>) -> Result<Delay, Fault> {
+    Ok(Delay::For(parts.span(DELAY)?.unwrap_or(Span::ZERO)))
 }
 
 pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {

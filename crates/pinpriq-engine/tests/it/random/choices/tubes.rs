@@ -1,10 +1,9 @@
 //! Chooses commands about several tubes, and about tasks that only their number names.
 
 use pinpriq_engine::command::{
-    Command, Deed, QueueCommand, Reserve, Share, Take, TakeMode, TimeToLive,
+    Command, Deed, Delay, QueueCommand, Reserve, Share, Take, TakeMode, TimeToLive,
 };
 use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord};
-use pinpriq_engine::time::Span;
 
 use super::{Chooser, QUEUES};
 
@@ -16,7 +15,7 @@ impl Chooser<'_> {
                 let (mut put, reason) = (self.put(), self.reason());
                 if !self.dice.once_in(8) {
                     (put.wait, put.unique) = (None, None);
-                    put.delay = Span::ZERO;
+                    put.delay = Delay::NONE;
                 }
                 let is_numbered = self.dice.once_in(3);
                 if is_numbered {

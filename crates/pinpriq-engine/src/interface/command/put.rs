@@ -1,0 +1,94 @@
+//! What a put says about its task. When it waits, and for what, is up to the commands.
+
+use super::Wait;
+use crate::task::Terms;
+use crate::time::{Span, Timestamp};
+use crate::unique::Unique;
+
+/// See [`Command::Put`](super::Command::Put).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Put<'a> {
+    /// The queue.
+    pub queue: &'a [u8],
+    /// What the task carries.
+    pub payload: &'a [u8],
+    /// What never changes about it.
+    pub terms: Terms<&'a [u8]>,
+    /// Lower is more urgent. Without a priority the task is never selected.
+    pub priority: Option<i64>,
+    /// How long it stays waiting first.
+    pub delay: Delay,
+    /// Its time to live.
+    pub ttl: TimeToLive,
+    /// Its id. Required where the queue's ids are given, and refused elsewhere.
+    pub id: Option<&'a [u8]>,
+    /// Whether the reply waits until the task is finished.
+    pub wait: Option<Wait>,
+    /// What makes it unique.
+    pub unique: Option<Unique<'a>>,
+}
+
+/// How long a new task stays waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delay {
+    /// This long after its put. Zero is no delay.
+    For(Span),
+    /// Until this moment, however long the put is on its way. One that has passed holds nothing
+    /// back.
+    Until(Timestamp),
+}
+
+/// The time to live of a new task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeToLive {
+    /// The TTL of the queue.
+    Default,
+    /// This duration.
+    For(Span),
+    /// Unlimited.
+    Endless,
+    /// Only the moment of the put: a consumer that is blocked already gets the task, or no one
+    /// does.
+    Instant,
+}
+
+impl<'a> Put<'a> {
+    /// A plain put: priority 0, no key, no delay, the queue's TTL and TTR.
+    #[must_use]
+    pub const fn new(queue: &'a [u8], payload: &'a [u8]) -> Self {
+        Self {
+            queue,
+            payload,
+            terms: Terms::NONE,
+            priority: Some(0),
+            delay: Delay::NONE,
+            ttl: TimeToLive::Default,
+            id: None,
+            wait: None,
+            unique: None,
+        }
+    }
+}
+
+impl Delay {
+    /// No delay.
+    pub const NONE: Self = Self::For(Span::ZERO);
+
+    /// Whether no delay was asked for. A moment that has passed was asked for.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        match self {
+            Self::For(span) => span.is_zero(),
+            Self::Until(_) => false,
+        }
+    }
+
+    /// Returns how long the delay of a put at this moment is.
+    #[must_use]
+    pub const fn from(self, now: Timestamp) -> Span {
+        match self {
+            Self::For(span) => span,
+            Self::Until(at) => at.since(now),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The bugs about what doors hand on, and in which words they refuse.
+
+/// Lists these bugs, and those of the wire, after others.
+macro_rules! with_those_of_doors {
+    ($($others:tt)*) => {
+        with_those_of_the_wire! {
+            $($others)*
+            EqualMomentsDrift "equal-moments-drift"
+                "Tasks that are held back until the same moment are ready some milliseconds apart."
+                [Server("resp::put_until::equal_moments")]
+            MomentCountedFromRoom "moment-counted-from-room"
+                "A put that waits for room is held back longer than until the moment that it names."
+                [Engine("scripts::")]
+        }
+    };
+}
