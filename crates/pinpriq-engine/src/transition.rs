@@ -81,9 +81,9 @@ pub(crate) enum Standing {
     Absent,
     /// It is in this state, which is not T.
     Resting(StateKind),
-    /// T, taken by the connection that asks.
+    /// T, and the connection that asks holds the lease.
     TakenHere,
-    /// T, taken by another connection.
+    /// T, and the connection that asks does not hold the lease.
     TakenElsewhere,
 }
 

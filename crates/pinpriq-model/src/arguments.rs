@@ -46,7 +46,9 @@ impl Model {
     pub(super) fn mode_fits(&self, mode: TakeMode) -> Result<(), RefusalKind> {
         match mode {
             TakeMode::Lease { ttr } => self.span_fits(ttr, false),
-            TakeMode::LeaseOr(ttr) => self.span_fits(Some(ttr), false),
+            TakeMode::Unheld { ttr, otherwise } => {
+                self.span_fits(Some(ttr.unwrap_or(otherwise)), false)
+            }
             TakeMode::Pop => Ok(()),
         }
     }

@@ -231,7 +231,7 @@ impl Model {
         let popped = task.clone();
         let (ttr, otherwise) = match mode {
             TakeMode::Lease { ttr } => (ttr, None),
-            TakeMode::LeaseOr(ttr) => (None, Some(ttr)),
+            TakeMode::Unheld { ttr, otherwise } => (ttr, Some(otherwise)),
             TakeMode::Pop => (None, None),
         };
         let is_held = mode == TakeMode::Pop && is_tied;
@@ -246,7 +246,8 @@ impl Model {
         let ttr = ttr.or(popped.terms.ttr).or(settings.ttr).or(otherwise).filter(|_| !is_held);
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
-        let holder = Some(Holder { client, is_tied: is_tied && (ttr.is_some() || is_held) });
+        let (is_tied, needs_receipt) = (is_tied && (ttr.is_some() || is_held), otherwise.is_some());
+        let holder = Some(Holder { client, is_tied, needs_receipt });
         let lease = Lease { grant, holder, deadline, ttr };
         self.shift(number, State::Taken(lease));
         self.task(number).clone()

@@ -285,7 +285,7 @@ impl Model {
         task.progress.attempts = task.progress.attempts.saturating_add(1);
         let ttr = task.terms.ttr.or(settings.ttr);
         let deadline = ttr.map(|ttr| self.now.after(ttr));
-        let holder = Some(Holder { client, is_tied: ttr.is_some() });
+        let holder = Some(Holder { is_tied: ttr.is_some(), ..Holder::of(client) });
         self.shift(number, State::Taken(Lease { grant, holder, deadline, ttr }));
         self.task(number).clone()
     }

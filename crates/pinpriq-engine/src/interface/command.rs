@@ -313,9 +313,14 @@ pub enum TakeMode {
         /// The time to release.
         ttr: Option<Span>,
     },
-    /// Taken under a lease with the TTR of the task or its queue, or with this one if neither has
-    /// any. So the lease certainly has a deadline.
-    LeaseOr(Span),
+    /// Taken under a lease that no connection holds: only its receipt proves it. It certainly has a
+    /// deadline.
+    Unheld {
+        /// The time to release.
+        ttr: Option<Span>,
+        /// The time to release if neither the take, the task nor its queue names one.
+        otherwise: Span,
+    },
     /// Taken and acknowledged in one step.
     Pop,
 }
@@ -326,7 +331,8 @@ impl TakeMode {
     pub const fn ttr(self) -> Option<Span> {
         match self {
             Self::Lease { ttr } => ttr,
-            Self::LeaseOr(ttr) => Some(ttr),
+            Self::Unheld { ttr: Some(ttr), .. } => Some(ttr),
+            Self::Unheld { ttr: None, otherwise } => Some(otherwise),
             Self::Pop => None,
         }
     }
@@ -402,7 +408,7 @@ pub struct Held<'a> {
 pub enum HeldBy<'a> {
     /// The receipt of the lease.
     Receipt(Receipt),
-    /// The id alone, on the connection that took the task.
+    /// The id alone, on the connection that holds the lease.
     Id(&'a [u8]),
 }
 
@@ -487,7 +493,7 @@ pub struct Update<'a> {
     pub id: &'a [u8],
     /// What changes.
     pub amendment: Amendment<'a>,
-    /// The proof, if the task is taken and this connection did not take it.
+    /// The proof, if the task is taken and this connection does not hold the lease.
     pub receipt: Option<Receipt>,
 }
 

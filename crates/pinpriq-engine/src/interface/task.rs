@@ -85,6 +85,9 @@ pub struct Holder {
     pub client: ClientId,
     /// Whether the lease ends with the connection and with the server although it has a deadline.
     pub is_tied: bool,
+    /// Whether the connection only took the task, and holds the lease no more than any other. Is
+    /// neither kept nor sent.
+    pub needs_receipt: bool,
 }
 
 /// When a task was buried: a later burial is higher, also within a millisecond and after a restart.
@@ -351,7 +354,7 @@ impl Holder {
     /// A connection whose lease is not tied to it.
     #[must_use]
     pub const fn of(client: ClientId) -> Self {
-        Self { client, is_tied: false }
+        Self { client, is_tied: false, needs_receipt: false }
     }
 }
 
@@ -362,11 +365,12 @@ impl Lease {
         self.holder.map(|holder| holder.client)
     }
 
-    /// Whether this connection took the task.
+    /// Whether this connection took the task, and holds the lease.
     #[must_use]
     #[inline]
     pub fn is_held_by(&self, client: ClientId) -> bool {
-        self.client().is_some_and(|holder| holder.is_same_connection(client))
+        self.holder
+            .is_some_and(|holder| holder.client.is_same_connection(client) && !holder.needs_receipt)
     }
 
     /// Whether it ends with the holder's connection although it has a deadline.

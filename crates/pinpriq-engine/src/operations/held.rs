@@ -265,7 +265,7 @@ impl Engine {
                 return not_found(held.queue, id);
             }
             (HeldBy::Id(id), RefusalKind::NotOwner) => format!(
-                "the task {} in {queue} was taken by another connection: show its \
+                "the task {} in {queue} is taken, and not held by this connection: show its \
                  receipt",
                 quoted(id)
             ),

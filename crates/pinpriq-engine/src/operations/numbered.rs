@@ -100,7 +100,7 @@ impl Engine {
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
         let ttr = task.ttr().or(self.queues[queue].settings.ttr);
         let deadline = ttr.map(|ttr| self.now.after(ttr));
-        let holder = Some(Holder { client, is_tied: ttr.is_some() });
+        let holder = Some(Holder { is_tied: ttr.is_some(), ..Holder::of(client) });
         let lease = Lease { grant: self.issued.grant(), holder, deadline, ttr };
         self.shift_only(slot, Operation::TakeByNumber, Unsaved::Grant, |task| {
             task.set_attempts(attempts);

@@ -289,11 +289,11 @@ impl Engine {
                 self.finish(slot, Operation::Pop, None);
                 record
             }
-            TakeMode::Lease { .. } | TakeMode::LeaseOr(_) | TakeMode::Pop => {
+            TakeMode::Lease { .. } | TakeMode::Unheld { .. } | TakeMode::Pop => {
                 let of_task = || self.tasks[slot].ttr().or(self.queues[queue].settings.ttr);
                 let ttr = match want.mode {
                     TakeMode::Pop => None,
-                    TakeMode::LeaseOr(ttr) => of_task().or(Some(ttr)),
+                    TakeMode::Unheld { ttr, otherwise } => ttr.or_else(of_task).or(Some(otherwise)),
                     TakeMode::Lease { ttr } => ttr.or_else(of_task),
                 };
                 let lease = Lease {
@@ -301,6 +301,8 @@ impl Engine {
                     holder: Some(Holder {
                         client: want.client,
                         is_tied: want.is_tied && (ttr.is_some() || is_held),
+                        needs_receipt: matches!(want.mode, TakeMode::Unheld { .. })
+                            && !planted!(VisitorHoldsById),
                     }),
                     deadline: ttr.map(|ttr| self.now.after(ttr)),
                     ttr,

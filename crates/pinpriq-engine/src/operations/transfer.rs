@@ -158,7 +158,8 @@ impl Engine {
                 return Err(Refusal::new(
                     kind,
                     format!(
-                        "the task {} in {} was taken by another connection: show its receipt",
+                        "the task {} in {} is taken, and not held by this connection: show its \
+                         receipt",
                         quoted(update.id),
                         named(update.queue)
                     ),

@@ -7,7 +7,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::time::Span;
 use pinpriq_records::primitives::{
-    put_bytes, put_if, put_signed, put_span, take_bytes, take_if, take_signed, take_span,
+    put_bytes, put_if, put_signed, put_span, take_byte, take_bytes, take_if, take_signed, take_span,
 };
 
 use crate::Malformed;
@@ -250,7 +250,7 @@ pub(super) fn pack_mode(flags: &mut Packed, mode: TakeMode) {
             TakeMode::Lease { ttr: None } => 0,
             TakeMode::Lease { ttr: Some(_) } => 1,
             TakeMode::Pop => 2,
-            TakeMode::LeaseOr(_) => 3,
+            TakeMode::Unheld { .. } => 3,
         },
     );
 }
@@ -259,7 +259,11 @@ pub(super) fn pack_mode(flags: &mut Packed, mode: TakeMode) {
 pub(super) fn put_mode(out: &mut Vec<u8>, mode: TakeMode) {
     match mode {
         TakeMode::Lease { ttr } => put_if(out, ttr, put_span),
-        TakeMode::LeaseOr(ttr) => put_span(out, ttr),
+        TakeMode::Unheld { ttr, otherwise } => {
+            put_span(out, otherwise);
+            out.push(u8::from(ttr.is_some()));
+            put_if(out, ttr, put_span);
+        }
         TakeMode::Pop => {}
     }
 }
@@ -270,7 +274,14 @@ pub(super) fn take_mode(code: u8, input: &mut &[u8]) -> Result<TakeMode, Malform
         0 => TakeMode::Lease { ttr: None },
         1 => TakeMode::Lease { ttr: Some(take_span(input)?) },
         2 => TakeMode::Pop,
-        3 => TakeMode::LeaseOr(take_span(input)?),
+        3 => {
+            let (otherwise, has_ttr) = (take_span(input)?, take_byte(input)?);
+            match has_ttr {
+                0 => TakeMode::Unheld { ttr: None, otherwise },
+                1 => TakeMode::Unheld { ttr: Some(take_span(input)?), otherwise },
+                _ => return Err(Malformed::OutOfRange("mode")),
+            }
+        }
         _ => return Err(Malformed::OutOfRange("mode")),
     })
 }

@@ -246,7 +246,8 @@ census!(whens of When<'static>:
 census!(modes of TakeMode:
     TakeMode::Lease { ttr: None },
     TakeMode::Lease { ttr: Some(_) },
-    TakeMode::LeaseOr(_),
+    TakeMode::Unheld { ttr: None, .. },
+    TakeMode::Unheld { ttr: Some(_), .. },
     TakeMode::Pop,
 );
 

@@ -11,6 +11,9 @@ macro_rules! with_those_of_doors {
             MomentCountedFromRoom "moment-counted-from-room"
                 "A put that waits for room is held back longer than until the moment that it names."
                 [Engine("scripts::")]
+            VisitorHoldsById "visitor-holds-by-id"
+                "Over HTTP, the connection that took a task may change it without its receipt."
+                [Engine("scripts::"), Server("http::receipts::")]
         }
     };
 }

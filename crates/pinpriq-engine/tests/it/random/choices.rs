@@ -499,7 +499,9 @@ impl<'a> Chooser<'a> {
             TakeMode::Pop
         } else {
             match self.maybe_span() {
-                Some(ttr) if ttr == Span::from_ms(3) => TakeMode::LeaseOr(ttr),
+                Some(ttr) if ttr == Span::from_ms(3) => {
+                    TakeMode::Unheld { ttr: None, otherwise: ttr }
+                }
                 ttr => TakeMode::Lease { ttr },
             }
         }

@@ -510,10 +510,11 @@ impl Words {
         if self.flag("POP") {
             return TakeMode::Pop;
         }
-        if let Some(ttr) = self.option("TTROR", Self::span) {
-            return TakeMode::LeaseOr(ttr);
+        let ttr = self.option("TTR", Self::span);
+        match self.option("TTROR", Self::span) {
+            Some(otherwise) => TakeMode::Unheld { ttr, otherwise },
+            None => TakeMode::Lease { ttr },
         }
-        TakeMode::Lease { ttr: self.option("TTR", Self::span) }
     }
 
     fn delay(&mut self) -> Span {

@@ -80,6 +80,7 @@ fn puts_and_takes() {
         selection: Selection { from: End::Max, order: Order::Newest, group: true, narrow: true },
         mode: TakeMode::Lease { ttr: Some(ms(5)) },
     };
+    let unheld = |ttr| TakeMode::Unheld { ttr, otherwise: ms(5) };
     let receipt = Receipt { number: 129, grant: Grant { incarnation: 2, serial: 300 } };
     let pop =
         Take { wait: Wait::Forever, selection: Selection::PINPRIQ, mode: TakeMode::Pop, ..TAKE };
@@ -103,9 +104,10 @@ fn puts_and_takes() {
             r#"2a ac 02 01 b00000000 04 "jobs" 05 "hello""#,
         ),
         (Command::Take(TAKE), r#"02 b00000000 01 04 "jobs""#),
+        (Command::Take(Take { mode: unheld(None), ..TAKE }), r#"02 b00011000 01 04 "jobs" 05 00"#),
         (
-            Command::Take(Take { mode: TakeMode::LeaseOr(ms(5)), ..TAKE }),
-            r#"02 b00011000 01 04 "jobs" 05"#,
+            Command::Take(Take { mode: unheld(Some(ms(7))), ..TAKE }),
+            r#"02 b00011000 01 04 "jobs" 05 01 07"#,
         ),
         (Command::Take(many), r#"02 b11101101 b00000111 02 01 "a" 01 "b" 01 "m" 0a e8 07 05"#),
         (

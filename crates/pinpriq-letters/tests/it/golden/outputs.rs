@@ -84,7 +84,7 @@ fn full_task() -> TaskRecord {
             ),
             state: State::Taken(Lease {
                 grant: Grant { incarnation: 2, serial: 300 },
-                holder: Some(Holder { client: ClientId(9), is_tied: true }),
+                holder: Some(Holder { is_tied: true, ..Holder::of(ClientId(9)) }),
                 deadline: Some(at(5_000)),
                 ttr: Some(Span::from_ms(1)),
             }),

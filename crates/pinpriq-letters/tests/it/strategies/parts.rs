@@ -122,7 +122,8 @@ pub(crate) fn mode() -> impl Strategy<Value = TakeMode> {
     prop_oneof![
         Just(TakeMode::Pop),
         option::of(span()).prop_map(|ttr| TakeMode::Lease { ttr }),
-        span().prop_map(TakeMode::LeaseOr),
+        (option::of(span()), span())
+            .prop_map(|(ttr, otherwise)| TakeMode::Unheld { ttr, otherwise }),
     ]
 }
 
@@ -214,7 +215,8 @@ pub(crate) fn id() -> impl Strategy<Value = TaskId> {
 
 fn lease() -> impl Strategy<Value = Lease> {
     let holder = (number().prop_map(ClientId), any::<bool>());
-    let holder = option::of(holder.prop_map(|(client, is_tied)| Holder { client, is_tied }));
+    let holder =
+        option::of(holder.prop_map(|(client, is_tied)| Holder { is_tied, ..Holder::of(client) }));
     (grant(), holder, option::of(moment()), option::of(span()))
         .prop_map(|(grant, holder, deadline, ttr)| Lease { grant, holder, deadline, ttr })
 }

@@ -115,9 +115,10 @@ fn delay_of(parts: &Parts<'_>) -> Result<Delay, Fault> {
 }
 
 pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {
-    let mode = match (call.parts.span(TTR)?, call.talk.ttr_otherwise) {
-        (None, Some(ttr)) if !planted!(VisitorLeaseNeverEnds) => TakeMode::LeaseOr(ttr),
-        (ttr, _) => TakeMode::Lease { ttr },
+    let ttr = call.parts.span(TTR)?;
+    let mode = match call.talk.ttr_otherwise {
+        Some(otherwise) if !planted!(VisitorLeaseNeverEnds) => TakeMode::Unheld { ttr, otherwise },
+        _ => TakeMode::Lease { ttr },
     };
     select(call, mode)
 }

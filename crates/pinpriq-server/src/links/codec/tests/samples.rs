@@ -61,7 +61,7 @@ fn task(dice: &mut Dice) -> TaskRecord {
     let number = number(dice);
     let lease = Lease {
         grant: grant(dice),
-        holder: Some(Holder { client: ClientId(dice.roll()), is_tied: flag(dice) }),
+        holder: Some(Holder { is_tied: flag(dice), ..Holder::of(ClientId(dice.roll())) }),
         deadline: Some(Timestamp::from_ms(dice.below(1 << 40))),
         ttr: Some(Span::from_ms(dice.below(1 << 20))),
     };
