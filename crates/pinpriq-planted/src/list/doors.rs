@@ -14,6 +14,9 @@ macro_rules! with_those_of_doors {
             VisitorHoldsById "visitor-holds-by-id"
                 "Over HTTP, the connection that took a task may change it without its receipt."
                 [Engine("scripts::"), Server("http::receipts::")]
+            CloseNotTold "close-not-told"
+                "An answer over HTTP does not say that the connection ends after it."
+                [Server("http::framing::a_refusal")]
         }
     };
 }

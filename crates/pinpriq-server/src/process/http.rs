@@ -47,6 +47,9 @@ use crate::tls::socket::Socket;
 /// The most bytes of the head of a request, including the target.
 const HEAD_BYTES_MAX: usize = 128 << 10;
 
+/// The most header fields of a request. hyper makes room for all of them for each request.
+const HEADER_FIELDS_MAX: usize = 1_024;
+
 /// How many requests of one connection may be under way over HTTP/2.
 const STREAMS_MAX: u32 = 128;
 
@@ -204,7 +207,8 @@ async fn serve(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.frame_timeout)
-        .max_buf_size(HEAD_BYTES_MAX);
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADER_FIELDS_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -8,6 +8,7 @@ mod body;
 mod composed;
 mod configuration;
 mod dead;
+pub(crate) mod framing;
 pub(crate) mod given;
 mod host;
 mod live;
@@ -34,7 +35,7 @@ use axum::extract::{Extension, MatchedPath, Request as HttpRequest, State};
 use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use tokio::sync::{mpsc, oneshot};
@@ -224,10 +225,10 @@ pub(crate) fn router(api: Api) -> Router {
     let router = router
         .route("/", any(dashboard::answer))
         .route("/assets/{*file}", any(dashboard::answer))
-        .route("/openapi.json", any(openapi::document))
-        .route("/healthz", any(alive))
-        .route("/readyz", any(ready))
-        .route("/metrics", any(metrics::answer))
+        .route("/openapi.json", any(openapi::document).layer(from_fn(framing::only_reads)))
+        .route("/healthz", any(alive).layer(from_fn(framing::only_reads)))
+        .route("/readyz", any(ready).layer(from_fn(framing::only_reads)))
+        .route("/metrics", any(metrics::answer).layer(from_fn(framing::only_reads)))
         .route("/v1/session", any(session::answer))
         .fallback(|request: HttpRequest| async move {
             let path = given::shown(request.uri().path());
@@ -240,10 +241,11 @@ pub(crate) fn router(api: Api) -> Router {
             async move { counted(response, &refusals) }
         }))
         .with_state(api);
-    match cors {
+    let router = match cors {
         Some(cors) => router.layer(cors),
         None => router,
-    }
+    };
+    router.layer(from_fn(framing::complete))
 }
 
 /// Lets pages of this origin use the server.
@@ -362,6 +364,10 @@ async fn answer(
     let payload = match route.body {
         Wanted::Json if route.does != Does::Own(Own::Multi) => {
             body.iter().try_for_each(|body| values.add_object(body))?;
+            None
+        }
+        Wanted::None => {
+            body.iter().try_for_each(|body| values.add_names(body))?;
             None
         }
         _ => body,

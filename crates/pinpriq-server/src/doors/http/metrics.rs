@@ -16,9 +16,9 @@ use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::extract::{Extension, State};
-use axum::http::header::{ACCEPT, ACCEPT_ENCODING, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tokio::sync::Semaphore;
@@ -29,9 +29,6 @@ use super::api::{Api, Asker, refuse};
 use super::problem::Problem;
 use crate::process::runtime::aside;
 
-/// The methods of the path.
-const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
-
 /// The most answers that are being written or sent. Each is in memory as a whole.
 const ANSWERS_MAX: usize = 8;
 
@@ -41,20 +38,8 @@ static ANSWERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::
 pub(super) async fn answer(
     State(api): State<Arc<Api>>,
     Extension(asker): Extension<Asker>,
-    method: Method,
     headers: HeaderMap,
 ) -> Response {
-    if method == Method::OPTIONS {
-        let mut response = StatusCode::NO_CONTENT.into_response();
-        response.headers_mut().insert(ALLOW, METHODS);
-        return response;
-    }
-    if method != Method::GET && method != Method::HEAD {
-        let problem = Problem::new("METHOD", format!("{method} is no method of this path"));
-        let mut response = refuse(&problem);
-        response.headers_mut().insert(ALLOW, METHODS);
-        return response;
-    }
     let closing = || refuse(&Problem::new("CLOSING", "the server is stopping"));
     let Some(sight) = api.sight(&asker).await else { return closing() };
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    REFERRER_POLICY,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
@@ -15,11 +15,10 @@ use super::problem::Problem;
 
 /// The headers of every file. A browser asks each time whether it has changed, so that a page never
 /// mixes the files of two versions for long.
-const HEADERS: [(HeaderName, &str); 4] = [
+const HEADERS: [(HeaderName, &str); 3] = [
     (CACHE_CONTROL, "no-cache"),
     (CONTENT_SECURITY_POLICY, pinpriq_dashboard::CONTENT_SECURITY_POLICY),
     (REFERRER_POLICY, "no-referrer"),
-    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
 /// Answers with a file.

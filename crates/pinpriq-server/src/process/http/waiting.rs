@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -22,10 +23,11 @@ use tokio::task::LocalSet;
 
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::DoorName;
-use crate::doors::http::api::{alive, refuse};
+use crate::doors::http::api::{alive, framing, refuse};
 use crate::doors::http::problem::Problem;
 use crate::error::ServeError;
 use crate::process::handshakes::Handshakes;
+use crate::process::http::HEADER_FIELDS_MAX;
 use crate::process::sockets::Port;
 use crate::tls::socket::Socket;
 
@@ -165,7 +167,7 @@ async fn serve(
     };
     let Ok(socket) = socket else { return };
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).keep_alive(false);
+    builder.http1().timer(TokioTimer::new()).keep_alive(false).max_headers(HEADER_FIELDS_MAX);
     builder.http2().timer(TokioTimer::new());
     let connection =
         builder.serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
@@ -184,7 +186,10 @@ fn router(progress: Arc<LoadProgress>) -> Router {
         let progress = progress.clone();
         async move { loading(&progress) }
     };
-    Router::new().route("/healthz", any(alive)).fallback(refusal)
+    Router::new()
+        .route("/healthz", any(alive).layer(from_fn(framing::only_reads)))
+        .fallback(refusal)
+        .layer(from_fn(framing::complete))
 }
 
 /// Says how far the server is.

@@ -168,6 +168,10 @@ fn a_browser_signs_in_and_out() {
         assert_eq!(status_of(address, "GET /v1/queues/other", &with("")).await, 403);
         let put = "PUT /v1/queues/q/nothing";
         assert_eq!(status_of(address, put, &with("")).await, 403, "without the field");
+        for other in ["0", "", "1, 1", "yes"] {
+            let field = with(&format!("Pinpriq-Request: {other}\r\n"));
+            assert_eq!(status_of(address, put, &field).await, 403, "{other}");
+        }
         assert_eq!(status_of(address, put, &with("Pinpriq-Request: 1\r\n")).await, 404);
         let foreign = with("Pinpriq-Request: 1\r\nOrigin: http://evil.example\r\n");
         assert_eq!(status_of(address, "DELETE /v1/session", &foreign).await, 403);

@@ -51,6 +51,16 @@ impl Values {
         self.add_members(members)
     }
 
+    /// Adds the members of an object in which there are only names, in base64.
+    pub(crate) fn add_names(&mut self, body: &[u8]) -> Result<(), Problem> {
+        let members: Pairs<Value> =
+            serde_json::from_slice(body).map_err(|wrong| no_json(&wrong))?;
+        if members.0.iter().any(|(name, _)| !name.ends_with(BASE64)) {
+            return Err(Problem::bad("this request has no body, but for names in base64"));
+        }
+        self.add_members(members)
+    }
+
     /// Returns the members of an object within an array of this name.
     pub(crate) fn of_value(name: &str, value: Value) -> Result<Self, Problem> {
         let Value::Object(members) = value else {

@@ -6,22 +6,30 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Version};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::super::problem::Problem;
+use super::framing::{close_after, is_http_1};
 use super::{Api, given, refuse};
 
 /// Answers a request if it is for this host. Questions about health are for any.
 pub(super) async fn check(State(api): State<Arc<Api>>, request: Request, next: Next) -> Response {
     let is_about_health = ["/healthz", "/readyz"].contains(&request.uri().path());
-    let authority = authority_of(request.uri().authority(), request.headers());
-    match authority {
-        _ if is_about_health => next.run(request).await,
-        Err(problem) => refuse(&problem),
+    let authority = (request.version(), request.uri().authority());
+    match host_of(authority, request.headers()) {
+        Err(problem) => {
+            // Somebody on the way may have understood another host.
+            let mut response = refuse(&problem);
+            if is_http_1(&request) {
+                close_after(&mut response);
+            }
+            response
+        }
+        Ok(_) if is_about_health => next.run(request).await,
         Ok(host) if is_ours(&host, &api.hosts) || planted!(ForeignHostAccepted) => {
             next.run(request).await
         }
@@ -35,18 +43,27 @@ pub(super) async fn check(State(api): State<Arc<Api>>, request: Request, next: N
     }
 }
 
-/// Returns the host that a request names, without its port.
-fn authority_of(authority: Option<&Authority>, headers: &HeaderMap) -> Result<String, Problem> {
+/// Returns the host that a request names, without its port. Only HTTP/1.0 may name none, which is
+/// the empty one.
+fn host_of(
+    (version, authority): (Version, Option<&Authority>),
+    headers: &HeaderMap,
+) -> Result<String, Problem> {
     let unclear = || Problem::bad("a request has one Host, a name or an address");
-    // HTTP/2, and HTTP/1.1 with a whole address, name it before the header fields.
-    if let Some(authority) = authority {
-        return Ok(authority.host().to_owned());
-    }
     let mut hosts = headers.get_all(HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(unclear()) };
-    let host: Authority =
-        host.to_str().ok().and_then(|host| host.parse().ok()).ok_or_else(unclear)?;
-    Ok(host.host().to_owned())
+    let named: Option<Authority> = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => {
+            Some(host.to_str().ok().and_then(|host| host.parse().ok()).ok_or_else(unclear)?)
+        }
+        (None, _) if version != Version::HTTP_11 => None,
+        _ => return Err(unclear()),
+    };
+    // HTTP/2, and HTTP/1.1 with a whole address, name it before the header fields.
+    match authority.or(named.as_ref()) {
+        Some(host) => Ok(host.host().to_owned()),
+        None if version < Version::HTTP_11 => Ok(String::new()),
+        None => Err(unclear()),
+    }
 }
 
 /// Whether this server goes by that name.
@@ -100,20 +117,33 @@ mod tests {
 
     #[test]
     fn a_request_names_one_host() {
-        let with = |hosts: &[&str]| {
+        let of = |version, authority: Option<&'static str>, hosts: &[&str]| {
             let mut headers = HeaderMap::new();
             for host in hosts {
                 headers.append(HOST, HeaderValue::from_str(host).unwrap());
             }
-            authority_of(None, &headers).map_err(|problem| problem.code)
+            let authority = authority.map(Authority::from_static);
+            host_of((version, authority.as_ref()), &headers).map_err(|problem| problem.code)
         };
+        let with = |hosts: &[&str]| of(Version::HTTP_11, None, hosts);
         assert_eq!(with(&["localhost:7252"]), Ok("localhost".to_owned()));
         assert_eq!(with(&["[::1]:7252"]), Ok("[::1]".to_owned()));
         for hosts in [&[][..], &["a", "b"], &["a b"], &[""], &["a/b"]] {
             assert_eq!(with(hosts), Err("BADARG"), "{hosts:?}");
         }
-        let authority = Authority::from_static("queues.example:80");
-        let headers = HeaderMap::new();
-        assert_eq!(authority_of(Some(&authority), &headers), Ok("queues.example".to_owned()));
+        let named = Some("queues.example:80");
+        let example = Ok("queues.example".to_owned());
+        assert_eq!(of(Version::HTTP_11, named, &["localhost"]), example);
+        assert_eq!(of(Version::HTTP_2, named, &[]), example);
+        for (version, authority, hosts) in [
+            (Version::HTTP_11, named, &[][..]),
+            (Version::HTTP_11, named, &["a", "a"]),
+            (Version::HTTP_2, named, &["a", "b"]),
+            (Version::HTTP_2, None, &[]),
+            (Version::HTTP_10, None, &["a", "b"]),
+        ] {
+            assert_eq!(of(version, authority, hosts), Err("BADARG"), "{version:?} {hosts:?}");
+        }
+        assert_eq!(of(Version::HTTP_10, None, &[]), Ok(String::new()));
     }
 }

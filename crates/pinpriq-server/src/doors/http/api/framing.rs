@@ -1,0 +1,96 @@
+//! What every answer has, whatever was asked for: browsers take it for nothing but what it says it
+//! is, and a connection that ends after it says so.
+//!
+//! hyper answers malformed requests by itself, without any of this.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::header::{ALLOW, CONNECTION, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, Method, StatusCode, Version};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http_body::{Frame, SizeHint};
+use hyper::body::Bytes;
+
+use super::super::problem::Problem;
+use super::refuse;
+
+/// The methods of what can only be read.
+const READING: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
+
+/// Completes an answer. If the body of the request was not read to its end, hyper closes the
+/// connection, and the client must know that before it sends its next request.
+pub(crate) async fn complete(request: Request, next: Next) -> Response {
+    let may_say_so = is_http_1(&request);
+    let is_read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    let request = request.map(|body| Body::new(Followed { body, is_read: is_read.clone() }));
+    let mut response = next.run(request).await;
+    // The answer to lines begins before all of them have come, and has no known length.
+    let is_final = is_refusal(response.status()) || response.body().size_hint().exact().is_some();
+    let closes = is_final && !is_read.load(Ordering::Relaxed) && !planted!(CloseNotTold);
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if closes && may_say_so {
+        close_after(&mut response);
+    }
+    response
+}
+
+/// Ends the connection after this answer.
+pub(super) fn close_after(response: &mut Response) {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+}
+
+/// Whether a connection has one request after another, so that an answer can be the last.
+pub(super) fn is_http_1(request: &Request) -> bool {
+    request.version() <= Version::HTTP_11
+}
+
+fn is_refusal(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
+}
+
+/// Lets only those requests through that read, and tells which methods there are.
+pub(crate) async fn only_reads(request: Request, next: Next) -> Response {
+    let mut response = match *request.method() {
+        Method::GET | Method::HEAD => return next.run(request).await,
+        Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),
+        ref other => refuse(&Problem::new("METHOD", format!("{other} is no method of this path"))),
+    };
+    response.headers_mut().insert(ALLOW, READING);
+    response
+}
+
+/// The body of a request, which notes when it was read to its end.
+struct Followed {
+    body: Body,
+    is_read: Arc<AtomicBool>,
+}
+
+impl HttpBody for Followed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.is_read.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,126 @@
+//! What holds for every request and answer over HTTP/1: hosts, methods, header fields, and whether
+//! the connection goes on.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::{Visitor, with_site};
+
+const CLOSE: &str = "connection: close";
+const NOSNIFF: &str = "x-content-type-options: nosniff";
+
+/// Sends a head as it is, and returns the status and the header fields of the answer.
+async fn told(visitor: &mut Visitor, head: &str) -> (u16, Vec<String>) {
+    visitor.send_bytes(head.as_bytes()).await;
+    let (status, fields, _) = visitor.whole_answer().await;
+    (status, fields)
+}
+
+#[test]
+fn what_can_only_be_read_has_no_other_method() {
+    with_site(async |address| {
+        let mut visitor = Visitor::at(address).await;
+        for path in ["/healthz", "/readyz", "/openapi.json", "/metrics"] {
+            for (method, expected) in
+                [("GET", 200), ("OPTIONS", 204), ("POST", 405), ("PUT", 405), ("BREW", 405)]
+            {
+                let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+                let (status, fields) = told(&mut visitor, &head).await;
+                assert_eq!(status, expected, "{method} {path}");
+                assert!(fields.contains(&NOSNIFF.to_owned()), "{method} {path}: {fields:?}");
+                let tells = fields.contains(&"allow: get, head, options".to_owned());
+                assert_eq!(tells, status != 200, "{method} {path}: {fields:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_request_without_one_host_ends_the_connection() {
+    with_site(async |address| {
+        for (fields, version, expected) in [
+            ("", "1.1", 400),
+            ("Host: localhost\r\nHost: localhost\r\n", "1.1", 400),
+            ("Host: localhost\r\nHost: localhost\r\n", "1.0", 400),
+            ("Host: a b\r\n", "1.1", 400),
+            ("Host: elsewhere.example\r\n", "1.1", 200),
+            ("", "1.0", 200),
+        ] {
+            let mut visitor = Visitor::at(address).await;
+            let head = format!("GET /healthz HTTP/{version}\r\n{fields}\r\n");
+            let (status, told) = told(&mut visitor, &head).await;
+            assert_eq!(status, expected, "{head}");
+            if status == 400 {
+                assert!(told.contains(&CLOSE.to_owned()), "{head}: {told:?}");
+                assert_eq!(visitor.line().await, "", "the end");
+            }
+        }
+        let mut visitor = Visitor::at(address).await;
+        assert_eq!(told(&mut visitor, "GET /v1/stats HTTP/1.0\r\n\r\n").await.0, 421);
+    });
+}
+
+#[test]
+fn a_refusal_before_the_body_says_that_the_connection_ends() {
+    with_site(async |address| {
+        for (line, fields) in [
+            ("POST /v1/nowhere", ""),
+            ("POST /healthz", ""),
+            ("POST /v1/queues/q/tasks", "Origin: http://evil.example\r\n"),
+        ] {
+            let mut visitor = Visitor::at(address).await;
+            visitor.send(line, fields, b"x").await;
+            let (status, told, _) = visitor.whole_answer().await;
+            assert!((400..500).contains(&status), "{line}: {status}");
+            assert!(told.contains(&CLOSE.to_owned()), "{line}: {told:?}");
+        }
+        // After the body has been read, the connection goes on.
+        let mut visitor = Visitor::at(address).await;
+        for (line, expected) in
+            [("POST /v1/queues/q/tasks?nosuch=1", 400), ("POST /v1/queues/q/tasks", 201)]
+        {
+            visitor.send(line, "", b"x").await;
+            let (status, told, _) = visitor.whole_answer().await;
+            assert_eq!(status, expected, "{line}");
+            assert!(!told.contains(&CLOSE.to_owned()), "{line}: {told:?}");
+        }
+    });
+}
+
+#[test]
+fn many_small_header_fields_are_no_large_head() {
+    with_site(async |address| {
+        let mut visitor = Visitor::at(address).await;
+        let fields: String = ["X-Field: y\r\n"; 1_000].concat();
+        let (status, _) = visitor.ask("GET /v1/stats", &fields, b"").await;
+        assert_eq!(status, 200);
+    });
+}
+
+#[test]
+fn the_longest_name_is_reached_in_the_body() {
+    with_site(async |address| {
+        let json = "Content-Type: application/json\r\n";
+        let name = STANDARD.encode(vec![b'n'; 65_535]);
+        let body = format!(r#"{{"queue_base64":"{name}"}}"#);
+        let mut visitor = Visitor::at(address).await;
+        for (line, expected) in [
+            ("PUT /v1/queues/-", 201),
+            ("GET /v1/queues/-", 200),
+            ("POST /v1/queues/-:pause", 204),
+            ("DELETE /v1/queues/-", 200),
+            ("GET /v1/queues/-", 404),
+        ] {
+            let (status, told) = visitor.ask(line, json, body.as_bytes()).await;
+            assert_eq!(status, expected, "{line}: {}", &told[..told.len().min(200)]);
+        }
+        let put =
+            format!(r#"{{"commands":[{{"put":{{"queue_base64":"{name}","payload":"x"}}}}]}}"#);
+        let (status, _) = visitor.ask("POST /v1/multi", json, put.as_bytes()).await;
+        assert_eq!(status, 200);
+        for other in [r#"{"count":1}"#, r#"{"queue":"q"}"#] {
+            let (status, _) = visitor.ask("GET /v1/queues/-", json, other.as_bytes()).await;
+            assert_eq!(status, 400, "{other}");
+        }
+    });
+}
