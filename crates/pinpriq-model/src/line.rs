@@ -202,6 +202,8 @@ impl Model {
     pub(super) fn time_out_putter(&mut self, turn: u64) {
         let Some(at) = self.putters.iter().position(|putter| putter.turn == turn) else { return };
         let putter = self.putters.remove(at);
-        self.refuse(putter.client, putter.request, RefusalKind::Full);
+        let is_paused = self.paused(&putter.place).input.is_on();
+        let kind = if is_paused { RefusalKind::Paused } else { RefusalKind::Full };
+        self.refuse(putter.client, putter.request, kind);
     }
 }

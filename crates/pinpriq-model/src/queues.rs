@@ -126,7 +126,8 @@ impl Model {
         Ok(Some(Reply::Done))
     }
 
-    /// Checks that no setting is 0 and that no span reaches beyond the range of time.
+    /// Checks that no setting is 0 or needs 64 bits, and that no span reaches beyond the range of
+    /// time.
     pub(super) fn settings_fit(&self, changes: &[Assignment<'_>]) -> Result<(), RefusalKind> {
         changes.iter().try_for_each(|(_, value)| match *value {
             Value::Span(span) => self.span_fits(Some(span), false),
@@ -135,7 +136,8 @@ impl Model {
                 fits(rate.count > 0)?;
                 self.span_fits(Some(rate.per), false)
             }
-            value => fits(value != Value::Number(0)),
+            Value::Number(number) => fits((1..1 << 63).contains(&number)),
+            Value::None | Value::Word(_) => Ok(()),
         })
     }
 

@@ -9,6 +9,9 @@ use crate::time::Span;
 /// bytes.
 pub const NAME_BYTES_MAX: usize = 65_535;
 
+/// The largest number that a setting can have: clients are shown it as a signed number.
+pub const SETTING_MAX: u64 = i64::MAX as u64;
+
 /// The longest payload that the pinpriq wire can carry, in bytes. That door skips tasks with a
 /// longer one.
 pub const NARROW_PAYLOAD_BYTES_MAX: usize = 65_535;

@@ -3,7 +3,7 @@
 use crate::change::Change;
 use crate::command::{QueueCommand, QueueName, Sides};
 use crate::engine::{Answered, Engine};
-use crate::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, queue_bytes};
+use crate::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, SETTING_MAX, queue_bytes};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{bad, check_name, check_positive, quoted};
@@ -337,6 +337,11 @@ impl Engine {
             match value {
                 Value::Number(number) if number < least => {
                     return Err(bad(format!("{what} must be at least {least}")));
+                }
+                Value::Number(number)
+                    if *number > SETTING_MAX && !planted!(SettingNotShownAsStored) =>
+                {
+                    return Err(bad(format!("{what} must be at most {SETTING_MAX}")));
                 }
                 Value::Span(span) if span.ms() < *least => {
                     return Err(bad(format!("{what} must be at least {least} ms")));

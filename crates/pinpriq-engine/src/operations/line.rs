@@ -141,9 +141,15 @@ impl Engine {
     /// Refuses a put for which there was no room in time.
     pub(crate) fn time_out_putter(&mut self, id: PutterId) {
         let Some(putter) = self.remove_putter(id) else { return };
-        let queue = quoted(putter.put.put().queue);
-        let sentence = format!("the queue {queue} had no room for the task in time");
-        let refusal = Refusal::new(RefusalKind::Full, sentence);
+        let name = putter.put.put().queue;
+        let is_paused =
+            self.queues.find(name).is_some_and(|it| self.queues[it].paused.input.is_on());
+        let refusal = if is_paused && !planted!(PauseTakenForFull) {
+            paused(name)
+        } else {
+            let sentence = format!("the queue {} had no room for the task in time", quoted(name));
+            Refusal::new(RefusalKind::Full, sentence)
+        };
         self.reply(putter.client, putter.request, Reply::Refused(refusal));
     }
 

@@ -17,6 +17,15 @@ macro_rules! with_those_of_doors {
             CloseNotTold "close-not-told"
                 "An answer over HTTP does not say that the connection ends after it."
                 [Server("http::framing::a_refusal")]
+            UnknownToldToNobody "unknown-told-to-nobody"
+                "Somebody who has not signed in hears which commands there are."
+                [Server("resp::users::nothing_is_done")]
+            SettingNotShownAsStored "setting-not-shown-as-stored"
+                "A setting takes a number that it cannot show."
+                [Engine("scripts::")]
+            PauseTakenForFull "pause-taken-for-full"
+                "A put that waited for room in vain hears that there was none, though it is a pause."
+                [Engine("scripts::")]
         }
     };
 }

@@ -123,7 +123,8 @@ impl RespDoor {
             }
             Ok(Decoded::TooLarge { length, bytes, .. }) => {
                 transaction::spoil(&mut self.talk);
-                self.talk.refuse(desk, &too_large(desk.limits(), bytes));
+                let fault = too_large(desk.limits(), bytes);
+                self.talk.refuse(desk, &users::not_before_sign_in(desk, fault));
                 Ok(length)
             }
             Err(malformed) => Err(malformed_request(&self.talk, malformed, desk)),
@@ -168,7 +169,8 @@ fn carry_out(
 }
 
 fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result<(), Fault> {
-    let (spec, place, taken) = entry_of(given)?;
+    let known = entry_of(given).map_err(|fault| users::not_before_sign_in(desk, fault));
+    let (spec, place, taken) = known?;
     desk.note(place);
     if desk.is_guarded() {
         users::check(desk, spec)?;

@@ -14,6 +14,7 @@ use super::entry_of_step;
 use super::fault::Fault;
 use super::options::{ROOM, STATE_BURIED, WAIT};
 use super::spec::{Access, Group, Spec, Word};
+use super::users::not_before_sign_in;
 use super::words::Parts;
 use crate::home::desk::Desk;
 use crate::session::kept::Share;
@@ -157,7 +158,8 @@ pub(super) fn spoil(talk: &mut Talk) {
 }
 
 fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
-    let (spec, place, taken) = entry_of_step(given)?;
+    let known = entry_of_step(given).map_err(|fault| not_before_sign_in(desk, fault));
+    let (spec, place, taken) = known?;
     // What is kept for later has its own time when the transaction is carried out.
     if spec.name == "EXEC" {
         desk.note(place);

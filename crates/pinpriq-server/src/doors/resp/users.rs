@@ -33,12 +33,24 @@ pub(crate) fn check(desk: &Desk, spec: &Spec) -> Done {
         if planted!(NobodyLetIn) {
             return Ok(());
         }
-        return Err(Fault { code: Code::NoAuth, sentence: "Authentication required.".to_owned() });
+        return Err(nobody());
     }
     match spec.access {
         Access::Admins => check_admin_of(desk, &spec.full_name()),
         Access::Everybody | Access::Users | Access::Rights => Ok(()),
     }
+}
+
+/// Returns the refusal of what is no command, or too large to be one. Somebody who has not signed
+/// in hears only that.
+#[cold]
+pub(crate) fn not_before_sign_in(desk: &Desk, fault: Fault) -> Fault {
+    let is_somebody = !desk.is_guarded() || desk.has_user();
+    if is_somebody || planted!(UnknownToldToNobody) { fault } else { nobody() }
+}
+
+fn nobody() -> Fault {
+    Fault { code: Code::NoAuth, sentence: "Authentication required.".to_owned() }
 }
 
 /// Whether the user of a connection may do what only those may who run the server.

@@ -68,10 +68,16 @@ fn nothing_is_done_before_somebody_has_signed_in() {
             "CREDIT 1",
             "SUBSCRIBE q",
             "COMMAND COUNT",
+            "NOSUCH",
+            "NOSUCH q x",
+            "CLIENT",
+            "CLIENT NOSUCH",
         ];
         for command in closed {
             assert_eq!(client.told(command).await, "NOAUTH", "{command}");
         }
+        let large = vec![b'x'; 2 << 20];
+        assert_eq!(show(&client.ask_words(&[b"PUT", b"q", &large]).await), "NOAUTH");
         assert_eq!(client.told("ACL WHOAMI").await, "null");
         sign_in(client, "ana").await;
         assert_eq!(client.told("ACL WHOAMI").await, "ana");
