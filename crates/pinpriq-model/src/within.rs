@@ -34,7 +34,9 @@ impl Model {
         fits(match command {
             Command::Leases(Leases { queue: None, .. })
             | Command::Queue(QueueCommand::List { .. } | QueueCommand::Stats(None))
-            | Command::Member(MemberCommand::Beat { .. } | MemberCommand::Leave(_))
+            | Command::Member(
+                MemberCommand::Join { .. } | MemberCommand::Beat { .. } | MemberCommand::Leave(_),
+            )
             | Command::Schedule(_)
             | Command::Import(Import::Schedule(_))
             | Command::Numbered { .. }
@@ -119,6 +121,11 @@ impl Model {
         let member = match *command {
             MemberCommand::Beat { member, lease } => {
                 fits(member.len() <= NAME_BYTES_MAX)?;
+                self.span_fits(lease, false)?;
+                member
+            }
+            MemberCommand::Join { topic, member, lease } => {
+                fits(topic.len() <= NAME_BYTES_MAX && member.len() <= NAME_BYTES_MAX)?;
                 self.span_fits(lease, false)?;
                 member
             }

@@ -79,7 +79,7 @@ pub fn each_need<'c>(command: &Command<'c>, tell: &mut dyn FnMut(Need<'c>)) {
         }
         Command::Import(import) => of_import(import, tell),
         Command::Queue(command) => of_queue(command, tell),
-        Command::Member(command) => tell(of_member(command)),
+        Command::Member(command) => of_member(command, tell),
         Command::Schedule(command) => of_schedule(command, tell),
         Command::Transaction(steps) => {
             for step in steps {
@@ -132,13 +132,16 @@ const fn right_for(deed: Deed) -> Right {
     }
 }
 
-const fn of_member(command: MemberCommand<'_>) -> Need<'_> {
+/// The lease of a member keeps its lanes in all topics.
+fn of_member<'c>(command: MemberCommand<'c>, tell: &mut dyn FnMut(Need<'c>)) {
     match command {
-        MemberCommand::Join { topic, .. } | MemberCommand::LeaveTopic { topic, .. } => {
-            Need::On(Right::Take, topic)
+        MemberCommand::Join { topic, .. } => {
+            tell(Need::On(Right::Take, topic));
+            tell(Need::Wherever(Right::Take));
         }
-        MemberCommand::Beat { .. } | MemberCommand::Leave(_) => Need::Wherever(Right::Take),
-        MemberCommand::List(topic) => Need::On(Right::Look, topic),
+        MemberCommand::LeaveTopic { topic, .. } => tell(Need::On(Right::Take, topic)),
+        MemberCommand::Beat { .. } | MemberCommand::Leave(_) => tell(Need::Wherever(Right::Take)),
+        MemberCommand::List(topic) => tell(Need::On(Right::Look, topic)),
     }
 }
 

@@ -659,7 +659,12 @@ impl Command<'_> {
                 matches!(command, QueueCommand::List { .. } | QueueCommand::Stats(None))
             }
             Self::Member(command) => {
-                matches!(command, MemberCommand::Beat { .. } | MemberCommand::Leave(_))
+                matches!(
+                    command,
+                    MemberCommand::Join { .. }
+                        | MemberCommand::Beat { .. }
+                        | MemberCommand::Leave(_)
+                )
             }
             Self::Schedule(_)
             | Self::Import(Import::Schedule(_))

@@ -210,8 +210,15 @@ impl Engine {
                 self.check_lease(lease)?;
                 member
             }
+            MemberCommand::Join { member, lease, .. } => {
+                self.check_lease(lease)?;
+                if planted!(JoinTakesMembersOver) {
+                    return Ok(());
+                }
+                member
+            }
             MemberCommand::Leave(member) => member,
-            _ => return Err(no_part()),
+            MemberCommand::LeaveTopic { .. } | MemberCommand::List(_) => return Err(no_part()),
         };
         let Some(incarnation) = self.find_member(member) else { return Ok(()) };
         let most = if planted!(OneTopicChecked) { 1 } else { usize::MAX };

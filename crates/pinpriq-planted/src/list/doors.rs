@@ -24,8 +24,11 @@ macro_rules! with_those_of_doors {
                 "A setting takes a number that it cannot show."
                 [Engine("scripts::")]
             PauseTakenForFull "pause-taken-for-full"
-                "A put that waited for room in vain hears that there was none, though it is a pause."
+                "A put that waits for room during a pause hears that there was no room."
                 [Engine("scripts::")]
+            JoinTakesMembersOver "join-takes-members-over"
+                "Whoever may take from one topic ends a member of others by joining under its name."
+                [Engine("scripts::"), Server("resp::users::what_names_no_queue")]
         }
     };
 }

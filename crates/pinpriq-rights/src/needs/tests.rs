@@ -190,7 +190,10 @@ fn managing() -> Vec<(Command<'static>, &'static str)> {
             }),
             "put:topic",
         ),
-        (member(MemberCommand::Join { topic: b"t", member: b"m", lease: None }), "take:t"),
+        (
+            member(MemberCommand::Join { topic: b"t", member: b"m", lease: None }),
+            "take:t wherever:take",
+        ),
         (member(MemberCommand::LeaveTopic { topic: b"t", member: b"m" }), "take:t"),
         (member(MemberCommand::Beat { member: b"m", lease: None }), "wherever:take"),
         (member(MemberCommand::Leave(b"m")), "wherever:take"),

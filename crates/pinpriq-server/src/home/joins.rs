@@ -42,9 +42,18 @@ pub(super) fn join_replies(joining: Joining, parts: Vec<Part>) -> Reply {
     {
         return replies.swap_remove(found);
     }
+    // A member of this name in another shard may be somebody else's.
+    let did_some = |reply: &Reply| matches!(reply, Reply::Done | Reply::Count(1..));
+    let is_own_elsewhere = joining == Joining::Membership && replies.iter().any(did_some);
     // A failed store is reported first.
     let failed = position(|kind| kind == RefusalKind::Store);
-    let refused = failed.or_else(|| position(|kind| kind != RefusalKind::NotFound));
+    let refused = failed.or_else(|| {
+        if is_own_elsewhere {
+            position(|kind| !matches!(kind, RefusalKind::NotFound | RefusalKind::NoPerm))
+        } else {
+            position(|kind| kind != RefusalKind::NotFound)
+        }
+    });
     match (refused, joining) {
         (Some(refused), _) => replies.swap_remove(refused),
         (None, Joining::Figures) => add_figures(replies),

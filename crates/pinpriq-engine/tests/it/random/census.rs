@@ -60,7 +60,7 @@ const NEED_ROOM: [&str; 22] = [
 ];
 
 /// Every command that may be refused because of names must have been.
-const NEED_NAMES: [&str; 5] = ["numbered", "schedule", "beat", "leave", "redrive"];
+const NEED_NAMES: [&str; 6] = ["numbered", "schedule", "join", "beat", "leave", "redrive"];
 
 /// Everything that must have happened in fan-out.
 const FAN_OUT: [&str; 21] = [
@@ -269,6 +269,7 @@ impl Census {
             Command::Within { command: Command::Schedule(_), .. } => "schedule",
             Command::Within { command: Command::Redrive { .. }, .. } => "redrive",
             Command::Within { command: Command::Member(MemberCommand::Leave(_)), .. } => "leave",
+            Command::Within { command: Command::Member(MemberCommand::Join { .. }), .. } => "join",
             Command::Within { command: Command::Member(_), .. } => "beat",
             Command::Within { command: Command::Numbered { .. }, .. } => "numbered",
             other => panic!("{other:?} needs no permission"),

@@ -105,6 +105,7 @@ impl<'a> Chooser<'a> {
                 let lease = self.dice.once_in(2).then(|| self.lease());
                 Command::Member(match self.dice.below(3) {
                     0 => MemberCommand::Leave(member),
+                    1 => MemberCommand::Join { topic: TOPICS[2], member, lease },
                     _ => MemberCommand::Beat { member, lease },
                 })
             }

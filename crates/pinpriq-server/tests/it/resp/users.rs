@@ -215,6 +215,7 @@ fn what_names_no_queue_needs_its_right_where_it_touches_one() {
             "JOIN a1 of-a",
             "JOIN a1 of-both",
             "JOIN b1 of-both",
+            "JOIN b1 of-b",
             "SCHEDULE SET in-a a1 x EVERY 100000",
             "SCHEDULE SET in-b b1 x EVERY 100000",
         ] {
@@ -223,6 +224,9 @@ fn what_names_no_queue_needs_its_right_where_it_touches_one() {
         for (line, expected) in [
             ("BEAT of-a", "OK"),
             ("BEAT of-both", "NOPERM"),
+            ("JOIN a1 of-both LEASE 1", "NOPERM"),
+            ("JOIN a1 of-b LEASE 1", "NOPERM"),
+            ("JOIN b1 of-a", "NOPERM"),
             ("LEAVE of-both", "NOPERM"),
             ("LEAVE a1 of-both", "1"),
             ("SCHEDULE PAUSE in-b", "NOPERM"),
