@@ -47,6 +47,7 @@ fn ms(ms: u64) -> Span {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "each form has its bytes")]
 fn puts_and_takes() {
     let everything = Put {
         queue: b"jobs",

@@ -189,6 +189,8 @@ impl Reply {
             match name.as_str() {
                 "content-type" => write!(text, " {value}").unwrap(),
                 "date" | "content-length" | "transfer-encoding" | "vary" | "connection" => {}
+                // Every answer has it.
+                "x-content-type-options" => assert_eq!(value, "nosniff"),
                 name => write!(text, " {name}:{value}").unwrap(),
             }
         }
