@@ -130,10 +130,11 @@ function cluster({ cluster: it, server: { server_time_ms: now } }) {
       .map((one) => one.split("=")),
   );
   // Only the owner of a shard knows how far its log is.
-  const log = (shard) =>
-    states.has(shard)
-      ? `: ${states.get(shard)}, entry ${count(it.cluster_head[shard])}, lag ${count(it.cluster_lag[shard])}`
-      : "";
+  const log = (shard) => {
+    if (!states.has(shard)) return "";
+    const [head, lag] = [it.cluster_head[shard], it.cluster_lag[shard]].map(count);
+    return `: ${states.get(shard)}, entry ${head}, lag ${lag}`;
+  };
   const shards = h(
     "ul",
     { class: "shards" },
