@@ -193,7 +193,7 @@ impl Model {
         self.putters.retain(|putter| putter.client != client);
         self.subscriptions.retain(|known| known.client != client);
         self.credits.remove(&client);
-        let ended = |lease: &Lease| lease.deadline.is_none() && lease.is_held_by(client);
+        let ended = |lease: &Lease| lease.deadline.is_none() && is_of(lease, client);
         let knows = |task: &TaskRecord| match farewell {
             _ if is_held_for_pop(task) => false,
             Farewell::ServerStops => false,
@@ -218,7 +218,7 @@ impl Model {
     /// were granted.
     pub(super) fn tied_in_order(&self, client: ClientId) -> Vec<u64> {
         let grant = |task: &TaskRecord| match &task.progress.state {
-            State::Taken(lease) if lease.is_tied() && lease.is_held_by(client) => {
+            State::Taken(lease) if lease.is_tied() && is_of(lease, client) => {
                 lease.deadline.map(|_| lease.grant)
             }
             _ => None,
@@ -289,6 +289,12 @@ impl Model {
         }
         self.serve_all();
     }
+}
+
+/// Whether a client of this number has the lease. A connection may have a second number, whose end
+/// is another one.
+pub(super) fn is_of(lease: &Lease, client: ClientId) -> bool {
+    lease.client() == Some(client)
 }
 
 /// Whether a task is held for a pop over several engines.

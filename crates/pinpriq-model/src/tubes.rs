@@ -16,6 +16,7 @@ use pinpriq_engine::time::{Span, Timestamp};
 
 use super::put::Buried;
 use super::serve::{Patience, Taker};
+use super::time::is_of;
 use super::within::match_one;
 use super::{Answer, Exit, Home, Model, Place, fits};
 
@@ -175,7 +176,7 @@ impl Model {
     /// When the last second of a lease that is tied to a client begins.
     fn deadline_soon(&self, client: ClientId) -> Option<Timestamp> {
         let ends = self.tasks().filter_map(|task| match &task.progress.state {
-            State::Taken(lease) if lease.is_tied() && lease.is_held_by(client) => lease.deadline,
+            State::Taken(lease) if lease.is_tied() && is_of(lease, client) => lease.deadline,
             _ => None,
         });
         ends.map(|at| Timestamp::from_ms(at.ms().saturating_sub(MARGIN_MS))).min()
@@ -402,7 +403,7 @@ impl Model {
 
     pub(super) fn let_leases_go(&mut self, client: ClientId) -> Reply {
         let plain = self.tasks().filter(|task| match &task.progress.state {
-            State::Taken(lease) => lease.is_held_by(client) && lease.deadline.is_none(),
+            State::Taken(lease) => is_of(lease, client) && lease.deadline.is_none(),
             _ => false,
         });
         let mut held: Vec<u64> = plain.map(|task| task.number).collect();

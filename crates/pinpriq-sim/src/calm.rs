@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::settings::{RATE, Value};
+use pinpriq_engine::task::State;
 use pinpriq_engine::time::Span;
 use pinpriq_model::Home;
 use pinpriq_server::config::DoorName;
@@ -19,6 +20,9 @@ use crate::world::World;
 
 /// The most rounds until nothing is left.
 const ROUNDS_MAX: u64 = 400;
+
+/// Delays that are longer than this many spans are not waited for.
+const SPANS_TO_WAIT: u64 = 100;
 
 impl World {
     /// Ends the faults, and drains everything.
@@ -129,6 +133,7 @@ impl World {
         });
         let never_selected: Vec<Vec<u8>> = {
             let oracle = self.oracle.borrow();
+            let soon = oracle.model.now.after(Span::from_ms(SPANS_TO_WAIT * self.knobs.span_ms));
             let own = oracle.model.tasks().filter(|task| {
                 let member = task.lane.as_ref().map(|lane| lane.member.to_vec());
                 *task.queue == *name.queue && member == name.member
@@ -136,9 +141,12 @@ impl World {
             let stuck = own.filter(|task| {
                 let kind = task.progress.state.kind();
                 let unranked = task.progress.priority.is_none();
-                // The back-off of a task that has failed often is longer than anybody can wait.
-                let waits_long =
-                    task.progress.failures > 8 && kind == pinpriq_engine::task::StateKind::Waiting;
+                // The back-off of a task that has failed often is too long to wait for, and so is a
+                // moment that the wall clock showed before it was set back.
+                let waits_long = matches!(
+                    task.progress.state,
+                    State::Waiting { ready_at } if task.progress.failures > 8 || ready_at > soon
+                );
                 waits_long
                     || kind == pinpriq_engine::task::StateKind::Done
                     || (unranked && kind == pinpriq_engine::task::StateKind::Ready)
