@@ -5,12 +5,17 @@ forward secrecy and authenticated encryption, none of the known weaknesses.
 
 `rubbish PID PORT...` sends bytes that are no TLS, or broken TLS, to each port, from a fixed seed.
 The server must close each connection, and must not grow.
+
+`silent CA PORT...` opens more connections than there may be handshakes under way, sends nothing on
+them, and shakes hands on another one, which must not have to wait for their end.
 """
 
 import json
 import random
 import socket
+import ssl
 import sys
+import time
 
 STRONG_ENDINGS = ("GCM_SHA256", "GCM_SHA384", "POLY1305_SHA256")
 
@@ -86,7 +91,24 @@ def rubbish(process, ports):
     print(f"{sent} connections with what is no TLS; the server has grown by {grown} KiB")
 
 
+def silent(authority, ports):
+    context = ssl.create_default_context(cafile=authority)
+    for port in ports:
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(1_500)]
+        began = time.monotonic()
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            context.wrap_socket(connection, server_hostname="127.0.0.1").close()
+        took = time.monotonic() - began
+        # Those that are silent are given up after ten seconds.
+        assert took < 5, f"a handshake beside {len(idle)} silent connections took {took:.1f} s"
+        for connection in idle:
+            connection.close()
+    print("silent connections hold up no handshake")
+
+
 if sys.argv[1] == "report":
     report(sys.argv[2])
+elif sys.argv[1] == "silent":
+    silent(sys.argv[2], [int(port) for port in sys.argv[3:]])
 else:
     rubbish(int(sys.argv[2]), [int(port) for port in sys.argv[3:]])

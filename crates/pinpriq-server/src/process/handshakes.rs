@@ -70,7 +70,8 @@ impl Handshakes {
         stream: TcpStream,
         door: DoorName,
     ) -> Result<Socket, HandshakeError> {
-        stream.readable().await?;
+        // A new connection may count as readable until it was looked at.
+        stream.peek(&mut [0]).await?;
         let _room = self.room().await;
         let (answer, answered) = oneshot::channel();
         let (stream, config) = (stream.into_std()?, self.files.config(door));

@@ -184,8 +184,8 @@ fn programs_get_objects() {
     picture.view.targets = vec![(0, "n2".to_owned())];
     let n1 = concat!(
         r#"{"node":"n1","instance":"00000000000000000000000000000001","shards":1,"#,
-        r#""draining":false,"suspended":false,"version":"1.2.3","resp":"10.0.0.1:1","resp_cluster":null,"#,
-        r#""pinpriq":null,"link":"10.0.0.1:3"}"#
+        r#""draining":false,"suspended":false,"version":"1.2.3","resp":"10.0.0.1:1","#,
+        r#""resp_cluster":null,"pinpriq":null,"link":"10.0.0.1:3"}"#
     );
     let status = concat!(
         r#"{"cluster":"tasks","engine":"etcd","shards":2,"served":1,"without_owner":[1],"#,
