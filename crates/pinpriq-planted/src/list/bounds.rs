@@ -32,8 +32,8 @@ macro_rules! with_those_of_bounds {
             TurnWithoutEnd "turn-without-end"
                 "A client that asks for long work is served until all of it is done."
                 [Server("resp::bounds::long_work")]
-            AsideForEver "aside-for-ever"
-                "Long work waits as long as other threads keep the processors busy."
+            AsideGivenUp "aside-given-up"
+                "Long work for which other threads leave no processor is given up."
                 [InServer("process::runtime::")]
             LongLabels "long-labels"
                 "Each line of the metrics tells the whole name of its queue, however long it is."
