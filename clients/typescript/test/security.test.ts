@@ -11,13 +11,13 @@ function withUser(directory: string): string[] {
   const users = join(directory, "users.toml");
   const rules = ["put:jobs", "take:jobs", "look:jobs"];
   const words = ["user", "add", "ana", ...rules, "--users", users];
-  execFileSync(program(), words, { input: "secret\n" });
+  execFileSync(program(), words, { input: "long secret\n" });
   return ["--users", users];
 }
 
 test("user_signs_in_and_may_do_what_the_rules_say", async () => {
   const server = await Server.start(withUser);
-  const client = await Client.connect(`redis://ana:secret@127.0.0.1:${server.port}`);
+  const client = await Client.connect(`redis://ana:long%20secret@127.0.0.1:${server.port}`);
   const queue = client.queue<string>("jobs");
   await queue.put("allowed");
   const others = client.queue<string>("others").put("forbidden");
