@@ -2,7 +2,8 @@
 //! checks the result with the history of its clients.
 //!
 //! It judges from outside: it links none of the server's code except the codec of the wire, and
-//! keeps what was acknowledged in its own process. Its results are recorded in `docs/trust.md`.
+//! keeps what was acknowledged in its own process. Its results are recorded in
+//! `docs/internals/trust.md`.
 
 mod args;
 mod client;

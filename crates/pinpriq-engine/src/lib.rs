@@ -36,7 +36,7 @@
 #[macro_use]
 extern crate pinpriq_planted;
 
-/// Whether a bug was planted. A normal build has none: see `docs/planted.md`.
+/// Whether a bug was planted. A normal build has none: see `docs/internals/planted.md`.
 #[cfg(not(planted))]
 macro_rules! planted {
     ($bug:ident) => {

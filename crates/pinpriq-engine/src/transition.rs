@@ -1,9 +1,9 @@
 //! The one table of what each operation does to a task in each state.
 //!
 //! Every command calls [`answer`] before it touches a task, and `step.rs` checks every move against
-//! the table again. [`listing`] prints the whole table. `docs/states.md` contains that text, and a
-//! test drives each cell through the engine. This module knows nothing about the other effects of a
-//! transition (indexes, deadlines, counters).
+//! the table again. [`listing`] prints the whole table. `docs/internals/states.md` contains that
+//! text, and a test drives each cell through the engine. This module knows nothing about the other
+//! effects of a transition (indexes, deadlines, counters).
 
 use std::fmt::Write as _;
 

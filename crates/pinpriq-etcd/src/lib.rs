@@ -17,7 +17,7 @@
 //! | `e/SEQ` | an entry, whose number has 20 digits |
 //!
 //! The keys of the registry are `pinpriq/NAME/meta`, and those under `node/`, `own/` and `drain/`
-//! beside it. What is in them is told in `docs/ledger.md`.
+//! beside it. What is in them is told in `docs/internals/ledger.md`.
 //!
 //! etcd keeps former values of its keys until they are compacted: [`Etcd::compact`]. When etcd has
 //! reached its own quota, it refuses trims too, so [`EtcdOptions::bytes_max`] must be lower.
@@ -29,7 +29,7 @@
 #[macro_use]
 extern crate pinpriq_planted;
 
-/// Whether a bug was planted. A build for use has none: see `docs/planted.md`.
+/// Whether a bug was planted. A build for use has none: see `docs/internals/planted.md`.
 #[cfg(not(planted))]
 macro_rules! planted {
     ($bug:ident) => {

@@ -3,7 +3,7 @@
 //! Each public function takes bytes from a fuzzer. It returns if the product kept its promises for
 //! them, and panics otherwise. The wrappers for libFuzzer and the kept inputs are in `fuzz/`; the
 //! tests of this crate run the inputs again. What a fuzzer cannot judge, such as speed, is not
-//! checked here. `docs/fuzzing.md` says what each target promises.
+//! checked here. `docs/internals/fuzzing.md` says what each target promises.
 
 mod beanstalkd;
 mod choice;

@@ -1,7 +1,8 @@
 //! The checks: each looks for one kind of thing that a correct server never does.
 //!
 //! Apart from sorting, all of them run in time proportional to the history. None objects where a
-//! correct server could have behaved the same. `docs/history.md` describes what they cannot detect.
+//! correct server could have behaved the same. `docs/internals/history.md` describes what they
+//! cannot detect.
 
 mod bounds;
 mod failures;

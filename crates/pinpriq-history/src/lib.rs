@@ -3,7 +3,8 @@
 //!
 //! A history is a file with a JSON object in each line, written by the clients and never by the
 //! server. [`Recorder`] writes one, [`History::read`] reads one, and [`check`] objects to what no
-//! correct server could have done. The format and each verdict are explained in `docs/history.md`.
+//! correct server could have done. The format and each verdict are explained in
+//! `docs/internals/history.md`.
 //!
 //! This crate does not talk to a server, read a clock or open a file, and knows nothing about how
 //! the server works. The checker never objects to a correct server: anything in doubt, such as a

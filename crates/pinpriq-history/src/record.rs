@@ -1,7 +1,7 @@
 //! The lines of a history.
 //!
-//! These types define the format: `docs/history.md` describes their serde representation, and both
-//! change together. Contradictions between lines are not detected here.
+//! These types define the format: `docs/internals/history.md` describes their serde representation,
+//! and both change together. Contradictions between lines are not detected here.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,9 +4,9 @@
 //! the store of a shard on such a log: it puts batches into entries, and has old records written
 //! again. [`window`] says until when the owner of a log may answer, and [`watermark`] what it
 //! remembers of a log to notice a roll-back, which a [`keeper`] keeps. [`entry`] is an entry byte
-//! by byte; `docs/ledger.md` is the reference. [`conformance`] is the suite that every such engine
-//! passes. [`fake`] is one in memory, which gets into trouble on request. [`copying`] reads a whole
-//! log and fills one, for tools.
+//! by byte; `docs/internals/ledger.md` is the reference. [`conformance`] is the suite that every
+//! such engine passes. [`fake`] is one in memory, which gets into trouble on request. [`copying`]
+//! reads a whole log and fills one, for tools.
 //!
 //! Nothing here reads a clock or opens a socket.
 
@@ -14,7 +14,7 @@
 #[macro_use]
 extern crate pinpriq_planted;
 
-/// Whether a bug was planted. A build for use has none: see `docs/planted.md`.
+/// Whether a bug was planted. A build for use has none: see `docs/internals/planted.md`.
 #[cfg(not(planted))]
 macro_rules! planted {
     ($bug:ident) => {

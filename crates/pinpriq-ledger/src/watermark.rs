@@ -2,7 +2,7 @@
 //!
 //! An engine that is restored from a backup has lost entries that it had said to keep. Nothing in
 //! its log tells. A node that keeps the number and the checksum of an entry elsewhere can tell.
-//! Where these are kept is decided elsewhere; `docs/ledger.md` describes their bytes.
+//! Where these are kept is decided elsewhere; `docs/internals/ledger.md` describes their bytes.
 
 use std::fmt;
 

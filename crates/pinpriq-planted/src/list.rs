@@ -1,7 +1,7 @@
 //! The list of the bugs: what each is called, what goes wrong, and which tests ought to object.
 //!
-//! Suites are named as narrowly as that takes little time. `docs/planted.md` shows the same list.
-//! Kinds of bugs that came later are in files of their own.
+//! Suites are named as narrowly as that takes little time. `docs/internals/planted.md` shows the
+//! same list. Kinds of bugs that came later are in files of their own.
 
 use crate::Suite::{
     self, Cluster, ClusterSimulator, Engine, Etcd, InLedger, InServer, InStore, Ledger, Postgres,

@@ -2,7 +2,7 @@
 //!
 //! A newer node may add members to the objects, which older ones ignore. It raises the version only
 //! if older nodes must not read the record. What cannot be read counts as not there. The reference
-//! is `docs/ledger.md`.
+//! is `docs/internals/ledger.md`.
 
 use pinpriq_cluster::{
     Addresses, Instance, Meta, NodeRecord, OwnRecord, OwnState, RolledBack, ShardNumber, View,

@@ -1,4 +1,5 @@
-//! Encodes changes as records and decodes them: the section "Records" of `docs/journal.md`.
+//! Encodes changes as records and decodes them: the section "Records" of
+//! `docs/internals/journal.md`.
 //!
 //! Encoding cannot fail. Decoding is total: any bytes give a record or an error, never a panic, and
 //! nothing is allocated from a length that the bytes merely declare. The content of a task is the

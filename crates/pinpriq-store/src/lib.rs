@@ -1,10 +1,10 @@
 //! Durability: stores the changes of the engine, and loads them again.
 //!
 //! [`store`] is the interface: an ordered log of atomic batches. [`journal`] is the embedded store,
-//! a log of segment files described byte by byte in `docs/journal.md`; [`memory`] keeps nothing.
-//! [`conformance`] is the suite that every store has to pass. [`disk`] is the small interface
-//! between the journal and a file system: [`real_disk`] is the real one, [`faulty_disk`] loses,
-//! tears and refuses on request. [`codec`] turns changes into records and back, and [`fold`]
+//! a log of segment files described byte by byte in `docs/internals/journal.md`; [`memory`] keeps
+//! nothing. [`conformance`] is the suite that every store has to pass. [`disk`] is the small
+//! interface between the journal and a file system: [`real_disk`] is the real one, [`faulty_disk`]
+//! loses, tears and refuses on request. [`codec`] turns changes into records and back, and [`fold`]
 //! computes the state that a sequence of changes leads to. [`durable`] joins a store and an engine.
 //! [`histogram`] counts values by their size. [`shards`] decides in which of several shards a queue
 //! lives, [`layout`] knows which journals are in a data directory, and [`reshard`](mod@reshard)
@@ -16,7 +16,7 @@
 #[macro_use]
 extern crate pinpriq_planted;
 
-/// Whether a bug was planted. A build for use has none: see `docs/planted.md`.
+/// Whether a bug was planted. A build for use has none: see `docs/internals/planted.md`.
 #[cfg(not(planted))]
 macro_rules! planted {
     ($bug:ident) => {

@@ -1,8 +1,8 @@
 //! Drives every cell of the table of states through the engine.
 //!
-//! The engine's own table is compared with `docs/states.md`, with the table of the specification,
-//! and with what a new engine does in each cell. A refused operation must not change the record of
-//! the task.
+//! The engine's own table is compared with `docs/internals/states.md`, with the table of the
+//! specification, and with what a new engine does in each cell. A refused operation must not change
+//! the record of the task.
 
 use std::collections::BTreeSet;
 
@@ -110,7 +110,7 @@ fn listing_is_what_the_page_says() {
         the operations, the columns are\nwhere the task stands, seen by the connection that asks; \
         a cell names the states that the task may\nmove to, or the refusal. `=` changes nothing, \
         `—` cannot come up.\n\n";
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/states.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/states.md");
     expect_file![page].assert_eq(&format!("{introduction}{}", transition_listing()));
 }
 

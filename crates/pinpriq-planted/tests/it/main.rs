@@ -8,7 +8,7 @@ use pinpriq_planted::{Bug, choose, is_planted};
 
 #[test]
 fn the_page_shows_the_list() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/planted.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/planted.md");
     let mut text = "\
 # Bugs on purpose
 

@@ -3,7 +3,7 @@
 //! A log without its newest segments, or an older copy of a log, looks complete by itself. This
 //! file reveals it. It is written in place and never grows, so a full disk does not matter. Its two
 //! copies are written one after the other, so one of them is always whole. A missing file is no
-//! error: older servers wrote none. The bytes are those of `docs/journal.md`.
+//! error: older servers wrote none. The bytes are those of `docs/internals/journal.md`.
 
 use std::io;
 

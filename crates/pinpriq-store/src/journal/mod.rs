@@ -1,11 +1,11 @@
 //! The journal: a log of batches, divided into segment files in one directory.
 //!
-//! `docs/journal.md` describes every byte. The front half ([`Journal`], `running`) is on the thread
-//! of its shard and never waits for the disk: it encodes, decides where each batch goes, and keeps
-//! the books (`accounts`). The back half (`writer`, `chores`) carries out jobs, inline or on two
-//! threads of its own (`lane`). `reader` reads a log back through a `window`, [`check()`] inspects
-//! one without changing it, [`salvage()`] rescues what can be read of a damaged one, and `fresh`
-//! writes the contents of a fold as a new journal.
+//! `docs/internals/journal.md` describes every byte. The front half ([`Journal`], `running`) is on
+//! the thread of its shard and never waits for the disk: it encodes, decides where each batch goes,
+//! and keeps the books (`accounts`). The back half (`writer`, `chores`) carries out jobs, inline or
+//! on two threads of its own (`lane`). `reader` reads a log back through a `window`, [`check()`]
+//! inspects one without changing it, [`salvage()`] rescues what can be read of a damaged one, and
+//! `fresh` writes the contents of a fold as a new journal.
 
 mod accounts;
 mod check;

@@ -2,8 +2,8 @@
 //!
 //! Nothing here changes a file, and everything is checked: the chain of segments, the checksum of
 //! every batch, the numbering of batches, and every record. The rules are those of
-//! `docs/journal.md`, "What a damaged end means". `window` reads the files, and the caller decides
-//! what to do about damage.
+//! `docs/internals/journal.md`, "What a damaged end means". `window` reads the files, and the
+//! caller decides what to do about damage.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;

@@ -1,5 +1,5 @@
 //! The framing of a segment file: its header, the header of a batch, checksums, and the names of
-//! the files. The bytes are those of `docs/journal.md`.
+//! the files. The bytes are those of `docs/internals/journal.md`.
 //!
 //! Everything here works on memory. Parsing is total: any bytes give a header or nothing.
 
