@@ -58,6 +58,10 @@ impl Model {
         if is_new {
             let lane = LANE_OVERHEAD_BYTES + topic.len() as u64;
             let own = MEMBER_OVERHEAD_BYTES + member.len() as u64;
+            let is_lane = |home: &&Home| home.lane.is_some() && *home.name == *topic;
+            if self.homes.values().filter(is_lane).count() >= self.limits.topic_lanes_max {
+                return Err(RefusalKind::Busy);
+            }
             self.has_room(if self.alive(member).is_some() { lane } else { lane + own })?;
         }
         let incarnation = if let Some(incarnation) = self.alive(member) {

@@ -198,6 +198,8 @@ pub struct Limits {
     pub lingering_queues_max: usize,
     /// The most windows of unique tasks that may outlive their tasks.
     pub unique_max: u64,
+    /// The most lanes of one topic.
+    pub topic_lanes_max: usize,
 }
 
 /// How the system watches connections to notice a client whose host has vanished: by default within
@@ -336,6 +338,7 @@ impl Default for Limits {
             queue_linger: Duration::from_mins(10),
             lingering_queues_max: 10_000,
             unique_max: 1_000_000,
+            topic_lanes_max: 10_000,
         }
     }
 }

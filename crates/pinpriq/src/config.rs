@@ -222,6 +222,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             queue_linger: time_or_off(settings.queue_linger, Some(defaults.limits.queue_linger))
                 .unwrap_or_default(),
             lingering_queues_max: defaults.limits.lingering_queues_max,
+            topic_lanes_max: count(settings.topic_lanes_max, bounds.topic_lanes_max),
             unique_max: settings.unique_max.map_or(defaults.limits.unique_max, Bounded::number),
         },
         watch: server::Watch {

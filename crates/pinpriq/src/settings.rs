@@ -340,6 +340,13 @@ pub(crate) struct Settings {
     #[arg(long, env = "PINPRIQ_UNIQUE_MAX", hide_env_values = true, value_name = "N")]
     pub(crate) unique_max: Option<Bounded<1_000_000_000>>,
 
+    /// The most members that one topic may have [default: 10000]
+    ///
+    /// A JOIN of one more is refused with BUSY. One PUBLISH puts a task into the lane of each in
+    /// one step, during which others wait: some five milliseconds for 10,000 lanes.
+    #[arg(long, env = "PINPRIQ_TOPIC_LANES_MAX", hide_env_values = true, value_name = "N")]
+    pub(crate) topic_lanes_max: Option<Bounded<1_000_000>>,
+
     /// How much to log on stderr [default: info]
     #[arg(long, env = "PINPRIQ_LOG_LEVEL", hide_env_values = true, value_name = "LEVEL")]
     pub(crate) log_level: Option<LogLevel>,
@@ -401,6 +408,7 @@ impl Settings {
             subscriptions_max: self.subscriptions_max.or(fallback.subscriptions_max),
             queue_linger: self.queue_linger.or(fallback.queue_linger),
             unique_max: self.unique_max.or(fallback.unique_max),
+            topic_lanes_max: self.topic_lanes_max.or(fallback.topic_lanes_max),
             log_level: self.log_level.or(fallback.log_level),
             log_format: self.log_format.or(fallback.log_format),
         }

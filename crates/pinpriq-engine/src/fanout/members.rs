@@ -78,6 +78,11 @@ impl Members {
         self.topics.entry(topic.clone()).or_default().insert(number, lane);
     }
 
+    /// Returns the number of lanes of a topic, including those of ended members.
+    pub(crate) fn lanes_in(&self, topic: &[u8]) -> usize {
+        self.topics.get(topic).map_or(0, BTreeMap::len)
+    }
+
     /// Returns the lanes of the topics that match, including those of ended members. Costs
     /// O(log n), and a step for each.
     pub(crate) fn lanes_matching<'s>(

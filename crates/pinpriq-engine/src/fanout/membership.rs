@@ -36,6 +36,7 @@ impl Engine {
         let lanes = alive.map(|incarnation| &self.members.registered[&incarnation].lanes);
         let is_new = lanes.is_none_or(|lanes| !lanes.contains_key(topic));
         if is_new {
+            self.check_lanes(topic)?;
             let registration = if alive.is_none() { member_bytes(member) } else { 0 };
             self.check_room(lane_bytes(topic) + registration)?;
         }
@@ -50,6 +51,18 @@ impl Engine {
             self.make_lane(&topic.into(), incarnation);
         }
         Ok(Some(Reply::Joined(incarnation)))
+    }
+
+    /// Refuses one more lane in a topic that has as many as it may. Those of members that have
+    /// ended count until they are cleaned.
+    fn check_lanes(&self, topic: &[u8]) -> Result<(), Refusal> {
+        let (lanes, most) = (self.members.lanes_in(topic), self.limits.topic_lanes_max);
+        if lanes < most || planted!(LanesUnbounded) {
+            return Ok(());
+        }
+        let topic = quoted(topic);
+        let sentence = format!("the topic {topic} has {lanes} of at most {most} lanes");
+        Err(Refusal::new(RefusalKind::Busy, sentence))
     }
 
     fn beat(&mut self, member: &[u8], lease: Option<Span>) -> Answered {

@@ -31,8 +31,8 @@ impl Engine {
         if expires_at.is_some_and(|at| at <= self.now) && !planted!(PublishedTooLate) {
             return Ok(Some(Reply::Count(0)));
         }
+        self.check_copies(self.members.lanes_in(publish.topic))?;
         let Lanes { open: lanes, shut } = self.lanes(publish);
-        self.check_copies(lanes.len())?;
         if !lanes.is_empty() {
             self.check_room(content_of(publish) + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
         }
@@ -69,7 +69,8 @@ impl Engine {
         Ok(Some(Reply::Count(count)))
     }
 
-    /// Refuses copies that are too many for the transaction that is being carried out, if one is.
+    /// Refuses copies that may be too many for the transaction that is being carried out, if one
+    /// is. A lane that takes no copy costs a step too.
     fn check_copies(&mut self, copies: usize) -> Result<(), Refusal> {
         let Some(undo) = &mut self.undo else { return Ok(()) };
         undo.copies += copies;
@@ -77,7 +78,7 @@ impl Engine {
             return Ok(());
         }
         let most = TRANSACTION_COPIES_MAX;
-        let sentence = format!("a transaction publishes at most {most} copies: split it");
+        let sentence = format!("a transaction publishes into at most {most} lanes: split it");
         Err(Refusal::new(RefusalKind::Busy, sentence))
     }
 

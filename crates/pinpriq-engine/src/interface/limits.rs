@@ -53,7 +53,8 @@ pub const DONE_MAX: usize = 100;
 /// The most steps of one transaction.
 pub const TRANSACTION_STEPS_MAX: usize = 1_000;
 
-/// The most copies that one transaction publishes, over all topics. All of them enter in one step.
+/// The most lanes that one transaction publishes into, over all topics. All of them are visited in
+/// one step.
 pub const TRANSACTION_COPIES_MAX: usize = 10_000;
 
 /// The most names that one command is kept within.
@@ -151,6 +152,9 @@ pub struct Limits {
     /// The most windows of unique tasks that may outlive their tasks. A put that would open another
     /// one is refused with BUSY meanwhile.
     pub unique_max: u64,
+    /// The most lanes of one topic. One more is refused with BUSY. All copies of a publication
+    /// enter in one step, which this bounds.
+    pub topic_lanes_max: usize,
     /// The most queues whose figures are kept like that. The oldest are forgotten first.
     pub lingering_queues_max: usize,
 }
@@ -166,6 +170,7 @@ impl Default for Limits {
             queues_per_client_max: 1_024,
             queue_linger: Span::from_ms(600_000),
             unique_max: 1_000_000,
+            topic_lanes_max: 10_000,
             lingering_queues_max: 10_000,
         }
     }

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinpriq_engine::change::Header;
 use pinpriq_engine::command::{
-    Ack, Command, Delay, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand, Selection, Step,
-    Take, TakeMode, TimeToLive, Wait,
+    Ack, Command, Delay, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
+    Selection, Step, Take, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::{
@@ -481,24 +481,65 @@ fn maximum_is_the_mirror_of_the_minimum() {
     }
 }
 
+fn join(engine: &mut Engine, number: usize) -> Reply {
+    let (topic, member) = (&b"t"[..], number.to_string());
+    let join = MemberCommand::Join { topic, member: member.as_bytes(), lease: None };
+    ask(engine, NOW, Command::Member(join))
+}
+
+const PUBLISH: Command<'_> = Command::Publish(Publish {
+    topic: b"t",
+    payload: b"x",
+    deadline: Deadline::OfLane,
+    priority: Some(0),
+    terms: Terms::NONE,
+});
+
+#[test]
+fn a_topic_has_a_bounded_number_of_lanes() {
+    let most = 5;
+    let mut engine = started(Limits { topic_lanes_max: most, ..Limits::default() }, NOW);
+    for number in 0..most {
+        assert!(matches!(join(&mut engine, number), Reply::Joined(_)));
+    }
+    assert_eq!(refusal(join(&mut engine, most)), RefusalKind::Busy);
+    assert!(matches!(join(&mut engine, 0), Reply::Joined(_)), "it is there already");
+    assert_eq!(ask(&mut engine, NOW, PUBLISH), Reply::Count(most as u64));
+    ask(&mut engine, NOW, Command::Member(MemberCommand::Leave(b"0")));
+    assert_eq!(refusal(join(&mut engine, most)), RefusalKind::Busy, "its lane is still there");
+    engine.handle_timeout(NOW);
+    assert!(matches!(join(&mut engine, most), Reply::Joined(_)), "one has left");
+    engine.check();
+}
+
+#[test]
+fn a_transaction_visits_a_bounded_number_of_lanes_that_take_no_copy() {
+    const LANES: usize = 1_001;
+    let mut engine = started(Limits::default(), NOW);
+    for number in 0..LANES {
+        join(&mut engine, number);
+        let (topic, member) = (&b"t"[..], number.to_string());
+        let queue = QueueName { name: topic, member: Some(member.as_bytes()) };
+        let full = [(CAPACITY, Value::Number(1))];
+        let command = Command::Queue(QueueCommand::Set { queue, settings: &full });
+        assert_eq!(ask(&mut engine, NOW, command), Reply::Done);
+    }
+    assert_eq!(ask(&mut engine, NOW, PUBLISH), Reply::Count(LANES as u64));
+    assert_eq!(ask(&mut engine, NOW, PUBLISH), Reply::Count(0));
+    let steps = [Step::Command(PUBLISH); TRANSACTION_COPIES_MAX / LANES + 1];
+    let reply = ask(&mut engine, NOW, Command::Transaction(&steps));
+    assert_eq!(refusal(reply), RefusalKind::ExecAbort);
+}
+
 #[test]
 fn a_transaction_publishes_a_bounded_number_of_copies() {
     const LANES: usize = 1_001;
     let mut engine = started(Limits::default(), NOW);
     for number in 0..LANES {
-        let member = number.to_string();
-        let (topic, member) = (&b"t"[..], member.as_bytes());
-        ask(&mut engine, NOW, Command::Member(MemberCommand::Join { topic, member, lease: None }));
+        join(&mut engine, number);
     }
-    let publish = Command::Publish(Publish {
-        topic: b"t",
-        payload: b"x",
-        deadline: Deadline::OfLane,
-        priority: Some(0),
-        terms: Terms::NONE,
-    });
     let mut publish_together = |times: usize| {
-        let steps = vec![Step::Command(publish); times];
+        let steps = vec![Step::Command(PUBLISH); times];
         let reply = ask(&mut engine, NOW, Command::Transaction(&steps));
         (reply, engine.totals().count(StateKind::Ready))
     };

@@ -18,7 +18,7 @@ const WORKER: ClientId = ClientId(1);
 const NOW: Timestamp = Timestamp::from_ms(1_000);
 
 fn started() -> Engine {
-    let mut engine = Engine::new(Limits::default(), 5);
+    let mut engine = Engine::new(Limits { topic_lanes_max: usize::MAX, ..Limits::default() }, 5);
     engine.start(NOW, 1, Header::default());
     engine
 }

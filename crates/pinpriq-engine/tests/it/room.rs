@@ -26,6 +26,7 @@ const LIMITS: Limits = Limits {
     queues_per_client_max: 1_000,
     queue_linger: Span::from_ms(600_000),
     unique_max: 1_000,
+    topic_lanes_max: 1_000,
     lingering_queues_max: 10_000,
 };
 const QUEUE: QueueName<'static> = QueueName { name: b"q", member: None };

@@ -14,6 +14,9 @@ macro_rules! with_those_of_bounds {
             TransactionCopiesUnbounded "transaction-copies-unbounded"
                 "A transaction may publish any number of copies in one step."
                 [Engine("bounds::a_transaction")]
+            LanesUnbounded "lanes-unbounded"
+                "A topic may have any number of lanes, which one publication fills in one step."
+                [Engine("bounds::a_topic")]
             OriginsFree "origins-free"
                 "What is kept of where a dead letter comes from does not count as memory."
                 [Engine("bounds::dead_letters")]

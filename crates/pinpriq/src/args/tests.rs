@@ -78,6 +78,7 @@ fn default_of(setting: &str) -> String {
         "subscriptions-max" => config.limits.subscriptions_max.to_string(),
         "queue-linger" => config.limits.queue_linger.as_millis().to_string(),
         "unique-max" => config.limits.unique_max.to_string(),
+        "topic-lanes-max" => config.limits.topic_lanes_max.to_string(),
         "log-level" => "info".to_owned(),
         "log-format" => "text".to_owned(),
         unknown => panic!("{unknown} is a new setting: say here what its default is"),

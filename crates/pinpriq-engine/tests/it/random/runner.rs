@@ -67,6 +67,7 @@ impl<'a> Runner<'a> {
             unique_max: dice.pick(&[0, 2, 1_000_000]),
             queue_linger: Span::from_ms(dice.pick(&[0, 50, 600_000])),
             lingering_queues_max: dice.pick(&[0, 1, 3, 100]),
+            topic_lanes_max: dice.pick(&[2, 10_000, 10_000]),
             ..Limits::default()
         };
         let now = Timestamp::from_ms(dice.pick(&[1, 1_700_000_000_000]));

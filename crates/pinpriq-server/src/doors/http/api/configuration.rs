@@ -38,6 +38,7 @@ fn limits(it: &mut Object<'_>, limits: &Limits) {
     span(it, "queue_linger_ms", Some(limits.queue_linger));
     it.number("lingering_queues_max", limits.lingering_queues_max);
     it.number("unique_max", limits.unique_max);
+    it.number("topic_lanes_max", limits.topic_lanes_max);
     it.number("connection_bytes_max", limits.connection_bytes_max);
 }
 
