@@ -19,7 +19,7 @@ use std::time::Duration;
 use pinpriq_client::blocking::{Line, Resp};
 use pinpriq_load::reply::{Missing, Part, Parts, unexpected};
 use pinpriq_load::{Answer, Dialect, Outcome, Slot, Step};
-use pinpriq_wire::resp::{Value, Words, put_command, put_word};
+use pinpriq_proto::wire::resp::{Value, Words, put_command, put_word};
 
 /// Takes a task. Its deadline and its token come from the client.
 const TAKE: &str = "\

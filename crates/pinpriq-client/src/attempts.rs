@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 use tokio::time::Instant;
 
 use crate::clock::now;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 use tokio::sync::Mutex;
 
 use crate::attempts::{Attempts, Sending, Verdict};

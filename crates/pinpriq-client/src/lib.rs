@@ -92,5 +92,5 @@ pub use task::{Origin, State, Task};
 pub use topic::{Publish, Topic};
 pub use worker::{Event, Failure, Happening, Outcome, Worker, stop_signal};
 
+pub use pinpriq_proto::wire::resp::{Value, Words};
 pub use pinpriq_tls::{Identity, Pem, Roots, Tls, TlsError, Trust};
-pub use pinpriq_wire::resp::{Value, Words};

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_tls::Peer;
-use pinpriq_wire::resp::{Value, Words};
 use tokio::net::TcpStream;
 
 use crate::address::Place;

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _, split};
 use tokio::sync::{mpsc, oneshot};
 

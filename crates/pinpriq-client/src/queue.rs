@@ -5,7 +5,7 @@ mod take;
 
 use std::time::Duration;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::client::Client;
 use crate::error::Error;

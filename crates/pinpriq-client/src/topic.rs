@@ -4,7 +4,7 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use crate::client::Client;
 use crate::error::Error;

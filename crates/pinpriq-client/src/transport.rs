@@ -9,7 +9,7 @@ mod stream;
 use std::fmt;
 use std::io;
 
-use pinpriq_wire::resp::MalformedReply;
+use pinpriq_proto::wire::resp::MalformedReply;
 
 pub(crate) use buffer::Buffer;
 pub(crate) use line::Line;

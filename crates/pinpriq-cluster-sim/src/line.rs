@@ -1,9 +1,9 @@
 //! A connection over which a client asks one thing after the other, at either door.
 
 use pinpriq_engine::task::ClientId;
+use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
+use pinpriq_proto::wire::{Piece, Request as WireRequest};
 use pinpriq_server::config::DoorName;
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
-use pinpriq_wire::{Piece, Request as WireRequest};
 
 /// Something to ask.
 pub(crate) struct Request {
@@ -38,7 +38,7 @@ pub(crate) struct Line {
     /// The node and the client there, while it is connected.
     pub(crate) at: Option<(usize, ClientId)>,
     resp: ReplyDecoder,
-    wire: pinpriq_wire::ReplyDecoder,
+    wire: pinpriq_proto::wire::ReplyDecoder,
     /// Payloads of a reply over the wire that is not complete.
     payloads: Vec<Value>,
     unread: Vec<u8>,
@@ -53,7 +53,7 @@ impl Line {
             door,
             at: None,
             resp: ReplyDecoder::default(),
-            wire: pinpriq_wire::ReplyDecoder::default(),
+            wire: pinpriq_proto::wire::ReplyDecoder::default(),
             payloads: Vec::new(),
             unread: Vec::new(),
             awaited: 0,

@@ -13,8 +13,8 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_dice::Dice;
+use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::config::DoorName;
-use pinpriq_wire::resp::{Value, Words};
 
 use crate::line::{Line, Request};
 

@@ -3,7 +3,7 @@
 use pinpriq_dice::Dice;
 use pinpriq_engine::task::ClientId;
 use pinpriq_history::{Delivery, Operation, Outcome, Recorder, digest};
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
+use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
 
 /// The queues, spread over the shards.
 pub(crate) const QUEUES: [&str; 6] = ["a", "jobs", "mail", "x1", "{t}1", "orders"];

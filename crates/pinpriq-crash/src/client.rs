@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use pinpriq_client::blocking::Resp;
 use pinpriq_history::{Event, Outcome};
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::fault::Fallible;
 use crate::ledger::Ledger;

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use pinpriq_client::blocking::Resp;
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::Wanted;
 use crate::fault::{Fallible, Fault};

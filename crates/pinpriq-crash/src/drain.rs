@@ -2,7 +2,7 @@
 //! server itself reports that nothing is left.
 
 use pinpriq_history::{Event, Outcome};
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::client::Client;
 use crate::fault::Fallible;

@@ -1,7 +1,7 @@
 //! Requests: their words on the wire and their entries in the history; and the meaning of replies.
 
 use pinpriq_history::{Delivery, Operation, Outcome, digest};
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::fault::{Fallible, Fault};
 
@@ -243,7 +243,7 @@ fn delivery(task: &Value) -> Option<Delivery> {
 #[cfg(test)]
 mod tests {
     use pinpriq_history::{Delivery, Outcome, digest};
-    use pinpriq_wire::resp::Value;
+    use pinpriq_proto::wire::resp::Value;
 
     use super::{PutOptions, ack, fail, outcome, put, take, transaction};
 

@@ -47,7 +47,6 @@ macro_rules! planted {
 mod check;
 mod engine;
 pub mod fanout;
-mod interface;
 mod issued;
 mod memory;
 mod operations;
@@ -57,7 +56,7 @@ mod step;
 mod transition;
 
 pub use engine::{Applied, Engine, Farewell};
-pub use interface::{
+pub use pinpriq_proto::{
     backoff, change, command, export, histogram, limits, looking, names, reply, room, schedule,
     settings, stats, survey, task, time, unique,
 };

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use pinpriq_wire::beanstalkd::{
+use pinpriq_proto::wire::beanstalkd::{
     Answer, Decoded, DecodedAnswer, Fault, LINE_BYTES_MAX, Request, RequestDecoder, Verb,
     decode_answer, is_tube_name, put_job,
 };

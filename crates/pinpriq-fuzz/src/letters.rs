@@ -3,7 +3,7 @@
 //! The bytes are read as both. Every command and every output has exactly one encoding, so encoding
 //! what was read must give the same bytes.
 
-use pinpriq_letters::{decode_command, decode_output, encode_command, encode_output};
+use pinpriq_proto::letters::{decode_command, decode_output, encode_command, encode_output};
 
 /// Reads any bytes as a command, and as an output.
 ///

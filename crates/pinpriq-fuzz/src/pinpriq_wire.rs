@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use pinpriq_wire::{
+use pinpriq_proto::wire::{
     Decoded, Framing, Piece, REQUEST_BYTES_MAX, ReplyDecoder, Request, decode_request, put_count,
     put_packet,
 };

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use pinpriq_wire::resp::{
+use pinpriq_proto::wire::resp::{
     Decoded, DecodedReply, MalformedReply, Protocol, ReplyDecoder, ReplyLimits, RequestDecoder,
     RequestLimits, Value, Writer, put_command,
 };

@@ -7,8 +7,8 @@
 use std::num::NonZeroU32;
 
 use pinpriq_engine::change::{Change, Header, Place, RecordKey};
-use pinpriq_records::Malformed;
-use pinpriq_records::primitives::{
+use pinpriq_proto::records::Malformed;
+use pinpriq_proto::records::primitives::{
     end, put_moment, put_number, take_bytes, take_moment, take_number,
 };
 use pinpriq_store::codec::{Names, decode, decode_key, encode};

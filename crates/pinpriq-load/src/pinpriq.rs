@@ -4,7 +4,7 @@
 //! every earlier push was accepted and is durable. So a put is a push, and a pop from a queue that
 //! is always empty. A server that refuses a push closes the connection, which ends the run.
 
-use pinpriq_wire::{Framing, Piece, ReplyDecoder, Request};
+use pinpriq_proto::wire::{Framing, Piece, ReplyDecoder, Request};
 
 use crate::dialect::{Answer, Dialect, Outcome, Slot};
 use crate::plan::Step;

@@ -1,6 +1,6 @@
 //! RESP replies, read in place: nothing is copied, and no state is kept between two readings.
 //!
-//! `pinpriq-wire` has the decoder for clients, which reads replies of any shape and size into owned
+//! `pinpriq-proto` has the decoder for clients, which reads replies of any shape and size into owned
 //! values. Here every reply is small and its shape known, so its parts are borrowed one by one, and
 //! an incomplete reply is read again from its start.
 

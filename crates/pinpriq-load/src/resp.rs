@@ -3,7 +3,7 @@
 //! Everything that is the same for every request is written once. Replies are compared with what
 //! was put, so a run in a queue with other tasks ends with an error.
 
-use pinpriq_wire::resp::{put_command, put_word};
+use pinpriq_proto::wire::resp::{put_command, put_word};
 
 use crate::dialect::{Answer, Dialect, Outcome, Slot, Token};
 use crate::plan::Step;

@@ -25,7 +25,7 @@ const AT_BUILD: Option<&str> = option_env!("PINPRIQ_PLANTED");
 pub enum Suite {
     /// The tests of `pinpriq-engine`.
     Engine(&'static str),
-    /// The tests of `pinpriq-wire`.
+    /// The tests of `pinpriq-proto`.
     Wire(&'static str),
     /// The tests of `pinpriq-store`.
     Store(&'static str),

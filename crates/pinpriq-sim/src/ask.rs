@@ -16,7 +16,7 @@ use pinpriq_engine::command::{
 use pinpriq_engine::settings::Assignment;
 use pinpriq_engine::task::{Receipt, StateKind};
 use pinpriq_engine::time::Span;
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 pub(crate) use self::carrying::Imported;
 pub(crate) use self::schedules::{Due, NewSchedule};

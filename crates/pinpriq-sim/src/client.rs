@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use pinpriq_engine::reply::Reply;
 use pinpriq_engine::task::{ClientId, Grant, Receipt, TaskId};
 use pinpriq_engine::unique::PutUnique;
+use pinpriq_proto::wire::beanstalkd::{DecodedAnswer, decode_answer};
+use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value};
 use pinpriq_server::config::DoorName;
-use pinpriq_wire::beanstalkd::{DecodedAnswer, decode_answer};
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value};
 
 use crate::ask::{Answerer, Ask, ELSEWHERE, Name};
 use crate::expect::{self, Reader, Wanted};

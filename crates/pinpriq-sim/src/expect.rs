@@ -16,8 +16,8 @@ use pinpriq_engine::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::{Awaited, PutUnique};
 use pinpriq_model::Model;
+use pinpriq_proto::wire::resp::Value;
 use pinpriq_server::simulation::Simulation;
-use pinpriq_wire::resp::Value;
 
 use crate::ask::{Ask, receipt_text};
 

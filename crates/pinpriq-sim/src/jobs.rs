@@ -11,7 +11,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::task::{StateKind, Terms};
 use pinpriq_engine::time::Span;
-use pinpriq_wire::beanstalkd::Request;
+use pinpriq_proto::wire::beanstalkd::Request;
 
 use self::answers::list;
 pub(crate) use self::answers::{ANSWER_BYTES_MAX, Seen};

@@ -3,7 +3,7 @@
 //!
 //! Encoding cannot fail. Decoding is total: any bytes give a record or an error, never a panic, and
 //! nothing is allocated from a length that the bytes merely declare. The content of a task is the
-//! business of `pinpriq-records`. This module knows nothing about framing, checksums and places.
+//! business of `pinpriq-proto`. This module knows nothing about framing, checksums and places.
 
 mod former;
 
@@ -16,14 +16,14 @@ use pinpriq_engine::change::{
 use pinpriq_engine::settings::{Pause, Paused};
 use pinpriq_engine::task::{Bytes, LaneName, Progress};
 use pinpriq_engine::unique::WindowRecord;
-use pinpriq_records::Malformed;
-use pinpriq_records::primitives::{
+use pinpriq_proto::records::Malformed;
+use pinpriq_proto::records::primitives::{
     put_bytes, put_moment, put_number, put_option, put_span, take_array, take_byte, take_bytes,
     take_flag, take_moment, take_number, take_option, take_small, take_span,
 };
-use pinpriq_records::schedule::{put_course, put_plan, take_course, take_plan};
-use pinpriq_records::settings::{put_settings, take_settings};
-use pinpriq_records::task::{
+use pinpriq_proto::records::schedule::{put_course, put_plan, take_course, take_plan};
+use pinpriq_proto::records::settings::{put_settings, take_settings};
+use pinpriq_proto::records::task::{
     put_id, put_progress, put_task, put_terms, take_id, take_progress, take_task, take_terms,
 };
 

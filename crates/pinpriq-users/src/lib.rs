@@ -14,12 +14,12 @@ mod name;
 mod password;
 mod pattern;
 mod quote;
-mod right;
 mod rights;
 mod rule;
 pub mod store;
 mod token;
 mod users;
+mod verdict;
 
 pub use change::Change;
 pub use edit::{EditError, Editor};
@@ -31,8 +31,9 @@ pub use password::{
     WrongPassword,
 };
 pub use pattern::{PATTERN_BYTES_MAX, Pattern, WrongPattern};
-pub use right::Right;
+pub use pinpriq_proto::rights::Right;
 pub use rights::Rights;
 pub use rule::{Rule, WrongRule};
 pub use token::{NoToken, TOKEN_PREFIX, Token, TokenDigest, WrongDigest};
 pub use users::{SameToken, User, Users};
+pub use verdict::{Lack, Verdict, judge};

@@ -3,7 +3,7 @@
 //! Names and prefixes that another prefix covers are left out, so two users with the same rights
 //! are equal, however their rules are written.
 
-use crate::right::Right;
+use crate::Right;
 use crate::rule::Rule;
 
 /// Everything that somebody may do.
@@ -132,8 +132,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::Rights;
+    use crate::Right;
     use crate::pattern::Pattern;
-    use crate::right::Right;
     use crate::rule::Rule;
 
     fn rights(rules: &[&str]) -> Rights {

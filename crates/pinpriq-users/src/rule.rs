@@ -5,9 +5,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::Right;
 use crate::pattern::{Pattern, WrongPattern};
 use crate::quote::quoted;
-use crate::right::Right;
 
 /// What a user may do, and where.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -106,7 +106,7 @@ impl fmt::Display for Rule {
 #[cfg(test)]
 mod tests {
     use super::Rule;
-    use crate::right::Right;
+    use crate::Right;
     use std::fmt::Write as _;
 
     #[test]

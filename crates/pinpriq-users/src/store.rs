@@ -9,12 +9,12 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
+use crate::Right;
 use crate::edit::{EditError, Editor};
 use crate::file::{FILE_BYTES_MAX, ReadError, read};
 use crate::name::Name;
 use crate::password::{Password, PasswordHash};
 use crate::pattern::Pattern;
-use crate::right::Right;
 use crate::rule::Rule;
 use crate::users::{User, Users};
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use pinpriq_client::blocking::{Lost, Wire};
-use pinpriq_wire::{Framing, Packet, Request};
+use pinpriq_proto::wire::{Framing, Packet, Request};
 
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;

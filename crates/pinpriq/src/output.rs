@@ -5,8 +5,8 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
+use pinpriq_proto::wire::Packet;
 use pinpriq_server::plain::is_deceptive;
-use pinpriq_wire::Packet;
 
 use crate::args::wire::PrintArgs;
 use crate::connection::Wanted;
@@ -124,7 +124,7 @@ pub(crate) fn tell(sentence: impl Display) {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_wire::Packet;
+    use pinpriq_proto::wire::Packet;
 
     use super::{Form, Output, wanted};
     use crate::args::wire::PrintArgs;

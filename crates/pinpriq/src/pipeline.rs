@@ -4,7 +4,7 @@
 //! enough that the replies fit the buffers of the operating system, so the server can always send
 //! them.
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::exit::Failure;
 use crate::resp::Client;

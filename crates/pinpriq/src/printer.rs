@@ -6,13 +6,13 @@
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use crate::connection::Wanted;
 use crate::exit::Failure;
 use crate::json::Json;
 use crate::output::{escaped, wanted};
-use pinpriq_wire::base64;
+use pinpriq_proto::wire::base64;
 
 /// A part of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +165,7 @@ pub(crate) fn text(text: impl AsRef<[u8]>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_wire::resp::Value;
+    use pinpriq_proto::wire::resp::Value;
 
     use super::{Printer, hidden, shown, text};
 

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use pinpriq_client::blocking::{Lost, Resp};
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::endpoint::{self, Endpoint};
 use crate::environment::{PASSWORD, TOKEN, USER};

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 /// What a command may be put together from besides bytes and numbers.
 pub(crate) trait OsWords {

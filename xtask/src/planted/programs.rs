@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 /// The crates whose tests are used.
 const TESTED: [&str; 8] = [
     "pinpriq-engine",
-    "pinpriq-wire",
+    "pinpriq-proto",
     "pinpriq-store",
     "pinpriq-ledger",
     "pinpriq-cluster",
@@ -132,12 +132,12 @@ mod tests {
     #[test]
     fn the_program_of_a_crate_is_found_in_the_messages() {
         let messages = r#"
-{"manifest_path":"/a/crates/pinpriq-wire/Cargo.toml","kind":["lib"],"executable":null}
-{"manifest_path":"/a/crates/pinpriq-wire/Cargo.toml","kind":["test"],"executable":"/t/it-1"}
+{"manifest_path":"/a/crates/pinpriq-proto/Cargo.toml","kind":["lib"],"executable":null}
+{"manifest_path":"/a/crates/pinpriq-proto/Cargo.toml","kind":["test"],"executable":"/t/it-1"}
 {"manifest_path":"/a/crates/pinpriq-sim/Cargo.toml","kind":["bin"],"executable":"/t/sim"}
 "#;
         let found = |name, kind| executable(messages, name, kind);
-        assert_eq!(found("pinpriq-wire", "test"), Some(PathBuf::from("/t/it-1")));
+        assert_eq!(found("pinpriq-proto", "test"), Some(PathBuf::from("/t/it-1")));
         assert_eq!(found("pinpriq-sim", "bin"), Some(PathBuf::from("/t/sim")));
         assert_eq!(found("pinpriq-sim", "test"), None);
     }

@@ -49,7 +49,7 @@ pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdic
             });
         }
         Suite::Engine(word) => ("pinpriq-engine", Kind::Outside, word),
-        Suite::Wire(word) => ("pinpriq-wire", Kind::Outside, word),
+        Suite::Wire(word) => ("pinpriq-proto", Kind::Outside, word),
         Suite::Store(word) => ("pinpriq-store", Kind::Outside, word),
         Suite::Ledger(word) => ("pinpriq-ledger", Kind::Outside, word),
         Suite::Cluster(word) => ("pinpriq-cluster", Kind::Outside, word),

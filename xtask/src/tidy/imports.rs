@@ -175,7 +175,7 @@ mod tests {
             &[
                 ("crates/pinpriq-engine/src/lib.rs", "use tokio::sync;\n"),
                 ("crates/pinpriq-store/tests/it/main.rs", "#[tokio::test]\nasync fn a() {}\n"),
-                ("crates/pinpriq-wire/src/lib.rs", "use tokio_util::codec;\n"),
+                ("crates/pinpriq-proto/src/lib.rs", "use tokio_util::codec;\n"),
                 ("crates/pinpriq-serverless/src/lib.rs", "use tokio::sync;\n"),
             ],
             &[
@@ -217,7 +217,7 @@ mod tests {
             clock,
             &[
                 ("crates/pinpriq-server/src/lib.rs", "std::time::Instant::now()\n"),
-                ("crates/pinpriq-engine/src/interface/time.rs", "SystemTime::now()\n"),
+                ("crates/pinpriq-engine/src/step.rs", "SystemTime::now()\n"),
                 ("crates/pinpriq/src/main.rs", "let now = Instant::now;\n"),
                 ("crates/pinpriq-load/src/run.rs", "let now = Instant::now;\n"),
             ],

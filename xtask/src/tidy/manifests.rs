@@ -12,24 +12,16 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 28] = [
+const DIRECTIONS: [(&str, &[&str]); 25] = [
     (
         "pinpriq-fuzz",
-        &[
-            "pinpriq",
-            "pinpriq-engine",
-            "pinpriq-letters",
-            MODEL,
-            "pinpriq-store",
-            "pinpriq-users",
-            "pinpriq-wire",
-        ],
+        &["pinpriq", "pinpriq-engine", MODEL, "pinpriq-store", "pinpriq-users", "pinpriq-proto"],
     ),
     (
         "pinpriq-sim",
-        &[DICE, "pinpriq-engine", MODEL, "pinpriq-server", "pinpriq-store", "pinpriq-wire"],
+        &[DICE, "pinpriq-engine", MODEL, "pinpriq-server", "pinpriq-store", "pinpriq-proto"],
     ),
-    (MODEL, &["pinpriq-engine"]),
+    (MODEL, &["pinpriq-engine", "pinpriq-proto"]),
     (
         "pinpriq",
         &[
@@ -44,11 +36,11 @@ const DIRECTIONS: [(&str, &[&str]); 28] = [
             "pinpriq-store",
             "pinpriq-tls",
             "pinpriq-users",
-            "pinpriq-wire",
+            "pinpriq-proto",
         ],
     ),
-    ("pinpriq-client", &["pinpriq-tls", "pinpriq-wire"]),
-    ("pinpriq-load", &[DICE, "pinpriq-tls", "pinpriq-wire"]),
+    ("pinpriq-client", &["pinpriq-tls", "pinpriq-proto"]),
+    ("pinpriq-load", &[DICE, "pinpriq-tls", "pinpriq-proto"]),
     (
         "pinpriq-server",
         &[
@@ -57,12 +49,10 @@ const DIRECTIONS: [(&str, &[&str]); 28] = [
             "pinpriq-dashboard",
             "pinpriq-engine",
             "pinpriq-ledger",
-            "pinpriq-letters",
-            "pinpriq-rights",
             "pinpriq-store",
             "pinpriq-tls",
             "pinpriq-users",
-            "pinpriq-wire",
+            "pinpriq-proto",
         ],
     ),
     ("pinpriq-postgres", ENGINE),
@@ -79,24 +69,21 @@ const DIRECTIONS: [(&str, &[&str]); 28] = [
             "pinpriq-ledger",
             "pinpriq-server",
             "pinpriq-store",
-            "pinpriq-wire",
+            "pinpriq-proto",
         ],
     ),
-    ("pinpriq-ledger", &[DICE, "pinpriq-engine", "pinpriq-records", "pinpriq-store"]),
-    ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-records"]),
-    ("pinpriq-letters", &["pinpriq-engine", "pinpriq-records"]),
-    ("pinpriq-records", &["pinpriq-engine"]),
-    ("pinpriq-engine", &[]),
-    ("pinpriq-wire", &[]),
+    ("pinpriq-ledger", &[DICE, "pinpriq-engine", "pinpriq-proto", "pinpriq-store"]),
+    ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-proto"]),
+    ("pinpriq-engine", &["pinpriq-proto"]),
+    ("pinpriq-proto", &[]),
     ("pinpriq-history", &[]),
-    ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-wire"]),
+    ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-proto"]),
     (DICE, &[]),
     ("pinpriq-calendar", &[]),
     ("pinpriq-dashboard", &[]),
     ("pinpriq-planted", &[]),
-    ("pinpriq-rights", &["pinpriq-engine", "pinpriq-users"]),
     ("pinpriq-tls", &[]),
-    ("pinpriq-users", &[]),
+    ("pinpriq-users", &["pinpriq-proto"]),
     ("xtask", &[PLANTED]),
 ];
 
@@ -114,20 +101,19 @@ const DICE: &str = "pinpriq-dice";
 /// name it, and those crates. A build for use ignores that section.
 const PLANTED: &str = "pinpriq-planted";
 const PLANTED_SECTION: &str = "target.cfg(planted).dependencies";
-const PLANTED_IN: [&str; 9] = [
+const PLANTED_IN: [&str; 8] = [
     "pinpriq-cluster",
     "pinpriq-engine",
     "pinpriq-etcd",
     "pinpriq-postgres",
-    "pinpriq-records",
-    "pinpriq-wire",
+    "pinpriq-proto",
     "pinpriq-store",
     "pinpriq-ledger",
     "pinpriq-server",
 ];
 
-/// The crates that use nothing but the standard library.
-const PURE: [&str; 2] = ["pinpriq-engine", "pinpriq-wire"];
+/// The crate that uses nothing but the standard library and our vocabulary.
+const PURE: [&str; 1] = ["pinpriq-engine"];
 
 /// The beginnings of the names of async runtimes and of crates that bring one.
 const RUNTIMES: [&str; 9] = [

@@ -15,13 +15,12 @@ use super::tree::Tree;
 const LIST: &str = "crates/pinpriq-planted/src/list.rs";
 
 /// The crates that bugs are planted in.
-const PRODUCT: [&str; 9] = [
+const PRODUCT: [&str; 8] = [
     "crates/pinpriq-cluster/src/",
     "crates/pinpriq-engine/src/",
     "crates/pinpriq-etcd/src/",
     "crates/pinpriq-postgres/src/",
-    "crates/pinpriq-records/src/",
-    "crates/pinpriq-wire/src/",
+    "crates/pinpriq-proto/src/",
     "crates/pinpriq-store/src/",
     "crates/pinpriq-ledger/src/",
     "crates/pinpriq-server/src/",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use pinpriq_wire::beanstalkd::{Answer, DecodedAnswer, MalformedAnswer, decode_answer};
+use pinpriq_proto::wire::beanstalkd::{Answer, DecodedAnswer, MalformedAnswer, decode_answer};
 
 use super::Line;
 

@@ -5,8 +5,8 @@ use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use pinpriq_proto::wire::resp::Value;
 use pinpriq_tls::Peer;
-use pinpriq_wire::resp::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::transport::{Line as AsyncLine, Lost, Replies};

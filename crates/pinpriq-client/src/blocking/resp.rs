@@ -1,6 +1,6 @@
 //! A connection to a RESP door.
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{Line, Lost};
 use crate::transport::Replies;

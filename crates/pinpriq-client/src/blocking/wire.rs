@@ -1,6 +1,6 @@
 //! A connection to a pinpriq door.
 
-use pinpriq_wire::{Framing, Packet, Piece, ReplyDecoder};
+use pinpriq_proto::wire::{Framing, Packet, Piece, ReplyDecoder};
 
 use super::{Line, Lost};
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use pinpriq_proto::wire::resp::Value;
 use pinpriq_tls::Peer;
-use pinpriq_wire::resp::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;

@@ -1,6 +1,6 @@
 //! Replies of a RESP door, out of the bytes that were received.
 
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value};
+use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value};
 
 use super::{Buffer, Lost};
 

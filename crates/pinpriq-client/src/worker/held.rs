@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use crate::client::Client;
 use crate::job::Job;
@@ -99,7 +99,7 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_wire::resp::Value;
+    use pinpriq_proto::wire::resp::Value;
 
     use super::*;
     use crate::options::Options;

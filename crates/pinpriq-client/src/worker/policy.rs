@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use super::Worker;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pinpriq_dice::Dice;
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{Policy, Told, counts, next_number, note, outcome, peek};
 use crate::line::Request;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pinpriq_dice::Dice;
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{LOOK_MAX, Policy, Told, outcome, tasks, text};
 use crate::line::Request;

@@ -1,9 +1,9 @@
 //! The pinpriq wire: a push has no reply, but it was accepted if a later pop has one.
 
 use pinpriq_dice::Dice;
+use pinpriq_proto::wire::Request as WireRequest;
+use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::config::DoorName;
-use pinpriq_wire::Request as WireRequest;
-use pinpriq_wire::resp::{Value, Words};
 
 use super::{Policy, Popping, Told, counts, note, outcome, peek, tasks, text};
 use crate::line::Request;

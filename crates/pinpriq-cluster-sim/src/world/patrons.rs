@@ -1,7 +1,7 @@
 //! The clients of the policies in the world, and the look at their queues after the trouble.
 
+use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::config::DoorName;
-use pinpriq_wire::resp::{Value, Words};
 
 use super::{NODES, World};
 use crate::line::{Line, Request};

@@ -19,11 +19,11 @@ use pinpriq_history::Recorder;
 use pinpriq_ledger::entry::EntryHeader;
 use pinpriq_ledger::fake::Happened;
 use pinpriq_ledger::{FakeEngine, Term, Watermark};
+use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::ServeError;
 use pinpriq_server::cluster::{KnownCluster, NodeData, acceptance};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::node::Node;
-use pinpriq_wire::resp::{Value, Words};
 
 use super::{Kind, Line, NODES, TROUBLE_MS, World};
 use crate::line::Request;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pinpriq_dice::Dice;
 use pinpriq_history::{Event, Operation, Outcome};
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::NODES;
 use super::board::Board;

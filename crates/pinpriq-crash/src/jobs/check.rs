@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pinpriq_wire::beanstalkd::Request;
+use pinpriq_proto::wire::beanstalkd::Request;
 
 use super::TUBES;
 use super::book::{Book, Fate, Job, State};

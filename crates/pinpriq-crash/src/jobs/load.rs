@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pinpriq_dice::Dice;
-use pinpriq_wire::beanstalkd::Request;
+use pinpriq_proto::wire::beanstalkd::Request;
 
 use super::book::{Book, Fate, State, Ticket};
 use super::talk::{Heard, Talk};

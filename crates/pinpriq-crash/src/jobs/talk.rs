@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use pinpriq_client::blocking::{Beanstalkd, Line, NoAnswer};
-use pinpriq_wire::beanstalkd::{Answer, Request};
+use pinpriq_proto::wire::beanstalkd::{Answer, Request};
 
 use crate::fault::Fallible;
 use crate::process::GUARD;

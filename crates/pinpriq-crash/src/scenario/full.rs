@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pinpriq_client::blocking::Resp;
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::Wanted;
 use crate::fault::{Fallible, Verdict};

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use pinpriq_client::blocking::Resp;
 use pinpriq_dice::Dice;
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::Wanted;
 use crate::clock::Clock;

@@ -345,7 +345,7 @@ impl Engine {
         let mut content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
         if let Some(unique) = &put.unique {
             self.check_windows(unique)?;
-            content += unique.bytes(put);
+            content += unique.bytes(put.queue.len(), put.id.map_or(0, <[u8]>::len));
         }
         // Usually there is room for a new queue too.
         if !self.is_busy_for(put_bytes(put.queue.len(), content)) {

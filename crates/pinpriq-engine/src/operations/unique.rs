@@ -356,15 +356,6 @@ impl Engine {
     }
 }
 
-impl Unique<'_> {
-    /// What a put occupies because of it: the key, and the window.
-    pub(crate) fn bytes(&self, put: &Put<'_>) -> usize {
-        let id = put.id.map_or(0, <[u8]>::len);
-        let window = self.window.map_or(0, |_| window_bytes(put.queue.len(), self.key.len(), id));
-        self.key.len() + usize::try_from(window).unwrap_or(usize::MAX)
-    }
-}
-
 impl Task {
     /// Whether it is in a state in which it holds its key, if it has one.
     pub(crate) fn holds_its_key(&self) -> bool {

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use pinpriq_engine::limits;
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::wire::Request;
+use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value, put_command};
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::config::Durability;
 use pinpriq_server::simulation::{Options, Simulation};
 use pinpriq_store::{Durable, Journal, JournalOptions, MemoryStore, Runner, Store};
-use pinpriq_wire::Request;
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value, put_command};
 
 use self::no_disk::NoDisk;
 

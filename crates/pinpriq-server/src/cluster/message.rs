@@ -6,7 +6,7 @@
 //! endian.
 
 use pinpriq_engine::task::ClientId;
-use pinpriq_letters::Malformed;
+use pinpriq_proto::letters::Malformed;
 
 use crate::letters::letter::{Errand, News};
 use crate::links::codec::{decode_errand, decode_news, encode_errand, encode_news};

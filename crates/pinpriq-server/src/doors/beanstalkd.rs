@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::time::Timestamp;
-use pinpriq_wire::beanstalkd::{Decoded, Fault, RequestDecoder, Verb};
+use pinpriq_proto::wire::beanstalkd::{Decoded, Fault, RequestDecoder, Verb};
 
 use self::documents::Sight;
 pub(crate) use self::shared::Shared;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use pinpriq_engine::command::Step;
 use pinpriq_engine::reply::{Output, RefusalKind};
 use pinpriq_engine::time::Span;
-use pinpriq_letters::Steps;
+use pinpriq_proto::letters::Steps;
 
 use self::form::Form;
 use self::frame::{Borrowed, Read};

@@ -7,7 +7,7 @@ use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLiv
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
-use pinpriq_wire::{Decoded, Request, decode_request, put_count, put_packet};
+use pinpriq_proto::wire::{Decoded, Request, decode_request, put_count, put_packet};
 
 use super::door::{Door, Next, refuse_tls};
 use super::resp::table::places::place_of;

@@ -33,7 +33,9 @@ use std::sync::Arc;
 
 use pinpriq_engine::limits::NAME_BYTES_MAX;
 use pinpriq_engine::reply::{Output, RefusalKind};
-use pinpriq_wire::resp::{Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer};
+use pinpriq_proto::wire::resp::{
+    Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer,
+};
 
 pub use self::carrying::check_record;
 pub use self::describe::command_tables;

@@ -21,7 +21,7 @@ use pinpriq_engine::Farewell;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_letters::encode_command;
+use pinpriq_proto::letters::encode_command;
 
 pub(crate) use self::choosing::hear as hear_choice;
 use self::guard::Guard;

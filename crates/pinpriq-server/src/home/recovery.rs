@@ -13,7 +13,7 @@ use pinpriq_engine::command::{Command, Deed, Share, TakeMode, Wait};
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_letters::{decode_command, encode_command};
+use pinpriq_proto::letters::{decode_command, encode_command};
 use pinpriq_store::durable::Holds;
 
 use crate::home::desk::hear_choice;

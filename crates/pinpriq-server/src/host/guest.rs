@@ -14,7 +14,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{Bytes, ClientId};
 use pinpriq_engine::time::Timestamp;
-use pinpriq_letters::decode_command;
+use pinpriq_proto::letters::decode_command;
 
 use super::seat::{Seat, Undone};
 use super::shard::Shard;

@@ -12,7 +12,7 @@ use pinpriq_engine::reply::{Output, Refusal, Reply};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::survey::{QueueNews, SurveyPage, Surveyed};
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
-use pinpriq_letters::{Malformed, decode_command};
+use pinpriq_proto::letters::{Malformed, decode_command};
 use pinpriq_store::StoreError;
 use pinpriq_store::durable::{Holds, Wanted};
 use tokio::sync::oneshot;

@@ -11,8 +11,8 @@
 mod errands;
 mod news;
 
-use pinpriq_letters::Malformed;
-use pinpriq_letters::primitives::{take_array, take_number};
+use pinpriq_proto::letters::Malformed;
+use pinpriq_proto::letters::primitives::{take_array, take_number};
 
 pub(crate) use self::errands::{decode_errand, encode_errand};
 pub(crate) use self::news::{decode_news, encode_news};

@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Waker};
 
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Timestamp;
-use pinpriq_letters::{decode_output, encode_output};
+use pinpriq_proto::letters::{decode_output, encode_output};
 use pinpriq_store::{Durable, StoreError};
 use tokio::sync::Notify;
 

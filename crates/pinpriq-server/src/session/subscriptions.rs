@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use pinpriq_engine::command::{Command, TakeMode};
-use pinpriq_letters::encode_command;
+use pinpriq_proto::letters::encode_command;
 
 /// The subscriptions of one client.
 #[derive(Default)]

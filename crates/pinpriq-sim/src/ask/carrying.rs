@@ -4,8 +4,8 @@ use pinpriq_engine::task::{
     Burial, Grant, Lease, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::Timestamp;
-use pinpriq_wire::base64;
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::base64;
+use pinpriq_proto::wire::resp::Words;
 
 use super::Text;
 

@@ -3,7 +3,7 @@
 use pinpriq_engine::schedule::{NewSchedule as Command, OnMissed, Overlap, When};
 use pinpriq_engine::task::Terms;
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::words::Phrases as _;
 use super::{NewPriority, Text};

@@ -2,7 +2,7 @@
 
 use pinpriq_engine::time::Span;
 use pinpriq_engine::unique::{OnDuplicate, Unique};
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::Text;
 

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use pinpriq_engine::command::Sides;
 use pinpriq_engine::settings::{Assignment, Shown};
 use pinpriq_engine::task::Receipt;
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::{By, Change, Name, Wish};
 

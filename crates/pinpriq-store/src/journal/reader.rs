@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 
 use pinpriq_engine::change::{Change, Header, Place};
 use pinpriq_engine::time::Timestamp;
-use pinpriq_records::Malformed;
+use pinpriq_proto::records::Malformed;
 
 use super::expected::{Expected, check_age, check_files, check_identity};
 use super::head::read_head;

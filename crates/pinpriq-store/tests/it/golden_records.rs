@@ -13,7 +13,7 @@ use pinpriq_engine::task::{
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
-use pinpriq_records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
+use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
 use pinpriq_store::codec::{Names, decode};
 
 use crate::records::{decode_all, hex};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pinpriq_engine::change::{Change, RecordKey};
-use pinpriq_records::Malformed;
+use pinpriq_proto::records::Malformed;
 use pinpriq_store::codec::{Names, decode, decode_key, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;

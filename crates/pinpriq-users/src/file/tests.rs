@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{FILE_BYTES_MAX, ReadError, read};
+use crate::Right;
 use crate::limits::Limit;
-use crate::right::Right;
 use crate::token::Token;
 
 /// Of "swordfish", with little memory.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use pinpriq_wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
+use pinpriq_proto::wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
 
 use crate::units::{brief, duration_ms};
 

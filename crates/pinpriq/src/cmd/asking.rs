@@ -1,6 +1,6 @@
 //! The common part of most commands over RESP: ask one thing, and print the reply.
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::tasks::ClientArgs;
 use crate::connection::Wanted;

@@ -1,7 +1,7 @@
 //! `pinpriq dig`, `plow`, `kill`, `switch`, `snatch`, `restart`, `update`, `move` and `redrive`:
 //! changing tasks by their ids or states, whoever holds them.
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::asking::{ask, order};
 use crate::args::tasks::{

@@ -2,7 +2,7 @@
 //!
 //! `pinpriq listen`, which does more than ask one thing, is in `take/listen.rs`.
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::asking::{ask, ask_and, order};
 use super::sending::Sending;

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::change::{amendment, back, lane};
 use crate::args::tasks::{AckArgs, BuryArgs, ClientArgs, FailArgs, ReleaseArgs, TouchArgs};

@@ -1,6 +1,6 @@
 //! `pinpriq peek`, `get`, `await` and `stats`: looking at tasks without touching them.
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::asking::{TaskField, ask_and, exit_of, print_map, print_tasks};
 use super::change::lane;

@@ -1,6 +1,6 @@
 //! `pinpriq explain`, `scan` and `leases`: looking at whole queues.
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::asking::{TaskField, ask_and, print_map, print_tasks};
 use super::change::lane;

@@ -1,6 +1,6 @@
 //! The names of all queues or schedules, page by page.
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::queues::ListArgs;
 use crate::connection::Wanted;

@@ -1,6 +1,6 @@
 //! `pinpriq put`: puts a task, the same task many times, or each line of stdin, over RESP.
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::sending::Sending;
 use crate::args::tasks::PutArgs;

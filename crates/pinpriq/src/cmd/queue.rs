@@ -1,6 +1,6 @@
 //! `pinpriq queue`: what is done with queues as a whole.
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::asking::{ask, ask_and, order, print_map};
 use super::change::lane;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::asking::{ask, ask_and, order, print_map};
 use super::names;

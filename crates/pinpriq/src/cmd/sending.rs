@@ -8,7 +8,7 @@ use std::io::{self, BufRead as _, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::asking::exit_of;
 use crate::args::tasks::ClientArgs;

@@ -5,7 +5,7 @@
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::queues::StatusArgs;
 use crate::columns::{aligned, shortened};

@@ -1,7 +1,7 @@
 //! `pinpriq take`: takes tasks and prints them, or works on them. `pinpriq listen` works in the
 //! same way, and `pinpriq pop` takes for good.
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::asking::{TaskField, ask_and, print_tasks};
 use super::change::lane;

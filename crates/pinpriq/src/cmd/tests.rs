@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::Parser as _;
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::{carrying, change, fanout, held, look, looking, put, queue, schedule, status, take};
 use crate::args::schedules::ScheduleCommand;

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use pinpriq_wire::{Decoded, Request, decode_request};
+use pinpriq_proto::wire::{Decoded, Request, decode_request};
 
 use crate::peer::{Session, check, pinpriq, run_against};
 use crate::serving::Serving;

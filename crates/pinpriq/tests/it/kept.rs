@@ -7,9 +7,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use pinpriq_proto::wire::resp::put_command;
 use pinpriq_server::command_tables;
 use pinpriq_server::queue_settings::SETTINGS;
-use pinpriq_wire::resp::put_command;
 
 use crate::serving::Serving;
 

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use pinpriq_client::blocking::Line;
-use pinpriq_wire::{Decoded, decode_request};
+use pinpriq_proto::wire::{Decoded, decode_request};
 
 /// The connection of a client command, with what it has sent so far.
 pub(crate) struct Session {

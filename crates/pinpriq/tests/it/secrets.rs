@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use pinpriq_client::blocking::{Line, Resp};
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::files::{read, write};
 use crate::http::browser::Browser;

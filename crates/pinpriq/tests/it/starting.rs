@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pinpriq_client::blocking::Resp;
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use crate::files;
 use crate::peer::pinpriq;

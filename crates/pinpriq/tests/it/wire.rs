@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpStream;
 
 use pinpriq_client::blocking::{Frame, Line, Lost, Wanted, Wire as Client};
-use pinpriq_wire::{Framing, Request};
+use pinpriq_proto::wire::{Framing, Request};
 
 use crate::serving::GUARD;
 

@@ -15,10 +15,10 @@ fn check(name: &str, dependencies: &str, count: usize) {
 #[test]
 fn crates_use_each_other_in_one_direction() {
     check("pinpriq-store", "[dependencies]\npinpriq-engine.workspace = true\n", 0);
-    check("pinpriq-store", "[dependencies]\npinpriq-wire.workspace = true\n", 1);
+    check("pinpriq-store", "[dependencies]\npinpriq-server.workspace = true\n", 1);
     check("pinpriq-store", "[dependencies]\npinpriq-other = { path = \"../other\" }\n", 1);
     check("pinpriq-store", "[dev-dependencies]\npinpriq-server.workspace = true\n", 1);
-    check("pinpriq-server", "[dependencies]\npinpriq-wire.workspace = true\n", 0);
+    check("pinpriq-server", "[dependencies]\npinpriq-proto.workspace = true\n", 0);
     check("pinpriq-server", "[dependencies]\npinpriq.workspace = true\n", 1);
     check("pinpriq", "[dependencies]\npinpriq-server.workspace = true\n", 0);
     check("pinpriq", "[dependencies]\npinpriq-engine.workspace = true\n", 1);
@@ -28,8 +28,9 @@ fn crates_use_each_other_in_one_direction() {
 }
 
 #[test]
-fn the_engine_and_the_wire_use_the_standard_library_alone() {
-    for name in ["pinpriq-engine", "pinpriq-wire"] {
+fn the_engine_uses_the_standard_library_and_the_vocabulary_alone() {
+    {
+        let name = "pinpriq-engine";
         check(name, "", 0);
         check(name, "[dependencies]\n[dev-dependencies]\nproptest = \"1\"\n", 0);
         check(name, "[dependencies]\nthiserror = \"2\"\n", 1);
@@ -51,7 +52,7 @@ fn tests_of_the_engine_alone_use_the_model() {
 
 #[test]
 fn bugs_are_planted_by_nothing_but_their_own_flag() {
-    for name in ["pinpriq-engine", "pinpriq-wire", "pinpriq-store", "pinpriq-server"] {
+    for name in ["pinpriq-engine", "pinpriq-proto", "pinpriq-store", "pinpriq-server"] {
         let planted = "pinpriq-planted.workspace = true\n";
         check(name, &format!("[target.'cfg(planted)'.dependencies]\n{planted}"), 0);
         for section in [
@@ -66,7 +67,7 @@ fn bugs_are_planted_by_nothing_but_their_own_flag() {
         }
         check(name, "[target.'cfg(planted)'.dependencies]\npinpriq-sim.workspace = true\n", 1);
     }
-    check("pinpriq-wire", "[target.'cfg(planted)'.dependencies]\nlibc = \"0.2\"\n", 1);
+    check("pinpriq-proto", "[target.'cfg(planted)'.dependencies]\nlibc = \"0.2\"\n", 1);
     let section = "[target.'cfg(planted)'.dependencies]";
     check("pinpriq", &format!("{section}\npinpriq-planted.workspace = true\n"), 1);
     check("xtask", "[dependencies]\npinpriq-planted.workspace = true\n", 0);

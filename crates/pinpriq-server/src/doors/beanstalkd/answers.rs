@@ -2,7 +2,7 @@
 
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::task::{RequestId, StateKind, TaskRecord};
-use pinpriq_wire::beanstalkd::{JobWord, Word, put_inserted, put_job, put_kicked};
+use pinpriq_proto::wire::beanstalkd::{JobWord, Word, put_inserted, put_job, put_kicked};
 
 use super::BeanstalkdDoor;
 use super::documents::Sight;

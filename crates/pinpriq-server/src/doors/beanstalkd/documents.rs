@@ -9,7 +9,7 @@ use pinpriq_engine::reply::{Reply, TubeShown, TubesShown};
 use pinpriq_engine::settings::Pause;
 use pinpriq_engine::task::{State, StateKind, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_wire::beanstalkd::{Document, Verb, Word, put_document};
+use pinpriq_proto::wire::beanstalkd::{Document, Verb, Word, put_document};
 
 use super::BeanstalkdDoor;
 use super::machine::Machine;

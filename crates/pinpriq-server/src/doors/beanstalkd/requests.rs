@@ -5,7 +5,7 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::task::{StateKind, Terms};
 use pinpriq_engine::time::Span;
-use pinpriq_wire::beanstalkd::{Request, Verb, Word, put_document, put_using, put_watching};
+use pinpriq_proto::wire::beanstalkd::{Request, Verb, Word, put_document, put_using, put_watching};
 
 use super::answers::{Form, word_of};
 use super::documents::Sight;
@@ -279,7 +279,7 @@ const fn seconds(seconds: u32) -> Span {
 #[cfg(test)]
 mod tests {
     use pinpriq_engine::names;
-    use pinpriq_wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
+    use pinpriq_proto::wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
 
     /// Neither crate knows the other, and each says which names tubes can have.
     #[test]

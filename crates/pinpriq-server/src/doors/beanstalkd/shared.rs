@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinpriq_engine::time::Timestamp;
-use pinpriq_wire::beanstalkd::Verb;
+use pinpriq_proto::wire::beanstalkd::Verb;
 
 use super::DEFAULT;
 use crate::config::JOB_BYTES_MAX;

@@ -3,8 +3,8 @@
 use pinpriq_engine::command::{Command, Step};
 use pinpriq_engine::task::RequestId;
 use pinpriq_engine::time::Span;
-use pinpriq_letters::Steps;
-use pinpriq_wire::resp::{Protocol, Writer};
+use pinpriq_proto::letters::Steps;
+use pinpriq_proto::wire::resp::{Protocol, Writer};
 
 use super::fault::Fault;
 use super::transaction::Transaction;

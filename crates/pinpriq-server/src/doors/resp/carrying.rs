@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::export::{Export, ExportPlace, Exported, Import};
-use pinpriq_wire::resp::Writer;
+use pinpriq_proto::wire::resp::Writer;
 
 use super::call::{Call, Shape};
 use super::fault::Fault;

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use pinpriq_cluster::slots::{SLOTS as ALL_SLOTS, slot_of};
-use pinpriq_wire::resp::Writer;
+use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Call;
 use super::fault::Fault;
@@ -235,7 +235,7 @@ fn listening(map: &Map, place: usize) -> Option<(&Seen, &Listening)> {
 #[cfg(test)]
 mod tests {
     use pinpriq_cluster::{Addresses, Instance, NodeRecord};
-    use pinpriq_wire::resp::Protocol;
+    use pinpriq_proto::wire::resp::Protocol;
 
     use super::super::call::written;
     use super::*;

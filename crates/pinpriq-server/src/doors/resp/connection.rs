@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
 
-use pinpriq_wire::resp::Protocol;
+use pinpriq_proto::wire::resp::Protocol;
 
 use super::call::{Call, refused, written};
 use super::describe;

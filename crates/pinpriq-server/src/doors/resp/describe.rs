@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_wire::resp::Writer;
+use pinpriq_proto::wire::resp::Writer;
 
 use super::keys::Positions;
 use super::spec::{Group, Spec, Word};

@@ -10,7 +10,7 @@ use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, Origin, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::{Awaited, PutUnique};
-use pinpriq_wire::resp::Writer;
+use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Shape;
 use super::queues::cursor_after;

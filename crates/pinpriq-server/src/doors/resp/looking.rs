@@ -7,7 +7,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Timestamp;
-use pinpriq_wire::resp::Writer;
+use pinpriq_proto::wire::resp::Writer;
 
 use super::call::{Call, Shape};
 use super::encode::{bytes, moment, state_letter, task_id, whole};

@@ -16,7 +16,7 @@ use pinpriq_engine::settings::{Settings, Shown};
 use pinpriq_engine::task::{Counts, Origin, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
-use pinpriq_wire::base64;
+use pinpriq_proto::wire::base64;
 
 pub(super) use self::reading::{Record, record};
 use crate::figures::stats::{paused_until, paused_word};

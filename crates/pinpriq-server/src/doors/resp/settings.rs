@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use pinpriq_engine::settings::{
     Assignment, Kind, Paused, Rate, SETTINGS, Setting, Settings, Shown, Value,
 };
-use pinpriq_wire::resp::Writer;
+use pinpriq_proto::wire::resp::Writer;
 
 use super::encode::whole;
 use super::fault::Fault;

@@ -7,7 +7,7 @@
 use pinpriq_engine::command::Step;
 use pinpriq_engine::limits::TRANSACTION_STEPS_MAX;
 use pinpriq_engine::reply::RefusalKind;
-use pinpriq_letters::Steps;
+use pinpriq_proto::letters::Steps;
 
 use super::call::{Call, Shape, Talk};
 use super::entry_of_step;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::RefusalKind;
-use pinpriq_letters::Steps;
-use pinpriq_rights::{Verdict, judge};
+use pinpriq_proto::letters::Steps;
 use pinpriq_users::{Right, User};
+use pinpriq_users::{Verdict, judge};
 
 use super::call::{Call, Talk};
 use super::entry_of_step;

@@ -158,8 +158,8 @@ fn what_it_changes<'c>(command: &Command<'c>) -> Option<&'c [u8]> {
 /// Returns the first name that a command is about.
 fn name_of<'c>(command: &Command<'c>) -> Option<&'c [u8]> {
     let mut first = None;
-    pinpriq_rights::each_need(command, &mut |need| {
-        if let pinpriq_rights::Need::On(_, name) = need {
+    pinpriq_proto::rights::each_need(command, &mut |need| {
+        if let pinpriq_proto::rights::Need::On(_, name) = need {
             first.get_or_insert(name);
         }
     });

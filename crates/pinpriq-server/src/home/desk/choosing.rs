@@ -10,7 +10,7 @@ use pinpriq_engine::command::{self, Command, Done, Reserve, Take, Wait};
 use pinpriq_engine::limits::DONE_MAX;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId};
-use pinpriq_letters::encode_command;
+use pinpriq_proto::letters::encode_command;
 
 use super::Desk;
 use crate::home::recovery::withdraw_wait;

@@ -3,7 +3,7 @@
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::RequestId;
-use pinpriq_letters::encode_command;
+use pinpriq_proto::letters::encode_command;
 
 use super::Desk;
 use crate::cluster::owners::Owners;

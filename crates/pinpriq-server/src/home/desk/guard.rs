@@ -7,7 +7,8 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::task::{Bytes, RequestId};
-use pinpriq_rights::{Lack, Need, Verdict, each_need, judge};
+use pinpriq_proto::rights::{Need, each_need};
+use pinpriq_users::{Lack, Verdict, judge};
 use pinpriq_users::{Limit, NAME_BYTES_MAX, Right, User};
 
 use super::Desk;

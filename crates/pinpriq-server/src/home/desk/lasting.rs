@@ -2,7 +2,7 @@
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::task::RequestId;
-use pinpriq_letters::encode_command;
+use pinpriq_proto::letters::encode_command;
 
 use super::Desk;
 use crate::home::route::may_block;

@@ -7,7 +7,7 @@
 
 use pinpriq_engine::command::Wait;
 use pinpriq_engine::reply::{Refusal, Reply};
-use pinpriq_letters::decode_command;
+use pinpriq_proto::letters::decode_command;
 use pinpriq_store::Position;
 
 use super::{Guest, Phase};

@@ -4,10 +4,10 @@
 
 use pinpriq_engine::command::Command;
 use pinpriq_engine::task::{Receipt, TaskRecord};
-use pinpriq_letters::primitives::{
+use pinpriq_proto::letters::primitives::{
     end, put_bytes, put_number, take_byte, take_bytes, take_flag, take_number, take_small,
 };
-use pinpriq_letters::{Malformed, decode_command, encode_command};
+use pinpriq_proto::letters::{Malformed, decode_command, encode_command};
 
 use super::{pack, put_sized, take_count, take_sized, unpack};
 use crate::letters::letter::{Commands, Errand, Question};

@@ -2,8 +2,8 @@
 
 use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_letters::primitives::{end, put_number, take_byte, take_number};
-use pinpriq_letters::{Malformed, decode_output, encode_output};
+use pinpriq_proto::letters::primitives::{end, put_number, take_byte, take_number};
+use pinpriq_proto::letters::{Malformed, decode_output, encode_output};
 use pinpriq_store::durable::Holds;
 
 use super::{pack, put_sized, take_count, take_sized, unpack};

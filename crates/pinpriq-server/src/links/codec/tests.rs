@@ -5,7 +5,7 @@ mod samples;
 use pinpriq_dice::Dice;
 use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::Output;
-use pinpriq_letters::encode_command;
+use pinpriq_proto::letters::encode_command;
 
 use self::samples::{errand, news};
 use super::*;
@@ -215,7 +215,7 @@ fn another_command_is_not_what_was_not_sent() {
 fn a_part_of_a_reply_is_a_reply_to_nobody() {
     let with = |output: &Output| {
         let mut letter = vec![0, 0, 0, 0, 0, 1, 2];
-        put_sized(&mut letter, |out| pinpriq_letters::encode_output(output, out));
+        put_sized(&mut letter, |out| pinpriq_proto::letters::encode_output(output, out));
         decode_news(&letter).err()
     };
     let reply = |client, request| Output::Reply {

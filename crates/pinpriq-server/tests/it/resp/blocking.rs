@@ -1,7 +1,7 @@
 //! Requests that block, on many connections.
 
+use pinpriq_proto::wire::resp::{Value, put_command};
 use pinpriq_server::config::Durability;
-use pinpriq_wire::resp::{Value, put_command};
 
 use super::client::{Client, World, elements, show, with_clients};
 use crate::line::encrypted_too;

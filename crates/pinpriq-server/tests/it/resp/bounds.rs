@@ -1,6 +1,6 @@
 //! What clients can make the server keep besides tasks, and how long they may stay without a name.
 
-use pinpriq_wire::resp::put_command;
+use pinpriq_proto::wire::resp::put_command;
 
 use super::client::{Client, show, with_clients};
 use super::users::{sign_in, with_people};

@@ -3,9 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
+use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value, Words, put_command};
 use pinpriq_server::Server;
 use pinpriq_server::config::{Config, DoorName};
-use pinpriq_wire::resp::{DecodedReply, ReplyDecoder, Value, Words, put_command};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, split};
 use tokio::net::TcpSocket;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use pinpriq_proto::wire::resp::Value;
 use pinpriq_server::config::Durability;
-use pinpriq_wire::resp::Value;
 
 use super::client::{Client, World, elements, field, show, with_clients};
 use crate::world::{in_memory, test};

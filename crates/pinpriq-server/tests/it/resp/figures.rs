@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::config::{Config, Durability};
-use pinpriq_wire::resp::{Value, Words};
 
 use super::client::{Client, World};
 use crate::client::{Client as Wire, named_bytes, push_bytes};

@@ -1,6 +1,6 @@
 //! Bytes that come in pieces, in great numbers, or announce more than they bring.
 
-use pinpriq_wire::resp::put_command;
+use pinpriq_proto::wire::resp::put_command;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::client::{Client, World, elements, show, with_clients};

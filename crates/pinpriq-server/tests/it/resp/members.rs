@@ -1,7 +1,7 @@
 //! Members that do not read, or are gone: they hold up nobody, and what is kept for them is
 //! bounded by deadlines, by the capacity of their lane, and by their lease.
 
-use pinpriq_wire::resp::put_command;
+use pinpriq_proto::wire::resp::put_command;
 
 use super::client::{Client, World, elements, number, receipt, show, with_clients};
 use crate::world::{START_MS, in_memory, test};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use super::client::{elements, receipt, show, with_clients};
 use crate::world::in_memory;

@@ -2,7 +2,7 @@
 //! its command has, each refusal has a known first word, and the figures add up at all times.
 
 use pinpriq_dice::Dice;
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::client::{Client, World, elements, field, number, show};
 use crate::world::test;

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use pinpriq_proto::wire::resp::{Decoded, RequestDecoder, RequestLimits, put_command};
 use pinpriq_server::config::Config;
-use pinpriq_wire::resp::{Decoded, RequestDecoder, RequestLimits, put_command};
 use tokio::time::timeout;
 
 use super::client::{Client, World};

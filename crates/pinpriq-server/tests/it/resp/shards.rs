@@ -14,9 +14,9 @@ mod stops;
 mod waiting;
 mod wire;
 
+use pinpriq_proto::wire::resp::Value;
 use pinpriq_server::config::Config;
 use pinpriq_store::shards::shard_of;
-use pinpriq_wire::resp::Value;
 
 use super::client::{Client, World, elements, show};
 use crate::world::{in_memory, test};

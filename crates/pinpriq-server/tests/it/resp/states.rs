@@ -5,7 +5,7 @@
 //! both its answer and what has become of the task are compared. What was refused has changed
 //! nothing at all.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use super::client::{Client, World, field, show};
 use crate::world::test;

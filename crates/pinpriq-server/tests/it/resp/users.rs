@@ -8,8 +8,8 @@ mod guessing;
 mod limits;
 mod rubbish;
 
+use pinpriq_proto::wire::resp::Value;
 use pinpriq_server::config::{Config, UsersFrom};
-use pinpriq_wire::resp::Value;
 
 use super::client::{Client, World, elements, show};
 use crate::people::{People, Person, write};

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{Counts, header};
 use crate::args::carrying::ExportArgs;

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
+use pinpriq_proto::wire::base64;
+use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::check_record;
-use pinpriq_wire::base64;
-use pinpriq_wire::resp::{Value, Words};
 use serde_json::{Map, Value as Json};
 
 use super::{Counts, TYPES, VERSION, probe};

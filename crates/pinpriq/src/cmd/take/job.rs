@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::child::{Running, in_words, is_hung_up};
 use super::membership::is_not_found;

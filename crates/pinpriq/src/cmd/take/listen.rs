@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::init;
 use super::membership::{Membership, own_name};

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::job::connected;
 use crate::endpoint::Endpoint;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use super::init;
 use super::job::Job;

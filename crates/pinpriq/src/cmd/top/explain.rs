@@ -2,7 +2,7 @@
 //!
 //! It adds no knowledge to what the server says. A code that is not known here is shown as it is.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use super::figures::{STATES, in_words, number};
 use crate::units::brief;
@@ -108,7 +108,7 @@ pub(super) fn ahead(ms: i64, now_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use pinpriq_wire::resp::Value;
+    use pinpriq_proto::wire::resp::Value;
 
     use super::sentences;
 

@@ -2,7 +2,7 @@
 //!
 //! It only reads replies. Who asks, and when, is in `asker.rs`; rates are made in `history.rs`.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 pub(super) use crate::cmd::status::STATES;
 use crate::output::escaped;
@@ -184,7 +184,7 @@ pub(super) fn in_words(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_wire::resp::Value;
+    use pinpriq_proto::wire::resp::Value;
 
     use super::{Figures, Server, plain, server_ms};
 

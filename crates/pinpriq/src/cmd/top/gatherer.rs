@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::endpoint::Endpoint;
 
+use pinpriq_proto::wire::resp::Value;
 use pinpriq_server::clock::steady_ms;
-use pinpriq_wire::resp::Value;
 
 use super::asker::{Asker, Focus, Page, Problem, ROUND_MAX, Sight};
 use super::figures::Round;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use super::asker::{Asker, QUEUES_MAX};
 use super::figures::{Figures, Round, STATES, plain};

@@ -4,7 +4,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use pinpriq_wire::{Framing, Request};
+use pinpriq_proto::wire::{Framing, Request};
 
 use crate::args::wire::PopArgs;
 use crate::connection::{Connection, Frame, Wanted, bytes_of};

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-use pinpriq_wire::{Framing, Request};
+use pinpriq_proto::wire::{Framing, Request};
 
 use crate::args::wire::PushArgs;
 use crate::connection::{Connection, Frame, Wanted, bytes_of};

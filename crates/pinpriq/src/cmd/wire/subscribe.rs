@@ -5,7 +5,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use pinpriq_wire::{READY, Request};
+use pinpriq_proto::wire::{READY, Request};
 
 use crate::args::wire::SubscribeArgs;
 use crate::connection::{Connection, Frame, Wanted, bytes_of};
@@ -21,8 +21,8 @@ pub(crate) fn subscribe(arguments: &SubscribeArgs) -> Result<Exit, Failure> {
         subscriptions.extend(bytes_of(request)?);
     }
     let framing = match arguments.framing {
-        Framing::Counted => pinpriq_wire::Framing::Counted,
-        Framing::Bare => pinpriq_wire::Framing::Bare,
+        Framing::Counted => pinpriq_proto::wire::Framing::Counted,
+        Framing::Bare => pinpriq_proto::wire::Framing::Bare,
     };
     let mut connection = Connection::open(&arguments.server.endpoint()?)?;
     connection.send(&subscriptions)?;

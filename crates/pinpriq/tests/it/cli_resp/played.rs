@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 
 use pinpriq_client::blocking::Line;
-use pinpriq_wire::resp::{Decoded, RequestDecoder, RequestLimits};
+use pinpriq_proto::wire::resp::{Decoded, RequestDecoder, RequestLimits};
 
 use super::Worker;
 use crate::peer::{check, pinpriq};

@@ -1,7 +1,7 @@
 //! The commands on schedules, each once or more.
 
 use pinpriq_client::blocking::Resp;
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{Server, member_of};
 use crate::peer::check;

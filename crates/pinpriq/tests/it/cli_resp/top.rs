@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use pinpriq_client::blocking::{Line, Resp};
-use pinpriq_wire::resp::Words;
+use pinpriq_proto::wire::resp::Words;
 
 use self::terminal::Terminal;
 use super::Server;

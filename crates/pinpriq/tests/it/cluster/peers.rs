@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use pinpriq_client::blocking::{Line, Resp};
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{BETWEEN_TRIES, Etcd, TRIES};
 

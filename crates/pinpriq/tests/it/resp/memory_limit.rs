@@ -1,6 +1,6 @@
 //! A backlog whose payloads are on the disk, and clients that want to see it and do not read.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use super::redis::{Redis, figure, payloads, serve};
 

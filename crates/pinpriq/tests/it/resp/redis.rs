@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pinpriq_client::blocking::Resp;
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::serving::Serving;
 use crate::wire;

@@ -12,7 +12,7 @@ use pinpriq_engine::task::{
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
-use pinpriq_wire::base64;
+use pinpriq_proto::wire::base64;
 use serde_json::{Map, Value};
 
 use super::state_word;

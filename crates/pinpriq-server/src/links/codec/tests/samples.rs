@@ -1,4 +1,4 @@
-//! Letters that dice make up. `pinpriq-letters` tests every command and every output; here are some
+//! Letters that dice make up. `pinpriq-proto` tests every command and every output; here are some
 //! of each.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pinpriq_engine::task::{
     TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_letters::encode_command;
+use pinpriq_proto::letters::encode_command;
 use pinpriq_store::durable::Holds;
 
 use crate::letters::letter::{Commands, Errand, News, Part, Piece, Question, Standing};

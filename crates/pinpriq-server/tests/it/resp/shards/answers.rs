@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{SHARDS, home, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, field, number, receipt, show};

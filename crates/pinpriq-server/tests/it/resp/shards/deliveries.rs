@@ -1,6 +1,6 @@
 //! Takes and subscriptions: where their queues must live, and what becomes of what is delivered.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use super::{
     SHARDS, World, ask_until_some, homes, payloads, queue_in, queues, several, with_homes,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pinpriq_wire::resp::{Value, Words, put_command};
+use pinpriq_proto::wire::resp::{Value, Words, put_command};
 
 use super::{SHARDS, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, elements, field, number, show};

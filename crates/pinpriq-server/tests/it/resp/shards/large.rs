@@ -1,6 +1,6 @@
 //! Payloads larger than what may be under way between shards, and clients that do not read them.
 
-use pinpriq_wire::resp::{Value, put_command};
+use pinpriq_proto::wire::resp::{Value, put_command};
 
 use super::{SHARDS, World, homes, payloads, queue_in, several, several_shards};
 use crate::resp::client::{Client, elements, number, show};

@@ -1,6 +1,6 @@
 //! Members with lanes in several shards.
 
-use pinpriq_wire::resp::put_command;
+use pinpriq_proto::wire::resp::put_command;
 
 use super::{SHARDS, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, elements, field, number, receipt, show};

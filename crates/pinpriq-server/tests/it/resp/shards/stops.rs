@@ -169,7 +169,7 @@ fn answers_of_all_shards_wait_for_the_disk_and_keep_their_order() {
                     for line in
                         [format!("PUT {queue} {number}"), format!("TAKE {queue} TTR 10000000")]
                     {
-                        pinpriq_wire::resp::Words::new(&line).put(&mut requests);
+                        pinpriq_proto::wire::resp::Words::new(&line).put(&mut requests);
                     }
                 }
                 let replies = client.exchange(&requests, 600).await;

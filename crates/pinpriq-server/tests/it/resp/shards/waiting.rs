@@ -1,6 +1,6 @@
 //! Requests that wait for something in another shard than that of their connection.
 
-use pinpriq_wire::resp::put_command;
+use pinpriq_proto::wire::resp::put_command;
 
 use super::{
     SHARDS, ask_until_some, homes, payloads, queue_in, queues, several, several_shards, with_homes,

@@ -1,7 +1,7 @@
 //! What users may use up.
 
+use pinpriq_proto::wire::resp::Value;
 use pinpriq_server::config::Config;
-use pinpriq_wire::resp::Value;
 
 use super::{refusal, sign_in, with_people, with_people_at};
 use crate::people::Person;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::Moving;
 use super::source::{Found, JobFigures, State};

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use pinpriq_client::blocking::{Beanstalkd, Line, NoAnswer};
-use pinpriq_wire::beanstalkd::{Answer, Request};
+use pinpriq_proto::wire::beanstalkd::{Answer, Request};
 
 use crate::exit::Failure;
 use crate::output::escaped;

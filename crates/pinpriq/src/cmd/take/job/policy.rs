@@ -4,7 +4,7 @@
 //! The queue counts failures, waits and buries by itself. Here it is only decided what it is told.
 
 use pinpriq_client::Worker;
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use crate::args::worker::EffortArgs;
 
@@ -86,7 +86,7 @@ fn doubled(first_ms: u64, times: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_wire::resp::Value;
+    use pinpriq_proto::wire::resp::Value;
 
     use super::Policy;
     use crate::args::worker::EffortArgs;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStringExt as _;
 
-use pinpriq_wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::endpoint::Endpoint;
 use crate::output::escaped;
@@ -120,7 +120,7 @@ impl fmt::Display for Task {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_wire::resp::{Value, Words};
+    use pinpriq_proto::wire::resp::{Value, Words};
 
     use super::{Task, Unexpected};
     use crate::args::encryption::EncryptionArgs;

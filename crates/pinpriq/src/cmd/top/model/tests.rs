@@ -1,6 +1,6 @@
 //! What keys and news do to the state of the screen. How it looks is tested in `view/tests.rs`.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 
 use super::{Effect, Link, Model, Over, Place, Sort};
 use crate::cmd::top::asker::{Page, PageOf, Sight};

@@ -1,6 +1,6 @@
 //! A queue that was entered: its figures, its settings and a page of its tasks.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

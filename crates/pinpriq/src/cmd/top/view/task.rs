@@ -1,6 +1,6 @@
 //! A task that was entered: all that is known of it, and its payload.
 
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

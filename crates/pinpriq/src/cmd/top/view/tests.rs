@@ -1,7 +1,7 @@
 //! Pictures of the screen. Any size is drawn without a panic.
 
 use expect_test::{Expect, expect, expect_file};
-use pinpriq_wire::resp::Value;
+use pinpriq_proto::wire::resp::Value;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;

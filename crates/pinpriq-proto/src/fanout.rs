@@ -1,0 +1,86 @@
+//! The commands and replies of fan-out: publishing to a topic, and being a member of it.
+//!
+//! A topic is a fan-out queue. Each member that joined it has a lane there: a queue of its own with
+//! a copy of every task published since. A member is alive or not as a whole, not in each topic.
+//! What they do is up to the engine.
+
+use crate::task::{Bytes, Terms};
+use crate::time::{Span, Timestamp};
+
+/// How long a member lives without a sign of life, unless it says otherwise.
+pub const LEASE_DEFAULT: Span = Span::from_ms(60_000);
+
+/// Puts one task into each lane of a topic: all or none, even across a crash. The reply is the
+/// number of lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Publish<'a> {
+    /// The topic.
+    pub topic: &'a [u8],
+    /// What the tasks carry. It is stored once, however many lanes there are.
+    pub payload: &'a [u8],
+    /// What never changes about the tasks.
+    pub terms: Terms<&'a [u8]>,
+    /// Lower is more urgent. Without a priority the tasks are never selected.
+    pub priority: Option<i64>,
+    /// The moment from which the task is no longer delivered.
+    pub deadline: Deadline,
+}
+
+/// When a published task ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deadline {
+    /// The TTL that a lane sets for its tasks, if it sets one.
+    OfLane,
+    /// This moment in the engine's own time. If it has passed, the task reaches no lane.
+    At(Timestamp),
+    /// This long from now.
+    After(Span),
+}
+
+/// The commands of members.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemberCommand<'a> {
+    /// Registers the member if it is not registered, and gives it a lane in the topic if it has
+    /// none. The reply is the member's incarnation.
+    Join {
+        /// The topic.
+        topic: &'a [u8],
+        /// The member.
+        member: &'a [u8],
+        /// How long it lives without a sign of life, from now on.
+        lease: Option<Span>,
+    },
+    /// A sign of life.
+    Beat {
+        /// The member.
+        member: &'a [u8],
+        /// How long it lives without another one, from now on.
+        lease: Option<Span>,
+    },
+    /// Ends one lane. The reply is 1, or 0 if there was none.
+    LeaveTopic {
+        /// The topic.
+        topic: &'a [u8],
+        /// The member.
+        member: &'a [u8],
+    },
+    /// Ends a member and all its lanes. The reply is their number.
+    Leave(&'a [u8]),
+    /// Lists the members with a lane in the topic.
+    List(&'a [u8]),
+}
+
+/// A member of one topic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemberFigures {
+    /// Its name.
+    pub member: Bytes,
+    /// Which registration under that name this is.
+    pub incarnation: u64,
+    /// When it ends without a further sign of life.
+    pub lease_until: Timestamp,
+    /// Ready tasks in its lane.
+    pub ready: u64,
+    /// Taken tasks in its lane.
+    pub taken: u64,
+}

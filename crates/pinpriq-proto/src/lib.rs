@@ -1,0 +1,42 @@
+//! All that can be said to pinpriq and by it: commands, replies, refusals, the attributes of a
+//! task, settings, the rights that a command needs, and their bytes.
+//!
+//! The modules at the top are plain data: nothing there decides anything. [`records`] are tasks as
+//! bytes, shared by the journal and the letters. [`letters`] are commands and outputs as bytes,
+//! between shards and nodes. [`wire`] has the protocols of clients. There is no I/O and no clock
+//! here, and nothing knows what a queue does with a command.
+
+#[cfg(planted)]
+#[macro_use]
+extern crate pinpriq_planted;
+
+/// Whether a bug was planted. A normal build has none: see `docs/internals/planted.md`.
+#[cfg(not(planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
+pub mod backoff;
+pub mod change;
+pub mod command;
+pub mod export;
+pub mod fanout;
+pub mod histogram;
+pub mod letters;
+pub mod limits;
+pub mod looking;
+pub mod names;
+pub mod records;
+pub mod reply;
+pub mod rights;
+pub mod room;
+pub mod schedule;
+pub mod settings;
+pub mod stats;
+pub mod survey;
+pub mod task;
+pub mod time;
+pub mod unique;
+pub mod wire;

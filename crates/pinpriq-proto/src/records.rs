@@ -1,0 +1,40 @@
+//! Tasks as bytes: what the journal and the letters between shards share.
+//!
+//! Numbers are LEB128 in their shortest form, and texts have their length before them. A field that
+//! only some tasks need is an *attribute*: a tag and its value, left out if the value is the usual
+//! one. Attributes are in a fixed order, and the byte 0 follows the last one. So a new
+//! attribute costs nothing where it is not used, and a program that does not know it refuses it.
+//!
+//! Encoding cannot fail. Decoding is total: any bytes give a value or an error, never a panic, and
+//! no allocation depends on a length that was only declared. This crate knows nothing about where a
+//! record is kept, what surrounds it, or when it counts.
+
+pub mod primitives;
+pub mod schedule;
+pub mod settings;
+pub mod task;
+
+/// Why bytes could not be decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Malformed {
+    /// The bytes end too early.
+    #[error("it is cut short")]
+    Short,
+    /// The kind is not known.
+    #[error("there is no {what} of the kind {kind}")]
+    UnknownKind {
+        /// What was decoded: a record, a command or an output.
+        what: &'static str,
+        /// The byte of the kind.
+        kind: u8,
+    },
+    /// An attribute that this program does not know, since a newer version wrote it.
+    #[error("the attribute {0} is not known: a newer version wrote it")]
+    UnknownAttribute(u8),
+    /// A field has a value that is not allowed, or is not in its only valid form.
+    #[error("the field {0} is out of range")]
+    OutOfRange(&'static str),
+    /// Bytes follow after the end.
+    #[error("{0} bytes follow after its end")]
+    Rest(usize),
+}

@@ -1,0 +1,483 @@
+//! A task as bytes, without its queue or lane, which are written elsewhere.
+//!
+//! This is the one list of a task's attributes, on disk and in letters. To add one, give it the
+//! next tag, its place in `ATTRIBUTES`, a line in [`put_task`] or [`put_terms`], and a line where
+//! they are taken.
+
+use std::sync::Arc;
+
+use crate::schedule::Scheduled;
+use crate::task::{
+    Burial, Bytes, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past, Progress, State,
+    TaskId, TaskRecord, Terms, Trace,
+};
+use crate::time::{Span, Timestamp};
+
+use crate::records::Malformed;
+use crate::records::primitives::{
+    put_bytes, put_moment, put_number, put_option, put_signed, put_span, take_array, take_byte,
+    take_bytes, take_moment, take_number, take_option, take_signed, take_small, take_span,
+};
+
+/// Follows the last attribute.
+const END: u8 = 0;
+const ID: u8 = 1;
+const KEY: u8 = 2;
+const TTR: u8 = 3;
+const PRIORITY: u8 = 4;
+const SEQ: u8 = 5;
+const EXPIRES_AT: u8 = 6;
+const ATTEMPTS: u8 = 7;
+const STATE: u8 = 8;
+const SHARED: u8 = 9;
+/// The connection that holds the lease. It is never written to a store.
+const HOLDER: u8 = 10;
+const FAILURES: u8 = 11;
+const REASON: u8 = 12;
+const ORIGIN: u8 = 13;
+const SCHEDULED: u8 = 14;
+const UNIQUE: u8 = 15;
+/// The place of a buried task among those that are buried.
+const BURIAL: u8 = 16;
+const DELAY: u8 = 17;
+/// How often some things have happened to the task.
+const COUNTS: u8 = 18;
+/// The lease ends with the connection of its holder. It is never written to a store.
+const TIED: u8 = 19;
+
+/// What an attribute belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Task,
+    Terms,
+    Progress,
+}
+
+/// All attributes, in the order in which they are written.
+const ATTRIBUTES: [(u8, Part); 19] = [
+    (ID, Part::Task),
+    (KEY, Part::Terms),
+    (TTR, Part::Terms),
+    (PRIORITY, Part::Progress),
+    (SEQ, Part::Progress),
+    (EXPIRES_AT, Part::Progress),
+    (ATTEMPTS, Part::Progress),
+    (STATE, Part::Progress),
+    (FAILURES, Part::Progress),
+    (REASON, Part::Progress),
+    (BURIAL, Part::Progress),
+    (DELAY, Part::Progress),
+    (COUNTS, Part::Progress),
+    (ORIGIN, Part::Task),
+    (SCHEDULED, Part::Task),
+    (UNIQUE, Part::Task),
+    (SHARED, Part::Task),
+    (HOLDER, Part::Task),
+    (TIED, Part::Task),
+];
+
+/// The place of each attribute in `ATTRIBUTES`, counted from 1, by its tag.
+const PLACES: [u8; 256] = {
+    let mut places = [0; 256];
+    let mut place = 0;
+    while place < ATTRIBUTES.len() {
+        let (tag, _) = ATTRIBUTES[place];
+        place += 1;
+        places[tag as usize] = place.to_le_bytes()[0];
+    }
+    places
+};
+
+/// A task that borrows its bytes from where they were read, except for reason, origin,
+/// schedule and unique key.
+#[derive(Debug)]
+pub struct TaskView<'a> {
+    /// See [`TaskRecord::number`].
+    pub number: u64,
+    put_at: Timestamp,
+    attributes: Attributes<'a>,
+    payload: &'a [u8],
+}
+
+/// The fields that only some tasks have.
+#[derive(Debug)]
+struct Attributes<'a> {
+    /// An id that is not the number.
+    own_id: Option<TaskId>,
+    terms: Terms<&'a [u8]>,
+    progress: Progress,
+    /// Hardly any task has one.
+    past: Option<Box<Past>>,
+    shared: bool,
+}
+
+/// Appends a task without its queue and lane. The place of a payload that was left in the store is
+/// not encoded.
+pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
+    put_number(out, task.number);
+    put_moment(out, task.put_at);
+    if task.id != TaskId::Number(task.number) {
+        out.push(ID);
+        put_id(out, &task.id);
+    }
+    put_terms_open(out, task.terms.borrowed());
+    put_progress_open(out, task.number, &task.progress);
+    put_attribute(out, ORIGIN, task.origin(), put_origin);
+    put_attribute(out, SCHEDULED, task.scheduled(), put_scheduled);
+    put_attribute(out, UNIQUE, task.unique(), |out, key| put_bytes(out, key));
+    if task.shared {
+        out.push(SHARED);
+    }
+    if let State::Taken(Lease { holder: Some(holder), .. }) = task.progress.state {
+        out.push(HOLDER);
+        put_number(out, holder.client.0);
+        if holder.is_tied {
+            out.push(TIED);
+        }
+    }
+    out.push(END);
+    put_bytes(out, &task.payload);
+}
+
+/// Takes what [`put_task`] appends.
+#[inline]
+pub fn take_task<'a>(input: &mut &'a [u8]) -> Result<TaskView<'a>, Malformed> {
+    let number = take_number(input)?;
+    let put_at = take_moment(input)?;
+    let attributes = Attributes::take(input, number, None)?;
+    Ok(TaskView { number, put_at, attributes, payload: take_bytes(input)? })
+}
+
+/// Appends the terms that a producer set for good.
+pub fn put_terms(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
+    put_terms_open(out, terms);
+    out.push(END);
+}
+
+/// Takes what [`put_terms`] appends.
+pub fn take_terms<'a>(input: &mut &'a [u8]) -> Result<Terms<&'a [u8]>, Malformed> {
+    Ok(Attributes::take(input, 0, Some(Part::Terms))?.terms)
+}
+
+/// Appends the progress of the task of this number.
+pub fn put_progress(out: &mut Vec<u8>, number: u64, progress: &Progress) {
+    put_progress_open(out, number, progress);
+    out.push(END);
+}
+
+/// Takes what [`put_progress`] appends, for the task of this number.
+pub fn take_progress(input: &mut &[u8], number: u64) -> Result<Progress, Malformed> {
+    Ok(Attributes::take(input, number, Some(Part::Progress))?.progress)
+}
+
+impl TaskView<'_> {
+    /// Returns the task with owned bytes, in this queue or lane.
+    #[must_use]
+    #[inline]
+    pub fn kept(self, queue: Bytes, lane: Option<LaneName>) -> TaskRecord {
+        let Attributes { own_id, terms, progress, past, shared } = self.attributes;
+        TaskRecord {
+            number: self.number,
+            queue,
+            lane,
+            id: own_id.unwrap_or(TaskId::Number(self.number)),
+            put_at: self.put_at,
+            terms: terms.kept(),
+            progress,
+            past,
+            payload: Arc::from(self.payload),
+            away: None,
+            shared,
+        }
+    }
+}
+
+impl<'a> Attributes<'a> {
+    /// Takes attributes up to their end: those of this part alone, or all.
+    fn take(input: &mut &'a [u8], number: u64, part: Option<Part>) -> Result<Self, Malformed> {
+        let progress = Progress::fresh(number, None);
+        let mut found =
+            Self { own_id: None, terms: Terms::NONE, progress, past: None, shared: false };
+        let mut last = 0;
+        loop {
+            let tag = take_byte(input)?;
+            if tag == END {
+                return Ok(found);
+            }
+            let place = PLACES[usize::from(tag)];
+            if place == 0 {
+                return Err(Malformed::UnknownAttribute(tag));
+            }
+            let is_of_part = part.is_none_or(|part| part == ATTRIBUTES[usize::from(place) - 1].1);
+            if place <= last || !is_of_part {
+                return Err(Malformed::OutOfRange("attribute"));
+            }
+            last = place;
+            let Self { terms, progress, .. } = &mut found;
+            match tag {
+                ID => {
+                    let id = unusual(take_id(input)?, &TaskId::Number(number), "id")?;
+                    found.own_id = Some(id);
+                }
+                KEY => terms.key = Some(take_bytes(input)?),
+                TTR => terms.ttr = Some(take_span(input)?),
+                PRIORITY => progress.priority = Some(take_signed(input)?),
+                SEQ => progress.seq = unusual(take_number(input)?, &number, "seq")?,
+                EXPIRES_AT => progress.expires_at = Some(take_moment(input)?),
+                ATTEMPTS => {
+                    progress.attempts = unusual(take_small(input, "attempts")?, &0, "attempts")?;
+                }
+                STATE => {
+                    let (state, reason) = take_state(input)?;
+                    progress.state = unusual(state, &State::Ready, "state")?;
+                    progress.reason = reason;
+                }
+                FAILURES => {
+                    progress.failures = unusual(take_small(input, "failures")?, &0, "failures")?;
+                }
+                REASON => {
+                    let reason = take_bytes(input)?;
+                    // A buried task has its reason with its state, unless that is empty.
+                    if matches!(progress.state, State::Buried(_))
+                        && !(reason.is_empty() && progress.reason.is_none())
+                    {
+                        return Err(Malformed::OutOfRange("reason"));
+                    }
+                    progress.reason = Some(Arc::from(reason));
+                }
+                BURIAL | DELAY | COUNTS => take_rest(tag, input, progress)?,
+                ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
+                SHARED => found.shared = true,
+                _ => match &mut progress.state {
+                    State::Taken(lease) => take_holder(tag, input, &mut lease.holder)?,
+                    _ => return Err(Malformed::OutOfRange("holder")),
+                },
+            }
+        }
+    }
+}
+
+#[cold]
+fn take_holder(tag: u8, input: &mut &[u8], holder: &mut Option<Holder>) -> Result<(), Malformed> {
+    match holder {
+        Some(holder) if tag == TIED => holder.is_tied = true,
+        None if tag == HOLDER => *holder = Some(Holder::of(ClientId(take_number(input)?))),
+        _ => return Err(Malformed::OutOfRange("holder")),
+    }
+    Ok(())
+}
+
+#[cold]
+fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), Malformed> {
+    match tag {
+        BURIAL => match &mut progress.state {
+            State::Buried(burial) => {
+                *burial = Burial::of_number(unusual(take_number(input)?, &0, "burial")?);
+            }
+            _ => return Err(Malformed::OutOfRange("burial")),
+        },
+        DELAY => {
+            let delay = unusual(take_span(input)?, &Span::ZERO, "delay")?;
+            progress.trace = Trace::of(delay, Counts::NONE);
+        }
+        _ => {
+            let mut count = || take_small(input, "count");
+            let (timeouts, releases, buries, kicks) = (count()?, count()?, count()?, count()?);
+            let counts = Counts { timeouts, releases, buries, kicks };
+            let counts = unusual(counts, &Counts::NONE, "counts")?;
+            progress.trace = Trace::of(progress.delay(), counts);
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn take_past(tag: u8, input: &mut &[u8], past: &mut Option<Box<Past>>) -> Result<(), Malformed> {
+    let past =
+        past.get_or_insert_with(|| Box::new(Past { origin: None, scheduled: None, unique: None }));
+    match tag {
+        ORIGIN => past.origin = Some(take_origin(input)?),
+        SCHEDULED => past.scheduled = Some(take_scheduled(input)?),
+        _ => past.unique = Some(Arc::from(take_bytes(input)?)),
+    }
+    Ok(())
+}
+
+/// Refuses an attribute with the value that is the default when it is left out.
+fn unusual<T: PartialEq>(value: T, usual: &T, field: &'static str) -> Result<T, Malformed> {
+    if value == *usual { Err(Malformed::OutOfRange(field)) } else { Ok(value) }
+}
+
+#[inline]
+fn put_terms_open(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
+    let Terms { key, ttr } = terms;
+    put_attribute(out, KEY, key, put_bytes);
+    put_attribute(out, TTR, ttr, put_span);
+}
+
+#[inline]
+fn put_progress_open(out: &mut Vec<u8>, number: u64, progress: &Progress) {
+    let Progress { priority, seq, expires_at, attempts, failures, reason, .. } = progress;
+    let Progress { trace, state, .. } = progress;
+    let attempts = u64::from(*attempts);
+    put_attribute(out, PRIORITY, *priority, put_signed);
+    put_attribute(out, SEQ, Some(*seq).filter(|seq| *seq != number), put_number);
+    put_attribute(out, EXPIRES_AT, *expires_at, put_moment);
+    put_attribute(out, ATTEMPTS, Some(attempts).filter(|count| *count > 0), put_number);
+    if !matches!(state, State::Ready) {
+        out.push(STATE);
+        put_state(out, state, reason.as_deref());
+    }
+    if *failures > 0 || reason.is_some() {
+        put_failures(out, progress);
+    }
+    if trace.is_some() || matches!(state, State::Buried(_)) {
+        put_rest(out, progress);
+    }
+}
+
+#[inline(never)]
+fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
+    let (delay, counts) = (progress.delay(), progress.counts());
+    if let State::Buried(burial) = progress.state {
+        let known = Some(burial.number()).filter(|number| *number > 0);
+        put_attribute(out, BURIAL, known, put_number);
+    }
+    put_attribute(out, DELAY, Some(delay).filter(|delay| !delay.is_zero()), put_span);
+    if !counts.are_none() {
+        let Counts { timeouts, releases, buries, kicks } = counts;
+        out.push(COUNTS);
+        for count in [timeouts, releases, buries, kicks] {
+            put_number(out, count.into());
+        }
+    }
+}
+
+#[inline(never)]
+fn put_failures(out: &mut Vec<u8>, progress: &Progress) {
+    let Progress { failures, reason, state, .. } = progress;
+    put_attribute(out, FAILURES, Some(*failures).filter(|count| *count > 0), |out, count| {
+        put_number(out, count.into());
+    });
+    let is_buried = matches!(state, State::Buried(_));
+    let apart = reason.as_deref().filter(|text| !is_buried || text.is_empty());
+    put_attribute(out, REASON, apart, put_bytes);
+}
+
+#[inline]
+fn put_attribute<T>(out: &mut Vec<u8>, tag: u8, value: Option<T>, put: fn(&mut Vec<u8>, T)) {
+    if let Some(value) = value {
+        out.push(tag);
+        put(out, value);
+    }
+}
+
+/// Appends the id of a task.
+pub fn put_id(out: &mut Vec<u8>, id: &TaskId) {
+    match id {
+        TaskId::Number(number) => {
+            out.push(0);
+            put_number(out, *number);
+        }
+        TaskId::Uuid(bytes) => {
+            out.push(1);
+            out.extend_from_slice(bytes);
+        }
+        TaskId::Given(bytes) => {
+            out.push(2);
+            put_bytes(out, bytes);
+        }
+    }
+}
+
+/// Takes what [`put_id`] appends.
+pub fn take_id(input: &mut &[u8]) -> Result<TaskId, Malformed> {
+    Ok(match take_byte(input)? {
+        0 => TaskId::Number(take_number(input)?),
+        1 => TaskId::Uuid(take_array(input)?),
+        2 => TaskId::Given(Arc::from(take_bytes(input)?)),
+        _ => return Err(Malformed::OutOfRange("id")),
+    })
+}
+
+/// Appends a state. That of a buried task comes with the reason, which is empty if there is none.
+fn put_state(out: &mut Vec<u8>, state: &State, reason: Option<&[u8]>) {
+    match state {
+        State::Ready => out.push(0),
+        State::Taken(lease) => {
+            out.push(1);
+            put_number(out, lease.grant.incarnation);
+            put_number(out, lease.grant.serial);
+            put_option(out, lease.deadline, put_moment);
+            put_option(out, lease.ttr, put_span);
+        }
+        State::Waiting { ready_at } => {
+            out.push(2);
+            put_moment(out, *ready_at);
+        }
+        State::Buried(_) => {
+            out.push(3);
+            put_bytes(out, reason.unwrap_or_default());
+        }
+        State::Zombie { purge_at } => {
+            out.push(4);
+            put_moment(out, *purge_at);
+        }
+        State::Done => out.push(5),
+    }
+}
+
+/// Takes a state, and the reason if it comes with one. Records of older versions contain states in
+/// this form too.
+pub fn take_state(input: &mut &[u8]) -> Result<(State, Option<Bytes>), Malformed> {
+    let mut reason = None;
+    let state = match take_byte(input)? {
+        0 => State::Ready,
+        1 => State::Taken(Lease {
+            grant: Grant { incarnation: take_number(input)?, serial: take_number(input)? },
+            holder: None,
+            deadline: take_option(input, take_moment)?,
+            ttr: take_option(input, take_span)?,
+        }),
+        2 => State::Waiting { ready_at: take_moment(input)? },
+        3 => {
+            reason = Some(take_bytes(input)?).filter(|text| !text.is_empty()).map(Arc::from);
+            State::Buried(Burial::UNKNOWN)
+        }
+        4 => State::Zombie { purge_at: take_moment(input)? },
+        5 => State::Done,
+        _ => return Err(Malformed::OutOfRange("state")),
+    };
+    Ok((state, reason))
+}
+
+fn put_origin(out: &mut Vec<u8>, origin: &Origin) {
+    let Origin { queue, id, put_at, attempts, failures, at } = origin;
+    put_bytes(out, queue);
+    put_id(out, id);
+    put_moment(out, *put_at);
+    put_number(out, u64::from(*attempts));
+    put_number(out, u64::from(*failures));
+    put_moment(out, *at);
+}
+
+fn put_scheduled(out: &mut Vec<u8>, scheduled: &Scheduled) {
+    put_bytes(out, &scheduled.schedule);
+    put_option(out, scheduled.slot, put_moment);
+}
+
+fn take_scheduled(input: &mut &[u8]) -> Result<Scheduled, Malformed> {
+    let schedule = Arc::from(take_bytes(input)?);
+    Ok(Scheduled { schedule, slot: take_option(input, take_moment)? })
+}
+
+fn take_origin(input: &mut &[u8]) -> Result<Origin, Malformed> {
+    Ok(Origin {
+        queue: Arc::from(take_bytes(input)?),
+        id: take_id(input)?,
+        put_at: take_moment(input)?,
+        attempts: take_small(input, "attempts")?,
+        failures: take_small(input, "failures")?,
+        at: take_moment(input)?,
+    })
+}

@@ -1,0 +1,647 @@
+//! What a task is: its identity, its state, its lease, and the record that leaves the engine.
+//!
+//! A [`TaskRecord`] is a whole task as seen from outside: replies carry it, the store keeps it, and
+//! a pop that could not be sent returns it. The layout of tasks in memory is not described here.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::change::Place;
+use crate::limits::ORIGIN_OVERHEAD_BYTES;
+use crate::schedule::Scheduled;
+use crate::time::{Span, Timestamp};
+
+/// Opaque bytes, shared and never changed: payloads, keys and names.
+pub type Bytes = Arc<[u8]>;
+
+/// The name of a task within its queue. The queue decides its form ([`crate::settings::Ids`]).
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TaskId {
+    /// A number that the server generated: `sequence` and `time64`.
+    Number(u64),
+    /// A uuid that the server generated. Its text is the usual 36 characters.
+    Uuid([u8; 16]),
+    /// 1 to 255 bytes that the caller chose.
+    Given(Bytes),
+}
+
+/// The states of a task, without their data.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum StateKind {
+    /// R: can be selected, if it has a priority.
+    Ready,
+    /// T: held by a consumer under a lease.
+    Taken,
+    /// W: its delay has not passed yet.
+    Waiting,
+    /// B: set aside until somebody digs it up.
+    Buried,
+    /// Z: finished, and kept for a while.
+    Zombie,
+    /// D: finished, and kept for good.
+    Done,
+}
+
+/// The state of a task with the data of that state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// R.
+    Ready,
+    /// T, under this lease.
+    Taken(Lease),
+    /// W, until `ready_at`.
+    Waiting {
+        /// The end of the delay.
+        ready_at: Timestamp,
+    },
+    /// B, in this place among those that are buried.
+    Buried(Burial),
+    /// Z, until `purge_at`.
+    Zombie {
+        /// When the task is removed.
+        purge_at: Timestamp,
+    },
+    /// D.
+    Done,
+}
+
+/// The right to a taken task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// The grant of this lease. No two leases share one.
+    pub grant: Grant,
+    /// The connection that took the task, while it exists. A lease restored from a store has none.
+    pub holder: Option<Holder>,
+    /// When the lease ends. Without a deadline it ends with the holder's connection.
+    pub deadline: Option<Timestamp>,
+    /// The agreed time to release, which a touch grants again.
+    pub ttr: Option<Span>,
+}
+
+/// Who holds a lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// The connection.
+    pub client: ClientId,
+    /// Whether the lease ends with the connection and with the server although it has a deadline.
+    pub is_tied: bool,
+    /// Whether the connection only took the task, and holds the lease no more than any other. Is
+    /// neither kept nor sent.
+    pub needs_receipt: bool,
+}
+
+/// When a task was buried: a later burial is higher, also within a millisecond and after a restart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Burial(u64);
+
+/// How often some things have happened to a task since its put, or since it was restarted. The
+/// counts stay at their highest value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// How often a lease has reached its deadline.
+    pub timeouts: u32,
+    /// How often a holder has released it.
+    pub releases: u32,
+    /// How often it was buried.
+    pub buries: u32,
+    /// How often it was dug up, plowed or kicked.
+    pub kicks: u32,
+}
+
+/// The number of one grant of a lease. It is unique for ever, since it contains the incarnation of
+/// the server that granted it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Grant {
+    /// The incarnation of the server. It rises, durably, before the first request is served.
+    pub incarnation: u64,
+    /// The count of grants in that incarnation.
+    pub serial: u64,
+}
+
+/// The proof of one lease. Its text form names the task and the grant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Receipt {
+    /// The [`TaskRecord::number`] of the task, which also determines its queue.
+    pub number: u64,
+    /// The grant.
+    pub grant: Grant,
+}
+
+/// A connection. Never reused within an incarnation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ClientId(pub u64);
+
+impl ClientId {
+    /// A server may give a connection a second number, which differs in this bit alone.
+    pub const SECOND: u64 = 1 << 63;
+
+    /// Whether both numbers are those of one connection.
+    #[must_use]
+    #[inline]
+    pub const fn is_same_connection(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !Self::SECOND == 0
+    }
+}
+
+/// A request of a client. The door chooses it, and the reply contains it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RequestId(pub u64);
+
+/// The name of a lane, as its tasks hold it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaneName {
+    /// Its number. Another lane with the same topic and member has another number.
+    pub number: u64,
+    /// The member that has the lane. Left out in a change.
+    pub member: Bytes,
+}
+
+impl LaneName {
+    /// A lane known only by its number.
+    #[must_use]
+    pub fn numbered(number: u64) -> Self {
+        Self { number, member: Bytes::default() }
+    }
+}
+
+/// A payload that was left in the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Away {
+    /// The place of the task's record, which holds the payload.
+    pub place: Place,
+    /// The length of the payload in bytes.
+    pub bytes: u32,
+    /// Its [`payload_checksum`].
+    pub checksum: u32,
+}
+
+/// Computes a checksum that detects when a worn disk returns something else than the payload that
+/// was left in the store.
+#[must_use]
+pub fn payload_checksum(payload: &[u8]) -> u32 {
+    // Takes eight bytes at a time. Each step is a bijection of the state before, so no single
+    // change goes unnoticed before the last fold.
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    let mut hash = payload.len() as u64;
+    let mut words = payload.chunks_exact(8);
+    for word in words.by_ref() {
+        let word = word.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        hash = step(hash, word);
+    }
+    let rest = words.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let hash = step(step(hash, rest), FACTOR);
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are folded into one")]
+    let folded = (hash ^ (hash >> 32)) as u32;
+    folded
+}
+
+/// The facts about a task that its producer sets for good. The bytes are owned or borrowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms<B = Bytes> {
+    /// Tasks of one queue with an equal key form a group.
+    pub key: Option<B>,
+    /// The task's own time to release, used if the take gives none.
+    pub ttr: Option<Span>,
+}
+
+/// The current progress of a task: everything that changes without a new payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Lower is more urgent. Without a priority the task is never selected.
+    pub priority: Option<i64>,
+    /// The place in the order of insertion: [`TaskRecord::number`], unless the task was sent to
+    /// the tail.
+    pub seq: u64,
+    /// The end of its time to live.
+    pub expires_at: Option<Timestamp>,
+    /// The number of times it was taken.
+    pub attempts: u32,
+    /// The number of times it failed since somebody decided that it begins again.
+    pub failures: u32,
+    /// Why it failed or was buried last, if that was said. See [`reasons`] for those of the server.
+    pub reason: Option<Bytes>,
+    /// What delays, releases and burials have left on it, if they have.
+    pub trace: Option<Box<Trace>>,
+    /// Its state.
+    pub state: State,
+}
+
+/// What delays, releases and burials have left on a task. At least one of these is known: see
+/// [`Trace::of`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// The delay that it was last given, whether or not it has passed. Zero if there was none.
+    pub delay: Span,
+    /// How often some things have happened to it.
+    pub counts: Counts,
+}
+
+/// What a dead letter was in the queue that it comes from. After several moves, the last of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// That queue.
+    pub queue: Bytes,
+    /// Its id there.
+    pub id: TaskId,
+    /// When it was put there.
+    pub put_at: Timestamp,
+    /// The number of times it was taken there.
+    pub attempts: u32,
+    /// The number of times it failed there.
+    pub failures: u32,
+    /// The moment of the move.
+    pub at: Timestamp,
+}
+
+/// How a task has come to be where it is. At least one of these is known: see [`Past::of`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Past {
+    /// Where the task was before it was moved here, if it is a dead letter.
+    pub origin: Option<Origin>,
+    /// The schedule that has put the task, if one has.
+    pub scheduled: Option<Scheduled>,
+    /// The key that made it unique when it was put, while it has that.
+    pub unique: Option<Bytes>,
+}
+
+/// The reasons that the server itself gives.
+pub mod reasons {
+    /// A lease has reached its deadline.
+    pub const LEASE_EXPIRED: &[u8] = b"lease expired";
+    /// The holder has released the task, and that is a failure in its queue.
+    pub const RELEASED: &[u8] = b"released";
+    /// The connection of a lease without a TTR has ended.
+    pub const CONNECTION_CLOSED: &[u8] = b"connection closed";
+    /// The TTL has passed, and the queue keeps such tasks as dead letters.
+    pub const EXPIRED: &[u8] = b"expired";
+    /// The task made room for a more urgent one, and the queue keeps such tasks as dead letters.
+    pub const EVICTED: &[u8] = b"evicted";
+}
+
+/// A whole task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskRecord {
+    /// The shard's own number of the task, in the order of the puts. Unique in the shard, never
+    /// reused, and never changed.
+    pub number: u64,
+    /// The queue that the task is in. For a task of a lane, this is the topic. A change leaves it
+    /// out for a task of a lane, which is known by its number.
+    pub queue: Bytes,
+    /// The lane that the task is in, if it is in one.
+    pub lane: Option<LaneName>,
+    /// The name of the task within that queue.
+    pub id: TaskId,
+    /// When the task was put.
+    pub put_at: Timestamp,
+    /// What never changes.
+    pub terms: Terms,
+    /// What changes.
+    pub progress: Progress,
+    /// How the task has come to be here, unless a client has just put it.
+    pub past: Option<Box<Past>>,
+    /// What the task carries. Empty if it was left in the store or is shared.
+    pub payload: Bytes,
+    /// How to find the payload, if it was left in the store.
+    pub away: Option<Away>,
+    /// Only in a change: whether terms and payload are those of the publication whose numbers
+    /// include the number of the task. If so, the record leaves them out.
+    pub shared: bool,
+}
+
+impl StateKind {
+    /// Whether tasks in this state are finished: kept after their end, for a time or for good.
+    #[must_use]
+    #[inline]
+    pub const fn is_finished(self) -> bool {
+        matches!(self, Self::Zombie | Self::Done)
+    }
+
+    /// All six states, in the usual order.
+    pub const ALL: [Self; 6] =
+        [Self::Ready, Self::Taken, Self::Waiting, Self::Buried, Self::Zombie, Self::Done];
+
+    /// The letter of the state: `R`, `T`, `W`, `B`, `Z` or `D`.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Ready => 'R',
+            Self::Taken => 'T',
+            Self::Waiting => 'W',
+            Self::Buried => 'B',
+            Self::Zombie => 'Z',
+            Self::Done => 'D',
+        }
+    }
+}
+
+impl State {
+    /// The state without its data.
+    #[must_use]
+    pub const fn kind(&self) -> StateKind {
+        match self {
+            Self::Ready => StateKind::Ready,
+            Self::Taken(_) => StateKind::Taken,
+            Self::Waiting { .. } => StateKind::Waiting,
+            Self::Buried(_) => StateKind::Buried,
+            Self::Zombie { .. } => StateKind::Zombie,
+            Self::Done => StateKind::Done,
+        }
+    }
+}
+
+impl Holder {
+    /// A connection whose lease is not tied to it.
+    #[must_use]
+    pub const fn of(client: ClientId) -> Self {
+        Self { client, is_tied: false, needs_receipt: false }
+    }
+}
+
+impl Lease {
+    /// The connection that took the task, while it exists.
+    #[must_use]
+    pub fn client(&self) -> Option<ClientId> {
+        self.holder.map(|holder| holder.client)
+    }
+
+    /// Whether this connection took the task, and holds the lease.
+    #[must_use]
+    #[inline]
+    pub fn is_held_by(&self, client: ClientId) -> bool {
+        self.holder
+            .is_some_and(|holder| holder.client.is_same_connection(client) && !holder.needs_receipt)
+    }
+
+    /// Whether it ends with the holder's connection although it has a deadline.
+    #[must_use]
+    #[inline]
+    pub fn is_tied(&self) -> bool {
+        self.holder.is_some_and(|holder| holder.is_tied)
+    }
+
+    /// Whether its task is held for a pop over several engines, which may not choose it.
+    #[must_use]
+    pub fn is_held_for_pop(&self) -> bool {
+        self.deadline.is_none() && self.is_tied()
+    }
+
+    /// Whether it ends with the holder's connection: it is tied to that, or has no deadline.
+    #[must_use]
+    #[inline]
+    pub fn ends_with_connection(&self) -> bool {
+        self.deadline.is_none() || self.is_tied()
+    }
+
+    /// Returns it as a store keeps it: no holder outlives the server, and nor does a lease that is
+    /// tied to one.
+    #[must_use]
+    pub fn to_keep(self) -> Self {
+        if self.is_tied() {
+            return Self { holder: None, deadline: None, ttr: None, ..self };
+        }
+        Self { holder: None, ..self }
+    }
+}
+
+impl Burial {
+    /// For a task that was buried before burials were noted: before every other.
+    pub const UNKNOWN: Self = Self(0);
+
+    /// The bits for the burials of one millisecond. More of them borrow from the next one.
+    const SERIAL_BITS: u32 = 16;
+
+    /// The burial at this moment, after the last one.
+    #[must_use]
+    pub const fn next(last: Self, now: Timestamp) -> Self {
+        let (earliest, after) = (now.ms() << Self::SERIAL_BITS, last.0.saturating_add(1));
+        Self(if earliest > after { earliest } else { after })
+    }
+
+    /// The burial that has this number.
+    #[must_use]
+    pub const fn of_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number, in the order of burials.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Counts {
+    /// Nothing has happened.
+    pub const NONE: Self = Self { timeouts: 0, releases: 0, buries: 0, kicks: 0 };
+
+    /// Whether nothing has happened.
+    #[must_use]
+    pub const fn are_none(&self) -> bool {
+        matches!(self, Self { timeouts: 0, releases: 0, buries: 0, kicks: 0 })
+    }
+}
+
+impl<B> Terms<B> {
+    /// The terms of a task without a key or a time to release.
+    pub const NONE: Self = Self { key: None, ttr: None };
+
+    /// Terms with this key and time to release.
+    #[must_use]
+    pub const fn of(key: Option<B>, ttr: Option<Span>) -> Self {
+        Self { key, ttr }
+    }
+
+    /// Whether nothing is set.
+    #[must_use]
+    #[inline]
+    pub const fn are_none(&self) -> bool {
+        matches!(self, Self { key: None, ttr: None })
+    }
+}
+
+impl<B> Default for Terms<B> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<B: AsRef<[u8]>> Terms<B> {
+    /// Returns the same terms with borrowed bytes.
+    #[must_use]
+    #[inline]
+    pub fn borrowed(&self) -> Terms<&[u8]> {
+        let Self { key, ttr } = self;
+        Terms { key: key.as_ref().map(B::as_ref), ttr: *ttr }
+    }
+
+    /// Returns the number of bytes that they hold.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.key.as_ref().map_or(0, |key| key.as_ref().len())
+    }
+}
+
+impl Terms<&[u8]> {
+    /// Returns the same terms with owned bytes.
+    #[must_use]
+    #[inline]
+    pub fn kept(self) -> Terms {
+        Terms { key: self.key.map(Bytes::from), ttr: self.ttr }
+    }
+}
+
+impl Progress {
+    /// The progress of a task that was just put under this number and has no deadline.
+    #[must_use]
+    #[inline]
+    pub const fn fresh(number: u64, priority: Option<i64>) -> Self {
+        Self {
+            priority,
+            seq: number,
+            expires_at: None,
+            attempts: 0,
+            failures: 0,
+            reason: None,
+            trace: None,
+            state: State::Ready,
+        }
+    }
+
+    /// The delay that it was last given, whether or not it has passed.
+    #[must_use]
+    pub fn delay(&self) -> Span {
+        self.trace.as_ref().map_or(Span::ZERO, |trace| trace.delay)
+    }
+
+    /// How often some things have happened to it.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.trace.as_ref().map_or(Counts::NONE, |trace| trace.counts)
+    }
+
+    /// Whether nothing has happened to the task of this number, apart from its priority.
+    #[inline]
+    pub const fn is_fresh(&self, number: u64) -> bool {
+        let Self { priority: _, seq, expires_at, attempts, failures, reason, trace, state } = self;
+        *seq == number
+            && expires_at.is_none()
+            && *attempts == 0
+            && *failures == 0
+            && reason.is_none()
+            && trace.is_none()
+            && matches!(state, State::Ready)
+    }
+}
+
+impl Trace {
+    /// The trace with this delay and these counts, or none if they say nothing.
+    #[must_use]
+    #[inline]
+    pub fn of(delay: Span, counts: Counts) -> Option<Box<Self>> {
+        let is_any = !delay.is_zero() || !counts.are_none();
+        is_any.then(|| Box::new(Self { delay, counts }))
+    }
+}
+
+impl Origin {
+    /// What it counts in addition to its task.
+    pub fn bytes(&self) -> usize {
+        let id = if let TaskId::Given(id) = &self.id { id.len() } else { 0 };
+        let overhead = if planted!(OriginsFree) { 0 } else { ORIGIN_OVERHEAD_BYTES };
+        self.queue.len() + id + overhead
+    }
+}
+
+impl Past {
+    /// How a task has come to be where it is, or none if a client has put it there without a
+    /// unique key.
+    #[must_use]
+    pub fn of(
+        origin: Option<Origin>,
+        scheduled: Option<Scheduled>,
+        unique: Option<Bytes>,
+    ) -> Option<Box<Self>> {
+        let is_known = origin.is_some() || scheduled.is_some() || unique.is_some();
+        is_known.then(|| Box::new(Self { origin, scheduled, unique }))
+    }
+}
+
+impl TaskRecord {
+    /// Where the task was before it was moved here, if it is a dead letter.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Origin> {
+        self.past.as_ref()?.origin.as_ref()
+    }
+
+    /// The schedule that has put the task, if one has.
+    #[must_use]
+    pub fn scheduled(&self) -> Option<&Scheduled> {
+        self.past.as_ref()?.scheduled.as_ref()
+    }
+
+    /// The key that makes it unique.
+    #[must_use]
+    pub fn unique(&self) -> Option<&Bytes> {
+        self.past.as_ref()?.unique.as_ref()
+    }
+
+    /// Takes the key from it that makes it unique.
+    pub fn forget_unique(&mut self) {
+        let past = self.past.take().map(|past| (past.origin, past.scheduled));
+        self.past = past.and_then(|(origin, scheduled)| Past::of(origin, scheduled, None));
+    }
+
+    /// Replaces where the task was before it was moved here.
+    pub fn set_origin(&mut self, origin: Option<Origin>) {
+        let (scheduled, unique) =
+            self.past.take().map_or((None, None), |past| (past.scheduled, past.unique));
+        self.past = Past::of(origin, scheduled, unique);
+    }
+
+    /// The receipt of the current lease, if the task is taken.
+    #[must_use]
+    #[inline]
+    pub const fn receipt(&self) -> Option<Receipt> {
+        match &self.progress.state {
+            State::Taken(lease) => Some(Receipt { number: self.number, grant: lease.grant }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Uuid(bytes) => {
+                for (index, byte) in bytes.iter().enumerate() {
+                    if matches!(index, 4 | 6 | 8 | 10) {
+                        f.write_str("-")?;
+                    }
+                    write!(f, "{byte:02x}")?;
+                }
+                Ok(())
+            }
+            Self::Given(bytes) => write!(f, "{}", bytes.escape_ascii()),
+        }
+    }
+}
+
+impl fmt::Display for StateKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.letter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every reply with tasks moves records.
+    #[test]
+    fn a_record_occupies_at_most_264_bytes() {
+        assert!(size_of::<TaskRecord>() <= 264, "{}", size_of::<TaskRecord>());
+    }
+}
