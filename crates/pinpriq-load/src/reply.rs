@@ -1,8 +1,8 @@
 //! RESP replies, read in place: nothing is copied, and no state is kept between two readings.
 //!
-//! `pinpriq-proto` has the decoder for clients, which reads replies of any shape and size into owned
-//! values. Here every reply is small and its shape known, so its parts are borrowed one by one, and
-//! an incomplete reply is read again from its start.
+//! `pinpriq-proto` has the decoder for clients, which reads replies of any shape and size into
+//! owned values. Here every reply is small and its shape known, so its parts are borrowed one by
+//! one, and an incomplete reply is read again from its start.
 
 use crate::dialect::{Answer, Outcome};
 

@@ -178,7 +178,7 @@ fn complaint(name: &str, allowed: &[&str], dependency: &Dependency) -> Option<St
     let runtime = RUNTIMES.iter().any(|prefix| used.starts_with(prefix));
     if (known || used.starts_with("pinpriq")) && !allowed.contains(&used.as_str()) {
         Some(format!("[{section}] {used}: {name} must not know {used}"))
-    } else if PURE.contains(&name) && !section.ends_with("dev-dependencies") {
+    } else if PURE.contains(&name) && !known && !section.ends_with("dev-dependencies") {
         Some(format!("[{section}] {used}: {name} uses the standard library alone"))
     } else if runtime && !RUNTIME_CRATES.contains(&name) {
         Some(format!("[{section}] {used}: {name} knows no async runtime"))

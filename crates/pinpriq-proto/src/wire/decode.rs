@@ -18,7 +18,7 @@ pub enum Decoded<'a> {
     Incomplete {
         /// The minimum length of the request, counted from its first byte. It is always more than
         /// the given bytes and never more than the real length, and so at most
-        /// [`crate::wire::REQUEST_BYTES_MAX`]. Calling again with fewer bytes does no harm, but gives no
+        /// [`REQUEST_BYTES_MAX`]. Calling again with fewer bytes does no harm, but gives no
         /// other result.
         needed_at_least: usize,
     },
@@ -26,7 +26,7 @@ pub enum Decoded<'a> {
     Message {
         /// The request, borrowed from the buffer.
         request: Request<'a>,
-        /// The number of bytes of the request in the buffer, 1 to [`crate::wire::REQUEST_BYTES_MAX`].
+        /// The number of bytes of the request in the buffer, 1 to [`REQUEST_BYTES_MAX`].
         length: usize,
     },
 }

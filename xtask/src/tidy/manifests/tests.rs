@@ -67,7 +67,7 @@ fn bugs_are_planted_by_nothing_but_their_own_flag() {
         }
         check(name, "[target.'cfg(planted)'.dependencies]\npinpriq-sim.workspace = true\n", 1);
     }
-    check("pinpriq-proto", "[target.'cfg(planted)'.dependencies]\nlibc = \"0.2\"\n", 1);
+    check("pinpriq-engine", "[target.'cfg(planted)'.dependencies]\nlibc = \"0.2\"\n", 1);
     let section = "[target.'cfg(planted)'.dependencies]";
     check("pinpriq", &format!("{section}\npinpriq-planted.workspace = true\n"), 1);
     check("xtask", "[dependencies]\npinpriq-planted.workspace = true\n", 0);
