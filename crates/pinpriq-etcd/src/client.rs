@@ -7,19 +7,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pinpriq_ledger::{Status, Unreachable, Writer};
+use pinpriq_ledger::{Unreachable, Writer};
 use pinpriq_tls::{Options, explain};
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response};
 
 use crate::generated::kv_client::KvClient;
-use crate::generated::maintenance_client::MaintenanceClient;
-use crate::generated::{CompactionRequest, StatusRequest, TxnRequest, TxnResponse};
+use crate::generated::{TxnRequest, TxnResponse};
 use crate::options::{EtcdError, EtcdOptions};
 use crate::remote::EtcdRemote;
+use crate::room::Quota;
 use crate::sign_in::{Member, Pass, SignIn, has_token_ended, is_signed_out};
-use crate::transaction::reading;
 
 /// The largest answer that is accepted, in bytes.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
@@ -27,14 +26,15 @@ const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// What etcd says when it has no room.
 const FULL: &str = "etcdserver: mvcc: database space exceeded";
 
+/// What that means for people.
+const FULL_MEANS: &str = "it has reached its own quota, --quota-backend-bytes, and refuses every \
+                          change until a node has made room";
+
 /// What etcd says of a request above `--max-request-bytes`.
 const TOO_LARGE: &str = "etcdserver: request is too large";
 
 /// What the library under etcd says of a message that is larger than etcd would read.
 const TOO_LARGE_TO_READ: &str = "grpc: received message larger than max (";
-
-/// What etcd says when somebody else has compacted as far or farther.
-const COMPACTED: &str = "etcdserver: mvcc: required revision has been compacted";
 
 /// What etcd says of a lease that has ended, and of what should hang on it.
 const LEASE_GONE: &str = "etcdserver: requested lease not found";
@@ -78,6 +78,7 @@ struct Inner {
     current: AtomicUsize,
     /// The user, if there is one.
     sign_in: Option<SignIn>,
+    quota: Quota,
 }
 
 /// Why there is no answer that could be used.
@@ -153,7 +154,8 @@ impl Trouble {
             Self::Silent => "it was silent".to_owned(),
             Self::Error(status) => {
                 let known = self.remedy().map(str::to_owned);
-                let known = known.or_else(|| explain(&**status, TLS_OPTIONS));
+                let full = (self.verdict() == Some(Verdict::Full)).then(|| FULL_MEANS.to_owned());
+                let known = known.or(full).or_else(|| explain(&**status, TLS_OPTIONS));
                 known.unwrap_or_else(|| format!("{}: {}", status.code(), status.message()))
             }
             Self::HungUp => "it has ended the encrypted connection: if it always does, name a \
@@ -175,7 +177,9 @@ impl Etcd {
         let channels = Mutex::new(vec![None; endpoints.len()]);
         let current = AtomicUsize::new(0);
         let sign_in = options.user.clone().map(SignIn::new);
-        Ok(Self { inner: Arc::new(Inner { options, endpoints, channels, current, sign_in }) })
+        let quota = Quota::default();
+        let inner = Inner { options, endpoints, channels, current, sign_in, quota };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The log of a shard for a writer. Asks nothing yet. Refuses shards above 9999.
@@ -186,50 +190,24 @@ impl Etcd {
         Ok(EtcdRemote::new(self.clone(), shard, writer))
     }
 
-    /// Has the cluster forget all former values of all its keys, which the logs do not need, and
-    /// returns the revision up to which it did. The room can be used again, but the file of a
-    /// member does not shrink. Everybody who uses the cluster must agree. It ends as other calls.
-    pub async fn compact(&self) -> Result<i64, Unreachable> {
-        let compacted = self.within_deadline(async {
-            // Any read tells the revision.
-            let read = self.transact(&reading(Vec::new())).await?;
-            let Some(header) = read.header else { return Err(Trouble::Malformed("a header")) };
-            let request = CompactionRequest { revision: header.revision };
-            let sent = self.ask(|member, limit| async move {
-                KvClient::new(member).compact(timed(request, limit)).await
-            });
-            match sent.await {
-                Err(Trouble::Error(status)) if status.message() == COMPACTED => {}
-                sent => _ = sent?,
-            }
-            Ok(header.revision)
-        });
-        compacted.await.unwrap_or(Err(Trouble::Silent)).map_err(|trouble| trouble.unreachable())
-    }
-
     pub(crate) fn options(&self) -> &EtcdOptions {
         &self.inner.options
     }
 
-    /// How much room the member in use has.
-    pub(crate) async fn status(&self) -> Result<Status, Trouble> {
-        let mut trouble = Trouble::Silent;
-        for _ in &self.inner.endpoints {
-            let sent = self.ask(|member, limit| async move {
-                MaintenanceClient::new(member).status(timed(StatusRequest {}, limit)).await
-            });
-            match sent.await {
-                Ok(status) => {
-                    // Members before 3.4 do not know how much is in use.
-                    let sizes = [status.db_size_in_use, status.db_size];
-                    let size = sizes.into_iter().find(|size| *size > 0).unwrap_or(0);
-                    let bytes_used = u64::try_from(size).unwrap_or(0);
-                    return Ok(Status { bytes_used, bytes_max: self.inner.options.bytes_max });
-                }
-                Err(met) => trouble = met,
-            }
-        }
-        Err(trouble)
+    pub(crate) fn quota(&self) -> &Quota {
+        &self.inner.quota
+    }
+
+    /// Where the member in use listens, if connections are not encrypted.
+    pub(crate) fn plain_member(&self) -> Option<String> {
+        let uri = self.inner.endpoints[self.inner.current.load(Ordering::Relaxed)].uri();
+        let authority = uri.authority().map(ToString::to_string);
+        authority.filter(|_| self.inner.options.tls.is_none())
+    }
+
+    /// How many members there are to ask.
+    pub(crate) fn members(&self) -> usize {
+        self.inner.endpoints.len()
     }
 
     /// Sends a transaction to one member after the other, until one of them answers.
@@ -285,17 +263,7 @@ impl Etcd {
         Err(trouble)
     }
 
-    async fn ask<T, F>(&self, call: impl Fn(Member, Duration) -> F) -> Result<T, Trouble>
-    where
-        F: Future<Output = Result<Response<T>, tonic::Status>>,
-    {
-        self.ask_within(self.inner.options.attempt, call).await
-    }
-
     /// Asks the member in use. After trouble, the next call asks another one.
-    ///
-    /// A call that was refused because its token has ended is made once more with a new one. The
-    /// member has looked at the token before anything else, so this is no second copy of it.
     pub(crate) async fn ask_within<T, F>(
         &self,
         limit: Duration,
@@ -304,7 +272,22 @@ impl Etcd {
     where
         F: Future<Output = Result<Response<T>, tonic::Status>>,
     {
-        let index = self.inner.current.load(Ordering::Relaxed);
+        self.ask_at(self.inner.current.load(Ordering::Relaxed), limit, call).await
+    }
+
+    /// Asks one member.
+    ///
+    /// A call that was refused because its token has ended is made once more with a new one. The
+    /// member has looked at the token before anything else, so this is no second copy of it.
+    pub(crate) async fn ask_at<T, F>(
+        &self,
+        index: usize,
+        limit: Duration,
+        call: impl Fn(Member, Duration) -> F,
+    ) -> Result<T, Trouble>
+    where
+        F: Future<Output = Result<Response<T>, tonic::Status>>,
+    {
         let channel = self.channel(index);
         let asked = async {
             let pass = self.pass(&channel).await?;
@@ -326,8 +309,11 @@ impl Etcd {
             Ok(Err(trouble)) => trouble,
             Err(_) => Trouble::Silent,
         };
-        if !trouble.is_final() && trouble.verdict().is_none() {
-            self.leave(index);
+        match trouble.verdict() {
+            Some(Verdict::Full) => self.inner.quota.meet(),
+            Some(Verdict::TooLarge) => {}
+            None if trouble.is_final() => {}
+            None => self.leave(index),
         }
         Err(trouble)
     }

@@ -20,7 +20,9 @@
 //! beside it. What is in them is told in `docs/internals/ledger.md`.
 //!
 //! etcd keeps former values of its keys until they are compacted: [`Etcd::compact`]. When etcd has
-//! reached its own quota, it refuses trims too, so [`EtcdOptions::bytes_max`] must be lower.
+//! reached its own quota, it refuses trims too, so [`EtcdOptions::bytes_max`] should be lower.
+//! Otherwise the quota counts where it is known, and [`EtcdRegistry::upkeep`] has an etcd that has
+//! reached it take changes again.
 //!
 //! Connections are encrypted, and the client signs in with a user and a password, if
 //! [`EtcdOptions`] says so.
@@ -58,6 +60,7 @@ mod options;
 mod reading;
 mod registry;
 mod remote;
+mod room;
 mod sign_in;
 mod transaction;
 
@@ -65,4 +68,5 @@ pub use client::Etcd;
 pub use options::{EtcdError, EtcdOptions};
 pub use registry::{COMPACT_EVERY, EtcdRegistry};
 pub use remote::EtcdRemote;
+pub use room::RoomNotice;
 pub use sign_in::EtcdUser;

@@ -23,6 +23,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use crate::client::{Etcd, Trouble};
 use crate::generated::{KeyValue, TxnRequest, TxnResponse};
 use crate::keys::RegistryKeys;
+use crate::room::RoomNotice;
 use crate::transaction::{
     delete_one, hangs_on, key_read, keys_read, one, put, put_on, range, reading, unchanged,
 };
@@ -50,8 +51,14 @@ pub struct EtcdRegistry {
     /// In whole seconds.
     ttl: Duration,
     session: Mutex<Option<Session>>,
-    /// Whether this node is the first one of those that live.
-    is_first: Arc<AtomicBool>,
+    place: Arc<Place>,
+}
+
+/// What this node is among those that live, as its last renewal has shown.
+#[derive(Default)]
+struct Place {
+    is_first: AtomicBool,
+    has_session: AtomicBool,
 }
 
 /// The session of this node, which may have ended.
@@ -73,27 +80,46 @@ impl EtcdRegistry {
             keys: RegistryKeys::new(&etcd.options().name),
             ttl: whole_ttl(session_ttl),
             session: Mutex::default(),
-            is_first: Arc::default(),
+            place: Arc::default(),
         }
     }
 
-    /// Returns what compacts etcd, once in each `period` (see [`COMPACT_EVERY`]), if this node is
-    /// the first one of those that live, as its last renewal has shown. Errors are left to the next
-    /// time. It is to be spawned, and ends after the registry is dropped.
-    pub fn upkeep(&self, period: Duration) -> impl Future<Output = ()> + Send + 'static {
-        let (etcd, is_first) = (self.etcd.clone(), Arc::downgrade(&self.is_first));
+    /// Returns what keeps room in etcd, once in each `period` (see [`COMPACT_EVERY`]). The first
+    /// one of the nodes that live, as its last renewal has shown, compacts it. If etcd has reached
+    /// its own quota, that node also has it take changes again, and so does one that can open no
+    /// session because of that. `tell` hears what the operator should know. Errors are left to the
+    /// next time. It is to be spawned, and ends after the registry is dropped.
+    pub fn upkeep(
+        &self,
+        period: Duration,
+        tell: impl Fn(RoomNotice) + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let (etcd, place) = (self.etcd.clone(), Arc::downgrade(&self.place));
         async move {
             let mut ticks = interval(period.max(Duration::from_millis(1)));
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             ticks.tick().await;
+            let mut told = None;
             loop {
                 ticks.tick().await;
-                match is_first.upgrade() {
-                    None => return,
-                    Some(is_first) if is_first.load(Ordering::Relaxed) => {
-                        _ = etcd.compact().await;
-                    }
-                    Some(_) => {}
+                let Some(place) = place.upgrade() else { return };
+                let is_first = place.is_first.load(Ordering::Relaxed);
+                let has_session = place.has_session.load(Ordering::Relaxed);
+                drop(place);
+                // They tell etcd's own quota, and whether it was reached.
+                etcd.ask_quota().await;
+                _ = etcd.status().await;
+                let low = etcd.low_quota();
+                if let Some(notice) = low.filter(|_| low != told) {
+                    tell(notice);
+                    told = low;
+                }
+                if is_first {
+                    _ = etcd.compact().await;
+                }
+                let makes_room = is_first || !has_session;
+                if makes_room && etcd.quota().is_met() && !planted!(QuotaMetForEver) {
+                    _ = etcd.make_room().await.map(|made| made.map(&tell));
                 }
             }
         }
@@ -215,7 +241,8 @@ impl EtcdRegistry {
         }
         self.set_session(Session { is_open: true, ..session });
         let first = view.nodes.first().map(|node| node.instance);
-        self.is_first.store(first == Some(session.instance), Ordering::Relaxed);
+        self.place.is_first.store(first == Some(session.instance), Ordering::Relaxed);
+        self.place.has_session.store(true, Ordering::Relaxed);
         Ok(RegistryAnswer::View(view))
     }
 
@@ -396,7 +423,8 @@ impl RemoteRegistry for EtcdRegistry {
         match timeout(limit, self.carry_out(call)).await {
             Ok(Ok(answer)) => {
                 if answer == RegistryAnswer::SessionEnded {
-                    self.is_first.store(false, Ordering::Relaxed);
+                    self.place.is_first.store(false, Ordering::Relaxed);
+                    self.place.has_session.store(false, Ordering::Relaxed);
                 }
                 answer
             }

@@ -13,8 +13,8 @@ use pinpriq_engine::time::Timestamp;
 use pinpriq_store::codec::Names;
 use pinpriq_store::shards::number_beyond_lost;
 use pinpriq_store::{
-    Extent, Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError,
-    TaskCounts, Urgency,
+    Extent, Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Shortage, Store,
+    StoreError, TaskCounts, Urgency,
 };
 
 use crate::accounts::Accounts;
@@ -300,6 +300,10 @@ impl Reclaims for LedgerStore {
 
     fn room(&mut self, _tasks: &dyn Fn() -> TaskCounts) -> Room {
         self.running().map_or(Room::Enough, Running::room)
+    }
+
+    fn shortage(&self) -> Shortage {
+        Shortage::Engine
     }
 }
 

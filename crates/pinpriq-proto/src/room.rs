@@ -23,4 +23,6 @@ pub enum Shortage {
     Space,
     /// The next file cannot be made, for another reason than space.
     File,
+    /// A distributed engine that keeps the store has little room left.
+    Engine,
 }

@@ -148,7 +148,13 @@ impl Engine {
             Shortage::File if !planted!(AnyShortageIsSpace) => {
                 "the store cannot make its next file, its log says why: finish some, try again"
             }
-            Shortage::Space | Shortage::File => "the disk is nearly full: finish some, try again",
+            Shortage::Engine if !planted!(FullEngineIsADisk) => {
+                "the engine under the cluster is nearly full, by --cluster-bytes-max or its own \
+                 quota: finish some, try again"
+            }
+            Shortage::Space | Shortage::File | Shortage::Engine => {
+                "the disk is nearly full: finish some, try again"
+            }
         };
         Refusal::new(RefusalKind::Busy, sentence.to_owned())
     }

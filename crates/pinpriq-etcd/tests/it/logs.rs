@@ -90,6 +90,17 @@ impl Log {
         }
     }
 
+    /// Appends an entry of this many bytes, which is there only if that is done.
+    pub(crate) fn append(&mut self, bytes: usize) -> Appended {
+        self.entries.push(vec![3; bytes]);
+        self.send(vec![3; bytes]);
+        let appended = self.appended();
+        if appended != Appended::Done {
+            self.entries.pop();
+        }
+        appended
+    }
+
     pub(crate) fn trim(&mut self, before: u64) -> Trimmed {
         let call = Call::Trim { tenure: self.tenure, before: Seq(before) };
         match ask(&mut *self.ledger, call) {

@@ -356,7 +356,7 @@ fn the_first_node_alone_compacts() {
     let is_compacted = || gateway(cluster.address(0), "kv/range", &old).contains("compacted");
     let run = |instance| {
         let registry = EtcdRegistry::new(&client.etcd, ttl);
-        let upkeep = client.runtime.spawn(registry.upkeep(period));
+        let upkeep = client.runtime.spawn(registry.upkeep(period, |_| ()));
         let registry = RegistryClient::new(registry, &client.runtime, Arc::new(|| ()));
         let mut node = Node { registry, instance };
         assert_eq!(node.announce(), RegistryAnswer::Done);

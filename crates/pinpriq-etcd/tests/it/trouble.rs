@@ -1,13 +1,14 @@
 //! Members that are killed or fall silent: what was done is there, and what is unknown is resolved.
 
-use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use pinpriq_etcd::EtcdOptions;
-use pinpriq_ledger::{Answer, Appended, Call, Resolved, Seq, Writer};
+use pinpriq_etcd::{EtcdOptions, EtcdRegistry, RoomNotice};
+use pinpriq_ledger::{Answer, Appended, Call, Resolved, Seq, Status, Trimmed, Writer};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Client, Cluster};
 use crate::logs::{Log, ask, read_all, seize};
+use crate::registry::pause;
 
 #[test]
 fn each_member_may_be_killed_in_the_middle_of_appends() {
@@ -110,23 +111,61 @@ fn a_new_remote_resolves_what_it_has_not_sent() {
     log.check(&client, 1);
 }
 
-#[test]
-fn a_cluster_without_room_says_so() {
-    let Some(cluster) = Cluster::start_with(&["--quota-backend-bytes", "8388608"]) else { return };
+/// A cluster with a quota of 8 MiB, of which a log has taken everything.
+fn full() -> Option<(Cluster, Client, Log)> {
+    let cluster = Cluster::start_with(&["--quota-backend-bytes", "8388608"])?;
     let client = cluster.client(cluster.options());
     let mut log = Log::seize(&client, 1, 1);
-    let bytes: Arc<[u8]> = vec![3; 256 << 10].into();
-    let refused = (1..100).find_map(|seq| {
-        let call = Call::Append { tenure: log.tenure, seq: Seq(seq), bytes: Arc::clone(&bytes) };
-        match ask(&mut *log.ledger, call) {
-            Answer::Appended(Appended::Done) => {
-                log.entries.push(bytes.to_vec());
-                None
-            }
-            other => Some(other),
-        }
+    let refused = (0..100).find_map(|count| {
+        // etcd looks at the size of its database ten times a second.
+        pause(Duration::from_millis(if count < 20 { 0 } else { 150 }));
+        Some(log.append(256 << 10)).filter(|it| *it != Appended::Done)
     });
-    assert_eq!(refused, Some(Answer::Appended(Appended::Full)));
+    assert_eq!(refused, Some(Appended::Full));
+    Some((cluster, client, log))
+}
+
+fn status(log: &mut Log) -> Status {
+    match ask(&mut *log.ledger, Call::Status) {
+        Answer::Status(Ok(status)) => status,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_cluster_without_room_says_so() {
+    let Some((_cluster, _, mut log)) = full() else { return };
     let read = read_all(&mut *log.ledger, 1);
     assert!(read == log.entries, "what was done can still be read");
+    let Status { bytes_used, bytes_max } = status(&mut log);
+    assert_eq!(bytes_max, 8 << 20, "the quota of etcd, which is less than the logs were to have");
+    assert!(bytes_used >= bytes_max, "{bytes_used}: there is no room");
+    assert_eq!(log.trim(10), Trimmed::Unknown, "etcd refuses even what would make room");
+}
+
+#[test]
+fn a_cluster_that_has_reached_its_own_quota_is_given_room() {
+    let Some((_cluster, client, mut log)) = full() else { return };
+    // No node can open a session now, so one without makes room.
+    let registry = EtcdRegistry::new(&client.etcd, Duration::from_secs(10));
+    let (tell, told) = sync_channel(8);
+    let upkeep =
+        registry.upkeep(Duration::from_millis(50), move |notice| _ = tell.try_send(notice));
+    let upkeep = client.runtime.spawn(upkeep);
+    let notices: Vec<RoomNotice> = told.iter().take(2).collect();
+    let lower = RoomNotice::QuotaIsLower { quota: 8 << 20, bytes_max: 1 << 30 };
+    assert_eq!(notices[0], lower);
+    let RoomNotice::RoomMade { before, after } = notices[1] else { panic!("{notices:?}") };
+    assert!(after <= before, "{before} {after}");
+    // What takes little room has some now, and the rest follows.
+    log.fill(1);
+    assert_eq!(log.trim(30), Trimmed::Done);
+    client.runtime.block_on(client.etcd.compact()).unwrap();
+    for _ in 0..8 {
+        assert_eq!(log.append(256 << 10), Appended::Done);
+    }
+    let read = read_all(&mut *log.ledger, 30);
+    assert!(read[..] == log.entries[29..], "other entries are there");
+    drop(registry);
+    client.runtime.block_on(upkeep).unwrap();
 }

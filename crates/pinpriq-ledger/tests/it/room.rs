@@ -2,10 +2,14 @@
 //! room, and though nothing is appended meanwhile.
 
 use pinpriq_engine::change::Change;
-use pinpriq_engine::time::Span;
+use pinpriq_engine::command::{Command, Put};
+use pinpriq_engine::limits::Limits;
+use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Writer};
 use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::{Reclaims as _, Room, Store as _, Urgency};
+use pinpriq_store::{Durable, Reclaims as _, Room, Store as _, Urgency};
 
 /// The bytes of all logs together.
 const ENGINE_BYTES: u64 = 2_000_000;
@@ -113,4 +117,30 @@ fn while_room_is_low_one_old_task_holds_no_room_that_others_need() {
     wait(&mut caller);
     wait(&mut caller);
     assert_eq!(room(&mut caller), Room::Enough);
+}
+
+#[test]
+fn who_is_refused_hears_that_the_engine_is_full_and_not_a_disk() {
+    let engine = engine();
+    let ledger = Box::new(engine.ledger(0, Writer(1)));
+    let store = Box::new(LedgerStore::new(ledger, LedgerOptions::default()));
+    let start = Timestamp::from_ms(1_000);
+    let (mut durable, _) = Durable::open(store, Limits::default(), start, 1).unwrap();
+    let now = durable.now();
+    let refusal = (1..1_000).find_map(|request| {
+        let put = Command::Put(Put::new(b"q", &[7; 20_000]));
+        durable.apply(now, ClientId(1), RequestId(request), &put);
+        durable.commit().unwrap();
+        // The entry, and what the engine says of its room.
+        for _ in 0..4 {
+            durable.drive(now).unwrap();
+        }
+        match durable.poll_output() {
+            Some((_, Output::Reply { reply: Reply::Refused(refusal), .. })) => Some(refusal),
+            _ => None,
+        }
+    });
+    let sentence = "the engine under the cluster is nearly full, by --cluster-bytes-max or its \
+                    own quota: finish some, try again";
+    assert_eq!(refusal.unwrap().sentence, sentence);
 }

@@ -18,6 +18,12 @@ macro_rules! with_those_of_machines {
             EmptyTablesCountAsFull "empty-tables-count-as-full"
                 "On PostgreSQL, the room of entries that were removed counts as used for ever."
                 [Postgres("logs::room_comes_back")]
+            FullEngineIsADisk "full-engine-is-a-disk"
+                "While the engine under a cluster is full, clients hear that a disk is."
+                [Ledger("room::")]
+            QuotaMetForEver "quota-met-for-ever"
+                "An etcd that has reached its own quota is left as it is, and takes no changes."
+                [Etcd("trouble::a_cluster_that_has_reached")]
             RenewedThoughNothingIsAnswered "renewed-though-nothing-is-answered"
                 "A node whose answers from the registry are lost keeps its session for ever."
                 [Cluster("ownership::sessions::who_is_not_answered")]

@@ -123,7 +123,7 @@ impl ClusterEngine for OnEtcd {
 
     fn registry(&self, session_ttl: Duration, wake: Wake) -> Box<dyn Registry> {
         let registry = EtcdRegistry::new(&self.etcd, session_ttl);
-        self.runtime.spawn(registry.upkeep(COMPACT_EVERY));
+        self.runtime.spawn(registry.upkeep(COMPACT_EVERY, |notice| tracing::warn!("{notice}")));
         Box::new(RegistryClient::new(registry, &self.runtime, wake))
     }
 }
