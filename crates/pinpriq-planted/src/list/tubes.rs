@@ -20,6 +20,18 @@ macro_rules! with_those_of_tubes {
             SecondGrantKept "second-grant-kept"
                 "What a second shard hands over to a take that has its answer stays taken."
                 [Server("shards::late::")]
+            SecondShardNotAsked "second-shard-not-asked"
+                "A take over several shards with a count gets only what the first of them has."
+                [Server("shards::choosing::a_reply")]
+            UnknownPopHidden "unknown-pop-hidden"
+                "Of a pop over several shards, what a dead node may have popped is lost unnoticed."
+                [Server("cluster::choosing::")]
+            WithdrawnPopsLost "withdrawn-pops-lost"
+                "Tasks that were popped for a reply that is refused in the end are lost."
+                [Server("cluster::choosing::")]
+            FormerPartGoesBack "former-part-goes-back"
+                "What a former owner has added to a reply of several shards goes to the next one."
+                [InServer("session::outbox::")]
             WaitWithoutOwnerGoesOn "wait-without-owner-goes-on"
                 "A client that was served by one shard is held up by another that has no owner."
                 [Server("cluster::choosing::")]

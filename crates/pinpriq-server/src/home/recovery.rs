@@ -90,13 +90,19 @@ fn lose_owner_of(
         (asked.count().saturating_sub(not_begun), has_subscriptions && loses_deliveries)
     };
     let mut seen = 0;
-    let is_answered = session.choosing.borrow().as_ref().is_none_or(Choosing::is_answered);
+    let (is_answered, is_growing) = {
+        let choosing = session.choosing.borrow();
+        let choosing = choosing.as_ref();
+        (choosing.is_none_or(Choosing::is_answered), choosing.is_some_and(Choosing::is_growing))
+    };
     settle(home, (client, session), shard, |asked| {
         if let What::Command(..) = asked.what {
             seen += 1;
         }
         let may_have_begun = loss == Loss::Sudden && (asked.carried_out || seen <= begun);
-        fate((client, shard), asked, (may_have_begun, is_answered))
+        // An answer that has tasks already does not wait for an owner.
+        let is_superfluous = is_answered || (is_growing && !may_have_begun);
+        fate((client, shard), asked, (may_have_begun, is_superfluous))
     });
     if ends {
         end(session, home, shard);
@@ -107,7 +113,7 @@ fn lose_owner_of(
 fn fate(
     (client, shard): (ClientId, usize),
     asked: &Asked,
-    (may_have_begun, is_answered): (bool, bool),
+    (may_have_begun, is_superfluous): (bool, bool),
 ) -> Fate {
     if !asked.is_owed {
         return Fate::Done;
@@ -115,7 +121,7 @@ fn fate(
     match &asked.what {
         What::Part(wanted) => Fate::Answered(Piece::Part(substitute(*wanted, shard))),
         // Another shard has handed something over, so nobody waits here any more.
-        What::Command(PART, _) if is_answered => Fate::Answered(Piece::Part(Part::Done)),
+        What::Command(PART, _) if is_superfluous => Fate::Answered(Piece::Part(Part::Done)),
         What::Command(_, bytes)
             if !may_have_begun || has_no_effect(bytes) || planted!(BegunPopSentAgain) =>
         {

@@ -1,7 +1,8 @@
 //! A take over the queues of several shards: what was heard, and what to do next.
 //!
 //! First, each shard tells the task that would be taken first there, and the shard with the most
-//! urgent one of all is asked to hand it over. If none has any, the client waits in all of them.
+//! urgent one of all is asked to hand it over. If it has fewer than are wanted, the shard with the
+//! next most urgent one adds to them. If none has any, the client waits in all of them.
 //! The first that hands a task over gives the answer, and the waits elsewhere end. What another one
 //! hands over meanwhile goes back. A pop that waits only holds its task, under a lease, until the
 //! shard is told that it is chosen: so what goes back was never gone.
@@ -11,6 +12,7 @@
 use std::rc::Rc;
 
 use pinpriq_engine::command::{End, Order, Selection, TakeMode, Wait};
+use pinpriq_engine::limits::TASKS_PER_ANSWER_MAX;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::{Receipt, RequestId, TaskRecord};
 use pinpriq_engine::time::Timestamp;
@@ -33,7 +35,17 @@ pub(crate) struct Choosing {
     until: Option<Timestamp>,
     /// The refusal of a shard that had no owner when it was asked.
     ownerless: Option<Refusal>,
+    /// What the answer has already, while further shards add to it.
+    gathered: Gathered,
     stage: Stage,
+}
+
+/// What an answer has already.
+#[derive(Clone, Copy, Default)]
+struct Gathered {
+    tasks: usize,
+    /// The number of tasks, or of groups if these are wanted.
+    count: u32,
 }
 
 /// What is taken.
@@ -111,6 +123,12 @@ pub(crate) enum Next {
     Pop(usize),
     /// This is the answer, and it comes from this shard, if any.
     Answer(Option<usize>, Reply, Holds),
+    /// This is a part of the answer. The share at this index must add to it, or it is complete.
+    Add(Output, Holds, Option<usize>),
+    /// The answer is complete with the parts that it has.
+    Complete,
+    /// What the answer has must go back, and this is the answer instead.
+    Withdraw(Reply),
     /// There never is an answer.
     Lost,
     /// The shard must have this back.
@@ -138,8 +156,8 @@ impl Choosing {
             Wait::No | Wait::Forever => None,
         };
         let stage = Stage::Looking { is_soon: false };
-        let (held, ownerless) = (None, None);
-        Self { request, gap, wish, shares, held, wait, until, ownerless, stage }
+        let (held, ownerless, gathered) = (None, None, Gathered::default());
+        Self { request, gap, wish, shares, held, wait, until, ownerless, gathered, stage }
     }
 
     /// Returns how long it waits from now on.
@@ -150,6 +168,19 @@ impl Choosing {
     /// Whether there is an answer.
     pub(crate) fn is_answered(&self) -> bool {
         self.stage == Stage::Answered
+    }
+
+    /// Whether the answer has tasks, and further shards add to it.
+    pub(crate) const fn is_growing(&self) -> bool {
+        self.gathered.tasks > 0
+    }
+
+    /// Returns how many tasks or groups the answer still lacks.
+    pub(crate) fn lacks(&self) -> u32 {
+        let Wish::Tasks(tasks) = &self.wish else { return 1 };
+        let room = TASKS_PER_ANSWER_MAX.saturating_sub(self.gathered.tasks);
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        tasks.count.saturating_sub(self.gathered.count).min(room)
     }
 
     /// Whether there is an answer, and no shard owes a reply.
@@ -206,7 +237,7 @@ impl Choosing {
         share.owes = false;
         let tells_done = std::mem::take(&mut share.tells_done);
         match (heard(piece), self.stage) {
-            (Heard::Tasks(output, holds), Stage::Taking) => self.hand_on(from, output, holds),
+            (Heard::Tasks(output, holds), Stage::Taking) => self.add(from, output, holds),
             (Heard::Tasks(output, holds), Stage::Popping(at)) if at == index => {
                 self.held = None;
                 self.hand_on(from, output, holds)
@@ -234,6 +265,13 @@ impl Choosing {
                 self.ownerless = Some(refusal);
                 self.hear_nothing(may_wait)
             }
+            (Heard::Reply(Reply::Refused(refusal)), Stage::Taking)
+                if self.is_growing() && self.may_lose(&refusal) =>
+            {
+                self.stage = Stage::Answered;
+                Next::Withdraw(Reply::Refused(refusal))
+            }
+            (Heard::Reply(_), Stage::Taking) if self.is_growing() => self.fill(),
             (Heard::Reply(reply @ Reply::Refused(_)), _) => self.answer(reply),
             (Heard::Reply(Reply::DeadlineSoon), Stage::Waiting) => self.answer(Reply::DeadlineSoon),
             (Heard::Reply(reply), Stage::Looking { is_soon }) => {
@@ -261,6 +299,57 @@ impl Choosing {
             return self.go_on(may_wait);
         }
         self.answer_nothing()
+    }
+
+    /// Adds tasks to the answer, and asks the next shard if it lacks some.
+    fn add(&mut self, from: usize, output: Output, holds: Holds) -> Next {
+        let was_growing = self.is_growing();
+        self.count(&output);
+        // An answer has payloads on the disk of one shard at most.
+        let is_enough = !self.is_take()
+            || self.lacks() == 0
+            || !holds.is_empty()
+            || planted!(SecondShardNotAsked);
+        match self.next_share().filter(|_| !is_enough) {
+            Some(index) => Next::Add(output, holds, Some(index)),
+            None if was_growing => {
+                self.stage = Stage::Answered;
+                Next::Add(output, holds, None)
+            }
+            None => self.hand_on(from, output, holds),
+        }
+    }
+
+    /// Asks the next shard to add to the answer, which is complete if there is none.
+    pub(crate) fn fill(&mut self) -> Next {
+        if let Some(index) = self.next_share() {
+            return Next::Take(index);
+        }
+        self.stage = Stage::Answered;
+        Next::Complete
+    }
+
+    /// Counts the tasks of an output, or its groups if these are wanted.
+    fn count(&mut self, output: &Output) {
+        let (Wish::Tasks(wish), Output::Reply { reply: Reply::Tasks { tasks, .. }, .. }) =
+            (&self.wish, output)
+        else {
+            return;
+        };
+        let of = |task: &TaskRecord| (task.queue.clone(), task.terms.key.clone());
+        let is_companion = |pair: &&[TaskRecord]| {
+            wish.selection.group && pair[1].terms.key.is_some() && of(&pair[0]) == of(&pair[1])
+        };
+        let companions = tasks.windows(2).filter(is_companion).count();
+        let count = u32::try_from(tasks.len() - companions).unwrap_or(u32::MAX);
+        self.gathered.tasks += tasks.len();
+        self.gathered.count = self.gathered.count.saturating_add(count);
+    }
+
+    /// Whether tasks may be lost that a shard has popped before this refusal.
+    fn may_lose(&self, refusal: &Refusal) -> bool {
+        let is_open = matches!(refusal.kind, RefusalKind::Unknown | RefusalKind::Store);
+        self.holds_first() && is_open && !planted!(UnknownPopHidden)
     }
 
     /// Whether it is no reserve.
@@ -296,15 +385,8 @@ impl Choosing {
 
     /// Decides once all shards have told their first task.
     fn look_around(&mut self, is_soon: bool, may_wait: bool) -> Next {
-        let heads = self.shares.iter().enumerate();
-        let heads = heads.filter_map(|(index, share)| Some((share.head?, index)));
-        let first = if planted!(LeastUrgentHeadTaken) {
-            heads.max()
-        } else {
-            heads
-                .min_by_key(|(head, index)| ((!planted!(FirstShardFirst)).then_some(*head), *index))
-        };
-        if let Some((_, index)) = first {
+        self.gathered = Gathered::default();
+        if let Some(index) = self.next_share() {
             self.stage = Stage::Taking;
             return Next::Take(index);
         }
@@ -318,6 +400,20 @@ impl Choosing {
             return Next::Wait;
         }
         self.answer_nothing()
+    }
+
+    /// Returns the share with the most urgent first task of those that were not asked for it.
+    fn next_share(&mut self) -> Option<usize> {
+        let heads = self.shares.iter().enumerate();
+        let heads = heads.filter_map(|(index, share)| Some((share.head?, index)));
+        let (_, index) = if planted!(LeastUrgentHeadTaken) {
+            heads.max()
+        } else {
+            heads
+                .min_by_key(|(head, index)| ((!planted!(FirstShardFirst)).then_some(*head), *index))
+        }?;
+        self.shares[index].head = None;
+        Some(index)
     }
 
     fn urgency(&self, task: &TaskRecord) -> Urgency {

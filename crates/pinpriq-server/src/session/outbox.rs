@@ -9,6 +9,7 @@
 //! another shard has the client's connection, its outbox is handed over instead of encoded.
 
 mod gaps;
+mod several;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -129,6 +130,8 @@ enum Answer {
     Owed,
     /// An answer of which every shard gives a part.
     Gathered(Gathered),
+    /// A reply with tasks, to which further shards add theirs.
+    Growing(Box<Output>),
     /// An answer that will never come. Nothing after it is sent, since it would be mistaken for it.
     Lost,
     /// A part of an answer that another shard joins.
@@ -283,7 +286,7 @@ impl Outbox {
         let at = place.checked_sub(self.passed).and_then(|at| usize::try_from(at).ok());
         let waiting = at.and_then(|at| self.waiting.get(at));
         match waiting.map(|waiting| &waiting.answer) {
-            Some(Answer::Owed | Answer::Gathered(_)) => Err(Owed),
+            Some(Answer::Owed | Answer::Gathered(_) | Answer::Growing(_)) => Err(Owed),
             Some(Answer::Output(Output::Reply { reply: Reply::Count(count), .. })) => {
                 Ok(Some(*count))
             }
@@ -371,7 +374,7 @@ impl Outbox {
                     self.bytes.extend_from_slice(bytes);
                     true
                 }
-                Answer::Owed | Answer::Gathered(_) | Answer::Lost => return,
+                Answer::Owed | Answer::Gathered(_) | Answer::Growing(_) | Answer::Lost => return,
                 Answer::Part(_) => unreachable!("parts are handed over"),
             };
             self.encoded += (self.bytes.len() - before) as u64;
@@ -399,7 +402,7 @@ impl Outbox {
     #[inline(never)]
     fn finish(&mut self, done: Waiting, refused: &impl Fn(RefusalKind)) {
         if let Some(from) = done.from {
-            self.note_encoded(from, done.bytes);
+            self.note_encoded(self.teller(from), done.bytes);
         }
         if done.answer.hands_over() {
             if !planted!(EncodedTakenForSent)
@@ -420,7 +423,8 @@ impl Outbox {
 
     /// Returns the other shard that has made the first answer, if any.
     pub(crate) fn reads_from(&self) -> Option<usize> {
-        self.waiting.front().and_then(|first| first.from).map(usize::from)
+        let from = self.waiting.front().and_then(|first| first.from);
+        from.map(|from| usize::from(self.teller(from)))
     }
 
     /// Gives up the payloads that were requested from another shard, whose store has failed.
@@ -558,40 +562,49 @@ impl Outbox {
         let in_flight = self.in_flight.iter().map(|it| (&it.output, it.from));
         let waiting = self.waiting.iter().filter_map(|it| match &it.answer {
             Answer::Output(output) => Some((output, it.from)),
+            Answer::Growing(output) => Some((&**output, it.from)),
             _ => None,
         });
-        let outputs = in_flight.chain(waiting);
-        let leases = outputs.flat_map(|(output, from)| {
-            leases_in(output).map(move |receipt| (from.map(usize::from), receipt))
-        });
-        leases.collect()
+        let mut leases = Vec::new();
+        for (output, from) in in_flight.chain(waiting) {
+            let mut receipts = leases_in(output);
+            for (shard, tasks) in self.parts(from) {
+                let shard = shard.map(usize::from);
+                leases.extend(receipts.by_ref().take(tasks).map(|receipt| (shard, receipt)));
+            }
+        }
+        leases
     }
 
     /// Returns what was in frames that were not accepted completely, for each shard that has made
     /// some. `None` is this shard. Empties the outbox.
     pub(crate) fn unsent(&mut self) -> Vec<(Option<usize>, Unsent)> {
         let mut unsent: Vec<(Option<usize>, Unsent)> = vec![(None, Unsent::default())];
+        let Self { in_flight, waiting, abroad, .. } = std::mem::take(self);
         let mut add = |output: Output, holds: &Holds, from: From| {
-            // What a former owner has handed over is not put back: it may have gone back there.
-            if from == Some(FORMER) {
-                return;
+            for (from, output) in several::split(abroad.as_deref(), output, from) {
+                // What a former owner has handed over is not put back: it may have gone back there.
+                if from == Some(FORMER) {
+                    continue;
+                }
+                let from = from.map(usize::from);
+                let at = unsent.iter().position(|(shard, _)| *shard == from).unwrap_or_else(|| {
+                    unsent.push((from, Unsent::default()));
+                    unsent.len() - 1
+                });
+                unsent[at].1.add(output, holds);
             }
-            let from = from.map(usize::from);
-            let at = unsent.iter().position(|(shard, _)| *shard == from).unwrap_or_else(|| {
-                unsent.push((from, Unsent::default()));
-                unsent.len() - 1
-            });
-            unsent[at].1.add(output, holds);
         };
-        for InFlight { output, holds, from, .. } in self.in_flight.drain(..) {
+        for InFlight { output, holds, from, .. } in in_flight {
             add(output, &holds, from);
         }
-        for Waiting { answer, holds, from, .. } in self.waiting.drain(..) {
-            if let Answer::Output(output) = answer {
-                add(output, &holds, from);
+        for Waiting { answer, holds, from, .. } in waiting {
+            match answer {
+                Answer::Output(output) => add(output, &holds, from),
+                Answer::Growing(output) => add(*output, &holds, from),
+                _ => {}
             }
         }
-        *self = Self::default();
         unsent
     }
 }

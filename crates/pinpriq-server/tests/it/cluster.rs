@@ -107,12 +107,17 @@ impl Stage {
             self.engine.step();
             self.link();
             for _ in 0..4 {
-                let nodes = self.nodes.iter_mut().enumerate();
-                let living = nodes.filter(|(at, _)| !self.dead.contains(at));
-                living.for_each(|(_, node)| node.run());
-                self.carry();
+                self.round();
             }
         }
+    }
+
+    /// Each process does what it can, and then all letters between them arrive.
+    fn round(&mut self) {
+        let nodes = self.nodes.iter_mut().enumerate();
+        let living = nodes.filter(|(at, _)| !self.dead.contains(at));
+        living.for_each(|(_, node)| node.run());
+        self.carry();
     }
 
     /// Lets time pass while no process does anything.

@@ -11,6 +11,7 @@ use pinpriq_engine::limits::DONE_MAX;
 use pinpriq_engine::reply::Output;
 use pinpriq_engine::task::{ClientId, Receipt, RequestId};
 use pinpriq_proto::letters::encode_command;
+use pinpriq_store::durable::Holds;
 
 use super::Desk;
 use crate::home::recovery::withdraw_wait;
@@ -23,6 +24,7 @@ use crate::session::Session;
 use crate::session::about::{PART, SILENT};
 use crate::session::choosing::{Choosing, Next, Share, Tasks, Wish, receipts_of};
 use crate::session::log::{Asked, What};
+use crate::session::unsent::Unsent;
 use crate::sharding::Sharding;
 
 impl Desk {
@@ -162,18 +164,12 @@ impl Asking<'_> {
         match next {
             Next::Hear => {}
             Next::Look => self.look(choosing),
-            Next::Take(index) => {
-                let Choosing { shares, wish, .. } = choosing;
-                let share = &mut shares[index];
-                let queues = share.queues.clone();
-                let names = &names_of(&queues)[..];
-                self.ask_share(
-                    share,
-                    &match wish {
-                        Wish::Reserve => Command::Reserve(Reserve::new(names, Wait::No)),
-                        Wish::Tasks(tasks) => Command::Take(take(tasks, names, Wait::No)),
-                    },
-                );
+            Next::Take(index) => self.take_from(choosing, from, index),
+            Next::Add(output, holds, next) => self.add(choosing, from, (output, holds), next),
+            Next::Complete => self.session.outbox.borrow_mut().complete(choosing.gap),
+            Next::Withdraw(reply) => {
+                self.withdraw(choosing.gap);
+                self.act(choosing, from, Next::Answer(None, reply, Holds::default()));
             }
             Next::Wait => self.wait(choosing),
             Next::Pop(index) => {
@@ -195,6 +191,7 @@ impl Asking<'_> {
                 }
             }
             Next::Lost => {
+                self.withdraw(choosing.gap);
                 self.session.outbox.borrow_mut().answer(choosing.gap, None, None);
                 self.end_waits(&mut choosing.shares, None);
             }
@@ -204,6 +201,48 @@ impl Asking<'_> {
                     self.give_back(from, &receipts_of(&output));
                 }
             }
+        }
+    }
+
+    /// Asks a shard for its tasks.
+    fn take_from(&self, choosing: &mut Choosing, from: usize, index: usize) {
+        let is_skipped = choosing.is_growing() && self.is_nowhere(choosing.shares[index].shard);
+        if is_skipped {
+            let next = choosing.fill();
+            return self.act(choosing, from, next);
+        }
+        let count = choosing.lacks();
+        let Choosing { shares, wish, .. } = choosing;
+        let share = &mut shares[index];
+        let queues = share.queues.clone();
+        let names = &names_of(&queues)[..];
+        self.ask_share(
+            share,
+            &match wish {
+                Wish::Reserve => Command::Reserve(Reserve::new(names, Wait::No)),
+                Wish::Tasks(tasks) => Command::Take(Take { count, ..take(tasks, names, Wait::No) }),
+            },
+        );
+    }
+
+    /// Adds tasks to the answer. The share at the index adds to it next, if any.
+    fn add(
+        &self,
+        choosing: &mut Choosing,
+        from: usize,
+        (mut output, holds): (Output, Holds),
+        next: Option<usize>,
+    ) {
+        if let Output::Reply { client, request, .. } = &mut output {
+            (*client, *request) = (self.client, choosing.request);
+        }
+        {
+            let mut outbox = self.session.outbox.borrow_mut();
+            outbox.add_tasks(choosing.gap, from, (output, holds), next.is_none());
+        }
+        if let Some(index) = next {
+            self.note_taken_over(from);
+            self.act(choosing, from, Next::Take(index));
         }
     }
 
@@ -288,6 +327,17 @@ impl Asking<'_> {
             return;
         }
         self.write(to, SILENT, &Command::GiveBack(receipts));
+    }
+
+    /// Returns what shards have added to an answer that is not given.
+    fn withdraw(&self, gap: u64) {
+        let added = self.session.outbox.borrow_mut().withdraw(gap);
+        for (shard, Unsent { popped, leases, .. }) in added {
+            self.give_back(shard, &leases);
+            if !popped.is_empty() && !self.is_nowhere(shard) && !planted!(WithdrawnPopsLost) {
+                self.write(shard, SILENT, &Command::PutBack(&popped));
+            }
+        }
     }
 
     /// Tells a shard that one of its outputs is with nobody any more.

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use pinpriq_engine::reply::Output;
 use pinpriq_store::durable::Holds;
 
+use super::several::Several;
 use super::{Answer, Dialect, FORMER, From, Outbox, Waiting, answer_bytes};
 use crate::letters::letter::{Part, Piece};
 use crate::session::about::{MUTE, PART, SILENT};
@@ -25,6 +26,8 @@ pub(super) struct Abroad {
     /// The ends of encoded frames that were not accepted, counted in total bytes encoded. Each
     /// comes with its shard and the bytes that its output occupied.
     encoded: VecDeque<(u64, u16, usize)>,
+    /// The shards of the replies that several have contributed to.
+    pub(super) several: VecDeque<Several>,
 }
 
 /// What one shard owes.
@@ -59,7 +62,8 @@ pub(super) struct Gathered {
 
 impl Abroad {
     fn of(shards: usize) -> Self {
-        Self { shards: vec![Debt::default(); shards], encoded: VecDeque::new() }
+        let shards = vec![Debt::default(); shards];
+        Self { shards, encoded: VecDeque::new(), several: VecDeque::new() }
     }
 }
 
@@ -194,6 +198,9 @@ impl Outbox {
         let Some(abroad) = &mut self.abroad else { return to_choose };
         let Debt { gaps, .. } = std::mem::take(&mut abroad.shards[from]);
         let is_of = |it: Option<u16>| it.is_some_and(|it| usize::from(it) == from);
+        for several in &mut abroad.several {
+            several.note_former(from);
+        }
         for (_, of, _) in abroad.encoded.iter_mut().filter(|(_, of, _)| is_of(Some(*of))) {
             *of = FORMER;
         }
@@ -238,7 +245,7 @@ impl Outbox {
     }
 
     /// Returns the waiting answer at this gap.
-    fn at(&mut self, gap: u64) -> &mut Waiting {
+    pub(super) fn at(&mut self, gap: u64) -> &mut Waiting {
         let passed = self.passed;
         let index = gap.checked_sub(passed).and_then(|index| usize::try_from(index).ok());
         let Some(waiting) = index.and_then(|index| self.waiting.get_mut(index)) else {

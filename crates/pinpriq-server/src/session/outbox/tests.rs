@@ -1,7 +1,10 @@
 //! How far the outbox encodes ahead of its client. The doors encode, and a connection sends.
 
 use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_engine::task::{
+    Bytes, ClientId, Progress, RequestId, State, TaskId, TaskRecord, Terms,
+};
+use pinpriq_engine::time::Timestamp;
 use pinpriq_store::Position;
 use pinpriq_store::durable::Holds;
 
@@ -55,4 +58,93 @@ fn an_answer_of_any_length_is_encoded_only_so_far_ahead() {
         read += taken;
     }
     assert_eq!(read, 2 * PIECES * PIECE.len());
+}
+
+fn popped(number: u64) -> TaskRecord {
+    TaskRecord {
+        number,
+        queue: Bytes::default(),
+        lane: None,
+        id: TaskId::Number(number),
+        put_at: Timestamp::from_ms(1),
+        terms: Terms::NONE,
+        progress: Progress {
+            priority: None,
+            seq: number,
+            expires_at: None,
+            attempts: 1,
+            failures: 0,
+            reason: None,
+            trace: None,
+            state: State::Ready,
+        },
+        past: None,
+        payload: Bytes::default(),
+        away: None,
+        shared: false,
+    }
+}
+
+/// A reply to which three of four shards add tasks of these numbers.
+fn several(is_complete: bool) -> (Outbox, u64) {
+    const PARTS: [(usize, &[u64]); 3] = [(2, &[20, 21]), (0, &[1]), (3, &[30, 31])];
+    let mut outbox = Outbox::default();
+    let gap = outbox.keep_place(Dialect::default());
+    for (from, numbers) in PARTS {
+        outbox.await_choice(4, from);
+        let tasks = numbers.iter().map(|number| popped(*number)).collect();
+        let reply = Reply::Tasks { tasks, popped: true };
+        let output = Output::Reply { client: ClientId(1), request: RequestId(1), reply };
+        let is_last = is_complete && from == 3;
+        outbox.add_tasks(gap, from, (output, Holds::default()), is_last);
+    }
+    (outbox, gap)
+}
+
+#[test]
+fn what_several_shards_have_added_goes_back_to_each_unless_its_owner_has_changed() {
+    for is_complete in [false, true] {
+        for former in [None, Some(2), Some(3)] {
+            let (mut outbox, _) = several(is_complete);
+            if let Some(former) = former {
+                outbox.settle(former, |_| None);
+            }
+            let unsent =
+                outbox.unsent().into_iter().filter(|(_, unsent)| unsent.popped_count() > 0);
+            let back: Vec<(Option<usize>, Vec<u64>)> = unsent
+                .map(|(from, unsent)| (from, unsent.popped.iter().map(|it| it.number).collect()))
+                .collect();
+            let mut expected =
+                vec![(Some(2), vec![20, 21]), (Some(0), vec![1]), (Some(3), vec![30, 31])];
+            expected.retain(|(from, _)| *from != former);
+            assert_eq!(back, expected, "{is_complete} {former:?}");
+        }
+    }
+}
+
+#[test]
+fn a_reply_of_several_shards_waits_until_it_is_complete_and_may_be_withdrawn() {
+    let encoded = |outbox: &mut Outbox| {
+        outbox.encode(&LongAnswers, Position::default(), usize::MAX, Vec::new, |_| {});
+        outbox.encoded_bytes()
+    };
+    let (mut outbox, gap) = several(false);
+    assert_eq!(encoded(&mut outbox), 0);
+    outbox.complete(gap);
+    assert_eq!(encoded(&mut outbox), PIECES * PIECE.len());
+    assert_eq!(outbox.take_accepted(3, (0, 0)), 0, "the shards were told before");
+
+    let (mut outbox, _) = several(true);
+    assert_eq!(encoded(&mut outbox), PIECES * PIECE.len());
+    outbox.written(PIECES * PIECE.len());
+    let told: Vec<usize> = (0..4).map(|from| outbox.take_accepted(from, (0, 0))).collect();
+    assert_eq!(told, [0, 0, 0, 1], "the last one is told when it was sent");
+
+    let (mut outbox, gap) = several(false);
+    let back: Vec<(usize, usize)> =
+        outbox.withdraw(gap).iter().map(|(from, it)| (*from, it.popped_count())).collect();
+    assert_eq!(back, [(2, 2), (0, 1), (3, 2)]);
+    assert_eq!(outbox.bytes_waiting(), 0);
+    outbox.answer(gap, None, None);
+    assert!(outbox.is_at_loss());
 }

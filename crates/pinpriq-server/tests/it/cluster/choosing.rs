@@ -163,3 +163,60 @@ fn what_a_node_had_taken_for_its_clients_over_links_is_ready_again_when_it_dies(
         assert!(stage.ask(putter, &format!("POP {queue}")).contains(queue.as_str()));
     }
 }
+
+#[test]
+fn a_reply_is_filled_from_shards_of_several_nodes() {
+    let mut stage = Stage::of(2, SHARDS);
+    let (own, others) = queues(&stage, 0);
+    let all = all(&stage);
+    let (client, putter) = (stage.visit(0), stage.visit(1));
+    for command in ["TAKE", "POP"] {
+        for (queue, priority) in own.iter().chain(&others).zip([3, 1, 2, 0]) {
+            stage.ask(putter, &format!("PUT {queue} p{priority} PRIORITY {priority}"));
+        }
+        let taken = stage.ask(client, &format!("{command} {all} COUNT 3"));
+        let places = ["p0\r\n", "p1\r\n", "p2\r\n"].map(|payload| taken.find(payload).unwrap());
+        assert!(taken.starts_with("*3\r\n") && places.is_sorted(), "{taken}");
+        assert!(stage.ask(client, &format!("{command} {all} COUNT 3")).contains("p3\r\n"));
+    }
+}
+
+/// The node of the second shard dies at some moment after the request. Returns whether it is not
+/// known then what that shard has popped.
+fn kill_while_filling(command: &str, rounds: u32) -> bool {
+    let mut stage = Stage::of(2, SHARDS);
+    let (own, others) = queues(&stage, 0);
+    let (client, putter) = (stage.visit(0), stage.visit(0));
+    stage.ask(putter, &format!("PUT {} near PRIORITY 1", own[0]));
+    stage.ask(putter, &format!("PUT {} far PRIORITY 2", others[0]));
+    stage.send(client, &format!("{command} QUEUES 2 {} {} COUNT 9", own[0], others[0]));
+    for _ in 0..rounds {
+        stage.round();
+        stage.engine.step();
+    }
+    stage.kill(1);
+    stage.advance(6 * TTL_MS);
+    let told = stage.told(client);
+    let mut left = String::new();
+    for queue in [&own[0], &others[0]] {
+        left += &stage.ask(putter, &format!("POP {queue} COUNT 9"));
+    }
+    let is_unknown = told.starts_with("-UNKNOWN");
+    assert!(is_unknown || told.starts_with('*'), "{command} {rounds}: {told}");
+    let times = |payload| told.matches(payload).count() + left.matches(payload).count();
+    assert_eq!(times("near\r\n"), 1, "{command} {rounds}: {told} {left}");
+    // What was leased over a link is ready again when it ends.
+    let least = usize::from(!is_unknown);
+    let most = if command == "POP" { 1 } else { 2 };
+    assert!((least..=most).contains(&times("far\r\n")), "{command} {rounds}: {told} {left}");
+    is_unknown
+}
+
+#[test]
+fn a_node_that_dies_while_a_reply_is_filled_loses_nothing_unnoticed() {
+    let unknown: Vec<bool> = (1..9).map(|rounds| kill_while_filling("POP", rounds)).collect();
+    assert!(unknown.contains(&true) && unknown.contains(&false), "{unknown:?}");
+    for rounds in 1..9 {
+        assert!(!kill_while_filling("TAKE", rounds), "{rounds}");
+    }
+}

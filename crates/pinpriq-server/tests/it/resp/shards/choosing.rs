@@ -1,9 +1,10 @@
 //! Takes from the queues of several shards: which task they get, and that nothing is taken twice or
 //! lost.
 
-use super::{SHARDS, World, payloads, queue_in, queues, several, with_homes};
+use super::{SHARDS, World, homes, payloads, queue_in, queues, several, with_homes};
 use crate::resp::client::{Client, elements, field, number, receipt, show};
 use crate::resp::random::check_balance;
+use crate::world::test;
 
 /// All queues of [`queues`], as a take names them.
 fn all() -> String {
@@ -85,12 +86,81 @@ fn within_a_shard_the_queues_are_tried_in_the_order_given() {
             client.ask(&format!("PUT {elsewhere} elsewhere PRIORITY 3")).await;
             let popped = client.ask(&format!("POP QUEUES 3 {first} {second} {elsewhere}")).await;
             assert_eq!(payloads(&popped), ["elsewhere"]);
-            // With a count, tasks of one shard come.
-            client.ask(&format!("PUT {elsewhere} elsewhere PRIORITY 9")).await;
-            let pop = format!("POP QUEUES 3 {elsewhere} {first} {second} COUNT 9");
-            assert_eq!(payloads(&client.ask(&pop).await), ["first", "second"]);
-            assert_eq!(payloads(&client.ask(&pop).await), ["elsewhere"]);
+            // With a count, the tasks of one shard come together.
+            client.ask(&format!("PUT {elsewhere} elsewhere PRIORITY 3")).await;
+            let pop = format!("POP QUEUES 3 {first} {elsewhere} {second} COUNT 9");
+            assert_eq!(payloads(&client.ask(&pop).await), ["elsewhere", "first", "second"]);
         }
+    });
+}
+
+#[test]
+fn a_reply_is_filled_from_further_shards_the_most_urgent_first() {
+    with_homes(several(), async |_, homes| {
+        let [one, other, third] = queues();
+        for client in homes.iter_mut() {
+            for command in ["TAKE", "POP"] {
+                for (queue, priorities) in [(&one, &[5, 6][..]), (&other, &[1]), (&third, &[3, 9])]
+                {
+                    for priority in priorities {
+                        let put = format!("PUT {queue} p{priority} PRIORITY {priority}");
+                        client.ask(&put).await;
+                    }
+                }
+                let taken = client.ask(&format!("{command} {} COUNT 4", all())).await;
+                assert_eq!(payloads(&taken), ["p1", "p3", "p9", "p5"], "{command}");
+                let rest = client.ask(&format!("{command} {} COUNT 4", all())).await;
+                assert_eq!(payloads(&rest), ["p6"]);
+                if command == "POP" {
+                    continue;
+                }
+                for task in elements(&taken).iter().chain(elements(&rest)) {
+                    let (queue, receipt) = (show(&elements(task)[0]), show(&elements(task)[2]));
+                    assert_eq!(client.told(&format!("ACK {queue} {receipt}")).await, "OK");
+                }
+            }
+            // With GROUP it counts groups.
+            for (queue, key) in [(&one, "a"), (&one, "a"), (&other, "a"), (&third, "b")] {
+                client.ask(&format!("PUT {queue} {key} KEY {key}")).await;
+            }
+            let popped = client.ask(&format!("POP {} COUNT 2 GROUP", all())).await;
+            assert_eq!(payloads(&popped), ["a", "a", "a"]);
+            assert_eq!(payloads(&client.ask(&format!("POP {} COUNT 9", all())).await), ["b"]);
+        }
+        check_balance(&homes[0].ask("STATS").await);
+    });
+}
+
+#[test]
+fn what_several_shards_gave_goes_back_to_each_when_the_reply_is_not_read() {
+    test(async || {
+        let mut config = several();
+        config.limits.payload_bytes_max = 16 << 20;
+        let world = World::start_by_the_machine(config).await;
+        let [mut control, _second, _third] = homes(&world).await;
+        let payload = vec![b'p'; 8 << 20];
+        for command in ["TAKE", "TAKE", "POP"] {
+            for queue in queues() {
+                control.ask_words(&[b"PUT", queue.as_bytes(), &payload]).await;
+            }
+            let mut client = world.connect().await;
+            client.say(&format!("{command} {} COUNT 9", all())).await;
+            let ready = async |control: &mut Client| {
+                number(field(&control.ask("STATS").await, "counts"), "R")
+            };
+            while ready(&mut control).await > 0 {}
+            drop(client);
+            while ready(&mut control).await < 3 {}
+            for queue in queues() {
+                let tasks = control.ask(&format!("POP {queue} COUNT 9 WITHMETA")).await;
+                assert_eq!(elements(&tasks).len(), 1, "{command} {queue}");
+                assert_eq!(number(&elements(&tasks)[0], "failures"), 0, "{command} {queue}");
+            }
+            let figures = control.ask("STATS").await;
+            check_balance(&figures);
+            assert_eq!(number(&figures, "present"), 0);
+        }
+        world.end().await;
     });
 }
 

@@ -133,8 +133,8 @@ impl Late {
                 let line = format!("PUT {queue} {payload} PRIORITY {priority}");
                 (line, Asked::Put(payload))
             }
-            (3..=4, _) => (format!("TAKE {from} COUNT 2"), Asked::Take),
-            (5, _) => (format!("POP {from} COUNT 2"), Asked::Pop),
+            (3..=4, _) => (format!("TAKE {from} COUNT 4"), Asked::Take),
+            (5, _) => (format!("POP {from} COUNT 4"), Asked::Pop),
             (6, Some((payload, (queue, receipt)))) => {
                 (format!("ACK {queue} {receipt}"), Asked::Ack(payload.clone()))
             }
