@@ -1,15 +1,21 @@
-"""Starts real servers for the tests, and what stands between them and the client."""
+"""Starts real servers for the tests, and what stands between them and the client.
+
+The tests read the work tree, so this makes its half without asyncio first.
+"""
 
 from __future__ import annotations
 
 import os
+import runpy
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from pinpriq import AsyncClient, Client
-from servers import Server
+runpy.run_path(str(Path(__file__).parent.parent / "tools" / "make_sync.py"))["main"]()
+
+from pinpriq import AsyncClient, Client  # noqa: E402
+from servers import Server  # noqa: E402
 
 
 @pytest.fixture(scope="session")

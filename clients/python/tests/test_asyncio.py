@@ -1,18 +1,14 @@
-"""The client with asyncio, and that it is the same as the one without."""
+"""The client with asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import sys
-from pathlib import Path
 
 import pytest
 
 import pinpriq
 from pinpriq import AsyncClient, Outcome, QueueSettings, Stale, State
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 async def test_put_take_ack(aclient: AsyncClient) -> None:
@@ -119,18 +115,6 @@ async def test_a_schedule(aclient: AsyncClient) -> None:
     await aclient.schedules.fire("beat")
     [task] = await aclient.queue("jobs").peek()
     assert (task.value, task.schedule) == ("check", "beat")
-
-
-def test_the_client_without_asyncio_is_up_to_date() -> None:
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        import make_sync
-    finally:
-        sys.path.pop(0)
-    for name in make_sync.SOURCES:
-        source = (ROOT / "src/pinpriq/aio" / f"{name}.py").read_text()
-        made = (ROOT / "src/pinpriq/sync" / f"{name}.py").read_text()
-        assert made == make_sync.made_from(source, name), f"run tools/make_sync.py for {name}"
 
 
 def test_every_public_name_is_explained() -> None:

@@ -1,6 +1,7 @@
 """Makes the package `pinpriq.sync` from `pinpriq.aio`.
 
-Run it after a change in `src/pinpriq/aio`. A test checks that the result is up to date.
+The build of the package runs this, and so do the tests. Run it by hand for other tools that read
+the work tree.
 """
 
 from __future__ import annotations
@@ -9,29 +10,16 @@ import re
 import sys
 from pathlib import Path
 
-SOURCES = (
-    "administration",
-    "client",
-    "job",
-    "keeper",
-    "queue",
-    "runner",
-    "schedules",
-    "subscription",
-    "topic",
-    "transaction",
-)
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "pinpriq"
+#: What `pinpriq.sync` has of its own. `.gitignore` names these files too.
+BY_HAND = ("__init__.py", "heartbeat.py", "parts.py", "pools.py")
 
 _RULES = (
     (r"\basync def\b", "def"),
     (r"\bawait ", ""),
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),
-    (r"\bAsyncIterator\b", "Iterator"),
     (r"\bAsync([A-Z])", r"\1"),
-    # Names of modules and of what is imported stay in order.
-    (r"import Iterator, Iterable\b", "import Iterable, Iterator"),
 )
 
 
@@ -41,14 +29,23 @@ def made_from(source: str, name: str) -> str:
         source = re.sub(pattern, replacement, source)
     first, rest = source.split("\n", 1)
     first = first.removesuffix('"""')
-    return f'{first}\n\nMade from `aio/{name}.py` by `tools/make_sync.py`.\n"""\n{rest}'
+    return f'{first}\n\nMade from `aio/{name}` by `tools/make_sync.py`.\n"""\n{rest}'
 
 
 def main() -> int:
-    """Write the files."""
-    for name in SOURCES:
-        source = (PACKAGE / "aio" / f"{name}.py").read_text()
-        (PACKAGE / "sync" / f"{name}.py").write_text(made_from(source, name))
+    """Write the files that are not as they should be, and remove those that should not be."""
+    made = {
+        path.name: made_from(path.read_text(), path.name)
+        for path in (PACKAGE / "aio").glob("*.py")
+        if path.name not in BY_HAND
+    }
+    for path in (PACKAGE / "sync").glob("*.py"):
+        if path.name not in made and path.name not in BY_HAND:
+            path.unlink()
+    for name, source in made.items():
+        path = PACKAGE / "sync" / name
+        if not path.exists() or path.read_text() != source:
+            path.write_text(source)
     return 0
 
 

@@ -1,1 +1,1 @@
-"""The client for asyncio. The package `pinpriq.sync` is made from these files by a tool."""
+"""The client for asyncio. A build makes most of `pinpriq.sync` from these files."""

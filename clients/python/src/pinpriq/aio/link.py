@@ -1,18 +1,12 @@
-"""Sends requests over the pool of redis-py, with asyncio, and sends them again where that is safe.
-
-Its twin without asyncio is `pinpriq.sync.link`.
-"""
+"""Sends requests over the pools of redis-py, and sends them again where that is safe."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import redis.asyncio as redis
-from redis.asyncio.retry import Retry
-from redis.backoff import EqualJitterBackoff, NoBackoff
+from redis.backoff import EqualJitterBackoff
 
 from ..attempts import (
     BROKEN,
@@ -24,11 +18,11 @@ from ..attempts import (
     Attempts,
     CarriedOut,
     NotConnected,
-    end_sending,
 )
 from ..errors import Disconnected, PinpriqError, Refused, is_refusal, refusal_from
-from ..options import POOL_NEEDS_NO_NAME, Options, check_pool
+from ..options import POOL_NEEDS_NO_NAME, Options
 from ..requests.base import Request, Word
+from .pools import CANCELLED, AsyncPools, AsyncSoon, Retry, end_sending, late_reply, send
 
 T = TypeVar("T")
 
@@ -36,51 +30,27 @@ log = logging.getLogger("pinpriq")
 
 
 class AsyncLink:
-    """The connections of one client.
-
-    Each event loop has connections of its own, since those of one cannot be used in another.
-    """
+    """The connections of one client."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self._pools: dict[asyncio.AbstractEventLoop, list[Any]] = {}
-        self._soon: set[asyncio.Task[None]] = set()
+        self._pools = AsyncPools(options)
+        self._soon = AsyncSoon()
         # Which of the servers has answered last.
         self._current = 0
         self._retry = Retry(EqualJitterBackoff(PAUSE_MAX_S, PAUSE_FIRST_S), -1, (Again,))
-        for pool in self._new_pools():
-            check_pool(pool)
-
-    def _new_pools(self) -> list[Any]:
-        # Requests are sent again here, where it is known which of them may be.
-        return [
-            redis.ConnectionPool.from_url(url, retry=Retry(NoBackoff(), 0), **self.options.redis)
-            for url in self.options.urls
-        ]
-
-    def _pools_here(self) -> list[Any]:
-        """Return the pools of the running event loop, one for each server."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            # Connections of a loop that is closed cannot be closed any more, only dropped.
-            for closed in [each for each in self._pools if each.is_closed()]:
-                del self._pools[closed]
-            self._pools[loop] = self._new_pools()
-        return self._pools[loop]
 
     async def close(self) -> None:
-        """Close all connections of the running event loop."""
-        here = asyncio.get_running_loop()
-        await asyncio.gather(*(task for task in self._soon if task.get_loop() is here))
-        for pool in self._pools.pop(here, []):
-            await pool.disconnect()
+        """Close all connections."""
+        await self._soon.finish()
+        await self._pools.close()
 
     async def connection(self) -> Any:
         """Return a connection, which the caller gives back with `give_back`.
 
         It is one to the server that answered last. If that cannot be reached, the others follow.
         """
-        pools = self._pools_here()
+        pools = self._pools.here()
         first = self._current
         failed: Exception | None = None
         for index in (*range(first, len(pools)), *range(first)):
@@ -135,10 +105,8 @@ class AsyncLink:
             raise again.final from again.__cause__
 
     async def run_soon(self, request: Request[Any]) -> None:
-        """Have a request carried out in the background. A refusal is only logged."""
-        task = asyncio.create_task(self._run_quietly(request))
-        self._soon.add(task)
-        task.add_done_callback(self._soon.discard)
+        """Have a request carried out, with asyncio later. A refusal is only logged."""
+        await self._soon.run(lambda: self._run_quietly(request))
 
     async def _run_quietly(self, request: Request[Any]) -> None:
         try:
@@ -179,6 +147,8 @@ class AsyncLink:
         connection = await self.connection()
         try:
             await send(connection, request.words)
+            # Neither a cancellation nor an exception that a signal raises, such as Ctrl-C, may
+            # close the connection: with it would go a reply that is on its way.
             return await connection.read_response(disconnect_on_error=False)
         except BaseException as error:
             if not is_refusal(error):
@@ -194,8 +164,8 @@ class AsyncLink:
         assert request.undo is not None
         try:
             # The server ends what blocks, and sends the replies to what it has done.
-            _end_sending(connection)
-            reply = await _late_reply(connection)
+            end_sending(connection)
+            reply = await late_reply(connection)
             steps = [] if reply is None else request.undo(request.parse(reply))
         except Exception as error:
             if not is_refusal(error):
@@ -210,7 +180,7 @@ class AsyncLink:
         for _ in range(UNDO_TRIES):
             try:
                 await self.run(left[0], UNDO_S)
-            except asyncio.CancelledError:
+            except CANCELLED:
                 continue
             except PinpriqError as error:
                 left.pop(0)
@@ -269,54 +239,13 @@ def _result(request: Request[T], reply: Any) -> T | Refused:
     return request.parse(reply)
 
 
-async def send(connection: Any, words: Sequence[Word]) -> None:
-    """Send a request on a connection that is there, and never on a new one in its place.
-
-    What redis-py has for this closes the connection when it is cancelled, and with it goes a reply
-    that is on its way.
-    """
-    writer = connection._writer
-    if writer is None:
-        raise ConnectionError("the connection has ended")
-    writer.writelines(connection.pack_command(*words))
-    await writer.drain()
-
-
-def _end_sending(connection: Any) -> None:
-    """Tell the server that nothing more is sent, while its replies can still be read."""
-    writer = connection._writer
-    if writer.can_write_eof():
-        writer.write_eof()
-    else:
-        end_sending(writer.get_extra_info("socket").fileno())
-
-
-async def _late_reply(connection: Any) -> Any:
-    """Return what still comes on a connection, or None. Being cancelled again changes nothing."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + UNDO_S
-    while (left := until - loop.time()) > 0:
-        try:
-            return await connection.read_response(timeout=left, disconnect_on_error=False)
-        except asyncio.CancelledError:
-            continue
-        except BROKEN:
-            return None
-    return None
-
-
 async def late_replies(connection: Any) -> list[Any]:
     """End a connection, and return what still comes on it."""
     replies = []
     try:
-        _end_sending(connection)
-        while (reply := await _late_reply(connection)) is not None:
+        end_sending(connection)
+        while (reply := await late_reply(connection)) is not None:
             replies.append(reply)
     except (OSError, AttributeError) as error:
         log.debug("nothing more can be read: %s", error)
     return replies
-
-
-async def next_reply(connection: Any, seconds: float) -> Any:
-    """Return what comes on a connection, or None if nothing came in so many seconds."""
-    return await connection.read_response(timeout=seconds, disconnect_on_error=False)

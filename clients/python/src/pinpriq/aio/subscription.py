@@ -14,7 +14,8 @@ from ..requests import tasks as about_tasks
 from ..requests.base import Name, Words
 from ..spans import Span
 from .job import AsyncJob
-from .link import late_replies, next_reply, send
+from .link import late_replies
+from .pools import next_reply, send
 from .queue import AsyncQueue
 
 if TYPE_CHECKING:

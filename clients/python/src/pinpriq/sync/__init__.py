@@ -1,1 +1,1 @@
-"""The client without asyncio. All files but `link.py` and `heartbeat.py` are made by a tool."""
+"""The client without asyncio. A build makes what is not in Git: see `tools/make_sync.py`."""
