@@ -48,6 +48,8 @@ MASKED = {
 }
 # A run of one character that is longer than this is written as a count.
 RUN_MOST = 40
+# The last line of a map in a file that leaves out some of its lines.
+ELLIPSIS = "…"
 
 
 class Trouble(Exception):
@@ -592,11 +594,31 @@ def play(conversation, kind, path):
     return replies, None
 
 
+def key(line):
+    """Returns the key of a line of a map, or None. A map begins with a line of hyphens."""
+    return line if line == "---" else line.partition(": ")[0] if ": " in line else None
+
+
+def shortened(expected, got):
+    """Leaves out of the maps in a reply what the file leaves out of them."""
+    got, short = list(got), []
+    for at, line in enumerate(expected):
+        after_map = next((it for it in expected[at:] if key(it) is None), None)
+        while after_map == ELLIPSIS and got and key(got[0]) not in (None, key(line)):
+            del got[0]
+        if line == ELLIPSIS:
+            short.append(line)
+        elif got:
+            short.append(got.pop(0))
+    return short + got
+
+
 def differences(conversation, replies, kind):
     """Describes each step with other replies than the file has for this server."""
     found = []
     for step, got in replies.items():
         expected = step.replies_of(kind)
+        got = shortened(expected, got)
         if got != expected:
             lines = difflib.ndiff(expected, got)
             told = [f"    {line}" for line in lines if not line.startswith("?")]
@@ -638,7 +660,8 @@ def main():
                 told = differences(conversation, replies, kind) + told
             elif not trouble:
                 for step, lines in replies.items():
-                    step.expected["B" if step.differs() else "<"] = lines
+                    mark = "B" if step.differs() else "<"
+                    step.expected[mark] = shortened(step.expected[mark], lines)
             if told:
                 failed += 1
                 file = conversation.file.path

@@ -1,6 +1,6 @@
 //! Plays conversations without sockets, and with a clock that only moves when they say so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
@@ -33,6 +33,9 @@ const MASKED: [&[u8]; 10] = [
 
 /// A run of one character that is longer than this is shown as a count.
 const RUN_MOST: usize = 40;
+
+/// The last line of a map in a file that leaves out some of its lines.
+const ELLIPSIS: &str = "…";
 
 /// A server, and its clients by their letters.
 struct Stage {
@@ -73,7 +76,7 @@ pub(crate) fn play(conversation: &Conversation, shards: usize) -> Result<(), Str
     let mut stage = Stage { sim, clock, shards, clients, numbers };
     for step in &conversation.steps {
         let got = stage.take(step).map_err(|why| format!("line {}: {why}", step.line))?;
-        let got = stage.numbers.as_expected(&step.expected, got);
+        let got = stage.numbers.as_expected(&step.expected, shortened(&step.expected, got));
         if got != step.expected {
             let (line, text) = (step.line, &step.text);
             return Err(format!("line {line}: {text}\n{}", differences(&step.expected, &got)));
@@ -104,6 +107,31 @@ fn differences(expected: &[String], got: &[String]) -> String {
         }
     }
     text
+}
+
+/// Leaves out of the maps in a reply what the file leaves out of them.
+fn shortened(expected: &[String], got: Vec<String>) -> Vec<String> {
+    let (mut got, mut short) = (VecDeque::from(got), Vec::new());
+    for (at, line) in expected.iter().enumerate() {
+        let after_map = expected[at..].iter().find(|line| key(line).is_none());
+        if after_map.is_some_and(|line| line == ELLIPSIS) {
+            while got.front().and_then(|it| key(it)).is_some_and(|it| Some(it) != key(line)) {
+                got.pop_front();
+            }
+        }
+        if line == ELLIPSIS {
+            short.push(line.clone());
+        } else {
+            short.extend(got.pop_front());
+        }
+    }
+    short.extend(got);
+    short
+}
+
+/// The key of a line of a map. It begins with a line of hyphens.
+fn key(line: &str) -> Option<&str> {
+    if line == "---" { Some(line) } else { line.split_once(": ").map(|(key, _)| key) }
 }
 
 impl Stage {
