@@ -22,35 +22,60 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How wide a line of what the server sent may be.
 const WIDTH: usize = 98;
 
+/// Stands in a map for all fields that are not shown.
+const ELLIPSIS: &str = "…";
+
 /// Plays a conversation in both versions of the protocol, unless it says that it chooses its own,
 /// and returns its text with what was sent back.
 pub(super) async fn play(script: &str) -> String {
-    let lines: Vec<&str> = script.lines().filter(|line| !is_answer(line)).collect();
+    let steps = steps(script);
+    let lines: Vec<&str> = steps.iter().map(|(line, _)| *line).collect();
     let own = lines.contains(&"~ own");
     let second = Stage::play(&lines, false).await;
     let third = if own { second.clone() } else { Stage::play(&lines, true).await };
     let mut text = String::new();
-    for ((line, second), third) in lines.iter().zip(second).zip(third) {
+    for (((line, recorded), second), third) in steps.iter().zip(second).zip(third) {
         text.push_str(line);
         text.push('\n');
-        let marked = if second == third {
-            vec![("< ", second)]
+        let marked = if own || second == third.iter().map(Node::in_second).collect::<Vec<_>>() {
+            vec![("< ", third)]
         } else {
             vec![("2 ", second), ("3 ", third)]
         };
-        for (mark, answer) in marked {
-            for line in answer {
-                text.push_str(mark);
-                text.push_str(&line);
-                text.push('\n');
+        for (mark, answers) in marked {
+            for (at, answer) in answers.into_iter().enumerate() {
+                for line in answer.shortened(recorded.get(at)).lines() {
+                    text.push_str(mark);
+                    text.push_str(&line);
+                    text.push('\n');
+                }
             }
         }
     }
     text
 }
 
-fn is_answer(line: &str) -> bool {
-    ["< ", "2 ", "3 "].iter().any(|mark| line.starts_with(mark))
+/// The lines that are no answers, with the answers that were recorded if there is an ellipsis in
+/// them. Those in the third version show which fields are left out in both.
+fn steps(script: &str) -> Vec<(&str, Vec<Node>)> {
+    let mut steps: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in script.lines() {
+        match line.split_at_checked(2) {
+            Some(("2 ", _)) => {}
+            Some(("< " | "3 ", answer)) => {
+                let words = answer.split("  ").map(str::trim).filter(|word| !word.is_empty());
+                steps.last_mut().unwrap().1.extend(words);
+            }
+            _ => steps.push((line, Vec::new())),
+        }
+    }
+    let read = |words: Vec<&str>| {
+        let mut words = words.iter().copied();
+        std::iter::from_fn(|| Node::recorded(&mut words)).collect()
+    };
+    let shortened = |words: &[&str]| words.contains(&ELLIPSIS);
+    let read = |words: Vec<_>| if shortened(&words) { read(words) } else { Vec::new() };
+    steps.into_iter().map(|(line, words)| (line, read(words))).collect()
 }
 
 /// The words of a line as `redis-cli` would take it apart.
@@ -79,7 +104,7 @@ struct Stage {
 
 impl Stage {
     /// Returns what was sent back after each line.
-    async fn play(lines: &[&str], third: bool) -> Vec<Vec<String>> {
+    async fn play(lines: &[&str], third: bool) -> Vec<Vec<Node>> {
         let world = World::start(config(lines)).await;
         let control = world.connect().await;
         let (clients, batch) = (BTreeMap::new(), (Vec::new(), 0));
@@ -98,7 +123,7 @@ impl Stage {
         answers
     }
 
-    async fn step(&mut self, line: &str) -> Vec<String> {
+    async fn step(&mut self, line: &str) -> Vec<Node> {
         let mut signs = line.chars();
         let (Some(name), Some(sign)) = (signs.next(), signs.next()) else { return Vec::new() };
         let rest = line.get(3..).unwrap_or_default();
@@ -129,7 +154,7 @@ impl Stage {
                 self.settle().await;
                 Vec::new()
             }
-            '<' => render(&client.next().await.expect("a message").1),
+            '<' => vec![Node::of(&client.next().await.expect("a message").1)],
             '-' => {
                 self.settle().await;
                 assert!(self.clients.get_mut(&name).unwrap().is_silent(), "{line}");
@@ -142,7 +167,7 @@ impl Stage {
             '.' => {
                 let mut answers = Vec::new();
                 while let Some((_, raw)) = client.next().await {
-                    answers.extend(render(&raw));
+                    answers.push(Node::of(&raw));
                 }
                 self.clients.remove(&name);
                 answers
@@ -159,7 +184,7 @@ impl Stage {
 
     /// Sends the requests that have been gathered, and returns what is sent back, unless the last
     /// of them blocks.
-    async fn send(&mut self, name: char, blocks: bool) -> Vec<String> {
+    async fn send(&mut self, name: char, blocks: bool) -> Vec<Node> {
         let client = self.clients.get_mut(&name).unwrap();
         let (bytes, count) = std::mem::take(&mut self.batch);
         client.send_bytes(&bytes).await;
@@ -170,7 +195,7 @@ impl Stage {
         }
         for _ in 0..count {
             let (_, raw) = client.next().await.expect("a reply");
-            answers.extend(render(&raw));
+            answers.push(Node::of(&raw));
         }
         answers
     }
@@ -211,23 +236,86 @@ fn config(lines: &[&str]) -> Config {
     config
 }
 
-/// A value as lines: what is in an aggregate is indented below it, what is short stands in one
-/// line. Every line end of the protocol is left out, and all else can be read back.
-fn render(raw: &[u8]) -> Vec<String> {
-    let (node, rest) = Node::read(raw);
-    assert_eq!(rest, b"", "one value");
-    let mut lines = vec![String::new()];
-    node.write(0, &mut lines);
-    lines
-}
-
 /// One value of a reply, in the bytes of the protocol.
+#[derive(Clone, PartialEq)]
 struct Node {
     head: String,
     parts: Vec<Self>,
 }
 
 impl Node {
+    fn of(raw: &[u8]) -> Self {
+        let (node, rest) = Self::read(raw);
+        assert_eq!(rest, b"", "one value");
+        node
+    }
+
+    /// Reads what [`Self::lines`] has written.
+    fn recorded<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Self> {
+        let head = words.next()?.to_owned();
+        let mut parts: Vec<Self> = Vec::new();
+        if let Some(length) = head.strip_prefix(['*', '>', '~', '%']) {
+            let length = length.parse::<usize>().ok();
+            let count = length.map(|length| length * (1 + usize::from(head.starts_with('%'))));
+            while count.map_or_else(
+                || parts.last().is_none_or(|part| part.head != ELLIPSIS),
+                |count| parts.len() < count,
+            ) {
+                parts.push(Self::recorded(words)?);
+            }
+        }
+        Some(Self { head, parts })
+    }
+
+    /// The value as the second version of the protocol has it.
+    fn in_second(&self) -> Self {
+        let (kind, rest) = self.head.split_at(1);
+        let head = match kind {
+            "%" => format!("*{}", self.parts.len()),
+            "~" | ">" => format!("*{rest}"),
+            "_" => "$-1".to_owned(),
+            "#" => format!(":{}", u8::from(rest == "t")),
+            "," => format!("${} {rest}", rest.len()),
+            _ => self.head.clone(),
+        };
+        Self { head, parts: self.parts.iter().map(Self::in_second).collect() }
+    }
+
+    /// Leaves out the fields of maps that a recorded value leaves out.
+    fn shortened(mut self, recorded: Option<&Self>) -> Self {
+        let Some(recorded) = recorded else { return self };
+        let value = |key: &Self| {
+            let pairs = recorded.parts.chunks_exact(2);
+            pairs
+                .map(|pair| (&pair[0], &pair[1]))
+                .find(|(it, _)| *it == key)
+                .map(|(_, value)| value)
+        };
+        if recorded.parts.last().is_some_and(|last| last.head == ELLIPSIS) {
+            let mut kept = Vec::new();
+            let mut parts = self.parts.into_iter();
+            while let (Some(key), Some(part)) = (parts.next(), parts.next()) {
+                if let Some(recorded) = value(&key) {
+                    kept.extend([key, part.shortened(Some(recorded))]);
+                }
+            }
+            kept.push(Self { head: ELLIPSIS.to_owned(), parts: Vec::new() });
+            Self { head: self.head[..1].to_owned() + ELLIPSIS, parts: kept }
+        } else {
+            let parts = self.parts.into_iter().enumerate();
+            self.parts = parts.map(|(at, part)| part.shortened(recorded.parts.get(at))).collect();
+            self
+        }
+    }
+
+    /// The value as lines: what is in an aggregate is indented below it, what is short stands in
+    /// one line. Every line end of the protocol is left out, and all else can be read back.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![String::new()];
+        self.write(0, &mut lines);
+        lines
+    }
+
     fn read(raw: &[u8]) -> (Self, &[u8]) {
         let end = raw.windows(2).position(|pair| pair == b"\r\n").unwrap();
         let (line, mut rest) = (&raw[..end], &raw[end + 2..]);
