@@ -579,7 +579,7 @@ with_those_of_bounds! {
         [Server("resp::closing::a_client_that_closes")]
     KeepAliveNotSet "keep-alive-not-set"
         "Idle connections are not probed, so that a host that vanished is never noticed."
-        [InServer("sockets::")]
+        [InServer("keepalive::")]
     ListensBeforeLoading "listens-before-loading"
         "Clients can connect before the tasks are loaded."
         [Server("starting::nobody_can_connect")]
@@ -708,7 +708,7 @@ with_those_of_bounds! {
         [InStore("takeover::")]
     MovedToFormerOwner "moved-to-former-owner"
         "Cluster clients are sent to the node that once had the shard, whoever has it now."
-        [InServer("cluster::owners::")]
+        [InServer("letters::owners::")]
     StaleRoute "stale-route"
         "A node of an older term is asked for a shard, though one of a newer term was known."
         [InServer("cluster::exchange::")]
@@ -738,7 +738,7 @@ with_those_of_bounds! {
         [Ledger("watermarks::"), ClusterSimulator]
     GenerationNotInTerm "generation-not-in-term"
         "After a roll-back that was accepted, terms may be begun that were begun before."
-        [InServer("cluster::hosting::")]
+        [InServer("cluster::terms::")]
     ClusterMadeAgain "cluster-made-again"
         "A node makes its cluster again if the engine does not know it any more."
         [InServer("cluster::founding::")]
@@ -768,7 +768,7 @@ with_those_of_bounds! {
         [Cluster("ownership::claims::")]
     PieceCountedUnsent "piece-counted-unsent"
         "Tasks in an answer over HTTP count as sent before they have left."
-        [InServer("home::visit::")]
+        [InServer("doors::http::visit::")]
     GoneVisitorKept "gone-visitor-kept"
         "A visitor over HTTP that has gone goes on waiting, and gets the next task."
         [Server("http::")]

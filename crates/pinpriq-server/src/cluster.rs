@@ -7,19 +7,16 @@
 mod acceptance;
 mod asking;
 pub(crate) mod clocks;
-mod config;
+pub(crate) mod config;
 pub(crate) mod data;
 #[cfg(test)]
 mod engine_in_memory;
 pub(crate) mod exchange;
-pub(crate) mod facts;
 pub(crate) mod founding;
-pub(crate) mod hosting;
 pub(crate) mod memory;
 pub(crate) mod message;
-pub(crate) mod node;
-pub(crate) mod owners;
 pub(crate) mod rollback;
+pub(crate) mod terms;
 pub(crate) mod watermarks;
 mod whole;
 

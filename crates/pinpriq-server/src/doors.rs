@@ -3,19 +3,25 @@
 //! A door holds no shard and decides nothing: it asks a desk. [`kind_of`] lists all doors.
 
 pub(crate) mod beanstalkd;
-pub(crate) mod door;
 pub(crate) mod http;
 mod pinpriq;
 pub(crate) mod resp;
 
+use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use self::door::Door;
+use pinpriq_engine::task::ClientId;
+
 use crate::access::audit::Audit;
 use crate::access::roster::Roster;
+use crate::clients::about::{Dialect, Manners};
+use crate::clients::contacts::Contacts;
 use crate::config::{DoorName, Limits, PinpriqOptions};
-use crate::home::contacts::Contacts;
-use crate::session::about::{Dialect, Manners};
+use crate::home::client::Client;
+use crate::home::door::{Door, Opened};
+use crate::host::shard::Shard;
+use crate::session::Session;
 use crate::session::kept::Kept;
 
 /// The options of doors.
@@ -35,6 +41,13 @@ pub(crate) struct DoorOptions {
     pub(crate) beanstalkd: Arc<beanstalkd::Shared>,
     /// What connections keep besides tasks.
     pub(crate) kept: Arc<Kept>,
+}
+
+/// Where clients of Redis reach a server: the port, and whether they must encrypt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RespAt {
+    pub(crate) port: u16,
+    pub(crate) is_encrypted: bool,
 }
 
 /// A kind of door.
@@ -64,4 +77,25 @@ pub(crate) const fn kind_of(name: DoorName) -> &'static DoorKind {
         DoorName::Http => &http::KIND,
         DoorName::Beanstalkd => &beanstalkd::KIND,
     }
+}
+
+/// Begins with a client known to the shard, which came through this door from this address.
+pub(crate) fn begin(
+    shard: Rc<Shard>,
+    (client, session): (ClientId, Rc<Session>),
+    (door, peer): (DoorName, SocketAddr),
+    options: &DoorOptions,
+) -> Client {
+    let kind = kind_of(door);
+    let opened = Opened {
+        name: kind.name,
+        door: (kind.open)(options, session.dialect.get()),
+        manners: (kind.manners)(options),
+        redirects: kind.redirects,
+        signs_in: kind.signs_in,
+        moves: kind.moves,
+        command_name: resp::table::command_name,
+    };
+    let company = (options.roster.clone(), options.audit.clone(), &options.kept);
+    Client::begin(shard, (client, session), (opened, peer), options.limits, company)
 }

@@ -17,21 +17,27 @@ macro_rules! planted {
 }
 
 mod access;
+mod bell;
 pub mod calendars;
+mod clients;
 pub mod clock;
 pub mod cluster;
 pub mod config;
 mod doors;
 mod error;
+mod facts;
 mod figures;
 mod home;
 mod host;
+mod keepalive;
 mod letters;
 mod links;
 mod log;
 mod monitor;
 pub mod plain;
 mod process;
+mod random;
+mod runtime;
 mod session;
 mod sharding;
 mod stamp;
@@ -39,7 +45,6 @@ mod stop;
 mod throttle;
 mod tls;
 
-pub use cluster::node::run_node;
 pub use doors::http::api::page::http_table;
 pub use doors::http::metrics::page::metrics_table;
 pub use doors::resp::{check_record, command_tables, settings_table};
@@ -47,6 +52,7 @@ pub use error::ServeError;
 pub use figures::page::{endings_table, info_table, stats_table};
 pub use log::Log;
 pub use pinpriq_engine::settings as queue_settings;
+pub use process::node::run_node;
 pub use process::server::{Server, run};
 pub use process::simulation;
 pub use stop::Stop;

@@ -21,6 +21,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 use self::history::{History, Sample};
 use self::rates::Rates;
+pub(crate) use self::round::Sight;
 use self::survey::Survey;
 pub(crate) use self::task::run;
 use crate::clock::steady_ms;

@@ -3,10 +3,11 @@
 pub(crate) mod access;
 pub(crate) mod handshakes;
 pub(crate) mod home;
+pub(crate) mod hosting;
 pub(crate) mod http;
+pub(crate) mod node;
 pub(crate) mod opening;
 mod readiness;
-pub(crate) mod runtime;
 pub(crate) mod server;
 pub(crate) mod serving;
 pub(crate) mod signals;

@@ -1,16 +1,11 @@
 //! What a shard knows about one client, and what waits to be sent to it.
 
-pub(crate) mod about;
-pub(crate) mod bell;
 pub(crate) mod choosing;
-pub(crate) mod code;
-pub(crate) mod ending;
 pub(crate) mod kept;
 pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod outbox;
 pub(crate) mod subscriptions;
-pub(crate) mod unsent;
 
 use std::cell::{Cell, RefCell};
 
@@ -18,13 +13,13 @@ use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{Bytes, RequestId};
 use pinpriq_store::durable::Wanted;
 
-use self::about::{About, Dialect};
-use self::bell::Bell;
 use self::choosing::Choosing;
-use self::ending::Ending;
 use self::links::Links;
 use self::outbox::Outbox;
 use crate::access::signing::Outcome;
+use crate::bell::Bell;
+use crate::clients::about::{About, Dialect};
+use crate::clients::ending::Ending;
 use crate::config::DoorName;
 
 /// A shard's side of a client.

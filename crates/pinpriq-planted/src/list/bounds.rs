@@ -37,7 +37,7 @@ macro_rules! with_those_of_bounds {
                 [Server("resp::bounds::long_work")]
             AsideGivenUp "aside-given-up"
                 "Long work for which other threads leave no processor is given up."
-                [InServer("process::runtime::")]
+                [InServer("runtime::")]
             LongLabels "long-labels"
                 "Each line of the metrics tells the whole name of its queue, however long it is."
                 [InServer("doors::http::metrics::labels::")]

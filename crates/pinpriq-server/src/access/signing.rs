@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::pass::{Pass, Proof};
 use super::roster::{DEFAULT, Roster};
 use crate::clock::steady_ms;
-use crate::process::runtime::aside;
+use crate::runtime::aside;
 
 /// How many passwords are hashed at once.
 const AT_ONCE: usize = 2;

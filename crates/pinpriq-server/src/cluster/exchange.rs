@@ -14,12 +14,12 @@ use std::rc::Rc;
 use pinpriq_engine::task::ClientId;
 
 use super::message::{self, Message};
-use super::owners::{Owner, Owners};
 use crate::home::desk::receive_news;
 use crate::home::recovery::{Loss, gain_owner, give_up_waiting, lose_owner, refuse_waiting};
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, Home, HostNews, Letter, News};
 use crate::letters::mailbox::{Post, Route};
+use crate::letters::owners::{Owner, Owners};
 
 /// A body is sent when it has this many bytes, even if there is more to say.
 const BODY_BYTES: usize = 256 << 10;

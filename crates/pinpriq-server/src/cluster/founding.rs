@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::data::{KnownCluster, NodeData};
 use crate::clock::{Clock as _, SystemClock, steady_ms};
 use crate::error::ServeError;
-use crate::process::opening::random;
+use crate::random::random;
 
 /// The version of entries and links that this program writes.
 pub const FORMAT: u32 = 1;

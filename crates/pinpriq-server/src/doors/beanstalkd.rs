@@ -23,11 +23,11 @@ use pinpriq_proto::wire::beanstalkd::{Decoded, Fault, RequestDecoder, Verb};
 use self::documents::Sight;
 pub(crate) use self::shared::Shared;
 use self::watched::Watched;
-use super::door::{Door, Next, refuse_tls};
 use super::{DoorKind, DoorOptions};
+use crate::clients::about::{Dialect, Manners};
 use crate::config::DoorName;
 use crate::home::desk::Desk;
-use crate::session::about::{Dialect, Manners};
+use crate::home::door::{Door, Next, refuse_tls};
 use crate::session::outbox::Encode;
 
 /// The tube that a connection uses and watches at first. There always is one.

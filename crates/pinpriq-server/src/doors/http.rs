@@ -12,6 +12,7 @@ pub(crate) mod json;
 pub(crate) mod metrics;
 mod page;
 pub(crate) mod problem;
+pub(crate) mod visit;
 pub(crate) mod write;
 
 use std::cell::RefCell;
@@ -26,7 +27,6 @@ use self::form::Form;
 use self::frame::{Borrowed, Read};
 use self::head::{Content, Head};
 use self::problem::Problem;
-use super::door::{Door, Next};
 use super::resp::call::{Call, Shape, Talk};
 use super::resp::fault::Fault;
 use super::resp::table::TABLE;
@@ -35,10 +35,11 @@ use super::resp::users::{check, check_admin_of};
 use super::resp::words::{Parts, receipt};
 use super::{DoorKind, DoorOptions};
 use crate::access::audit::What;
+use crate::clients::about::{Chosen, Dialect, Manners};
+use crate::clients::contacts::Contacts;
 use crate::config::DoorName;
-use crate::home::contacts::Contacts;
 use crate::home::desk::Desk;
-use crate::session::about::{Chosen, Dialect, Manners};
+use crate::home::door::{Door, Next};
 use crate::session::outbox::Encode;
 
 /// The TTR of a lease if neither the request nor the task nor the queue has one. Connections mean

@@ -9,14 +9,14 @@ use pinpriq_engine::task::{RequestId, TaskRecord, Terms};
 use pinpriq_engine::time::Span;
 use pinpriq_proto::wire::{Decoded, Request, decode_request, put_count, put_packet};
 
-use super::door::{Door, Next, refuse_tls};
 use super::resp::table::places::place_of;
 use super::{DoorKind, DoorOptions};
+use crate::clients::about::{Dialect, Manners, SILENT};
+use crate::clients::ending::Ending;
 use crate::config::{DoorName, Framing, PinpriqOptions, TtlZero};
 use crate::home::desk::Desk;
+use crate::home::door::{Door, Next, refuse_tls};
 use crate::host::seat::Undone;
-use crate::session::about::{Dialect, Manners, SILENT};
-use crate::session::ending::Ending;
 use crate::session::outbox::Encode;
 
 /// The commands that requests count as, by their places in the table.

@@ -49,13 +49,13 @@ pub(crate) use self::queues::{cursor_after as names_cursor, name_at as names_aft
 use self::spec::Spec;
 use self::table::{Found, find};
 use self::words::{Parts, shown};
-use super::door::{Door, Next, refuse_tls};
 use super::{DoorKind, DoorOptions};
+use crate::clients::about::{Dialect, Manners};
+use crate::clients::contacts::Contacts;
+use crate::clients::ending::Ending;
 use crate::config::{DoorName, Limits};
-use crate::home::contacts::Contacts;
 use crate::home::desk::Desk;
-use crate::session::about::{Dialect, Manners};
-use crate::session::ending::Ending;
+use crate::home::door::{Door, Next, refuse_tls};
 use crate::session::outbox::Encode;
 
 /// The number of words of most requests.

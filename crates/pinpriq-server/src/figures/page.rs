@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::stats::{self, Scope};
 use super::{Figure, info};
-use crate::session::ending::Ending;
+use crate::clients::ending::Ending;
 
 /// Returns the table of the figures of `INFO`.
 #[must_use]

@@ -10,9 +10,9 @@ use pinpriq_store::{Extent, Figures as StoreFigures};
 use super::info::{self, Section};
 use super::stats::{self, Scope};
 use super::*;
-use crate::cluster::facts::{ClusterFacts, LogFacts, Report};
-use crate::host::facts::Facts;
-use crate::host::tally::Counts;
+use crate::facts::Facts;
+use crate::facts::cluster::{ClusterFacts, LogFacts, Report};
+use crate::facts::tally::Counts;
 
 /// The lines of `INFO` in their order, where every number is different.
 const INFO: &str = "\

@@ -14,15 +14,14 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::Position;
 
 use super::connection::READ_BYTES;
-use super::desk::Desk;
+use super::desk::{Company, Desk};
+use super::door::{Door, Next, Opened};
 use crate::access::pass::Pass;
-use crate::config::DoorName;
-use crate::doors::door::{Door, Next};
-use crate::doors::{DoorKind, DoorOptions};
+use crate::clients::ending::Ending;
+use crate::config::{DoorName, Limits};
 use crate::host::seat::Obstacle;
 use crate::host::shard::Shard;
 use crate::session::Session;
-use crate::session::ending::Ending;
 use crate::session::kept::FREE_BYTES;
 
 /// At most this many bytes are held back until other shards have replied as well.
@@ -90,24 +89,21 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Begins with a client known to the shard, at this kind of door.
+    /// Begins with a client known to the shard, at a door that was opened for it.
     pub(crate) fn begin(
         shard: Rc<Shard>,
         (client, session): (ClientId, Rc<Session>),
-        (kind, peer): (&DoorKind, SocketAddr),
-        options: &DoorOptions,
+        (opened, peer): (Opened, SocketAddr),
+        limits: Limits,
+        company: Company<'_>,
     ) -> Self {
-        let door = (kind.open)(options, session.dialect.get());
         let who = (client, session.clone());
-        let manners = (kind.manners)(options);
-        let with = (options.roster.clone(), options.audit.clone(), &options.kept);
-        let redirects = kind.redirects;
-        let mut desk = Desk::new(shard, who, options.limits, (manners, redirects), with);
-        if !kind.moves {
+        let mut desk = Desk::new(shard, who, limits, &opened, company);
+        if !opened.moves {
             desk.stay();
         }
         if !session.was_moved() {
-            desk.welcome(kind.signs_in);
+            desk.welcome(opened.signs_in);
         }
         let must_sign_in = !session.was_moved() && desk.is_guarded();
         let sign_in_by = must_sign_in
@@ -116,8 +112,8 @@ impl Client {
             session,
             peer,
             desk,
-            door,
-            door_name: kind.name,
+            door: opened.door,
+            door_name: opened.name,
             input: Vec::new(),
             frame_began: None,
             sign_in_by,

@@ -27,6 +27,7 @@ pub(crate) use self::choosing::hear as hear_choice;
 use self::guard::Guard;
 pub(crate) use self::news::receive_news;
 use super::credits::{Credits, outstanding};
+use super::door::{CommandName, Opened};
 use super::joins::join_delivered;
 use super::pace::Pace;
 use super::redirects::{crossing, redirect};
@@ -36,17 +37,17 @@ use super::route::{
 };
 use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
-use crate::cluster::owners::Owners;
+use crate::clients::about::{Dialect, Manners, SILENT};
+use crate::clients::code::Code;
 use crate::config::{DoorName, Limits};
+use crate::facts::tally::Tally;
 use crate::host::readers::PIECE_BYTES;
 use crate::host::seat::{Obstacle, Seat, Undone};
 use crate::host::shard::Shard;
-use crate::host::tally::Tally;
 use crate::letters::letter::{Errand, Part, Question};
 use crate::letters::mailbox::{Post, Route};
+use crate::letters::owners::Owners;
 use crate::session::Session;
-use crate::session::about::{Dialect, Manners, SILENT};
-use crate::session::code::Code;
 use crate::session::kept::{Kept, Share};
 use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
@@ -55,6 +56,9 @@ use crate::session::outbox::{Join, Joined};
 /// if there is nothing else to write to it.
 const SENT_OUTPUTS: usize = 128;
 const SENT_BYTES: usize = 16 << 10;
+
+/// The users and the audit, if the server has any, and what connections keep.
+pub(crate) type Company<'a> = (Option<Arc<Roster>>, Option<Arc<Audit>>, &'a Arc<Kept>);
 
 /// The desk of one client.
 pub(crate) struct Desk {
@@ -76,6 +80,8 @@ pub(crate) struct Desk {
     guard: Option<Guard>,
     /// The audit, if there is one.
     audit: Option<Arc<Audit>>,
+    /// Returns the words of the command at this place of the table of commands.
+    command_name: CommandName,
     /// Commands to tell it of, by the places of their answers, which are owed.
     untold: RefCell<VecDeque<(u64, Event)>>,
     /// What the connection keeps of requests and replies.
@@ -83,15 +89,14 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Returns the desk of a client known to the shard. `redirects` says whether what belongs to
-    /// another node of a cluster is refused with its address. A server that has users gives the
-    /// roster of them.
+    /// Returns the desk of a client known to the shard, whose door was opened. A server that has
+    /// users gives the roster of them.
     pub(crate) fn new(
         shard: Rc<Shard>,
         who: (ClientId, Rc<Session>),
         limits: Limits,
-        (manners, redirects): (Manners, bool),
-        (roster, audit, kept): (Option<Arc<Roster>>, Option<Arc<Audit>>, &Arc<Kept>),
+        opened: &Opened,
+        (roster, audit, kept): Company<'_>,
     ) -> Self {
         let may_ask = |post: &Post| post.shards() > 1 || post.own() >= post.shards();
         let routes = shard.post().is_some_and(may_ask);
@@ -99,7 +104,7 @@ impl Desk {
         let (routes, guard) = (Cell::new(routes), roster.map(Guard::new));
         let is_placed = who.1.was_moved() || shard.own() >= shard.shards();
         let credits = Credits::new(limits.in_flight_max);
-        let seat = Seat::new(shard, who, limits, manners);
+        let seat = Seat::new(shard, who, limits, opened.manners);
         let pace = Pace::default();
         let delivered_before = 0;
         Self {
@@ -110,9 +115,10 @@ impl Desk {
             detours,
             routes,
             is_placed,
-            redirects,
+            redirects: opened.redirects,
             guard,
             audit,
+            command_name: opened.command_name,
             untold: RefCell::default(),
             kept: kept.share(),
         }

@@ -5,7 +5,7 @@ use pinpriq_engine::reply::{Refusal, RefusalKind, Reply, TubesShown};
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::task::{Bytes, ClientId};
 
-use crate::host::facts::Facts;
+use crate::facts::Facts;
 use crate::letters::letter::Part;
 
 /// How the replies of several engines become one.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::config::DoorName;
-use crate::host::tally::Tally;
+use crate::facts::tally::Tally;
 
 /// The pace of one client.
 #[derive(Default)]

@@ -16,16 +16,15 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_proto::letters::{decode_command, encode_command};
 use pinpriq_store::durable::Holds;
 
+use crate::clients::about::{MUTE, PART, SILENT, is_guest};
+use crate::clients::ending::Ending;
 use crate::home::desk::hear_choice;
-use crate::host::facts::Facts;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Letter, Part, Piece};
 use crate::letters::mailbox::Route;
 use crate::session::Session;
-use crate::session::about::{MUTE, PART, SILENT, is_guest};
 use crate::session::choosing::Choosing;
-use crate::session::ending::Ending;
-use crate::session::log::{Asked, Wanted, What};
+use crate::session::log::{Asked, Wanted, What, substitute, wait_of};
 
 /// How long a request waits for an owner of its shard, in milliseconds.
 const OWNERLESS_MS: u64 = 3_000;
@@ -379,22 +378,6 @@ fn refused(client: ClientId, request: RequestId, refusal: Refusal) -> Piece {
     Piece::Output(Output::Reply { client, request, reply }, Holds::default())
 }
 
-/// Returns what stands for the part of a shard that has no owner, or whose owner cannot say it.
-pub(crate) fn substitute(wanted: Wanted, shard: usize) -> Part {
-    match wanted {
-        Wanted::Reply => {
-            let sentence = format!(
-                "the owner of shard {shard} is changing: send it again; in other shards it may \
-                 have been carried out"
-            );
-            Part::Reply(Reply::Refused(Refusal::new(RefusalKind::TryAgain, sentence)))
-        }
-        Wanted::Facts => Part::Facts(Box::<Facts>::default()),
-        Wanted::Done => Part::Done,
-        Wanted::Delivered => Part::Delivered(0),
-    }
-}
-
 /// Whether a command can be asked twice without any harm.
 fn has_no_effect(bytes: &[u8]) -> bool {
     let decided = decode_command(bytes, |command| match command {
@@ -405,19 +388,6 @@ fn has_no_effect(bytes: &[u8]) -> bool {
         command => !command.is_change(),
     });
     decided.unwrap_or(false)
-}
-
-/// Returns how long a command may block.
-pub(crate) const fn wait_of(command: &Command<'_>) -> Option<Wait> {
-    match command {
-        Command::Take(take)
-        | Command::TakeDone { take, .. }
-        | Command::Share(Share::Wait { take, .. }) => Some(take.wait),
-        Command::Reserve(reserve) => Some(reserve.wait),
-        Command::Await { wait, .. } => Some(*wait),
-        Command::PutInLine { room, .. } => Some(Wait::For(*room)),
-        _ => None,
-    }
 }
 
 /// Returns the command with what is left of the time that it may block.

@@ -7,17 +7,8 @@
 use pinpriq_cluster::slots::slot_of;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 
-use crate::cluster::owners::Owners;
-use crate::host::seat::Undone;
-
-/// Why a request was not carried out here.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Redirect {
-    /// This slot is served by the node that listens at this address.
-    Moved(u16, String),
-    /// Its names are in shards of which each may have another node.
-    CrossSlot,
-}
+use crate::host::seat::{Redirect, Undone};
+use crate::letters::owners::Owners;
 
 /// Refuses a request about this name, whose shard is `to`, if another node is to be asked for it.
 pub(super) fn redirect(owners: &Owners, to: usize, name: &[u8]) -> Result<(), Undone> {

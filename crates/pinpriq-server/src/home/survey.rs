@@ -3,9 +3,7 @@
 use tokio::sync::oneshot;
 
 use super::joins::join_facts;
-use super::roll;
-use crate::host::facts::Facts;
-use crate::host::shard::Shard;
+use crate::facts::Facts;
 use crate::letters::letter::{Inquiry, Letter, Part};
 use crate::letters::mailbox::Mailbox;
 
@@ -28,14 +26,4 @@ pub(crate) async fn ask_all(shards: &[Mailbox], question: impl Fn() -> Inquiry) 
 /// Returns the facts about all shards together.
 pub(crate) async fn facts(shards: &[Mailbox]) -> Facts {
     join_facts(ask_all(shards, || Inquiry::Facts).await)
-}
-
-/// Returns a shard's part of the answer.
-pub(crate) fn answer(shard: &Shard, question: &Inquiry) -> Part {
-    match question {
-        Inquiry::Facts => Part::Facts(Box::new(shard.facts())),
-        Inquiry::Clients => Part::Clients(roll::describe(shard)),
-        Inquiry::Kill(wanted, caller) => Part::Killed(roll::kill(shard, wanted, *caller)),
-        Inquiry::Survey(wanted) => Part::Survey(Box::new(shard.survey(wanted))),
-    }
 }

@@ -16,15 +16,15 @@ use pinpriq_engine::task::{Bytes, ClientId};
 use pinpriq_engine::time::Timestamp;
 use pinpriq_proto::letters::decode_command;
 
+use super::inquiries;
 use super::seat::{Seat, Undone};
 use super::shard::Shard;
+use crate::clients::about::{Manners, PART, SILENT, as_guest};
+use crate::clients::ending::Ending;
+use crate::clients::unsent::Unsent;
 use crate::config::Limits;
-use crate::home::survey;
 use crate::letters::letter::{Commands, Errand, Home, News, Part, Piece, Question, Standing};
 use crate::session::Session;
-use crate::session::about::{Manners, PART, SILENT, as_guest};
-use crate::session::ending::Ending;
-use crate::session::unsent::Unsent;
 
 /// A guest at this shard.
 pub(crate) struct Guest {
@@ -424,7 +424,7 @@ impl Guest {
                 shard.turn();
             }
             Question::Inquiry(inquiry) => {
-                shard.say_part(session, || survey::answer(shard, &inquiry));
+                shard.say_part(session, || inquiries::answer(shard, &inquiry));
             }
             Question::Delivered => shard.say_part(session, || Part::Delivered(self.delivered())),
         }

@@ -8,7 +8,7 @@ use std::fmt::Display;
 
 use pinpriq_engine::time::Timestamp;
 
-use crate::session::ending::Ending;
+use crate::clients::ending::Ending;
 use crate::throttle::{Throttle, warn_throttled};
 use crate::tls::side::HandshakeError;
 

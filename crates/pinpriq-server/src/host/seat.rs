@@ -13,10 +13,9 @@ use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
 use pinpriq_engine::{Applied, Farewell};
 
 use super::shard::Shard;
+use crate::clients::about::Manners;
+use crate::clients::ending::Ending;
 use crate::config::Limits;
-use crate::home::redirects::Redirect;
-use crate::session::about::Manners;
-use crate::session::ending::Ending;
 use crate::session::{Blocked, Session};
 
 /// How long a client that asks for long work goes on before others have their turn. The command
@@ -51,6 +50,15 @@ struct Round {
     worked_since: Option<Duration>,
     /// Whether it has taken so long that others come first.
     is_over: bool,
+}
+
+/// Why a request is not carried out by this node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Redirect {
+    /// This slot is served by the node that listens at this address.
+    Moved(u16, String),
+    /// Its names are in shards of which each may have another node.
+    CrossSlot,
 }
 
 /// Why a command was not carried out.

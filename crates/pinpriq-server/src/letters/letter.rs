@@ -17,11 +17,11 @@ use pinpriq_store::StoreError;
 use pinpriq_store::durable::{Holds, Wanted};
 use tokio::sync::oneshot;
 
+use crate::clients::about::{About, Chosen, Dialect, Manners};
+use crate::clients::ending::Ending;
+use crate::clients::unsent::Unsent;
 use crate::config::DoorName;
-use crate::host::facts::Facts;
-use crate::session::about::{About, Chosen, Dialect, Manners};
-use crate::session::ending::Ending;
-use crate::session::unsent::Unsent;
+use crate::facts::Facts;
 use crate::tls::socket::Carried;
 
 /// Something that one shard sends to another.

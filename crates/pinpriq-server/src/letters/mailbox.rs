@@ -12,8 +12,8 @@ use pinpriq_engine::task::{ClientId, RequestId};
 use tokio::sync::Notify;
 
 use super::letter::{Commands, Errand, Home, Letter, News};
-use crate::cluster::owners::Owners;
-use crate::session::bell::Bell;
+use crate::bell::Bell;
+use crate::letters::owners::Owners;
 use crate::sharding::Sharding;
 
 /// Where a shard finds letters from the others.

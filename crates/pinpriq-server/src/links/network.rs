@@ -32,7 +32,7 @@ use self::line::{Line, Loss};
 use super::frame::{Secret, Unwelcome};
 use crate::clock::Clock;
 use crate::config::Watch;
-use crate::process::sockets::watch;
+use crate::keepalive::watch;
 use crate::throttle::{Throttle, warn_throttled};
 
 /// How many connections may be greeting at a time. Others wait to be accepted.

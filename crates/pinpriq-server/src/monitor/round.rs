@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pinpriq_engine::stats::Figures;
 use pinpriq_engine::survey::{QueueNews, Surveyed};
@@ -12,11 +13,12 @@ use tokio::sync::oneshot;
 use super::rates::Rates;
 use super::survey::{Others, Shown, Survey};
 use crate::clock::steady_ms;
-use crate::cluster::owners::Owners;
-use crate::host::facts::Facts;
+use crate::facts::Facts;
+use crate::host::shard::Shard;
 use crate::letters::letter::{Inquiry, Letter, Part, SurveyPart, SurveyWanted};
-use crate::letters::mailbox::Route;
-use crate::process::serving::Context;
+use crate::letters::mailbox::{Mailbox, Route};
+use crate::letters::owners::Owners;
+use crate::sharding::Sharding;
 
 /// The most figures that a letter asks for. A shard does nothing else while it collects them.
 const FIGURES_MAX: usize = 64;
@@ -30,9 +32,18 @@ const NEWS_MAX: usize = 1_000;
 /// How long a shard that may have moved away is waited for.
 const PATIENCE: Span = Span::from_ms(2_000);
 
+/// What a survey is made of: the place that asks, and where all places find their letters.
+pub(crate) struct Sight {
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) sharding: Sharding,
+    pub(crate) boxes: Arc<[Mailbox]>,
+    /// Returns the number of connections.
+    pub(crate) connections: Box<dyn Fn() -> usize>,
+}
+
 /// Makes one survey after another.
 pub(crate) struct Surveyor {
-    context: Rc<Context>,
+    sight: Sight,
     /// The most queues and lanes that are shown.
     shown_max: usize,
     others: Others,
@@ -57,10 +68,10 @@ pub(crate) struct Found {
 
 impl Surveyor {
     /// Returns a surveyor of the server with this place, which shows at most so many queues.
-    pub(crate) fn new(context: Rc<Context>, shown_max: usize) -> Self {
-        let looked_for = vec![None; context.common.sharding.shards()];
+    pub(crate) fn new(sight: Sight, shown_max: usize) -> Self {
+        let looked_for = vec![None; sight.sharding.shards()];
         Self {
-            context,
+            sight,
             shown_max,
             others: Others::default(),
             former: BTreeMap::new(),
@@ -126,7 +137,7 @@ impl Surveyor {
         let survey = Survey {
             steady_ms: steady_ms(),
             facts: self.facts().await,
-            connections: self.context.common.connections(),
+            connections: (self.sight.connections)(),
             ..Survey::default()
         };
         Found { survey, news_max, ..Found::default() }
@@ -233,8 +244,8 @@ impl Surveyor {
     /// Asks a place. A shard of a cluster that has just moved to another node gives no answer.
     async fn inquire(&self, place: usize, inquiry: Inquiry) -> Option<Part> {
         let (answer, answered) = oneshot::channel();
-        self.context.common.boxes[place].put(&mut vec![Letter::Inquiry(inquiry, answer)]);
-        let shard = self.context.shard();
+        self.sight.boxes[place].put(&mut vec![Letter::Inquiry(inquiry, answer)]);
+        let shard = &self.sight.shard;
         if shard.post().is_none_or(|post| !post.changes_owners()) {
             return answered.await.ok();
         }
@@ -247,7 +258,7 @@ impl Surveyor {
 
     /// Returns the facts about all places of this process.
     async fn facts(&self) -> Facts {
-        let shard = self.context.shard();
+        let shard = &self.sight.shard;
         let owners = shard.post().and_then(|post| post.owners());
         let mut all = Facts { cluster: owners.map(Owners::facts), ..shard.facts() };
         let places = match owners {
@@ -264,13 +275,13 @@ impl Surveyor {
 
     /// Returns the shards of this process.
     fn shards(&self) -> Vec<usize> {
-        let shard = self.context.shard();
+        let shard = &self.sight.shard;
         let is_here = |it: &usize| shard.post().is_none_or(|post| post.route(*it) == Route::Here);
         (0..shard.shards()).filter(is_here).collect()
     }
 
     fn is_of(&self, name: &Surveyed, shard: usize) -> bool {
-        self.context.common.sharding.shard_of(&name.queue) == shard
+        self.sight.sharding.shard_of(&name.queue) == shard
     }
 }
 

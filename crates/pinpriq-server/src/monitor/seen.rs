@@ -10,7 +10,7 @@ use super::Second;
 use super::history::Sample;
 use super::rates::Rates;
 use super::survey::Survey;
-use crate::host::facts::Facts;
+use crate::facts::Facts;
 
 /// Whether somebody may look at every queue and at the server, so that they see all there is.
 pub(crate) fn sees_all(rights: &Rights) -> bool {

@@ -12,7 +12,7 @@ use pinpriq_engine::task::StateKind;
 use pinpriq_engine::time::Span;
 
 use super::rates::Rates;
-use crate::host::facts::Facts;
+use crate::facts::Facts;
 
 /// A survey.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,6 @@
 //! Runs a monitor: a survey each second, and more when somebody asks.
 
 use std::collections::{BTreeSet, HashMap};
-use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use pinpriq_engine::stats::{Counters, Figures};
@@ -11,11 +10,11 @@ use pinpriq_engine::time::{Span, Timestamp};
 
 use super::history::Sample;
 use super::rates::{Rates, per_second, ratio};
-use super::round::{Found, Surveyor};
+use super::round::{Found, Sight, Surveyor};
 use super::survey::Survey;
 use super::{Asks, Monitor, Notice, QueueSecond, Second};
 use crate::clock::steady_ms;
-use crate::process::serving::Context;
+use crate::stop::Stop;
 
 /// How long a second is.
 const SECOND: Span = Span::from_ms(1_000);
@@ -26,13 +25,13 @@ const FRESH_MS: u64 = 900;
 /// Runs the monitor of the server with this place until the server stops. Metrics and events show
 /// at most so many queues and lanes one by one.
 pub(crate) async fn run(
-    context: Rc<Context>,
+    (sight, stop): (Sight, Stop),
     (monitor, mut asks): (Arc<Monitor>, Asks),
     shown_max: usize,
 ) {
-    let stop = context.common.stop.clone();
+    let shard = sight.shard.clone();
     let mut runner = Runner {
-        surveyor: Surveyor::new(context.clone(), shown_max),
+        surveyor: Surveyor::new(sight, shown_max),
         monitor,
         former: None,
         former_queues: HashMap::new(),
@@ -41,7 +40,7 @@ pub(crate) async fn run(
         keeps_news: false,
         has_failed: false,
     };
-    let clock = context.shard().clock();
+    let clock = shard.clock();
     let mut next = clock.now();
     loop {
         let is_tick = tokio::select! {

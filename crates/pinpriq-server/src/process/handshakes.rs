@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::runtime::{runtime, step_aside};
 use crate::config::DoorName;
 use crate::error::ServeError;
+use crate::runtime::{runtime, step_aside};
 use crate::tls::files::Files;
 use crate::tls::side::HandshakeError;
 use crate::tls::socket::{Carried, Socket};

@@ -8,10 +8,11 @@ use pinpriq_store::durable::Loading;
 use pinpriq_store::{MemoryStore, StoreError};
 use tokio::sync::Notify;
 
-use super::opening::{engine_limits, random};
+use super::opening::engine_limits;
 use super::serving::{Common, Context};
 use crate::clock::SystemClock;
 use crate::config::Config;
+use crate::random::random;
 
 /// Returns the place behind the shards. It has no queues of its own. Time begins with `now`.
 pub(crate) fn home(

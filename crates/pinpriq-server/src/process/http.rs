@@ -30,18 +30,18 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 use self::wire::{Begun, Passing, Watched};
 use super::access::Access;
 use super::home::home;
-use super::runtime::runtime;
 use super::server::{Throttles, accept, encrypt, tell_listening};
 use super::serving::{Common, Context};
 use super::sockets::Port;
+use crate::clients::ending::{Ending, SPEAKS_TLS};
 use crate::config::{Config, DoorName, Limits, Watch};
+use crate::doors;
 use crate::doors::http::api::{Api, Asker, HandsOver, Way, router};
-use crate::doors::kind_of;
+use crate::doors::http::visit::{self, Visit, Wire};
 use crate::error::ServeError;
 use crate::home::client::Client;
-use crate::home::visit::{self, Visit, Wire};
-use crate::monitor::{self, Monitor};
-use crate::session::ending::{Ending, SPEAKS_TLS};
+use crate::monitor::{self, Monitor, Sight};
+use crate::runtime::runtime;
 use crate::tls::socket::Socket;
 
 /// The most bytes of the head of a request, including the target.
@@ -137,7 +137,17 @@ impl HttpDoor {
     pub(crate) fn open(context: &Rc<Context>, config: &Config) -> Self {
         let (monitor, asks) = Monitor::new();
         let shown_max = config.http.metrics_queues;
-        let run = monitor::run(context.clone(), (monitor.clone(), asks), shown_max);
+        let common = &context.common;
+        let sight = Sight {
+            shard: context.shard().clone(),
+            sharding: common.sharding,
+            boxes: common.boxes.clone(),
+            connections: {
+                let common = common.clone();
+                Box::new(move || common.connections())
+            },
+        };
+        let run = monitor::run((sight, common.stop.clone()), (monitor.clone(), asks), shown_max);
         tokio::task::spawn_local(run);
         let refusals = context.shard().tally().http_refusals().clone();
         let Access { roster, audit, .. } = context.common.access.clone();
@@ -314,5 +324,5 @@ async fn receive(
 fn begin(context: &Context, peer: SocketAddr) -> Client {
     let who = context.shard().connect(DoorName::Http, peer);
     let shard = context.shard().clone();
-    Client::begin(shard, who, (kind_of(DoorName::Http), peer), &context.options)
+    doors::begin(shard, who, (DoorName::Http, peer), &context.options)
 }

@@ -1,6 +1,5 @@
 //! From the configuration to the store of a shard and the engine over it.
 
-use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +22,7 @@ use crate::clock::stopwatch;
 use crate::cluster::data::is_of_node;
 use crate::config::{Config, Durability, Limits};
 use crate::error::ServeError;
+use crate::random::random;
 
 /// The minimum that blocked requests and subscriptions of a shard may occupy: some ten thousand.
 const WAITING_BYTES_MIN: u64 = 16 << 20;
@@ -229,9 +229,4 @@ fn span_of(duration: Duration) -> Span {
 /// quarter as much, but not less than a minimum.
 fn waiting_bytes_max(limits: &Limits) -> u64 {
     (limits.task_bytes_max / 4).max(WAITING_BYTES_MIN)
-}
-
-/// Returns a number that nobody can guess. The system seeds the hashers of the standard library.
-pub(crate) fn random() -> u64 {
-    RandomState::new().hash_one(0_u64)
 }

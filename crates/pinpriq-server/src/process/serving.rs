@@ -20,20 +20,19 @@ use tokio::sync::Notify;
 use super::access::Access;
 use super::opening::shares;
 use super::sockets::Port;
+use crate::clients::contacts::Contacts;
+use crate::clients::ending::Ending;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
 use crate::config::{Config, DoorName};
-use crate::doors::{DoorOptions, beanstalkd, kind_of};
-use crate::home::client::Client;
+use crate::doors::{self, DoorOptions, RespAt, beanstalkd};
 use crate::home::connection::{self, READ_BYTES, Surroundings};
-use crate::home::contacts::Contacts;
 use crate::home::desk::receive_news;
-use crate::home::survey;
 use crate::host::guest::Guest;
+use crate::host::inquiries;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Arrival, Errand, Home, HostNews, Known, Letter};
 use crate::letters::mailbox::{Mailbox, Post};
-use crate::session::ending::Ending;
 use crate::session::kept::Kept;
 use crate::sharding::Sharding;
 use crate::stop::Stop;
@@ -72,21 +71,11 @@ pub(crate) struct Common {
     quiet: Stop,
 }
 
-/// Where clients of Redis reach a server: the port, and whether they must encrypt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RespAt {
-    pub(crate) port: u16,
-    pub(crate) is_encrypted: bool,
-}
-
-impl RespAt {
-    /// Returns the first of these addresses that is one of the RESP door, preferably without
-    /// encryption.
-    pub(crate) fn among(all: &[(Port, SocketAddr)]) -> Option<Self> {
-        let resp = all.iter().filter(|(port, _)| port.door == DoorName::Resp);
-        let first = resp.min_by_key(|(port, _)| port.is_encrypted);
-        first.map(|(port, at)| Self { port: at.port(), is_encrypted: port.is_encrypted })
-    }
+/// Returns the first of these addresses that is one of the RESP door, preferably a plain one.
+fn resp_among(all: &[(Port, SocketAddr)]) -> Option<RespAt> {
+    let resp = all.iter().filter(|(port, _)| port.door == DoorName::Resp);
+    let first = resp.min_by_key(|(port, _)| port.is_encrypted);
+    first.map(|(port, at)| RespAt { port: at.port(), is_encrypted: port.is_encrypted })
 }
 
 /// Who may use a server, what the connections of its beanstalkd door have in common, and what all
@@ -139,7 +128,7 @@ impl Common {
 
     /// Notes where the server listens.
     pub(crate) fn note_addresses(&self, all: &[(Port, SocketAddr)]) {
-        if let Some(resp_at) = RespAt::among(all) {
+        if let Some(resp_at) = resp_among(all) {
             let _ = self.resp_at.set(resp_at);
         }
     }
@@ -372,7 +361,7 @@ impl Context {
             ((client, session), Vec::new())
         };
         let who = (client, session.clone());
-        let client = Client::begin(self.shard().clone(), who, (kind_of(door), peer), &self.options);
+        let client = doors::begin(self.shard().clone(), who, (door, peer), &self.options);
         tokio::task::spawn_local(async move {
             let number = client.number();
             let moved = connection::serve(&context.around, socket, client, &input).await;
@@ -433,7 +422,7 @@ impl Context {
             },
             Letter::Inquiry(question, to) => {
                 // Nobody waits any more if the other end is gone.
-                let _ = to.send(survey::answer(self.shard(), &question));
+                let _ = to.send(inquiries::answer(self.shard(), &question));
             }
             Letter::News { from, home: Home::Place(_), client, news } => {
                 match self.exchange.get() {

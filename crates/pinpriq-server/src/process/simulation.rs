@@ -23,18 +23,18 @@ use pinpriq_proto::letters::{decode_output, encode_output};
 use pinpriq_store::{Durable, StoreError};
 use tokio::sync::Notify;
 
+use crate::clients::about::as_guest;
+use crate::clients::contacts::Contacts;
 use crate::clock::Clock;
 use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
-use crate::doors::{DoorOptions, beanstalkd, kind_of};
+use crate::doors::{self, DoorOptions, beanstalkd};
 use crate::home::client::{Client, Step};
-use crate::home::contacts::Contacts;
 use crate::home::desk::receive_news;
 use crate::host::guest::Guest;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, Letter, Piece};
 use crate::letters::mailbox::{Mailbox, Post};
 use crate::session::Session;
-use crate::session::about::as_guest;
 use crate::sharding::Sharding;
 
 pub use crate::host::shard::{Asked, Witness};
@@ -138,7 +138,7 @@ impl Simulation {
         let (beanstalkd, roster, audit) = (self.beanstalkd.clone(), None, None);
         let kept = Arc::default();
         let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd, kept };
-        Client::begin(self.shards[home].shard.clone(), who, (kind_of(door), PEER), &options)
+        doors::begin(self.shards[home].shard.clone(), who, (door, PEER), &options)
     }
 
     /// Returns the client that a witness sees under this name. A client whose connection another

@@ -10,11 +10,11 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 
 use super::opening::{Opening, Start};
-use super::runtime::runtime;
 use super::serving::{Common, Context};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::error::ServeError;
+use crate::runtime::runtime;
 
 /// A shard on a thread of its own.
 pub(crate) struct Thread {

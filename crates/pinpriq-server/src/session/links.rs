@@ -5,8 +5,8 @@
 
 use pinpriq_engine::task::Bytes;
 
-use super::about::Manners;
-use super::ending::Ending;
+use crate::clients::about::Manners;
+use crate::clients::ending::Ending;
 use crate::letters::letter::Standing;
 use crate::session::log::Log;
 use crate::session::subscriptions::Subscriptions;

@@ -5,8 +5,13 @@
 
 use std::collections::VecDeque;
 
+use pinpriq_engine::command::{Command, Share, Wait};
+use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_engine::task::RequestId;
 use pinpriq_engine::time::Timestamp;
+
+use crate::facts::Facts;
+use crate::letters::letter::Part;
 
 /// The log of one client and one shard, oldest first.
 #[derive(Clone, Default)]
@@ -98,5 +103,34 @@ impl Log {
     /// Whether everything is done.
     pub(crate) fn is_empty(&self) -> bool {
         self.asked.is_empty()
+    }
+}
+
+/// Returns what stands for the part of a shard that has no owner, or whose owner cannot say it.
+pub(crate) fn substitute(wanted: Wanted, shard: usize) -> Part {
+    match wanted {
+        Wanted::Reply => {
+            let sentence = format!(
+                "the owner of shard {shard} is changing: send it again; in other shards it may \
+                 have been carried out"
+            );
+            Part::Reply(Reply::Refused(Refusal::new(RefusalKind::TryAgain, sentence)))
+        }
+        Wanted::Facts => Part::Facts(Box::<Facts>::default()),
+        Wanted::Done => Part::Done,
+        Wanted::Delivered => Part::Delivered(0),
+    }
+}
+
+/// Returns how long a command may block.
+pub(crate) const fn wait_of(command: &Command<'_>) -> Option<Wait> {
+    match command {
+        Command::Take(take)
+        | Command::TakeDone { take, .. }
+        | Command::Share(Share::Wait { take, .. }) => Some(take.wait),
+        Command::Reserve(reserve) => Some(reserve.wait),
+        Command::Await { wait, .. } => Some(*wait),
+        Command::PutInLine { room, .. } => Some(Wait::For(*room)),
+        _ => None,
     }
 }

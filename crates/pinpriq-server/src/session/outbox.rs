@@ -21,8 +21,8 @@ use pinpriq_store::durable::{Holds, Wanted};
 
 use self::gaps::{Abroad, Gathered};
 pub(crate) use self::gaps::{Join, Joined};
-use super::about::{Dialect, PART, SILENT};
-use super::unsent::{Unsent, is_away, leases_in};
+use crate::clients::about::{Dialect, PART, SILENT};
+use crate::clients::unsent::{Unsent, is_away, leases_in};
 use crate::config::Limits;
 use crate::letters::letter::{Part, Piece};
 

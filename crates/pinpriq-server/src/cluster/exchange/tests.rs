@@ -13,13 +13,13 @@ use pinpriq_store::{Durable, MemoryStore};
 use tokio::sync::Notify;
 
 use super::*;
+use crate::clients::about::Manners;
 use crate::clock::ManualClock;
 use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
-use crate::doors::{DoorOptions, kind_of};
+use crate::doors::{self, DoorOptions};
 use crate::home::client::Client;
 use crate::letters::letter::{Errand, Piece};
 use crate::letters::mailbox::Mailbox;
-use crate::session::about::Manners;
 use crate::sharding::Sharding;
 
 /// The only shard.
@@ -156,8 +156,7 @@ fn reading(stage: &Stage) -> Client {
         beanstalkd: Arc::default(),
         kept: Arc::default(),
     };
-    let mut client =
-        Client::begin(stage.home.clone(), who, (kind_of(DoorName::Resp), peer), &options);
+    let mut client = doors::begin(stage.home.clone(), who, (DoorName::Resp, peer), &options);
     client.take_in(b"PEEK q\r\n");
     client.encode();
     client

@@ -16,10 +16,10 @@ use pinpriq_store::journal::Contents;
 
 use super::super::config::ClusterEngine;
 use super::super::founding::new_meta;
-use super::super::hosting::lowest_term_at;
+use super::super::terms::lowest_term_at;
 use super::{TRIES, WholeError, about, ask, log_ends};
 use crate::clock::SystemClock;
-use crate::process::opening::random;
+use crate::random::random;
 
 /// The most shards of a cluster.
 const SHARDS_MAX: u16 = 1_024;

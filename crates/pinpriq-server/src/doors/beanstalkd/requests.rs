@@ -10,10 +10,10 @@ use pinpriq_proto::wire::beanstalkd::{Request, Verb, Word, put_document, put_usi
 use super::answers::{Form, word_of};
 use super::documents::Sight;
 use super::{BeanstalkdDoor, Next};
+use crate::clients::ending::Ending;
 use crate::doors::resp::table::places::{place_of, place_of_sub};
 use crate::home::desk::Desk;
 use crate::host::seat::Undone;
-use crate::session::ending::Ending;
 
 /// This many watched tubes are named to the engine without an allocation.
 const TUBES_FEW: usize = 8;

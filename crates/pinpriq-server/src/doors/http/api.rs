@@ -57,16 +57,16 @@ use super::metrics;
 use super::metrics::sight::{Highest, Sight};
 use super::page as dashboard;
 use super::problem::Problem;
+use super::visit::{Answer, Frames, Visit};
 use crate::access::audit::Audit;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::access::sessions::Sessions;
+use crate::clients::code::Code;
 use crate::config::{Config, Limits};
-use crate::home::visit::{Answer, Frames, Visit};
-use crate::host::tally::HttpRefusals;
+use crate::doors::RespAt;
+use crate::facts::tally::HttpRefusals;
 use crate::monitor::Monitor;
-use crate::process::serving::RespAt;
-use crate::session::code::Code;
 
 /// The header that makes a put unique for a day.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";

@@ -1,6 +1,6 @@
 //! How the answer to a command is written. A form travels as the dialect of the reply.
 
-use crate::session::about::Dialect;
+use crate::clients::about::Dialect;
 
 /// How an answer is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

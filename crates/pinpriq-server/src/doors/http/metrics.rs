@@ -27,7 +27,7 @@ use self::exposition::Format;
 use self::pieces::Pieces;
 use super::api::{Api, Asker, refuse};
 use super::problem::Problem;
-use crate::process::runtime::aside;
+use crate::runtime::aside;
 
 /// The most answers that are being written or sent. Each is in memory as a whole.
 const ANSWERS_MAX: usize = 8;

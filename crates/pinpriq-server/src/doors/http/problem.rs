@@ -134,7 +134,7 @@ mod tests {
     use pinpriq_engine::reply::RefusalKind;
 
     use super::*;
-    use crate::session::code::Code;
+    use crate::clients::code::Code;
 
     #[test]
     fn every_refusal_has_a_status() {

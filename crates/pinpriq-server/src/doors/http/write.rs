@@ -17,8 +17,8 @@ use super::form::Form;
 use super::head::{Content, Head};
 use super::json::{array, item, object};
 use super::problem::{Problem, answer_aborted};
-use crate::home::contacts::Contacts;
-use crate::session::about::Dialect;
+use crate::clients::about::Dialect;
+use crate::clients::contacts::Contacts;
 
 pub(crate) use self::looking::names_of;
 pub(crate) use self::queue::{connections, facts};

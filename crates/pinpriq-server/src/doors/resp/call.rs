@@ -10,13 +10,13 @@ use super::fault::Fault;
 use super::transaction::Transaction;
 use super::users::DryRun;
 use super::words::Parts;
+use crate::clients::about::Dialect;
+use crate::clients::ending::Ending;
 use crate::config::DoorName;
-use crate::doors::door::Next;
+use crate::facts::tally::Tally;
 use crate::home::desk::Desk;
+use crate::home::door::Next;
 use crate::host::seat::Undone;
-use crate::host::tally::Tally;
-use crate::session::about::Dialect;
-use crate::session::ending::Ending;
 
 /// The dialect with which connections do not begin.
 const RESP3: Dialect = Dialect(1);

@@ -12,7 +12,7 @@ use pinpriq_proto::wire::resp::Writer;
 use super::call::Call;
 use super::fault::Fault;
 use super::spec::{Access, Group, Spec, Word};
-use crate::cluster::owners::{Listening, Map, Owners, Seen, id_of};
+use crate::letters::owners::{Listening, Map, Owners, Seen, id_of};
 
 type Done = Result<(), Fault>;
 
@@ -239,7 +239,7 @@ mod tests {
 
     use super::super::call::written;
     use super::*;
-    use crate::cluster::owners::Owner;
+    use crate::letters::owners::Owner;
 
     fn node(instance: u128, resp_cluster: &str) -> NodeRecord {
         let (link, resp_cluster) = (format!("h:{instance}0"), resp_cluster.to_owned());

@@ -12,11 +12,11 @@ use super::users;
 use super::words::{number, shown};
 use crate::access::audit::What;
 use crate::access::signing::Shown;
+use crate::clients::about::Chosen;
+use crate::clients::code::Code;
+use crate::clients::ending::Ending;
 use crate::figures::info;
-use crate::home::roll;
-use crate::session::about::Chosen;
-use crate::session::code::Code;
-use crate::session::ending::Ending;
+use crate::host::roll;
 
 type Done = Result<(), Fault>;
 

@@ -16,9 +16,9 @@ use super::call::Shape;
 use super::queues::cursor_after;
 use super::words::receipt_numbers;
 use super::{carrying, looking, settings};
+use crate::clients::about::at_home;
+use crate::clients::contacts::Contacts;
 use crate::figures::{Value, histogram_line, stats};
-use crate::home::contacts::Contacts;
-use crate::session::about::at_home;
 
 /// Appends an output if it is one of the most frequent ones, which have one piece. Returns whether
 /// it is.

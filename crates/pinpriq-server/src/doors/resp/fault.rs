@@ -2,8 +2,8 @@
 
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 
-use crate::home::redirects::Redirect;
-use crate::session::code::Code;
+use crate::clients::code::Code;
+use crate::host::seat::Redirect;
 
 /// Why a request was not carried out: a first word for programs, then a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -16,8 +16,8 @@ use super::options::{COUNT, CURSOR, KEY, MEMBER, STATE, WITHMETA};
 use super::queues::bytes_of_digits;
 use super::spec::{Access, Group, Spec, Word};
 use super::words::{self, number, shown};
-use crate::home::contacts::Contacts;
-use crate::session::about::at_home;
+use crate::clients::about::at_home;
+use crate::clients::contacts::Contacts;
 
 type Done = Result<(), Fault>;
 

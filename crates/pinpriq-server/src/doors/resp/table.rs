@@ -576,6 +576,11 @@ static NAMES: [(u64, usize); TABLE.len()] = {
     names
 };
 
+/// Returns the words of the command at this place, or nothing if none is there.
+pub(crate) fn command_name(place: usize) -> String {
+    TABLE.get(place).map_or_else(String::new, Spec::full_name)
+}
+
 /// Finds the entry of a command, or of its subcommand if it has some.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "every request passes here")]

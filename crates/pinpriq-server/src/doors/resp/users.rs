@@ -17,8 +17,8 @@ use super::spec::{Access, Spec};
 use super::words::{Parts, shown};
 use crate::access::audit::What;
 use crate::access::signing::{Outcome, Shown, claimed};
+use crate::clients::code::Code;
 use crate::home::desk::Desk;
-use crate::session::code::Code;
 
 type Done = Result<(), Fault>;
 

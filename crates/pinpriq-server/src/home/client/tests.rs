@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use super::*;
 use crate::clock::ManualClock;
 use crate::config::{Durability, Limits, PinpriqOptions};
-use crate::doors::kind_of;
+use crate::doors::{self, DoorOptions};
 use crate::home::desk::receive_news;
 use crate::letters::letter::{News, Standing};
 use crate::letters::mailbox::{Mailbox, Post};
@@ -38,7 +38,7 @@ fn client() -> (Rc<Shard>, Client) {
         beanstalkd: Arc::default(),
         kept: Arc::default(),
     };
-    let client = Client::begin(shard.clone(), who, (kind_of(DoorName::Pinpriq), peer), &options);
+    let client = doors::begin(shard.clone(), who, (DoorName::Pinpriq, peer), &options);
     (shard, client)
 }
 

@@ -7,8 +7,6 @@ use pinpriq_engine::schedule::ScheduleCommand;
 
 use super::Desk;
 use crate::access::audit::{Event, What};
-use crate::doors::resp::spec::Spec;
-use crate::doors::resp::table::TABLE;
 use crate::host::seat::Undone;
 use crate::session::outbox::Owed;
 
@@ -123,7 +121,7 @@ impl Desk {
 
     /// Returns the words of the command that was noted last.
     fn command_word(&self) -> String {
-        TABLE.get(self.pace.noted()).map_or_else(String::new, Spec::full_name)
+        (self.command_name)(self.pace.noted())
     }
 }
 

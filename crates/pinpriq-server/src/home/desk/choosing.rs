@@ -14,6 +14,8 @@ use pinpriq_proto::letters::encode_command;
 use pinpriq_store::durable::Holds;
 
 use super::Desk;
+use crate::clients::about::{PART, SILENT};
+use crate::clients::unsent::Unsent;
 use crate::home::recovery::withdraw_wait;
 use crate::home::route::ownerless;
 use crate::host::seat::Undone;
@@ -21,10 +23,8 @@ use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Piece};
 use crate::letters::mailbox::Route;
 use crate::session::Session;
-use crate::session::about::{PART, SILENT};
 use crate::session::choosing::{Choosing, Next, Share, Tasks, Wish, receipts_of};
 use crate::session::log::{Asked, What};
-use crate::session::unsent::Unsent;
 use crate::sharding::Sharding;
 
 impl Desk {

@@ -6,15 +6,15 @@ use pinpriq_engine::task::RequestId;
 use pinpriq_proto::letters::encode_command;
 
 use super::Desk;
-use crate::cluster::owners::Owners;
+use crate::clients::about::Chosen;
+use crate::facts::Facts;
 use crate::home::joins::{Joining, join_clients, join_facts, join_killed, join_replies};
-use crate::home::roll;
 use crate::home::route::ownerless;
-use crate::host::facts::Facts;
+use crate::host::roll;
 use crate::host::seat::Undone;
 use crate::letters::letter::{Commands, Errand, Inquiry, Part, Question};
 use crate::letters::mailbox::Route;
-use crate::session::about::Chosen;
+use crate::letters::owners::Owners;
 use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
 

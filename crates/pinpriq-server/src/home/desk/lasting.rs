@@ -5,10 +5,10 @@ use pinpriq_engine::task::RequestId;
 use pinpriq_proto::letters::encode_command;
 
 use super::Desk;
+use crate::clients::about::{MUTE, SILENT};
 use crate::home::route::may_block;
 use crate::letters::letter::Commands;
 use crate::letters::mailbox::Route;
-use crate::session::about::{MUTE, SILENT};
 use crate::session::log::{Wanted, What};
 
 impl Desk {

@@ -12,13 +12,12 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::cluster::owners::Owner;
 use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
-use crate::doors::{DoorOptions, kind_of};
-use crate::home::client::Client;
+use crate::doors::{self, DoorOptions};
 use crate::home::recovery::gain_owner;
 use crate::host::shard::Shard;
 use crate::letters::mailbox::{Mailbox, Post, Route};
+use crate::letters::owners::Owner;
 use crate::sharding::Sharding;
 
 /// The shards of the cluster: the first is served here, the second by a node that expects cluster
@@ -81,7 +80,7 @@ impl Node {
             beanstalkd: Arc::default(),
             kept: Arc::default(),
         };
-        let mut client = Client::begin(self.home.clone(), who, (kind_of(door), peer), &options);
+        let mut client = doors::begin(self.home.clone(), who, (door, peer), &options);
         client.take_in(lines.replace('\n', "\r\n").as_bytes());
         self.home.turn();
         client.encode();
@@ -124,7 +123,7 @@ fn what_another_node_serves_is_refused_with_its_address() {
         assert_eq!((told.as_str(), asked), (moved.as_str(), vec![0; SHARDS]), "{request}");
     }
     let refusals = node.home.tally().counts().refusals_in_all();
-    assert_eq!(refusals[crate::session::code::Code::Moved.index()], 10);
+    assert_eq!(refusals[crate::clients::code::Code::Moved.index()], 10);
 }
 
 #[test]

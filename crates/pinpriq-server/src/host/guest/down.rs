@@ -11,10 +11,9 @@ use pinpriq_proto::letters::decode_command;
 use pinpriq_store::Position;
 
 use super::{Guest, Phase};
-use crate::home::recovery::{substitute, wait_of};
+use crate::clients::about::{MUTE, SILENT};
 use crate::letters::letter::{Errand, Part, Question};
-use crate::session::about::{MUTE, SILENT};
-use crate::session::log::Wanted;
+use crate::session::log::{Wanted, substitute, wait_of};
 
 impl Guest {
     /// Whether nothing new may begin, because the engine under the cluster does not answer. The

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use pinpriq_engine::task::ClientId;
 
 use super::Shard;
+use crate::clients::about::{About, Dialect};
 use crate::config::DoorName;
 use crate::letters::mailbox::Post;
 use crate::session::Session;
-use crate::session::about::{About, Dialect};
 
 impl Shard {
     /// Adds a client whose connection another shard has.

@@ -11,9 +11,9 @@ use pinpriq_store::durable::Durable;
 use tokio::sync::Notify;
 
 use super::Shard;
-use crate::cluster::facts::LogFacts;
+use crate::clients::about::linked_guest;
+use crate::facts::cluster::LogFacts;
 use crate::session::Session;
-use crate::session::about::linked_guest;
 
 /// After how many milliseconds a client looks again whether it has waited for long enough.
 const LOOK_MS: u64 = 100;

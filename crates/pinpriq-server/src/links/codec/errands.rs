@@ -10,9 +10,9 @@ use pinpriq_proto::letters::primitives::{
 use pinpriq_proto::letters::{Malformed, decode_command, encode_command};
 
 use super::{pack, put_sized, take_count, take_sized, unpack};
+use crate::clients::about::Manners;
+use crate::clients::unsent::Unsent;
 use crate::letters::letter::{Commands, Errand, Question};
-use crate::session::about::Manners;
-use crate::session::unsent::Unsent;
 
 const OPEN: u8 = 1;
 const COMMANDS: u8 = 2;

@@ -7,8 +7,8 @@ use pinpriq_proto::letters::{Malformed, decode_output, encode_output};
 use pinpriq_store::durable::Holds;
 
 use super::{pack, put_sized, take_count, take_sized, unpack};
+use crate::clients::ending::Ending;
 use crate::letters::letter::{News, Part, Piece, Standing};
-use crate::session::ending::Ending;
 
 const OUTPUT: u8 = 1;
 const REPLY: u8 = 2;

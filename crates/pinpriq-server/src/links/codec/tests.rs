@@ -9,8 +9,8 @@ use pinpriq_proto::letters::encode_command;
 
 use self::samples::{errand, news};
 use super::*;
+use crate::clients::unsent::Unsent;
 use crate::letters::letter::{Commands, Errand, News, Part, Piece, Question};
-use crate::session::unsent::Unsent;
 
 /// How many letters of each kind are tried.
 const LETTERS: u64 = 600;

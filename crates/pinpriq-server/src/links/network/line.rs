@@ -15,9 +15,9 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::net::tcp::WriteHalf;
 
+use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::links::frame::{BadFrame, Opener, Sealer};
-use crate::session::bell::Bell;
 
 /// How many pings are sent in the time after which a silent node is given up.
 const PINGS: u64 = 5;

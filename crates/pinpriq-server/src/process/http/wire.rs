@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::clients::ending::TLS_BEGINS;
 use crate::config::DoorName;
-use crate::home::visit::Wire;
-use crate::host::tally::Tally;
-use crate::session::ending::TLS_BEGINS;
+use crate::doors::http::visit::Wire;
+use crate::facts::tally::Tally;
 use crate::tls::socket::Socket;
 
 /// A time that passes.

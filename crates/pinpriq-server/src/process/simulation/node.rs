@@ -27,10 +27,10 @@ use crate::calendars::Calendars;
 use crate::clock::Clock;
 use crate::cluster::clocks::ClockWatch;
 use crate::cluster::exchange::{Carrier, Exchange};
-use crate::cluster::hosting::{end_of, lowest_term_at, window_ms};
 use crate::cluster::memory::Memory;
+use crate::cluster::terms::{end_of, lowest_term_at, window_ms};
 use crate::config::{DoorName, Durability};
-use crate::doors::{DoorOptions, kind_of};
+use crate::doors::{self, DoorOptions};
 use crate::error::ServeError;
 use crate::home::client::{Client, Step};
 use crate::host::guest::Guest;
@@ -295,7 +295,7 @@ impl Node {
         let kept = Arc::default();
         let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd, kept };
         let who = (client, session);
-        let begun = Client::begin(self.home.clone(), who, (kind_of(door), PEER), &options);
+        let begun = doors::begin(self.home.clone(), who, (door, PEER), &options);
         self.clients.insert(client, begun);
         self.go_on(client);
         client

@@ -13,8 +13,8 @@ use pinpriq_store::durable::Holds;
 
 use super::several::Several;
 use super::{Answer, Dialect, FORMER, From, Outbox, Waiting, answer_bytes};
+use crate::clients::about::{MUTE, PART, SILENT};
 use crate::letters::letter::{Part, Piece};
-use crate::session::about::{MUTE, PART, SILENT};
 
 /// Stands for the gap of a reply that is handed on to whoever chooses among several.
 const CHOICE: u64 = u64::MAX;

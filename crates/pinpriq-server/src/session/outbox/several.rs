@@ -10,7 +10,7 @@ use pinpriq_store::durable::Holds;
 
 use super::gaps::Abroad;
 use super::{Answer, FORMER, From, Outbox, answer_bytes};
-use crate::session::unsent::Unsent;
+use crate::clients::unsent::Unsent;
 
 /// The first number that stands for several shards, where one shard would have its own. There are
 /// fewer shards than that.

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::super::problem::Problem;
 use super::Api;
 use super::route::{Body as Wanted, Route};
-use crate::home::visit::Piece;
+use crate::doors::http::visit::Piece;
 
 /// The most bytes of bodies that all requests together may have in memory. Small bodies do not
 /// count.

@@ -21,8 +21,8 @@ use super::route::{Own, Word};
 use super::topics;
 use super::{Api, Asker, given, live, respond};
 use crate::clock::steady_ms;
+use crate::doors::http::visit::Frames;
 use crate::doors::resp::options::{COUNT, CURSOR, Opt, PREFIX};
-use crate::home::visit::Frames;
 
 /// The number of queues or schedules on a page: by default, and at most.
 pub(super) const PAGE: usize = 100;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pinpriq_engine::stats::{Counters, Figures};
 
-use crate::host::facts::Facts;
+use crate::facts::Facts;
 use crate::monitor::survey::Survey;
 
 /// What an answer is made from.

@@ -5,9 +5,9 @@ use pinpriq_engine::task::Bytes;
 
 use super::super::json::{Object, object};
 use super::name_array;
+use crate::clients::about::at_home;
+use crate::clients::contacts::Contacts;
 use crate::doors::resp::{leases_cursor, names_cursor};
-use crate::home::contacts::Contacts;
-use crate::session::about::at_home;
 
 /// Appends a page of names.
 pub(super) fn names(out: &mut Vec<u8>, names: &[Bytes], more: bool) {

@@ -6,8 +6,8 @@ use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_engine::stats::Figures;
 
 use super::super::json::{Object, object};
+use crate::facts::Facts;
 use crate::figures::{Value, info, stats};
-use crate::host::facts::Facts;
 
 /// Appends the settings of a queue, those that are not set as null.
 pub(super) fn settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused) {

@@ -6,10 +6,10 @@ use pinpriq_engine::task::{State, TaskId, TaskRecord};
 
 use super::super::head::{Content, Head};
 use super::super::json::{Object, moment_text};
+use crate::clients::about::at_home;
+use crate::clients::contacts::Contacts;
 use crate::doors::resp::task_moments;
 use crate::doors::resp::words::receipt_numbers;
-use crate::home::contacts::Contacts;
-use crate::session::about::at_home;
 
 /// Header fields whose value would be longer are left out.
 const FIELD_BYTES_MAX: usize = 4 << 10;

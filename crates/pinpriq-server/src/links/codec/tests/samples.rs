@@ -14,10 +14,10 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_proto::letters::encode_command;
 use pinpriq_store::durable::Holds;
 
+use crate::clients::about::Manners;
+use crate::clients::ending::Ending;
+use crate::clients::unsent::Unsent;
 use crate::letters::letter::{Commands, Errand, News, Part, Piece, Question, Standing};
-use crate::session::about::Manners;
-use crate::session::ending::Ending;
-use crate::session::unsent::Unsent;
 
 /// Any number, and often a small one.
 fn number(dice: &mut Dice) -> u64 {

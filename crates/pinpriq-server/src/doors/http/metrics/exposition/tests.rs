@@ -6,7 +6,7 @@ use pinpriq_engine::task::Bytes;
 use pinpriq_engine::time::{Span, Timestamp};
 
 use super::*;
-use crate::host::facts::Facts;
+use crate::facts::Facts;
 use crate::monitor::survey::{Shown, Survey};
 
 fn sight() -> Sight {

@@ -1,4 +1,4 @@
-//! The reasons why connections end. `home::client` decides which reason applies, and `host::tally`
+//! The reasons why connections end. `home::client` decides which reason applies, and `facts::tally`
 //! counts them.
 
 /// What is said about a client that encrypts where nothing is decrypted.

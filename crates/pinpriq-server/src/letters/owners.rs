@@ -12,7 +12,7 @@ use std::fmt;
 use pinpriq_cluster::slots::slots_of_shard;
 use pinpriq_cluster::{Instance, NodeRecord};
 
-use super::facts::{ClusterFacts, Report};
+use crate::facts::cluster::{ClusterFacts, Report};
 
 /// Who serves a shard now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

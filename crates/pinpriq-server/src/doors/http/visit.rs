@@ -2,7 +2,7 @@
 //!
 //! A visit hands frames to a client, and passes its answer on in pieces. A piece that hands tasks
 //! over counts as sent when the connection behind it has been flushed after the piece was taken. If
-//! that never happens, the tasks go back. This module knows no HTTP: `process::http` does.
+//! that never happens, the tasks go back. The sockets are those of `process::http`.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pinpriq_engine::reply::Refusal;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::client::{Client, Step};
-use super::connection::Surroundings;
+use super::form::Form;
+use super::head::Head;
+use super::problem::Problem;
 use crate::access::pass::Pass;
-use crate::doors::http::form::Form;
-use crate::doors::http::head::Head;
-use crate::doors::http::problem::Problem;
+use crate::home::client::{Client, Step};
+use crate::home::connection::Surroundings;
 
 /// Stands for a piece that was not taken.
 const NEVER: u64 = u64::MAX;

@@ -1,11 +1,14 @@
 //! Facts about a shard or all of them, at one moment. `figures` decides how they are shown.
 
+pub(crate) mod cluster;
+pub(crate) mod tally;
+
 use pinpriq_engine::stats::Counters;
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_store::Figures;
 
-use super::tally::Counts;
-use crate::cluster::facts::{ClusterFacts, LogFacts};
+use self::cluster::{ClusterFacts, LogFacts};
+use self::tally::Counts;
 use crate::config::Durability;
 
 /// The facts about one shard, or about all of them.

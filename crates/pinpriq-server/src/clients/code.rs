@@ -1,7 +1,7 @@
 //! The first words of refusals, for programs: those of the engine, and those of the
 //! doors for RESP and HTTP.
 //!
-//! `host::tally` counts them.
+//! `facts::tally` counts them.
 
 use pinpriq_engine::reply::RefusalKind;
 

@@ -6,8 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
-use pinpriq_cluster::ownership::HostEnd;
-use pinpriq_engine::time::Timestamp;
 use pinpriq_ledger::{LedgerOptions, LedgerStore, Term, Window, Writer};
 use pinpriq_store::durable::{Durable, Loading};
 use pinpriq_store::shards::first_number;
@@ -15,27 +13,17 @@ use pinpriq_store::{Store, StoreError};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 
-use super::config::ClusterEngine;
-use super::watermarks::Watermarks;
+use super::opening::engine_limits;
+use super::serving::{Common, Context};
 use crate::calendars::Calendars;
 use crate::clock::{SystemClock, steady_ms};
+use crate::cluster::config::ClusterEngine;
+use crate::cluster::terms::{lowest_term_at, window_ms};
+use crate::cluster::watermarks::Watermarks;
 use crate::config::Config;
 use crate::letters::letter::{HostNews, Letter};
-use crate::process::opening::{engine_limits, random};
-use crate::process::runtime::runtime;
-use crate::process::serving::{Common, Context};
-
-/// The start of 2026 in milliseconds since the Unix epoch: terms are at least the seconds since.
-const TERMS_BEGAN_MS: u64 = 1_767_225_600_000;
-
-/// A host may say anything for this many tenths of the session after it has asked its log. The rest
-/// is for clocks that run apart.
-const WINDOW_IN_10: u64 = 7;
-
-/// How long a host may say anything after it has asked its log, for sessions of this time to live.
-pub(crate) const fn window_ms(session_ttl_ms: u64) -> u64 {
-    session_ttl_ms * WINDOW_IN_10 / 10
-}
+use crate::random::random;
+use crate::runtime::runtime;
 
 /// The hosts of this node.
 pub(crate) struct Hosting {
@@ -196,27 +184,6 @@ fn begin(loading: Loading) -> Result<(Durable, SystemClock), StoreError> {
     Ok((loading.begin(start, incarnation)?, clock))
 }
 
-/// The lowest term of a tenure that begins at this time.
-pub(crate) fn lowest_term_at(generation: u32, wall: Timestamp) -> Term {
-    lowest_term(generation, wall.ms().saturating_sub(TERMS_BEGAN_MS) / 1_000)
-}
-
-/// The lowest term of a tenure that begins so many seconds after terms began.
-fn lowest_term(generation: u32, seconds: u64) -> Term {
-    let generation = if planted!(GenerationNotInTerm) { 0 } else { generation };
-    Term(Term::first_of(generation).0 + seconds)
-}
-
-/// How a host has ended that has failed like this.
-pub(crate) fn end_of(failure: &StoreError) -> HostEnd {
-    match failure {
-        StoreError::Fenced { .. } => HostEnd::Fenced,
-        StoreError::NoAnswer { .. } => HostEnd::Silent,
-        StoreError::Poisoned { cause } => end_of(cause),
-        _ => HostEnd::Failed,
-    }
-}
-
 /// Tells the home of this node what a host says.
 fn tell(common: &Common, shard: usize, news: HostNews) {
     let home = common.sharding.shards();
@@ -236,7 +203,7 @@ mod tests {
     };
     use pinpriq_store::durable::Loading;
 
-    use super::{Term, begin, lowest_term};
+    use super::begin;
     use crate::clock::Clock as _;
 
     /// How long a slow engine takes.
@@ -279,16 +246,5 @@ mod tests {
         let (_durable, clock) = begin(loading).unwrap();
         let behind_ms = -clock.ahead_of_wall();
         assert!(behind_ms < 200, "time is {behind_ms} ms behind");
-    }
-
-    #[test]
-    fn a_term_is_above_all_of_the_generations_before() {
-        assert_eq!(lowest_term(0, 5), Term(5));
-        let century = 100 * 366 * 24 * 3_600;
-        for generation in [1, 2, 70_000] {
-            let before = lowest_term(generation - 1, century);
-            assert!(lowest_term(generation, 0) > before, "generation {generation}");
-            assert_eq!(lowest_term(generation, century).generation(), u64::from(generation));
-        }
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use pinpriq_engine::task::ClientId;
 
-use crate::host::shard::Shard;
+use super::shard::Shard;
+use crate::clients::about::{Chosen, is_guest};
+use crate::clients::ending::Ending;
 use crate::session::Session;
-use crate::session::about::{Chosen, is_guest};
-use crate::session::ending::Ending;
 
 /// Returns a line for each client that has its connection here, in the order in which they came.
 pub(crate) fn describe(shard: &Shard) -> Vec<(ClientId, String)> {

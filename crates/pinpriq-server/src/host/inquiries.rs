@@ -1,0 +1,15 @@
+//! Answers questions about a shard that are asked on behalf of no client.
+
+use super::roll;
+use super::shard::Shard;
+use crate::letters::letter::{Inquiry, Part};
+
+/// Returns a shard's part of the answer.
+pub(crate) fn answer(shard: &Shard, question: &Inquiry) -> Part {
+    match question {
+        Inquiry::Facts => Part::Facts(Box::new(shard.facts())),
+        Inquiry::Clients => Part::Clients(roll::describe(shard)),
+        Inquiry::Kill(wanted, caller) => Part::Killed(roll::kill(shard, wanted, *caller)),
+        Inquiry::Survey(wanted) => Part::Survey(Box::new(shard.survey(wanted))),
+    }
+}
