@@ -11,6 +11,7 @@ mod markdown;
 mod names;
 mod planted;
 mod prose;
+mod rooms;
 #[cfg(test)]
 mod samples;
 mod shape;
@@ -38,7 +39,7 @@ pub(crate) struct Violation {
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// Every rule, under the name that its violations are printed with.
-const RULES: [(&str, Rule); 17] = [
+const RULES: [(&str, Rule); 19] = [
     ("header", shape::header),
     ("length", shape::length),
     ("columns", shape::columns),
@@ -51,6 +52,8 @@ const RULES: [(&str, Rule); 17] = [
     ("file system", imports::file_system),
     ("clock", imports::clock),
     ("manifests", manifests::directions),
+    ("rooms", rooms::directions),
+    ("circles", rooms::circles),
     ("unbuilt tests", unbuilt_tests::unbuilt_tests),
     ("names", names::names),
     ("planted", planted::places),

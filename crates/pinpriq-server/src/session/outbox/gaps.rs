@@ -3,7 +3,7 @@
 //! A client gets its replies in the order of its requests, whichever shard they come from. So a
 //! request that goes to another shard leaves a gap, and each shard fills its gaps one after
 //! another. A delivery fills no gap: it comes before the next reply of its shard, or after all
-//! others. Nor do replies among which `home::desk::reserving` chooses: it fills the gap of its
+//! others. Nor do replies among which `home::desk::choosing` chooses: it fills the gap of its
 //! request.
 
 use std::collections::VecDeque;
