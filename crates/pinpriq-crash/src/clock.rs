@@ -3,6 +3,7 @@
 //! The monotonic clock times histories. The wall clock is only compared with the times that strace
 //! records.
 
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Counts microseconds from its creation.
@@ -29,4 +30,11 @@ impl Clock {
 pub(crate) fn wall_us() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |it| u64::try_from(it.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// Lets time pass while others work. Nobody sends, so nothing is received.
+pub(crate) fn let_pass(time: Duration) {
+    let (_open, never) = sync_channel::<()>(0);
+    // It can only time out.
+    let _ = never.recv_timeout(time);
 }

@@ -3,6 +3,7 @@
 //! Everything runs on the loopback interface. The engine is etcd or PostgreSQL, which are not part
 //! of this project and must be installed.
 
+pub(crate) mod addresses;
 pub(crate) mod board;
 pub(crate) mod cut_off;
 pub(crate) mod engine;

@@ -14,9 +14,9 @@ use pinpriq_client::blocking::Resp;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::Wanted;
+use crate::clock::let_pass;
 use crate::fault::{Fallible, Fault};
 use crate::process::{GUARD, Process};
-use crate::rounds::let_pass;
 use crate::wire;
 
 /// How often to try to connect to a server that has announced its address, and how long to wait

@@ -4,13 +4,13 @@
 //! history is checked after each round, so that a failure is found near its cause.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use pinpriq_history::Event;
 
 use crate::args::Wanted;
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::drain::drain;
 use crate::fault::{Fallible, Verdict};
 use crate::files;
@@ -34,13 +34,6 @@ pub(crate) trait Catastrophe {
 
     /// Makes it possible to start again.
     fn recover(&mut self) -> Fallible<()>;
-}
-
-/// Lets time pass while others work. Nobody sends, so nothing is received.
-pub(crate) fn let_pass(time: Duration) {
-    let (_open, never) = sync_channel::<()>(0);
-    // It can only time out.
-    let _ = never.recv_timeout(time);
 }
 
 /// Runs the requested number of rounds.

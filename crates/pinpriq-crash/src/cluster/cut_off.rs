@@ -14,8 +14,8 @@ use super::trouble::{GAP_MAX_MS, Stage};
 use super::{NODES, SESSION_MS, SHARDS};
 use crate::client::Client;
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::Fallible;
-use crate::rounds::let_pass;
 
 /// How long it takes until all nodes know: links that are silent for a session are given up.
 const KNOWN: Duration = Duration::from_millis(2 * SESSION_MS);

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::engine::free_addresses;
+use super::addresses::free_addresses;
 use super::http;
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::Fallible;
 use crate::process::{GUARD, Process, is_installed, signal};
-use crate::rounds::let_pass;
 
 /// The number of members.
 pub(crate) const MEMBERS: usize = 3;

@@ -8,10 +8,10 @@ use super::postgres::{APPENDS, Postgres};
 use super::trouble::{LONG_PAUSE, Stage};
 use super::{NODES, SHARDS};
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::Fallible;
 use crate::process::GUARD;
 use crate::report::say;
-use crate::rounds::let_pass;
 
 /// How long statements are cancelled that wait for a standby.
 const CANCELLED: Duration = Duration::from_millis(1_500);

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use super::NODES;
 use super::board::locked;
+use crate::clock::let_pass;
 use crate::fault::Fallible;
 use crate::files;
-use crate::rounds::let_pass;
 
 /// How many bytes are passed on at a time.
 const PIECE_BYTES: usize = 64 << 10;

@@ -15,12 +15,12 @@ use super::NODES;
 use super::board::Board;
 use crate::client::{Client, Heard};
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::process::GUARD;
 use crate::request::{PutOptions, ReleaseOptions, Request, ack, pop, put, release, take, touch};
-use crate::rounds::let_pass;
 
 /// A queue.
 #[derive(Clone, Copy)]

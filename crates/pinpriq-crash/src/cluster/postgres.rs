@@ -10,13 +10,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::NAME;
-use super::engine::free_addresses;
+use super::addresses::free_addresses;
 use super::logs::Log;
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::Fallible;
 use crate::files;
 use crate::process::{GUARD, Process, run, signal};
-use crate::rounds::let_pass;
 
 /// The user that the servers know.
 pub(crate) const USER: &str = "pinpriq";

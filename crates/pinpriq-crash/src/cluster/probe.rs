@@ -8,9 +8,9 @@ use pinpriq_history::Outcome;
 use super::load::{Load, QUEUES, Queue, quick_take};
 use crate::client::Client;
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::{Fallible, Fault};
 use crate::request::ack;
-use crate::rounds::let_pass;
 
 /// After this time a queue counts as never served.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

@@ -15,9 +15,9 @@ use super::nodes::Nodes;
 use super::probe::gap;
 use super::{NODES, SESSION_MS};
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::Fallible;
 use crate::report::say;
-use crate::rounds::let_pass;
 
 /// How long every queue may take to be served again: two sessions, and as much for a machine that
 /// is busy. An engine that accepted nothing elects a leader first, and may have ended all sessions.

@@ -11,6 +11,7 @@ use pinpriq_history::Tolerance;
 
 use crate::args::Wanted;
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::cluster::NODES;
 use crate::cluster::engine::{Engine, Kind};
 use crate::cluster::etcd::MEMBERS;
@@ -24,7 +25,6 @@ use crate::files;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::report::say;
-use crate::rounds::let_pass;
 use crate::totals::Totals;
 
 /// The number of rounds between two drains.

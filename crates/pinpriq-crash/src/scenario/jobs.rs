@@ -13,12 +13,13 @@ use pinpriq_dice::Dice;
 
 use crate::args::Wanted;
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::{Fallible, Verdict};
 use crate::files;
 use crate::jobs::check::{drain, look};
 use crate::jobs::load::Load;
 use crate::report::say;
-use crate::rounds::{Catastrophe, LOAD_MS, let_pass};
+use crate::rounds::{Catastrophe, LOAD_MS};
 use crate::scenario::kill::Kill;
 use crate::scenario::power::on_a_disk_of_its_own;
 use crate::server::{Door, Program};

@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::args::Wanted;
+use crate::clock::let_pass;
 use crate::contestant::{CONTESTANTS, Contestant, Popped, Speaker};
 use crate::fault::{Fallible, Verdict};
 use crate::files;
 use crate::loop_disk::LoopDisk;
 use crate::process::{is_installed, signal};
 use crate::report::say;
-use crate::rounds::{LOAD_MS, let_pass};
+use crate::rounds::LOAD_MS;
 use pinpriq_dice::Dice;
 
 /// The number of clients that put. One more client takes tasks out.

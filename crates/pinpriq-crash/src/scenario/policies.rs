@@ -16,10 +16,11 @@ use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::Wanted;
 use crate::clock::Clock;
+use crate::clock::let_pass;
 use crate::fault::{Fallible, Verdict};
 use crate::files;
 use crate::report::say;
-use crate::rounds::{LOAD_MS, let_pass};
+use crate::rounds::LOAD_MS;
 use crate::wire;
 
 /// The part in braces keeps all of them in one shard, which transactions need.

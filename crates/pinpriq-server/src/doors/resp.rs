@@ -9,6 +9,7 @@ mod alphabet;
 pub(crate) mod call;
 mod carrying;
 mod cluster;
+mod collected;
 mod connection;
 mod describe;
 mod encode;
@@ -27,6 +28,7 @@ pub(crate) mod table;
 mod tasks;
 mod transaction;
 pub(crate) mod users;
+mod values;
 pub(crate) mod words;
 
 use std::sync::Arc;

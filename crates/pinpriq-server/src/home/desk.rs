@@ -6,7 +6,7 @@
 //! command. The other end of the letters is `host::guest`.
 
 mod auditing;
-mod choosing;
+pub(crate) mod choosing;
 mod everywhere;
 mod guard;
 mod lasting;
@@ -23,7 +23,6 @@ use pinpriq_engine::reply::Refusal;
 use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_proto::letters::encode_command;
 
-pub(crate) use self::choosing::hear as hear_choice;
 use self::guard::Guard;
 pub(crate) use self::news::receive_news;
 use super::credits::{Credits, outstanding};

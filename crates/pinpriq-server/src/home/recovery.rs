@@ -16,9 +16,9 @@ use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_proto::letters::{decode_command, encode_command};
 use pinpriq_store::durable::Holds;
 
+use super::desk::choosing::hear as hear_choice;
 use crate::clients::about::{MUTE, PART, SILENT, is_guest};
 use crate::clients::ending::Ending;
-use crate::home::desk::hear_choice;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Letter, Part, Piece};
 use crate::letters::mailbox::Route;

@@ -1,14 +1,16 @@
 //! A request that is being carried out: its parts, and the ways to reply to it.
 
+use std::sync::Arc;
+
 use pinpriq_engine::command::{Command, Step};
 use pinpriq_engine::task::RequestId;
 use pinpriq_engine::time::Span;
 use pinpriq_proto::letters::Steps;
 use pinpriq_proto::wire::resp::{Protocol, Writer};
+use pinpriq_users::{User, Verdict, judge};
 
+use super::collected::Transaction;
 use super::fault::Fault;
-use super::transaction::Transaction;
-use super::users::DryRun;
 use super::words::Parts;
 use crate::clients::about::Dialect;
 use crate::clients::ending::Ending;
@@ -43,6 +45,25 @@ pub(crate) struct Talk {
     /// The TTR of leases for which nobody else names one, if connections mean nothing: then leases
     /// must have one, and no connection holds them.
     pub(crate) ttr_otherwise: Option<Span>,
+}
+
+/// A command that somebody might carry out.
+pub(crate) struct DryRun {
+    pub(super) user: Arc<User>,
+    /// What they lack for it.
+    pub(super) lack: Option<String>,
+}
+
+impl DryRun {
+    /// Finds out what the user lacks for a command.
+    pub(super) fn judge(&mut self, command: &Command<'_>) {
+        let lack = match judge(&self.user.rights, command) {
+            // Lists leave out what may not be seen.
+            Verdict::Allowed | Verdict::Within(_) => None,
+            Verdict::Denied(lack) => Some(lack.to_string()),
+        };
+        self.lack = self.lack.take().or(lack);
+    }
 }
 
 /// How the engine's reply to a request is written. It travels as the number of the request.

@@ -7,13 +7,14 @@ use pinpriq_engine::histogram::TimeHistogram;
 use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_engine::schedule::{Form, Scheduled, ShownSchedule};
 use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{Bytes, Origin, State, StateKind, TaskId, TaskRecord};
+use pinpriq_engine::task::{Bytes, Origin, State, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Shape;
 use super::queues::cursor_after;
+use super::values::{bytes, moment, state_letter, task_id, whole};
 use super::words::receipt_numbers;
 use super::{carrying, looking, settings};
 use crate::clients::about::at_home;
@@ -373,14 +374,6 @@ fn receipt(writer: &mut Writer<'_>, record: &TaskRecord, hidden: bool) {
     }
 }
 
-pub(super) fn task_id(writer: &mut Writer<'_>, id: &TaskId) {
-    match id {
-        TaskId::Number(number) => writer.bulk_number(*number),
-        TaskId::Uuid(_) => writer.bulk(id.to_string().as_bytes()),
-        TaskId::Given(bytes) => writer.bulk(bytes),
-    }
-}
-
 fn page(writer: &mut Writer<'_>, names: &[Bytes], more: bool) {
     writer.array(2);
     match names.last().filter(|_| more) {
@@ -446,30 +439,6 @@ fn put_unique(writer: &mut Writer<'_>, put: &PutUnique) {
 
 fn outcome(writer: &mut Writer<'_>, outcome: Outcome) {
     writer.bulk(outcome.word().as_bytes());
-}
-
-pub(super) fn state_letter(writer: &mut Writer<'_>, state: Option<StateKind>) {
-    let letter = state.map_or('X', StateKind::letter);
-    writer.bulk(letter.encode_utf8(&mut [0; 4]).as_bytes());
-}
-
-pub(super) fn moment(writer: &mut Writer<'_>, at: Option<Timestamp>) {
-    match at {
-        Some(at) => whole(writer, at.ms()),
-        None => writer.null(),
-    }
-}
-
-pub(super) fn bytes(writer: &mut Writer<'_>, bytes: Option<&Bytes>) {
-    match bytes {
-        Some(bytes) => writer.bulk(bytes),
-        None => writer.null(),
-    }
-}
-
-/// Writes a number. RESP's integers are signed, but no count comes near their limit.
-pub(super) fn whole(writer: &mut Writer<'_>, number: u64) {
-    writer.integer(i64::try_from(number).unwrap_or(i64::MAX));
 }
 
 pub(crate) fn refusal(writer: &mut Writer<'_>, refusal: &Refusal) {

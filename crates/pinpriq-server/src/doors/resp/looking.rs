@@ -10,11 +10,11 @@ use pinpriq_engine::time::Timestamp;
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::{Call, Shape};
-use super::encode::{bytes, moment, state_letter, task_id, whole};
 use super::fault::Fault;
 use super::options::{COUNT, CURSOR, KEY, MEMBER, STATE, WITHMETA};
 use super::queues::bytes_of_digits;
 use super::spec::{Access, Group, Spec, Word};
+use super::values::{bytes, moment, state_letter, task_id, whole};
 use super::words::{self, number, shown};
 use crate::clients::about::at_home;
 use crate::clients::contacts::Contacts;

@@ -10,8 +10,8 @@ use pinpriq_engine::settings::{
 };
 use pinpriq_proto::wire::resp::Writer;
 
-use super::encode::whole;
 use super::fault::Fault;
+use super::values::whole;
 use super::words::{no_value, number, shown, span};
 use crate::figures::stats;
 

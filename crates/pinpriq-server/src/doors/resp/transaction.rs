@@ -10,6 +10,7 @@ use pinpriq_engine::reply::RefusalKind;
 use pinpriq_proto::letters::Steps;
 
 use super::call::{Call, Shape, Talk};
+use super::collected::{Transaction, WORD_OVERHEAD_BYTES};
 use super::entry_of_step;
 use super::fault::Fault;
 use super::options::{ROOM, STATE_BURIED, WAIT};
@@ -17,15 +18,11 @@ use super::spec::{Access, Group, Spec, Word};
 use super::users::not_before_sign_in;
 use super::words::Parts;
 use crate::home::desk::Desk;
-use crate::session::kept::Share;
 
 type Done = Result<(), Fault>;
 
 /// The most bytes that the words of one transaction may have.
 const BYTES_MAX: usize = 16 << 20;
-
-/// What each word counts in addition to its bytes.
-const WORD_OVERHEAD_BYTES: usize = 8;
 
 /// The commands that can be part of a transaction.
 const STEPS: [&str; 12] = [
@@ -98,23 +95,6 @@ pub(super) const UNWATCH: Spec = Spec {
     while_subscribed: false,
     run: unwatch,
 };
-
-/// A transaction that is open.
-#[derive(Debug, Default)]
-pub(crate) struct Transaction {
-    /// The words of all requests, one after the other.
-    words: Vec<u8>,
-    /// The length of each word.
-    lengths: Vec<usize>,
-    /// The number of words of each request.
-    requests: Vec<usize>,
-    /// The first queue that was named.
-    queue: Option<Vec<u8>>,
-    /// Whether a request was refused, so that EXEC carries out nothing.
-    is_spoilt: bool,
-    /// What it counts among all that connections keep, from its first request on.
-    kept: Option<Share>,
-}
 
 #[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
 fn multi(call: &mut Call<'_, '_>) -> Done {
@@ -294,34 +274,6 @@ fn add_step(talk: &mut Talk, desk: &mut Desk, given: &[&[u8]]) -> Done {
     (spec.run)(&mut Call { desk, talk, parts: &parts })
 }
 
-impl Transaction {
-    /// The number of bytes that it occupies.
-    const fn bytes(&self) -> usize {
-        self.words.len() + self.lengths.len() * WORD_OVERHEAD_BYTES
-    }
-
-    fn add(&mut self, request: &[&[u8]]) {
-        for word in request {
-            self.words.extend_from_slice(word);
-            self.lengths.push(word.len());
-        }
-        self.requests.push(request.len());
-    }
-
-    /// Returns the words of each request.
-    fn requests(&self) -> impl Iterator<Item = Vec<&[u8]>> {
-        let (mut rest, mut lengths) = (&self.words[..], self.lengths.iter());
-        self.requests.iter().map(move |count| {
-            let words = lengths.by_ref().take(*count).map(|length| {
-                let (word, others) = rest.split_at(*length);
-                rest = others;
-                word
-            });
-            words.collect()
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::table::TABLE;
@@ -333,16 +285,5 @@ mod tests {
             let known = TABLE.iter().filter(|spec| spec.name == name && spec.sub.is_none());
             assert_eq!(known.count(), 1, "{name}");
         }
-    }
-
-    #[test]
-    fn requests_are_kept_word_by_word() {
-        let requests: [&[&[u8]]; 3] = [&[b"PUT", b"", b"x"], &[b"UNWATCH"], &[b"KILL", b"q", b""]];
-        let mut transaction = Transaction::default();
-        for request in requests {
-            transaction.add(request);
-        }
-        assert_eq!(transaction.bytes(), 20 + 7 * WORD_OVERHEAD_BYTES - 4);
-        assert!(transaction.requests().eq(requests));
     }
 }

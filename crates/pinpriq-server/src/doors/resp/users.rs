@@ -4,13 +4,11 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::RefusalKind;
 use pinpriq_proto::letters::Steps;
 use pinpriq_users::{Right, User};
-use pinpriq_users::{Verdict, judge};
 
-use super::call::{Call, Talk};
+use super::call::{Call, DryRun, Talk};
 use super::entry_of_step;
 use super::fault::Fault;
 use super::spec::{Access, Spec};
@@ -201,23 +199,4 @@ fn lack_of(
     let dry_run = call.talk.dry_run.take();
     done?;
     Ok(dry_run.and_then(|it| it.lack))
-}
-
-/// A command that somebody might carry out.
-pub(crate) struct DryRun {
-    user: Arc<User>,
-    /// What they lack for it.
-    lack: Option<String>,
-}
-
-impl DryRun {
-    /// Finds out what the user lacks for a command.
-    pub(super) fn judge(&mut self, command: &Command<'_>) {
-        let lack = match judge(&self.user.rights, command) {
-            // Lists leave out what may not be seen.
-            Verdict::Allowed | Verdict::Within(_) => None,
-            Verdict::Denied(lack) => Some(lack.to_string()),
-        };
-        self.lack = self.lack.take().or(lack);
-    }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
-use super::worker::signals;
+use super::stop::signals;
 use crate::exit::Failure;
 
 /// How a process ends by the code of a shell: this and the number of the signal.

@@ -9,7 +9,8 @@ use pinpriq_proto::wire::resp::Words;
 
 use super::init;
 use super::membership::{Membership, own_name};
-use super::worker::{Plan, ROUND_MS, Work, run, signals};
+use super::stop::signals;
+use super::worker::{Plan, ROUND_MS, Work, run};
 use crate::args::fanout::ListenArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{escaped, tell};

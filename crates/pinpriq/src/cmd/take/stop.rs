@@ -1,11 +1,17 @@
 //! Stops the jobs of a worker, whatever each of them is waiting for.
 //!
 //! A job waits for the server or for an event. While it waits for the server, its connection is
-//! stored here, so that the wait can be ended. For events it has a channel.
+//! stored here, so that the wait can be ended. For events it has a channel. The signals that stop
+//! a worker are registered here too.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit::Failure;
 
 /// How many events may wait for a job: those about its command, and a few signals. Further signals
 /// are not needed, since [`Stop::signals`] returns their number.
@@ -22,6 +28,22 @@ pub(super) enum Event {
     TimedOut,
     /// It was asked to end because of that, and has not ended in time.
     Overdue,
+}
+
+/// The signals that stop a worker. SIGHUP is one, unless the worker was started so that it goes on
+/// without its terminal, as `nohup` does.
+pub(super) fn signals() -> Result<Signals, Failure> {
+    let hang_up = (!ignores_hang_up()).then_some(SIGHUP);
+    Signals::new([SIGTERM, SIGINT].into_iter().chain(hang_up))
+        .map_err(|error| Failure::on_the_way(format!("signals cannot be handled: {error}")))
+}
+
+/// Whether this process was started with SIGHUP ignored, as far as the system tells.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
 /// The shared state of stopping.

@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
 use pinpriq_proto::wire::resp::Words;
@@ -17,7 +17,7 @@ use pinpriq_proto::wire::resp::Words;
 use super::init;
 use super::job::Job;
 use super::membership::Membership;
-use super::stop::Stop;
+use super::stop::{Stop, signals};
 use super::worker_words;
 use crate::args::tasks::TakeArgs;
 use crate::args::worker::EffortArgs;
@@ -99,22 +99,6 @@ pub(super) fn work(arguments: &TakeArgs, command: &OsStr) -> Result<Exit, Failur
         tell(format!("working on {}, {jobs} command{plural} at a time", queues.join(", ")));
     }
     run(&plan, signals, first)
-}
-
-/// The signals that stop a worker. SIGHUP is one, unless the worker was started so that it goes on
-/// without its terminal, as `nohup` does.
-pub(super) fn signals() -> Result<Signals, Failure> {
-    let hang_up = (!ignores_hang_up()).then_some(SIGHUP);
-    Signals::new([SIGTERM, SIGINT].into_iter().chain(hang_up))
-        .map_err(|error| Failure::on_the_way(format!("signals cannot be handled: {error}")))
-}
-
-/// Whether this process was started with SIGHUP ignored, as far as the system tells.
-fn ignores_hang_up() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
 /// Runs the jobs, the first of them over the existing connection.

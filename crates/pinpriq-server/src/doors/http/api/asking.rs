@@ -5,7 +5,7 @@ use super::super::frame::{Asked, Frame};
 use super::super::problem::Problem;
 use super::given::Values;
 use super::names::decode;
-use super::openapi::options_of;
+use super::route::options_of;
 use super::route::{Body, Route, Word};
 use crate::doors::resp::options::{DONE, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA};
 use crate::doors::resp::spec::{Spec, Word as Shape};

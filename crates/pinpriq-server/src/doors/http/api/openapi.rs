@@ -10,11 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::super::form::Form;
 use super::given::{is_bytes, is_number};
-use super::ranking::{CONTAINS, OFFSET, SORT};
-use super::route::{Body, Does, Own, Route, Word};
+use super::route::{Body, Does, Own, Route, Word, options_of};
 use super::schemas::{self, of_form};
 use super::table::ROUTES;
-use crate::doors::resp::options::{COUNT, CURSOR, DONE, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA};
+use crate::doors::resp::options::{DONE, Opt};
 use crate::doors::resp::spec::Spec;
 use crate::doors::resp::table::TABLE;
 
@@ -216,32 +215,6 @@ fn operation_id(route: &Route) -> String {
         Some(verb) => format!("{id}_{verb}"),
         None => id,
     }
-}
-
-/// The options of a route that are given by name.
-pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
-    let mut options: Vec<Opt> = Vec::new();
-    let commands = match route.does {
-        Does::Command(name, _) => vec![name],
-        Does::Own(Own::Tasks) => vec!["SCAN", "PEEK"],
-        Does::Own(Own::Queue | Own::SetQueue) => vec!["QUEUE SHOW"],
-        Does::Own(Own::Queues) => {
-            return vec![PREFIX, COUNT, CURSOR, SORT, CONTAINS, OFFSET];
-        }
-        Does::Own(Own::Topics | Own::Schedules) => return vec![PREFIX, COUNT, CURSOR],
-        Does::Own(_) => Vec::new(),
-    };
-    for spec in TABLE.iter().filter(|spec| commands.contains(&&*spec.full_name())) {
-        for option in spec.options {
-            let is_elsewhere = [WITHMETA, DONE].contains(option)
-                || (*option == PAYLOAD && route.body == Body::Payload)
-                || (route.form == Form::Answers && *option != MEMBER);
-            if !is_elsewhere && !options.contains(option) {
-                options.push(*option);
-            }
-        }
-    }
-    options
 }
 
 /// The words before the options that are given by name: each with whether it is an array.

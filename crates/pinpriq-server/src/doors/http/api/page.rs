@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::openapi::{chapters, fields_of, flags_of, group, options_of, summary};
+use super::openapi::{chapters, fields_of, flags_of, group, summary};
+use super::route::options_of;
 use super::route::{Body, Does, Own, Route};
 use super::table::ROUTES;
 use crate::doors::http::form::Form;

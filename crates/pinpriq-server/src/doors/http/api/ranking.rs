@@ -21,17 +21,7 @@ use super::composed::rates_of;
 use super::rates::{Flow, Rates};
 use super::{Api, Asker};
 use crate::clock::steady_ms;
-use crate::doors::resp::options::{COUNT, CURSOR, Opt, with};
-
-/// The order of the queues.
-pub(super) const SORT: Opt =
-    with("SORT", "name|ready|taken|waiting|buried|zombie|done|in|out|oldest");
-
-/// What their names have in them, in either case.
-pub(super) const CONTAINS: Opt = with("CONTAINS", "text");
-
-/// How many of them come before the page.
-pub(super) const OFFSET: Opt = with("OFFSET", "number");
+use crate::doors::resp::options::{COUNT, CURSOR};
 
 /// How many names are asked for at once.
 const NAMES: usize = 1_000;

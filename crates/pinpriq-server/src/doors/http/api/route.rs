@@ -1,8 +1,12 @@
-//! What a path of the API looks like. The table of paths is in `table`.
+//! What a path of the API looks like, and which options it has. The table of paths is in `table`.
 
 use axum::http::Method;
 
 use super::super::form::Form;
+use crate::doors::resp::options::{
+    COUNT, CURSOR, DONE, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
+};
+use crate::doors::resp::table::TABLE;
 
 /// One path with a method, and with a verb if it has one.
 pub(crate) struct Route {
@@ -127,4 +131,40 @@ impl Route {
             Does::Own(own) => own.commands().to_vec(),
         }
     }
+}
+
+/// The order of the queues.
+pub(super) const SORT: Opt =
+    with("SORT", "name|ready|taken|waiting|buried|zombie|done|in|out|oldest");
+
+/// What their names have in them, in either case.
+pub(super) const CONTAINS: Opt = with("CONTAINS", "text");
+
+/// How many of them come before the page.
+pub(super) const OFFSET: Opt = with("OFFSET", "number");
+
+/// The options of a route that are given by name.
+pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
+    let mut options: Vec<Opt> = Vec::new();
+    let commands = match route.does {
+        Does::Command(name, _) => vec![name],
+        Does::Own(Own::Tasks) => vec!["SCAN", "PEEK"],
+        Does::Own(Own::Queue | Own::SetQueue) => vec!["QUEUE SHOW"],
+        Does::Own(Own::Queues) => {
+            return vec![PREFIX, COUNT, CURSOR, SORT, CONTAINS, OFFSET];
+        }
+        Does::Own(Own::Topics | Own::Schedules) => return vec![PREFIX, COUNT, CURSOR],
+        Does::Own(_) => Vec::new(),
+    };
+    for spec in TABLE.iter().filter(|spec| commands.contains(&&*spec.full_name())) {
+        for option in spec.options {
+            let is_elsewhere = [WITHMETA, DONE].contains(option)
+                || (*option == PAYLOAD && route.body == Body::Payload)
+                || (route.form == Form::Answers && *option != MEMBER);
+            if !is_elsewhere && !options.contains(option) {
+                options.push(*option);
+            }
+        }
+    }
+    options
 }
