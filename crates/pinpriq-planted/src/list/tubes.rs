@@ -23,6 +23,9 @@ macro_rules! with_those_of_tubes {
             SecondShardNotAsked "second-shard-not-asked"
                 "A take over several shards with a count gets only what the first of them has."
                 [Server("shards::choosing::a_reply")]
+            UnfinishedReplyLost "unfinished-reply-lost"
+                "What shards have added to a reply whose connection ends too early is lost."
+                [Server("shards::late::")]
             UnknownPopHidden "unknown-pop-hidden"
                 "Of a pop over several shards, what a dead node may have popped is lost unnoticed."
                 [Server("cluster::choosing::")]

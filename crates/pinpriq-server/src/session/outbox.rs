@@ -601,7 +601,9 @@ impl Outbox {
         for Waiting { answer, holds, from, .. } in waiting {
             match answer {
                 Answer::Output(output) => add(output, &holds, from),
-                Answer::Growing(output) => add(*output, &holds, from),
+                Answer::Growing(output) if !planted!(UnfinishedReplyLost) => {
+                    add(*output, &holds, from);
+                }
                 _ => {}
             }
         }

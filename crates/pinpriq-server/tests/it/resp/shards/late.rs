@@ -49,6 +49,9 @@ struct Late {
     /// The payloads that are gone. Whoever has put one may not have heard of that yet.
     gone: BTreeSet<String>,
     puts: u32,
+    /// Whether mostly there are tasks, so that several shards fill a reply. Otherwise clients wait
+    /// in all shards.
+    has_plenty: bool,
 }
 
 #[test]
@@ -64,7 +67,8 @@ fn no_task_is_lost_or_held_twice_between_shards() {
         let sim = Simulation::of_shards(durables, Options::default(), &shared);
         let (workers, present, gone) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         let dice = Dice::new(seed);
-        let mut late = Late { sim, clock, dice, workers, present, gone, puts: 0 };
+        let (puts, has_plenty) = (0, seed % 2 == 1);
+        let mut late = Late { sim, clock, dice, workers, present, gone, puts, has_plenty };
         for step in 1..=STEPS {
             late.step();
             if step.is_multiple_of(CHECKED_EVERY) {
@@ -86,7 +90,7 @@ impl Late {
             let is_deaf = self.dice.chance(30);
             self.sim.set_deaf(shard, is_deaf);
         }
-        match self.dice.below(12) {
+        match self.dice.below(if self.has_plenty { 5 } else { 12 }) {
             0 => self.let_go(),
             1 => {
                 self.clock.advance(Span::from_ms(self.dice.below(400)));
@@ -123,9 +127,9 @@ impl Late {
         let from = ["MIN", "MAX"][self.index(2)];
         let from = format!("QUEUES {} {} WAIT {wait} FROM {from}", QUEUES.len(), QUEUES.join(" "));
         let some = self.workers[index].held.iter().next();
-        // Mostly there is no task, so that clients wait in all shards.
-        let (line, asked) = match (self.dice.below(8), some) {
-            (0..=2, _) => {
+        let choice = self.dice.below(if self.has_plenty { 20 } else { 8 });
+        let (line, asked) = match (choice, some) {
+            (0..=2 | 8..=15, _) => {
                 self.puts += 1;
                 let (queue, payload) =
                     (QUEUES[self.index(QUEUES.len())], format!("p{}", self.puts));
@@ -134,7 +138,7 @@ impl Late {
                 (line, Asked::Put(payload))
             }
             (3..=4, _) => (format!("TAKE {from} COUNT 4"), Asked::Take),
-            (5, _) => (format!("POP {from} COUNT 4"), Asked::Pop),
+            (5 | 16.., _) => (format!("POP {from} COUNT 4"), Asked::Pop),
             (6, Some((payload, (queue, receipt)))) => {
                 (format!("ACK {queue} {receipt}"), Asked::Ack(payload.clone()))
             }
