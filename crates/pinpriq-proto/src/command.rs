@@ -4,27 +4,39 @@
 //! that a protocol uses for them belong to the doors.
 
 mod put;
+mod queue;
 mod share;
 mod tubes;
 
 pub use self::put::{Delay, Put, TimeToLive};
+pub use self::queue::QueueCommand;
+pub(crate) use self::queue::of_settings;
 pub use self::share::Share;
 pub use self::tubes::{Deed, Reserve};
 use crate::export::{Export, Import};
+use crate::facts::{Anywhere, Called, Destination, Joining, Lanes, Subject};
 use crate::fanout::{MemberCommand, Publish};
 use crate::looking::{Leases, Scan};
 use crate::names::NamePattern;
+use crate::rights::{Need, Right};
 use crate::schedule::ScheduleCommand;
-use crate::settings::Assignment;
 use crate::task::{Receipt, StateKind, TaskRecord};
 use crate::time::Span;
 
 /// A request of one client.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command)]
 pub enum Command<'a> {
     /// Puts a task into a queue, which is created if it does not exist.
+    #[command(
+        needs = of_put(&it, tell), shard = it.queue, disk = Served, change,
+        step = it.wait.is_none(), blocks = it.waits()
+    )]
     Put(Put<'a>),
     /// Puts a task into a queue. If the queue is full, the put waits until there is room.
+    #[command(
+        needs = of_put(&put, tell), shard = put.queue, disk = Served, change,
+        blocks = !room.is_zero() || put.waits()
+    )]
     PutInLine {
         /// The task.
         put: Put<'a>,
@@ -33,6 +45,10 @@ pub enum Command<'a> {
     },
     /// Puts a task into a queue that is buried at once. The put has neither a delay nor a unique
     /// key, and does not wait.
+    #[command(
+        needs = { of_put(put, tell); put.queue.each(Right::Manage, tell) }, shard = put.queue,
+        disk = Served, change
+    )]
     PutBuried {
         /// The task.
         put: &'a Put<'a>,
@@ -40,21 +56,40 @@ pub enum Command<'a> {
         reason: Option<&'a [u8]>,
     },
     /// Puts a task into a queue. The reply is its number.
+    #[command(needs = of_put(it, tell), shard = it.queue, disk = Served, change)]
     PutNumbered(&'a Put<'a>),
     /// Takes tasks under a lease, or pops them.
+    #[command(
+        needs(take = it.queues), shard = it.queues, names = Lanes(it.queues, it.member),
+        disk = HandsOut(it.mode), blocks = it.wait.blocks(), long_reply = it.may_be_long()
+    )]
     Take(Take<'a>),
     /// Takes the most urgent task of several queues under a lease that is tied to the connection.
     /// The reply is the task, none if the time is up, or
     /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
+    #[command(
+        needs(take = it.queues), shard = it.queues, names = Lanes(it.queues, None),
+        disk = HandsOut(TakeMode::Lease { ttr: None }), blocks = it.wait.blocks()
+    )]
     Reserve(Reserve<'a>),
     /// Reads the task that a reserve of these queues would take, which may be none at all. The
     /// reply is [`Reply::Shown`](crate::reply::Reply::Shown) with one task or none, or
     /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
+    #[command(needs(take = it), shard = it, names = Lanes(it, None), disk = Served)]
     Head(&'a [&'a [u8]]),
     /// Does one engine's part of a take over the queues of several engines.
+    #[command(
+        needs = it.each_need(tell), shard = it.destination(), names = it.names(),
+        disk = it.on_full_disk(), change = it.is_change(), blocks = it.may_block(), long_reply
+    )]
     Share(Share<'a>),
     /// Acts on a task that only its number names. Refused with NOTFOUND if there is no such task in
     /// a queue whose name can be that of a tube, if it is finished, or if another client holds it.
+    #[command(
+        needs = Anywhere.each(deed.right(), tell),
+        shard = Destination::Everywhere(Joining::Found), names = (), disk = deed.on_full_disk(),
+        change = deed.is_change(), within
+    )]
     Numbered {
         /// The number.
         number: u64,
@@ -64,6 +99,7 @@ pub enum Command<'a> {
     /// Makes tasks of a queue ready: buried ones in the order in which they were buried, or if
     /// there is none, waiting ones in the order in which their delays end. The reply is their
     /// number.
+    #[command(needs(manage = queue), shard = queue, disk = Refused, change, long_work)]
     Kick {
         /// The queue.
         queue: &'a [u8],
@@ -71,6 +107,7 @@ pub enum Command<'a> {
         count: u32,
     },
     /// Reads the task of a queue that a kick would make ready first, among those of one state.
+    #[command(needs(look = queue), shard = queue, disk = Served)]
     Foremost {
         /// The queue.
         queue: &'a [u8],
@@ -78,12 +115,23 @@ pub enum Command<'a> {
         state: StateKind,
     },
     /// Describes one queue, or all, if their names can be those of tubes.
+    #[command(
+        needs(look = it),
+        shard = it.map_or(Destination::Everywhere(Joining::Tubes), Destination::Queue),
+        names = it, disk = Served, within = it.is_none(), long_work
+    )]
     Tubes(Option<&'a [u8]>),
     /// Ends all leases of this client that depend on its connection. No task has failed by that.
+    #[command(
+        needs(), shard = Destination::Everywhere(Joining::Membership), names = (), disk = Served,
+        change
+    )]
     LetGo,
     /// Reads tasks and changes nothing.
+    #[command(needs(look = it.queue), shard = it.queue, disk = Served, long_reply = it.count > 1)]
     Peek(Peek<'a>),
     /// Reads one task.
+    #[command(needs(look = queue), shard = queue, disk = Served)]
     Get {
         /// The queue.
         queue: QueueName<'a>,
@@ -91,6 +139,7 @@ pub enum Command<'a> {
         id: &'a [u8],
     },
     /// Explains why a task is not handed out, or without an id, which task would be next.
+    #[command(needs(look = queue), shard = queue, disk = Served, long_work)]
     Explain {
         /// The queue.
         queue: QueueName<'a>,
@@ -98,16 +147,29 @@ pub enum Command<'a> {
         id: Option<&'a [u8]>,
     },
     /// Reads all tasks of a queue, page by page.
+    #[command(needs(look = it.queue), shard = it.queue, disk = Served, long_reply)]
     Scan(Scan<'a>),
     /// Reads all that another server needs to go on with a queue, page by page.
+    #[command(needs(look = it.queue), shard = it.queue, disk = Served, long_reply)]
     Export(Export<'a>),
     /// Takes over a record of an export. The reply is the id of a task, and nothing for others.
+    #[command(
+        needs = it.each_need(tell), shard = it.destination(), names = it.names(), disk = Refused,
+        change, audit = it.changed_queue(), within = matches!(it, Import::Schedule(_)),
+        long_work
+    )]
     Import(Import<'a>),
     /// Reads the leases of a queue, or of all, page by page.
+    #[command(
+        needs(look = it.queue), shard = it.destination(), names = it.queue, disk = Served,
+        within = it.queue.is_none(), long_reply
+    )]
     Leases(Leases<'a>),
     /// Finishes a taken task.
+    #[command(needs(take = it.held), shard = it.held.queue, disk = Served, change, step)]
     Ack(Ack<'a>),
     /// Finishes several taken tasks, each with its own result.
+    #[command(needs(take = queue), shard = queue, disk = Served, change, step, long_reply)]
     AckAll {
         /// The queue.
         queue: QueueName<'a>,
@@ -115,8 +177,10 @@ pub enum Command<'a> {
         receipts: &'a [Receipt],
     },
     /// Returns a taken task to the queue.
+    #[command(needs(take = it.held), shard = it.held.queue, disk = Refused, change, step)]
     Release(Release<'a>),
     /// Sets a taken task aside.
+    #[command(needs(take = held), shard = held.queue, disk = Refused, change, step)]
     Bury {
         /// The task.
         held: Held<'a>,
@@ -126,10 +190,17 @@ pub enum Command<'a> {
         reason: Option<&'a [u8]>,
     },
     /// Ends a lease because its holder could not do the task. The reply is the new state.
+    #[command(needs(take = it.held), shard = it.held.queue, disk = Refused, change, step)]
     Fail(Fail<'a>),
     /// Acknowledges tasks and takes others, in one step. If any of the tasks cannot be
     /// acknowledged, or the take is refused, nothing happens. The acks stand while the take blocks
     /// and whatever becomes of it.
+    #[command(
+        needs(take = done, take = take.queues), shard = Destination::Done(done, take.queues),
+        names = (Lanes(&[], take.member), (done, Lanes(take.queues, None))),
+        disk = HandsOut(take.mode), change, blocks = take.wait.blocks(),
+        long_reply = take.may_be_long()
+    )]
     TakeDone {
         /// The leases of the tasks to acknowledge, at most [`DONE_MAX`](crate::limits::DONE_MAX).
         done: &'a [Done<'a>],
@@ -137,6 +208,10 @@ pub enum Command<'a> {
         take: Take<'a>,
     },
     /// Renews or moves the deadline of a lease, or moves the TTL of a ready task.
+    #[command(
+        needs = held.queue.each(held.right(), tell), shard = held.queue, disk = Refused, change,
+        step
+    )]
     Touch {
         /// The task.
         held: Held<'a>,
@@ -144,8 +219,10 @@ pub enum Command<'a> {
         by: Option<Span>,
     },
     /// Makes a buried task ready or waiting again.
+    #[command(needs(manage = it), shard = it.queue, disk = Refused, change, step)]
     Dig(Transfer<'a>),
     /// Makes the oldest buried tasks of a queue ready or waiting again.
+    #[command(needs(manage = queue), shard = queue, disk = Refused, change, long_work)]
     Plow {
         /// The queue.
         queue: QueueName<'a>,
@@ -157,6 +234,10 @@ pub enum Command<'a> {
         ttl: Option<Span>,
     },
     /// Removes tasks, whatever their state.
+    #[command(
+        needs(manage = queue), shard = queue, disk = Served, change, step, audit = queue,
+        long_work
+    )]
     Kill {
         /// The queue.
         queue: QueueName<'a>,
@@ -164,6 +245,7 @@ pub enum Command<'a> {
         ids: &'a [&'a [u8]],
     },
     /// Moves a task that is not taken into any other state.
+    #[command(needs(manage = transfer), shard = transfer.queue, disk = Refused, change, step)]
     Switch {
         /// The task, and its new delay and TTL.
         transfer: Transfer<'a>,
@@ -171,12 +253,21 @@ pub enum Command<'a> {
         to: StateKind,
     },
     /// Takes a task away from its holder.
+    #[command(needs(manage = it), shard = it.queue, disk = Refused, change)]
     Snatch(Transfer<'a>),
     /// Makes a waiting or finished task ready again, with its attempts at 0.
+    #[command(needs(manage = it), shard = it.queue, disk = Refused, change, step)]
     Restart(Transfer<'a>),
     /// Changes a task in place.
+    #[command(
+        needs = it.queue.each(it.right(), tell), shard = it.queue, disk = Refused, change, step
+    )]
     Update(Update<'a>),
     /// Moves tasks of one state to another queue, the oldest first. The reply is their number.
+    #[command(
+        needs(manage = from, put = to), shard = Destination::Pair(from.name, to),
+        names = (to, from), disk = Refused, change, audit = from, long_work
+    )]
     Move {
         /// The queue or lane that they leave.
         from: QueueName<'a>,
@@ -189,6 +280,10 @@ pub enum Command<'a> {
     },
     /// Moves ready dead letters back to the queues that they come from, the oldest first. The
     /// reply is their number.
+    #[command(
+        needs(manage = queue, put = Anywhere), shard = queue, disk = Refused, change, within,
+        audit = queue, long_work
+    )]
     Redrive {
         /// The queue of the dead letters.
         queue: QueueName<'a>,
@@ -196,6 +291,7 @@ pub enum Command<'a> {
         count: u32,
     },
     /// Blocks until a task is finished.
+    #[command(needs(look = queue), shard = queue, disk = Served, blocks = wait.blocks())]
     Await {
         /// The queue.
         queue: QueueName<'a>,
@@ -205,6 +301,10 @@ pub enum Command<'a> {
         wait: Wait,
     },
     /// Starts deliveries of tasks from these queues, one delivery for each credit.
+    #[command(
+        needs(take = queues), shard = Destination::of_subscription(queues),
+        names = Lanes(queues, member), disk = Served, long_reply
+    )]
     Subscribe {
         /// The queues.
         queues: &'a [&'a [u8]],
@@ -216,6 +316,10 @@ pub enum Command<'a> {
         mode: TakeMode,
     },
     /// Ends subscriptions: these, or all if none is named.
+    #[command(
+        needs(take = queues), shard = Destination::of_subscription(queues),
+        names = Lanes(queues, member), disk = Served, long_work
+    )]
     Unsubscribe {
         /// The queues.
         queues: &'a [&'a [u8]],
@@ -223,22 +327,36 @@ pub enum Command<'a> {
         member: Option<&'a [u8]>,
     },
     /// Allows this number of further deliveries.
+    #[command(needs(), shard = Destination::Deliveries, names = (), disk = Served)]
     Credit(u32),
     /// Returns popped tasks whose reply or delivery could not be sent completely.
+    #[command(needs(), shard = Destination::Deliveries, names = (), disk = Served, change)]
     PutBack(&'a [TaskRecord]),
     /// Ends leases whose reply or delivery could not be sent completely, so that no consumer knows
     /// of them. The tasks are ready again in their old place. This is no sign of life of a member.
+    #[command(needs(), shard = Destination::Deliveries, names = (), disk = Served, change)]
     GiveBack(&'a [Receipt]),
     /// Administers a queue.
+    #[command(inner)]
     Queue(QueueCommand<'a>),
     /// Puts one task into each lane of a topic.
+    #[command(
+        needs(put = it.topic), shard = it.topic, names = Called("topic", it.topic),
+        disk = Served, change, step
+    )]
     Publish(Publish<'a>),
     /// Joins, beats, leaves, or lists members.
+    #[command(inner)]
     Member(MemberCommand<'a>),
     /// Sets, shows, pauses, fires or drops schedules.
+    #[command(inner)]
     Schedule(ScheduleCommand<'a>),
     /// Carries out these steps in their order, all or none, at one moment. At most
     /// [`TRANSACTION_STEPS_MAX`](crate::limits::TRANSACTION_STEPS_MAX) of them.
+    #[command(
+        needs = each_need_of(it, tell), shard = Destination::Steps(it), names = (),
+        disk = Served, change, long_reply
+    )]
     Transaction(&'a [Step<'a>]),
     /// Carries out a command as if only the queues and topics that match one of these names were
     /// there, or refuses it with NOPERM. An empty list matches nothing. A lane counts as its topic,
@@ -250,6 +368,10 @@ pub enum Command<'a> {
     /// queues that have ceased to exist. A schedule or a member is left alone if its queue, or one
     /// of its topics, does not match. A schedule that is not there is refused in the same words.
     /// Nothing is redriven if one of the dead letters comes from a queue that does not match.
+    #[command(
+        needs = command.each_need(tell), shard = command.destination_within(), names = (),
+        disk = Served, change = command.is_change(), long_reply
+    )]
     Within {
         /// The names, at most [`WITHIN_NAMES_MAX`](crate::limits::WITHIN_NAMES_MAX).
         names: &'a [NamePattern<'a>],
@@ -497,67 +619,6 @@ pub struct Update<'a> {
     pub receipt: Option<Receipt>,
 }
 
-/// The commands that administer queues.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QueueCommand<'a> {
-    /// Creates a queue that exists even when it is empty.
-    Create {
-        /// Its name.
-        queue: &'a [u8],
-        /// The settings that differ from the defaults.
-        settings: &'a [Assignment<'a>],
-    },
-    /// Changes settings. An unknown queue is created, an unknown lane is not.
-    Set {
-        /// Its name.
-        queue: QueueName<'a>,
-        /// What changes.
-        settings: &'a [Assignment<'a>],
-    },
-    /// Returns the settings.
-    Show(QueueName<'a>),
-    /// Lists the names of queues, in order.
-    List {
-        /// Only names that begin with this.
-        prefix: &'a [u8],
-        /// Only names after this one.
-        after: Option<&'a [u8]>,
-        /// The most names to return.
-        count: usize,
-    },
-    /// Removes all tasks.
-    Truncate(QueueName<'a>),
-    /// Removes all tasks, the settings and the pause.
-    Drop(&'a [u8]),
-    /// Pauses sides of a queue.
-    Pause {
-        /// Its name.
-        queue: QueueName<'a>,
-        /// Which sides.
-        sides: Sides,
-        /// How long, if it ends by itself.
-        length: Option<Span>,
-    },
-    /// Pauses the output of a queue for this long, or ends that pause if it is `None`.
-    Hold {
-        /// Its name.
-        queue: &'a [u8],
-        /// How long.
-        length: Option<Span>,
-        /// Whether a queue that does not exist is made. Otherwise it is refused.
-        makes: bool,
-    },
-    /// Ends the pause of sides of a queue.
-    Resume {
-        /// Its name.
-        queue: QueueName<'a>,
-        /// Which sides.
-        sides: Sides,
-    },
-    /// Returns the figures of one queue, or of all queues together.
-    Stats(Option<QueueName<'a>>),
-}
-
 /// Sides of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sides {
@@ -587,114 +648,56 @@ impl<'a> From<&'a [u8]> for QueueName<'a> {
     }
 }
 
-impl Command<'_> {
-    /// Whether it is there to change something. Commands that look, wait, take or subscribe are
-    /// not. What such a command answers is decided by what is there, even if it changes nothing.
-    #[must_use]
-    pub const fn is_change(&self) -> bool {
-        match self {
-            Self::Put(_)
-            | Self::PutInLine { .. }
-            | Self::PutBuried { .. }
-            | Self::PutNumbered(_)
-            | Self::Kick { .. }
-            | Self::LetGo
-            | Self::TakeDone { .. }
-            | Self::Ack(_)
-            | Self::AckAll { .. }
-            | Self::Release(_)
-            | Self::Fail(_)
-            | Self::Bury { .. }
-            | Self::Touch { .. }
-            | Self::Dig(_)
-            | Self::Plow { .. }
-            | Self::Switch { .. }
-            | Self::Snatch(_)
-            | Self::Restart(_)
-            | Self::Update(_)
-            | Self::Kill { .. }
-            | Self::Move { .. }
-            | Self::Redrive { .. }
-            | Self::Import(_)
-            | Self::PutBack(_)
-            | Self::GiveBack(_)
-            | Self::Publish(_)
-            | Self::Transaction(_) => true,
-            Self::Queue(command) => !matches!(
-                command,
-                QueueCommand::Show(_) | QueueCommand::List { .. } | QueueCommand::Stats(_)
-            ),
-            Self::Member(command) => !matches!(command, MemberCommand::List(_)),
-            Self::Schedule(command) => {
-                !matches!(command, ScheduleCommand::Show(_) | ScheduleCommand::List { .. })
-            }
-            Self::Numbered { deed, .. } => !matches!(deed, Deed::Read | Deed::Take),
-            Self::Take(_)
-            | Self::Reserve(_)
-            | Self::Head(_)
-            | Self::Foremost { .. }
-            | Self::Tubes(_)
-            | Self::Peek(_)
-            | Self::Get { .. }
-            | Self::Explain { .. }
-            | Self::Scan(_)
-            | Self::Export(_)
-            | Self::Leases(_)
-            | Self::Await { .. }
-            | Self::Subscribe { .. }
-            | Self::Unsubscribe { .. }
-            | Self::Credit(_) => false,
-            Self::Share(share) => share.is_change(),
-            Self::Within { command, .. } => command.is_change(),
+impl<'a> Command<'a> {
+    /// Where this goes if it is kept within names. The engine refuses what cannot be kept so, and
+    /// that must not be in a letter.
+    fn destination_within(&self) -> Destination<'a> {
+        if self.can_be_within() { self.destination() } else { Destination::Steps(&[]) }
+    }
+}
+
+impl<'a> Destination<'a> {
+    /// Without queues, all subscriptions are meant.
+    const fn of_subscription(queues: &'a [&'a [u8]]) -> Self {
+        if queues.is_empty() { Self::Deliveries } else { Self::Queues(queues) }
+    }
+}
+
+/// Tells what a put needs. With `WAIT`, the reply says what became of the task.
+fn of_put<'c>(put: &Put<'c>, tell: &mut dyn FnMut(Need<'c>)) {
+    put.queue.each(Right::Put, tell);
+    if put.wait.is_some() {
+        put.queue.each(Right::Look, tell);
+    }
+}
+
+fn each_need_of<'c>(steps: &'c [Step<'c>], tell: &mut dyn FnMut(Need<'c>)) {
+    for step in steps {
+        if let Step::Command(command) = step {
+            command.each_need(tell);
         }
     }
+}
 
-    /// Whether it can be kept within names, see [`Command::Within`]. Those that touch queues which
-    /// they do not name.
-    #[must_use]
-    pub const fn can_be_within(&self) -> bool {
-        match self {
-            Self::Leases(leases) => leases.queue.is_none(),
-            Self::Queue(command) => {
-                matches!(command, QueueCommand::List { .. } | QueueCommand::Stats(None))
-            }
-            Self::Member(command) => {
-                matches!(
-                    command,
-                    MemberCommand::Join { .. }
-                        | MemberCommand::Beat { .. }
-                        | MemberCommand::Leave(_)
-                )
-            }
-            Self::Schedule(_)
-            | Self::Import(Import::Schedule(_))
-            | Self::Redrive { .. }
-            | Self::Numbered { .. }
-            | Self::Tubes(None) => true,
-            _ => false,
+impl Held<'_> {
+    /// Returns the right to touch it. By its id alone, a task can be touched that is not taken.
+    const fn right(&self) -> Right {
+        match self.by {
+            HeldBy::Receipt(_) => Right::Take,
+            HeldBy::Id(_) => Right::Manage,
         }
     }
+}
 
-    /// Whether it can be a step of a transaction. Those that can change tasks that they name, and
-    /// never wait.
-    #[must_use]
-    pub const fn is_step(&self) -> bool {
-        match self {
-            Self::Put(put) => put.wait.is_none(),
-            Self::Ack(_)
-            | Self::AckAll { .. }
-            | Self::Release(_)
-            | Self::Fail(_)
-            | Self::Bury { .. }
-            | Self::Touch { .. }
-            | Self::Update(_)
-            | Self::Dig(_)
-            | Self::Kill { .. }
-            | Self::Switch { .. }
-            | Self::Restart(_)
-            | Self::Publish(_) => true,
-            _ => false,
-        }
+impl Update<'_> {
+    const fn right(&self) -> Right {
+        if self.receipt.is_some() { Right::Take } else { Right::Manage }
+    }
+}
+
+impl Take<'_> {
+    const fn may_be_long(&self) -> bool {
+        self.count > 1 || self.selection.group
     }
 }
 

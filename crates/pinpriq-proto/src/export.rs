@@ -2,6 +2,9 @@
 //! another. How it is written down in between belongs to the doors.
 
 use crate::change::ScheduleRecord;
+use crate::command::of_settings;
+use crate::facts::{Anywhere, Called, Destination, Subject};
+use crate::rights::{Need, Right};
 use crate::settings::{Assignment, Paused, Settings};
 use crate::task::{Bytes, TaskRecord};
 use crate::time::Timestamp;
@@ -90,6 +93,47 @@ pub enum Import<'a> {
 }
 
 impl<'a> Import<'a> {
+    /// A schedule of this name may belong to another queue so far.
+    pub(crate) fn each_need(&self, tell: &mut dyn FnMut(Need<'a>)) {
+        match *self {
+            Self::Queue { queue, settings, .. } => {
+                of_settings(queue, settings.unwrap_or_default(), tell);
+            }
+            Self::Schedule(schedule) => {
+                let queue: &[u8] = &schedule.plan.queue;
+                queue.each(Right::Manage, tell);
+                queue.each(Right::Put, tell);
+                Anywhere.each(Right::Manage, tell);
+            }
+            Self::Task { .. } | Self::Window(_) => self.queue().each(Right::Manage, tell),
+        }
+    }
+
+    /// What is imported lives where it would if it had been made here.
+    pub(crate) fn destination(&self) -> Destination<'a> {
+        match *self {
+            Self::Queue { queue, settings: Some(settings), .. } => (queue, settings).into(),
+            Self::Schedule(schedule) => Destination::Schedule(&schedule.name, &schedule.plan.queue),
+            _ => self.queue().into(),
+        }
+    }
+
+    pub(crate) fn names(&self) -> (Option<Called<'a>>, &'a [u8]) {
+        let schedule = match *self {
+            Self::Schedule(schedule) => Some(Called("name of a schedule", &schedule.name)),
+            _ => None,
+        };
+        (schedule, self.queue())
+    }
+
+    /// Returns the queue of which it replaces the settings, if it does.
+    pub(crate) const fn changed_queue(&self) -> Option<&'a [u8]> {
+        match *self {
+            Self::Queue { queue, .. } => Some(queue),
+            _ => None,
+        }
+    }
+
     /// The queue that it belongs to.
     #[must_use]
     pub fn queue(&self) -> &'a [u8] {

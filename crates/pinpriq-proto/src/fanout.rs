@@ -4,6 +4,8 @@
 //! a copy of every task published since. A member is alive or not as a whole, not in each topic.
 //! What they do is up to the engine.
 
+use crate::command::QueueName;
+use crate::facts::{Anywhere, Called, Destination, Joining};
 use crate::task::{Bytes, Terms};
 use crate::time::{Span, Timestamp};
 
@@ -38,10 +40,15 @@ pub enum Deadline {
 }
 
 /// The commands of members.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command)]
 pub enum MemberCommand<'a> {
     /// Registers the member if it is not registered, and gives it a lane in the topic if it has
     /// none. The reply is the member's incarnation.
+    #[command(
+        needs(take = topic, take = Anywhere), shard = topic,
+        names = QueueName { name: topic, member: Some(member) }, disk = Refused, change, within,
+        long_work
+    )]
     Join {
         /// The topic.
         topic: &'a [u8],
@@ -51,6 +58,10 @@ pub enum MemberCommand<'a> {
         lease: Option<Span>,
     },
     /// A sign of life.
+    #[command(
+        needs(take = Anywhere), shard = Destination::Everywhere(Joining::Membership),
+        names = Called("member", member), disk = Served, change, within, long_work
+    )]
     Beat {
         /// The member.
         member: &'a [u8],
@@ -58,6 +69,11 @@ pub enum MemberCommand<'a> {
         lease: Option<Span>,
     },
     /// Ends one lane. The reply is 1, or 0 if there was none.
+    #[command(
+        needs(take = topic), shard = topic,
+        names = QueueName { name: topic, member: Some(member) }, disk = Served, change,
+        long_work
+    )]
     LeaveTopic {
         /// The topic.
         topic: &'a [u8],
@@ -65,8 +81,13 @@ pub enum MemberCommand<'a> {
         member: &'a [u8],
     },
     /// Ends a member and all its lanes. The reply is their number.
+    #[command(
+        needs(take = Anywhere), shard = Destination::Everywhere(Joining::Membership),
+        names = Called("member", it), disk = Served, change, within, long_work
+    )]
     Leave(&'a [u8]),
     /// Lists the members with a lane in the topic.
+    #[command(needs(look = it), shard = it, names = Called("topic", it), disk = Served, long_reply)]
     List(&'a [u8]),
 }
 

@@ -22,6 +22,7 @@ pub mod backoff;
 pub mod change;
 pub mod command;
 pub mod export;
+pub mod facts;
 pub mod fanout;
 pub mod histogram;
 pub mod letters;

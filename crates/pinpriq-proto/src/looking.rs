@@ -3,6 +3,7 @@
 //! Nothing here changes anything, and a look is no sign of life of a member.
 
 use crate::command::QueueName;
+use crate::facts::{Destination, Joining};
 use crate::task::{Bytes, ClientId, StateKind, TaskId};
 use crate::time::Timestamp;
 
@@ -30,6 +31,12 @@ pub struct Leases<'a> {
     pub after: Option<LeasePlace<&'a [u8]>>,
     /// The most leases to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
     pub count: u32,
+}
+
+impl<'a> Leases<'a> {
+    pub(crate) fn destination(&self) -> Destination<'a> {
+        self.queue.map_or(Destination::Everywhere(Joining::Leases(self.count)), Destination::from)
+    }
 }
 
 /// A place in the order of leases: queues by name, then lanes by number, and within each the tasks

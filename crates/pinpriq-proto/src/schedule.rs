@@ -6,6 +6,7 @@
 
 use std::fmt::Debug;
 
+use crate::facts::{Anywhere, Called, Destination, Joining};
 use crate::task::{Bytes, TaskId, Terms};
 use crate::time::{Span, Timestamp};
 
@@ -145,13 +146,27 @@ pub struct Scheduled {
 }
 
 /// The commands on schedules. The name of each schedule is unique.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command)]
 pub enum ScheduleCommand<'a> {
     /// Creates a schedule, or replaces its plan. The reply is the next slot.
+    #[command(
+        needs(manage = it.queue, put = it.queue, manage = Anywhere),
+        shard = Destination::Schedule(it.name, it.queue),
+        names = (it.queue, Called("name of a schedule", it.name)), disk = Refused, change,
+        within, audit = it.name, long_work
+    )]
     Set(NewSchedule<'a>),
     /// Shows a schedule.
+    #[command(
+        needs(look = Anywhere), shard = it, names = Called("name of a schedule", it),
+        disk = Served, within, long_reply
+    )]
     Show(&'a [u8]),
     /// Lists the names of schedules, in order.
+    #[command(
+        needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
+        names = (), disk = Served, within, long_reply
+    )]
     List {
         /// Only names that begin with this.
         prefix: &'a [u8],
@@ -161,12 +176,28 @@ pub enum ScheduleCommand<'a> {
         count: usize,
     },
     /// From now on slots put no tasks.
+    #[command(
+        needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
+        disk = Refused, change, within, audit = it, long_work
+    )]
     Pause(&'a [u8]),
     /// From now on slots put tasks again.
+    #[command(
+        needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
+        disk = Refused, change, within, audit = it, long_work
+    )]
     Resume(&'a [u8]),
     /// Removes a schedule. Its tasks stay. The reply is the number of schedules removed.
+    #[command(
+        needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
+        disk = Served, change, within, audit = it, long_work
+    )]
     Drop(&'a [u8]),
     /// Puts a task now, also while the schedule is paused. The reply is its id.
+    #[command(
+        needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
+        disk = Refused, change, within, audit = it, long_work
+    )]
     Fire(&'a [u8]),
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pinpriq_proto::command::Command;
-use pinpriq_proto::rights::{Need, each_need};
+use pinpriq_proto::rights::Need;
 
 use crate::{Pattern, Right, Rights};
 
@@ -38,7 +38,7 @@ impl fmt::Display for Lack<'_> {
 #[must_use]
 pub fn judge<'c>(rights: &Rights, command: &Command<'c>) -> Verdict<'c> {
     let mut verdict = Verdict::Allowed;
-    each_need(command, &mut |need| {
+    command.each_need(&mut |need| {
         let own = match need {
             Need::On(right, name) if !rights.allows(right, name) => {
                 Verdict::Denied(Lack { right, name })

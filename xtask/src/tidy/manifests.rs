@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 25] = [
+const DIRECTIONS: [(&str, &[&str]); 26] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", MODEL, "pinpriq-store", "pinpriq-users", "pinpriq-proto"],
@@ -75,7 +75,8 @@ const DIRECTIONS: [(&str, &[&str]); 25] = [
     ("pinpriq-ledger", &[DICE, "pinpriq-engine", "pinpriq-proto", "pinpriq-store"]),
     ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-proto"]),
     ("pinpriq-engine", &["pinpriq-proto"]),
-    ("pinpriq-proto", &[]),
+    ("pinpriq-proto", &["pinpriq-derive"]),
+    ("pinpriq-derive", &[]),
     ("pinpriq-history", &[]),
     ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-proto"]),
     (DICE, &[]),

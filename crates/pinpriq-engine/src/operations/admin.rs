@@ -6,7 +6,7 @@ use crate::engine::{Answered, Engine};
 use crate::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, SETTING_MAX, queue_bytes};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
-use crate::operations::arguments::{bad, check_name, check_positive, quoted};
+use crate::operations::arguments::{bad, check_positive, quoted};
 use crate::operations::find::named;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::settings::{
@@ -17,6 +17,7 @@ use crate::stats::{Counters, Figures};
 use crate::survey::QueueChange;
 use crate::task::Bytes;
 use crate::time::{Span, Timestamp};
+use pinpriq_proto::facts::check_name;
 
 impl Engine {
     pub(crate) fn administer(&mut self, command: QueueCommand<'_>) -> Answered {

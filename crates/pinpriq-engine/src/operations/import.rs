@@ -14,7 +14,7 @@ use crate::memory::packed::Task;
 use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{
-    bad, check_id, check_key, check_name, check_positive, check_reason, quoted,
+    bad, check_id, check_key, check_positive, check_reason, quoted,
 };
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::schedule::{Course, Form, NewSchedule, Overlap, When};
@@ -23,6 +23,7 @@ use crate::task::{Bytes, Origin, State, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 use crate::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
+use pinpriq_proto::facts::check_name;
 
 impl Engine {
     #[inline(never)]

@@ -4,13 +4,13 @@
 //! room left. So commands that free no room are refused, one kind after the other, and commands
 //! that free room are never refused. How full the store is, only the store knows.
 
-use crate::command::{Command, Deed, QueueCommand, Share, TakeMode};
+use pinpriq_proto::facts::Disk;
+
+use crate::command::{Command, TakeMode};
 use crate::engine::Engine;
-use crate::fanout::MemberCommand;
 use crate::memory::slots::QueueSlot;
 use crate::reply::{Refusal, RefusalKind};
 use crate::room::{Room, Shortage};
-use crate::schedule::ScheduleCommand;
 
 impl Engine {
     /// Sets what the store has room for. Returns whether tasks that had been held back were handed
@@ -62,77 +62,14 @@ impl Engine {
 
     #[inline(never)]
     fn check_scarce_store(&self, command: &Command<'_>) -> Result<(), Refusal> {
-        let is_refused = match command {
-            Command::Take(take) | Command::TakeDone { take, .. } => !self.can_hand_out(take.mode),
-            Command::Share(Share::Look { take, .. } | Share::Wait { take, .. }) => {
-                !self.can_hand_out(take.mode)
+        // A put, a publication or a part is refused later. A drain may need a resumed side. What
+        // could not be sent has to go back.
+        let is_refused = match command.on_full_disk() {
+            Disk::Served => false,
+            Disk::Refused => {
+                !planted!(TouchOnFullDisk) || !matches!(command, Command::Touch { .. })
             }
-            Command::Reserve(_) => !self.can_hand_out(TakeMode::Lease { ttr: None }),
-            // Like the commands that do the same with an id.
-            Command::Numbered { deed, .. } => match deed {
-                Deed::Read | Deed::Delete => false,
-                Deed::Take => !self.can_hand_out(TakeMode::Lease { ttr: None }),
-                Deed::Release { .. } | Deed::Bury { .. } | Deed::Touch | Deed::Kick => true,
-            },
-            Command::Touch { .. } => !planted!(TouchOnFullDisk),
-            Command::Release(_)
-            | Command::Bury { .. }
-            | Command::Fail(_)
-            | Command::Move { .. }
-            | Command::Redrive { .. }
-            | Command::Import(_)
-            | Command::Dig(_)
-            | Command::Plow { .. }
-            | Command::Kick { .. }
-            | Command::Switch { .. }
-            | Command::Snatch(_)
-            | Command::Restart(_)
-            | Command::Update(_)
-            | Command::Member(MemberCommand::Join { .. })
-            | Command::Queue(
-                QueueCommand::Create { .. }
-                | QueueCommand::Set { .. }
-                | QueueCommand::Pause { .. }
-                | QueueCommand::Hold { length: Some(_), .. },
-            )
-            | Command::Schedule(
-                ScheduleCommand::Set(_)
-                | ScheduleCommand::Pause(_)
-                | ScheduleCommand::Resume(_)
-                | ScheduleCommand::Fire(_),
-            ) => true,
-            // A put, a publication or a part is refused later. A drain may need a resumed side.
-            // What could not be sent has to go back.
-            Command::Put(_)
-            | Command::PutInLine { .. }
-            | Command::PutBuried { .. }
-            | Command::PutNumbered(_)
-            | Command::Head(_)
-            | Command::Share(Share::Pop(_))
-            | Command::Foremost { .. }
-            | Command::Tubes(_)
-            | Command::LetGo
-            | Command::Publish(_)
-            | Command::Transaction(_)
-            | Command::Within { .. }
-            | Command::PutBack(_)
-            | Command::GiveBack(_)
-            | Command::Peek(_)
-            | Command::Get { .. }
-            | Command::Explain { .. }
-            | Command::Scan(_)
-            | Command::Export(_)
-            | Command::Leases(_)
-            | Command::Ack(_)
-            | Command::AckAll { .. }
-            | Command::Kill { .. }
-            | Command::Await { .. }
-            | Command::Subscribe { .. }
-            | Command::Unsubscribe { .. }
-            | Command::Credit(_)
-            | Command::Queue(_)
-            | Command::Member(_)
-            | Command::Schedule(_) => false,
+            Disk::HandsOut(mode) => !self.can_hand_out(mode),
         };
         if is_refused { Err(self.lacks_room()) } else { Ok(()) }
     }

@@ -15,7 +15,7 @@ use crate::memory::payloads::Kept;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::undo::UndoLog;
 use crate::memory::windows::Window;
-use crate::operations::arguments::{bad, check_names_of_part};
+use crate::operations::arguments::bad;
 use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::settings::Ids;
 use crate::task::{ClientId, RequestId};
@@ -72,7 +72,7 @@ impl Engine {
         if !command.is_step() {
             return Err(bad("this command cannot be part of a transaction".to_owned()));
         }
-        check_names_of_part(command)?;
+        command.check_names()?;
         self.check_store(command)?;
         let reply = match self.dispatch(client, request, command)? {
             Some(reply) => reply,

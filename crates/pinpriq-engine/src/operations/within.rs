@@ -12,7 +12,7 @@ use crate::fanout::MemberCommand;
 use crate::limits::WITHIN_NAMES_MAX;
 use crate::names::NamePattern;
 use crate::operations::admin::page_of_names;
-use crate::operations::arguments::{bad, check_names_of_part};
+use crate::operations::arguments::bad;
 use crate::reply::{Refusal, RefusalKind, Reply};
 use crate::schedule::ScheduleCommand;
 use crate::stats::Figures;
@@ -75,7 +75,7 @@ impl Engine {
                 "a command is kept within {WITHIN_NAMES_MAX} names at most, and not {given}"
             )));
         }
-        check_names_of_part(command)?;
+        command.check_names()?;
         self.check_store(command)?;
         let names = &Within::of(names);
         match *command {

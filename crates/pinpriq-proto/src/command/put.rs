@@ -70,6 +70,13 @@ impl<'a> Put<'a> {
     }
 }
 
+impl Put<'_> {
+    /// Whether the reply may come late.
+    pub(super) fn waits(&self) -> bool {
+        self.wait.is_some_and(Wait::blocks)
+    }
+}
+
 impl Delay {
     /// No delay.
     pub const NONE: Self = Self::For(Span::ZERO);

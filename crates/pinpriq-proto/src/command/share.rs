@@ -1,6 +1,8 @@
 //! What one engine is asked for when a take names queues of several engines.
 
 use super::{Done, Take};
+use crate::facts::{Destination, Disk, Lanes, Subject};
+use crate::rights::{Need, Right};
 use crate::task::Receipt;
 
 /// See [`Command::Share`](super::Command::Share).
@@ -29,7 +31,46 @@ pub enum Share<'a> {
     Pop(&'a [Receipt]),
 }
 
-impl Share<'_> {
+impl<'a> Share<'a> {
+    /// Popping what is held asks for nothing new.
+    pub(super) fn each_need(&self, tell: &mut dyn FnMut(Need<'a>)) {
+        match *self {
+            Self::Look { done, take } => {
+                done.each(Right::Take, tell);
+                take.queues.each(Right::Take, tell);
+            }
+            Self::Wait { take, .. } => take.queues.each(Right::Take, tell),
+            Self::Pop(_) => {}
+        }
+    }
+
+    pub(super) const fn destination(&self) -> Destination<'a> {
+        match *self {
+            Self::Look { take, .. } | Self::Wait { take, .. } => Destination::Queues(take.queues),
+            Self::Pop(_) => Destination::Deliveries,
+        }
+    }
+
+    pub(super) fn names(&self) -> Option<(Lanes<'a>, (&'a [Done<'a>], Lanes<'a>))> {
+        let (done, take): (&[Done<'_>], _) = match *self {
+            Self::Look { done, take } => (done, take),
+            Self::Wait { take, .. } => (&[], take),
+            Self::Pop(_) => return None,
+        };
+        Some((Lanes(&[], take.member), (done, Lanes(take.queues, None))))
+    }
+
+    pub(super) const fn on_full_disk(&self) -> Disk {
+        match *self {
+            Self::Look { take, .. } | Self::Wait { take, .. } => Disk::HandsOut(take.mode),
+            Self::Pop(_) => Disk::Served,
+        }
+    }
+
+    pub(super) fn may_block(&self) -> bool {
+        matches!(self, Self::Wait { take, .. } if take.wait.blocks())
+    }
+
     /// Whether it is there to change something, even if nobody waits for a task.
     #[must_use]
     pub const fn is_change(&self) -> bool {

@@ -1,6 +1,8 @@
 //! What commands about several queues, and about tasks that only their number names, say.
 
-use super::Wait;
+use super::{TakeMode, Wait};
+use crate::facts::Disk;
+use crate::rights::Right;
 use crate::time::Span;
 
 /// See [`Command::Reserve`](super::Command::Reserve).
@@ -49,4 +51,30 @@ pub enum Deed {
     Touch,
     /// Makes it ready, from B or W.
     Kick,
+}
+
+impl Deed {
+    /// Returns the right that it needs. Whoever may take a task may acknowledge it afterwards.
+    pub(super) const fn right(self) -> Right {
+        match self {
+            Self::Read => Right::Look,
+            Self::Kick => Right::Manage,
+            Self::Take | Self::Delete | Self::Release { .. } | Self::Bury { .. } | Self::Touch => {
+                Right::Take
+            }
+        }
+    }
+
+    /// Returns what it needs of a disk, as the command that does the same with an id.
+    pub(super) const fn on_full_disk(self) -> Disk {
+        match self {
+            Self::Read | Self::Delete => Disk::Served,
+            Self::Take => Disk::HandsOut(TakeMode::Lease { ttr: None }),
+            Self::Release { .. } | Self::Bury { .. } | Self::Touch | Self::Kick => Disk::Refused,
+        }
+    }
+
+    pub(super) const fn is_change(self) -> bool {
+        !matches!(self, Self::Read | Self::Take)
+    }
 }

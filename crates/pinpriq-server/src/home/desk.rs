@@ -31,8 +31,8 @@ use super::joins::join_delivered;
 use super::pace::Pace;
 use super::redirects::{crossing, redirect};
 use super::route::{
-    Destination, elsewhere, may_block, queue_of_step, shard_of_all, shard_of_done, shard_of_pair,
-    shard_of_schedule, shard_of_steps,
+    elsewhere, queue_of_step, shard_of_all, shard_of_done, shard_of_pair, shard_of_schedule,
+    shard_of_steps,
 };
 use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
@@ -50,6 +50,7 @@ use crate::session::Session;
 use crate::session::kept::{Kept, Share};
 use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
+use pinpriq_proto::facts::Destination;
 
 /// A shard is informed about sent outputs from this number of them, or this number of bytes, even
 /// if there is nothing else to write to it.
@@ -281,7 +282,7 @@ impl Desk {
     fn ask_abroad(&mut self, request: RequestId, command: &Command<'_>) -> Result<bool, Undone> {
         let own = self.seat.shard.own();
         let is_subscription = matches!(command, Command::Subscribe { .. });
-        let destination = Destination::of(command);
+        let destination = command.destination();
         if let Destination::Everywhere(joining) = destination {
             self.ask_everywhere(request, command, joining)?;
             return Ok(true);
@@ -417,7 +418,7 @@ impl Desk {
         let encode = |out: &mut Vec<u8>| encode_command(command, out);
         let length = post.write_command(to, self.seat.client, request, encode);
         let links = &mut *session.links.borrow_mut();
-        links.blocked |= may_block(command) && !planted!(BlockedAbroadPassed);
+        links.blocked |= command.may_block() && !planted!(BlockedAbroadPassed);
         let link = links.link(post.places(), to);
         link.under_way += length;
         link.standing.subscribed |= matches!(command, Command::Subscribe { .. });

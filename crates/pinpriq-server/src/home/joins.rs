@@ -7,23 +7,7 @@ use pinpriq_engine::task::{Bytes, ClientId};
 
 use crate::facts::Facts;
 use crate::letters::letter::Part;
-
-/// How the replies of several engines become one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Joining {
-    /// Figures are added up.
-    Figures,
-    /// The first names, at most this number.
-    Names(usize),
-    /// The first leases, at most this number.
-    Leases(u32),
-    /// A member is known if it is known anywhere, and leaves all lanes.
-    Membership,
-    /// The one that has found a task.
-    Found,
-    /// All tubes.
-    Tubes,
-}
+use pinpriq_proto::facts::Joining;
 
 /// Returns one reply for those of all engines. What is wrong with one is wrong with all, except
 /// that a member need not be known everywhere.

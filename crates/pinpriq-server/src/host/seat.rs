@@ -4,11 +4,10 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use pinpriq_engine::command::{Command, Delay, Put, QueueCommand, Step};
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_engine::command::{Command, Delay, Put, Step};
+use pinpriq_engine::fanout::{Deadline, Publish};
 use pinpriq_engine::limits::put_bytes;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
-use pinpriq_engine::schedule::ScheduleCommand;
 use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
 use pinpriq_engine::{Applied, Farewell};
 
@@ -233,7 +232,7 @@ impl Seat {
             return Err(Undone::NoRoom);
         }
         let applied = self.shard.apply(self.client, request, command);
-        if applied != Applied::Answered || needs_care(command) {
+        if applied != Applied::Answered || (command.has_long_work() || command.has_long_reply()) {
             return self.follow_up(applied, request, command);
         }
         Ok(())
@@ -259,7 +258,7 @@ impl Seat {
             }
             Applied::Answered | Applied::Refused(_) => {}
         }
-        if needs_care(command) {
+        if command.has_long_work() || command.has_long_reply() {
             self.take_care(command);
         }
         Ok(())
@@ -346,7 +345,7 @@ impl Seat {
             return;
         }
         self.note_work();
-        if !has_long_reply(command) {
+        if !command.has_long_reply() {
             return;
         }
         self.round.groups += 1;
@@ -376,50 +375,4 @@ impl Seat {
 fn refused(kind: RefusalKind) -> Undone {
     let ending = if kind == RefusalKind::Store { Ending::StoreFailed } else { Ending::Refused };
     Undone::Close(ending, format!("a request was refused: {}", kind.word()))
-}
-
-/// Whether the reply may have many parts, or many bytes for a short request, or deliveries may
-/// follow, or the work may be long.
-#[inline]
-fn needs_care(command: &Command<'_>) -> bool {
-    match command {
-        // These go through many tasks or queues, and have short replies.
-        Command::Queue(_)
-        | Command::Member(_)
-        | Command::Schedule(_)
-        | Command::Explain { .. }
-        | Command::Kill { .. }
-        | Command::Move { .. }
-        | Command::Redrive { .. }
-        | Command::Plow { .. }
-        | Command::Kick { .. }
-        | Command::Import(_)
-        | Command::Tubes(_)
-        | Command::Unsubscribe { .. } => true,
-        command => has_long_reply(command),
-    }
-}
-
-/// Whether the reply may have many parts, or many bytes for a short request, or deliveries may
-/// follow.
-#[inline]
-fn has_long_reply(command: &Command<'_>) -> bool {
-    match command {
-        Command::Take(take) | Command::TakeDone { take, .. } => {
-            take.count > 1 || take.selection.group
-        }
-        Command::Peek(peek) => peek.count > 1,
-        Command::Share(_)
-        | Command::AckAll { .. }
-        | Command::Scan(_)
-        | Command::Leases(_)
-        | Command::Export(_)
-        | Command::Transaction(_)
-        | Command::Within { .. }
-        | Command::Subscribe { .. }
-        | Command::Queue(QueueCommand::List { .. })
-        | Command::Schedule(ScheduleCommand::List { .. } | ScheduleCommand::Show(_))
-        | Command::Member(MemberCommand::List(_)) => true,
-        _ => false,
-    }
 }

@@ -251,7 +251,7 @@ fn rights(rules: &[&str]) -> Rights {
 fn each_command_needs_what_the_table_says() {
     for (command, expected) in table() {
         let mut needs = Vec::new();
-        each_need(&command, &mut |need| needs.push(written(need)));
+        command.each_need(&mut |need| needs.push(written(need)));
         assert_eq!(needs.join(" "), expected, "{command:?}");
     }
 }

@@ -1,9 +1,7 @@
 //! What a desk tells the audit.
 
-use pinpriq_engine::command::{Command, QueueCommand};
-use pinpriq_engine::export::Import;
+use pinpriq_engine::command::Command;
 use pinpriq_engine::reply::RefusalKind;
-use pinpriq_engine::schedule::ScheduleCommand;
 
 use super::Desk;
 use crate::access::audit::{Event, What};
@@ -53,7 +51,7 @@ impl Desk {
     /// Notes a command that is to be told, before it is asked for.
     pub(super) fn begin_audit(&self, command: &Command<'_>) -> Option<Audited> {
         self.audit.as_ref()?;
-        let name = what_it_changes(command)?;
+        let name = command.audited()?;
         // Earlier answers are in the outbox then, so that its place is known.
         self.seat.shard.turn_if_begun();
         let place = {
@@ -125,38 +123,10 @@ impl Desk {
     }
 }
 
-/// Returns the name of what a command destroys, or whose settings it changes.
-fn what_it_changes<'c>(command: &Command<'c>) -> Option<&'c [u8]> {
-    match *command {
-        Command::Kill { queue, .. } | Command::Redrive { queue, .. } => Some(queue.name),
-        Command::Move { from, .. } => Some(from.name),
-        Command::Queue(command) => match command {
-            QueueCommand::Create { queue, .. }
-            | QueueCommand::Hold { queue, .. }
-            | QueueCommand::Drop(queue) => Some(queue),
-            QueueCommand::Set { queue, .. }
-            | QueueCommand::Truncate(queue)
-            | QueueCommand::Pause { queue, .. }
-            | QueueCommand::Resume { queue, .. } => Some(queue.name),
-            QueueCommand::Show(_) | QueueCommand::List { .. } | QueueCommand::Stats(_) => None,
-        },
-        Command::Schedule(command) => match command {
-            ScheduleCommand::Set(new) => Some(new.name),
-            ScheduleCommand::Pause(name)
-            | ScheduleCommand::Resume(name)
-            | ScheduleCommand::Drop(name)
-            | ScheduleCommand::Fire(name) => Some(name),
-            ScheduleCommand::Show(_) | ScheduleCommand::List { .. } => None,
-        },
-        Command::Import(import @ Import::Queue { .. }) => Some(import.queue()),
-        _ => None,
-    }
-}
-
 /// Returns the first name that a command is about.
 fn name_of<'c>(command: &Command<'c>) -> Option<&'c [u8]> {
     let mut first = None;
-    pinpriq_proto::rights::each_need(command, &mut |need| {
+    command.each_need(&mut |need| {
         if let pinpriq_proto::rights::Need::On(_, name) = need {
             first.get_or_insert(name);
         }

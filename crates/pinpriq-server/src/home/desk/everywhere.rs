@@ -8,7 +8,7 @@ use pinpriq_proto::letters::encode_command;
 use super::Desk;
 use crate::clients::about::Chosen;
 use crate::facts::Facts;
-use crate::home::joins::{Joining, join_clients, join_facts, join_killed, join_replies};
+use crate::home::joins::{join_clients, join_facts, join_killed, join_replies};
 use crate::home::route::ownerless;
 use crate::host::roll;
 use crate::host::seat::Undone;
@@ -17,6 +17,7 @@ use crate::letters::mailbox::Route;
 use crate::letters::owners::Owners;
 use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
+use pinpriq_proto::facts::Joining;
 
 impl Desk {
     /// Asks all shards for a command, and joins their replies into one. In a cluster, all must have

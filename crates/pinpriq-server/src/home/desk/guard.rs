@@ -7,7 +7,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::names::NamePattern;
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use pinpriq_engine::task::{Bytes, RequestId};
-use pinpriq_proto::rights::{Need, each_need};
+use pinpriq_proto::rights::Need;
 use pinpriq_users::{Lack, Verdict, judge};
 use pinpriq_users::{Limit, NAME_BYTES_MAX, Right, User};
 
@@ -16,7 +16,6 @@ use crate::access::audit::What;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::access::signing::{Begun, Outcome, Shown};
-use crate::home::route::may_block;
 use crate::host::seat::Undone;
 
 /// The most bytes of a rule that a refusal shows.
@@ -66,10 +65,10 @@ impl Guard {
                     self.subscribed.remove(&(Box::from(*queue), member.map(Box::from)));
                 }
             }
-            ref command if may_block(command) => {
+            ref command if command.may_block() => {
                 self.blocked.clear();
                 self.refusable = matches!(command, Command::Take(_) | Command::Await { .. });
-                each_need(command, &mut |need| {
+                command.each_need(&mut |need| {
                     if let Need::On(right, name) = need {
                         self.blocked.push((right, name.into()));
                     }

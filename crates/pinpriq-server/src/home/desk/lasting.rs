@@ -6,7 +6,6 @@ use pinpriq_proto::letters::encode_command;
 
 use super::Desk;
 use crate::clients::about::{MUTE, SILENT};
-use crate::home::route::may_block;
 use crate::letters::letter::Commands;
 use crate::letters::mailbox::Route;
 use crate::session::log::{Wanted, What};
@@ -30,7 +29,7 @@ impl Desk {
         }
         {
             let links = &mut *session.links.borrow_mut();
-            links.blocked |= may_block(command);
+            links.blocked |= command.may_block();
             links.lasting.manners = Some(self.seat.manners);
             links.lasting.subscriptions.note(command);
             let link = links.link(post.places(), to);

@@ -1,0 +1,282 @@
+//! What is known about a command before it is carried out: where it goes, which names it has, what
+//! it needs of a disk.
+//!
+//! The facts stand on the declaration of each command, and `pinpriq-derive` makes the methods of
+//! [`Command`](crate::command::Command) from them. The types here are what those methods return.
+
+use crate::command::{Done, Held, QueueName, Step, TakeMode, Transfer};
+use crate::limits::NAME_BYTES_MAX;
+use crate::reply::{Refusal, RefusalKind};
+use crate::rights::{Need, Right};
+use crate::settings::{Assignment, DEADLETTER, Value};
+
+/// Where a command belongs, when there are several engines.
+#[derive(Clone, Copy, Debug)]
+pub enum Destination<'c> {
+    /// Where this queue or topic lives.
+    Queue(&'c [u8]),
+    /// Where these queues or topics live, if that is one shard.
+    Queues(&'c [&'c [u8]]),
+    /// Where both of these queues live, if that is one shard.
+    Pair(&'c [u8], &'c [u8]),
+    /// Where this schedule and its queue live, if that is one shard.
+    Schedule(&'c [u8], &'c [u8]),
+    /// Where these tasks and these queues live, if that is one shard.
+    Done(&'c [Done<'c>], &'c [&'c [u8]]),
+    /// Where the queues of these steps live, if that is one shard.
+    Steps(&'c [Step<'c>]),
+    /// Where the client has its subscriptions and credits.
+    Deliveries,
+    /// Everywhere. The replies are joined in this way.
+    Everywhere(Joining),
+}
+
+/// How the replies of several engines become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Joining {
+    /// Figures are added up.
+    Figures,
+    /// The first names, at most this number.
+    Names(usize),
+    /// The first leases, at most this number.
+    Leases(u32),
+    /// A member is known if it is known anywhere, and leaves all lanes.
+    Membership,
+    /// The one that has found a task.
+    Found,
+    /// All tubes.
+    Tubes,
+}
+
+/// What a command needs of a disk that is nearly full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disk {
+    /// Nothing that it lacks, or what is decided where the bytes are known.
+    Served,
+    /// Room that there is not.
+    Refused,
+    /// Room for leases, if it takes tasks in this mode.
+    HandsOut(TakeMode),
+}
+
+/// Stands for what only the engine knows: all that a command touches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Anywhere;
+
+/// A name that is neither that of a queue nor of a lane, and what it is called in a refusal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called<'c>(pub(crate) &'static str, pub(crate) &'c [u8]);
+
+/// Queues, or with a member its lanes in these topics.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes<'c>(pub(crate) &'c [&'c [u8]], pub(crate) Option<&'c [u8]>);
+
+/// What a right is needed on.
+pub(crate) trait Subject<'c> {
+    /// Tells each need.
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>));
+}
+
+/// What has names.
+pub(crate) trait Named<'c> {
+    /// Refuses names that are too long.
+    fn check(&self) -> Result<(), Refusal>;
+    /// Returns the first name.
+    fn name(&self) -> Option<&'c [u8]>;
+}
+
+impl<'c> Subject<'c> for Anywhere {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        tell(Need::Wherever(right));
+    }
+}
+
+impl<'c> Subject<'c> for &'c [u8] {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        tell(Need::On(right, self));
+    }
+}
+
+impl<'c> Subject<'c> for QueueName<'c> {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        tell(Need::On(right, self.name));
+    }
+}
+
+impl<'c, S: Subject<'c>> Subject<'c> for Option<S> {
+    /// Without a name, all of them are meant.
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        match self {
+            Some(subject) => subject.each(right, tell),
+            None => Anywhere.each(right, tell),
+        }
+    }
+}
+
+impl<'c> Subject<'c> for &'c [&'c [u8]] {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.iter().for_each(|name| name.each(right, tell));
+    }
+}
+
+impl<'c> Subject<'c> for &'c [Done<'c>] {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.iter().for_each(|done| done.queue.each(right, tell));
+    }
+}
+
+impl<'c> Subject<'c> for Held<'c> {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.queue.each(right, tell);
+    }
+}
+
+impl<'c> Subject<'c> for Transfer<'c> {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.queue.each(right, tell);
+    }
+}
+
+impl<'c> Named<'c> for () {
+    fn check(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        None
+    }
+}
+
+impl<'c> Named<'c> for &'c [u8] {
+    #[inline]
+    fn check(&self) -> Result<(), Refusal> {
+        check_name("queue name", self)
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        Some(self)
+    }
+}
+
+impl<'c> Named<'c> for Called<'c> {
+    fn check(&self) -> Result<(), Refusal> {
+        check_name(self.0, self.1)
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        Some(self.1)
+    }
+}
+
+impl<'c> Named<'c> for QueueName<'c> {
+    #[inline]
+    fn check(&self) -> Result<(), Refusal> {
+        self.member.map_or(Ok(()), check_member)?;
+        let what = if self.member.is_some() { "topic" } else { "queue name" };
+        check_name(what, self.name)
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        Some(self.name)
+    }
+}
+
+impl<'c, N: Named<'c>> Named<'c> for Option<N> {
+    fn check(&self) -> Result<(), Refusal> {
+        self.as_ref().map_or(Ok(()), N::check)
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        self.as_ref().and_then(N::name)
+    }
+}
+
+impl<'c> Named<'c> for Lanes<'c> {
+    #[inline]
+    fn check(&self) -> Result<(), Refusal> {
+        self.1.map_or(Ok(()), check_member)?;
+        self.0.iter().try_for_each(Named::check)
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        self.0.first().copied()
+    }
+}
+
+impl<'c> Named<'c> for &'c [Done<'c>] {
+    fn check(&self) -> Result<(), Refusal> {
+        self.iter().try_for_each(|done| done.queue.check())
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        self.first().map(|done| done.queue)
+    }
+}
+
+/// One after the other.
+impl<'c, A: Named<'c>, B: Named<'c>> Named<'c> for (A, B) {
+    fn check(&self) -> Result<(), Refusal> {
+        self.0.check()?;
+        self.1.check()
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        self.0.name()
+    }
+}
+
+impl<'c> From<&'c [u8]> for Destination<'c> {
+    fn from(name: &'c [u8]) -> Self {
+        Self::Queue(name)
+    }
+}
+
+impl<'c> From<QueueName<'c>> for Destination<'c> {
+    fn from(queue: QueueName<'c>) -> Self {
+        Self::Queue(queue.name)
+    }
+}
+
+impl<'c> From<&'c [&'c [u8]]> for Destination<'c> {
+    fn from(queues: &'c [&'c [u8]]) -> Self {
+        Self::Queues(queues)
+    }
+}
+
+/// A queue lives in the same shard as the queue for its dead letters. Of a setting that is given
+/// twice, the last value holds.
+impl<'c> From<(&'c [u8], &'c [Assignment<'c>])> for Destination<'c> {
+    fn from((queue, settings): (&'c [u8], &'c [Assignment<'c>])) -> Self {
+        match settings.iter().rfind(|(setting, _)| *setting == DEADLETTER) {
+            Some((_, Value::Bytes(dead_letters))) => Self::Pair(queue, dead_letters),
+            _ => Self::Queue(queue),
+        }
+    }
+}
+
+/// Returns the queues for dead letters that these settings name.
+pub(crate) fn dead_letters_of<'c>(settings: &[Assignment<'c>]) -> impl Iterator<Item = &'c [u8]> {
+    settings.iter().filter_map(|(setting, value)| match value {
+        Value::Bytes(name) if *setting == DEADLETTER => Some(*name),
+        _ => None,
+    })
+}
+
+/// Refuses the name of a member that is too long.
+pub fn check_member(member: &[u8]) -> Result<(), Refusal> {
+    check_name("member", member)
+}
+
+/// Refuses a name that is too long. `what` it is called stands in the refusal.
+#[inline]
+pub fn check_name(what: &str, name: &[u8]) -> Result<(), Refusal> {
+    if name.len() > NAME_BYTES_MAX { Err(too_long(what, name.len())) } else { Ok(()) }
+}
+
+#[cold]
+fn too_long(what: &str, length: usize) -> Refusal {
+    Refusal::new(
+        RefusalKind::BadArgument,
+        format!("a {what} has at most {NAME_BYTES_MAX} bytes, and this one has {length}"),
+    )
+}
