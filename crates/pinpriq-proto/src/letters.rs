@@ -7,8 +7,8 @@
 //! value that the bits can express must not be written out.
 //!
 //! ```
-//! use crate::command::{Command, Put};
-//! use crate::letters::{decode_command, encode_command};
+//! use pinpriq_proto::command::{Command, Put};
+//! use pinpriq_proto::letters::{decode_command, encode_command};
 //!
 //! let mut letter = Vec::new();
 //! let put = Command::Put(Put::new(b"jobs", b"hello"));

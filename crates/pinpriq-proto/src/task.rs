@@ -523,6 +523,7 @@ impl Progress {
 
     /// Whether nothing has happened to the task of this number, apart from its priority.
     #[inline]
+    #[must_use]
     pub const fn is_fresh(&self, number: u64) -> bool {
         let Self { priority: _, seq, expires_at, attempts, failures, reason, trace, state } = self;
         *seq == number
@@ -547,6 +548,7 @@ impl Trace {
 
 impl Origin {
     /// What it counts in addition to its task.
+    #[must_use]
     pub fn bytes(&self) -> usize {
         let id = if let TaskId::Given(id) = &self.id { id.len() } else { 0 };
         let overhead = if planted!(OriginsFree) { 0 } else { ORIGIN_OVERHEAD_BYTES };

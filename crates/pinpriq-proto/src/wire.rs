@@ -17,7 +17,7 @@
 //! work in proportion to a length that was only declared.
 //!
 //! ```
-//! use crate::wire::{Decoded, Request, decode_request};
+//! use pinpriq_proto::wire::{Decoded, Request, decode_request};
 //!
 //! let mut bytes = Vec::new();
 //! Request::Pop { queue: b"jobs" }.put(&mut bytes)?;
@@ -25,7 +25,7 @@
 //!
 //! let Ok(Decoded::Message { request, length }) = decode_request(&bytes) else { unreachable!() };
 //! assert_eq!((request, length), (Request::Pop { queue: b"jobs" }, 7));
-//! # Ok::<(), crate::wire::TooLong>(())
+//! # Ok::<(), pinpriq_proto::wire::TooLong>(())
 //! ```
 #![cfg_attr(
     not(test),

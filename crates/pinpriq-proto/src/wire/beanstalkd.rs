@@ -24,7 +24,7 @@
 //! proportion to a length that was only declared.
 //!
 //! ```
-//! use crate::wire::beanstalkd::{Decoded, Request, RequestDecoder, put_inserted};
+//! use pinpriq_proto::wire::beanstalkd::{Decoded, Request, RequestDecoder, put_inserted};
 //!
 //! let mut decoder = RequestDecoder::new(65_535);
 //! let request = Request::Put { priority: 5, delay_s: 0, ttr_s: 60, body: b"hello" };

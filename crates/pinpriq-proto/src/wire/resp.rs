@@ -15,7 +15,7 @@
 //! however small the pieces are in which the bytes arrive.
 //!
 //! ```
-//! use crate::wire::resp::{Decoded, Protocol, RequestDecoder, RequestLimits, Writer, put_command};
+//! use pinpriq_proto::wire::resp::{Decoded, Protocol, RequestDecoder, RequestLimits, Writer, put_command};
 //!
 //! let mut bytes = Vec::new();
 //! put_command(&mut bytes, &[b"PING", b"hello"]);
@@ -30,7 +30,7 @@
 //! let mut out = Vec::new();
 //! Writer::new(&mut out, Protocol::Resp2).bulk(arguments.at(1).unwrap_or_default());
 //! assert_eq!(out, b"$5\r\nhello\r\n");
-//! # Ok::<(), crate::wire::resp::Malformed>(())
+//! # Ok::<(), pinpriq_proto::wire::resp::Malformed>(())
 //! ```
 //!
 //! [protocol specification]: https://redis.io/docs/latest/develop/reference/protocol-spec/
