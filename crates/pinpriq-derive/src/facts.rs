@@ -161,7 +161,7 @@ impl Fact {
             Form::Names => (
                 "Refuses names that are too long, before anything else is checked.",
                 quote!(),
-                quote!(Result<(), crate::reply::Refusal>),
+                quote!(Result<(), crate::refusal::Refusal>),
             ),
             Form::Disk => ("What it needs of a disk.", quote!(), quote!(crate::facts::Disk)),
             Form::Name => (
@@ -210,7 +210,7 @@ impl Fact {
             }
             (Form::Disk, _) => {
                 let need = declared.expression(self.word)?;
-                quote!({ use crate::facts::Disk::{HandsOut, Refused, Served}; #need })
+                quote!({ use crate::facts::Disk::{Leases, Refused, Served}; #need })
             }
             (Form::Name, Some(Value::Is(named))) => quote!(crate::facts::Named::name(&#named)),
             (Form::Name, _) => quote!(None),

@@ -4,8 +4,7 @@
 //! A change states the outcome, not the command. So applying the same change twice does no harm,
 //! and a store may write the whole record of a task again anywhere.
 
-use std::num::NonZeroU32;
-
+pub use crate::place::Place;
 use crate::schedule::{Course, Plan};
 use crate::settings::{Paused, Settings};
 use crate::task::{Bytes, LaneName, Progress, TaskId, TaskRecord, Terms};
@@ -186,21 +185,6 @@ pub struct Header {
     pub now: Timestamp,
     /// The highest number that any task has had.
     pub last_number: u64,
-}
-
-/// Where a store keeps one record.
-///
-/// The store issues a place, and the engine keeps it with the task, queue, publication, lane,
-/// member or schedule of the record. The engine returns the place when the record is no longer
-/// needed, and never interprets it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
-    /// The volume of the store. For the journal, this is the number of a segment.
-    pub volume: u32,
-    /// The offset in the volume.
-    pub offset: u32,
-    /// The number of bytes. (That it is never zero lets an `Option` of a place take no more room.)
-    pub length: NonZeroU32,
 }
 
 /// A record that a store can be asked to write again, and that the engine can be asked about.

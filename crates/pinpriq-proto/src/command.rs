@@ -10,14 +10,15 @@ mod tubes;
 
 pub use self::put::{Delay, Put, TimeToLive};
 pub use self::queue::QueueCommand;
-pub(crate) use self::queue::of_settings;
 pub use self::share::Share;
 pub use self::tubes::{Deed, Reserve};
 use crate::export::{Export, Import};
-use crate::facts::{Anywhere, Called, Destination, Joining, Lanes, Subject};
+use crate::facts::{Anywhere, Called, Destination, Disk, Joining, Lanes, Named, Subject};
 use crate::fanout::{MemberCommand, Publish};
 use crate::looking::{Leases, Scan};
 use crate::names::NamePattern;
+pub use crate::names::QueueName;
+use crate::refusal::Refusal;
 use crate::rights::{Need, Right};
 use crate::schedule::ScheduleCommand;
 use crate::task::{Receipt, StateKind, TaskRecord};
@@ -61,7 +62,7 @@ pub enum Command<'a> {
     /// Takes tasks under a lease, or pops them.
     #[command(
         needs(take = it.queues), shard = it.queues, names = Lanes(it.queues, it.member),
-        disk = HandsOut(it.mode), blocks = it.wait.blocks(), long_reply = it.may_be_long()
+        disk = it.mode.on_full_disk(), blocks = it.wait.blocks(), long_reply = it.may_be_long()
     )]
     Take(Take<'a>),
     /// Takes the most urgent task of several queues under a lease that is tied to the connection.
@@ -69,7 +70,7 @@ pub enum Command<'a> {
     /// [`Reply::DeadlineSoon`](crate::reply::Reply::DeadlineSoon).
     #[command(
         needs(take = it.queues), shard = it.queues, names = Lanes(it.queues, None),
-        disk = HandsOut(TakeMode::Lease { ttr: None }), blocks = it.wait.blocks()
+        disk = Leases, blocks = it.wait.blocks()
     )]
     Reserve(Reserve<'a>),
     /// Reads the task that a reserve of these queues would take, which may be none at all. The
@@ -196,9 +197,9 @@ pub enum Command<'a> {
     /// acknowledged, or the take is refused, nothing happens. The acks stand while the take blocks
     /// and whatever becomes of it.
     #[command(
-        needs(take = done, take = take.queues), shard = Destination::Done(done, take.queues),
+        needs(take = done, take = take.queues), shard = Destination::Done,
         names = (Lanes(&[], take.member), (done, Lanes(take.queues, None))),
-        disk = HandsOut(take.mode), change, blocks = take.wait.blocks(),
+        disk = take.mode.on_full_disk(), change, blocks = take.wait.blocks(),
         long_reply = take.may_be_long()
     )]
     TakeDone {
@@ -354,8 +355,8 @@ pub enum Command<'a> {
     /// Carries out these steps in their order, all or none, at one moment. At most
     /// [`TRANSACTION_STEPS_MAX`](crate::limits::TRANSACTION_STEPS_MAX) of them.
     #[command(
-        needs = each_need_of(it, tell), shard = Destination::Steps(it), names = (),
-        disk = Served, change, long_reply
+        needs = each_need_of(it, tell), shard = Destination::Steps, names = (), disk = Served,
+        change, long_reply
     )]
     Transaction(&'a [Step<'a>]),
     /// Carries out a command as if only the queues and topics that match one of these names were
@@ -390,15 +391,6 @@ pub enum Step<'a> {
     Nothing,
     /// Is refused with BADARG and this sentence: its arguments are no command.
     Bad(&'a str),
-}
-
-/// The queue that a command is about. A topic and a queue of the same name are unrelated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct QueueName<'a> {
-    /// The name of the queue, or of the topic.
-    pub name: &'a [u8],
-    /// For a lane: the member that has the lane in that topic.
-    pub member: Option<&'a [u8]>,
 }
 
 /// See [`Command::Take`].
@@ -448,6 +440,14 @@ pub enum TakeMode {
 }
 
 impl TakeMode {
+    /// A pop leaves nothing on the disk but its end.
+    const fn on_full_disk(self) -> Disk {
+        match self {
+            Self::Pop => Disk::Served,
+            Self::Lease { .. } | Self::Unheld { .. } => Disk::Leases,
+        }
+    }
+
     /// Returns the TTR that the request names, if it names one.
     #[must_use]
     pub const fn ttr(self) -> Option<Span> {
@@ -642,9 +642,31 @@ impl Selection {
         Self { from: End::Min, order: Order::Oldest, group: false, narrow: false };
 }
 
-impl<'a> From<&'a [u8]> for QueueName<'a> {
-    fn from(name: &'a [u8]) -> Self {
-        Self { name, member: None }
+impl<'c> Subject<'c> for &'c [Done<'c>] {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.iter().for_each(|done| done.queue.each(right, tell));
+    }
+}
+
+impl<'c> Subject<'c> for Held<'c> {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.queue.each(right, tell);
+    }
+}
+
+impl<'c> Subject<'c> for Transfer<'c> {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.queue.each(right, tell);
+    }
+}
+
+impl<'c> Named<'c> for &'c [Done<'c>] {
+    fn check(&self) -> Result<(), Refusal> {
+        self.iter().try_for_each(|done| done.queue.check())
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        self.first().map(|done| done.queue)
     }
 }
 
@@ -652,7 +674,7 @@ impl<'a> Command<'a> {
     /// Where this goes if it is kept within names. The engine refuses what cannot be kept so, and
     /// that must not be in a letter.
     fn destination_within(&self) -> Destination<'a> {
-        if self.can_be_within() { self.destination() } else { Destination::Steps(&[]) }
+        if self.can_be_within() { self.destination() } else { Destination::Steps }
     }
 }
 

@@ -2,10 +2,9 @@
 //! another. How it is written down in between belongs to the doors.
 
 use crate::change::ScheduleRecord;
-use crate::command::of_settings;
 use crate::facts::{Anywhere, Called, Destination, Subject};
 use crate::rights::{Need, Right};
-use crate::settings::{Assignment, Paused, Settings};
+use crate::settings::{Assignment, Paused, Settings, destination_of, each_need_of};
 use crate::task::{Bytes, TaskRecord};
 use crate::time::Timestamp;
 use crate::unique::WindowRecord;
@@ -97,7 +96,7 @@ impl<'a> Import<'a> {
     pub(crate) fn each_need(&self, tell: &mut dyn FnMut(Need<'a>)) {
         match *self {
             Self::Queue { queue, settings, .. } => {
-                of_settings(queue, settings.unwrap_or_default(), tell);
+                each_need_of(queue, settings.unwrap_or_default(), tell);
             }
             Self::Schedule(schedule) => {
                 let queue: &[u8] = &schedule.plan.queue;
@@ -112,7 +111,7 @@ impl<'a> Import<'a> {
     /// What is imported lives where it would if it had been made here.
     pub(crate) fn destination(&self) -> Destination<'a> {
         match *self {
-            Self::Queue { queue, settings: Some(settings), .. } => (queue, settings).into(),
+            Self::Queue { queue, settings: Some(settings), .. } => destination_of(queue, settings),
             Self::Schedule(schedule) => Destination::Schedule(&schedule.name, &schedule.plan.queue),
             _ => self.queue().into(),
         }

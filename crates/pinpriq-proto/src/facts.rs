@@ -4,11 +4,10 @@
 //! The facts stand on the declaration of each command, and `pinpriq-derive` makes the methods of
 //! [`Command`](crate::command::Command) from them. The types here are what those methods return.
 
-use crate::command::{Done, Held, QueueName, Step, TakeMode, Transfer};
 use crate::limits::NAME_BYTES_MAX;
-use crate::reply::{Refusal, RefusalKind};
+use crate::names::QueueName;
+use crate::refusal::{Refusal, RefusalKind};
 use crate::rights::{Need, Right};
-use crate::settings::{Assignment, DEADLETTER, Value};
 
 /// Where a command belongs, when there are several engines.
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +20,11 @@ pub enum Destination<'c> {
     Pair(&'c [u8], &'c [u8]),
     /// Where this schedule and its queue live, if that is one shard.
     Schedule(&'c [u8], &'c [u8]),
-    /// Where these tasks and these queues live, if that is one shard.
-    Done(&'c [Done<'c>], &'c [&'c [u8]]),
-    /// Where the queues of these steps live, if that is one shard.
-    Steps(&'c [Step<'c>]),
+    /// Where the tasks that it acknowledges and the queues that it takes from live, if that is one
+    /// shard.
+    Done,
+    /// Where the queues of its steps live, if that is one shard.
+    Steps,
     /// Where the client has its subscriptions and credits.
     Deliveries,
     /// Everywhere. The replies are joined in this way.
@@ -55,8 +55,8 @@ pub enum Disk {
     Served,
     /// Room that there is not.
     Refused,
-    /// Room for leases, if it takes tasks in this mode.
-    HandsOut(TakeMode),
+    /// Room for leases.
+    Leases,
 }
 
 /// Stands for what only the engine knows: all that a command touches.
@@ -116,24 +116,6 @@ impl<'c, S: Subject<'c>> Subject<'c> for Option<S> {
 impl<'c> Subject<'c> for &'c [&'c [u8]] {
     fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
         self.iter().for_each(|name| name.each(right, tell));
-    }
-}
-
-impl<'c> Subject<'c> for &'c [Done<'c>] {
-    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
-        self.iter().for_each(|done| done.queue.each(right, tell));
-    }
-}
-
-impl<'c> Subject<'c> for Held<'c> {
-    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
-        self.queue.each(right, tell);
-    }
-}
-
-impl<'c> Subject<'c> for Transfer<'c> {
-    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
-        self.queue.each(right, tell);
     }
 }
 
@@ -203,16 +185,6 @@ impl<'c> Named<'c> for Lanes<'c> {
     }
 }
 
-impl<'c> Named<'c> for &'c [Done<'c>] {
-    fn check(&self) -> Result<(), Refusal> {
-        self.iter().try_for_each(|done| done.queue.check())
-    }
-
-    fn name(&self) -> Option<&'c [u8]> {
-        self.first().map(|done| done.queue)
-    }
-}
-
 /// One after the other.
 impl<'c, A: Named<'c>, B: Named<'c>> Named<'c> for (A, B) {
     fn check(&self) -> Result<(), Refusal> {
@@ -241,25 +213,6 @@ impl<'c> From<&'c [&'c [u8]]> for Destination<'c> {
     fn from(queues: &'c [&'c [u8]]) -> Self {
         Self::Queues(queues)
     }
-}
-
-/// A queue lives in the same shard as the queue for its dead letters. Of a setting that is given
-/// twice, the last value holds.
-impl<'c> From<(&'c [u8], &'c [Assignment<'c>])> for Destination<'c> {
-    fn from((queue, settings): (&'c [u8], &'c [Assignment<'c>])) -> Self {
-        match settings.iter().rfind(|(setting, _)| *setting == DEADLETTER) {
-            Some((_, Value::Bytes(dead_letters))) => Self::Pair(queue, dead_letters),
-            _ => Self::Queue(queue),
-        }
-    }
-}
-
-/// Returns the queues for dead letters that these settings name.
-pub(crate) fn dead_letters_of<'c>(settings: &[Assignment<'c>]) -> impl Iterator<Item = &'c [u8]> {
-    settings.iter().filter_map(|(setting, value)| match value {
-        Value::Bytes(name) if *setting == DEADLETTER => Some(*name),
-        _ => None,
-    })
 }
 
 /// Refuses the name of a member that is too long.

@@ -4,8 +4,8 @@
 //! a copy of every task published since. A member is alive or not as a whole, not in each topic.
 //! What they do is up to the engine.
 
-use crate::command::QueueName;
 use crate::facts::{Anywhere, Called, Destination, Joining};
+use crate::names::QueueName;
 use crate::task::{Bytes, Terms};
 use crate::time::{Span, Timestamp};
 

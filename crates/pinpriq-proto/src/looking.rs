@@ -2,8 +2,8 @@
 //!
 //! Nothing here changes anything, and a look is no sign of life of a member.
 
-use crate::command::QueueName;
 use crate::facts::{Destination, Joining};
+use crate::names::QueueName;
 use crate::task::{Bytes, ClientId, StateKind, TaskId};
 use crate::time::Timestamp;
 

@@ -37,3 +37,18 @@ impl<'a> NamePattern<'a> {
         if self.is_prefix { name.starts_with(self.bytes) } else { name == self.bytes }
     }
 }
+
+/// The queue that a command is about. A topic and a queue of the same name are unrelated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueName<'a> {
+    /// The name of the queue, or of the topic.
+    pub name: &'a [u8],
+    /// For a lane: the member that has the lane in that topic.
+    pub member: Option<&'a [u8]>,
+}
+
+impl<'a> From<&'a [u8]> for QueueName<'a> {
+    fn from(name: &'a [u8]) -> Self {
+        Self { name, member: None }
+    }
+}

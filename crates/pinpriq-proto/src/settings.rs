@@ -15,6 +15,8 @@ pub use value::{Misfit, Value};
 
 use std::fmt;
 
+use crate::facts::{Destination, Subject};
+use crate::rights::{Need, Right};
 use crate::task::Bytes;
 use crate::time::{Span, Timestamp};
 
@@ -246,5 +248,28 @@ impl Paused {
     #[must_use]
     pub const fn at(self, now: Timestamp) -> Self {
         Self { input: self.input.at(now), output: self.output.at(now) }
+    }
+}
+
+/// Tells what settings need. Dead letters are put where they say.
+pub(crate) fn each_need_of<'c>(
+    queue: &'c [u8],
+    settings: &[Assignment<'c>],
+    tell: &mut dyn FnMut(Need<'c>),
+) {
+    queue.each(Right::Manage, tell);
+    for (setting, value) in settings {
+        if let (true, Value::Bytes(dead_letters)) = (*setting == DEADLETTER, value) {
+            dead_letters.each(Right::Put, tell);
+        }
+    }
+}
+
+/// Returns where settings of a queue are set. A queue lives in the same shard as the queue for its
+/// dead letters. Of a setting that is given twice, the last value holds.
+pub(crate) fn destination_of<'c>(queue: &'c [u8], settings: &[Assignment<'c>]) -> Destination<'c> {
+    match settings.iter().rfind(|(setting, _)| *setting == DEADLETTER) {
+        Some((_, Value::Bytes(dead_letters))) => Destination::Pair(queue, dead_letters),
+        _ => Destination::Queue(queue),
     }
 }

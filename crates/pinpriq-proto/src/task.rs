@@ -6,8 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::change::Place;
 use crate::limits::ORIGIN_OVERHEAD_BYTES;
+use crate::place::Place;
 use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 

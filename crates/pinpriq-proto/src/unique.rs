@@ -2,7 +2,7 @@
 //!
 //! When a put meets a duplicate is decided in `operations/unique.rs`.
 
-use crate::reply::Outcome;
+use crate::outcome::Outcome;
 use crate::task::{Bytes, TaskId};
 use crate::time::{Span, Timestamp};
 

@@ -49,11 +49,10 @@ const CIRCLE_MAX: usize = 3;
 
 /// Larger circles that are still there: the first file of each, and how many files it has. A number
 /// may only become lower.
-const LARGER: [(&str, usize); 5] = [
+const LARGER: [(&str, usize); 4] = [
     ("crates/pinpriq/src/args/wire.rs", 4),
     ("crates/pinpriq-client/src/client.rs", 5),
     ("crates/pinpriq-etcd/src/client.rs", 5),
-    ("crates/pinpriq-proto/src/change.rs", 14),
     ("crates/pinpriq-server/src/doors/resp/connection.rs", 5),
 ];
 

@@ -69,7 +69,7 @@ impl Engine {
             Disk::Refused => {
                 !planted!(TouchOnFullDisk) || !matches!(command, Command::Touch { .. })
             }
-            Disk::HandsOut(mode) => !self.can_hand_out(mode),
+            Disk::Leases => !self.can_hand_out(TakeMode::Lease { ttr: None }),
         };
         if is_refused { Err(self.lacks_room()) } else { Ok(()) }
     }

@@ -1,9 +1,8 @@
 //! The commands that administer queues.
 
 use super::{QueueName, Sides};
-use crate::facts::{Anywhere, Destination, Joining, Subject, dead_letters_of};
-use crate::rights::{Need, Right};
-use crate::settings::Assignment;
+use crate::facts::{Anywhere, Destination, Joining};
+use crate::settings::{Assignment, destination_of, each_need_of};
 use crate::time::Span;
 
 /// The commands that administer queues.
@@ -11,8 +10,8 @@ use crate::time::Span;
 pub enum QueueCommand<'a> {
     /// Creates a queue that exists even when it is empty.
     #[command(
-        needs = of_settings(queue, settings, tell), shard = (queue, settings), names = queue,
-        disk = Refused, change, audit = queue, long_work
+        needs = each_need_of(queue, settings, tell), shard = destination_of(queue, settings),
+        names = queue, disk = Refused, change, audit = queue, long_work
     )]
     Create {
         /// Its name.
@@ -22,8 +21,9 @@ pub enum QueueCommand<'a> {
     },
     /// Changes settings. An unknown queue is created, an unknown lane is not.
     #[command(
-        needs = of_settings(queue.name, settings, tell), shard = (queue.name, settings),
-        names = queue, disk = Refused, change, audit = queue, long_work
+        needs = each_need_of(queue.name, settings, tell),
+        shard = destination_of(queue.name, settings), names = queue, disk = Refused, change,
+        audit = queue, long_work
     )]
     Set {
         /// Its name.
@@ -94,14 +94,4 @@ pub enum QueueCommand<'a> {
         shard = it.map_or(Destination::Everywhere(Joining::Figures), Destination::from)
     )]
     Stats(Option<QueueName<'a>>),
-}
-
-/// Tells what settings need. Dead letters are put where they say.
-pub(crate) fn of_settings<'c>(
-    queue: &'c [u8],
-    settings: &[Assignment<'c>],
-    tell: &mut dyn FnMut(Need<'c>),
-) {
-    queue.each(Right::Manage, tell);
-    dead_letters_of(settings).for_each(|dead_letters| dead_letters.each(Right::Put, tell));
 }

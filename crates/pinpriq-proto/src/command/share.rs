@@ -62,7 +62,7 @@ impl<'a> Share<'a> {
 
     pub(super) const fn on_full_disk(&self) -> Disk {
         match *self {
-            Self::Look { take, .. } | Self::Wait { take, .. } => Disk::HandsOut(take.mode),
+            Self::Look { take, .. } | Self::Wait { take, .. } => take.mode.on_full_disk(),
             Self::Pop(_) => Disk::Served,
         }
     }

@@ -1,6 +1,6 @@
 //! What commands about several queues, and about tasks that only their number names, say.
 
-use super::{TakeMode, Wait};
+use super::Wait;
 use crate::facts::Disk;
 use crate::rights::Right;
 use crate::time::Span;
@@ -69,7 +69,7 @@ impl Deed {
     pub(super) const fn on_full_disk(self) -> Disk {
         match self {
             Self::Read | Self::Delete => Disk::Served,
-            Self::Take => Disk::HandsOut(TakeMode::Lease { ttr: None }),
+            Self::Take => Disk::Leases,
             Self::Release { .. } | Self::Bury { .. } | Self::Touch | Self::Kick => Disk::Refused,
         }
     }

@@ -15,7 +15,8 @@
 //! however small the pieces are in which the bytes arrive.
 //!
 //! ```
-//! use pinpriq_proto::wire::resp::{Decoded, Protocol, RequestDecoder, RequestLimits, Writer, put_command};
+//! use pinpriq_proto::wire::resp::{Decoded, Protocol, RequestDecoder, RequestLimits, Writer};
+//! use pinpriq_proto::wire::resp::put_command;
 //!
 //! let mut bytes = Vec::new();
 //! put_command(&mut bytes, &[b"PING", b"hello"]);

@@ -300,7 +300,7 @@ impl Desk {
             self.redirect(to, first)?;
         }
         // The door keeps a transaction, so its connection does not move.
-        let first = first.filter(|_| !matches!(destination, Destination::Steps(_)));
+        let first = first.filter(|_| !matches!(destination, Destination::Steps));
         if first.is_some() {
             self.be_placed(to)?;
         }
@@ -352,13 +352,16 @@ impl Desk {
             (Destination::Schedule(name, queue), _) => {
                 (shard_of_schedule(name, queue, sharding)?, Some(name))
             }
-            (Destination::Done(done, queues), _) => {
-                (shard_of_done(done, queues, sharding)?, queues.first().copied())
-            }
-            (Destination::Steps(steps), _) => {
-                let first = steps.iter().find_map(queue_of_step);
-                (shard_of_steps(steps, sharding)?.unwrap_or(own), first)
-            }
+            (Destination::Done | Destination::Steps, _) => match *command {
+                Command::TakeDone { done, take } => {
+                    (shard_of_done(done, take.queues, sharding)?, take.queues.first().copied())
+                }
+                Command::Transaction(steps) => {
+                    let first = steps.iter().find_map(queue_of_step);
+                    (shard_of_steps(steps, sharding)?.unwrap_or(own), first)
+                }
+                _ => (own, None),
+            },
             (Destination::Deliveries, settled) => (settled.unwrap_or(own), None),
             (Destination::Everywhere(_), _) => (own, None),
         })

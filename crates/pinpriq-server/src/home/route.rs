@@ -131,8 +131,9 @@ pub(crate) fn shown(word: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::command::QueueName;
+    use pinpriq_engine::command::{Command, QueueCommand, QueueName};
     use pinpriq_engine::looking::Leases;
+    use pinpriq_proto::facts::Joining;
 
     use super::*;
 
@@ -158,7 +159,7 @@ mod tests {
         let within = Command::Within { names: &[], command: &stats };
         for command in [&drop, &within] {
             let destination = Command::Within { names: &[], command }.destination();
-            assert!(matches!(destination, Destination::Steps([])));
+            assert!(matches!(destination, Destination::Steps));
         }
     }
 }
