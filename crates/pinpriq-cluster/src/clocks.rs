@@ -51,9 +51,7 @@ impl Trust {
         let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
         let own = signed(wall_ms).saturating_sub(signed(steady_ms));
         let ahead = match self.right_ms {
-            Some(right) if ahead_ms.len() < OTHERS_MIN && !planted!(WrongClockForgotten) => {
-                right.saturating_sub(own)
-            }
+            Some(right) if ahead_ms.len() < OTHERS_MIN => right.saturating_sub(own),
             _ => right_ahead(ahead_ms),
         };
         let off_ms = ahead.unsigned_abs();
@@ -75,14 +73,14 @@ impl Trust {
         let since = *self.others_since.get_or_insert(steady_ms);
         self.has_compared |= heard.min(OTHERS_MIN) >= others.min(OTHERS_MIN);
         let is_patient = steady_ms < since.saturating_add(patience_ms);
-        !self.has_compared && is_patient && !planted!(ClaimedBeforeClocksAreKnown)
+        !self.has_compared && is_patient
     }
 }
 
 /// Whether a node whose clock is so far off must claim nothing.
 #[must_use]
 pub fn is_off(off_ms: u64) -> bool {
-    off_ms > OFF_MS_MAX && !planted!(WrongClockClaims)
+    off_ms > OFF_MS_MAX
 }
 
 #[cfg(test)]

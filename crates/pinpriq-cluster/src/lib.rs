@@ -7,18 +7,6 @@
 //!
 //! Nothing here reads a clock or opens a socket.
 
-#[cfg(planted)]
-#[macro_use]
-extern crate pinpriq_planted;
-
-/// Whether a bug was planted. A build for use has none: see `docs/internals/planted.md`.
-#[cfg(not(planted))]
-macro_rules! planted {
-    ($bug:ident) => {
-        false
-    };
-}
-
 pub mod clocks;
 pub mod conformance;
 pub mod fake;

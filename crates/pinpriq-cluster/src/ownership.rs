@@ -268,9 +268,7 @@ impl Ownership {
             }
         }
         let not_before = self.now.saturating_add(self.options.pause_ms);
-        if let Some(local) = self.local_mut(shard)
-            && !planted!(ClaimedAgainAtOnce)
-        {
+        if let Some(local) = self.local_mut(shard) {
             local.not_before = not_before;
         }
         if self.moving.as_ref().is_some_and(|moving| moving.shard == shard) {
@@ -432,7 +430,7 @@ impl Ownership {
 
     /// Whether nothing may be served, since the engine was rolled back and nobody has accepted it.
     fn is_halted(&self) -> bool {
-        self.view.rolled_back().is_some() && !planted!(RollBackNotHeeded)
+        self.view.rolled_back().is_some()
     }
 
     /// Whether no node is left that is not draining.

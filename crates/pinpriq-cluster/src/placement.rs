@@ -132,7 +132,7 @@ fn place(names: &[String], shards: u16, told: BTreeMap<usize, usize>) -> Vec<usi
     for (shard, place) in pairs {
         let target = &mut targets[usize::from(shard)];
         let count = &mut counts[place];
-        let is_extra = *count == floor && !planted!(QuotaNotKept);
+        let is_extra = *count == floor;
         if target.is_some() || *count > floor || (is_extra && extras == 0) {
             continue;
         }

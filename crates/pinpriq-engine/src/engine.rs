@@ -351,9 +351,7 @@ impl Engine {
                 }
             }
             RecordKey::Queue(name) => {
-                if planted!(CompactionLosesSettings) {
-                    self.report.give_up(Some(place));
-                } else if let Some(slot) = self.queues.find(name) {
+                if let Some(slot) = self.queues.find(name) {
                     self.rewrite_queue(slot, place);
                 }
             }
@@ -384,7 +382,7 @@ impl Engine {
     /// is written again. The new place cannot be read before its batch is written, and the old one
     /// is about to go. So the payload stays in memory until it is left in the store again.
     fn bring_back_payload(&mut self, record: &TaskRecord) {
-        if !self.leaves_payloads() || planted!(RewrittenPayloadStaysAway) {
+        if !self.leaves_payloads() {
             return;
         }
         if let Some(slot) = self.tasks.find(record.number) {
@@ -614,9 +612,7 @@ impl Engine {
                 Some(Due::Taker(taker)) => {
                     // A taker that is still in line gets what has become ready meanwhile, before it
                     // learns that there is nothing.
-                    if !planted!(TimeoutBeforeTask) {
-                        self.serve_all();
-                    }
+                    self.serve_all();
                     self.fire_taker(taker);
                 }
                 Some(Due::Awaiter(awaiter)) => self.time_out_awaiter(awaiter),

@@ -37,9 +37,7 @@ impl Issued {
     pub(crate) fn begin(&mut self, incarnation: u64, latest: Header) {
         assert!(incarnation > latest.incarnation, "incarnation {incarnation} is not new");
         self.incarnation = incarnation;
-        if !planted!(NumbersGivenTwice) {
-            self.raise(latest.last_number);
-        }
+        self.raise(latest.last_number);
         // Above every id that a clock reading can have given. The clock may stand where it stood at
         // the last start, so each incarnation begins a millisecond later.
         self.time64 = latest.now.ms().saturating_add(incarnation).saturating_mul(1_000_000);
@@ -114,8 +112,7 @@ impl Issued {
     /// The clock in nanoseconds, or the lowest number above the last of these.
     pub(crate) fn time64(&mut self, now: Timestamp) -> u64 {
         let clock_ns = now.ms().saturating_mul(1_000_000);
-        let step = u64::from(!planted!(TimeIdsRepeat));
-        self.time64 = clock_ns.max(self.time64 + step);
+        self.time64 = clock_ns.max(self.time64 + 1);
         self.time64
     }
 }

@@ -32,18 +32,6 @@
 
 #![deny(clippy::iter_over_hash_type)]
 
-#[cfg(planted)]
-#[macro_use]
-extern crate pinpriq_planted;
-
-/// Whether a bug was planted. A normal build has none: see `docs/internals/planted.md`.
-#[cfg(not(planted))]
-macro_rules! planted {
-    ($bug:ident) => {
-        false
-    };
-}
-
 mod check;
 mod engine;
 pub mod fanout;

@@ -109,9 +109,7 @@ impl Report {
 
     /// Forgets everything that was noted since this mark, at which no task was unsaved.
     pub(crate) fn go_back(&mut self, mark: Mark) {
-        if !planted!(AbortedChangesReported) {
-            self.changes.truncate(mark.changes);
-        }
+        self.changes.truncate(mark.changes);
         self.obsolete.truncate(mark.obsolete);
         self.unsaved.clear();
         self.stirred = mark.stirred;

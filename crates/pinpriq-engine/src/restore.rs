@@ -14,7 +14,7 @@ use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::settings::{Ids, Paused, Settings};
 use crate::stats::Exit;
-use crate::task::{Bytes, Grant, Lease, Past, State, TaskRecord};
+use crate::task::{Bytes, Grant, Lease, State, TaskRecord};
 use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
 
@@ -27,12 +27,9 @@ impl Engine {
         match change {
             Change::Task(record) => self.restore_task(*record, place),
             Change::Moved(moved) => self.restore_moved(*moved),
-            Change::Granted(_) if planted!(GrantsForgottenAtStart) => {}
             Change::Granted(granted) => self.restore_granted(granted),
             Change::Gone(number) => {
-                if let Some(slot) = self.tasks.find(number)
-                    && !planted!(EndsForgottenAtStart)
-                {
+                if let Some(slot) = self.tasks.find(number) {
                     self.unrestore(slot);
                 }
             }
@@ -75,7 +72,6 @@ impl Engine {
                     schedule.course = moved.course;
                 }
             }
-            Change::Window(record) if planted!(WindowForgottenAtStart) => drop(record),
             Change::Window(record) => self.restore_window(*record, place),
             Change::WindowGone(number) => {
                 let gone = self.windows.remove(number);
@@ -215,7 +211,7 @@ impl Engine {
         let Some(lease) = self.tasks[slot].lease_mut() else { return };
         let Some(deadline) = lease.deadline else { return };
         let earliest = now.after(lease.ttr.map_or(grace, |ttr| ttr.min(grace)));
-        if deadline < earliest || planted!(LeaseCutAtTakeover) {
+        if deadline < earliest {
             lease.deadline = Some(earliest);
             self.mark(slot, Unsaved::Grant);
         }
@@ -245,7 +241,7 @@ impl Engine {
         task.armed().map(|at| (at, Due::Task(number)))
     }
 
-    pub(crate) fn restore_task(&mut self, mut record: TaskRecord, place: Option<Place>) {
+    pub(crate) fn restore_task(&mut self, record: TaskRecord, place: Option<Place>) {
         if let Some(slot) = self.tasks.find(record.number) {
             self.unrestore(slot);
         }
@@ -256,10 +252,6 @@ impl Engine {
         };
         let payload = self.tasks.keep_bytes(&record.payload);
         let is_shared = record.shared;
-        if planted!(OriginForgottenAtStart) {
-            record.past =
-                record.past.take().and_then(|past| Past::of(None, past.scheduled, past.unique));
-        }
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(is_shared);
         task.replace_place(place);
@@ -300,11 +292,7 @@ impl Engine {
         self.issued.raise(moved.progress.seq);
         let task = &mut self.tasks[slot];
         let former = task.own_bytes();
-        let mut progress = moved.progress;
-        if planted!(TailForgottenAtStart) {
-            progress.seq = task.seq();
-        }
-        task.set_progress(progress);
+        task.set_progress(moved.progress);
         let current = task.own_bytes();
         self.reweigh_restored(former, current);
     }

@@ -53,7 +53,7 @@ impl Engine {
             self.weigh_finished(queue, None, Some((kind, content)));
         } else {
             for counters in [&mut self.queues[queue].counters, &mut self.totals] {
-                let is_back = operation == Operation::PutBack && !planted!(PutBackCountsAsPut);
+                let is_back = operation == Operation::PutBack;
                 *if is_back { &mut counters.revived } else { &mut counters.put } += 1;
             }
         }
@@ -118,11 +118,8 @@ impl Engine {
         let (queue, number) = (task.queue, task.number());
         if let Some(former) = former {
             self.reweigh(slot, former, from);
-            let is_left_out = planted!(AckOfKeptNotCounted) && to.is_finished();
             for counters in [&mut self.queues[queue].counters, &mut self.totals] {
-                if !is_left_out {
-                    counters.finish(from, to);
-                }
+                counters.finish(from, to);
             }
         }
         self.count(queue, operation, Some(from), Some(to));
@@ -137,7 +134,7 @@ impl Engine {
         self.report.stir(stirred);
         self.settle(slot);
         self.mark(slot, unsaved);
-        if self.tasks[slot].unique_key().is_some() && !planted!(FinishedTaskKeepsItsKey) {
+        if self.tasks[slot].unique_key().is_some() {
             self.note_key(slot, from);
         }
         match to {
@@ -196,9 +193,6 @@ impl Engine {
             queue.indexes.remove_id(&task.id());
         }
         queue.counters.exit(from, exit);
-        if planted!(ExpiryCountedTwice) && exit == Exit::Expired {
-            queue.counters.exit(from, exit);
-        }
         queue.counters.bytes -= task.content_bytes();
         self.totals.exit(from, exit);
         self.totals.bytes -= task.content_bytes();
@@ -212,8 +206,7 @@ impl Engine {
         if let Some(key) = task.unique_key().filter(|_| holds_key(from)) {
             self.free_key(task.queue, task.number(), key);
         }
-        let is_left = planted!(MovedTaskLeftBehind) && exit == Exit::Moved;
-        if task.is_recorded() && !is_left {
+        if task.is_recorded() {
             self.report.add(Change::Gone(task.number()));
         }
         let outcome = match exit {
@@ -224,9 +217,7 @@ impl Engine {
             Exit::Evicted => Outcome::Evicted,
             Exit::Moved => Outcome::Moved,
         };
-        if !planted!(AwaiterNotToldOfExpiry) || exit != Exit::Expired {
-            self.tell_watchers(Some(task.queue), task.number(), (outcome, None));
-        }
+        self.tell_watchers(Some(task.queue), task.number(), (outcome, None));
         task
     }
 
@@ -258,7 +249,7 @@ impl Engine {
         self.relocated_bytes += task.content_bytes();
         self.count_queue(to);
         self.enter(task, Operation::Arrive);
-        if account.is_some() && !planted!(MovedTaskNotCharged) {
+        if account.is_some() {
             self.set_account(number, account);
         }
         self.tidy_queue(from);
@@ -424,12 +415,10 @@ impl Engine {
         number: u64,
         (outcome, state): (Outcome, Option<StateKind>),
     ) {
-        if let Some(queue) = queue.filter(|_| !planted!(RoomNotNoticed)) {
+        if let Some(queue) = queue {
             self.consumers.putters.note_vacancy(queue);
         }
-        if let Some(undo) = &mut self.undo
-            && !planted!(AwaiterToldOfUndone)
-        {
+        if let Some(undo) = &mut self.undo {
             return undo.tell_later(number, outcome, state);
         }
         for (id, awaiter) in self.consumers.take_awaiters_of(number) {
@@ -484,7 +473,7 @@ impl Engine {
             let last = shared.filter(|(_, published)| published.sharers == 1);
             former += last.map_or(0, |(_, published)| published.content_bytes());
         }
-        if current <= former || planted!(UpdateNeedsNoRoom) {
+        if current <= former {
             return Ok(());
         }
         self.check_room(current - former)
@@ -549,9 +538,7 @@ impl Engine {
             } else {
                 counters.note(from, to);
             }
-            if let Some(from) = from
-                && !(planted!(ExpiredStillPresent) && operation == Operation::Deadline)
-            {
+            if let Some(from) = from {
                 counters.leave(from);
             }
             if let Some(to) = to {

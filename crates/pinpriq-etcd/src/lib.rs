@@ -27,18 +27,6 @@
 //! Connections are encrypted, and the client signs in with a user and a password, if
 //! [`EtcdOptions`] says so.
 
-#[cfg(planted)]
-#[macro_use]
-extern crate pinpriq_planted;
-
-/// Whether a bug was planted. A build for use has none: see `docs/internals/planted.md`.
-#[cfg(not(planted))]
-macro_rules! planted {
-    ($bug:ident) => {
-        false
-    };
-}
-
 mod client;
 #[allow(
     missing_docs,

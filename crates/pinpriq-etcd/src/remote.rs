@@ -136,7 +136,6 @@ impl EtcdRemote {
             (last, revision) = (fence.tenure.term, pair.mod_revision);
         }
         let next = last.0.checked_add(1).ok_or(Trouble::Malformed("the last term"))?;
-        let next = if planted!(TermNotRaised) { last.0 } else { next };
         let tenure = Tenure { term: Term(next.max(at_least.0)), writer: self.writer };
         let fence = Fence { tenure, bar: 0 };
         let mut success = vec![put(keys.fence(), fence.value())];
@@ -220,12 +219,8 @@ impl EtcdRemote {
         let bar = if known.tenure == entry.tenure { known.bar } else { 0 };
         let fence = Fence { tenure: entry.tenure, bar };
         let at = keys.entry(entry.seq);
-        let mut compare = vec![has(keys.fence(), fence.value()), has(keys.head(), decimal(last))];
-        if planted!(FenceOutsideOfTransaction) {
-            compare.remove(0);
-        }
         Some(TxnRequest {
-            compare,
+            compare: vec![has(keys.fence(), fence.value()), has(keys.head(), decimal(last))],
             success: vec![
                 put(at.clone(), Bytes::from_owner(Arc::clone(&entry.bytes))),
                 put(keys.head(), decimal(entry.seq.0)),
@@ -292,7 +287,7 @@ impl EtcdRemote {
             self.memory().unanswered.take_if(is_there);
             return Ok(Bar::NotNeeded);
         }
-        let bar = fence.bar + u64::from(!planted!(NoBarAfterAbsent));
+        let bar = fence.bar + 1;
         let raised = Fence { bar, ..fence };
         let request = TxnRequest {
             compare: vec![has(keys.fence(), fence.value())],

@@ -299,7 +299,6 @@ impl Running {
     fn hear_resolved(&mut self, resolved: Resolved) -> Result<(), StoreError> {
         let is_renewal = self.in_flight.is_none();
         match resolved {
-            Resolved::Fenced if is_renewal && planted!(RenewalWithoutFence) => self.watch.hear(),
             Resolved::Fenced => return Err(self.fenced()),
             Resolved::Committed => {
                 if !is_renewal {
@@ -325,34 +324,15 @@ impl Running {
 
     /// Notes that nobody knows what became of the entry under way. The engine is asked at `at`.
     fn note_unknown(&mut self, at: Timestamp) {
-        if planted!(WindowFromTheUnknown) {
-            self.watch.hear();
-        }
         self.figures.unknown += 1;
-        if planted!(WatermarkFromTheUnknown)
-            && let (Some(keeper), Some(InFlight { entry, .. })) =
-                (&mut self.keeper, &self.in_flight)
-        {
-            let Sealed { seq: head, checksum, .. } = *entry;
-            keeper.keep(Watermark { term: self.tenure.term, head, checksum });
-        }
-        if planted!(UnknownTakenForFailed) {
-            return self.send_again();
-        }
-        if planted!(UnknownTakenForDone) {
-            self.note_landed();
-        } else if let Some(in_flight) = &mut self.in_flight {
+        if let Some(in_flight) = &mut self.in_flight {
             in_flight.fate = Fate::Unknown(at);
         }
     }
 
     /// Notes that the entry under way is not in the log, and never will be unless it is sent again.
     fn note_absent(&mut self) {
-        if planted!(AbsentTakenForDone) {
-            self.note_landed();
-        } else {
-            self.send_again();
-        }
+        self.send_again();
     }
 
     /// Notes that the entry under way is in the log.
@@ -374,10 +354,8 @@ impl Running {
         }
         if let Some(keeper) = &mut self.keeper {
             keeper.keep(self.landed);
-            if !planted!(AnswerBeforeWatermark) {
-                self.unkept.push_back((seq, last));
-                return;
-            }
+            self.unkept.push_back((seq, last));
+            return;
         }
         self.reached = last.unwrap_or(self.reached);
     }
@@ -453,7 +431,7 @@ impl Running {
 
     /// When the engine is asked how much room it has, although nothing is appended.
     fn next_status_at(&self) -> Option<Timestamp> {
-        let is_due = self.is_low() && !self.asks_status && !planted!(RoomAskedAfterAppendsOnly);
+        let is_due = self.is_low() && !self.asks_status;
         is_due.then(|| self.status_at.max(self.chores_at))
     }
 
@@ -517,7 +495,7 @@ impl Running {
     /// How many bytes the log may hold beyond twice those of the records that count. All logs share
     /// the room, so while it is low, each gives up nearly all that it need not hold.
     fn slack(&self) -> u64 {
-        let part = if self.is_low() && !planted!(SlackKeptWhenLow) { SLACK_WHEN_LOW } else { 1 };
+        let part = if self.is_low() { SLACK_WHEN_LOW } else { 1 };
         self.slack_bytes / part
     }
 

@@ -216,10 +216,10 @@ impl Store for LedgerStore {
         }
         reader.finish().into_iter().try_for_each(|void| loading.take(void))?;
         let Loading { mut loaded, accounts, .. } = loading;
-        let has_ended = reader.has_ended() || planted!(EndTakenForOrderly);
+        let has_ended = reader.has_ended();
         loaded.is_takeover = seized.head > Seq(0) && !has_ended;
         let is_new_generation = reader.term().generation() < seized.tenure.term.generation();
-        if is_new_generation && !planted!(LostNumbersGivenAgain) {
+        if is_new_generation {
             // Nobody knows which numbers the log had given when it was rolled back.
             let number = &mut loaded.header.last_number;
             *number = number_beyond_lost(*number);

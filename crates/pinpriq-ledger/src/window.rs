@@ -78,8 +78,7 @@ impl Watch {
 
     /// Notes that the engine has answered what it was asked last, and that the tenure goes on.
     pub(crate) fn hear(&mut self) {
-        let at = if planted!(WindowFromTheAnswer) { self.now() } else { self.asked };
-        self.answered = Some(at);
+        self.answered = Some(self.asked);
         self.renewal = Renewal::Idle;
         self.end_silence();
     }

@@ -16,18 +16,6 @@
 //! [`PostgresOptions::encryption`] says so. Which server is the primary is decided elsewhere; of
 //! several hosts, the first one that accepts changes is used.
 
-#[cfg(planted)]
-#[macro_use]
-extern crate pinpriq_planted;
-
-/// Whether a bug was planted. A build for use has none: see `docs/internals/planted.md`.
-#[cfg(not(planted))]
-macro_rules! planted {
-    ($bug:ident) => {
-        false
-    };
-}
-
 mod beats;
 mod failure;
 mod lane;

@@ -120,7 +120,6 @@ impl Ask {
     /// Returns the statement. The schema is in quotes.
     pub(crate) fn sql(self, schema: &str) -> String {
         const TENURE: &str = "shard = $1::int AND term = $2::bigint AND writer = $3::text::uuid";
-        const ANY_TENURE: &str = "shard = $1::int AND ($2::bigint, $3::text) IS NOT NULL";
         const FOLLOWS: &str = "head = $4::bigint - 1";
         match self {
             Self::Enter => format!(
@@ -136,14 +135,10 @@ impl Ask {
             ),
             Self::Append => format!(
                 "WITH s AS (UPDATE {schema}.shard SET head = $4::bigint \
-                     WHERE {TENURE} AND {follows} AND beat = $6::bigint RETURNING 1) \
+                     WHERE {TENURE} AND {FOLLOWS} AND beat = $6::bigint RETURNING 1) \
                  INSERT INTO {schema}.entry (shard, seq, body) \
-                 SELECT $1::int, $4::bigint, $5::bytea FROM s RETURNING 1",
-                follows = if planted!(HeadNotCompared) { "true" } else { FOLLOWS },
+                 SELECT $1::int, $4::bigint, $5::bytea FROM s RETURNING 1"
             ),
-            Self::Resolve if planted!(ResolvedByReading) => {
-                format!("SELECT head, beat FROM {schema}.shard WHERE {TENURE}")
-            }
             Self::Resolve => format!(
                 "UPDATE {schema}.shard SET beat = beat + 1 WHERE {TENURE} RETURNING head, beat"
             ),
@@ -151,11 +146,10 @@ impl Ask {
             Self::Trim => format!(
                 "WITH s AS (UPDATE {schema}.shard \
                      SET first = GREATEST(first, LEAST($4::bigint, head + 1)) \
-                     WHERE {tenure} RETURNING 1), \
+                     WHERE {TENURE} RETURNING 1), \
                  d AS (DELETE FROM {schema}.entry WHERE shard = $1::int AND seq < $4::bigint \
                      AND EXISTS (SELECT FROM s)) \
-                 SELECT 1 FROM s",
-                tenure = if planted!(TrimNotFenced) { ANY_TENURE } else { TENURE },
+                 SELECT 1 FROM s"
             ),
             Self::Read => format!(
                 "SELECT seq, body FROM (\

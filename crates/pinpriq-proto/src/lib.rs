@@ -6,18 +6,6 @@
 //! between shards and nodes. [`wire`] has the protocols of clients. There is no I/O and no clock
 //! here, and nothing knows what a queue does with a command.
 
-#[cfg(planted)]
-#[macro_use]
-extern crate pinpriq_planted;
-
-/// Whether a bug was planted. A normal build has none: see `docs/internals/planted.md`.
-#[cfg(not(planted))]
-macro_rules! planted {
-    ($bug:ident) => {
-        false
-    };
-}
-
 pub mod backoff;
 pub mod change;
 pub mod command;

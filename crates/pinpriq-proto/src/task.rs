@@ -551,8 +551,7 @@ impl Origin {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let id = if let TaskId::Given(id) = &self.id { id.len() } else { 0 };
-        let overhead = if planted!(OriginsFree) { 0 } else { ORIGIN_OVERHEAD_BYTES };
-        self.queue.len() + id + overhead
+        self.queue.len() + id + ORIGIN_OVERHEAD_BYTES
     }
 }
 

@@ -110,16 +110,7 @@ impl TimeLine {
 /// `wall_ahead` nanoseconds. The time line never moves back, nor past the wall clock.
 fn moved(passed: Duration, wall_ahead: i128) -> i128 {
     let passed = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX);
-    let mut most = i128::from(passed / DRAWN_ONE_IN);
-    if planted!(TimeFollowsTheWallClock) {
-        most = i128::MAX;
-    }
-    if planted!(TimeDrawnTooFast) {
-        most = i128::from(passed / 2);
-    }
-    if planted!(TimeNotDrawnBack) && wall_ahead < 0 {
-        most = 0;
-    }
+    let most = i128::from(passed / DRAWN_ONE_IN);
     i128::from(passed) + wall_ahead.clamp(-most, most)
 }
 

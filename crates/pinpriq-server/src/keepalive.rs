@@ -31,9 +31,7 @@ impl Probing {
 
 /// Configures how the system watches a connection.
 pub(crate) fn watch(socket: &SockRef<'_>, watch: &Watch) -> io::Result<()> {
-    if let Some(idle) = watch.keepalive
-        && !planted!(KeepAliveNotSet)
-    {
+    if let Some(idle) = watch.keepalive {
         let Probing { idle, interval, probes } = Probing::after(idle);
         let keepalive = TcpKeepalive::new().with_time(idle).with_interval(interval);
         socket.set_tcp_keepalive(&keepalive.with_retries(probes))?;

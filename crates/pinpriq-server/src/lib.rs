@@ -4,18 +4,6 @@
 //! addresses first or bring their own clock. [`simulation`] is the same server without sockets and
 //! without a runtime, for tests that decide what happens when.
 
-#[cfg(planted)]
-#[macro_use]
-extern crate pinpriq_planted;
-
-/// Whether a bug was planted. A build for use has none: see `docs/internals/planted.md`.
-#[cfg(not(planted))]
-macro_rules! planted {
-    ($bug:ident) => {
-        false
-    };
-}
-
 mod access;
 mod bell;
 pub mod calendars;

@@ -60,7 +60,7 @@ impl Log {
     pub fn hand_over(&self, lines: &[u8]) {
         let waiting = &self.state.waiting_bytes;
         let before = waiting.fetch_add(lines.len(), Ordering::Relaxed);
-        let has_room = before + lines.len() <= WAITING_BYTES_MAX || planted!(LogUnbounded);
+        let has_room = before + lines.len() <= WAITING_BYTES_MAX;
         if has_room && self.letters.try_send(Letter::Lines(lines.to_vec())).is_ok() {
             return;
         }

@@ -39,13 +39,10 @@ pub(crate) async fn aside<T: Send + 'static>(
 ) -> Option<T> {
     let again = work.clone();
     let mut waiting = wait_for_idle(work);
-    if let Some(waiting) = &mut waiting {
-        if planted!(AsideGivenUp) {
-            return timeout(PATIENCE, waiting).await.ok()?.ok();
-        }
-        if let Ok(done) = timeout(PATIENCE, waiting).await {
-            return done.ok();
-        }
+    if let Some(waiting) = &mut waiting
+        && let Ok(done) = timeout(PATIENCE, waiting).await
+    {
+        return done.ok();
     }
     let (tell, told) = oneshot::channel();
     let share = move || {

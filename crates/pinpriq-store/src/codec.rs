@@ -18,8 +18,8 @@ use pinpriq_engine::task::{Bytes, LaneName, Progress};
 use pinpriq_engine::unique::WindowRecord;
 use pinpriq_proto::records::Malformed;
 use pinpriq_proto::records::primitives::{
-    put_bytes, put_moment, put_number, put_option, put_span, take_array, take_byte, take_bytes,
-    take_flag, take_moment, take_number, take_option, take_small, take_span,
+    put_bytes, put_moment, put_number, put_option, put_span, take_byte, take_bytes, take_flag,
+    take_moment, take_number, take_option, take_small, take_span,
 };
 use pinpriq_proto::records::schedule::{put_course, put_plan, take_course, take_plan};
 use pinpriq_proto::records::settings::{put_settings, take_settings};
@@ -293,9 +293,6 @@ pub fn decode_key(input: &mut &[u8]) -> Result<Option<RecordKey>, Malformed> {
     }
     *input = rest;
     let number = take_task(input)?.number;
-    if planted!(PayloadSkippedTwoShort) {
-        take_array::<2>(input)?;
-    }
     Ok(Some(RecordKey::Task(number)))
 }
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::change::{Header, MemberRecord, Place, Publication};
-use pinpriq_engine::task::{Bytes, State, TaskRecord};
+use pinpriq_engine::task::{Bytes, TaskRecord};
 
 use crate::fold::Fold;
 use crate::journal::Contents;
@@ -183,7 +183,7 @@ impl Spread {
             let Some(target) = home else { continue };
             self.targets[target].fold.publications.insert(first, publication);
         }
-        for (number, mut task) in fold.tasks {
+        for (number, task) in fold.tasks {
             let target = match &task.0.lane {
                 None => self.target_of(&task.0.queue, shard)?,
                 Some(lane) => match homes.get(&lane.number) {
@@ -191,10 +191,6 @@ impl Spread {
                     None => continue,
                 },
             };
-            let state = &mut task.0.progress.state;
-            if planted!(ReshardEndsLeases) && matches!(state, State::Taken(_)) {
-                *state = State::Ready;
-            }
             self.targets[target].fold.tasks.insert(number, task);
         }
         for (_, member) in members {

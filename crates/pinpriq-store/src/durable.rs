@@ -135,7 +135,7 @@ impl Loading {
             store.obsolete(place);
         }
         engine.start(now, incarnation, latest);
-        let confirms = store.may_be_taken_over() && !planted!(AnswerNotConfirmed);
+        let confirms = store.may_be_taken_over();
         let mut durable = Durable {
             engine,
             store,
@@ -281,9 +281,9 @@ impl Durable {
         self.engine.take_changes(&mut self.changes);
         let only_grants = self.changes.iter().all(|change| matches!(change, Change::Granted(_)));
         let stirred = self.engine.take_stirred() || self.changes.iter().any(concerns_takes);
-        let is_lazy = only_grants && (!self.confirms || planted!(GrantBeforeItIsDurable));
+        let is_lazy = only_grants && !self.confirms;
         self.append(if is_lazy { Urgency::Lazy } else { Urgency::Soon })?;
-        if (stirred || self.confirms) && !planted!(TakeAfterUnsavedMove) {
+        if stirred || self.confirms {
             self.awaited_by_takes = self.awaited;
         }
         Ok(())
@@ -307,8 +307,7 @@ impl Durable {
         let totals = self.engine.totals();
         let tasks =
             || TaskCounts { present: totals.in_any_state(), taken: totals.count(StateKind::Taken) };
-        let room =
-            if planted!(FullDiskNotNoticed) { Room::Enough } else { self.store.room(&tasks) };
+        let room = self.store.room(&tasks);
         if room != Room::Enough {
             self.engine.set_shortage(self.store.shortage());
         }
@@ -479,9 +478,6 @@ impl Durable {
 
     /// The position that an output must wait for.
     fn needs(&self, output: &Output) -> Position {
-        if planted!(AnswerBeforeSync) {
-            return Position::default();
-        }
         // The changes that it reveals may not even have been appended.
         if self.failure.is_some() {
             return NEVER;
@@ -493,8 +489,7 @@ impl Durable {
         match output {
             Output::Reply { reply: Reply::Tasks { tasks, popped: false }, .. }
             | Output::Delivery { tasks, popped: false, .. }
-                if tasks.iter().all(|task| task.number <= self.settled_number)
-                    || planted!(TakeBeforePutIsDurable) =>
+                if tasks.iter().all(|task| task.number <= self.settled_number) =>
             {
                 self.awaited_by_takes
             }
@@ -635,7 +630,7 @@ impl Durable {
     /// While memory is short, leaves payloads in the store whose records have been reached.
     fn leave_payloads(&mut self) {
         while let Some(&(position, number, place)) = self.leaving.front()
-            && (position <= self.reached || planted!(PayloadLeftTooEarly))
+            && position <= self.reached
         {
             self.leaving.pop_front();
             if self.engine.is_short_of_memory() {
@@ -687,7 +682,7 @@ impl Durable {
 
     /// Adds the payloads to records that are to be written again.
     fn fetch_changes(&mut self) -> Result<(), StoreError> {
-        if !self.engine.leaves_payloads() || planted!(CompactionLosesPayload) {
+        if !self.engine.leaves_payloads() {
             return Ok(());
         }
         let mut changes = std::mem::take(&mut self.changes);
@@ -750,7 +745,7 @@ fn payload_of(change: Change, number: u64, away: Away) -> Result<Bytes, StoreErr
 fn check_payload(payload: Bytes, number: u64, away: Away) -> Result<Bytes, StoreError> {
     let is_right =
         payload.len() == away.bytes as usize && payload_checksum(&payload) == away.checksum;
-    if is_right || planted!(FetchedPayloadNotCompared) {
+    if is_right {
         return Ok(payload);
     }
     let Place { volume, offset, .. } = away.place;

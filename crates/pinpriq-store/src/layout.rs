@@ -145,8 +145,7 @@ fn journals(data: &Path, shards: usize) -> Result<Vec<JournalAt>, StoreError> {
 /// Refuses a directory that is not empty.
 pub(crate) fn begin(data: &Path, shards: usize, drawn: u64) -> Result<Vec<JournalAt>, StoreError> {
     refuse_unless_empty(data)?;
-    let whole = marker_text(shards, drawn);
-    write_marker(&create(data)?, if planted!(NewTakenForWhole) { &whole } else { UNFINISHED })?;
+    write_marker(&create(data)?, UNFINISHED)?;
     let directories = directories(data, shards);
     for directory in &directories {
         create(directory)?;

@@ -12,18 +12,6 @@
 //!
 //! Nothing here reads a clock. What a task may do is decided by the engine.
 
-#[cfg(planted)]
-#[macro_use]
-extern crate pinpriq_planted;
-
-/// Whether a bug was planted. A build for use has none: see `docs/internals/planted.md`.
-#[cfg(not(planted))]
-macro_rules! planted {
-    ($bug:ident) => {
-        false
-    };
-}
-
 pub mod codec;
 pub mod conformance;
 pub mod disk;

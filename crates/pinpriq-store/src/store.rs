@@ -570,7 +570,6 @@ impl StoreError {
     /// it.
     pub fn refuse_gone(disk: &dyn Disk, name: &str, file: &dyn DiskFile) -> Result<(), Self> {
         let what = match disk.gone(name, file) {
-            Some(_) if planted!(RemovalUnnoticed) => return Ok(()),
             None => return Ok(()),
             Some(Gone::Directory) => "the data directory",
             Some(Gone::File) => name,

@@ -1,54 +1,94 @@
 //! Chooses the bugs that the gate plants: those that a change may have touched, and a few by
 //! chance.
 //!
-//! A bug counts as touched if the difference since a commit shows the line that plants it or the
-//! line that lists it, with a few lines around. It does not look at which tests have changed: the
-//! bugs by chance, and the long run, which plants all, are there for those.
+//! A bug counts as touched if its entry in a table has changed since a commit, or its text in the
+//! product or a few lines around that. It does not look at which tests have changed: the bugs by
+//! chance, and the long run, which plants all, are there for those.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::process::Command;
 
-use pinpriq_planted::Bug;
+use super::edits::place;
+use super::table::Bug;
+use crate::tidy::tree::{Tree, root};
 
-use crate::tidy::tree::root;
+/// How many lines around its text count as part of it.
+const LINES_AROUND: usize = 8;
 
-/// How many lines around a changed line count as changed.
-const LINES_AROUND: u32 = 8;
+/// The lines that have changed, counted from 1, for each file.
+type Changed = BTreeMap<String, Vec<Range<usize>>>;
 
-/// Returns the bugs that have been touched since this commit, and `chance` of the others. Another
-/// `seed` chooses others.
-pub(crate) fn choose(since: &str, chance: usize, seed: &str) -> Result<Vec<Bug>, String> {
-    let difference = difference_since(since)?;
-    let (touched, mut others): (Vec<Bug>, Vec<Bug>) =
-        Bug::ALL.iter().partition(|bug| is_touched(**bug, &difference));
+/// Returns those of the bugs that have been touched since this commit, and `chance` of the others.
+/// Another `seed` chooses others.
+pub(crate) fn choose(
+    bugs: &[Bug],
+    tree: &Tree,
+    since: &str,
+    chance: usize,
+    seed: &str,
+) -> Result<Vec<Bug>, String> {
+    let changed = changed_lines(&difference_since(since)?);
+    let (touched, mut others): (Vec<&Bug>, Vec<&Bug>) = bugs.iter().partition(|bug| {
+        let file = tree.file(&bug.file).map(|file| file.text.as_str());
+        is_touched(bug, file.unwrap_or_default(), &changed)
+    });
     others.sort_by_key(|bug| {
         let mut hasher = DefaultHasher::new();
-        (seed, bug.word()).hash(&mut hasher);
+        (seed, &bug.name).hash(&mut hasher);
         hasher.finish()
     });
     others.truncate(chance);
-    let chosen: BTreeSet<&str> = touched.iter().chain(&others).map(|bug| bug.word()).collect();
     println!(
         "planted: {} bugs that were touched since {since}, {} by chance (seed {seed})",
         touched.len(),
         others.len()
     );
-    Ok(Bug::ALL.iter().copied().filter(|bug| chosen.contains(bug.word())).collect())
+    let chosen: BTreeSet<&str> = touched.iter().chain(&others).map(|bug| &*bug.name).collect();
+    Ok(bugs.iter().filter(|bug| chosen.contains(&*bug.name)).cloned().collect())
 }
 
-/// Whether the difference has the line that plants this bug, or the one that lists it.
-fn is_touched(bug: Bug, difference: &str) -> bool {
-    let plants = format!("planted!({bug:?})");
-    let lists = format!("{bug:?} \"{}\"", bug.word());
-    difference.lines().any(|line| line.contains(&plants) || line.contains(&lists))
+/// Whether lines of the entry of this bug or near its text in the file have changed.
+fn is_touched(bug: &Bug, file: &str, changed: &Changed) -> bool {
+    let touches = |path: &str, first: usize, last: usize| {
+        changed.get(path).into_iter().flatten().any(|it| it.start <= last && first < it.end)
+    };
+    let line_of = |at: usize| file[..at].matches('\n').count() + 1;
+    touches(&bug.entry.path, bug.entry.first, bug.entry.last)
+        || place(file, &bug.text).is_ok_and(|found| {
+            let first = line_of(found.start).saturating_sub(LINES_AROUND);
+            touches(&bug.file, first, line_of(found.end) + LINES_AROUND)
+        })
+}
+
+/// Returns the lines that a difference without lines around says have changed. Where lines have
+/// only gone, this is the line before.
+fn changed_lines(difference: &str) -> Changed {
+    let mut changed = Changed::new();
+    let mut path = "";
+    for line in difference.lines() {
+        if let Some(name) = line.strip_prefix("+++ b/") {
+            path = name;
+        } else if let Some(range) = line.strip_prefix("@@ ").and_then(changed_range) {
+            changed.entry(path.to_owned()).or_default().push(range);
+        }
+    }
+    changed
+}
+
+/// Reads `-1,2 +3,4 @@`.
+fn changed_range(hunk: &str) -> Option<Range<usize>> {
+    let new = hunk.split(' ').nth(1)?.strip_prefix('+')?;
+    let (first, count) = new.split_once(',').unwrap_or((new, "1"));
+    let (first, count): (usize, usize) = (first.parse().ok()?, count.parse().ok()?);
+    Some(first..first + count.max(1))
 }
 
 /// Returns what git shows of the crates.
 fn difference_since(commit: &str) -> Result<String, String> {
-    let around = format!("--unified={LINES_AROUND}");
     let mut git = Command::new("git");
-    git.args(["diff", "--no-color", &around, commit, "--", "crates"]).current_dir(root());
+    git.args(["diff", "--no-color", "--unified=0", commit, "--", "crates"]).current_dir(root());
     let output = git.output().map_err(|error| format!("git cannot be started: {error}"))?;
     if !output.status.success() {
         return Err(format!(
@@ -61,15 +101,36 @@ fn difference_since(commit: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_touched;
-    use pinpriq_planted::Bug;
+    use super::{changed_lines, is_touched};
+    use crate::planted::table::{Bug, Place, Suite};
 
     #[test]
-    fn bug_is_touched_where_its_line_shows() {
-        let bug = Bug::ALL[0];
-        let planted = format!("@@ -1,3 +1,4 @@\n     if planted!({bug:?}) {{\n+        one();");
-        assert!(is_touched(bug, &planted));
-        assert!(is_touched(bug, &format!("+    {bug:?} \"{}\"", bug.word())));
-        assert!(!is_touched(Bug::ALL[1], &planted));
+    fn bug_is_touched_where_its_text_or_its_entry_changes() {
+        let file = "\n".repeat(29) + "let a = b;\n";
+        let bug = Bug {
+            name: "wrong".to_owned(),
+            wrong: "It is wrong.".to_owned(),
+            file: "crates/a/src/lib.rs".to_owned(),
+            text: "a = b".to_owned(),
+            instead: "a = c".to_owned(),
+            tests: vec![Suite::Simulator],
+            entry: Place { path: "crates/a/tests/planted/a.toml".to_owned(), first: 8, last: 13 },
+        };
+        let check = |difference: &str, expected| {
+            assert_eq!(
+                is_touched(&bug, &file, &changed_lines(difference)),
+                expected,
+                "{difference}"
+            );
+        };
+        let hunk = |path, hunk| format!("--- a/{path}\n+++ b/{path}\n@@ {hunk} @@\n+a\n");
+        check(&hunk("crates/a/src/lib.rs", "-30 +30"), true);
+        check(&hunk("crates/a/src/lib.rs", "-5,0 +20,2"), false);
+        check(&hunk("crates/a/src/lib.rs", "-5,0 +20,3"), true);
+        check(&hunk("crates/a/src/lib.rs", "-39,2 +38,0"), true);
+        check(&hunk("crates/a/src/lib.rs", "-39,2 +39,0"), false);
+        check(&hunk("crates/a/src/other.rs", "-30 +30"), false);
+        check(&hunk("crates/a/tests/planted/a.toml", "-13 +13"), true);
+        check(&hunk("crates/a/tests/planted/a.toml", "-14,7 +14,7"), false);
     }
 }

@@ -1,24 +1,27 @@
-//! Builds the test programs with every bug in them, and checks that a build for use has none.
+//! Builds the test programs of the copy that has every bug in it.
 //!
-//! Only the crates of the workspace are built again for it.
+//! Only the crates of the workspace are built for it. Those of others are built already.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::VARIABLE;
+use super::copy::copied_root;
+use super::table::{Bug, Suite};
 use crate::tidy::tree::root;
 
 /// Test programs and the simulator.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    tests: Vec<(&'static str, Kind, PathBuf)>,
+    tests: Vec<(String, Kind, PathBuf)>,
     pub(crate) simulator: PathBuf,
     /// The simulator of clusters.
     pub(crate) cluster_simulator: PathBuf,
 }
 
 /// Which tests of a crate a program holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
     /// Those in `tests`.
     Outside,
@@ -26,46 +29,33 @@ pub(crate) enum Kind {
     Within,
 }
 
-/// The crates whose tests are used.
-const TESTED: [&str; 8] = [
-    "pinpriq-engine",
-    "pinpriq-proto",
-    "pinpriq-store",
-    "pinpriq-ledger",
-    "pinpriq-cluster",
-    "pinpriq-etcd",
-    "pinpriq-postgres",
-    "pinpriq-server",
-];
 const SIMULATOR: &str = "pinpriq-sim";
 const CLUSTER_SIMULATOR: &str = "pinpriq-cluster-sim";
-const PLANTED: &str = "pinpriq-planted";
 
 impl Programs {
     /// Returns the test program of this kind of a crate.
     pub(crate) fn tests_of(&self, name: &str, kind: Kind) -> Option<&Path> {
-        let found = self.tests.iter().find(|known| (known.0, known.1) == (name, kind));
+        let found = self.tests.iter().find(|known| (known.0.as_str(), known.1) == (name, kind));
         found.map(|(_, _, path)| path.as_path())
     }
 }
 
-/// Returns the directory of a crate, in which its tests expect to run.
+/// Returns the directory of a crate in the copy, in which its tests expect to run.
 pub(crate) fn directory_of(name: &str) -> PathBuf {
-    root().join("crates").join(name)
+    copied_root().join("crates").join(name)
 }
 
 /// Builds all of them. The error says what went wrong.
-pub(crate) fn build() -> Result<Programs, String> {
-    look_for_bugs_in_use()?;
+pub(crate) fn build(bugs: &[Bug]) -> Result<Programs, String> {
     // All of the workspace, so that crates of others need not be built again with other features.
     // The simulators have tests that run them, so they are built too.
     let built = cargo(&["test", "--workspace", "--no-run", "--lib", "--test", "it"])?;
     let mut tests = Vec::new();
-    for name in TESTED {
-        for (kind, word) in [(Kind::Outside, "test"), (Kind::Within, "lib")] {
-            let path = executable(&built, name, word);
-            tests.push((name, kind, path.ok_or_else(|| format!("{name} has no tests"))?));
-        }
+    for (package, kind) in needed(bugs) {
+        let word = if kind == Kind::Within { "lib" } else { "test" };
+        let path = executable(&built, package, word);
+        let path = path.ok_or_else(|| format!("{package} has no tests"))?;
+        tests.push((package.to_owned(), kind, path));
     }
     let simulator =
         |name| executable(&built, name, "bin").ok_or_else(|| format!("there is no {name}"));
@@ -76,29 +66,26 @@ pub(crate) fn build() -> Result<Programs, String> {
     })
 }
 
-/// Checks that the program in a build for use does not contain the crate that plants bugs.
-fn look_for_bugs_in_use() -> Result<(), String> {
-    let arguments = ["tree", "--package", "pinpriq", "--edges", "normal,build", "--prefix", "none"];
-    let mut tree = Command::new(cargo_program());
-    tree.args(arguments).current_dir(root()).stderr(Stdio::inherit());
-    let tree = tree.output().map_err(|error| format!("cargo cannot be started: {error}"))?;
-    let listing = String::from_utf8_lossy(&tree.stdout);
-    if !tree.status.success() || !listing.contains("pinpriq-engine") {
-        return Err("cargo does not say what the program is made of".to_owned());
-    }
-    // Each line begins with the name of a crate.
-    if listing.lines().any(|line| line.split(' ').next() == Some(PLANTED)) {
-        return Err(format!("{PLANTED} is part of the program in a build for use"));
-    }
-    Ok(())
+/// Returns which tests of which crates ought to object to bugs.
+fn needed(bugs: &[Bug]) -> BTreeSet<(&str, Kind)> {
+    let suites = bugs.iter().flat_map(|bug| &bug.tests);
+    suites
+        .filter_map(|suite| match suite {
+            Suite::Tests { package, kind, .. } => Some((package.as_str(), *kind)),
+            Suite::Simulator | Suite::ClusterSimulator => None,
+        })
+        .collect()
 }
 
-/// Runs cargo with bugs planted, and returns its messages.
+/// Runs cargo in the copy, and returns its messages.
 fn cargo(arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(cargo_program());
-    command.args(arguments).arg("--message-format=json-render-diagnostics").current_dir(root());
-    // The build must not fix which bug is planted.
-    command.env_remove(pinpriq_planted::VARIABLE);
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let mut command = Command::new(program);
+    command.args(arguments).arg("--message-format=json-render-diagnostics");
+    command.current_dir(copied_root()).env("CARGO_TARGET_DIR", root().join(target));
+    command.env_remove(VARIABLE);
     command.env("RUSTC_WORKSPACE_WRAPPER", root().join("scripts/rustc-with-bugs"));
     let built = command.stderr(Stdio::inherit()).output();
     let built = built.map_err(|error| format!("cargo cannot be started: {error}"))?;
@@ -106,10 +93,6 @@ fn cargo(arguments: &[&str]) -> Result<String, String> {
         return Err(format!("cargo {} fails", arguments.join(" ")));
     }
     Ok(String::from_utf8_lossy(&built.stdout).into_owned())
-}
-
-fn cargo_program() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// Finds the program of this kind of a crate in the messages of cargo, which have an object in each

@@ -9,13 +9,23 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use pinpriq_planted::{Bug, CLUSTER_SEEDS, SEEDS, Suite, VARIABLE};
-
-use super::programs::{Kind, Programs, directory_of};
+use super::VARIABLE;
+use super::programs::{Programs, directory_of};
+use super::table::Suite;
 
 /// How long a run may take. All seeds of the simulator take four minutes, and more beside others.
 /// Tests that wait forever report it themselves after two minutes.
 const BOUND: Duration = Duration::from_mins(12);
+
+/// How many seeds the simulator tries with each bug. It stops at the first that objects. The bug
+/// that is hardest to find shows in one of some 350. Keep this margin: other seeds find the bugs
+/// when the simulator changes.
+const SEEDS: u64 = 1_200;
+
+/// How many seeds the simulator of clusters tries with each bug. It stops at the first that
+/// objects, which was one of the first ten for each bug that names it. A seed takes half a second
+/// without optimisation.
+const CLUSTER_SEEDS: u64 = 40;
 
 /// The number of requests for each seed that the simulator runs here.
 const OPERATIONS: &str = "700";
@@ -32,8 +42,8 @@ pub(crate) enum Verdict {
 }
 
 /// Runs a suite, with this bug if one is given.
-pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdict {
-    let (name, kind, word) = match suite {
+pub(crate) fn run(suite: &Suite, bug: Option<&str>, programs: &Programs) -> Verdict {
+    let (package, kind, filter) = match suite {
         Suite::Simulator => {
             return simulate(bug, SEEDS, |seeds| {
                 let mut command = Command::new(&programs.simulator);
@@ -48,25 +58,15 @@ pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdic
                 command
             });
         }
-        Suite::Engine(word) => ("pinpriq-engine", Kind::Outside, word),
-        Suite::Wire(word) => ("pinpriq-proto", Kind::Outside, word),
-        Suite::Store(word) => ("pinpriq-store", Kind::Outside, word),
-        Suite::Ledger(word) => ("pinpriq-ledger", Kind::Outside, word),
-        Suite::Cluster(word) => ("pinpriq-cluster", Kind::Outside, word),
-        Suite::Etcd(word) => ("pinpriq-etcd", Kind::Outside, word),
-        Suite::Postgres(word) => ("pinpriq-postgres", Kind::Outside, word),
-        Suite::Server(word) => ("pinpriq-server", Kind::Outside, word),
-        Suite::InStore(word) => ("pinpriq-store", Kind::Within, word),
-        Suite::InLedger(word) => ("pinpriq-ledger", Kind::Within, word),
-        Suite::InServer(word) => ("pinpriq-server", Kind::Within, word),
+        Suite::Tests { package, kind, filter } => (package, *kind, filter),
     };
-    let Some(program) = programs.tests_of(name, kind) else {
+    let Some(program) = programs.tests_of(package, kind) else {
         return Verdict::Broken("was not built".to_owned());
     };
     let mut command = Command::new(program);
     // One thread, since other programs run at the same time.
-    let directory = directory_of(name);
-    command.args(["--test-threads=1", word]).current_dir(&directory);
+    let directory = directory_of(package);
+    command.args(["--test-threads=1", filter]).current_dir(&directory);
     // Cargo sets this too. Some tests find their expected results by it.
     command.env("CARGO_MANIFEST_DIR", directory);
     // A test that did not run has not passed.
@@ -76,7 +76,7 @@ pub(crate) fn run(suite: Suite, bug: Option<Bug>, programs: &Programs) -> Verdic
 
 /// Runs a simulator with the seeds below `end`. The seed at which it objects to a bug must pass
 /// without the bug.
-fn simulate(bug: Option<Bug>, end: u64, command: impl Fn(&str) -> Command) -> Verdict {
+fn simulate(bug: Option<&str>, end: u64, command: impl Fn(&str) -> Command) -> Verdict {
     let verdict = judge(command(&format!("0..{end}")), bug, simulated);
     let (Some(_), Verdict::Objected(what)) = (bug, &verdict) else { return verdict };
     let Some(seed) = seed_of(what) else {
@@ -97,10 +97,10 @@ fn seed_of(objection: &str) -> Option<u64> {
 /// Runs a program to its end, but no longer than the bound.
 fn judge(
     mut command: Command,
-    bug: Option<Bug>,
+    bug: Option<&str>,
     verdict: fn(ExitStatus, &str) -> Verdict,
 ) -> Verdict {
-    command.env(VARIABLE, bug.map_or("", Bug::word));
+    command.env(VARIABLE, bug.unwrap_or_default());
     // A deliberate failure must neither be remembered nor become the expected result.
     command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1").env_remove("UPDATE_EXPECT");
     // A deliberate failure need not be made smaller, which repeats it a thousand times.

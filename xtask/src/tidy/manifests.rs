@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 26] = [
+const DIRECTIONS: [(&str, &[&str]); 25] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", MODEL, "pinpriq-store", "pinpriq-users", "pinpriq-proto"],
@@ -82,10 +82,9 @@ const DIRECTIONS: [(&str, &[&str]); 26] = [
     (DICE, &[]),
     ("pinpriq-calendar", &[]),
     ("pinpriq-dashboard", &[]),
-    ("pinpriq-planted", &[]),
     ("pinpriq-tls", &[]),
     ("pinpriq-users", &["pinpriq-proto"]),
-    ("xtask", &[PLANTED]),
+    ("xtask", &[]),
 ];
 
 /// What a crate about one kind of engine may use.
@@ -97,21 +96,6 @@ const MODEL: &str = "pinpriq-model";
 
 /// Random numbers for tests and tools, which the tests of every crate may use.
 const DICE: &str = "pinpriq-dice";
-
-/// The crate that plants bugs, the only section of a manifest in which a crate of the product may
-/// name it, and those crates. A build for use ignores that section.
-const PLANTED: &str = "pinpriq-planted";
-const PLANTED_SECTION: &str = "target.cfg(planted).dependencies";
-const PLANTED_IN: [&str; 8] = [
-    "pinpriq-cluster",
-    "pinpriq-engine",
-    "pinpriq-etcd",
-    "pinpriq-postgres",
-    "pinpriq-proto",
-    "pinpriq-store",
-    "pinpriq-ledger",
-    "pinpriq-server",
-];
 
 /// The crate that uses nothing but the standard library and our vocabulary.
 const PURE: [&str; 1] = ["pinpriq-engine"];
@@ -168,9 +152,6 @@ fn complaints(manifest: &Table, shared: &Table) -> Vec<String> {
 
 fn complaint(name: &str, allowed: &[&str], dependency: &Dependency) -> Option<String> {
     let Dependency { section, name: used } = dependency;
-    if section == PLANTED_SECTION && used == PLANTED && PLANTED_IN.contains(&name) {
-        return None;
-    }
     let is_for_tests = used == DICE || (used == MODEL && name == "pinpriq-engine");
     if section == "dev-dependencies" && is_for_tests {
         return None;

@@ -1,60 +1,46 @@
-//! Where bugs are planted: each in one place of the product, and only bugs of the list.
+//! Where bugs are planted: each in a text that is once in its file of the product.
 //!
-//! A build with bugs would notice an unknown name, but not a bug that is planted nowhere. A build
-//! for use checks no names.
+//! So whoever changes that text learns that a bug has to change too. Whether the bugs can be built
+//! and whether tests object, `cargo xtask planted` shows.
 
 use std::collections::BTreeMap;
 
-use pinpriq_planted::Bug;
-
 use super::Violation;
-use super::source::spells;
 use super::tree::Tree;
+use crate::planted::edits;
+use crate::planted::table::{self, Bug, Suite};
 
-/// The list of the bugs.
-const LIST: &str = "crates/pinpriq-planted/src/list.rs";
-
-/// The crates that bugs are planted in.
-const PRODUCT: [&str; 8] = [
-    "crates/pinpriq-cluster/src/",
-    "crates/pinpriq-engine/src/",
-    "crates/pinpriq-etcd/src/",
-    "crates/pinpriq-postgres/src/",
-    "crates/pinpriq-proto/src/",
-    "crates/pinpriq-store/src/",
-    "crates/pinpriq-ledger/src/",
-    "crates/pinpriq-server/src/",
-];
-
-/// Every bug is planted once, and in the product.
+/// Every bug of the tables has its place.
 pub(crate) fn places(tree: &Tree) -> Vec<Violation> {
-    let mut found = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for (file, source) in tree.sources() {
-        for tokens in source.tokens().windows(4) {
-            if !spells(tokens, &["planted", "!", "("]) {
-                continue;
+    let (bugs, problems) = table::read(tree);
+    let mut found: Vec<Violation> =
+        problems.into_iter().map(|it| Violation::new(&it.path, it.line, it.what)).collect();
+    let mut by_file: BTreeMap<&str, Vec<&Bug>> = BTreeMap::new();
+    for bug in &bugs {
+        by_file.entry(&bug.file).or_default().push(bug);
+    }
+    let mut object = |bug: &Bug, what: &str| {
+        let message = format!("{}: {what}", bug.name);
+        found.push(Violation::new(&bug.entry.path, bug.entry.first, message));
+    };
+    for (path, bugs) in by_file {
+        let Some(file) = tree.file(path).filter(|file| !file.is_test()) else {
+            for bug in bugs {
+                object(bug, "its file is not part of the product");
             }
-            let (line, name) = (tokens[3].line, &tokens[3].text);
-            let mut object = |what: String| found.push(Violation::new(&file.path, line, what));
-            if file.is_test() || !PRODUCT.iter().any(|path| file.path.starts_with(path)) {
-                object("bugs are planted in the product and nowhere else".to_owned());
-            }
-            if !Bug::ALL.iter().any(|bug| format!("{bug:?}") == *name) {
-                object(format!("{LIST} has no bug {name}"));
-            }
-            let count = places.entry(name.clone()).or_default();
-            *count += 1;
-            if *count == 2 {
-                object(format!("{name} is planted in another place already"));
-            }
+            continue;
+        };
+        for (bug, what) in edits::plant(&file.text, &bugs).err().into_iter().flatten() {
+            object(bugs[bug], &what);
         }
     }
-    if tree.contains(LIST) {
-        let missing = Bug::ALL.iter().filter(|bug| !places.contains_key(&format!("{bug:?}")));
-        found.extend(
-            missing.map(|bug| Violation::new(LIST, 0, format!("{bug:?} is planted nowhere"))),
-        );
+    for bug in &bugs {
+        for suite in &bug.tests {
+            let Suite::Tests { package, .. } = suite else { continue };
+            if !tree.contains(&format!("crates/{package}/Cargo.toml")) {
+                object(bug, &format!("there is no crate {package}"));
+            }
+        }
     }
     found
 }
@@ -62,27 +48,42 @@ pub(crate) fn places(tree: &Tree) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::places;
-    use crate::tidy::samples::{check, check_repository, check_tree};
+    use crate::tidy::samples::{check_repository, check_tree};
+
+    const TABLE: &str = "crates/pinpriq-engine/tests/planted/engine.toml";
+    const MANIFEST: (&str, &str) = ("crates/pinpriq-engine/Cargo.toml", "");
+
+    /// Checks how many objections there are to a table of these entries, in which the text of a
+    /// bug is `b`, where the file has this text.
+    #[track_caller]
+    fn check(entries: &[(&str, &str)], text: &str, count: usize) {
+        let entry = "wrong = 'a'\nfile = 'src/put.rs'\ntext = 'b'\nbug = 'c'";
+        let entries = entries.iter().map(|(name, more)| format!("[{name}]\n{entry}\n{more}\n"));
+        let table: String = entries.collect();
+        let files = [MANIFEST, ("crates/pinpriq-engine/src/put.rs", text), (TABLE, &*table)];
+        check_tree(places, &files, count);
+    }
 
     #[test]
-    fn every_bug_is_planted_once_and_in_the_product() {
-        let engine = "crates/pinpriq-engine/src/operations/put.rs";
-        check(
-            places,
-            &[
-                (engine, "fn a() { planted!(NoSuchBug) }"),
-                (engine, "fn a() { planted!(SyncSkipped) || planted!(SyncSkipped) }"),
-                ("crates/pinpriq-engine/src/put/tests.rs", "fn a() { planted!(SyncSkipped) }"),
-                ("crates/pinpriq-sim/src/run.rs", "fn a() { planted!(SyncSkipped) }"),
-            ],
-            &[
-                (engine, "fn a() { planted!(SyncSkipped) }"),
-                (engine, "// planted!(NoSuchBug) is asked like this"),
-                (engine, "macro_rules! planted { ($bug:ident) => { false }; }"),
-            ],
-        );
-        let count = pinpriq_planted::Bug::ALL.len();
-        check_tree(places, &[(super::LIST, "//! None is planted.")], count);
+    fn every_bug_has_its_place() {
+        let tests = "tests = ['engine scripts::', 'simulator']";
+        check(&[("a", tests)], "b", 0);
+        check(&[("a", tests)], "fn a() {}", 1);
+        check(&[("a", tests)], "bb", 1);
+        check(&[("a", "")], "b", 1);
+        check(&[("a", "tests = []")], "b", 1);
+        check(&[("a", "tests = ['engine']")], "b", 1);
+        check(&[("a", "tests = ['shed a::']")], "b", 1);
+        check(&[("a", "tests = ['simulator']\nother = 1")], "b", 1);
+        check(&[("A b", tests)], "b", 1);
+        check(&[("a", tests), ("a", tests)], "b", 1);
+        let other = "crates/pinpriq-engine/tests/planted/other.toml";
+        let entry =
+            format!("[a]\nwrong = 'a'\nfile = 'src/a.rs'\ntext = 'b'\nbug = 'c'\n{tests}\n");
+        let there = ("crates/pinpriq-engine/src/a.rs", "b");
+        check_tree(places, &[MANIFEST, there, (TABLE, &entry)], 0);
+        check_tree(places, &[MANIFEST, there, (TABLE, &entry), (other, &entry)], 1);
+        check_tree(places, &[MANIFEST, (TABLE, &entry)], 1);
         check_repository(places);
     }
 }

@@ -42,12 +42,8 @@ pub(crate) fn root() -> &'static Path {
 impl Tree {
     /// Reads the repository that this file is part of.
     pub(crate) fn of_repository() -> io::Result<Self> {
-        let paths = match known_to_git(root()) {
-            Some(paths) => paths,
-            None => walk(root())?,
-        };
         let mut tree = Self::default();
-        for path in paths {
+        for path in paths_of_repository()? {
             match fs::read_to_string(root().join(&path)) {
                 Ok(text) => tree.add(&path, Some(text)),
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => tree.add(&path, None),
@@ -132,6 +128,11 @@ impl File {
             || self.path.starts_with("xtask/")
             || self.path.split('/').any(|part| matches!(part, "benches" | "examples"))
     }
+}
+
+/// Returns the paths of all files of the repository that this file is part of.
+pub(crate) fn paths_of_repository() -> io::Result<BTreeSet<String>> {
+    known_to_git(root()).map_or_else(|| walk(root()), Ok)
 }
 
 /// Returns what git tracks or would add, or `None` if there is no repository here.

@@ -23,9 +23,7 @@ impl Ownership {
             }
             return;
         }
-        let is_renewal = matches!(asked.call, RegistryCall::Renew);
-        if answer == RegistryAnswer::SessionEnded && !(is_renewal && planted!(SessionEndUnnoticed))
-        {
+        if answer == RegistryAnswer::SessionEnded {
             self.lose_session();
             return;
         }
@@ -65,9 +63,7 @@ impl Ownership {
         let Some(local) = self.local_mut(shard) else { return };
         let is_claim = local.writing == Writing::Claim;
         local.writing = Writing::Known;
-        let is_lost = matches!(answer, RegistryAnswer::Unreachable(_));
-        if *answer == RegistryAnswer::Done || (is_lost && is_claim && planted!(SilenceTakenForDone))
-        {
+        if *answer == RegistryAnswer::Done {
             let is_orphan = local.is_orphan;
             self.set_record(shard, record);
             self.orders.push(Order::Refresh);

@@ -3,7 +3,7 @@
 
 use super::local::Writing;
 use super::session::Phase;
-use super::{OWN_CALLS_MAX, Order, Ownership};
+use super::{OWN_CALLS_MAX, Ownership};
 use crate::registry::{OwnRecord, OwnState, RegistryCall, ShardNumber};
 
 impl Ownership {
@@ -17,7 +17,7 @@ impl Ownership {
     /// Whether this node may have more shards.
     pub(super) fn may_claim(&self) -> bool {
         let gives = self.node.draining || self.node.suspended;
-        let drains = gives && !self.all_drain() && !planted!(DrainingNodeClaims);
+        let drains = gives && !self.all_drain();
         let is_barred = self.is_leaving || self.is_clock_off || self.is_halted();
         self.is_settled() && !is_barred && !drains
     }
@@ -35,13 +35,9 @@ impl Ownership {
             // A record without a host was left behind by a call of which nothing was known.
             let may_write = match (record, local.host) {
                 (None, None) => false,
-                (Some(record), None) => {
-                    let is_claim = record.state == OwnState::Loading;
-                    is_own && !(is_claim && planted!(RecordTakenForHost))
-                }
                 (None, Some(_)) => wanted.is_some(),
                 // The log decides between this host and the one of another node.
-                (Some(_), Some(_)) => is_own || planted!(ForeignRecordReplaced),
+                (Some(_), _) => is_own,
             };
             if may_write && record != wanted && local.is_settled() {
                 let call = RegistryCall::Own { shard, record: wanted, instead_of: record };
@@ -62,15 +58,8 @@ impl Ownership {
             let instance = self.node.instance;
             let record = OwnRecord { instance, term: 0, state: OwnState::Loading };
             let meta = self.view.meta.clone();
-            let call = if planted!(StaleClaim) {
-                RegistryCall::Own { shard, record: Some(record), instead_of: None }
-            } else {
-                RegistryCall::Claim { shard, record, meta }
-            };
-            let is_asked = self.change_owner(shard, Writing::Claim, call);
-            if is_asked && planted!(HostBeforeClaim) {
-                self.orders.push(Order::Host(shard));
-            }
+            let call = RegistryCall::Claim { shard, record, meta };
+            self.change_owner(shard, Writing::Claim, call);
         }
     }
 
@@ -79,8 +68,7 @@ impl Ownership {
         let local = &self.locals[usize::from(shard)];
         let is_free = local.host.is_none() && local.is_settled();
         let since = local.vacant_since.filter(|_| is_free)?;
-        let rank = if planted!(RankNotWaited) { 0 } else { local.rank };
-        let wait = rank.saturating_mul(self.options.claim_step_ms);
+        let wait = local.rank.saturating_mul(self.options.claim_step_ms);
         Some(since.saturating_add(wait).max(local.not_before))
     }
 

@@ -48,7 +48,7 @@ impl Ownership {
         if expired {
             self.moving = None;
         }
-        let is_moving = self.moving.is_some() && !planted!(TwoMovesAtOnce);
+        let is_moving = self.moving.is_some();
         if is_moving || self.calm_at().is_none_or(|at| at > self.now) {
             return;
         }
@@ -66,7 +66,7 @@ impl Ownership {
         // A view of long ago says nothing of the others.
         let viewed = self.session.viewed_at?;
         let is_fresh = self.now <= viewed.saturating_add(self.options.session_ttl_ms);
-        let wait = if planted!(MovedAtOnce) { 0 } else { self.options.calm_ms() };
+        let wait = self.options.calm_ms();
         (is_fresh && self.is_settled()).then(|| self.calm_since.saturating_add(wait))
     }
 
@@ -147,7 +147,7 @@ impl Ownership {
     }
 
     fn is_too_late(&self, release: &Release) -> bool {
-        let may_give_up = !self.is_leaving && !planted!(HandOverWithoutEnd);
+        let may_give_up = !self.is_leaving;
         may_give_up && self.release_bound(release) <= self.now
     }
 

@@ -86,7 +86,7 @@ impl Ownership {
     /// Whether the registry has answered nothing for so long that the session must end.
     fn is_unheard(&self) -> bool {
         let silent_ms = self.registry_silent_for(self.now);
-        silent_ms >= self.options.session_ttl_ms && !planted!(RenewedThoughNothingIsAnswered)
+        silent_ms >= self.options.session_ttl_ms
     }
 
     /// Whether the registry does not know yet what the node says of itself.

@@ -75,7 +75,6 @@ impl Ownership {
         let is_other = |name: &String| *name != self.node.name;
         self.registry_silent_for(self.now) <= self.options.interval_ms()
             && self.members.iter().any(|it| is_other(&it.name) && !it.is_draining)
-            && !planted!(SuspendedShardKept)
     }
 
     /// When a shard is given up whose log stays silent.

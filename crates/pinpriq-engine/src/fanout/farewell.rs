@@ -39,9 +39,7 @@ impl Engine {
         let member = self.members.member(incarnation);
         member.has_ended = true;
         let (name, armed) = (member.name.clone(), member.armed.take());
-        if !planted!(EndedMemberFound) {
-            self.members.alive.remove(&name);
-        }
+        self.members.alive.remove(&name);
         self.members.ended.insert(incarnation);
         if let Some(undo) = &mut self.undo {
             undo.note_end(incarnation);
@@ -72,9 +70,6 @@ impl Engine {
         if let Some(member) = self.members.registered.remove(&incarnation) {
             assert!(member.lanes.is_empty(), "a registration goes after all lanes");
             self.bytes -= member_bytes(&member.name);
-            if planted!(CleaningHitsNamesake) {
-                self.members.alive.remove(&member.name);
-            }
             self.report.add(Change::MemberGone(incarnation));
             self.report.give_up(member.place);
         }
@@ -102,9 +97,7 @@ impl Engine {
         self.pause(slot, Paused::default());
         let queue = self.queues.remove_lane(slot);
         let Some(lane) = queue.lane else { unreachable!("a lane at {slot:?}") };
-        if !planted!(LaneMemoryLeaks) {
-            self.bytes -= lane_bytes(&queue.name);
-        }
+        self.bytes -= lane_bytes(&queue.name);
         self.members.remove_lane(lane.incarnation, &queue.name, lane.name.number);
         self.report.add(Change::LaneGone(lane.name.number));
         self.report.give_up(queue.place);

@@ -99,7 +99,7 @@ impl Members {
         self.member(incarnation).lanes.remove(topic);
         if let Some(lanes) = self.topics.get_mut(topic) {
             lanes.remove(&number);
-            if lanes.is_empty() || planted!(TopicGoesWithOneLane) {
+            if lanes.is_empty() {
                 self.topics.remove(topic);
             }
         }

@@ -28,7 +28,7 @@ impl Engine {
     /// Costs O(log n) for each lane of the topic.
     pub(crate) fn publish(&mut self, publish: &Publish<'_>) -> Answered {
         let expires_at = self.check_publish(publish)?;
-        if expires_at.is_some_and(|at| at <= self.now) && !planted!(PublishedTooLate) {
+        if expires_at.is_some_and(|at| at <= self.now) {
             return Ok(Some(Reply::Count(0)));
         }
         self.check_copies(self.members.lanes_in(publish.topic))?;
@@ -74,7 +74,7 @@ impl Engine {
     fn check_copies(&mut self, copies: usize) -> Result<(), Refusal> {
         let Some(undo) = &mut self.undo else { return Ok(()) };
         undo.copies += copies;
-        if undo.copies <= TRANSACTION_COPIES_MAX || planted!(TransactionCopiesUnbounded) {
+        if undo.copies <= TRANSACTION_COPIES_MAX {
             return Ok(());
         }
         let most = TRANSACTION_COPIES_MAX;
@@ -88,18 +88,13 @@ impl Engine {
         let first = published.first;
         let mut copies = Vec::with_capacity(lanes.len());
         for (number, queue) in (first..).zip(lanes) {
-            if planted!(LastLaneMissed) && copies.len() + 1 == lanes.len() {
-                break;
-            }
             let task = self.copy(number, *queue, published);
             let is_plain = task.is_as_published(published);
             let slot = self.enter_known(task, Operation::Put);
             self.count_for_account(number);
             if !is_plain {
                 self.mark(slot, Unsaved::Whole);
-            } else if let Some(lane) = self.queues[*queue].lane_name()
-                && !(planted!(CopyNotRecorded) && number == first)
-            {
+            } else if let Some(lane) = self.queues[*queue].lane_name() {
                 copies.push(Copied { number, lane: lane.number });
             }
         }
@@ -143,7 +138,7 @@ impl Engine {
                 let member = &self.members.registered[&lane.incarnation];
                 !member.has_ended && member.lease_until > self.now
             };
-            if !is_alive && !planted!(PublishedToEndedMember) {
+            if !is_alive {
                 continue;
             }
             let is_full = self.is_full_for(*slot, content_of(publish));
@@ -184,7 +179,7 @@ impl Engine {
             let Some(slot) = self.live(number) else { continue };
             let task = &self.tasks[slot];
             let Some((_, published)) = self.publications.of_copy(number) else { continue };
-            if task.place().is_some() || !task.shares() || planted!(CompactionLosesCopies) {
+            if task.place().is_some() || !task.shares() {
                 continue;
             }
             if task.is_as_published(&published.record) {

@@ -150,7 +150,7 @@ impl Deadlines {
     /// order.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Due> {
-        let is_due = |at: Timestamp| at < now || (at == now && !planted!(DeadlineOneLate));
+        let is_due = |at: Timestamp| at <= now;
         if let Some(cursor) = self.tasks.first()
             && let key = self.tasks.key(cursor)
             && is_due(moment_of(key))

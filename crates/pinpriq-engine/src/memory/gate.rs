@@ -46,7 +46,7 @@ impl Gate {
 
     /// Whether another task may be handed out, of a queue of which `taken` are taken.
     pub(crate) fn is_open(&mut self, taken: u64, now: Timestamp) -> bool {
-        let has_room = self.limit.is_none_or(|limit| taken < limit || planted!(LimitNotKept));
+        let has_room = self.limit.is_none_or(|limit| taken < limit);
         has_room && self.bucket.as_mut().is_none_or(|bucket| bucket.has_token(now))
     }
 
@@ -68,7 +68,7 @@ impl Gate {
         let since = self.shut_since?;
         let opened_at = self.opened_at(taken, now)?;
         self.shut_since = None;
-        let until = if is_freed || planted!(LimitedUntilNoticed) { now } else { opened_at };
+        let until = if is_freed { now } else { opened_at };
         Some(until.since(since))
     }
 

@@ -195,16 +195,11 @@ impl Indexes {
 
     /// Returns the first task that the selection chooses, expired or not.
     pub(crate) fn first(&self, selection: Selection) -> Option<Slot> {
-        let Selection { from, mut order, narrow, .. } = selection;
-        if planted!(TiesNewestFirst) {
-            order = Order::Newest;
-        }
+        let Selection { from, order, narrow, .. } = selection;
         let small = self.narrow.ranked.first(from, order);
         let large = if narrow { None } else { self.wide.ranked.first(from, order) };
         match (small, large) {
-            (Some((small, slot)), Some((large, _)))
-                if precedes(small, large, from, order) || planted!(LargePayloadsLast) =>
-            {
+            (Some((small, slot)), Some((large, _))) if precedes(small, large, from, order) => {
                 Some(slot)
             }
             (_, Some((_, slot))) | (Some((_, slot)), None) => Some(slot),
@@ -239,7 +234,7 @@ impl Indexes {
         }
         let has_key = |slot: &Slot| tasks[*slot].key() == Some(key);
         ranked.retain(|(_, slot)| has_key(slot));
-        unranked.retain(|(_, slot)| has_key(slot) && !planted!(GroupWithoutUnranked));
+        unranked.retain(|(_, slot)| has_key(slot));
         ranked.sort_unstable_by(|(left, _), (right, _)| {
             let earlier = precedes(*left, *right, selection.from, selection.order);
             if earlier { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater }
@@ -324,9 +319,6 @@ impl Indexes {
             for level in ranked.priorities().filter(is_wanted) {
                 let head = ranked.next_in_level(level, after);
                 heads.extend(head.map(|(seq, slot)| Reverse(Head { seq, index, level, slot })));
-                if planted!(ScanSeesWaitingTwice) && rests && level == StateKind::Waiting as i64 {
-                    heads.extend(head.map(|(seq, slot)| Reverse(Head { seq, index, level, slot })));
-                }
             }
         }
         BySeq { levels, heads, crowd }

@@ -120,5 +120,5 @@ impl Lingering {
 }
 
 fn has_passed(until: Timestamp, now: Timestamp) -> bool {
-    until <= now && !planted!(FiguresLingerForEver)
+    until <= now
 }

@@ -165,9 +165,7 @@ impl Task {
         if let Some(besides) = &mut self.besides {
             (besides.seq, besides.own_id, besides.armed) = (number, None, None);
         }
-        if !planted!(MovedTaskKeepsItsKey) {
-            self.set_unique_key(None);
-        }
+        self.set_unique_key(None);
         self.set_counts(Counts::NONE);
         self.set_delay(Span::ZERO);
         if id != TaskId::Number(number) {
@@ -468,7 +466,7 @@ impl Task {
     /// Since when a ready task is ready, or at the latest since when it is in the queue.
     #[inline]
     pub(crate) fn ready_since(&self) -> Timestamp {
-        self.since().filter(|_| !planted!(WaitCountedFromPut)).unwrap_or_else(|| self.put_at())
+        self.since().unwrap_or_else(|| self.put_at())
     }
 
     /// Notes that the state has begun now. A task that is ready since its put needs no note.
@@ -560,14 +558,8 @@ impl Task {
         let besides = self.besides.as_ref()?;
         match &besides.state {
             State::Ready => besides.expires_at,
-            State::Waiting { ready_at } if planted!(DelayEndsOneEarly) => {
-                Some(Timestamp::from_ms(ready_at.ms() - 1))
-            }
             State::Waiting { ready_at } => {
                 Some(besides.expires_at.map_or(*ready_at, |at| at.min(*ready_at)))
-            }
-            State::Taken(_) if planted!(TtlEndsLease) && besides.expires_at.is_some() => {
-                besides.expires_at
             }
             State::Taken(lease) => lease.deadline,
             State::Zombie { purge_at } => Some(*purge_at),

@@ -283,9 +283,7 @@ impl Queues {
         if former.dead_letter == now {
             return;
         }
-        if !planted!(FormerDeadLettersStaySuch) {
-            self.part_from_dead_letters(former.dead_letter.as_ref());
-        }
+        self.part_from_dead_letters(former.dead_letter.as_ref());
         if let Some(name) = now {
             *self.dead_letters.entry(name).or_default() += 1;
         }
@@ -453,7 +451,7 @@ impl Queues {
         if queue.is_some_and(|queue| queue.lingers.is_none()) {
             self.forget(slot);
         }
-        if planted!(QueueNameNotGivenBack) { 0 } else { freed }
+        freed
     }
 
     /// Forgets the figures of some former queues whose time is over.

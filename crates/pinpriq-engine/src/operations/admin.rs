@@ -217,7 +217,7 @@ impl Engine {
             self.deadlines.remove(at, due);
         }
         self.queues.pause(slot, paused);
-        if let Some(at) = paused.next_end().filter(|_| !planted!(PauseNeverEnds)) {
+        if let Some(at) = paused.next_end() {
             self.deadlines.insert(at, due);
         }
     }
@@ -339,9 +339,7 @@ impl Engine {
                 Value::Number(number) if number < least => {
                     return Err(bad(format!("{what} must be at least {least}")));
                 }
-                Value::Number(number)
-                    if *number > SETTING_MAX && !planted!(SettingNotShownAsStored) =>
-                {
+                Value::Number(number) if *number > SETTING_MAX => {
                     return Err(bad(format!("{what} must be at most {SETTING_MAX}")));
                 }
                 Value::Span(span) if span.ms() < *least => {
@@ -363,7 +361,7 @@ impl Engine {
 /// Returns a page of at most `count` of these names, and fewer if they are long.
 pub(super) fn page_of_names<'n>(mut names: impl Iterator<Item = &'n Bytes>, count: usize) -> Reply {
     let (mut page, mut bytes) = (Vec::new(), 0);
-    while page.len() < count && (bytes < LOOKED_BYTES_MAX || planted!(PageOfAnyLength)) {
+    while page.len() < count && bytes < LOOKED_BYTES_MAX {
         let Some(name) = names.next() else { return Reply::Names { names: page, more: false } };
         bytes += name.len();
         page.push(name.clone());

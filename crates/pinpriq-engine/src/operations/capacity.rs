@@ -66,12 +66,12 @@ impl Engine {
     ) -> Result<(), Refusal> {
         self.in_the_way.clear();
         let content = content_of(put);
-        if self.consumers.putters.wait_for(queue) && !planted!(WaitingPutOvertaken) {
+        if self.consumers.putters.wait_for(queue) {
             let sentence = format!("other tasks wait for room in the queue {}", quoted(put.queue));
             return Err(Refusal::new(RefusalKind::Full, sentence));
         }
         match self.queues[queue].lack(content) {
-            Some(lack) if !planted!(CapacityNotKept) => {
+            Some(lack) => {
                 let found = self.find_room(put.priority, content, queue);
                 self.in_the_way = found.ok_or_else(|| full(put.queue, lack))?;
                 Ok(())
@@ -88,7 +88,7 @@ impl Engine {
         content: u64,
     ) -> Result<(), Refusal> {
         match self.queues[queue].lack(content) {
-            Some(lack) if !planted!(ImportIntoFullQueue) => Err(full(name, lack)),
+            Some(lack) => Err(full(name, lack)),
             _ => Ok(()),
         }
     }
@@ -124,7 +124,7 @@ impl Engine {
                 (Some(_), None) => true,
                 (Some(new), Some(old)) => old > new,
             };
-            if !is_behind && !planted!(EvictsMoreUrgentTasks) {
+            if !is_behind {
                 return None;
             }
             tasks = tasks.saturating_sub(1);
@@ -145,7 +145,7 @@ impl Engine {
                 continue;
             }
             let dead_letters = self.queues[task.queue].settings.dead_letter.clone();
-            match dead_letters.filter(|_| !planted!(EvictedTaskLost)) {
+            match dead_letters {
                 None => self.leave(slot, Operation::Evict, Exit::Evicted),
                 Some(to) => {
                     let how = (Operation::Evict, Exit::Evicted);

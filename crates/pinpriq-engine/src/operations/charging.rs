@@ -31,7 +31,7 @@ impl Engine {
     /// Counts a task no more for its account, if it has one.
     #[inline]
     pub(crate) fn forget_account(&mut self, number: u64) {
-        if self.accounts.have_any() && !planted!(EndedTaskStillCharged) {
+        if self.accounts.have_any() {
             self.set_account(number, None);
         }
     }
@@ -40,9 +40,7 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn set_account(&mut self, number: u64, account: Option<Bytes>) {
         let former = self.accounts.set(number, account);
-        if let Some(undo) = &mut self.undo
-            && !planted!(ChargesNotUndone)
-        {
+        if let Some(undo) = &mut self.undo {
             undo.accounts.push((number, former));
         }
     }

@@ -34,8 +34,7 @@ impl Engine {
     pub(crate) fn since(&self, slot: Slot) -> Option<Timestamp> {
         let task = &self.tasks[slot];
         let is_known = task.put_at() >= self.started_at;
-        let since = task.since().filter(|_| !planted!(SinceThePut));
-        since.or_else(|| is_known.then_some(task.put_at()))
+        task.since().or_else(|| is_known.then_some(task.put_at()))
     }
 
     fn explain_queue(&self, queue: QueueSlot) -> Explanation {
@@ -75,7 +74,7 @@ impl Engine {
         }
         if let Some(gate) = &queue.gate {
             let taken = queue.counters.count(StateKind::Taken);
-            let limit = gate.reached(taken).filter(|_| !planted!(ExplainForgetsTheLimit));
+            let limit = gate.reached(taken);
             reasons.extend(limit.map(|most| Reason::Limit { taken, most }));
             reasons.extend(gate.next_token(self.now).map(|next_at| Reason::Rate { next_at }));
         }
@@ -102,7 +101,7 @@ impl Engine {
         let walk = self.queues[queue].indexes.walk(Selection::DEFAULT).take(LOOKED_STEPS_MAX);
         let before = walk.take_while(|other| *other != slot);
         let before = before.filter(|other| !self.looks_gone(*other)).take(BEHIND_MAX).count();
-        before as u64 + u64::from(planted!(BehindCountsTheTaskItself))
+        before as u64
     }
 
     /// Why no task of a queue can be chosen: one reason for each state in which there are tasks. A

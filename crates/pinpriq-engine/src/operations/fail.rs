@@ -88,11 +88,9 @@ impl Engine {
         queue.counters.failures += 1;
         self.totals.failures += 1;
         let task = &self.tasks[slot];
-        let failures = task.failures().saturating_add(u32::from(!planted!(FailureNotCounted)));
+        let failures = task.failures().saturating_add(1);
         let settings = &queue.settings;
-        let allowed =
-            settings.attempts.map(|most| most + u64::from(planted!(LastAttemptTriedAgain)));
-        let is_exhausted = allowed.is_some_and(|most| u64::from(failures) >= most);
+        let is_exhausted = settings.attempts.is_some_and(|most| u64::from(failures) >= most);
         if is_exhausted && let Some(dead_letters) = settings.dead_letter.clone() {
             self.tasks[slot].set_failures(failures);
             self.become_dead_letter(slot, (operation, Exit::Dead), &dead_letters, reason);
@@ -105,8 +103,7 @@ impl Engine {
         }
         let back_off =
             || Some(wait_after(settings.backoff?, settings.backoff_max, task.seq(), failures));
-        let wait = if planted!(BackOffIgnored) { delay } else { delay.or_else(back_off) };
-        let at = if planted!(BackOffFromTheStart) { self.now } else { at };
+        let wait = delay.or_else(back_off);
         let ready_at = at.after(wait.unwrap_or(Span::ZERO));
         let burial = is_exhausted.then(|| self.issued.bury(self.now));
         let now = self.now;
@@ -129,7 +126,7 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn leave_expired(&mut self, slot: Slot, operation: Operation) {
         let settings = &self.queues[self.tasks[slot].queue].settings;
-        let dead_letters = settings.gets_expired().filter(|_| !planted!(ExpiredIsNoDeadLetter));
+        let dead_letters = settings.gets_expired();
         let Some(dead_letters) = dead_letters.cloned() else {
             return self.leave(slot, operation, Exit::Expired);
         };
@@ -147,11 +144,6 @@ impl Engine {
         reason: Option<&[u8]>,
     ) {
         let to = self.queues.find_or_make(queue);
-        let is_full = planted!(FullQueueRefusesDeadLetters) && self.is_full_for(to, 0);
-        if is_full || planted!(DeadLetterLost) {
-            self.tidy_queue(to);
-            return self.leave(slot, operation, Exit::Killed);
-        }
         let (task, now) = (&self.tasks[slot], self.now);
         let origin = Origin {
             queue: self.queues[task.queue].name.clone(),
@@ -165,13 +157,9 @@ impl Engine {
             task.set_put_at(now);
             task.set_state(State::Ready);
             task.note_since(now);
-            if !planted!(DeadLetterKeepsItsTtl) {
-                task.set_expires_at(None);
-            }
+            task.set_expires_at(None);
             task.set_attempts(0);
-            if !planted!(DeadLetterKeepsItsFailures) {
-                task.set_failures(0);
-            }
+            task.set_failures(0);
             task.set_reason(reason.map(Bytes::from));
             task.set_origin(Some(Box::new(origin)));
         });

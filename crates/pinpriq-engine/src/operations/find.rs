@@ -68,7 +68,7 @@ impl Engine {
         let incarnation = *self.members.alive.get(member)?;
         // A member outlives its lease only while more deadlines are due than one call fires.
         let is_over = self.members.registered[&incarnation].lease_until <= self.now;
-        if is_over && !planted!(MemberOutlivesItsLease) {
+        if is_over {
             self.end_member(incarnation);
             return None;
         }
@@ -119,7 +119,7 @@ impl Engine {
         if self.end_if_over(self.tasks[slot].queue) {
             return None;
         }
-        let is_due = |at: &Timestamp| *at <= self.now && !planted!(PassedLeaseStillHeld);
+        let is_due = |at: &Timestamp| *at <= self.now;
         let Some(at) = self.tasks[slot].armed().filter(is_due) else {
             return Some(slot);
         };
@@ -134,9 +134,7 @@ impl Engine {
         let Some(lane) = &self.queues[queue].lane else { return false };
         let incarnation = lane.incarnation;
         let member = &self.members.registered[&incarnation];
-        let is_over = !member.has_ended
-            && member.lease_until <= self.now
-            && !planted!(ReceiptOutlivesItsMember);
+        let is_over = !member.has_ended && member.lease_until <= self.now;
         if is_over {
             self.end_member(incarnation);
         }

@@ -63,9 +63,7 @@ impl Engine {
 
     /// Returns what a task has cost that was handed out and did not arrive.
     pub(crate) fn refund(&mut self, queue: QueueSlot) {
-        if let Some(gate) = &mut self.queues[queue].gate
-            && !planted!(TokenNotReturned)
-        {
+        if let Some(gate) = &mut self.queues[queue].gate {
             gate.refund();
             self.note_opened(queue, true);
             self.wake(queue);
@@ -95,9 +93,6 @@ impl Engine {
 
     #[inline(never)]
     fn open_up(&mut self, queue: QueueSlot) {
-        if planted!(FreedRoomNotNoticed) {
-            return;
-        }
         self.note_opened(queue, true);
         self.wake(queue);
     }
@@ -108,7 +103,7 @@ impl Engine {
         let taken = queue.counters.count(StateKind::Taken);
         let Some(gate) = &queue.gate else { return };
         let at = gate.opens_at(taken);
-        if at != gate.armed && !planted!(TokenNotAwaited) {
+        if at != gate.armed {
             self.arm_gate(slot, at);
         }
     }

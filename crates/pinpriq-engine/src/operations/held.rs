@@ -75,9 +75,7 @@ impl Engine {
     ) -> Answered {
         self.check_return(slot, amendment)?;
         let seq = tail.then(|| self.issued.next());
-        if self.queues[self.tasks[slot].queue].settings.release_fails
-            && !planted!(ReleaseNeverFails)
-        {
+        if self.queues[self.tasks[slot].queue].settings.release_fails {
             let state = self.fail_released((slot, by), delay, amendment, seq);
             return Ok(Some(Reply::State(state)));
         }
@@ -85,9 +83,6 @@ impl Engine {
             task.set_seq(seq.unwrap_or_else(|| task.seq()));
             task.count(|counts| &mut counts.releases);
             task.set_delay(delay);
-            if planted!(ReleaseResetsPriority) {
-                task.set_priority(Some(0));
-            }
         });
         Ok(Some(Reply::State(state)))
     }
@@ -98,9 +93,7 @@ impl Engine {
         let mut count = 0;
         for receipt in receipts {
             let current = self.live_by_now(receipt.number).filter(|slot| {
-                self.tasks[*slot].lease().is_some_and(|lease| {
-                    lease.grant == receipt.grant || planted!(UnsentLeaseEndsAnother)
-                })
+                self.tasks[*slot].lease().is_some_and(|lease| lease.grant == receipt.grant)
             });
             let Some(slot) = current else { continue };
             let operation = Operation::Release(By::Receipt);
@@ -180,11 +173,9 @@ impl Engine {
                 }
                 let current = self.live_by_now(receipt.number).filter(|slot| {
                     let task = &self.tasks[*slot];
-                    let granted = task.lease().is_some_and(|held| {
-                        held.grant == receipt.grant || planted!(GrantNotCompared)
-                    });
+                    let granted = task.lease().is_some_and(|held| held.grant == receipt.grant);
                     let here = self.queues[task.queue].answers_to(held.queue);
-                    granted && (here || planted!(QueueOfReceiptNotCompared))
+                    granted && here
                 });
                 match current {
                     Some(slot) => (Some(slot), By::Receipt, self.standing(slot, client)),

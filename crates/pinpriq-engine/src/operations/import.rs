@@ -60,9 +60,7 @@ impl Engine {
             self.replace_settings(slot, settings);
             self.set_gate(slot);
         }
-        if !planted!(ImportForgetsPause) {
-            self.pause(slot, paused);
-        }
+        self.pause(slot, paused);
         self.report_queue(slot);
         self.note_vacancy(slot);
         self.wake(slot);
@@ -117,9 +115,6 @@ impl Engine {
             state => state,
         };
         (record.progress.seq, record.progress.state) = (number, state);
-        if planted!(ImportForgetsFailures) {
-            record.progress.failures = 0;
-        }
         let (name, key) = (record.queue.clone(), record.unique().cloned());
         let is_ready = record.progress.state == State::Ready;
         let payload = self.tasks.keep_bytes(&record.payload);
@@ -172,7 +167,7 @@ impl Engine {
             return Err(Refusal::new(RefusalKind::IdRequired, sentence));
         }
         check_id(&own)?;
-        if self.find_task(queue, &own)?.is_some() && !planted!(ImportedIdTwice) {
+        if self.find_task(queue, &own)?.is_some() {
             let (name, id) = (quoted(queue.name), quoted(&own));
             let sentence = format!("the queue {name} has a task {id} already");
             return Err(Refusal::new(RefusalKind::Exists, sentence));

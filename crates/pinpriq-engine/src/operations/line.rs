@@ -4,7 +4,7 @@
 //! that moment does, with all checks. When a queue may have room is noted in `step.rs` and
 //! `admin.rs`.
 
-use crate::command::{Delay, Put};
+use crate::command::Put;
 use crate::engine::{Answered, Engine};
 use crate::limits::BYTES_PER_TIMEOUT;
 use crate::memory::deadlines::Due;
@@ -32,7 +32,7 @@ impl Engine {
             answered => return answered,
         };
         let Some(queue) = self.queues.find(put.queue) else { return Err(refusal) };
-        if self.queues[queue].paused.input.is_on() && !planted!(PausedPutWaits) {
+        if self.queues[queue].paused.input.is_on() {
             return Err(paused(put.queue));
         }
         self.refuse_too_large(put, queue)?;
@@ -48,11 +48,7 @@ impl Engine {
         self.consumers.bytes += bytes;
         self.consumers.watchers += 1;
         self.consumers.client(client).putters.insert(id);
-        let put = if planted!(MomentCountedFromRoom) {
-            KeptPut::of(&Put { delay: Delay::For(put.delay.from(self.now)), ..*put })
-        } else {
-            KeptPut::of(put)
-        };
+        let put = KeptPut::of(put);
         let account = self.accounts.charged().cloned();
         let putter = Putter { client, request, queue, until, put, account };
         self.consumers.putters.insert(id, putter);
@@ -144,7 +140,7 @@ impl Engine {
         let name = putter.put.put().queue;
         let is_paused =
             self.queues.find(name).is_some_and(|it| self.queues[it].paused.input.is_on());
-        let refusal = if is_paused && !planted!(PauseTakenForFull) {
+        let refusal = if is_paused {
             paused(name)
         } else {
             let sentence = format!("the queue {} had no room for the task in time", quoted(name));

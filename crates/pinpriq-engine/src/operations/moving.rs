@@ -95,9 +95,7 @@ impl Engine {
             self.relocate(slot, (Operation::Move, Exit::Moved), target, |task| {
                 begin_again(task);
                 task.set_expires_at(expires_at);
-                if !planted!(RedriveKeepsTheOrigin) {
-                    task.set_origin(None);
-                }
+                task.set_origin(None);
             });
             moved += 1;
         }
@@ -106,8 +104,7 @@ impl Engine {
 
     /// Refuses to redrive any of these dead letters if one of them comes from elsewhere.
     fn check_homes(&self, slots: &[Slot], names: &Within<'_>) -> Result<(), Refusal> {
-        let most = if planted!(OneDeadLetterChecked) { 1 } else { slots.len() };
-        let mut origins = slots.iter().take(most).filter_map(|slot| self.tasks[*slot].origin());
+        let mut origins = slots.iter().filter_map(|slot| self.tasks[*slot].origin());
         match origins.find(|origin| !names.matches(&origin.queue)) {
             Some(_) => Err(not_permitted("a queue that one of the dead letters comes from")),
             None => Ok(()),
@@ -163,8 +160,7 @@ impl Engine {
     fn accepts(&self, to: QueueSlot, slot: Slot) -> bool {
         let is_finished = self.tasks[slot].kind().is_finished();
         let content = self.tasks[slot].content_bytes();
-        let is_full =
-            !is_finished && self.is_full_for(to, content) && !planted!(MoveIntoAFullQueue);
+        let is_full = !is_finished && self.is_full_for(to, content);
         let queue = &self.queues[to];
         !is_full && !queue.paused.input.is_on() && !self.is_busy_for(self.growth_by_move(slot))
     }

@@ -44,7 +44,7 @@ impl Engine {
             }
             Deed::Delete => {
                 let queue = self.tasks[slot].queue;
-                if standing == Standing::TakenElsewhere && !planted!(DeletesOthersJobs) {
+                if standing == Standing::TakenElsewhere {
                     return Err(no_task(number));
                 }
                 self.queues[queue].deletes += 1;
@@ -89,8 +89,7 @@ impl Engine {
         let slot = self.live_by_now(number)?;
         let task = &self.tasks[slot];
         let queue = &self.queues[task.queue];
-        let is_there = !task.kind().is_finished()
-            && (queue.is_tube || (planted!(LaneTasksNumbered) && queue.lane.is_some()));
+        let is_there = !task.kind().is_finished() && queue.is_tube;
         is_there.then_some(slot)
     }
 

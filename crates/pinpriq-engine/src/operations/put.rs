@@ -329,7 +329,6 @@ impl Engine {
         let name = || quoted(put.queue);
         if let Some(id) = put.id
             && self.find_task(put.queue.into(), id)?.is_some()
-            && !planted!(GivenIdTwice)
         {
             return Err(Refusal::new(
                 RefusalKind::Exists,

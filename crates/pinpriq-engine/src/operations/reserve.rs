@@ -128,7 +128,7 @@ impl Engine {
         // Those of a queue that was emptied are no longer live, and are freed bit by bit.
         let tied = &self.consumers.clients.get(&client)?.tied;
         let (at, _) = tied.iter().find(|(_, number)| self.live(*number).is_some())?;
-        let margin = if planted!(DeadlineSoonTooLate) { 0 } else { DEADLINE_MARGIN.ms() };
+        let margin = DEADLINE_MARGIN.ms();
         Some(Timestamp::from_ms(at.ms().saturating_sub(margin)))
     }
 }
@@ -138,8 +138,5 @@ fn more_urgent(
     one: Option<(Urgency, Slot)>,
     other: Option<(Urgency, Slot)>,
 ) -> Option<(Urgency, Slot)> {
-    if planted!(FirstTubeFirst) {
-        return one.or(other);
-    }
     one.into_iter().chain(other).min_by_key(|(urgency, _)| *urgency)
 }

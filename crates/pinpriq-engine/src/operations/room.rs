@@ -66,9 +66,7 @@ impl Engine {
         // could not be sent has to go back.
         let is_refused = match command.on_full_disk() {
             Disk::Served => false,
-            Disk::Refused => {
-                !planted!(TouchOnFullDisk) || !matches!(command, Command::Touch { .. })
-            }
+            Disk::Refused => true,
             Disk::Leases => !self.can_hand_out(TakeMode::Lease { ttr: None }),
         };
         if is_refused { Err(self.lacks_room()) } else { Ok(()) }
@@ -82,16 +80,14 @@ impl Engine {
     /// Returns the refusal of what the store has no room for.
     pub(crate) fn lacks_room(&self) -> Refusal {
         let sentence = match self.shortage {
-            Shortage::File if !planted!(AnyShortageIsSpace) => {
+            Shortage::File => {
                 "the store cannot make its next file, its log says why: finish some, try again"
             }
-            Shortage::Engine if !planted!(FullEngineIsADisk) => {
+            Shortage::Engine => {
                 "the engine under the cluster is nearly full, by --cluster-bytes-max or its own \
                  quota: finish some, try again"
             }
-            Shortage::Space | Shortage::File | Shortage::Engine => {
-                "the disk is nearly full: finish some, try again"
-            }
+            Shortage::Space => "the disk is nearly full: finish some, try again",
         };
         Refusal::new(RefusalKind::Busy, sentence.to_owned())
     }

@@ -22,9 +22,8 @@ impl Engine {
         let (mut tasks, mut next) = (Vec::new(), None);
         if let Some(slot) = self.find_queue(scan.queue)? {
             let queue = &self.queues[slot];
-            let first = scan.after + u64::from(planted!(ScanSkipsOne) && scan.after > 0);
             let mut last = scan.after;
-            for (steps, (seq, slot)) in queue.indexes.by_seq(first, scan.state).enumerate() {
+            for (steps, (seq, slot)) in queue.indexes.by_seq(scan.after, scan.state).enumerate() {
                 if tasks.len() == scan.count as usize || steps == LOOKED_STEPS_MAX {
                     next = NonZeroU64::new(last);
                     break;

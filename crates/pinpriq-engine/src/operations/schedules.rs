@@ -63,11 +63,9 @@ impl Engine {
         let plan = Arc::new(plan);
         let number = if let Some(number) = known {
             // No slot of the former plan puts a task any more.
-            if !planted!(FormerSlotsDue) {
-                self.miss_until_now(number);
-                // The slots of both plans may go by different times.
-                self.schedules.schedule_mut(number).course.done_until = now;
-            }
+            self.miss_until_now(number);
+            // The slots of both plans may go by different times.
+            self.schedules.schedule_mut(number).course.done_until = now;
             self.schedules.replan(number, plan);
             number
         } else {
@@ -156,9 +154,7 @@ impl Engine {
                 self.deadlines.remove(at, Due::Schedule(number));
             }
             self.bytes -= schedule.bytes();
-            if !planted!(DroppedScheduleKept) {
-                self.report.add(Change::ScheduleGone(number));
-            }
+            self.report.add(Change::ScheduleGone(number));
             self.report.give_up(schedule.place);
         }
         Reply::Count(1)
@@ -182,9 +178,7 @@ impl Engine {
         };
         let bytes = schedule.plan.payload.len();
         let last = schedule.course.last_number;
-        let is_skipped = schedule.plan.overlap == Overlap::Skip
-            && self.is_unfinished(last)
-            && !planted!(OverlapIgnored);
+        let is_skipped = schedule.plan.overlap == Overlap::Skip && self.is_unfinished(last);
         let put = if is_skipped { None } else { self.put_scheduled(number, Some(slot)).ok() };
         let course = &mut self.schedules.schedule_mut(number).course;
         course.done_until = slot;
@@ -199,7 +193,7 @@ impl Engine {
         }
         // What little room is left on a full disk is for what frees some. The slots missed
         // meanwhile are recorded with the next change of the schedule.
-        if (has_put || self.room < Room::Scarce) && !planted!(SlotNotDone) {
+        if has_put || self.room < Room::Scarce {
             self.report_course(number);
         }
         self.arm_schedule(number);
@@ -271,9 +265,7 @@ impl Engine {
             ready_at: None,
             payload,
         });
-        if !planted!(ScheduleNotNamed) {
-            task.set_scheduled(Some(Box::new(Scheduled { schedule: name, slot })));
-        }
+        task.set_scheduled(Some(Box::new(Scheduled { schedule: name, slot })));
         self.enter(task, Operation::Put);
         Ok((id, number))
     }
@@ -284,9 +276,7 @@ impl Engine {
         let missed = self.slots_until_now(schedule);
         let now = self.calendars.slot_time(&schedule.plan.form, self.now);
         let course = &mut self.schedules.schedule_mut(number).course;
-        if !planted!(MissedNotCounted) {
-            course.missed += missed;
-        }
+        course.missed += missed;
         course.done_until = now;
     }
 
@@ -311,8 +301,7 @@ impl Engine {
     /// Adds a schedule to the index of deadlines under its next slot, unless it is paused.
     fn arm_schedule(&mut self, number: u64) {
         let schedule = self.schedules.schedule(number);
-        let is_paused = schedule.course.paused && !planted!(PausedScheduleFires);
-        let next = self.due_at(schedule).filter(|_| !is_paused);
+        let next = self.due_at(schedule).filter(|_| !schedule.course.paused);
         let former = std::mem::replace(&mut self.schedules.schedule_mut(number).armed, next);
         if let Some(former) = former {
             self.deadlines.remove(former, Due::Schedule(number));
@@ -368,7 +357,7 @@ impl Engine {
         let (plan, done_until) = (&schedule.plan, schedule.course.done_until);
         if !schedule.course.paused {
             let passed = self.slots_until_now(schedule);
-            let most = plan.on_missed.made_up().max(2 * usize::from(planted!(TwoSlotsMadeUp)));
+            let most = plan.on_missed.made_up();
             let now = self.calendars.slot_time(&plan.form, self.now);
             let made_up = self.calendars.latest_between(&plan.form, done_until, now, most);
             let missed = passed.saturating_sub(made_up.len() as u64);

@@ -66,9 +66,7 @@ impl Engine {
                 }
                 _ => {}
             }
-            if !planted!(OthersInLineForgotten) {
-                self.line_up(queue, &mut lines);
-            }
+            self.line_up(queue, &mut lines);
         }
     }
 
@@ -133,9 +131,7 @@ impl Engine {
         }
         self.find_lanes(names, member)?;
         for name in names {
-            if let Some(queue) = self.find_queue(QueueName { name, member })?
-                && !planted!(UnsubscribedStillServed)
-            {
+            if let Some(queue) = self.find_queue(QueueName { name, member })? {
                 self.end_subscription(client, queue);
             }
         }
@@ -200,9 +196,6 @@ impl Engine {
         for queue in &taker.queues {
             self.queues[*queue].waiting.remove(taker.selection.narrow, taker.ticket);
             self.tidy_queue(*queue);
-            if planted!(TakerStaysInOtherLines) {
-                break;
-            }
         }
         if let Some(client) = self.consumers.clients.get_mut(&taker.client) {
             client.takers.remove(&id);
@@ -310,12 +303,10 @@ impl Engine {
 
         let served = self.consumers.draw();
         let known = self.consumers.client(client);
-        known.credit -= u32::from(!planted!(CreditNotSpent));
+        known.credit -= 1;
         let credit = known.credit;
         if let Some(known) = known.subscriptions.get_mut(&queue) {
-            if !planted!(ServedStaysFirst) {
-                known.served = served;
-            }
+            known.served = served;
             if let Some(ticket) = known.ticket.replace(served) {
                 let waiting = &mut self.queues[queue].waiting;
                 waiting.remove(selection.narrow, ticket);
@@ -408,17 +399,13 @@ impl Engine {
         let leases = std::mem::take(&mut known.leases);
         self.unsubscribe_all(client);
         for taker in takers {
-            if !planted!(DeadTakerServed) {
-                self.remove_taker(taker);
-            }
+            self.remove_taker(taker);
         }
         for awaiter in awaiters {
             self.remove_awaiter(awaiter);
         }
         for putter in putters {
-            if !planted!(DeadPutterServed) {
-                self.remove_putter(putter);
-            }
+            self.remove_putter(putter);
         }
         for number in leases {
             self.end_with_connection(number, farewell);
@@ -449,9 +436,7 @@ impl Engine {
 
     /// Ends the lease of a task, since the connection of its holder has ended.
     fn end_with_connection(&mut self, number: u64, farewell: Farewell<'_>) {
-        if let Some(slot) = self.live(number)
-            && !planted!(LeaseOutlivesConnection)
-        {
+        if let Some(slot) = self.live(number) {
             debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
             if is_unsent(&self.tasks[slot], farewell) {
                 if farewell != Farewell::ServerStops {
@@ -469,15 +454,14 @@ impl Engine {
 /// Whether the end of a connection is no failure of this task, which it had taken.
 fn is_unsent(task: &Task, farewell: Farewell<'_>) -> bool {
     match farewell {
-        Farewell::ServerStops => !planted!(StopIsAFailure),
+        Farewell::ServerStops => true,
         Farewell::Ended { unsent } => {
             // It was held for a pop that has not chosen it.
-            if task.lease().is_some_and(Lease::is_held_for_pop) && !planted!(UnchosenPopFails) {
+            if task.lease().is_some_and(Lease::is_held_for_pop) {
                 return true;
             }
             let grant = task.lease().map(|lease| lease.grant);
-            let is_told = !planted!(UnsentLeaseFails);
-            is_told && unsent.iter().any(|it| it.number == task.number() && Some(it.grant) == grant)
+            unsent.iter().any(|it| it.number == task.number() && Some(it.grant) == grant)
         }
     }
 }

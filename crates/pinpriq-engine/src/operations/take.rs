@@ -84,9 +84,7 @@ impl Engine {
             self.make_way(*queue);
         }
         self.consumers.bytes += self.taker_bytes(&queues);
-        if let Some(at) = until
-            && !planted!(TakeNeverTimesOut)
-        {
+        if let Some(at) = until {
             self.deadlines.insert(at, Due::Taker(taker));
         }
         let (count, selection, mode) = (take.count, take.selection, take.mode);
@@ -103,9 +101,6 @@ impl Engine {
         check_count(u64::from(peek.count))?;
         let mut tasks = Vec::new();
         if let Some(slot) = self.find_queue(peek.queue)? {
-            if planted!(LookIsSignOfLife) {
-                self.note_life(slot);
-            }
             let queue = &self.queues[slot];
             let count = (peek.count as usize).min(TASKS_PER_ANSWER_MAX);
             let shown = |slot: &Slot| !self.looks_gone(*slot);
@@ -145,7 +140,7 @@ impl Engine {
         count: &mut u32,
         taken: &mut Vec<TaskRecord>,
     ) {
-        if self.queues[queue].paused.output.is_on() && !planted!(PauseNotKept) {
+        if self.queues[queue].paused.output.is_on() {
             return;
         }
         let epoch = self.queues[queue].epoch;
@@ -178,11 +173,11 @@ impl Engine {
                 if taken.len() >= TASKS_PER_ANSWER_MAX {
                     break;
                 }
-                if !self.is_open(queue) && !planted!(GroupBeyondItsTokens) {
+                if !self.is_open(queue) {
                     return;
                 }
                 let is_over = self.tasks[companion].is_expired(self.now);
-                if is_over && !planted!(ExpiredCompanionHandedOver) {
+                if is_over {
                     self.expire(companion);
                 } else {
                     taken.push(self.hand_over(companion, want));
@@ -196,7 +191,7 @@ impl Engine {
         let epoch = self.queues[queue].epoch;
         while self.queues.is_current(queue, epoch) {
             let slot = self.queues[queue].indexes.first(selection)?;
-            if !self.tasks[slot].is_expired(self.now) || planted!(ExpiredTaskHandedOver) {
+            if !self.tasks[slot].is_expired(self.now) {
                 return Some(slot);
             }
             self.expire(slot);
@@ -301,8 +296,7 @@ impl Engine {
                     holder: Some(Holder {
                         client: want.client,
                         is_tied: want.is_tied && (ttr.is_some() || is_held),
-                        needs_receipt: matches!(want.mode, TakeMode::Unheld { .. })
-                            && !planted!(VisitorHoldsById),
+                        needs_receipt: matches!(want.mode, TakeMode::Unheld { .. }),
                     }),
                     deadline: ttr.map(|ttr| self.now.after(ttr)),
                     ttr,

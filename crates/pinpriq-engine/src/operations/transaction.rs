@@ -46,9 +46,6 @@ impl Engine {
                     return Err(aborted(position, &refusal));
                 }
             }
-            if planted!(ServedWithinTransaction) {
-                self.serve();
-            }
         }
         let instants = self.keep();
         self.reply(client, request, Reply::Transaction(replies));
@@ -78,9 +75,8 @@ impl Engine {
             Some(reply) => reply,
             None => self.take_back_reply(command),
         };
-        let is_whole = planted!(RefusedReceiptPassed);
         match reply {
-            Reply::Acks(acks) if !is_whole => {
+            Reply::Acks(acks) => {
                 let acks: Vec<()> = acks.into_iter().collect::<Result<_, _>>()?;
                 Ok(Reply::Acks(acks.into_iter().map(Ok).collect()))
             }
@@ -144,23 +140,17 @@ impl Engine {
         for (number, former) in accounts.into_iter().rev() {
             self.accounts.set(number, former);
         }
-        if !planted!(TasksNotUndone) {
-            self.take_out_tasks(&tasks, forgotten);
-            self.put_back_windows(windows);
-            self.put_back_tasks(tasks);
-        }
+        self.take_out_tasks(&tasks, forgotten);
+        self.put_back_windows(windows);
+        self.put_back_tasks(tasks);
         for (first, former) in publications {
-            if !planted!(PublicationNotUndone) {
-                self.publications.put_back(first, former);
-            }
+            self.publications.put_back(first, former);
         }
         let touched: Vec<QueueSlot> = queues.keys().copied().chain(untidied).collect();
         for (slot, former) in queues {
             self.queues.put_back(slot, former);
         }
-        if !planted!(TotalsNotUndone) {
-            self.totals = log.totals;
-        }
+        self.totals = log.totals;
         self.bytes = log.bytes;
         self.issued.go_back(log.issued);
         self.report.go_back(log.report);
@@ -314,6 +304,5 @@ impl Engine {
 
 /// The refusal of a transaction of which the step at this position was refused.
 fn aborted(position: usize, refusal: &Refusal) -> Refusal {
-    let position = position - usize::from(planted!(PositionsFromZero));
     Refusal::new(RefusalKind::ExecAbort, format!("{position} {refusal}"))
 }

@@ -57,9 +57,6 @@ impl Engine {
     ) -> Answered {
         for id in ids {
             check_id(id)?;
-            if planted!(OnlyFirstIdChecked) {
-                break;
-            }
         }
         self.find_queue(queue)?;
         let mut killed = 0;
@@ -140,7 +137,7 @@ impl Engine {
         if let Some(receipt) = update.receipt {
             let is_current = task.lease().is_some_and(|held| held.grant == receipt.grant)
                 && task.number() == receipt.number;
-            if !is_current && !planted!(UpdateByAnyReceipt) {
+            if !is_current {
                 return Err(Refusal::new(
                     RefusalKind::Stale,
                     format!(
@@ -190,8 +187,7 @@ impl Engine {
             self.leave_expired(slot, operation);
             return None;
         }
-        let is_at_once = planted!(DigLosesDelay) && operation == Operation::Dig;
-        let state = if delay.is_zero() || is_at_once {
+        let state = if delay.is_zero() {
             State::Ready
         } else {
             State::Waiting { ready_at: now.after(delay) }
@@ -312,13 +308,9 @@ impl Engine {
 /// Forgets how often a task was taken and has failed, and why: somebody has decided that it begins
 /// again.
 pub(crate) fn begin_again(task: &mut Task) {
-    if !planted!(AttemptsKeptByDig) {
-        task.set_attempts(0);
-    }
+    task.set_attempts(0);
     task.set_failures(0);
-    if !planted!(ReasonKeptByDig) {
-        task.set_reason(None);
-    }
+    task.set_reason(None);
 }
 
 /// Like [`begin_again`], for a buried task, which is kicked by that.

@@ -48,9 +48,6 @@ impl Engine {
     /// task, so its queue may have ended afterwards.
     #[inline(never)]
     pub(crate) fn find_duplicate(&mut self, queue: &[u8], key: &[u8]) -> Option<Duplicate> {
-        if planted!(DuplicateNotSeen) {
-            return None;
-        }
         let slot = self.queues.find(queue);
         if let Some(holder) = slot.and_then(|slot| self.queues[slot].indexes.holder(key)) {
             let number = self.tasks[holder].number();
@@ -181,9 +178,7 @@ impl Engine {
             task.set_terms(put.terms.kept());
             task.set_priority(put.priority);
             task.set_expires_at(expires_at);
-            if !planted!(ReplacedTaskKeepsItsFailures) {
-                task.set_failures(0);
-            }
+            task.set_failures(0);
             task.set_reason(None);
             state
         });
@@ -258,9 +253,7 @@ impl Engine {
     pub(crate) fn end_windows(&mut self, queue: &[u8]) -> usize {
         let windows = self.windows.of_queue(queue);
         for number in &windows {
-            if !planted!(WindowSurvivesDrop) {
-                self.end_window(*number, true);
-            }
+            self.end_window(*number, true);
         }
         windows.len()
     }

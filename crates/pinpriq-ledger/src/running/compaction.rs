@@ -49,8 +49,7 @@ impl Running {
     fn start_compaction(&mut self) {
         let is_busy = self.compaction.reading.is_some() || !self.compaction.rewrites.is_empty();
         let is_wasteful = self.accounts.is_wasteful(self.slack());
-        if is_busy || self.chores_at > self.now || !is_wasteful || planted!(LedgerRecordsLeftBehind)
-        {
+        if is_busy || self.chores_at > self.now || !is_wasteful {
             return;
         }
         let Some(unit) = self.accounts.oldest() else { return };

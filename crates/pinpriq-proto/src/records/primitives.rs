@@ -38,8 +38,7 @@ pub fn put_span(out: &mut Vec<u8>, span: Span) {
 /// Appends a text: its length and its bytes.
 #[inline]
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    let mask = if planted!(LengthIn16Bits) { 0xFFFF } else { u64::MAX };
-    put_number(out, bytes.len() as u64 & mask);
+    put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 

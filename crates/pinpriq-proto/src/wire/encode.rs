@@ -77,8 +77,7 @@ pub fn packet_header(key_length: usize, payload_length: usize) -> Result<[u8; 4]
 
 /// Converts a length to its two bytes on the wire.
 pub(crate) fn length_bytes(field: Field, length: usize) -> Result<[u8; 2], TooLong> {
-    let mask = if planted!(PacketLengthCut) { 0xFFFF } else { usize::MAX };
-    match u16::try_from(length & mask) {
+    match u16::try_from(length) {
         Ok(fits) => Ok(fits.to_be_bytes()),
         Err(_) => Err(TooLong { field, length }),
     }

@@ -101,9 +101,7 @@ impl Event {
 impl Event {
     /// Returns the event with no more of its name than a line shows, and with the length of that.
     fn shortened(mut self) -> Self {
-        if let Some(name) = self.name.as_mut().filter(|name| name.len() > NAME_BYTES_SHOWN)
-            && !planted!(AuditKeepsLongNames)
-        {
+        if let Some(name) = self.name.as_mut().filter(|name| name.len() > NAME_BYTES_SHOWN) {
             self.name_bytes = Some(name.len() as u64);
             let text = str::from_utf8(name).is_ok();
             name.truncate(NAME_BYTES_SHOWN);

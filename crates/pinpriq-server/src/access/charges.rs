@@ -40,7 +40,7 @@ impl Charges {
     /// one command more.
     pub(crate) fn check(&self, account: &[u8], command: &Command<'_>) -> Result<(), Refusal> {
         let new = tasks_put_by(command);
-        if new == 0 || planted!(TasksOfUserUnbounded) {
+        if new == 0 {
             return Ok(());
         }
         let (users, _) = self.roster.users();

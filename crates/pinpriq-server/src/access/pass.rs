@@ -58,8 +58,7 @@ impl Pass {
             Proof::Token(name) => self.user.tokens.get(name) == user.tokens.get(name),
             Proof::Certificate | Proof::Door | Proof::Server => true,
         };
-        let stays = is_same || planted!(RevokedStaysSignedIn);
-        stays.then(|| Self::new(Arc::clone(user), self.proof.clone(), version))
+        is_same.then(|| Self::new(Arc::clone(user), self.proof.clone(), version))
     }
 }
 

@@ -54,9 +54,7 @@ impl Sessions {
             None
         };
         if let Some(user) = who_has_too_many {
-            let theirs = sessions.iter().filter(|(_, session)| {
-                session.pass.user.name == user.name || planted!(SessionsOfOthersEnd)
-            });
+            let theirs = sessions.iter().filter(|(_, session)| session.pass.user.name == user.name);
             let first = theirs.min_by_key(|(_, session)| session.until_ms);
             if let Some(first) = first.map(|(digest, _)| *digest) {
                 sessions.remove(&first);
@@ -75,7 +73,7 @@ impl Sessions {
         let stands = session.pass.version == roster.version();
         let renewed =
             if stands { Some(session.pass.clone()) } else { roster.renewed(&session.pass) };
-        let pass = renewed.filter(|_| !is_over || planted!(SessionNeverEnds));
+        let pass = renewed.filter(|_| !is_over);
         if let Some(pass) = &pass {
             session.pass = pass.clone();
         } else {

@@ -100,9 +100,7 @@ impl Usages {
         let counted = Counted { user: name, usage, bytes: 0 };
         let others = counted.usage.connections.fetch_add(1, Ordering::AcqRel);
         match user.limits.of(Limit::Connections) {
-            Some(most) if others >= most.get() && !planted!(ConnectionsOfUserUnbounded) => {
-                Err(beyond(user, Limit::Connections, most))
-            }
+            Some(most) if others >= most.get() => Err(beyond(user, Limit::Connections, most)),
             _ => Ok(counted),
         }
     }
@@ -111,7 +109,6 @@ impl Usages {
     pub(crate) fn ask(&self, user: &User, now: Timestamp) -> Result<(), Refusal> {
         if let Some(most) = user.limits.of(Limit::BytesInFlight)
             && self.usage(&user.name).bytes.load(Ordering::Acquire) > most.get()
-            && !planted!(BytesOfUserUnbounded)
         {
             return Err(beyond(user, Limit::BytesInFlight, most));
         }
@@ -128,7 +125,7 @@ impl Usages {
         let before = kept.unwrap_or(Allowance { thousandths: whole, at: now });
         let grown = now.ms().saturating_sub(before.at.ms()).saturating_mul(most.get());
         let thousandths = before.thousandths.saturating_add(grown).min(whole);
-        let is_allowed = thousandths >= REQUEST || planted!(RequestsOfUserUnbounded);
+        let is_allowed = thousandths >= REQUEST;
         let taken = if is_allowed { REQUEST } else { 0 };
         let (thousandths, at) = (thousandths.saturating_sub(taken), now.max(before.at));
         *kept = Some(Allowance { thousandths, at });

@@ -37,7 +37,7 @@ impl Unsent {
         else {
             return;
         };
-        if popped && !planted!(UnsentPopsLost) {
+        if popped {
             for mut task in tasks {
                 let away = task.away.filter(|_| is_away(&task));
                 if let Some(volume) = away.and_then(|away| holds.volume(away.place)) {
@@ -49,9 +49,7 @@ impl Unsent {
             }
             return;
         }
-        if !planted!(UnsentLeasesKept) {
-            self.leases.extend(tasks.iter().filter_map(TaskRecord::receipt));
-        }
+        self.leases.extend(tasks.iter().filter_map(TaskRecord::receipt));
     }
 
     /// Adds everything that another has.

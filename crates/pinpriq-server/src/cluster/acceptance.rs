@@ -27,9 +27,7 @@ pub fn acceptance(
     there: Option<Meta>,
     known: Option<KnownCluster>,
 ) -> Result<(Meta, RegistryCall), NotAccepted> {
-    let next = |seen: u32| {
-        if planted!(GenerationNotRaised) { seen } else { seen.saturating_add(1) }
-    };
+    let next = |seen: u32| seen.saturating_add(1);
     let Some(there) = there else {
         let KnownCluster { id, shards, generation } = known.ok_or(NotAccepted::NoCluster)?;
         // It is made in the generation to come, so that no node ever serves it before.

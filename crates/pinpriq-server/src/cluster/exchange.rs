@@ -178,7 +178,7 @@ impl Exchange {
             state.unread.remove(&End::From(link));
             state.hosted.keys().copied().collect()
         };
-        let Some(post) = self.home.post().filter(|_| !planted!(GuestsKeptAfterLink)) else {
+        let Some(post) = self.home.post() else {
             return;
         };
         for shard in hosted {
@@ -228,7 +228,7 @@ impl Exchange {
             Message::News(shard, client, news) => {
                 // A node that is not asked any more has nothing to say.
                 let is_asked = self.state.borrow().asks(shard, Some(node));
-                if is_asked || planted!(FormerOwnerHeard) {
+                if is_asked {
                     receive_news(&self.home, client, shard, news);
                 }
             }
@@ -261,7 +261,7 @@ impl Exchange {
         let hosted = self.state.borrow().hosted.get(&shard).copied();
         // A node that asks for what is not served here, or not any more with this term, was told
         // so, or will be.
-        let is_served = hosted.is_some_and(|own| own == term || planted!(FormerTermServed));
+        let is_served = hosted.is_some_and(|own| own == term);
         if is_served && let Some(post) = self.home.post() {
             post.put_into(shard, Letter::Errand { home: Home::Link(link), client, errand });
         }
@@ -304,7 +304,7 @@ impl Exchange {
             let best = here.into_iter().chain(others).max_by_key(|it| it.term);
             // Whoever has a lower term than another node once had is not the owner any more.
             let highest = state.highest.entry(shard).or_default();
-            let best = best.filter(|it| it.term >= *highest || planted!(StaleRoute));
+            let best = best.filter(|it| it.term >= *highest);
             *highest = best.map_or(*highest, |it| it.term);
             (state.asked.get(&shard).copied(), best)
         };

@@ -89,7 +89,7 @@ pub(crate) async fn found(
 /// Refuses a number of shards that is not the cluster's, which never changes.
 fn compare_shards(given: Option<u16>, meta: &Meta) -> Result<(), ServeError> {
     match given {
-        Some(given) if given != meta.shards && !planted!(OtherShardsIgnored) => {
+        Some(given) if given != meta.shards => {
             let has = meta.shards;
             let why = format!(
                 "the cluster has {has} shards, and --shards says {given}: leave --shards out, or \
@@ -108,7 +108,7 @@ pub(crate) async fn try_to_found(
     data: Option<&NodeData>,
     bell: &Notify,
 ) -> Result<Result<Meta, String>, ServeError> {
-    let own = data.and_then(NodeData::cluster).filter(|_| !planted!(ClusterMadeAgain));
+    let own = data.and_then(NodeData::cluster);
     let call = own.map_or_else(|| RegistryCall::Found(new.clone()), |_| RegistryCall::Find);
     let why = match ask(registry, bell, call).await {
         RegistryAnswer::Meta(meta) if meta.format > FORMAT => {
@@ -120,7 +120,7 @@ pub(crate) async fn try_to_found(
         }
         RegistryAnswer::Meta(meta) => {
             compare(own.map_or(meta.id, |own| own.id), Some(&meta))?;
-            if meta.importing && !planted!(HalfImportServed) {
+            if meta.importing {
                 let why = "a data directory is being imported into it, or that was interrupted: \
                            start the node when `pinpriq cluster import` is done, or run that again";
                 return Err(ServeError::Cluster { why: why.to_owned() });

@@ -77,7 +77,7 @@ impl Memory {
             StoreError::RolledBack { .. } => self.face_loss(shard, failure).await,
             // Perhaps nobody has seized it: a log also refuses what follows on what it has lost. No
             // other node need remember as much of it, and none claims it before this is known.
-            StoreError::Fenced { .. } if !planted!(FencedNotCompared) => {
+            StoreError::Fenced { .. } => {
                 let shards = shard..shard + 1;
                 let found = self.reporter.find_loss(&self.watermarks, self.known, shards);
                 match found.await {

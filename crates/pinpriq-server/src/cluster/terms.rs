@@ -24,7 +24,6 @@ pub(crate) fn lowest_term_at(generation: u32, wall: Timestamp) -> Term {
 
 /// The lowest term of a tenure that begins so many seconds after terms began.
 fn lowest_term(generation: u32, seconds: u64) -> Term {
-    let generation = if planted!(GenerationNotInTerm) { 0 } else { generation };
     Term(Term::first_of(generation).0 + seconds)
 }
 

@@ -114,9 +114,7 @@ impl Door for PinpriqDoor {
             Ok(Decoded::Incomplete { .. }) => return Err(Next::Incomplete),
             Err(malformed) => {
                 refuse_tls(input)?;
-                let seen = if planted!(BytesInTheLog) { input } else { &[] };
-                let reason = format!("{malformed}{}", seen.escape_ascii());
-                return Err(Next::Close(Ending::Malformed, reason));
+                return Err(Next::Close(Ending::Malformed, malformed.to_string()));
             }
         };
         self.carry_out(request, desk).map_err(|undone| match undone {

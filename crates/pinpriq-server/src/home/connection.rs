@@ -154,7 +154,7 @@ impl Connection<'_> {
             if let Poll::Ready(read) = self.poll_read(task) {
                 return Poll::Ready(read.map(|()| Event::Happened));
             }
-        } else if !planted!(EndUnseenBehindInput) {
+        } else {
             return Poll::Ready(Ok(Event::ReadsNothing));
         }
         self.poll_bell_and_room(task).map_ok(|()| Event::Happened)

@@ -44,7 +44,7 @@ impl Credits {
     pub(crate) fn draw(&mut self, delivered: u64) -> u32 {
         let unspent = self.drawn - delivered;
         let room = u32::try_from(self.most.saturating_sub(unspent)).unwrap_or(u32::MAX);
-        let credits = if planted!(CreditsAllAtOnce) { self.banked } else { self.banked.min(room) };
+        let credits = self.banked.min(room);
         self.banked -= credits;
         self.drawn += u64::from(credits);
         credits

@@ -421,7 +421,7 @@ impl Desk {
         let encode = |out: &mut Vec<u8>| encode_command(command, out);
         let length = post.write_command(to, self.seat.client, request, encode);
         let links = &mut *session.links.borrow_mut();
-        links.blocked |= command.may_block() && !planted!(BlockedAbroadPassed);
+        links.blocked |= command.may_block();
         let link = links.link(post.places(), to);
         link.under_way += length;
         link.standing.subscribed |= matches!(command, Command::Subscribe { .. });
@@ -441,7 +441,7 @@ impl Desk {
     fn say_once_done(&self, bytes: Vec<u8>) {
         let session = &self.seat.session;
         let open: Vec<usize> = session.links.borrow().open().collect();
-        if open.is_empty() || planted!(ResetNotAwaited) {
+        if open.is_empty() {
             return self.say(bytes);
         }
         self.seat.shard.turn_if_begun();
@@ -481,9 +481,6 @@ impl Desk {
             return settled == to;
         }
         self.seat.session.links.borrow_mut().deliveries = Some(to);
-        if planted!(EarlyCreditsLost) {
-            self.credits.withdraw();
-        }
         true
     }
 
@@ -704,9 +701,7 @@ impl Desk {
             let at = unsent.iter().position(|(from, _)| *from == Some(to));
             let unsent = at.map(|at| unsent.swap_remove(at).1).unwrap_or_default();
             let heard = links.link(shards, to).heard;
-            if !planted!(CutNotTold) {
-                post.write_errand(to, self.seat.client, Errand::Cut { heard, unsent });
-            }
+            post.write_errand(to, self.seat.client, Errand::Cut { heard, unsent });
         }
         self.seat.shard.disconnect(self.seat.client, own);
     }
@@ -741,7 +736,6 @@ impl Desk {
         let sent = self.seat.session.outbox.borrow_mut().take_accepted(to, least);
         if sent > 0
             && let Some(post) = self.seat.shard.post()
-            && !planted!(AcceptedNotTold)
         {
             post.write_errand(to, self.seat.client, Errand::Sent(sent));
         }

@@ -32,7 +32,7 @@ pub(crate) type CommandName = fn(usize) -> String;
 
 /// Refuses a client that speaks TLS where nothing is decrypted. No request begins like that.
 pub(crate) fn refuse_tls(request: &[u8]) -> Result<(), Next> {
-    if request.starts_with(&TLS_BEGINS) && !planted!(TlsTakenForRequests) {
+    if request.starts_with(&TLS_BEGINS) {
         return Err(Next::Close(Ending::Malformed, SPEAKS_TLS.to_owned()));
     }
     Ok(())

@@ -121,11 +121,7 @@ fn fate(
         What::Part(wanted) => Fate::Answered(Piece::Part(substitute(*wanted, shard))),
         // Another shard has handed something over, so nobody waits here any more.
         What::Command(PART, _) if is_superfluous => Fate::Answered(Piece::Part(Part::Done)),
-        What::Command(_, bytes)
-            if !may_have_begun || has_no_effect(bytes) || planted!(BegunPopSentAgain) =>
-        {
-            Fate::Again
-        }
+        What::Command(_, bytes) if !may_have_begun || has_no_effect(bytes) => Fate::Again,
         What::Command(request, _) => {
             let sentence = format!(
                 "the owner of shard {shard} has changed, and it is not known whether the request \

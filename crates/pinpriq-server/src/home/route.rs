@@ -56,7 +56,7 @@ pub(super) fn shard_of_pair(
     sharding: Sharding,
 ) -> Result<usize, Refusal> {
     let to = sharding.shard_of(one);
-    if sharding.shard_of(other) == to || planted!(DeadLettersElsewhere) {
+    if sharding.shard_of(other) == to {
         return Ok(to);
     }
     Err(across(format!(

@@ -443,7 +443,7 @@ impl Guest {
         let shard = self.seat.shard.clone();
         let Some(post) = shard.post() else { return };
         // Waiting commands are not done.
-        let left = if planted!(ReadTakenForDone) { 0 } else { self.commands.len() };
+        let left = self.commands.len();
         let consumed = std::mem::replace(&mut self.untold, left) - left;
         let standing = Standing {
             stalled: left > 0 || !self.errands.is_empty(),

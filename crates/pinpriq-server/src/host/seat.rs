@@ -146,7 +146,7 @@ impl Seat {
     fn note_work(&mut self) {
         let passed = self.shard.clock().passed();
         let since = *self.round.worked_since.get_or_insert(passed);
-        if passed.saturating_sub(since) >= TURN_MOST && !planted!(TurnWithoutEnd) {
+        if passed.saturating_sub(since) >= TURN_MOST {
             self.round.is_over = true;
             self.round.looked_in = u64::MAX;
         }

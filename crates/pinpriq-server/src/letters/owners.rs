@@ -103,9 +103,6 @@ impl Owners {
     /// Notes who serves a shard now.
     pub(crate) fn note_owner(&self, shard: usize, owner: Owner) {
         if let Some(known) = self.shards.borrow_mut().get_mut(shard) {
-            if planted!(MovedToFormerOwner) && matches!(known, Owner::Node(_)) {
-                return;
-            }
             *known = owner;
         }
     }

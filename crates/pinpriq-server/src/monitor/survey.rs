@@ -45,7 +45,7 @@ impl Survey {
     /// expected to take them.
     pub(crate) fn oldest_ready(&self) -> Option<Span> {
         let shown = self.shown.values().map(|it| &it.figures);
-        let is_awaited = |it: &&Figures| !it.holds_dead_letters || planted!(DeadLettersGrowOld);
+        let is_awaited = |it: &&Figures| !it.holds_dead_letters;
         shown.filter(is_awaited).filter_map(|it| it.oldest_ready).max()
     }
 
@@ -77,7 +77,7 @@ pub(crate) struct Others {
 impl Others {
     /// Notes that a queue is shown from now on, which nobody had seen before.
     pub(crate) fn begin(&mut self, counters: &Counters) {
-        if self.has_begun && !planted!(OthersFall) {
+        if self.has_begun {
             self.before.add(counters);
         }
     }

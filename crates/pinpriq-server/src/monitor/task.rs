@@ -168,7 +168,7 @@ impl Runner {
             sample,
             of_queues: seconds,
             keeps_news: self.keeps_news,
-            news: if planted!(QueueNewsLost) { Vec::new() } else { std::mem::take(&mut self.news) },
+            news: std::mem::take(&mut self.news),
             notices: self.notices(&survey),
             told: OnceLock::new(),
             survey,

@@ -49,9 +49,7 @@ fn roster(config: &Config, audit: Option<&Arc<Audit>>) -> Result<Option<Arc<Rost
     let Some(from) = &config.users else {
         let open = config.every_listener().find(beyond).map(|(it, _)| it.address);
         return match open {
-            Some(address) if !config.insecure_open && !planted!(OpenBeyondLoopback) => {
-                Err(ServeError::Open { address })
-            }
+            Some(address) if !config.insecure_open => Err(ServeError::Open { address }),
             Some(address) => {
                 tracing::warn!(
                     %address,

@@ -314,7 +314,7 @@ pub(crate) async fn encrypt(
     let last = clock.now().after(Span::from_ms(most_ms));
     let shaken = tokio::select! {
         shaken = tls.shake(stream, door) => shaken,
-        () = clock.until(last), if !planted!(HandshakeEndless) => Err(HandshakeError::Late),
+        () = clock.until(last) => Err(HandshakeError::Late),
         () = context.common.stop.asked_for() => return Err(Ending::Stopped),
     };
     shaken.map_err(|error| {
@@ -340,8 +340,7 @@ pub(crate) async fn accept(
     match listener.accept().await {
         Ok((stream, peer)) => {
             let clients = context.common.connections();
-            if clients >= context.options.limits.connections_max && !planted!(ConnectionsUnbounded)
-            {
+            if clients >= context.options.limits.connections_max {
                 warn_throttled!(
                     throttles.refused.admit(clock.now()),
                     %peer,

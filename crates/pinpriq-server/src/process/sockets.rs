@@ -7,7 +7,6 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use listenfd::ListenFd;
-use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::config::DoorName;
@@ -74,9 +73,6 @@ impl Taken {
             return Ok(Self { socket: Reserved::Passed(listener), address });
         }
         let socket = Self::bind(address).map_err(|source| ServeError::Bind { address, source })?;
-        if planted!(ListensBeforeLoading) {
-            let _ = SockRef::from(&socket).listen(1);
-        }
         Ok(Self { socket: Reserved::Here(socket), address })
     }
 

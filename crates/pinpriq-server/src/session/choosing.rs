@@ -250,7 +250,6 @@ impl Choosing {
                 self.stage = Stage::Popping(index);
                 Next::Pop(index)
             }
-            (Heard::Tasks(..), _) if self.is_take() && planted!(SecondGrantKept) => Next::Hear,
             (Heard::Tasks(output, _), _) => Next::GiveBack(output),
             (_, Stage::Answered) => Next::Hear,
             (Heard::Lost, _) => {
@@ -306,10 +305,7 @@ impl Choosing {
         let was_growing = self.is_growing();
         self.count(&output);
         // An answer has payloads on the disk of one shard at most.
-        let is_enough = !self.is_take()
-            || self.lacks() == 0
-            || !holds.is_empty()
-            || planted!(SecondShardNotAsked);
+        let is_enough = !self.is_take() || self.lacks() == 0 || !holds.is_empty();
         match self.next_share().filter(|_| !is_enough) {
             Some(index) => Next::Add(output, holds, Some(index)),
             None if was_growing => {
@@ -349,7 +345,7 @@ impl Choosing {
     /// Whether tasks may be lost that a shard has popped before this refusal.
     fn may_lose(&self, refusal: &Refusal) -> bool {
         let is_open = matches!(refusal.kind, RefusalKind::Unknown | RefusalKind::Store);
-        self.holds_first() && is_open && !planted!(UnknownPopHidden)
+        self.holds_first() && is_open
     }
 
     /// Whether it is no reserve.
@@ -406,12 +402,7 @@ impl Choosing {
     fn next_share(&mut self) -> Option<usize> {
         let heads = self.shares.iter().enumerate();
         let heads = heads.filter_map(|(index, share)| Some((share.head?, index)));
-        let (_, index) = if planted!(LeastUrgentHeadTaken) {
-            heads.max()
-        } else {
-            heads
-                .min_by_key(|(head, index)| ((!planted!(FirstShardFirst)).then_some(*head), *index))
-        }?;
+        let (_, index) = heads.min()?;
         self.shares[index].head = None;
         Some(index)
     }

@@ -45,7 +45,7 @@ impl Kept {
 
     /// Whether connections keep more than they may.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) > self.most && !planted!(KeptBytesUnbounded)
+        self.bytes.load(Ordering::Relaxed) > self.most
     }
 
     /// The refusal of what would be kept beyond that.

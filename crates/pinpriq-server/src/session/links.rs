@@ -79,8 +79,8 @@ impl Links {
 
     /// Whether nothing more may be asked at the moment.
     pub(crate) fn is_full(&self) -> bool {
-        let most = if planted!(UnderWayUnbounded) { usize::MAX } else { UNDER_WAY_BYTES_MAX };
-        let is_full = |link: &Link| link.under_way >= most && link.standing.ended.is_none();
+        let is_full =
+            |link: &Link| link.under_way >= UNDER_WAY_BYTES_MAX && link.standing.ended.is_none();
         self.gathers || self.shards.iter().any(is_full)
     }
 

@@ -344,7 +344,6 @@ impl Outbox {
         refused: impl Fn(RefusalKind),
     ) {
         while let Some(first) = self.waiting.front_mut() {
-            let most = if planted!(OutBufferUnbounded) { usize::MAX / 2 } else { most };
             let room = most.saturating_sub(self.bytes.len() - self.head);
             if first.after > reached || room == 0 {
                 return;
@@ -405,9 +404,7 @@ impl Outbox {
             self.note_encoded(self.teller(from), done.bytes);
         }
         if done.answer.hands_over() {
-            if !planted!(EncodedTakenForSent)
-                && let Answer::Output(output) = done.answer
-            {
+            if let Answer::Output(output) = done.answer {
                 let (end, holds, from) = (self.encoded, done.holds, done.from);
                 self.in_flight.push_back(InFlight { end, output, holds, from });
             }
@@ -501,7 +498,7 @@ impl Outbox {
     pub(crate) fn written(&mut self, count: usize) -> Option<Vec<u8>> {
         self.head += count;
         // A slow reader may never take everything. The rest moves when as many bytes were taken.
-        let makes_room = self.head >= self.encoded_bytes() && !planted!(SentBytesKept);
+        let makes_room = self.head >= self.encoded_bytes();
         if makes_room || self.head == self.bytes.len() {
             self.bytes.drain(..self.head);
             self.head = 0;
@@ -601,7 +598,7 @@ impl Outbox {
         for Waiting { answer, holds, from, .. } in waiting {
             match answer {
                 Answer::Output(output) => add(output, &holds, from),
-                Answer::Growing(output) if !planted!(UnfinishedReplyLost) => {
+                Answer::Growing(output) => {
                     add(*output, &holds, from);
                 }
                 _ => {}

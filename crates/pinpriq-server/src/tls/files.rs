@@ -102,9 +102,7 @@ impl Files {
             Ok(configs) => {
                 let certificate = self.options.certificate.display();
                 tracing::info!(%certificate, "new connections get the certificate as it is now");
-                if !planted!(CertificateNotReplaced) {
-                    current.configs = configs;
-                }
+                current.configs = configs;
                 current.complaint = None;
             }
             // Files that are being replaced do not belong together for a moment.
@@ -132,18 +130,13 @@ fn load(options: &TlsOptions) -> Result<Configs, String> {
     let identity = Identity { certificates: read(&options.certificate)?, key: read(&options.key)? };
     let clients = options.clients.as_ref().map(|it| {
         let authorities = read(&it.authorities)?;
-        let required = it.required && !planted!(CertificateNotRequired);
-        Ok::<_, String>(Clients { authorities, required })
+        Ok::<_, String>(Clients { authorities, required: it.required })
     });
     let clients = clients.transpose()?;
     let credentials = Credentials::new(&identity, clients.as_ref());
     let credentials = credentials.map_err(|error| error.to_string())?;
     Ok(Configs {
-        wire: if planted!(TicketsForTheSilent) {
-            credentials.for_all_doors()
-        } else {
-            credentials.for_silent_doors()
-        },
+        wire: credentials.for_silent_doors(),
         resp: credentials.for_all_doors(),
         http: credentials.for_protocols(&HTTP_PROTOCOLS),
     })

@@ -99,10 +99,7 @@ impl Side {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error.into()),
             };
-            if std::mem::take(&mut is_first)
-                && bytes[0] != HANDSHAKE
-                && !planted!(PlainTextAnswered)
-            {
+            if std::mem::take(&mut is_first) && bytes[0] != HANDSHAKE {
                 return Err(HandshakeError::Plain);
             }
             if let Err(refused) = side.take_in(&bytes[..count]) {
@@ -157,9 +154,7 @@ impl Side {
         if self.given == 0 {
             self.given = self.encrypt(bytes)?;
         }
-        if !planted!(CountedBeforeLeaving) {
-            self.flush(stream)?;
-        }
+        self.flush(stream)?;
         Ok(std::mem::take(&mut self.given))
     }
 
@@ -189,7 +184,7 @@ impl Side {
         stream: &TcpStream,
         task: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        if !std::mem::replace(&mut self.is_closed, true) && !planted!(EndNotAnnounced) {
+        if !std::mem::replace(&mut self.is_closed, true) {
             self.connection.send_close_notify();
         }
         self.poll_flush(stream, task)
@@ -215,9 +210,7 @@ impl Side {
     ) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         for _ in 0..READS_MAX {
-            if !planted!(DecryptedLeftLying) {
-                self.decrypt(out)?;
-            }
+            self.decrypt(out)?;
             if out.filled().len() > before || self.has_ended || out.remaining() == 0 {
                 return Poll::Ready(Ok(()));
             }

@@ -88,8 +88,7 @@ impl Accounts {
 
     /// Skips segments in which nothing counts. The last one always stays.
     fn skip_emptied(&mut self) {
-        let nearly = if planted!(SegmentGoesWithItsLastRecord) { 64 } else { 0 };
-        while self.emptied + 1 < self.segments.len() && self.segments[self.emptied].live <= nearly {
+        while self.emptied + 1 < self.segments.len() && self.segments[self.emptied].live == 0 {
             self.used -= self.segments[self.emptied].end;
             self.emptied += 1;
         }
@@ -131,7 +130,7 @@ impl Accounts {
     /// Notes that everything up to this batch is durable.
     pub(crate) fn durable(&mut self, lsn: u64) {
         while let Some(&(note, oldest)) = self.notes.front()
-            && (note <= lsn || planted!(SegmentGoesTooEarly))
+            && note <= lsn
         {
             self.released = oldest;
             self.notes.pop_front();

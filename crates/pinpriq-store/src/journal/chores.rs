@@ -212,7 +212,7 @@ pub(crate) fn fill_step(
         opened => opened?,
     };
     let length = file.len()?;
-    if length == 0 && !planted!(SpareWithoutRoom) {
+    if length == 0 {
         file.allocate(bytes)?;
     }
     let step = bytes.saturating_sub(length).min(FILL_STEP_BYTES);
@@ -265,8 +265,7 @@ fn list_batch(
         };
         let bytes = &start[..start.len() - rest.len()];
         if !more(key, place, bytes) && record + 1 < header.records {
-            let passed_over = u32::from(planted!(CompactionSkipsRecord));
-            let records = record + 1 + passed_over;
+            let records = record + 1;
             return Some(BatchLeft::Records(Cursor { batch: from.batch, records }));
         }
     }

@@ -62,11 +62,9 @@ impl Volumes {
     /// Notes that a segment of this many bytes is about to be put away. Returns whether somebody
     /// holds it; then its file must not be reused.
     pub(crate) fn release(&mut self, number: u32, bytes: u64) -> bool {
-        if !planted!(GoneSegmentsKeptOpen) {
-            self.recent.retain(|segment| segment.number != number);
-        }
+        self.recent.retain(|segment| segment.number != number);
         let Some(open) = self.open.remove(&number) else { return false };
-        let is_held = open.strong_count() > 0 && !planted!(HeldSegmentUsedAgain);
+        let is_held = open.strong_count() > 0;
         if is_held {
             self.removed.push((open, bytes));
         }

@@ -216,9 +216,7 @@ fn find_end(file: &mut Window, header: &SegmentHeader) -> Result<Ending, StoreEr
         Ok(())
     })?;
     let behind = Behind::search(file, header, &walk)?;
-    if let Some(proof) = behind.proof
-        && !planted!(DamageTakenForTheEnd)
-    {
+    if let Some(proof) = behind.proof {
         let what = format!(
             "batch {} is missing or broken, and the batch at offset {proof} says that it was on \
              disk",
@@ -375,12 +373,8 @@ fn read_segment(
 
 /// Raises the highest incarnation, moment and task number seen.
 pub(crate) fn note_moment(seen: &mut Header, incarnation: u64, now: u64, last_number: u64) {
-    if !planted!(IncarnationForgotten) {
-        seen.incarnation = seen.incarnation.max(incarnation);
-    }
-    if !planted!(MomentForgotten) {
-        seen.now = seen.now.max(Timestamp::from_ms(now));
-    }
+    seen.incarnation = seen.incarnation.max(incarnation);
+    seen.now = seen.now.max(Timestamp::from_ms(now));
     seen.last_number = seen.last_number.max(last_number);
 }
 
@@ -390,7 +384,7 @@ fn check_link(
     found: &(Walk, u64),
     next: Option<&SegmentHeader>,
 ) -> Result<(), StoreError> {
-    let Some(next) = next.filter(|_| !planted!(EndOfSegmentNotCompared)) else { return Ok(()) };
+    let Some(next) = next else { return Ok(()) };
     let file = segment_name(header.number);
     if found.0.end != next.previous_end {
         let what = format!(

@@ -77,7 +77,7 @@ pub(crate) fn prepare(
     remove_if_there(disk, &name)?;
     let refused = match reserve(disk, &name, sizes.usual) {
         Ok(()) => return Ok(Spare { number, bytes: sizes.usual }),
-        Err(error) if is_full(&error) && !planted!(StartReservesWholeSegment) => error,
+        Err(error) if is_full(&error) => error,
         Err(error) => return Err(fail(error)),
     };
     left.is_full = true;

@@ -170,13 +170,13 @@ impl Running {
 
     /// See [`Store::is_gathering`](crate::store::Store::is_gathering).
     pub(crate) fn is_gathering(&self) -> bool {
-        let is_little = self.pending.bytes() <= GATHER_BYTES_MAX || planted!(MuchIsGathered);
+        let is_little = self.pending.bytes() <= GATHER_BYTES_MAX;
         self.is_gathering && is_little
     }
 
     /// See [`Store::end_gathering`](crate::store::Store::end_gathering).
     pub(crate) fn end_gathering(&mut self) {
-        self.is_gathering &= planted!(GatheringNeverEnds);
+        self.is_gathering = false;
     }
 
     /// Whether a job is under way.
@@ -323,9 +323,6 @@ impl Running {
                 let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
                 self.figures.commit_us.record(us);
                 self.durable_lsn = finished.last_lsn;
-                if planted!(GroupCommitCountsTooMuch) {
-                    self.durable_lsn = self.next_lsn - 1;
-                }
                 self.unsynced_since = None;
                 self.accounts.durable(self.durable_lsn);
                 self.is_gathering = self.options.gathers;
@@ -548,8 +545,7 @@ impl Running {
     /// Whether more is appended than there is certain room for, while it is not known yet whether
     /// the disk is full. That is known within a moment.
     pub(crate) fn is_outpaced(&self) -> bool {
-        !planted!(RoomTakenForCertain)
-            && !self.spares.is_refused()
+        !self.spares.is_refused()
             && self.spares.certain() < self.wanted_spares()
             && self.bytes_left() + self.spares.room_reserved() < self.usable() / 4 * 7
     }
@@ -623,7 +619,7 @@ impl Running {
     /// Says in an empty batch that all batches before it are on the disk, if any was written since
     /// the start. Without it, damage to the last of them would be mistaken for an unfinished write.
     pub(crate) fn note_end(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        if self.figures.batches > 1 && !planted!(ClosingBatchLeftOut) {
+        if self.figures.batches > 1 {
             let facts = Header { now: self.now, ..self.facts };
             self.append(&facts, &[], Urgency::Soon, &mut |_, _| {})?;
         }

@@ -84,9 +84,7 @@ impl Window {
     /// Moves the window to `offset`, and keeps what it shares with the part before.
     fn slide(&mut self, offset: u64, wanted: usize) -> Result<(), StoreError> {
         let kept = self.held_from(offset);
-        if !planted!(CarryOverDropped) {
-            self.buffer.copy_within(self.held - kept..self.held, 0);
-        }
+        self.buffer.copy_within(self.held - kept..self.held, 0);
         (self.start, self.held) = (offset, kept);
         let size = self.usual.max(wanted).min(index(self.end.saturating_sub(offset)));
         if self.buffer.len() < size {
@@ -175,9 +173,6 @@ impl Window {
             if self.held_from(offset) == 0 {
                 // A batch begins with bytes that are not zero.
                 offset = self.next_data(offset)?.max(offset) & !7;
-                if planted!(HoleSkippedTooFar) && offset > from {
-                    offset += 4_096;
-                }
             }
             let bytes = self.bytes_at(offset, BATCH_HEADER_BYTES)?;
             let Some(last) = bytes.len().checked_sub(BATCH_HEADER_BYTES) else { return Ok(None) };

@@ -111,10 +111,7 @@ impl Writer {
         if let Some(active) = &mut self.active
             && active.unsynced
         {
-            let synced = sync_file(&*active.file, &active.name);
-            if !planted!(FailedSyncIgnored) {
-                synced?;
-            }
+            sync_file(&*active.file, &active.name)?;
             active.unsynced = false;
         }
         Ok(())
@@ -134,20 +131,10 @@ impl Worker for Writer {
 }
 
 pub(crate) fn sync_file(file: &dyn DiskFile, name: &str) -> Result<(), StoreError> {
-    if planted!(SyncSkipped) {
-        return Ok(());
-    }
-    let mut synced = file.sync_data();
-    if planted!(FailedSyncRetried) {
-        synced = synced.or_else(|_| file.sync_data());
-    }
-    synced.map_err(|error| StoreError::from_io("sync", name, 0, error))
+    file.sync_data().map_err(|error| StoreError::from_io("sync", name, 0, error))
 }
 
 pub(crate) fn sync_dir(disk: &dyn Disk) -> Result<(), StoreError> {
-    if planted!(DirectoryNotSynced) {
-        return Ok(());
-    }
     disk.sync_dir().map_err(|error| StoreError::from_io("sync", "the directory", 0, error))
 }
 

@@ -51,29 +51,6 @@ fn tests_of_the_engine_alone_use_the_model() {
 }
 
 #[test]
-fn bugs_are_planted_by_nothing_but_their_own_flag() {
-    for name in ["pinpriq-engine", "pinpriq-proto", "pinpriq-store", "pinpriq-server"] {
-        let planted = "pinpriq-planted.workspace = true\n";
-        check(name, &format!("[target.'cfg(planted)'.dependencies]\n{planted}"), 0);
-        for section in [
-            "dependencies",
-            "dev-dependencies",
-            "build-dependencies",
-            "target.'cfg(unix)'.dependencies",
-            "target.'cfg(not(planted))'.dependencies",
-            "target.'cfg(planted)'.dev-dependencies",
-        ] {
-            check(name, &format!("[{section}]\n{planted}"), 1);
-        }
-        check(name, "[target.'cfg(planted)'.dependencies]\npinpriq-sim.workspace = true\n", 1);
-    }
-    check("pinpriq-engine", "[target.'cfg(planted)'.dependencies]\nlibc = \"0.2\"\n", 1);
-    let section = "[target.'cfg(planted)'.dependencies]";
-    check("pinpriq", &format!("{section}\npinpriq-planted.workspace = true\n"), 1);
-    check("xtask", "[dependencies]\npinpriq-planted.workspace = true\n", 0);
-}
-
-#[test]
 fn the_runtime_is_in_the_shell_alone() {
     check("pinpriq-store", "[dependencies]\nthiserror = \"2\"\n", 0);
     check("pinpriq-store", "[dependencies]\ntokio = \"1\"\n", 1);

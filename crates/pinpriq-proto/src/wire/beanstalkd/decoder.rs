@@ -125,7 +125,7 @@ impl RequestDecoder {
     fn decode_line<'a>(&mut self, buffer: &'a [u8]) -> Decoded<'a> {
         let allowed = buffer.get(..LINE_BYTES_MAX).unwrap_or(buffer);
         let Some(end) = line_end(allowed) else {
-            if buffer.len() < LINE_BYTES_MAX || planted!(BeanstalkdLineUnbounded) {
+            if buffer.len() < LINE_BYTES_MAX {
                 return Decoded::Incomplete;
             }
             self.phase = Phase::LongLine;
@@ -150,8 +150,7 @@ impl RequestDecoder {
         let PutLine { priority, delay_s, ttr_s, body_bytes, is_continued } = put;
         let fault = |fault, length| Decoded::Fault { fault, counts_as: Some(Verb::Put), length };
         if body_bytes > self.job_bytes_max {
-            let line_end = if planted!(BeanstalkdSkipsTwoShort) { 0 } else { 2 };
-            let bytes_left = u64::from(body_bytes).saturating_add(line_end);
+            let bytes_left = u64::from(body_bytes).saturating_add(2);
             return self.skip_job(buffer, line_bytes, bytes_left);
         }
         if is_continued {
@@ -166,7 +165,7 @@ impl RequestDecoder {
         self.lacks_body = whole.is_none();
         let Some((body, end)) = whole else { return Decoded::Incomplete };
         let length = line_bytes.saturating_add(body_bytes).saturating_add(CRLF.len());
-        if end != CRLF && !planted!(BeanstalkdBodyEndUnchecked) {
+        if end != CRLF {
             return fault(Fault::ExpectedCrlf, length);
         }
         Decoded::Request { request: Request::Put { priority, delay_s, ttr_s, body }, length }
@@ -181,7 +180,7 @@ impl RequestDecoder {
             return Decoded::Fault { fault: Fault::BadFormat, counts_as: None, length };
         }
         // The last byte may be half of the line end.
-        let is_halved = buffer.last() == Some(&b'\r') && !planted!(BeanstalkdLineEndHalved);
+        let is_halved = buffer.last() == Some(&b'\r');
         skip(buffer.len().saturating_sub(usize::from(is_halved)))
     }
 

@@ -124,7 +124,6 @@ impl Verb {
 
 /// Returns that of two commands whose word leaves less of the line.
 fn longer_word<'a>(known: Option<(Verb, &'a [u8])>, other: (Verb, &'a [u8])) -> (Verb, &'a [u8]) {
-    let is_known_longer =
-        |known: &(Verb, &[u8])| known.1.len() < other.1.len() || planted!(BeanstalkdShortestWord);
+    let is_known_longer = |known: &(Verb, &[u8])| known.1.len() < other.1.len();
     known.filter(is_known_longer).unwrap_or(other)
 }

@@ -335,7 +335,7 @@ impl RequestDecoder {
         let length = width.saturating_add(1);
         match usize::try_from(value) {
             Ok(0) => Ok(Some(Decoded::Empty { length })),
-            Ok(count) if count <= self.limits.arguments_max || planted!(RespListUnbounded) => {
+            Ok(count) if count <= self.limits.arguments_max => {
                 self.forget_arguments();
                 self.left = count;
                 self.position = length;
@@ -460,8 +460,7 @@ impl RequestDecoder {
         self.phase = Phase::Body(length.saturating_sub(skipped));
         match rest.get(length..) {
             Some([b'\r', b'\n', ..]) => {
-                let line_end = if planted!(RespSkipsTwoShort) { 0 } else { 2 };
-                self.position = self.position.saturating_add(line_end);
+                self.position = self.position.saturating_add(2);
                 self.phase = Phase::Header;
                 Ok(true)
             }
@@ -498,7 +497,7 @@ impl RequestDecoder {
         let rest = allowed.get(self.position..).unwrap_or_default();
         let Some(more) = rest.iter().position(|byte| *byte == b'\n') else {
             self.position = allowed.len();
-            return if buffer.len() > limit && !planted!(RespLineUnbounded) {
+            return if buffer.len() > limit {
                 Err(Malformed::TooBigInline)
             } else {
                 Ok(Decoded::Incomplete)

@@ -98,9 +98,7 @@ fn copy(
                 return Err(about(shard)(StoreError::BadEntry { seq: first.0, what }));
             }
         }
-        if !planted!(FormerReadKept) {
-            contents.fold = Fold::new();
-        }
+        contents.fold = Fold::new();
     }
     let why = format!(
         "its nodes remove entries of shard {shard} faster than they can be read: run this again \

@@ -82,7 +82,7 @@ impl BeanstalkdDoor {
     fn try_to_carry_out(&mut self, request: &Request<'_>, desk: &mut Desk) -> Result<(), Undone> {
         match *request {
             Request::Put { priority, delay_s, ttr_s, body } => {
-                if self.shared.is_draining() && !planted!(DrainingAccepts) {
+                if self.shared.is_draining() {
                     desk.say(Word::Draining.line().to_vec());
                     return Ok(());
                 }

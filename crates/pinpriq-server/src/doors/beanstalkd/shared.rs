@@ -120,7 +120,7 @@ impl Shared {
     /// Accepts no jobs from now on, or accepts them again. Returns whether it accepts none.
     pub(crate) fn turn_draining(&self) -> bool {
         let was_draining = self.is_draining.load(Ordering::Relaxed);
-        let is_draining = !was_draining || planted!(DrainedForGood);
+        let is_draining = !was_draining;
         self.is_draining.store(is_draining, Ordering::Relaxed);
         is_draining
     }
@@ -247,7 +247,7 @@ impl Tubes {
         change(tube);
         let is_idle = !tube.is_wanted();
         self.idle = self.idle + usize::from(is_idle) - usize::from(was_idle);
-        if is_idle && self.idle > IDLE_TUBES_MAX && !planted!(IdleTubesUnbounded) {
+        if is_idle && self.idle > IDLE_TUBES_MAX {
             self.known.remove(name);
             self.idle -= 1;
         }

@@ -425,7 +425,7 @@ fn check_origin(
             let host = host.unwrap_or_default();
             origin.split_once("://").is_none_or(|(_, origin)| origin != host)
         }
-        (None, site) => site == Some("cross-site") && !planted!(SiteNotLookedAt),
+        (None, site) => site == Some("cross-site"),
     };
     if is_foreign {
         let sentence = "a page of another origin must not change anything here";

@@ -111,7 +111,7 @@ impl Fate {
         let look = || {
             let taken = self.taken.load(Ordering::Relaxed);
             let flushes = self.wire.flushes.load(Ordering::Relaxed);
-            if taken != NEVER && (flushes > taken || planted!(PieceCountedUnsent)) {
+            if taken != NEVER && flushes > taken {
                 return Some(true);
             }
             let is_lost = taken == NEVER && self.is_dropped.load(Ordering::Relaxed);
@@ -311,7 +311,7 @@ async fn await_event(
             }
             true
         }
-        () = way.gone(), if !planted!(GoneVisitorKept) => false,
+        () = way.gone() => false,
     }
 }
 

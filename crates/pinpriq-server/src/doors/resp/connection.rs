@@ -262,7 +262,7 @@ pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
 /// Refuses names that are too long, and those with characters that would break a line of
 /// `CLIENT LIST`.
 fn check_name(name: &[u8]) -> Result<Vec<u8>, Fault> {
-    if name.len() > NAME_BYTES_MAX && !planted!(ClientNameUnbounded) {
+    if name.len() > NAME_BYTES_MAX {
         let length = name.len();
         return Err(Fault::bad(format!(
             "names of clients and libraries have at most {NAME_BYTES_MAX} bytes, and this one has \

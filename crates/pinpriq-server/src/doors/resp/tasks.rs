@@ -117,7 +117,7 @@ fn delay_of(parts: &Parts<'_>) -> Result<Delay, Fault> {
 pub(crate) fn take(call: &mut Call<'_, '_>) -> Done {
     let ttr = call.parts.span(TTR)?;
     let mode = match call.talk.ttr_otherwise {
-        Some(otherwise) if !planted!(VisitorLeaseNeverEnds) => TakeMode::Unheld { ttr, otherwise },
+        Some(otherwise) => TakeMode::Unheld { ttr, otherwise },
         _ => TakeMode::Lease { ttr },
     };
     select(call, mode)

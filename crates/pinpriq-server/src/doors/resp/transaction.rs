@@ -129,9 +129,7 @@ pub(super) fn take_in(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done
 /// Makes EXEC carry out nothing of the transaction that is open, if one is.
 #[cold]
 pub(super) fn spoil(talk: &mut Talk) {
-    if let Some(transaction) = &mut talk.transaction
-        && !planted!(SpoiltTransactionCarriedOut)
-    {
+    if let Some(transaction) = &mut talk.transaction {
         // Nothing of it is needed any more.
         **transaction = Transaction { is_spoilt: true, ..Transaction::default() };
     }
@@ -169,9 +167,7 @@ fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
             Ok(())
         }
         "RESET" | "QUIT" => {
-            if !planted!(TransactionOutlivesReset) {
-                talk.transaction = None;
-            }
+            talk.transaction = None;
             (spec.run)(&mut Call { desk, talk, parts: &parts })
         }
         "UNWATCH" => keep(talk, given, desk),
@@ -225,7 +221,7 @@ fn keep(talk: &mut Talk, given: &[&[u8]], desk: &Desk) -> Done {
         transaction.add(given);
         let kept = transaction.kept.get_or_insert_with(|| desk.kept().kept().share());
         kept.set(transaction.words.len() + transaction.lengths.len() * size_of::<usize>());
-        if kept.is_too_much() && !planted!(TransactionsFree) {
+        if kept.is_too_much() {
             return Err(kept.kept().refusal().into());
         }
     }

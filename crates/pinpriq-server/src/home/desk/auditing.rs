@@ -69,9 +69,7 @@ impl Desk {
         asked: &Result<(), Undone>,
     ) {
         match asked {
-            Err(Undone::Refused(refusal))
-                if refusal.kind == RefusalKind::NoPerm && !planted!(DeniedNotTold) =>
-            {
+            Err(Undone::Refused(refusal)) if refusal.kind == RefusalKind::NoPerm => {
                 self.tell_denied(self.command_word(), name_of(command).map(<[u8]>::to_vec));
             }
             Err(_) => {}

@@ -197,9 +197,7 @@ impl Asking<'_> {
             }
             Next::GiveBack(output) => {
                 self.note_taken_over(from);
-                if !planted!(ExtraJobKept) {
-                    self.give_back(from, &receipts_of(&output));
-                }
+                self.give_back(from, &receipts_of(&output));
             }
         }
     }
@@ -302,7 +300,7 @@ impl Asking<'_> {
 
     /// Ends the waits in the shards that have not answered, except for one of them.
     fn end_waits(&self, shares: &mut [Share], except: Option<usize>) {
-        let Some(post) = self.shard.post().filter(|_| !planted!(WaitElsewhereGoesOn)) else {
+        let Some(post) = self.shard.post() else {
             return;
         };
         for (index, share) in shares.iter_mut().enumerate() {
@@ -310,9 +308,6 @@ impl Asking<'_> {
                 continue;
             }
             if self.is_nowhere(share.shard) {
-                if planted!(WaitWithoutOwnerGoesOn) {
-                    continue;
-                }
                 withdraw_wait(self.shard, self.session, share.shard);
                 share.owes = false;
             } else {
@@ -334,7 +329,7 @@ impl Asking<'_> {
         let added = self.session.outbox.borrow_mut().withdraw(gap);
         for (shard, Unsent { popped, leases, .. }) in added {
             self.give_back(shard, &leases);
-            if !popped.is_empty() && !self.is_nowhere(shard) && !planted!(WithdrawnPopsLost) {
+            if !popped.is_empty() && !self.is_nowhere(shard) {
                 self.write(shard, SILENT, &Command::PutBack(&popped));
             }
         }

@@ -102,7 +102,6 @@ impl Desk {
         let about = &mut *self.seat.session.about.borrow_mut();
         if let Some(pass) = &about.pass
             && pass.version != roster.version()
-            && !planted!(OldRightsKept)
         {
             about.pass = roster.renewed(pass);
         }
@@ -122,7 +121,7 @@ impl Desk {
     /// Returns the refusal of a request of which so much has arrived and that is not complete, if
     /// it may not be kept.
     pub(crate) fn refusal_of_begun(&self, bytes: usize) -> Option<Refusal> {
-        if bytes > BYTES_OF_NOBODY_MAX && self.check_user().is_err() && !planted!(NobodySendsMuch) {
+        if bytes > BYTES_OF_NOBODY_MAX && self.check_user().is_err() {
             let most = BYTES_OF_NOBODY_MAX;
             let sentence = format!("before somebody signs in, a request has at most {most} bytes");
             return Some(Refusal::new(RefusalKind::TooLarge, sentence));
@@ -136,7 +135,6 @@ impl Desk {
         let Some(roster) = self.roster() else { return };
         let certificate = self.seat.session.about.borrow().certificate.clone();
         let pass = match &certificate {
-            Some(_) if planted!(StrangerActsAsAnonymous) => roster.anonymous(),
             Some(name) => roster.certified(name),
             None if signs_in => None,
             None => roster.anonymous(),
@@ -223,13 +221,9 @@ impl Desk {
         let judged = self.with_pass(|pass| {
             let user = &pass?.user;
             let within = match judge(&user.rights, command) {
-                Verdict::Denied(lack) if !planted!(LackOverlooked) => {
-                    return Some(Err(denied(user, &lack)));
-                }
-                Verdict::Within(right) if !planted!(ListsNotKeptWithin) => {
-                    Some((Arc::clone(user), right))
-                }
-                Verdict::Allowed | Verdict::Denied(_) | Verdict::Within(_) => None,
+                Verdict::Denied(lack) => return Some(Err(denied(user, &lack))),
+                Verdict::Within(right) => Some((Arc::clone(user), right)),
+                Verdict::Allowed => None,
             };
             Some(Ok((within, !user.limits.is_empty())))
         });
@@ -287,8 +281,7 @@ impl Desk {
         if let Some(guard) = &mut self.guard {
             guard.subscribed.clear();
             let about = &mut *self.seat.session.about.borrow_mut();
-            let certificate =
-                about.certificate.as_ref().filter(|_| !planted!(CertificateForgotten));
+            let certificate = about.certificate.as_ref();
             about.pass = certificate.and_then(|name| guard.roster.certified(name));
             if about.pass.is_none() {
                 about.counted = None;
@@ -314,10 +307,10 @@ impl Desk {
         let lacks_any = guard.blocked.iter().any(|(right, name)| !allows(*right, name));
         let takes = |(queue, _): &Subscribed| allows(Right::Take, queue);
         let is_over = is_subscribed && !guard.subscribed.iter().all(takes);
-        if is_blocked && lacks_any && !planted!(BlockedOutlivesRight) {
+        if is_blocked && lacks_any {
             self.deny_blocked(guard.refusable);
         }
-        (is_over && !planted!(SubscriptionOutlivesRight)).then(no_longer)
+        is_over.then(no_longer)
     }
 
     /// Ends the blocked request with a refusal, or if it is not `refusable`, as if its time had

@@ -57,7 +57,6 @@ fn send_back(shard: &Shard, client: ClientId, from: usize, news: News) {
     let outputs = news.outputs();
     if let Some(post) = shard.post()
         && outputs > 0
-        && !planted!(LateOutputsKept)
     {
         let unsent = news.into_unsent();
         post.write_errand(from, client, Errand::Back { outputs, unsent });

@@ -72,7 +72,7 @@ impl Outbox {
     pub(crate) fn await_reply(&mut self, shards: usize, from: usize, dialect: Dialect) {
         let gap = self.keep_gap(Answer::Owed, dialect);
         let gaps = &mut self.abroad(shards).shards[from].gaps;
-        if planted!(NewestPlaceFilled) { gaps.push_front(gap) } else { gaps.push_back(gap) }
+        gaps.push_back(gap);
     }
 
     /// Keeps a gap for an answer to which some of this number of shards contribute.
@@ -230,7 +230,7 @@ impl Outbox {
     fn insert_delivery(&mut self, (shards, from): (usize, usize), dialect: Dialect) -> u64 {
         let next = self.abroad(shards).shards[from].gaps.front().copied();
         let next = next.filter(|gap| *gap != CHOICE && *gap >= self.passed);
-        let Some(gap) = next.filter(|_| !planted!(DeliveryBehindAll)) else {
+        let Some(gap) = next else {
             return self.keep_gap(Answer::Owed, dialect);
         };
         let dialect = self.at(gap).dialect;

@@ -30,7 +30,7 @@ impl Several {
     pub(super) fn note_former(&mut self, from: usize) {
         let parts = self.parts.iter_mut().map(|(shard, _)| shard);
         for shard in parts.chain([&mut self.teller]) {
-            if usize::from(*shard) == from && !planted!(FormerPartGoesBack) {
+            if usize::from(*shard) == from {
                 *shard = FORMER;
             }
         }

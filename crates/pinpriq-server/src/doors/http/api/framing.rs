@@ -32,7 +32,7 @@ pub(crate) async fn complete(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     // The answer to lines begins before all of them have come, and has no known length.
     let is_final = is_refusal(response.status()) || response.body().size_hint().exact().is_some();
-    let closes = is_final && !is_read.load(Ordering::Relaxed) && !planted!(CloseNotTold);
+    let closes = is_final && !is_read.load(Ordering::Relaxed);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if closes && may_say_so {
         close_after(&mut response);

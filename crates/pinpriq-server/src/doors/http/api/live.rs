@@ -96,7 +96,7 @@ impl Looker {
         loop {
             let second = tokio::select! {
                 second = listening.next() => Some(second),
-                () = roster.changed_since(pass.version), if !planted!(EventsOutliveRight) => None,
+                () = roster.changed_since(pass.version) => None,
             };
             let Some(second) = second else {
                 let may_look = |pass: &Pass| {

@@ -124,7 +124,7 @@ fn end(api: &Api, asker: &Asker, headers: &HeaderMap) -> Response {
 fn with_cookie(secret: &str, seconds: u64, asker: &Asker) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     // A browser would not send it back over a connection that is not encrypted.
-    let secure = if asker.way.is_encrypted && !planted!(CookieNotSecure) { "; Secure" } else { "" };
+    let secure = if asker.way.is_encrypted { "; Secure" } else { "" };
     let lasts = format!("Max-Age={seconds}{secure}");
     let cookie = format!("{NAME}={secret}; Path=/; HttpOnly; SameSite=Strict; {lasts}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {

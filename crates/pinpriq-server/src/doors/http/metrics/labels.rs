@@ -21,7 +21,7 @@ const DIGEST_BYTES: usize = 16;
 /// first byte of a name that would be mistaken for [`OTHER`]. A long name ends with `\sha256:` and
 /// the beginning of its digest.
 pub(super) fn text_of(name: &[u8]) -> String {
-    if name.len() > NAME_BYTES_MAX && !planted!(LongLabels) {
+    if name.len() > NAME_BYTES_MAX {
         let mut text = text_of(&name[..SHORT_BYTES]);
         text.push_str("\\sha256:");
         for byte in &Sha256::digest(name)[..DIGEST_BYTES] {

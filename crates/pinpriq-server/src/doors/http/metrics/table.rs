@@ -386,7 +386,7 @@ impl Metric {
     /// Calls `look` for each queue and lane that is shown, with its labels, and for the others
     /// together.
     fn each_queue(&self, sight: &Sight, mut look: impl FnMut(&Figures, &[Label<'_>], bool)) {
-        let tells_purpose = self.labels.contains(&PURPOSE) && !planted!(DeadLettersNotToldApart);
+        let tells_purpose = self.labels.contains(&PURPOSE);
         for (name, shown) in &sight.survey.shown {
             let queue = text_of(&name.queue);
             let mut labels = vec![("queue", queue.as_str())];
