@@ -4,7 +4,7 @@ By default a worker looks for jobs twice a second, and then for five times as ma
 once. An eager one looks each 10 ms.
 
 Use: arq_worker.py fill PORT JOBS, or
-arq_worker.py asyncio|eager PORT JOBS CONCURRENCY SERVER_PID
+arq_worker.py asyncio|eager PORT JOBS CONCURRENCY
 """
 
 import asyncio
@@ -31,8 +31,8 @@ async def fill(settings, jobs):
     await pool.aclose()
 
 
-async def work(mode, settings, jobs, concurrency, server_pid):
-    tally = Tally(jobs, server_pid)
+async def work(mode, settings, jobs, concurrency):
+    tally = Tally(jobs)
 
     async def nothing(_context, number):
         tally.note(number)

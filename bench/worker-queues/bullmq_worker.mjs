@@ -1,7 +1,7 @@
 // Jobs for BullMQ, which do nothing. Like those of the others, they leave no results behind.
 //
 // Use: bullmq_worker.mjs fill PORT JOBS, or
-// bullmq_worker.mjs promises PORT JOBS CONCURRENCY SERVER_PID
+// bullmq_worker.mjs promises PORT JOBS CONCURRENCY
 import { Queue, Worker } from "bullmq";
 import { Tally } from "./tally.mjs";
 
@@ -10,7 +10,7 @@ const JOBS_AT_ONCE = 500;
 const [mode, port, ...numbers] = process.argv.slice(2);
 const connection = { host: "127.0.0.1", port: Number(port) };
 const queue = new Queue("jobs", { connection });
-const [jobs, concurrency, serverPid] = numbers.map(Number);
+const [jobs, concurrency] = numbers.map(Number);
 
 if (mode === "fill") {
   const opts = { removeOnComplete: true };
@@ -20,7 +20,7 @@ if (mode === "fill") {
     await queue.addBulk(Array.from({ length }, job));
   }
 } else {
-  const tally = new Tally(jobs, serverPid);
+  const tally = new Tally(jobs);
   const work = async (job) => tally.note(job.data);
   const worker = new Worker("jobs", work, { connection, concurrency });
   await tally.all;

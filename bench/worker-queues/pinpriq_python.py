@@ -1,7 +1,7 @@
 """Jobs for pinpriq's package for Python, which do nothing.
 
 Use: pinpriq_python.py fill PORT JOBS, or
-pinpriq_python.py threads|asyncio PORT JOBS CONCURRENCY SERVER_PID
+pinpriq_python.py threads|asyncio PORT JOBS CONCURRENCY
 """
 
 import asyncio
@@ -25,9 +25,9 @@ async def fill(url, jobs):
         await asyncio.gather(*(put() for _ in range(PUTS_AT_ONCE)))
 
 
-def work(mode, url, jobs, concurrency, server_pid):
+def work(mode, url, jobs, concurrency):
     worker = Worker(url)
-    tally = Tally(jobs, server_pid, worker.stop)
+    tally = Tally(jobs, worker.stop)
     if mode == "threads":
         worker.job(QUEUE)(tally.note)
         worker.run(threads=concurrency)

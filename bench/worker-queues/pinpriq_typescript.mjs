@@ -1,7 +1,7 @@
 // Jobs for pinpriq's package for TypeScript, which do nothing.
 //
 // Use: pinpriq_typescript.mjs fill PORT JOBS, or
-// pinpriq_typescript.mjs promises PORT JOBS CONCURRENCY SERVER_PID
+// pinpriq_typescript.mjs promises PORT JOBS CONCURRENCY
 import { Client } from "pinpriq";
 import { Tally } from "./tally.mjs";
 
@@ -10,7 +10,7 @@ const PUTS_AT_ONCE = 500;
 const [mode, port, ...numbers] = process.argv.slice(2);
 const client = await Client.connect(`redis://127.0.0.1:${port}`);
 const queue = client.queue("jobs");
-const [jobs, concurrency, serverPid] = numbers.map(Number);
+const [jobs, concurrency] = numbers.map(Number);
 
 if (mode === "fill") {
   for (let first = 0; first < jobs; first += PUTS_AT_ONCE) {
@@ -18,7 +18,7 @@ if (mode === "fill") {
     await queue.putMany(Array.from({ length }, (_, number) => first + number));
   }
 } else {
-  const tally = new Tally(jobs, serverPid);
+  const tally = new Tally(jobs);
   const worker = queue.process((job) => tally.note(job.payload), { concurrency });
   await tally.all;
   await worker.stop();

@@ -1,6 +1,6 @@
 """Jobs for rq, which do nothing. Like those of the others, they leave no results behind.
 
-Use: rq_worker.py fill PORT JOBS, or rq_worker.py simple|forking PORT JOBS CONCURRENCY SERVER_PID
+Use: rq_worker.py fill PORT JOBS, or rq_worker.py simple|forking PORT JOBS CONCURRENCY
 """
 
 import sys
@@ -21,12 +21,12 @@ def fill(queue, jobs):
         )
 
 
-def work(mode, connection, queue, jobs, _concurrency, server_pid):
+def work(mode, connection, queue, jobs, _concurrency):
     if mode == "simple":
-        rq_jobs.tally = Tally(jobs, server_pid)
+        rq_jobs.tally = Tally(jobs)
         SimpleWorker([queue], connection=connection).work(burst=True, logging_level="WARNING")
     else:
-        rq_jobs.tally = TallyOfForks(jobs, server_pid)
+        rq_jobs.tally = TallyOfForks(jobs)
         with rq_jobs.tally:
             Worker([queue], connection=connection).work(burst=True, logging_level="WARNING")
     registries = [queue.started_job_registry, queue.failed_job_registry]

@@ -1,8 +1,7 @@
 # Jobs for Sidekiq, which do nothing. It keeps no results.
 #
 # Use: ruby sidekiq_worker.rb fill PORT JOBS, or
-# ruby sidekiq_worker.rb threads PORT JOBS CONCURRENCY SERVER_PID
-require "etc"
+# ruby sidekiq_worker.rb threads PORT JOBS CONCURRENCY
 require "json"
 require "sidekiq"
 require "sidekiq/api"
@@ -10,11 +9,8 @@ require "sidekiq/cli"
 
 # Counts the jobs, and measures from the first one to the last one.
 class Tally
-  TICKS_PER_SECOND = Etc.sysconf(Etc::SC_CLK_TCK)
-
-  def initialize(jobs, server_pid)
+  def initialize(jobs)
     @jobs = jobs
-    @server_pid = server_pid
     @seen = Array.new(jobs)
     @done = @repeated = 0
     @lock = Mutex.new
@@ -39,10 +35,10 @@ class Tally
 
   # Prints the result of a run, which the benchmark reads.
   def tell(left)
-    elapsed_s, worker_s, server_s = @last.zip(@first).map { |late, early| late - early }
+    elapsed_s, worker_s = @last.zip(@first).map { |late, early| late - early }
     puts JSON.generate(
       jobs: @jobs, done: @done, repeated: @repeated, left: left, elapsed_s: elapsed_s,
-      worker_cpu_s: worker_s, server_cpu_s: server_s,
+      worker_cpu_s: worker_s,
     )
   end
 
@@ -50,13 +46,7 @@ class Tally
 
   def moment
     clocks = [Process::CLOCK_MONOTONIC, Process::CLOCK_PROCESS_CPUTIME_ID]
-    clocks.map { |clock| Process.clock_gettime(clock) } << server_cpu_s
-  end
-
-  # The name of a process may hold anything but is in brackets.
-  def server_cpu_s
-    fields = File.read("/proc/#{@server_pid}/stat").rpartition(")").last.split
-    fields.values_at(11, 12).sum(&:to_i) / TICKS_PER_SECOND.to_f
+    clocks.map { |clock| Process.clock_gettime(clock) }
   end
 end
 
@@ -73,7 +63,7 @@ class Nothing
 end
 
 mode, port, *numbers = ARGV
-jobs, concurrency, server_pid = numbers.map(&:to_i)
+jobs, concurrency = numbers.map(&:to_i)
 # Sidekiq 6 speaks to the Redis client of its time.
 Redis.silence_deprecations = true
 ENV["REDIS_URL"] = "redis://127.0.0.1:#{port}"
@@ -82,7 +72,7 @@ if mode == "fill"
     Sidekiq::Client.push_bulk("class" => Nothing, "args" => slice.zip)
   end
 else
-  Nothing.tally = Tally.new(jobs, server_pid)
+  Nothing.tally = Tally.new(jobs)
   at_exit { Nothing.tally.tell(Sidekiq::Queue.new.size + Sidekiq::RetrySet.new.size) }
   cli = Sidekiq::CLI.instance
   cli.parse(["-c", concurrency.to_s, "-e", "production", "-r", __FILE__])

@@ -1,22 +1,8 @@
 // Counts the jobs of a worker in JavaScript, and measures from its first job to its last one.
 //
-// Each job has a number, so that one that is lost or comes twice is noticed. The processor time of
-// the server is read at the same two moments as that of the worker.
-import { readFileSync } from "node:fs";
-
-// Linux shows spans in hundredths of a second to programs, whatever its own clock is.
-const TICKS_PER_SECOND = 100;
-
-// The processor time of all threads. The name of a process may hold anything but is in brackets.
-function serverCpuS(pid) {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
+// Each job has a number, so that one that is lost or comes twice is noticed.
 export class Tally {
   #jobs;
-  #serverPid;
   #seen;
   #done = 0;
   #repeated = 0;
@@ -27,9 +13,8 @@ export class Tally {
   /** Settles when the last job is done. */
   all = new Promise((resolve) => (this.#noteAll = resolve));
 
-  constructor(jobs, serverPid) {
+  constructor(jobs) {
     this.#jobs = jobs;
-    this.#serverPid = serverPid;
     this.#seen = new Uint8Array(jobs);
   }
 
@@ -49,12 +34,12 @@ export class Tally {
 
   #moment() {
     const { user, system } = process.cpuUsage();
-    return [performance.now() / 1e3, (user + system) / 1e6, serverCpuS(this.#serverPid)];
+    return [performance.now() / 1e3, (user + system) / 1e6];
   }
 
   /** Prints the result of a run, which the benchmark reads. */
   tell(left) {
-    const [elapsed, worker, server] = this.#last.map((late, at) => late - this.#first[at]);
+    const [elapsed, worker] = this.#last.map((late, at) => late - this.#first[at]);
     const result = {
       jobs: this.#jobs,
       done: this.#done,
@@ -62,7 +47,6 @@ export class Tally {
       left,
       elapsed_s: elapsed,
       worker_cpu_s: worker,
-      server_cpu_s: server,
     };
     console.log(JSON.stringify(result));
   }

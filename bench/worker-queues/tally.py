@@ -1,7 +1,6 @@
 """Counts the jobs of a worker in Python, and measures from its first job to its last one.
 
-Each job has a number, so that one that is lost or comes twice is noticed. The processor time of
-the server is read at the same two moments as that of the worker.
+Each job has a number, so that one that is lost or comes twice is noticed.
 """
 
 import json
@@ -11,30 +10,20 @@ import tempfile
 import threading
 import time
 
-TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
-
-def server_cpu_s(pid):
-    """Processor time of all threads. The name of a process may hold anything but is in brackets."""
-    with open(f"/proc/{pid}/stat") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
-
-
-def tell(jobs, done, repeated, left, elapsed_s, worker_cpu_s, server_cpu_s):
+def tell(jobs, done, repeated, left, elapsed_s, worker_cpu_s):
     """Prints the result of a run, which the benchmark reads."""
     print(json.dumps({
         "jobs": jobs, "done": done, "repeated": repeated, "left": left, "elapsed_s": elapsed_s,
-        "worker_cpu_s": worker_cpu_s, "server_cpu_s": server_cpu_s,
+        "worker_cpu_s": worker_cpu_s,
     }), flush=True)
 
 
 class Tally:
     """The jobs of one process. `when_all` is called when the last of them is done."""
 
-    def __init__(self, jobs, server_pid, when_all=lambda: None):
+    def __init__(self, jobs, when_all=lambda: None):
         self.jobs = jobs
-        self.server_pid = server_pid
         self.when_all = when_all
         self.seen = bytearray(jobs)
         self.done = self.repeated = 0
@@ -57,7 +46,7 @@ class Tally:
         self.when_all()
 
     def moment(self):
-        return time.monotonic(), time.process_time(), server_cpu_s(self.server_pid)
+        return time.monotonic(), time.process_time()
 
     def tell(self, left):
         first, last = self.first or self.moment(), self.last or self.moment()
@@ -71,9 +60,8 @@ class TallyOfForks:
     The processor time is that of the worker and its forks in the whole block.
     """
 
-    def __init__(self, jobs, server_pid):
+    def __init__(self, jobs):
         self.jobs = jobs
-        self.server_pid = server_pid
         self.file = tempfile.TemporaryFile()
         self.cpu_s = 0
 
@@ -91,13 +79,11 @@ class TallyOfForks:
 
     def note(self, number):
         """All that a job does."""
-        line = f"{number} {time.monotonic()} {server_cpu_s(self.server_pid)}\n"
-        os.write(self.file.fileno(), line.encode())
+        os.write(self.file.fileno(), f"{number} {time.monotonic()}\n".encode())
 
     def tell(self, left):
         self.file.seek(0)
         lines = [tuple(map(float, line.split())) for line in self.file]
-        done = len({number for number, _, _ in lines})
-        moments = [moment for _, *moment in lines] or [(0, 0)]
-        elapsed_s, server_s = (late - early for early, late in zip(moments[0], moments[-1]))
-        tell(self.jobs, done, len(lines) - done, left, elapsed_s, self.cpu_s, server_s)
+        done = len({number for number, _ in lines})
+        elapsed_s = lines[-1][1] - lines[0][1] if lines else 0
+        tell(self.jobs, done, len(lines) - done, left, elapsed_s, self.cpu_s)
