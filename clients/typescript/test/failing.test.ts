@@ -1,27 +1,12 @@
 // Workers whose handlers, hooks and payloads misbehave: none of it ends the process, stops a queue
 // or goes unsaid.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Client, text, type WorkerEvent } from "../src/index.js";
-import { Server } from "./server.js";
-import { Seen } from "./waiting.js";
+import { test } from "node:test";
+import { text } from "../src/index.js";
+import { started } from "./server.js";
+import { events, Seen } from "./waiting.js";
 
-let server: Server;
-let client: Client;
-
-before(async () => {
-  server = await Server.start();
-  client = await Client.connect(server.url);
-});
-
-after(async () => {
-  await client?.close();
-  await server?.stop();
-});
-
-function events<T>(): Seen<WorkerEvent<T>> {
-  return new Seen<WorkerEvent<T>>();
-}
+const { client } = await started();
 
 test("failing_task_waits_longer_each_time_and_is_buried_at_last", async () => {
   const queue = client.queue<string>("spinning");

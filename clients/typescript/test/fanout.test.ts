@@ -1,22 +1,11 @@
 // Topics and members, against a real server.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Client, isRefused } from "../src/index.js";
-import { Server } from "./server.js";
+import { test } from "node:test";
+import { isRefused } from "../src/index.js";
+import { started } from "./server.js";
 import { latch, Seen } from "./waiting.js";
 
-let server: Server;
-let client: Client;
-
-before(async () => {
-  server = await Server.start();
-  client = await Client.connect(server.url);
-});
-
-after(async () => {
-  await client?.close();
-  await server?.stop();
-});
+const { client } = await started();
 
 test("each_member_gets_a_copy", async () => {
   const news = client.topic<string>("news");

@@ -1,23 +1,12 @@
 // The commands of queues, against a real server.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import {
   BadPayload, bytes, Client, isRefused, json, PinpriqError, Refused, text,
 } from "../src/index.js";
-import { Server } from "./server.js";
+import { started } from "./server.js";
 
-let server: Server;
-let client: Client;
-
-before(async () => {
-  server = await Server.start();
-  client = await Client.connect(server.url, { name: "tests" });
-});
-
-after(async () => {
-  await client?.close();
-  await server?.stop();
-});
+const { client, server } = await started({ name: "tests" });
 
 test("put_take_and_ack_end_a_task", async () => {
   const queue = client.queue<{ to: string }>("mails");

@@ -5,6 +5,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { after } from "node:test";
+import { Client, type ClientOptions } from "../src/index.js";
 
 // A test that takes too long is ended by this signal. Then its servers end too.
 process.once("SIGTERM", () => process.exit(1));
@@ -115,4 +117,17 @@ export function withCertificate(directory: string): string[] {
   const files = ["-keyout", key, "-out", cert, "-days", "2"];
   execFileSync("openssl", ["req", "-x509", ...kind, ...name, ...files], { stdio: "ignore" });
   return ["--resps", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key];
+}
+
+/** Starts a server with a client for the tests of a file, which are ended behind them. */
+export async function started(
+  options?: ClientOptions,
+): Promise<{ server: Server; client: Client }> {
+  const server = await Server.start();
+  const client = await Client.connect(server.url, options);
+  after(async () => {
+    await client.close();
+    await server.stop();
+  });
+  return { server, client };
 }

@@ -1,4 +1,5 @@
 // Ways to wait for events in tests.
+import type { WorkerEvent } from "../src/index.js";
 
 /** Collects values, and lets a test wait for those that it wants. */
 export class Seen<T> {
@@ -24,6 +25,11 @@ export class Seen<T> {
       check();
     });
   }
+}
+
+/** Collects the events of a worker. */
+export function events<T>(): Seen<WorkerEvent<T>> {
+  return new Seen<WorkerEvent<T>>();
 }
 
 /** A promise with its two ends. */

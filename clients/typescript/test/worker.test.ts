@@ -1,28 +1,13 @@
 // Workers, against a real server.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { after, before, test } from "node:test";
-import { Client, isRefused, stopOnSignals, type WorkerEvent } from "../src/index.js";
+import { test } from "node:test";
+import { Client, isRefused, stopOnSignals } from "../src/index.js";
 import { Proxy } from "./proxy.js";
-import { Server } from "./server.js";
-import { latch, Seen } from "./waiting.js";
+import { started } from "./server.js";
+import { events, latch, Seen } from "./waiting.js";
 
-let server: Server;
-let client: Client;
-
-before(async () => {
-  server = await Server.start();
-  client = await Client.connect(server.url);
-});
-
-after(async () => {
-  await client?.close();
-  await server?.stop();
-});
-
-function events<T>(): Seen<WorkerEvent<T>> {
-  return new Seen<WorkerEvent<T>>();
-}
+const { client, server } = await started();
 
 test("finished_jobs_are_acknowledged_by_the_next_take", async () => {
   const proxy = await Proxy.start(server.port);
@@ -47,24 +32,6 @@ test("finished_jobs_are_acknowledged_by_the_next_take", async () => {
   assert.ok(sent.TAKE === 201 || sent.TAKE === 202, `${sent.TAKE} takes`);
   await other.close();
   await proxy.stop();
-});
-
-test("job_fails_with_the_message_of_the_error", async () => {
-  const queue = client.queue<string>("failing");
-  await queue.set({ attempts: 3 });
-  await queue.put("hard");
-  const seen = events<string>();
-  const worker = queue.process(
-    () => {
-      throw new Error("too hard");
-    },
-    { trace: seen.add, failDelayMs: () => 1 },
-  );
-  await seen.until((event) => event.type === "failed" && event.state === "B");
-  await worker.stop();
-  const [buried] = await queue.peek({ state: "B" });
-  assert.equal(buried?.meta?.reason, "too hard");
-  assert.equal(buried?.meta?.failures, 3);
 });
 
 test("handler_may_settle_its_job_itself", async () => {
