@@ -11,6 +11,8 @@ mod client;
 #[cfg(test)]
 mod cluster;
 #[cfg(test)]
+mod crowd;
+#[cfg(test)]
 mod delivery;
 mod documentation;
 #[cfg(test)]

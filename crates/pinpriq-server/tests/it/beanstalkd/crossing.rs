@@ -2,24 +2,13 @@
 //! held by two clients, and what one shard hands over in vain is there again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
-use pinpriq_dice::Dice;
-use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::Span;
-use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::DoorName;
-use pinpriq_server::simulation::{Options, Simulation};
-use pinpriq_store::shards::first_number;
-use pinpriq_store::{Durable, MemoryStore};
 
-use crate::world::START;
+use crate::crowd::{Crowd, Late, Worker};
 
-const SHARDS: usize = 3;
 const TUBES: [&str; 5] = ["default", "a", "b", "c", "d"];
-const STEPS: u32 = 600;
-const CHECKED_EVERY: u32 = 30;
 
 /// What a client waits for.
 enum Asked {
@@ -31,21 +20,14 @@ enum Asked {
     Any,
 }
 
-struct Worker {
-    id: ClientId,
-    received: Vec<u8>,
-    asked: Option<Asked>,
-    held: BTreeSet<u64>,
-}
+/// The jobs that a client holds.
+type Held = BTreeSet<u64>;
 
-/// What happens, and what must be true.
-struct Crossing {
-    sim: Simulation,
-    clock: ManualClock,
-    dice: Dice,
-    workers: Vec<Worker>,
+struct Jobs {
+    late: Late,
+    workers: Vec<Worker<Asked, Held>>,
     /// The jobs that are there, and how often each was reserved.
-    jobs: BTreeMap<u64, u32>,
+    reserved: BTreeMap<u64, u32>,
     inserted: BTreeSet<u64>,
     deleted: BTreeSet<u64>,
 }
@@ -53,102 +35,62 @@ struct Crossing {
 #[test]
 fn no_job_is_lost_or_held_twice_between_shards() {
     for seed in 0..60 {
-        let open = |shard| {
-            let store = Box::new(MemoryStore::new().numbering_after(first_number(shard)));
-            (Durable::open(store, EngineLimits::default(), START, 1).unwrap().0, None)
-        };
-        let clock = ManualClock::at(START);
-        let shared: Rc<dyn Clock> = Rc::new(clock.clone());
-        let durables = (0..SHARDS).map(open).collect();
-        let sim = Simulation::of_shards(durables, Options::default(), &shared);
-        let (workers, jobs) = (Vec::new(), BTreeMap::new());
+        let (workers, reserved) = (Vec::new(), BTreeMap::new());
         let (inserted, deleted) = (BTreeSet::new(), BTreeSet::new());
-        let mut crossing =
-            Crossing { sim, clock, dice: Dice::new(seed), workers, jobs, inserted, deleted };
-        for step in 1..=STEPS {
-            crossing.step();
-            if step.is_multiple_of(CHECKED_EVERY) {
-                crossing.check(seed);
-            }
-        }
-        crossing.end(seed);
+        Jobs { late: Late::of(seed), workers, reserved, inserted, deleted }.play(600);
     }
 }
 
-impl Crossing {
-    fn step(&mut self) {
-        while self.workers.len() < 6 {
-            self.hire();
-        }
-        for shard in 0..SHARDS {
-            let is_deaf = self.dice.chance(30);
-            self.sim.set_deaf(shard, is_deaf);
-        }
-        match self.dice.below(12) {
-            0 => self.let_go(),
-            1 => {
-                self.clock.advance(Span::from_ms(self.dice.below(400)));
-                self.sim.tick();
-            }
-            _ => {
-                let index = self.index(self.workers.len());
-                self.ask(index);
-            }
-        }
-        self.sim.run();
-        self.hear();
-    }
-
-    fn index(&mut self, count: usize) -> usize {
-        usize::try_from(self.dice.below(count as u64)).unwrap()
-    }
-
-    /// A client comes, and watches all tubes.
-    fn hire(&mut self) {
-        let home = self.index(SHARDS);
-        let id = self.sim.connect_to(home, DoorName::Beanstalkd);
+impl Jobs {
+    fn watch_all(&mut self, id: ClientId) {
         for tube in TUBES {
-            self.sim.feed(id, format!("watch {tube}\r\n").as_bytes());
+            self.late.say(id, &format!("watch {tube}\r\n"));
         }
-        let mut received = Vec::new();
-        self.sim.run();
-        self.sim.drain(id, usize::MAX, &mut received);
-        self.workers.push(Worker { id, received: Vec::new(), asked: None, held: BTreeSet::new() });
+    }
+}
+
+impl Crowd for Jobs {
+    type Asked = Asked;
+    type Held = Held;
+
+    fn late(&mut self) -> &mut Late {
+        &mut self.late
     }
 
-    /// A connection breaks. Nobody knows what becomes of its answer.
-    fn let_go(&mut self) {
-        let index = self.index(self.workers.len());
-        // A put that was not answered may have happened, and so may a deletion.
-        let asked = &self.workers[index].asked;
-        if matches!(asked, Some(Asked::Put | Asked::Done(_, "delete"))) {
-            return;
-        }
-        let gone = self.workers.swap_remove(index);
-        self.sim.cut(gone.id);
+    fn workers(&mut self) -> &mut Vec<Worker<Asked, Held>> {
+        &mut self.workers
+    }
+
+    fn hire(&mut self) {
+        let id = self.late.connect(DoorName::Beanstalkd);
+        self.watch_all(id);
+        self.workers.push(Worker { id, asked: None, held: Held::new() });
+    }
+
+    /// A put that was not answered may have happened, and so may a deletion.
+    fn may_break(asked: &Asked) -> bool {
+        !matches!(asked, Asked::Put | Asked::Done(_, "delete"))
     }
 
     fn ask(&mut self, index: usize) {
-        if self.workers[index].asked.is_some() {
-            return;
-        }
         let held: Vec<u64> = self.workers[index].held.iter().copied().collect();
         // Mostly there is no job to reserve, so that clients wait in all shards.
-        let (line, asked) = match self.dice.below(12) {
+        let (line, asked) = match self.late.dice.below(12) {
             0..=2 => {
-                let (tube, priority) = (TUBES[self.index(TUBES.len())], self.dice.below(4));
-                self.sim.feed(self.workers[index].id, format!("use {tube}\r\n").as_bytes());
+                let (tube, priority) =
+                    (TUBES[self.late.index(TUBES.len())], self.late.dice.below(4));
+                self.late.sim.feed(self.workers[index].id, format!("use {tube}\r\n").as_bytes());
                 (format!("put {priority} 0 600 1\r\nx\r\n"), Asked::Put)
             }
             3..=6 => {
-                let timeout_s = self.dice.below(3);
+                let timeout_s = self.late.dice.below(3);
                 (format!("reserve-with-timeout {timeout_s}\r\n"), Asked::Reserve)
             }
             7 => ("stats\r\n".to_owned(), Asked::Any),
             _ if held.is_empty() => return,
             _ => {
-                let number = held[self.index(held.len())];
-                match self.dice.below(4) {
+                let number = held[self.late.index(held.len())];
+                match self.late.dice.below(4) {
                     0..=1 => (format!("delete {number}\r\n"), Asked::Done(number, "delete")),
                     2 => (format!("release {number} 2 0\r\n"), Asked::Done(number, "release")),
                     _ => (format!("stats-job {number}\r\n"), Asked::Any),
@@ -156,21 +98,18 @@ impl Crossing {
             }
         };
         self.workers[index].asked = Some(asked);
-        self.sim.feed(self.workers[index].id, line.as_bytes());
+        self.late.sim.feed(self.workers[index].id, line.as_bytes());
     }
 
-    /// Reads what has come, and checks it.
     fn hear(&mut self) {
         for index in 0..self.workers.len() {
-            let worker = &mut self.workers[index];
-            self.sim.drain(worker.id, usize::MAX, &mut worker.received);
-            let text = String::from_utf8(worker.received.clone()).unwrap();
+            let text = self.late.read(self.workers[index].id);
             let text = text.split_inclusive("\r\n").filter(|line| !line.starts_with("USING"));
             let text = text.collect::<String>();
             if text.is_empty() {
                 continue;
             }
-            worker.received.clear();
+            let worker = &mut self.workers[index];
             let line = text.lines().next().unwrap();
             match worker.asked.take() {
                 Some(Asked::Put) => {
@@ -178,7 +117,7 @@ impl Crossing {
                     assert!(self.inserted.insert(number), "{number} is there already");
                     // Somebody may have reserved it before its client hears of it.
                     if !self.deleted.contains(&number) {
-                        self.jobs.entry(number).or_default();
+                        self.reserved.entry(number).or_default();
                     }
                 }
                 Some(Asked::Reserve) => {
@@ -188,9 +127,9 @@ impl Crossing {
                     let number: u64 = line.split(' ').nth(1).unwrap().parse().unwrap();
                     assert!(!self.deleted.contains(&number), "{number} was deleted");
                     worker.held.insert(number);
-                    *self.jobs.entry(number).or_default() += 1;
+                    *self.reserved.entry(number).or_default() += 1;
                     // One that gives it up may not have heard that this is done.
-                    let gives_up = |worker: &Worker| match worker.asked {
+                    let gives_up = |worker: &Worker<Asked, Held>| match worker.asked {
                         Some(Asked::Done(given_up, _)) => given_up == number,
                         _ => false,
                     };
@@ -203,7 +142,7 @@ impl Crossing {
                     assert_eq!(line, expected, "{number}");
                     worker.held.remove(&number);
                     if verb == "delete" {
-                        self.jobs.remove(&number);
+                        self.reserved.remove(&number);
                         self.deleted.insert(number);
                     }
                 }
@@ -213,45 +152,28 @@ impl Crossing {
         }
     }
 
-    /// All letters arrive. Then no job is reserved but those that clients know of.
-    fn check(&mut self, seed: u64) {
-        for shard in 0..SHARDS {
-            self.sim.set_deaf(shard, false);
-        }
-        self.sim.run();
-        self.hear();
-        let id = self.sim.connect(DoorName::Beanstalkd);
+    /// No job is reserved but those that clients know of.
+    fn check(&mut self) {
+        let seed = self.late.seed;
+        let id = self.late.sim.connect(DoorName::Beanstalkd);
         let held: usize = self.workers.iter().map(|worker| worker.held.len()).sum();
-        let stats = self.say(id, "stats\r\n");
+        let stats = self.late.say(id, "stats\r\n");
         let reserved = format!("current-jobs-reserved: {held}\n");
         assert!(stats.contains(&reserved), "seed {seed}: clients hold {held}\n{stats}");
-        self.sim.cut(id);
+        self.late.sim.cut(id);
     }
 
-    /// All go on, and then all jobs are there and nobody holds one.
-    fn end(&mut self, seed: u64) {
-        self.check(seed);
-        self.clock.advance(Span::from_ms(5_000));
-        self.sim.tick();
-        self.sim.run();
-        self.hear();
-        let id = self.sim.connect(DoorName::Beanstalkd);
-        for worker in self.workers.drain(..) {
-            assert!(worker.asked.is_none(), "seed {seed}: a client is not answered");
-            self.sim.cut(worker.id);
-        }
-        self.sim.run();
-        for tube in TUBES {
-            self.sim.feed(id, format!("watch {tube}\r\n").as_bytes());
-        }
-        self.sim.run();
-        self.sim.drain(id, usize::MAX, &mut Vec::new());
+    /// All jobs are there and nobody holds one.
+    fn end(&mut self) {
+        let seed = self.late.seed;
+        let id = self.late.sim.connect(DoorName::Beanstalkd);
+        self.watch_all(id);
         let mut last = 0;
-        while !self.jobs.is_empty() {
-            let answer = self.say(id, "reserve-with-timeout 0\r\n");
+        while !self.reserved.is_empty() {
+            let answer = self.late.say(id, "reserve-with-timeout 0\r\n");
             let number: u64 = answer.split(' ').nth(1).expect(&answer).trim().parse().unwrap();
-            let attempts = self.jobs.remove(&number).expect("a job that nobody has put");
-            let shown = self.say(id, &format!("stats-job {number}\r\n"));
+            let attempts = self.reserved.remove(&number).expect("a job that nobody has put");
+            let shown = self.late.say(id, &format!("stats-job {number}\r\n"));
             let figure = |key: &str| -> u64 {
                 let line = shown.lines().find_map(|line| line.strip_prefix(key));
                 line.unwrap().trim().parse().unwrap()
@@ -261,18 +183,7 @@ impl Crossing {
             assert!(figure("pri: ") >= last, "seed {seed}: the most urgent one comes first");
             last = figure("pri: ");
         }
-        let rest = self.say(id, "reserve-with-timeout 0\r\n");
+        let rest = self.late.say(id, "reserve-with-timeout 0\r\n");
         assert_eq!(rest, "TIMED_OUT\r\n", "seed {seed}");
-    }
-
-    fn say(&mut self, id: ClientId, line: &str) -> String {
-        self.sim.feed(id, line.as_bytes());
-        self.sim.run();
-        let mut received = Vec::new();
-        self.sim.drain(id, usize::MAX, &mut received);
-        let text = String::from_utf8(received).unwrap();
-        text.lines().next().map_or_else(String::new, |first| {
-            if first.starts_with("OK ") { text.clone() } else { format!("{first}\r\n") }
-        })
     }
 }
