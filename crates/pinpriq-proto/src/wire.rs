@@ -11,7 +11,7 @@
 //! - [`ReplyDecoder`] reads replies and deliveries, also piece by piece.
 //!
 //! The modules [`resp`] and [`beanstalkd`] are other protocols, those of Redis and of beanstalkd,
-//! with their own decoders and writers. The module [`base64`] is for bytes that go into JSON.
+//! with their own decoders and writers.
 //!
 //! Everything that a peer sends is hostile until decoded: no decoder allocates, panics, or does
 //! work in proportion to a length that was only declared.
@@ -36,7 +36,6 @@
     )
 )]
 
-pub mod base64;
 pub mod beanstalkd;
 mod decode;
 mod encode;

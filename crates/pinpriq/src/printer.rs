@@ -6,13 +6,14 @@
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::wire::resp::Value;
 
 use crate::connection::Wanted;
 use crate::exit::Failure;
 use crate::json::Json;
 use crate::output::{escaped, wanted};
-use pinpriq_proto::wire::base64;
 
 /// A part of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +133,7 @@ fn member(name: &str, value: &Value) -> (String, Json) {
     match value.as_bytes().map(std::str::from_utf8) {
         Some(Err(_)) => {
             let bytes = value.as_bytes().unwrap_or_default();
-            (format!("{name}_base64"), Json::Text(base64::encode(bytes)))
+            (format!("{name}_base64"), Json::Text(STANDARD.encode(bytes)))
         }
         _ => (name.to_owned(), json(value)),
     }

@@ -6,6 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pinpriq_cluster::conformance::{Bench, cases};
 use pinpriq_cluster::{
     Instance, Meta, NodeRecord, OwnRecord, OwnState, Registry, RegistryAnswer, RegistryCall, View,
@@ -262,22 +264,12 @@ fn a_claim_whose_answer_was_lost_is_done() {
 }
 
 /// Bytes as JSON of etcd has them.
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let number = (0..3)
-            .fold(0, |number, at| number << 8 | usize::from(three.get(at).copied().unwrap_or(0)));
-        for at in 0..=three.len() {
-            text.push(char::from(DIGITS[number >> (18 - 6 * at) & 63]));
-        }
-        text.extend((three.len()..3).map(|_| '='));
-    }
-    text
+pub(crate) fn base64(bytes: impl AsRef<[u8]>) -> String {
+    STANDARD.encode(bytes)
 }
 
 fn put(cluster: &Cluster, key: &str, value: &[u8]) {
-    let (key, value) = (base64(format!("pinpriq/test/{key}").as_bytes()), base64(value));
+    let (key, value) = (base64(format!("pinpriq/test/{key}")), base64(value));
     let answer =
         gateway(cluster.address(0), "kv/put", &format!(r#"{{"key":"{key}","value":"{value}"}}"#));
     assert!(answer.contains("200 OK"), "{answer}");

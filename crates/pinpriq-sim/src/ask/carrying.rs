@@ -1,10 +1,11 @@
 //! A task of another server as a client imports it: its words, and the record for the engine.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pinpriq_engine::task::{
     Burial, Grant, Lease, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
 };
 use pinpriq_engine::time::Timestamp;
-use pinpriq_proto::wire::base64;
 use pinpriq_proto::wire::resp::Words;
 
 use super::Text;
@@ -47,7 +48,7 @@ impl Imported {
         fields.extend(self.expires_at.map(|at| format!(r#""expires_at":{at}"#)));
         let priority = self.priority.map_or_else(|| "null".to_owned(), |it| it.to_string());
         fields.push(format!(r#""priority":{priority}"#));
-        let key = self.key.as_deref().map(base64::encode);
+        let key = self.key.as_deref().map(|key| STANDARD.encode(key));
         fields.extend(key.map(|key| format!(r#""key_base64":"{key}""#)));
         fields.push(format!(r#""failures":{}"#, self.failures));
         if let Some((key, until)) = self.unique {
@@ -55,7 +56,7 @@ impl Imported {
             fields.extend(until.map(|until| format!(r#""unique_until":{until}"#)));
         }
         if !self.beside {
-            fields.push(format!(r#""payload_base64":"{}""#, base64::encode(&self.payload)));
+            fields.push(format!(r#""payload_base64":"{}""#, STANDARD.encode(&self.payload)));
         }
         let record = format!("{{{}}}", fields.join(","));
         let words = Words::new("IMPORT").bytes(&self.queue).bytes(record);

@@ -9,6 +9,8 @@ mod reading;
 
 use std::fmt::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::export::QueueExported;
 use pinpriq_engine::schedule::{Form, Scheduled};
@@ -16,7 +18,6 @@ use pinpriq_engine::settings::{Settings, Shown};
 use pinpriq_engine::task::{Counts, Origin, State, StateKind, TaskId, TaskRecord};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
-use pinpriq_proto::wire::base64;
 
 pub(super) use self::reading::{Record, record};
 use crate::figures::stats::{paused_until, paused_word};
@@ -62,7 +63,7 @@ impl Object {
                 self.text.push_str(&text);
             }
             None => {
-                let _ = write!(self.text, ",\"{name}_base64\":\"{}\"", base64::encode(bytes));
+                let _ = write!(self.text, ",\"{name}_base64\":\"{}\"", STANDARD.encode(bytes));
             }
         }
     }

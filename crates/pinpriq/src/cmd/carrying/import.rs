@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use pinpriq_proto::wire::base64;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::check_record;
 use serde_json::{Map, Value as Json};
@@ -217,7 +218,7 @@ pub(super) fn take_bytes(
         (None, None) => Ok(None),
         (Some(Json::String(text)), None) => Ok(Some(text.into_bytes())),
         (None, Some(Json::String(text))) => {
-            base64::decode(&text).map(Some).ok_or_else(|| format!("'{coded}' is no Base64"))
+            STANDARD.decode(&text).map(Some).map_err(|_| format!("'{coded}' is no Base64"))
         }
         _ => Err(format!("'{name}' is no string")),
     }

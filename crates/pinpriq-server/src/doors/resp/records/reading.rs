@@ -3,6 +3,8 @@
 //! Whether values make sense together is decided by the engine. A cron expression is checked here,
 //! since the engine knows none.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_engine::settings::{Pause, Paused};
@@ -12,7 +14,6 @@ use pinpriq_engine::task::{
 };
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::unique::WindowRecord;
-use pinpriq_proto::wire::base64;
 use serde_json::{Map, Value};
 
 use super::state_word;
@@ -84,8 +85,8 @@ impl Fields {
         match (self.text(name)?, self.text(&coded)?) {
             (Some(_), Some(_)) => Err(format!("it has '{name}' and '{coded}'")),
             (None, Some(text)) => {
-                let bytes = base64::decode(&text);
-                let bytes = bytes.ok_or_else(|| format!("'{coded}' is no Base64"))?;
+                let bytes = STANDARD.decode(&text);
+                let bytes = bytes.map_err(|_| format!("'{coded}' is no Base64"))?;
                 Ok(Some(bytes.into()))
             }
             (text, None) => Ok(text.map(|text| text.into_bytes().into())),
@@ -203,7 +204,7 @@ impl Fields {
             let wrong = || format!("the setting '{}' has no such value", name.escape_debug());
             let (name, value) = match (name.strip_suffix("_base64"), value) {
                 (Some(name), Value::String(text)) => {
-                    (name, base64::decode(&text).ok_or_else(wrong)?)
+                    (name, STANDARD.decode(&text).map_err(|_| wrong())?)
                 }
                 (None, Value::String(text)) => (&*name, text.into_bytes()),
                 (None, Value::Number(number)) => (&*name, number.to_string().into_bytes()),

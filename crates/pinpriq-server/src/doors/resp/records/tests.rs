@@ -151,6 +151,8 @@ fn what_is_wrong_is_said() {
         (r#"{"type":"task"}"#, "it has no 'payload'"),
         (r#"{"type":"task","payload":1}"#, "'payload' is a string"),
         (r#"{"type":"task","payload_base64":"x"}"#, "'payload_base64' is no Base64"),
+        (r#"{"type":"task","payload_base64":"Zh=="}"#, "'payload_base64' is no Base64"),
+        (r#"{"type":"task","payload_base64":"Zg"}"#, "'payload_base64' is no Base64"),
         (r#"{"type":"task","payload":"","x":1}"#, "a task has no field 'x'"),
         (
             r#"{"type":"task","payload":"","state":"gone"}"#,
