@@ -26,3 +26,4 @@ pub use self::config::{ClusterConfig, ClusterEngine, LogEnds, Wake};
 pub use self::data::{KnownCluster, NodeData};
 pub use self::founding::{FORMAT, new_meta};
 pub use self::whole::{WholeError, division_of_cluster, export, import};
+pub use crate::letters::owners::{Administer, Administered};

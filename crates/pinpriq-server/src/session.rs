@@ -21,6 +21,7 @@ use crate::bell::Bell;
 use crate::clients::about::{About, Dialect};
 use crate::clients::ending::Ending;
 use crate::config::DoorName;
+use crate::letters::owners::Administered;
 
 /// A shard's side of a client.
 #[derive(Default)]
@@ -54,8 +55,12 @@ pub(crate) struct Session {
     /// The oldest volume of the store that is kept readable by outputs already handed to the shard
     /// with the connection.
     pub(crate) oldest_handed: Cell<Option<u32>>,
-    /// Whether somebody is signing in, so that nothing is carried out until that is over.
+    /// Whether somebody is signing in or asks the engine under a cluster, so that nothing is carried
+    /// out until that is over.
     pub(crate) signing: Cell<bool>,
+    /// What the engine under a cluster was asked has come to, until the request that wanted it comes
+    /// again.
+    pub(crate) administered: RefCell<Option<Box<Administered>>>,
     /// What has become of signing in, until the request that wanted it comes again.
     pub(crate) signed: RefCell<Option<Outcome>>,
     /// The refusal of the blocked request, whose user may no longer do it.

@@ -58,21 +58,28 @@ pub(crate) struct Failure {
     sentence: String,
 }
 
+impl Exit {
+    /// The exit code as a number.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Damaged => DIRECTORY,
+            Self::NothingThere => NOTHING_THERE,
+            Self::Refused => REFUSED,
+            Self::Buried => BURIED,
+            Self::Expired => EXPIRED,
+            Self::Killed => KILLED,
+            Self::TimedOut => TIMEOUT,
+            Self::Dead => DEAD,
+            Self::Evicted => EVICTED,
+            Self::Moved => MOVED,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Done => Self::SUCCESS,
-            Exit::Damaged => Self::from(DIRECTORY),
-            Exit::NothingThere => Self::from(NOTHING_THERE),
-            Exit::Refused => Self::from(REFUSED),
-            Exit::Buried => Self::from(BURIED),
-            Exit::Expired => Self::from(EXPIRED),
-            Exit::Killed => Self::from(KILLED),
-            Exit::TimedOut => Self::from(TIMEOUT),
-            Exit::Dead => Self::from(DEAD),
-            Exit::Evicted => Self::from(EVICTED),
-            Exit::Moved => Self::from(MOVED),
-        }
+        Self::from(exit.code())
     }
 }
 

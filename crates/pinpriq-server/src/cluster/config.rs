@@ -41,6 +41,8 @@ pub struct LogEnds {
 pub struct ClusterConfig {
     /// The engine.
     pub engine: Arc<dyn ClusterEngine>,
+    /// What asks the engine for operators.
+    pub administer: Administer,
     /// The data directory of the node, if it has one: what it remembers of the cluster. It is made
     /// if it does not exist.
     pub data: Option<PathBuf>,

@@ -8,11 +8,30 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::sync::Arc;
 
 use pinpriq_cluster::slots::slots_of_shard;
 use pinpriq_cluster::{Instance, NodeRecord};
+use pinpriq_engine::reply::{Refusal, RefusalKind};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::facts::cluster::{ClusterFacts, Report};
+
+/// Carries out what an operator asks of the cluster, in the words of `pinpriq cluster`, behind
+/// `TEXT` or `JSON`. Blocks, for up to two minutes. Must not be called on a thread of an async
+/// runtime.
+pub type Administer = Arc<dyn Fn(&[String]) -> Administered + Send + Sync>;
+
+/// What came of what an operator has asked.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Administered {
+    /// The code with which `pinpriq cluster` ends.
+    pub code: u8,
+    /// What it prints.
+    pub text: String,
+    /// Why it has failed, if it has.
+    pub failure: Option<String>,
+}
 
 /// Who serves a shard now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -77,7 +96,13 @@ pub(crate) struct Owners {
     nodes: RefCell<Vec<Seen>>,
     report: Cell<Report>,
     forwarded: Cell<u64>,
+    /// What asks the engine for operators, if it can be asked.
+    administer: RefCell<Option<Administer>>,
+    operations: Arc<Semaphore>,
 }
+
+/// How many operators may ask the engine at once by way of this node.
+const OPERATIONS_MAX: usize = 4;
 
 impl Owners {
     /// Returns the table of a cluster with this number of shards, none of which has an owner yet.
@@ -88,7 +113,35 @@ impl Owners {
             nodes: RefCell::default(),
             report: Cell::default(),
             forwarded: Cell::default(),
+            administer: RefCell::default(),
+            operations: Arc::new(Semaphore::new(OPERATIONS_MAX)),
         }
+    }
+
+    /// Lets operators ask the engine.
+    pub(crate) fn note_engine(&self, administer: Administer) {
+        self.administer.replace(Some(administer));
+    }
+
+    /// Asks the engine for an operator, on a thread of its own. Refuses if too many do so.
+    pub(crate) fn administer(
+        &self,
+        words: Vec<String>,
+    ) -> Result<impl Future<Output = Administered> + use<>, Refusal> {
+        let busy = |why: &str| Refusal::new(RefusalKind::Busy, why.to_owned());
+        let administer = self.administer.borrow().clone();
+        let administer = administer.ok_or_else(|| busy("this node cannot ask its engine"))?;
+        let place = self.operations.clone().try_acquire_owned();
+        let place = place.map_err(|_| busy("others ask the engine by way of this node"))?;
+        let (tell, told) = oneshot::channel();
+        let work = move || {
+            let _place = place;
+            // Who asked may have gone.
+            _ = tell.send(administer(&words));
+        };
+        let thread = std::thread::Builder::new().name("operator".to_owned()).spawn(work);
+        thread.map_err(|_| busy("the system has no thread for this"))?;
+        Ok(async { told.await.unwrap_or_default() })
     }
 
     /// Notes which nodes there are: this one, and what the registry shows, which may include it.

@@ -130,6 +130,9 @@ impl Node {
         let carrier = Box::new(OverNetwork(network.0.clone()));
         let exchange = Exchange::new(context.shard().clone(), carrier, Box::new(tell));
         network.1.borrow_mut().replace(exchange.clone());
+        if let Some(owners) = exchange.owners() {
+            owners.note_engine(cluster.administer.clone());
+        }
         context.connect_with(exchange.clone());
         let ttl_ms = u64::try_from(cluster.session_ttl.as_millis()).unwrap_or(u64::MAX);
         let options = OwnershipOptions::new(ttl_ms, meta.shards);

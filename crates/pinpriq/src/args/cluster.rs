@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::cluster_texts as texts;
+use super::encryption::EncryptionArgs;
 use super::values::number_in;
 use crate::cluster::url::ClusterUrl;
+use crate::endpoint::{self, Endpoint};
+use crate::exit::Failure;
 use crate::settings::{NodeName, Size};
 
 /// What can be asked of a cluster.
@@ -52,11 +55,41 @@ pub(crate) enum ClusterCommand {
 pub(crate) struct ClusterArgs {
     /// The engine under the cluster, as the nodes are told it
     #[arg(long, env = "PINPRIQ_CLUSTER", hide_env_values = true, value_name = "URL")]
-    pub(crate) cluster: ClusterUrl,
+    #[arg(required_unless_present = "address")]
+    pub(crate) cluster: Option<ClusterUrl>,
+
+    /// Host and port of a node's RESP door: the node asks the engine, whatever PINPRIQ_CLUSTER
+    /// says. Not for import and export
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) address: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArgs,
 
     /// Print JSON objects, one in each line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ClusterArgs {
+    /// The engine, if it is asked by this process itself.
+    pub(crate) fn engine(&self) -> Result<&ClusterUrl, Failure> {
+        match (&self.cluster, &self.address) {
+            (Some(url), None) => Ok(url),
+            _ => {
+                Err(Failure::unusable("this needs the engine itself: name it with --cluster alone"))
+            }
+        }
+    }
+
+    /// The node that asks the engine, if one does.
+    pub(crate) fn node(&self) -> Result<Option<Endpoint>, Failure> {
+        let Some(address) = &self.address else { return Ok(None) };
+        if self.cluster.is_some() && std::env::var_os("PINPRIQ_CLUSTER").is_none() {
+            return Err(Failure::unusable("--cluster and --address exclude each other"));
+        }
+        Endpoint::of(address, &self.encryption, endpoint::RESP).map(Some)
+    }
 }
 
 /// A cluster and how much room it has.
@@ -65,8 +98,8 @@ pub(crate) struct RoomArgs {
     #[command(flatten)]
     pub(crate) of: ClusterArgs,
 
-    /// The most bytes that the engine may keep for the cluster, as the nodes are told it
-    /// [default: 1GiB on etcd, 64GiB on PostgreSQL]
+    /// The most bytes that the engine may keep for the cluster, as the nodes are told it. A node
+    /// that is asked knows its own [default: 1GiB on etcd, 64GiB on PostgreSQL]
     #[arg(long, env = "PINPRIQ_CLUSTER_BYTES_MAX", hide_env_values = true, value_name = "SIZE")]
     #[arg(allow_hyphen_values = true)]
     pub(crate) cluster_bytes_max: Option<Size<{ 1 << 50 }>>,

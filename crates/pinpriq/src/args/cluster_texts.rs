@@ -7,14 +7,19 @@ pub(super) const CLUSTER: &str = "\
 Look at a cluster of several machines, move its shards, take nodes out of it, and carry whole \
 data directories into it and out of it.
 
-These commands ask the engine under the cluster, etcd or PostgreSQL, and no node. So they also \
-work when no node does. They make no cluster: its first node does, or `import`. What they print \
-was so a moment ago.";
+These commands ask the engine under the cluster, etcd or PostgreSQL. With --cluster they ask it \
+themselves, so they also work when no node does. With --address a node of the cluster asks it for \
+them: so they need not reach the engine nor know its passwords, but sign in like any client, as a \
+user with the right admin. What the node refuses ends with exit code 5. `import`, `export` and \
+`accept-rollback --data` need the engine itself.
+
+They make no cluster: its first node does, or `import`. What they print was so a moment ago.";
 
 /// After the help of `cluster status`.
 pub(super) const AFTER_STATUS: &str = "\
 Examples:
   pinpriq cluster status --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks
+  pinpriq cluster status --address 10.0.0.5:7251
   until pinpriq cluster status > /dev/null; do sleep 1; done
 
 Exit codes:

@@ -2,10 +2,13 @@
 //!
 //! This module asks, and tells nodes to drain. `change.rs` changes the cluster, and `whole.rs`
 //! fills or copies it. `picture.rs` is what was found, `wrong.rs` what is wrong with it, and
-//! `words.rs` says it.
+//! `words.rs` says it. `through.rs` has a node ask, and answers in a node that is asked, in the
+//! words of `operation.rs`.
 
 mod change;
+mod operation;
 mod picture;
+pub(crate) mod through;
 mod whole;
 mod words;
 mod wrong;
@@ -21,9 +24,10 @@ use pinpriq_cluster::{RegistryAnswer, RegistryCall, View};
 use pinpriq_ledger::{Answer, Call, Status, Writer};
 use pinpriq_server::cluster::ask_registry;
 
+use self::operation::Operation;
 use self::picture::Picture;
 use self::wrong::what_is_wrong;
-use crate::args::cluster::{ClusterArgs, ClusterCommand, NodeArgs, RoomArgs};
+use crate::args::cluster::{AcceptArgs, ClusterCommand, MoveArgs, NodeArgs, RoomArgs};
 use crate::cluster::engine::{Empty, Engine, connect, no_cluster};
 use crate::cluster::url::ClusterUrl;
 use crate::exit::{Exit, Failure};
@@ -40,105 +44,43 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(700);
 
 /// Carries out one of the commands.
 pub(crate) fn cluster(command: &ClusterCommand) -> Result<Exit, Failure> {
-    match command {
-        ClusterCommand::Status(arguments) => status(arguments),
-        ClusterCommand::Nodes(arguments) => nodes(arguments),
-        ClusterCommand::Shards(arguments) => shards(arguments),
-        ClusterCommand::Drain(arguments) => drain(arguments, true),
-        ClusterCommand::Undrain(arguments) => drain(arguments, false),
-        ClusterCommand::Move(arguments) => change::move_shard(arguments),
-        ClusterCommand::Check(arguments) => check(arguments),
-        ClusterCommand::AcceptRollback(arguments) => change::accept_rollback(arguments),
-        ClusterCommand::Upgrade(arguments) => change::upgrade(arguments),
-        ClusterCommand::Import(arguments) => whole::import(arguments),
-        ClusterCommand::Export(arguments) => whole::export(arguments),
-    }
-}
-
-fn status(RoomArgs { of, cluster_bytes_max }: &RoomArgs) -> Result<Exit, Failure> {
-    let asker = Asker::new(&of.cluster, *cluster_bytes_max)?;
-    let picture = Picture { view: asker.look()?, logs: Vec::new() };
-    let room = asker.room()?;
-    let text = if of.json {
-        format!("{}\n", words::status_as_json(&of.cluster, &picture, room))
-    } else {
-        words::status(&of.cluster, &picture, room)
-    };
-    print_text(text.as_bytes())?;
-    Ok(if picture.unserved().is_empty() { Exit::Done } else { Exit::Damaged })
-}
-
-fn nodes(ClusterArgs { cluster, json }: &ClusterArgs) -> Result<Exit, Failure> {
-    let view = Asker::new(cluster, None)?.look()?;
-    if view.nodes.is_empty() {
-        return Ok(Exit::NothingThere);
-    }
-    let picture = Picture { view, logs: Vec::new() };
-    let text = if *json { words::nodes_as_json(&picture) } else { words::nodes(&picture) };
-    print_text(text.as_bytes())?;
-    Ok(Exit::Done)
-}
-
-fn shards(ClusterArgs { cluster, json }: &ClusterArgs) -> Result<Exit, Failure> {
-    let picture = Asker::new(cluster, None)?.picture()?;
-    let text = if *json { words::shards_as_json(&picture) } else { words::shards(&picture) };
-    print_text(text.as_bytes())?;
-    Ok(Exit::Done)
-}
-
-fn drain(NodeArgs { node, of }: &NodeArgs, drains: bool) -> Result<Exit, Failure> {
-    let name = &node.0;
-    let asker = Asker::new(&of.cluster, None)?;
-    let picture = Picture { view: asker.look()?, logs: Vec::new() };
-    let lives = picture.view.nodes.iter().any(|it| it.name == *name);
-    let was_told = picture.view.drained.contains(name);
-    if !lives && (drains || !was_told) {
-        let sentence = format!("no node {name} lives: `pinpriq cluster nodes` shows those that do");
-        return Err(Failure::unusable(sentence));
-    }
-    asker.ask(RegistryCall::Drain { name: name.clone(), drains })?;
-    let shards = picture.shards_of(name);
-    let text = match (of.json, drains) {
-        (true, _) => {
-            let object = Json::Object(vec![
-                ("node", Json::text(name)),
-                ("draining", Json::Bool(drains)),
-                ("shards", Json::Number(shards as u64)),
-            ]);
-            format!("{object}\n")
+    let (operation, of, bytes_max) = match command {
+        ClusterCommand::Import(arguments) => return whole::import(arguments),
+        ClusterCommand::Export(arguments) => return whole::export(arguments),
+        ClusterCommand::Status(RoomArgs { of, cluster_bytes_max }) => {
+            (Operation::Status, of, *cluster_bytes_max)
         }
-        (false, true) => format!("{name} was told to hand over its shards ({shards})\n"),
-        (false, false) => format!("{name} may have shards again\n"),
+        ClusterCommand::Check(RoomArgs { of, cluster_bytes_max }) => {
+            (Operation::Check, of, *cluster_bytes_max)
+        }
+        ClusterCommand::Nodes(of) => (Operation::Nodes, of, None),
+        ClusterCommand::Shards(of) => (Operation::Shards, of, None),
+        ClusterCommand::Drain(NodeArgs { node, of }) => {
+            (Operation::Drain { node: node.0.clone(), drains: true }, of, None)
+        }
+        ClusterCommand::Undrain(NodeArgs { node, of }) => {
+            (Operation::Drain { node: node.0.clone(), drains: false }, of, None)
+        }
+        ClusterCommand::Move(MoveArgs { shard, node, of, .. }) => {
+            let node = node.as_ref().map(|node| node.0.clone());
+            (Operation::Move { shard: *shard, node }, of, None)
+        }
+        ClusterCommand::AcceptRollback(AcceptArgs { data: None, of }) => {
+            (Operation::AcceptRollback, of, None)
+        }
+        ClusterCommand::AcceptRollback(AcceptArgs { data: Some(data), of }) => {
+            let asker = Asker::prepare(of.engine()?, None)?;
+            let text = asker.accept_rollback(Some(change::known_in(data)?), of.json)?;
+            return print_text(text.as_bytes()).map(|()| Exit::Done);
+        }
+        ClusterCommand::Upgrade(of) => (Operation::Upgrade, of, None),
     };
-    print_text(text.as_bytes())?;
-    Ok(Exit::Done)
-}
-
-fn check(RoomArgs { of, cluster_bytes_max }: &RoomArgs) -> Result<Exit, Failure> {
-    let asker = Asker::new(&of.cluster, *cluster_bytes_max)?;
-    let mut wrong = Vec::new();
-    for look in 0..LOOKS {
-        if look > 0 {
-            wait_between_looks();
-        }
-        wrong = what_is_wrong(&asker.picture()?, asker.room()?);
-        if wrong.is_empty() {
-            break;
-        }
+    if let Some(node) = of.node()? {
+        return through::ask(&node, &operation, of.json);
     }
-    let text = if of.json {
-        let object = Json::Object(vec![
-            ("well", Json::Bool(wrong.is_empty())),
-            ("wrong", Json::list(&wrong, |it: &String| Json::text(it))),
-        ]);
-        format!("{object}\n")
-    } else if wrong.is_empty() {
-        "nothing is wrong\n".to_owned()
-    } else {
-        words::lines(wrong.iter())
-    };
+    let (exit, text) = Asker::new(of.engine()?, bytes_max)?.carry_out(&operation, of.json)?;
     print_text(text.as_bytes())?;
-    Ok(if wrong.is_empty() { Exit::Done } else { Exit::Damaged })
+    Ok(exit)
 }
 
 fn wait_between_looks() {
@@ -154,6 +96,97 @@ struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
+    /// Carries out what an operator asks, and returns what is printed.
+    fn carry_out(&self, operation: &Operation, json: bool) -> Result<(Exit, String), Failure> {
+        let done = |text| Ok((Exit::Done, text));
+        match operation {
+            Operation::Status => self.status(json),
+            Operation::Nodes => self.nodes(json),
+            Operation::Shards => {
+                let picture = self.picture()?;
+                done(if json { words::shards_as_json(&picture) } else { words::shards(&picture) })
+            }
+            Operation::Check => self.check(json),
+            Operation::Drain { node, drains } => done(self.drain(node, *drains, json)?),
+            Operation::Move { shard, node } => {
+                done(self.move_shard(*shard, node.as_deref(), json)?)
+            }
+            Operation::AcceptRollback => done(self.accept_rollback(None, json)?),
+            Operation::Upgrade => done(self.upgrade(json)?),
+        }
+    }
+
+    fn status(&self, json: bool) -> Result<(Exit, String), Failure> {
+        let picture = Picture { view: self.look()?, logs: Vec::new() };
+        let room = self.room()?;
+        let text = if json {
+            format!("{}\n", words::status_as_json(self.url, &picture, room))
+        } else {
+            words::status(self.url, &picture, room)
+        };
+        Ok((if picture.unserved().is_empty() { Exit::Done } else { Exit::Damaged }, text))
+    }
+
+    fn nodes(&self, json: bool) -> Result<(Exit, String), Failure> {
+        let view = self.look()?;
+        if view.nodes.is_empty() {
+            return Ok((Exit::NothingThere, String::new()));
+        }
+        let picture = Picture { view, logs: Vec::new() };
+        let text = if json { words::nodes_as_json(&picture) } else { words::nodes(&picture) };
+        Ok((Exit::Done, text))
+    }
+
+    fn drain(&self, name: &str, drains: bool, json: bool) -> Result<String, Failure> {
+        let picture = Picture { view: self.look()?, logs: Vec::new() };
+        let lives = picture.view.nodes.iter().any(|it| it.name == name);
+        let was_told = picture.view.drained.iter().any(|it| it == name);
+        if !lives && (drains || !was_told) {
+            let sentence =
+                format!("no node {name} lives: `pinpriq cluster nodes` shows those that do");
+            return Err(Failure::unusable(sentence));
+        }
+        self.ask(RegistryCall::Drain { name: name.to_owned(), drains })?;
+        let shards = picture.shards_of(name);
+        Ok(match (json, drains) {
+            (true, _) => {
+                let object = Json::Object(vec![
+                    ("node", Json::text(name)),
+                    ("draining", Json::Bool(drains)),
+                    ("shards", Json::Number(shards as u64)),
+                ]);
+                format!("{object}\n")
+            }
+            (false, true) => format!("{name} was told to hand over its shards ({shards})\n"),
+            (false, false) => format!("{name} may have shards again\n"),
+        })
+    }
+
+    fn check(&self, json: bool) -> Result<(Exit, String), Failure> {
+        let mut wrong = Vec::new();
+        for look in 0..LOOKS {
+            if look > 0 {
+                wait_between_looks();
+            }
+            wrong = what_is_wrong(&self.picture()?, self.room()?);
+            if wrong.is_empty() {
+                break;
+            }
+        }
+        let text = if json {
+            let object = Json::Object(vec![
+                ("well", Json::Bool(wrong.is_empty())),
+                ("wrong", Json::list(&wrong, |it: &String| Json::text(it))),
+            ]);
+            format!("{object}\n")
+        } else if wrong.is_empty() {
+            "nothing is wrong\n".to_owned()
+        } else {
+            words::lines(wrong.iter())
+        };
+        Ok((if wrong.is_empty() { Exit::Done } else { Exit::Damaged }, text))
+    }
+
     fn new(url: &'a ClusterUrl, bytes_max: Option<Size<{ 1 << 50 }>>) -> Result<Self, Failure> {
         let bytes_max = bytes_max.map_or_else(|| url.bytes_max(), Size::bytes);
         Ok(Self { url, engine: connect(url, SESSION_TTL, bytes_max, Empty::Refuse)? })

@@ -11,6 +11,7 @@ use pinpriq_store::{RealDisk, StoreError};
 
 use crate::args::ServeArgs;
 use crate::cluster::engine::{Empty, connect};
+use crate::cmd::cluster::through::administer;
 use crate::config::Unusable;
 use crate::config::cluster::ClusterPlan;
 use crate::exit::{Exit, Failure};
@@ -69,7 +70,18 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<Exit, Failure> {
 fn node(plan: ClusterPlan) -> Result<ClusterConfig, Failure> {
     let engine = connect(&plan.url, plan.session_ttl, plan.bytes_max, Empty::Prepare)?;
     let ClusterPlan { data, node, announce, link, announce_link, session_ttl, shards, .. } = plan;
-    Ok(ClusterConfig { engine, data, node, announce, link, announce_link, session_ttl, shards })
+    let administer = administer(&plan.url, engine.clone());
+    Ok(ClusterConfig {
+        engine,
+        administer,
+        data,
+        node,
+        announce,
+        link,
+        announce_link,
+        session_ttl,
+        shards,
+    })
 }
 
 /// Refuses a data directory with tasks for a server that would neither show nor keep them.

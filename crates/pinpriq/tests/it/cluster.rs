@@ -161,6 +161,61 @@ impl Cluster {
 }
 
 #[test]
+fn a_node_asks_the_engine_for_operators() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(etcd) = Etcd::start(&dir.path().join("etcd")) else { return };
+    let _n1 = etcd.node("n1", dir.path());
+    etcd.ask_until(&["status"], |code, _| code == 0);
+    let nodes = String::from_utf8(etcd.ask(&["nodes", "--json"]).stdout).unwrap();
+    let (_, rest) = nodes.split_once("\"resp\":\"").unwrap();
+    let address = rest.split('"').next().unwrap();
+    let run = |arguments: &[&str]| pinpriq(&["cluster"]).args(arguments).output().unwrap();
+    let ask = |arguments: &[&str]| run(&[arguments, &["--address", address]].concat());
+
+    for command in ["status", "nodes", "shards", "check", "upgrade"] {
+        for form in [&[command][..], &[command, "--json"]] {
+            let (through, directly) = (ask(form), etcd.ask(form));
+            assert_eq!(through.status.code(), Some(0), "{form:?}: {through:?}");
+            assert_eq!(through.stdout, directly.stdout, "{form:?}");
+        }
+    }
+    check(&ask(&["move", "2", "n1"]), 0, b"shard 2 was told to move to n1\n");
+    check(&ask(&["drain", "n1"]), 0, b"n1 was told to hand over its shards (3)\n");
+    let nodes = String::from_utf8(etcd.ask(&["nodes"]).stdout).unwrap();
+    assert!(nodes.contains("draining"), "{nodes}");
+    check(&ask(&["move", "2", "n1"]), 2, b"");
+    check(&ask(&["undrain", "n1"]), 0, b"n1 may have shards again\n");
+    check(&ask(&["move", "2", "--back"]), 0, b"shard 2 may go where it belongs\n");
+    check(&ask(&["move", "7", "n1"]), 2, b"");
+    check(&ask(&["drain", "n9"]), 2, b"");
+    let complaint = String::from_utf8(ask(&["drain", "n9"]).stderr).unwrap();
+    assert!(complaint.contains("no node n9 lives"), "{complaint}");
+    let accepted = b"accepted: this is generation 1 of the cluster\n";
+    check(&ask(&["accept-rollback"]), 0, accepted);
+
+    // What needs the engine itself says so.
+    let new = dir.path().join("new");
+    let new = new.to_str().unwrap();
+    for arguments in [&["export", new][..], &["import", new], &["accept-rollback", "--data", new]] {
+        let refused = ask(arguments);
+        let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {complaint}");
+        assert!(complaint.contains("name it with --cluster alone"), "{complaint}");
+    }
+    let both = ask(&["status", "--cluster", &etcd.url]);
+    check(&both, 2, b"");
+    check(&run(&["status"]), 2, b"");
+
+    // While the engine is silent, the node says so.
+    etcd.signal("STOP");
+    let silent = ask(&["nodes"]);
+    etcd.signal("CONT");
+    check(&silent, 1, b"");
+    let complaint = String::from_utf8(silent.stderr).unwrap();
+    assert!(complaint.contains("etcd does not answer"), "{complaint}");
+}
+
+#[test]
 fn a_cluster_is_looked_at_and_drained() {
     let dir = tempfile::tempdir().unwrap();
     let Some(etcd) = Etcd::start(&dir.path().join("etcd")) else { return };

@@ -12,7 +12,9 @@ use pinpriq_proto::wire::resp::Writer;
 use super::call::Call;
 use super::fault::Fault;
 use super::spec::{Access, Group, Spec, Word};
-use crate::letters::owners::{Listening, Map, Owners, Seen, id_of};
+use super::words::shown;
+use crate::access::audit::What;
+use crate::letters::owners::{Administered, Listening, Map, Owners, Seen, id_of};
 
 type Done = Result<(), Fault>;
 
@@ -93,6 +95,44 @@ pub(crate) const KEYSLOT: Spec = Spec {
     while_subscribed: false,
     run: key_slot,
 };
+
+pub(crate) const ADMIN: Spec = Spec {
+    name: "CLUSTER",
+    sub: Some("ADMIN"),
+    group: Group::Cluster,
+    summary: "Asks the engine under the cluster what `pinpriq cluster` asks it",
+    reply: "an array: the exit code, what is printed, and why it failed or null",
+    words: &[Word::One("TEXT|JSON"), Word::One("operation"), Word::Any("argument")],
+    options: &[],
+    access: Access::Admins,
+    while_subscribed: false,
+    run: admin,
+};
+
+fn admin(call: &mut Call<'_, '_>) -> Done {
+    owners(call)?;
+    let words = call.parts.words.iter().map(|word| String::from_utf8_lossy(word).into_owned());
+    match call.desk.administer(words.collect()) {
+        Ok(Administered { code, text, failure }) => {
+            call.desk.tell_audit(What::Command, None, |event| {
+                event.command = Some("CLUSTER ADMIN".to_owned());
+                let words = call.parts.words[1..].iter().map(|word| shown(word));
+                event.detail = Some(words.collect::<Vec<_>>().join(" "));
+            });
+            call.answer(|writer| {
+                writer.array(3);
+                writer.integer(code.into());
+                writer.bulk(text.as_bytes());
+                match failure {
+                    Some(why) => writer.bulk(why.as_bytes()),
+                    None => writer.null(),
+                }
+            });
+            Ok(())
+        }
+        Err(undone) => call.talk.put_off(undone),
+    }
+}
 
 fn slots(call: &mut Call<'_, '_>) -> Done {
     let map = owners(call)?.map();

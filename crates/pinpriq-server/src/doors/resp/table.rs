@@ -553,6 +553,7 @@ pub(crate) static TABLE: &[Spec] = &[
     cluster::INFO,
     cluster::MYID,
     cluster::KEYSLOT,
+    cluster::ADMIN,
 ];
 
 /// The names of the commands as numbers. Each comes with the end of its entries, which are

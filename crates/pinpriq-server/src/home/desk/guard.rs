@@ -17,6 +17,8 @@ use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::access::signing::{Begun, Outcome, Shown};
 use crate::host::seat::Undone;
+use crate::letters::owners::Administered;
+use crate::session::Session;
 
 /// The most bytes of a rule that a refusal shows.
 const SHOWN_BYTES_MAX: usize = 200;
@@ -182,19 +184,40 @@ impl Desk {
         let Some(peer) = peer else { return Ok(Outcome::Wrong) };
         match roster.sign_in(shown, peer.ip()) {
             Begun::Known(outcome) => Ok(outcome),
-            Begun::Later(outcome) => {
-                session.signing.set(true);
-                self.detours.set(true);
-                let session = session.clone();
-                tokio::task::spawn_local(async move {
-                    let outcome = outcome.await;
-                    session.signed.replace(Some(outcome));
-                    session.signing.set(false);
-                    session.bell.ring();
-                });
-                Err(Undone::Blocked)
-            }
+            Begun::Later(outcome) => Err(self.wait_for(outcome, |session, outcome| {
+                session.signed.replace(Some(outcome));
+            })),
         }
+    }
+
+    /// Has the engine under a cluster asked for an operator, in these words. The request has to come
+    /// again when the client is no longer blocked.
+    pub(crate) fn administer(&self, words: Vec<String>) -> Result<Administered, Undone> {
+        if let Some(administered) = self.seat.session.administered.take() {
+            return Ok(*administered);
+        }
+        let Some(owners) = self.owners() else { return Err(Undone::Blocked) };
+        let work = owners.administer(words).map_err(Undone::Refused)?;
+        Err(self.wait_for(work, |session, administered| {
+            session.administered.replace(Some(Box::new(administered)));
+        }))
+    }
+
+    /// Carries out nothing more for the client until this is done and kept.
+    fn wait_for<T: 'static>(
+        &self,
+        work: impl Future<Output = T> + 'static,
+        keep: impl FnOnce(&Session, T) + 'static,
+    ) -> Undone {
+        let session = self.seat.session.clone();
+        session.signing.set(true);
+        self.detours.set(true);
+        tokio::task::spawn_local(async move {
+            keep(&session, work.await);
+            session.signing.set(false);
+            session.bell.ring();
+        });
+        Undone::Blocked
     }
 
     /// Asks for a command that the user of the client may carry out, at this shard or elsewhere.

@@ -89,7 +89,9 @@ async fn check_commands(client: &mut Client) {
 fn a_single_server_is_no_cluster() {
     with_clients(in_memory(), async |_, [client]| {
         let refusal = "ERR This instance has cluster support disabled";
-        for request in ["SLOTS", "SHARDS", "NODES", "INFO", "MYID", "KEYSLOT q"] {
+        for request in
+            ["SLOTS", "SHARDS", "NODES", "INFO", "MYID", "KEYSLOT q", "ADMIN TEXT status"]
+        {
             let reply = client.ask(&format!("CLUSTER {request}")).await;
             assert_eq!(reply, Value::Error(refusal.to_owned()), "{request}");
         }

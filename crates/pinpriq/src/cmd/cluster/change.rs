@@ -1,6 +1,8 @@
 //! The commands that change a cluster: they move shards, accept a roll-back of the engine, and
 //! raise the format.
 
+use std::path::Path;
+
 use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall};
 use pinpriq_server::ServeError;
 use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, NotAccepted, acceptance};
@@ -8,11 +10,9 @@ use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, NotAccepted, accep
 use super::picture::Picture;
 use super::wrong::IMPORTING;
 use super::{Asker, wait_between_looks};
-use crate::args::cluster::{AcceptArgs, ClusterArgs, MoveArgs};
 use crate::cluster::engine::no_cluster;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::json::Json;
-use crate::output::print_text;
 
 /// How often a record is changed that others change meanwhile.
 const TRIES: u32 = 16;
@@ -21,93 +21,89 @@ const TRIES: u32 = 16;
 /// as long as a session can last.
 const LOOKS_FOR_OWNERS: u32 = 90;
 
-/// Tells a shard where to move, or that it may go where it belongs.
-pub(super) fn move_shard(MoveArgs { shard, node, of, .. }: &MoveArgs) -> Result<Exit, Failure> {
-    let asker = Asker::new(&of.cluster, None)?;
-    let picture = Picture { view: asker.look()?, logs: Vec::new() };
-    let shards = picture.view.owners.len();
-    if usize::from(*shard) >= shards {
-        let sentence = format!("there is no shard {shard}: they are 0 to {}", shards - 1);
-        return Err(Failure::unusable(sentence));
+/// What the data directory of a node that does not run knows of its cluster.
+pub(super) fn known_in(data: &Path) -> Result<KnownCluster, Failure> {
+    if !data.is_dir() {
+        return Err(Failure::of_directory(format!("there is no directory {}", data.display())));
     }
-    if let Some(node) = node {
-        let living = picture.view.nodes.iter().find(|it| it.name == node.0);
-        let is_usable = living.map(|it| !picture.drains(it));
-        let name = &node.0;
-        let why = match is_usable {
-            None => format!("no node {name} lives: `pinpriq cluster nodes` shows those that do"),
-            Some(false) => format!("{name} is drained: `pinpriq cluster undrain {name}`"),
-            Some(true) => String::new(),
-        };
-        if !why.is_empty() {
-            return Err(Failure::unusable(why));
-        }
-    }
-    let name = node.as_ref().map(|node| node.0.clone());
-    asker.ask(RegistryCall::Target { shard: *shard, node: name.clone() })?;
-    let text = match (of.json, name) {
-        (true, name) => {
-            let target = name.map_or(Json::Null, Json::Text);
-            let shard = Json::Number(u64::from(*shard));
-            format!("{}\n", Json::Object(vec![("shard", shard), ("target", target)]))
-        }
-        (false, Some(name)) => format!("shard {shard} was told to move to {name}\n"),
-        (false, None) => format!("shard {shard} may go where it belongs\n"),
-    };
-    print_text(text.as_bytes())?;
-    Ok(Exit::Done)
-}
-
-/// Begins a new generation of the cluster.
-pub(super) fn accept_rollback(AcceptArgs { data, of }: &AcceptArgs) -> Result<Exit, Failure> {
-    let known = data.as_ref().map(|data| {
-        if !data.is_dir() {
-            return Err(Failure::of_directory(format!("there is no directory {}", data.display())));
-        }
-        let opened = NodeData::open(data, 0).map_err(|error| of_serving(&error))?;
-        let nothing = || Failure::of_directory(format!("{} knows no cluster", data.display()));
-        opened.cluster().ok_or_else(nothing)
-    });
-    let known = known.transpose()?;
-    let asker = if known.is_some() {
-        Asker::prepare(&of.cluster, None)?
-    } else {
-        Asker::new(&of.cluster, None)?
-    };
-    let meta = asker.accept(known)?;
-    let generation = meta.generation;
-    let text = if of.json {
-        let generation = Json::Number(u64::from(generation));
-        format!("{}\n", Json::Object(vec![("generation", generation)]))
-    } else {
-        format!("accepted: this is generation {generation} of the cluster\n")
-    };
-    print_text(text.as_bytes())?;
-    Ok(Exit::Done)
-}
-
-/// Raises the format to the newest one.
-pub(super) fn upgrade(ClusterArgs { cluster, json }: &ClusterArgs) -> Result<Exit, Failure> {
-    let asker = Asker::new(cluster, None)?;
-    let mut before = FORMAT;
-    let meta = asker.amend(|meta| {
-        before = meta.format;
-        (meta.format < FORMAT).then(|| Meta { format: FORMAT, ..meta.clone() })
-    })?;
-    let text = if *json {
-        let number = |format: u32| Json::Number(u64::from(format));
-        let object = vec![("format", number(meta.format)), ("before", number(before))];
-        format!("{}\n", Json::Object(object))
-    } else if meta.format == before {
-        format!("there is nothing to raise: the cluster has format {before}\n")
-    } else {
-        format!("the cluster has format {} now, it had {before}\n", meta.format)
-    };
-    print_text(text.as_bytes())?;
-    Ok(Exit::Done)
+    let opened = NodeData::open(data, 0).map_err(|error| of_serving(&error))?;
+    let nothing = || Failure::of_directory(format!("{} knows no cluster", data.display()));
+    opened.cluster().ok_or_else(nothing)
 }
 
 impl Asker<'_> {
+    /// Tells a shard where to move, or that it may go where it belongs.
+    pub(super) fn move_shard(
+        &self,
+        shard: u16,
+        node: Option<&str>,
+        json: bool,
+    ) -> Result<String, Failure> {
+        let picture = Picture { view: self.look()?, logs: Vec::new() };
+        let shards = picture.view.owners.len();
+        if usize::from(shard) >= shards {
+            let sentence = format!("there is no shard {shard}: they are 0 to {}", shards - 1);
+            return Err(Failure::unusable(sentence));
+        }
+        if let Some(name) = node {
+            let living = picture.view.nodes.iter().find(|it| it.name == name);
+            let is_usable = living.map(|it| !picture.drains(it));
+            let why = match is_usable {
+                None => {
+                    format!("no node {name} lives: `pinpriq cluster nodes` shows those that do")
+                }
+                Some(false) => format!("{name} is drained: `pinpriq cluster undrain {name}`"),
+                Some(true) => String::new(),
+            };
+            if !why.is_empty() {
+                return Err(Failure::unusable(why));
+            }
+        }
+        self.ask(RegistryCall::Target { shard, node: node.map(str::to_owned) })?;
+        Ok(match (json, node) {
+            (true, node) => {
+                let target = node.map_or(Json::Null, Json::text);
+                let shard = Json::Number(u64::from(shard));
+                format!("{}\n", Json::Object(vec![("shard", shard), ("target", target)]))
+            }
+            (false, Some(name)) => format!("shard {shard} was told to move to {name}\n"),
+            (false, None) => format!("shard {shard} may go where it belongs\n"),
+        })
+    }
+
+    /// Begins a new generation of the cluster.
+    pub(super) fn accept_rollback(
+        &self,
+        known: Option<KnownCluster>,
+        json: bool,
+    ) -> Result<String, Failure> {
+        let generation = self.accept(known)?.generation;
+        Ok(if json {
+            let generation = Json::Number(u64::from(generation));
+            format!("{}\n", Json::Object(vec![("generation", generation)]))
+        } else {
+            format!("accepted: this is generation {generation} of the cluster\n")
+        })
+    }
+
+    /// Raises the format to the newest one.
+    pub(super) fn upgrade(&self, json: bool) -> Result<String, Failure> {
+        let mut before = FORMAT;
+        let meta = self.amend(|meta| {
+            before = meta.format;
+            (meta.format < FORMAT).then(|| Meta { format: FORMAT, ..meta.clone() })
+        })?;
+        Ok(if json {
+            let number = |format: u32| Json::Number(u64::from(format));
+            let object = vec![("format", number(meta.format)), ("before", number(before))];
+            format!("{}\n", Json::Object(object))
+        } else if meta.format == before {
+            format!("there is nothing to raise: the cluster has format {before}\n")
+        } else {
+            format!("the cluster has format {} now, it had {before}\n", meta.format)
+        })
+    }
+
     /// Begins a new generation, and returns what is true of the cluster then. A cluster that is not
     /// there is made again, if it is known what it was.
     fn accept(&self, known: Option<KnownCluster>) -> Result<Meta, Failure> {

@@ -22,14 +22,15 @@ use crate::output::print_text;
 
 /// Makes a cluster with what is in a data directory, and prints how much that was.
 pub(super) fn import(ImportArgs { dir, shards, room }: &ImportArgs) -> Result<Exit, Failure> {
+    let of = &room.of;
+    of.engine()?;
     // That there is such a directory is told in the same words as elsewhere.
     open(dir)?;
     let Held { contents, guards } = read_directory(dir).map_err(|it| of_directory(&it))?;
     let (from, to) = (Division::of_server(contents.len()), division_of_cluster(*shards));
     let contents = distribute(contents, from, to);
     let contents = contents.map_err(|error| failure(&dir.display().to_string(), &error))?;
-    let of = &room.of;
-    let asker = Asker::prepare(&of.cluster, room.cluster_bytes_max)?;
+    let asker = Asker::prepare(of.engine()?, room.cluster_bytes_max)?;
     fill(&*asker.engine, &contents).map_err(|error| asker.of_whole(&error))?;
     drop(guards);
     if let Some(short) = asker.room().ok().and_then(short_of_room) {
@@ -41,8 +42,9 @@ pub(super) fn import(ImportArgs { dir, shards, room }: &ImportArgs) -> Result<Ex
 
 /// Writes a data directory with what is in a cluster, and prints how much that was.
 pub(super) fn export(ExportArgs { dir, shards, of }: &ExportArgs) -> Result<Exit, Failure> {
+    let url = of.engine()?;
     refuse_used(dir).map_err(|it| of_directory(&it))?;
-    let asker = Asker::new(&of.cluster, None)?;
+    let asker = Asker::new(url, None)?;
     let (meta, contents) = copy(&*asker.engine).map_err(|error| asker.of_whole(&error))?;
     let to = Division::of_server(usize::from(*shards));
     let contents = distribute(contents, division_of_cluster(meta.shards), to);

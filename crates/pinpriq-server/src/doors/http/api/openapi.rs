@@ -435,6 +435,7 @@ mod tests {
             "CLUSTER INFO",
             "CLUSTER MYID",
             "CLUSTER KEYSLOT",
+            "CLUSTER ADMIN",
             // Over HTTP each request says who asks.
             "ACL WHOAMI",
             "ACL USERS",
