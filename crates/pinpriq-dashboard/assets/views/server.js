@@ -129,7 +129,7 @@ function cluster({ cluster: it, server: { server_time_ms: now } }) {
       .filter(Boolean)
       .map((one) => one.split("=")),
   );
-  // Only the owner of a shard knows how far its log is.
+  // Of a shard of another node, this is what its owner has told last.
   const log = (shard) => {
     if (!states.has(shard)) return "";
     const [head, lag] = [it.cluster_head[shard], it.cluster_lag[shard]].map(count);

@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 use pinpriq_engine::task::ClientId;
 
+use super::facts::LogFacts;
 use super::message::{self, Message};
 use crate::home::desk::receive_news;
 use crate::home::recovery::{Loss, gain_owner, give_up_waiting, lose_owner, refuse_waiting};
@@ -64,6 +65,8 @@ struct State {
     clocks: BTreeMap<u128, i64>,
     /// The links of nodes that ask.
     askers: BTreeSet<u64>,
+    /// How the logs of the shards fare that are served here.
+    logs: BTreeMap<usize, LogFacts>,
     /// The highest term of each shard that anybody has told.
     highest: BTreeMap<usize, u64>,
     /// Who is asked for each shard.
@@ -98,6 +101,7 @@ impl Exchange {
             others: BTreeMap::new(),
             clocks: BTreeMap::new(),
             askers: BTreeSet::new(),
+            logs: BTreeMap::new(),
             highest: BTreeMap::new(),
             asked: BTreeMap::new(),
             bodies: BTreeMap::new(),
@@ -217,11 +221,17 @@ impl Exchange {
     fn hear_answer(&self, node: u128, message: Message) {
         let shards = self.home.shards();
         match message {
-            Message::Serves(shard, term) if shard < shards => {
+            Message::Serves(shard, term, log) if shard < shards => {
                 if let Some(served) = self.state.borrow_mut().others.get_mut(&node) {
                     served.insert(shard, term);
                 }
                 self.choose(shard);
+                // A node that is not asked knows nothing of the log.
+                let is_asked = self.state.borrow().asks(shard, Some(node));
+                let log = log.filter(|_| is_asked);
+                if let (Some(log), Some(owners)) = (log, self.owners()) {
+                    owners.note_log(log);
+                }
             }
             Message::Released(shard) => self.lose_at(node, shard, Loss::InOrder),
             Message::Failed(shard) => self.lose_at(node, shard, Loss::Sudden),
@@ -335,10 +345,24 @@ impl Exchange {
         }
     }
 
-    /// Tells all nodes that ask what the own wall clock says.
+    /// Notes how the log of a shard fares that is hosted here.
+    pub(crate) fn note_log(&self, log: LogFacts) {
+        self.state.borrow_mut().logs.insert(log.shard, log);
+    }
+
+    /// Tells all nodes that ask what the own wall clock says, and how the logs fare of the shards
+    /// that are served here.
     pub(crate) fn tell_clock(&self) {
         let wall_ms = self.wall_ms();
-        self.tell_askers(|body| message::put_clock(body, wall_ms));
+        let logs: Vec<(u64, LogFacts)> = {
+            let state = self.state.borrow();
+            let served = state.hosted.iter();
+            served.filter_map(|(shard, term)| Some((*term, *state.logs.get(shard)?))).collect()
+        };
+        self.tell_askers(|body| {
+            message::put_clock(body, wall_ms);
+            logs.iter().for_each(|(term, log)| message::put_log(body, *term, *log));
+        });
         self.send();
     }
 

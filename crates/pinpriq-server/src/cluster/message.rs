@@ -7,7 +7,9 @@
 
 use pinpriq_engine::task::ClientId;
 use pinpriq_proto::letters::Malformed;
+use pinpriq_store::Extent;
 
+use super::facts::LogFacts;
 use crate::letters::letter::{Errand, News};
 use crate::links::codec::{decode_errand, decode_news, encode_errand, encode_news};
 
@@ -23,8 +25,8 @@ const LENGTH_BYTES: usize = 4;
 
 /// Something that one node says to another.
 pub(crate) enum Message {
-    /// The sender serves this shard, with the tenure of this term.
-    Serves(usize, u64),
+    /// The sender serves this shard, with the tenure of this term. It may say how the log fares.
+    Serves(usize, u64, Option<LogFacts>),
     /// The sender has given up this shard and has told all that it has done.
     Released(usize),
     /// The sender has lost this shard. What it did not tell may have happened.
@@ -41,6 +43,15 @@ pub(crate) enum Message {
 /// Appends what says that a shard is served.
 pub(crate) fn put_serves(body: &mut Vec<u8>, shard: usize, term: u64) {
     put(body, SERVES, shard, |out| out.extend_from_slice(&term.to_le_bytes()));
+}
+
+/// Appends the same with how the log fares. Nodes that do not know of that read over it.
+pub(crate) fn put_log(body: &mut Vec<u8>, term: u64, log: LogFacts) {
+    put(body, SERVES, log.shard, |out| {
+        for number in [term, log.extent.head, log.extent.applied, log.is_suspended.into()] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    });
 }
 
 /// Appends what says that a shard is not served any more.
@@ -105,7 +116,10 @@ fn one(message: &[u8]) -> Result<Message, Malformed> {
     let ([kind, low, high], rest) = message.split_first_chunk::<3>().ok_or(Malformed::Short)?;
     let shard = usize::from(u16::from_le_bytes([*low, *high]));
     match *kind {
-        SERVES => Ok(Message::Serves(shard, number(rest)?.0)),
+        SERVES => {
+            let (term, rest) = number(rest)?;
+            Ok(Message::Serves(shard, term, log(shard, rest)))
+        }
         RELEASED => Ok(Message::Released(shard)),
         FAILED => Ok(Message::Failed(shard)),
         NEWS => {
@@ -120,6 +134,13 @@ fn one(message: &[u8]) -> Result<Message, Malformed> {
         CLOCK => Ok(Message::Clock(number(rest)?.0)),
         kind => Err(Malformed::UnknownKind { what: "message", kind }),
     }
+}
+
+fn log(shard: usize, bytes: &[u8]) -> Option<LogFacts> {
+    let (head, rest) = number(bytes).ok()?;
+    let (applied, rest) = number(rest).ok()?;
+    let is_suspended = number(rest).ok()?.0 != 0;
+    Some(LogFacts { shard, extent: Extent { head, applied }, is_suspended })
 }
 
 fn number(bytes: &[u8]) -> Result<(u64, &[u8]), Malformed> {

@@ -18,12 +18,14 @@ pub(crate) struct ClusterFacts {
     pub(crate) owners: Vec<Option<String>>,
     /// The highest term of each shard that it has heard of, or 0.
     pub(crate) terms: Vec<u64>,
+    /// How the logs fare that other nodes serve, as they have told last.
+    pub(crate) logs: Vec<LogFacts>,
     /// How many requests it has asked of other nodes.
     pub(crate) forwarded: u64,
     pub(crate) report: Report,
 }
 
-/// The log of a shard that a node serves.
+/// How the log of a shard fares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LogFacts {
     pub(crate) shard: usize,

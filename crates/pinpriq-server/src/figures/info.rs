@@ -335,29 +335,31 @@ pub(crate) static TABLE: &[Entry] = &[
         Cluster,
         "cluster_states",
         (Text, Plain),
-        "the state of each shard that it serves, `serving` or `suspended`, as `0=serving`",
+        "the state of each shard whose owner it knows, `serving` or `suspended`, as `0=serving`",
         |it| text(&states(it)),
     ),
     Entry::new(
         Cluster,
         "cluster_head",
         (Gauges("shard"), Plain),
-        "the last entry that is known to be in the log of each shard that it serves",
+        "the last entry that is known to be in the log of each shard. Of a shard of another node, \
+         this and the next two are what its owner told last, five times in the time to live of a \
+         session",
         |it| of_logs(it, |log| log.head),
     ),
     Entry::new(
         Cluster,
         "cluster_applied",
         (Gauges("shard"), Plain),
-        "the last entry whose changes it has carried out, of each shard that it serves",
+        "the last entry of each shard whose changes its owner has carried out",
         |it| of_logs(it, |log| log.applied),
     ),
     Entry::new(
         Cluster,
         "cluster_lag",
         (Gauges("shard"), Plain),
-        "entries that it has carried out and that are not known to be in the log yet, of each \
-         shard that it serves",
+        "entries of each shard that its owner has carried out and that are not known to be in the \
+         log yet",
         |it| of_logs(it, |log| log.applied.saturating_sub(log.head)),
     ),
     Entry::new(
@@ -540,10 +542,13 @@ fn terms(cluster: Option<&ClusterFacts>) -> Value {
     Each(terms.map(|(shard, term)| (shard.to_string(), *term)).collect())
 }
 
-/// The logs of the shards that are served here, in order of the shards.
+/// The logs of all shards, as far as they are known, in order of the shards. Those that are served
+/// here are known best.
 fn logs(facts: &Facts) -> Vec<LogFacts> {
-    let mut logs = facts.logs.clone();
-    logs.sort_unstable_by_key(|log| log.shard);
+    let others = facts.cluster.iter().flat_map(|cluster| &cluster.logs);
+    let mut logs: Vec<LogFacts> = facts.logs.iter().chain(others).copied().collect();
+    logs.sort_by_key(|log| log.shard);
+    logs.dedup_by_key(|log| log.shard);
     logs
 }
 

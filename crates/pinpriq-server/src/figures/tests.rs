@@ -134,12 +134,15 @@ cluster_owners:0=n1,2=n2
 cluster_term_0:105
 cluster_term_1:0
 cluster_term_2:106
-cluster_states:0=serving,3=suspended
+cluster_states:0=serving,2=serving,3=suspended
 cluster_head_0:200
+cluster_head_2:250
 cluster_head_3:300
 cluster_applied_0:200
+cluster_applied_2:251
 cluster_applied_3:303
 cluster_lag_0:0
+cluster_lag_2:1
 cluster_lag_3:3
 cluster_sessions_lost:110
 cluster_take_overs:111
@@ -195,6 +198,10 @@ fn cluster() -> ClusterFacts {
         ownerless: 102,
         owners: vec![Some("n1".to_owned()), None, Some("n2".to_owned())],
         terms: vec![105, 0, 106],
+        logs: vec![
+            LogFacts { shard: 2, extent: Extent { head: 250, applied: 251 }, is_suspended: false },
+            LogFacts { shard: 3, extent: Extent { head: 9, applied: 9 }, is_suspended: false },
+        ],
         forwarded: 107,
         report: Report { counters, silent_ms: 108, clock_off_ms: 109 },
     }

@@ -15,7 +15,7 @@ use pinpriq_cluster::{Instance, NodeRecord};
 use pinpriq_engine::reply::{Refusal, RefusalKind};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::facts::cluster::{ClusterFacts, Report};
+use crate::facts::cluster::{ClusterFacts, LogFacts, Report};
 
 /// Carries out what an operator asks of the cluster, in the words of `pinpriq cluster`, behind
 /// `TEXT` or `JSON`. Blocks, for up to two minutes. Must not be called on a thread of an async
@@ -93,6 +93,8 @@ pub(crate) struct Owners {
     shards: RefCell<Vec<Owner>>,
     /// The highest term of each shard that is known, or 0.
     terms: RefCell<Vec<u64>>,
+    /// How the logs fare that other nodes serve, as they have told last.
+    logs: RefCell<Vec<Option<LogFacts>>>,
     nodes: RefCell<Vec<Seen>>,
     report: Cell<Report>,
     forwarded: Cell<u64>,
@@ -110,6 +112,7 @@ impl Owners {
         Self {
             shards: RefCell::new(vec![Owner::Nobody; shards]),
             terms: RefCell::new(vec![0; shards]),
+            logs: RefCell::new(vec![None; shards]),
             nodes: RefCell::default(),
             report: Cell::default(),
             forwarded: Cell::default(),
@@ -157,6 +160,14 @@ impl Owners {
     pub(crate) fn note_owner(&self, shard: usize, owner: Owner) {
         if let Some(known) = self.shards.borrow_mut().get_mut(shard) {
             *known = owner;
+            self.logs.borrow_mut()[shard] = None;
+        }
+    }
+
+    /// Notes how the log of a shard fares that another node serves.
+    pub(crate) fn note_log(&self, log: LogFacts) {
+        if let Some(known) = self.logs.borrow_mut().get_mut(log.shard) {
+            *known = Some(log);
         }
     }
 
@@ -247,6 +258,7 @@ impl Owners {
             ownerless: count(Owner::Nobody),
             owners: shards.iter().map(owner_of).collect(),
             terms: self.terms.borrow().clone(),
+            logs: self.logs.borrow().iter().flatten().copied().collect(),
             forwarded: self.forwarded.get(),
             report: self.report.get(),
         }

@@ -9,7 +9,7 @@ use std::thread;
 use pinpriq_ledger::{LedgerOptions, LedgerStore, Term, Window, Writer};
 use pinpriq_store::durable::{Durable, Loading};
 use pinpriq_store::shards::first_number;
-use pinpriq_store::{Store, StoreError};
+use pinpriq_store::{Extent, Store, StoreError};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 
@@ -21,6 +21,7 @@ use crate::cluster::config::ClusterEngine;
 use crate::cluster::terms::{lowest_term_at, window_ms};
 use crate::cluster::watermarks::Watermarks;
 use crate::config::Config;
+use crate::facts::cluster::LogFacts;
 use crate::letters::letter::{HostNews, Letter};
 use crate::random::random;
 use crate::runtime::runtime;
@@ -57,7 +58,8 @@ impl Hosting {
     pub(crate) fn start(&mut self, shard: usize, generation: u32) {
         let (release, released) = oneshot::channel();
         self.hosts.insert(shard, release);
-        self.common.note_suspended(shard, false);
+        let extent = Extent { head: 0, applied: 0 };
+        self.common.note_log(LogFacts { shard, extent, is_suspended: false });
         let before = self.terms.get(&shard).copied().unwrap_or(0);
         let job = Job {
             shard,
@@ -77,10 +79,9 @@ impl Hosting {
         }
     }
 
-    /// The shards that have a host, and whether it says nothing because its log does not answer.
-    pub(crate) fn suspensions(&self) -> impl Iterator<Item = (usize, bool)> + '_ {
-        let is_suspended = |shard: usize| self.common.is_suspended(shard);
-        self.hosts.keys().map(move |shard| (*shard, is_suspended(*shard)))
+    /// How the logs of the shards fare that have a host.
+    pub(crate) fn logs(&self) -> impl Iterator<Item = LogFacts> + '_ {
+        self.hosts.keys().map(|shard| self.common.log(*shard))
     }
 
     /// Makes a host stop in order.

@@ -220,11 +220,12 @@ impl Control {
                 self.ownership.drain();
                 left_at = Some(now);
             }
-            self.clocks.look(now, &self.exchange, &mut self.ownership);
-            for (shard, is_suspended) in self.hosting.suspensions() {
-                let Ok(shard) = u16::try_from(shard) else { continue };
-                self.ownership.note_suspended(shard, is_suspended);
+            for log in self.hosting.logs() {
+                self.exchange.note_log(log);
+                let Ok(shard) = u16::try_from(log.shard) else { continue };
+                self.ownership.note_suspended(shard, log.is_suspended);
             }
+            self.clocks.look(now, &self.exchange, &mut self.ownership);
             let orders = self.ownership.turn(now);
             let meta = self.ownership.view().meta.as_ref();
             if let Some(why) = self.memory.heed(meta, self.ownership.has_session()).await? {

@@ -8,13 +8,13 @@ use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use pinpriq_engine::task::ClientId;
 use pinpriq_engine::time::Span;
-use pinpriq_store::StoreError;
 use pinpriq_store::durable::Durable;
+use pinpriq_store::{Extent, StoreError};
 use tokio::sync::Notify;
 
 use super::access::Access;
@@ -24,6 +24,7 @@ use crate::clients::contacts::Contacts;
 use crate::clients::ending::Ending;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
+use crate::cluster::facts::LogFacts;
 use crate::config::{Config, DoorName};
 use crate::doors::{self, DoorOptions, RespAt, beanstalkd};
 use crate::home::connection::{self, READ_BYTES, Surroundings};
@@ -63,6 +64,8 @@ pub(crate) struct Common {
     pub(crate) resp_at: OnceLock<RespAt>,
     /// Whether the host of each place says nothing, because its log does not answer.
     suspended: Vec<AtomicBool>,
+    /// Of each shard of a cluster that is hosted here, how far its log has come, and how far its host.
+    extents: Vec<[AtomicU64; 2]>,
     /// The places that get connections.
     homes: Range<usize>,
     /// The number of places that still have connections, or may get some.
@@ -119,6 +122,7 @@ impl Common {
             access,
             resp_at: OnceLock::new(),
             suspended: (0..places).map(|_| AtomicBool::new(false)).collect(),
+            extents: (0..places).map(|_| [0; 2].map(AtomicU64::new)).collect(),
             // In a cluster the hosts have no connections.
             at_work: AtomicUsize::new(places - homes.start),
             homes,
@@ -138,14 +142,19 @@ impl Common {
         &self.boxes[self.homes.start..]
     }
 
-    /// Notes whether the host of a shard says nothing, because its log does not answer.
-    pub(crate) fn note_suspended(&self, shard: usize, is_suspended: bool) {
+    /// Notes how the log of a shard fares that is hosted here.
+    pub(crate) fn note_log(&self, LogFacts { shard, extent, is_suspended }: LogFacts) {
         self.suspended[shard].store(is_suspended, Ordering::Relaxed);
+        let [head, applied] = &self.extents[shard];
+        head.store(extent.head, Ordering::Relaxed);
+        applied.store(extent.applied, Ordering::Relaxed);
     }
 
-    /// Whether the host of a shard says nothing, because its log does not answer.
-    pub(crate) fn is_suspended(&self, shard: usize) -> bool {
-        self.suspended[shard].load(Ordering::Relaxed)
+    /// How the log of a shard fares that is hosted here, as its host has told last.
+    pub(crate) fn log(&self, shard: usize) -> LogFacts {
+        let is_suspended = self.suspended[shard].load(Ordering::Relaxed);
+        let [head, applied] = self.extents[shard].each_ref().map(|it| it.load(Ordering::Relaxed));
+        LogFacts { shard, extent: Extent { head, applied }, is_suspended }
     }
 
     /// Returns the number of connections.
@@ -281,12 +290,13 @@ impl Context {
         finished.map_or_else(HostNews::Failed, |()| HostNews::Released)
     }
 
-    /// Tells the node whether its log answers this host. Never ends.
+    /// Tells the node how its log fares. Never ends.
     async fn watch_suspension(self: Rc<Self>) {
         let shard = self.shard();
         loop {
-            let is_suspended = shard.inspect(Durable::is_suspended);
-            self.common.note_suspended(shard.own(), is_suspended);
+            if let Some(log) = shard.inspect(|durable| shard.log_facts(durable)) {
+                self.common.note_log(log);
+            }
             let clock = shard.clock();
             clock.until(clock.now().after(Span::from_ms(SUSPENSION_EVERY_MS))).await;
         }

@@ -9,7 +9,7 @@ use pinpriq_engine::reply::{Output, Reply};
 use pinpriq_engine::task::RequestId;
 use pinpriq_engine::time::Timestamp;
 use pinpriq_store::durable::Holds;
-use pinpriq_store::{Durable, MemoryStore};
+use pinpriq_store::{Durable, Extent, MemoryStore};
 use tokio::sync::Notify;
 
 use super::*;
@@ -266,4 +266,49 @@ fn a_node_that_serves_with_another_term_is_asked_anew() {
     let [(1, asked)] = &told[..] else { panic!("{told:?}") };
     assert_eq!(request_in(asked).0, first.0);
     client.leave();
+}
+
+#[test]
+fn how_a_log_fares_is_known_of_the_node_that_serves_it_and_of_no_former_one() {
+    let log = |head: u64, applied: u64| LogFacts {
+        shard: SHARD,
+        extent: Extent { head, applied },
+        is_suspended: applied > head,
+    };
+    let stage = Stage::start();
+    stage.exchange.link_up(1);
+    stage.exchange.link_up(2);
+    let says = |node, term, log| {
+        stage.hear(End::To(node), |body| message::put_log(body, term, log));
+    };
+    let known = || stage.exchange.owners().unwrap().facts().logs;
+    says(1, 5, log(7, 9));
+    assert_eq!((known(), stage.asked()), (vec![log(7, 9)], Some(1)));
+    says(1, 5, log(9, 9));
+    assert_eq!(known(), [log(9, 9)]);
+    says(2, 6, log(10, 12));
+    says(1, 5, log(8, 8));
+    assert_eq!((known(), stage.asked()), (vec![log(10, 12)], Some(2)));
+    stage.exchange.link_down(2);
+    assert_eq!(known(), []);
+    stage.hear(End::To(1), |body| message::put_log(body, 7, LogFacts { shard: 9, ..log(1, 1) }));
+    assert_eq!(known(), [], "there is no such shard");
+
+    // What is served here is told to those who ask.
+    stage.exchange.asker_came(3);
+    stage.exchange.note_log(log(20, 21));
+    stage.exchange.hear_host(SHARD, &HostNews::Serves(8));
+    stage.said.take();
+    stage.exchange.tell_clock();
+    let mut heard = Vec::new();
+    for (end, body) in stage.said.take() {
+        assert_eq!(end, End::From(3));
+        message::read(&body, |message| {
+            if let Message::Serves(shard, term, Some(log)) = message {
+                heard.push((shard, term, log));
+            }
+        })
+        .unwrap();
+    }
+    assert_eq!(heard, [(SHARD, 8, log(20, 21))]);
 }

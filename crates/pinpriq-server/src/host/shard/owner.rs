@@ -25,7 +25,7 @@ impl Shard {
     }
 
     /// Returns how far the log has come, if another process may own it without notice.
-    pub(super) fn log_facts(&self, durable: &Durable) -> Option<LogFacts> {
+    pub(crate) fn log_facts(&self, durable: &Durable) -> Option<LogFacts> {
         let (shard, is_suspended) = (self.own(), durable.is_suspended());
         durable.extent().map(|extent| LogFacts { shard, extent, is_suspended })
     }

@@ -134,3 +134,40 @@ fn who_is_cut_off_from_its_peers_only_keeps_its_shards() {
     }
     panic!("n2 does not reach n1 again");
 }
+
+#[test]
+fn each_node_tells_how_the_logs_of_all_shards_fare() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(etcd) = Etcd::start(&dir.path().join("etcd")) else { return };
+    let addresses = free_addresses::<2>();
+    let nodes = ["n1", "n2"].map(|name| {
+        let resp = addresses[usize::from(name == "n2")].to_string();
+        etcd.node_at(name, dir.path(), &["--link", "127.0.0.1:0", "--resp", &resp])
+    });
+    etcd.ask_until(&["shards"], |code, text| {
+        code == 0 && text.contains("n1     serving") && text.contains("n2     serving")
+    });
+    for queue in 0..30 {
+        ask(addresses[0], &format!("PUT q{queue} x"));
+    }
+    // What each node tells of all shards, without those that may be a moment old.
+    let told = |address| {
+        let info = ask(address, "INFO cluster");
+        let info = String::from_utf8(info.as_bytes().unwrap().to_vec()).unwrap();
+        let is_meant = |line: &&str| {
+            let names = ["owners", "states", "term", "head", "applied", "lag"];
+            names.iter().any(|name| line.starts_with(&format!("cluster_{name}")))
+        };
+        info.lines().filter(is_meant).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let agree = (0..TRIES).any(|_| {
+        let told = addresses.map(told);
+        let heads = told[1].iter().filter(|line| line.starts_with("cluster_head_")).count();
+        let is_whole = heads == 3
+            && told[1].contains(&"cluster_states:0=serving,1=serving,2=serving".to_owned());
+        thread::park_timeout(BETWEEN_TRIES);
+        is_whole && told[0] == told[1]
+    });
+    assert!(agree, "{:?}", addresses.map(told));
+    drop(nodes);
+}
