@@ -55,11 +55,10 @@ pub(crate) struct Session {
     /// The oldest volume of the store that is kept readable by outputs already handed to the shard
     /// with the connection.
     pub(crate) oldest_handed: Cell<Option<u32>>,
-    /// Whether somebody is signing in or asks the engine under a cluster, so that nothing is carried
-    /// out until that is over.
+    /// Whether the client is signing in or asks the engine under a cluster, so that nothing is
+    /// carried out until that is over.
     pub(crate) signing: Cell<bool>,
-    /// What the engine under a cluster was asked has come to, until the request that wanted it comes
-    /// again.
+    /// The answer of the engine under a cluster, until the request that wanted it comes again.
     pub(crate) administered: RefCell<Option<Box<Administered>>>,
     /// What has become of signing in, until the request that wanted it comes again.
     pub(crate) signed: RefCell<Option<Outcome>>,

@@ -8,6 +8,8 @@ use std::time::Duration;
 use pinpriq_cluster::{Registry, ShardNumber};
 use pinpriq_ledger::{Ledger, Seq, Term, Unreachable, Writer};
 
+use crate::letters::owners::Administer;
+
 /// What wakes a loop when an engine has an answer.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 

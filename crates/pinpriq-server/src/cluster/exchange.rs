@@ -13,8 +13,8 @@ use std::rc::Rc;
 
 use pinpriq_engine::task::ClientId;
 
-use super::facts::LogFacts;
 use super::message::{self, Message};
+use crate::facts::cluster::LogFacts;
 use crate::home::desk::receive_news;
 use crate::home::recovery::{Loss, gain_owner, give_up_waiting, lose_owner, refuse_waiting};
 use crate::host::shard::Shard;

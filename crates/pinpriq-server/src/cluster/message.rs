@@ -9,7 +9,7 @@ use pinpriq_engine::task::ClientId;
 use pinpriq_proto::letters::Malformed;
 use pinpriq_store::Extent;
 
-use super::facts::LogFacts;
+use crate::facts::cluster::LogFacts;
 use crate::letters::letter::{Errand, News};
 use crate::links::codec::{decode_errand, decode_news, encode_errand, encode_news};
 

@@ -24,9 +24,9 @@ use crate::clients::contacts::Contacts;
 use crate::clients::ending::Ending;
 use crate::clock::Clock;
 use crate::cluster::exchange::Exchange;
-use crate::cluster::facts::LogFacts;
 use crate::config::{Config, DoorName};
 use crate::doors::{self, DoorOptions, RespAt, beanstalkd};
+use crate::facts::cluster::LogFacts;
 use crate::home::connection::{self, READ_BYTES, Surroundings};
 use crate::home::desk::receive_news;
 use crate::host::guest::Guest;
@@ -64,7 +64,7 @@ pub(crate) struct Common {
     pub(crate) resp_at: OnceLock<RespAt>,
     /// Whether the host of each place says nothing, because its log does not answer.
     suspended: Vec<AtomicBool>,
-    /// Of each shard of a cluster that is hosted here, how far its log has come, and how far its host.
+    /// How far the log and the host have come of each shard of a cluster that is hosted here.
     extents: Vec<[AtomicU64; 2]>,
     /// The places that get connections.
     homes: Range<usize>,

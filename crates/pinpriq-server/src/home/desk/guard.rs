@@ -190,7 +190,7 @@ impl Desk {
         }
     }
 
-    /// Has the engine under a cluster asked for an operator, in these words. The request has to come
+    /// Asks the engine under a cluster for an operator, in these words. The request has to come
     /// again when the client is no longer blocked.
     pub(crate) fn administer(&self, words: Vec<String>) -> Result<Administered, Undone> {
         if let Some(administered) = self.seat.session.administered.take() {
