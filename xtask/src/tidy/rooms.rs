@@ -79,7 +79,7 @@ pub(crate) fn directions(tree: &Tree) -> Vec<Violation> {
         };
         let mut seen = BTreeSet::new();
         for (line, path) in paths(&source.tokens_of_product()) {
-            let Some(path) = from_root(&module, path) else { continue };
+            let Some(path) = from_root(&module, &path) else { continue };
             let Some(used) = path.first().and_then(|name| place(name)) else { continue };
             if used > own && seen.insert(used) {
                 let message = format!(
@@ -143,11 +143,12 @@ fn arrows_by_crate(tree: &Tree) -> BTreeMap<String, BTreeMap<String, BTreeSet<St
         };
         let arrows = all.entry(name).or_default().entry(file.path.clone()).or_default();
         for (_, path) in paths(&source.tokens_of_product()) {
-            let is_child =
-                |first: &String| known.contains_key(&[&*module, &[first.clone()]].concat());
+            let is_child = |first: &String| {
+                known.contains_key(&[&*module, std::slice::from_ref(first)].concat())
+            };
             let path = match path.first() {
                 Some(first) if is_child(first) => Some([&*module, &*path].concat()),
-                _ => from_root(&module, path),
+                _ => from_root(&module, &path),
             };
             let Some(path) = path else { continue };
             let to = (0..=path.len()).rev().find_map(|length| known.get_key_value(&path[..length]));
@@ -180,7 +181,7 @@ fn module_of(path: &str) -> Module {
 }
 
 /// Returns a path from the root of the crate, if it begins with `crate`, `self` or `super`.
-fn from_root(module: &[String], path: Vec<String>) -> Option<Vec<String>> {
+fn from_root(module: &[String], path: &[String]) -> Option<Vec<String>> {
     let ups = path.iter().take_while(|name| *name == "super").count();
     let base = match path.first()?.as_str() {
         "crate" => &[],

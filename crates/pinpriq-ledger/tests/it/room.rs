@@ -127,8 +127,9 @@ fn who_is_refused_hears_that_the_engine_is_full_and_not_a_disk() {
     let start = Timestamp::from_ms(1_000);
     let (mut durable, _) = Durable::open(store, Limits::default(), start, 1).unwrap();
     let now = durable.now();
+    let payload = vec![7; 20_000];
     let refusal = (1..1_000).find_map(|request| {
-        let put = Command::Put(Put::new(b"q", &[7; 20_000]));
+        let put = Command::Put(Put::new(b"q", &payload));
         durable.apply(now, ClientId(1), RequestId(request), &put);
         durable.commit().unwrap();
         // The entry, and what the engine says of its room.

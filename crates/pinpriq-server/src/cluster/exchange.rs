@@ -361,7 +361,9 @@ impl Exchange {
         };
         self.tell_askers(|body| {
             message::put_clock(body, wall_ms);
-            logs.iter().for_each(|(term, log)| message::put_log(body, *term, *log));
+            for (term, log) in logs {
+                message::put_log(body, *term, *log);
+            }
         });
         self.send();
     }

@@ -76,11 +76,25 @@ struct Control {
     network: Rc<Network>,
     memory: Memory,
     /// What hosts have said since the last turn.
-    heard: Rc<RefCell<VecDeque<(usize, HostNews)>>>,
+    heard: Heard,
     bell: Arc<Notify>,
     leave: Stop,
     clock: Rc<SystemClock>,
     clocks: ClockWatch,
+}
+
+/// What the hosts of shards have said.
+type Heard = Rc<RefCell<VecDeque<(usize, HostNews)>>>;
+
+/// Returns what is heard of the hosts, and what notes and announces it.
+fn hearing(bell: Arc<Notify>) -> (Heard, Box<dyn Fn(usize, &HostNews)>) {
+    let heard = Heard::default();
+    let noted = heard.clone();
+    let tell = Box::new(move |shard: usize, news: &HostNews| {
+        noted.borrow_mut().push_back((shard, news.clone()));
+        bell.notify_one();
+    });
+    (heard, tell)
 }
 
 impl Node {
@@ -119,16 +133,9 @@ impl Node {
         let data_id = memory.data().map_or_else(|| draw().0, NodeData::id);
         let record = record(&cluster, (instance, data_id), &listeners, &link)?;
         let network = network(link, instance, (&meta, &cluster), clock.clone())?;
-        let heard: Rc<RefCell<VecDeque<(usize, HostNews)>>> = Rc::default();
-        let tell = {
-            let (heard, bell) = (heard.clone(), bell.clone());
-            move |shard: usize, news: &HostNews| {
-                heard.borrow_mut().push_back((shard, news.clone()));
-                bell.notify_one();
-            }
-        };
+        let (heard, tell) = hearing(bell.clone());
         let carrier = Box::new(OverNetwork(network.0.clone()));
-        let exchange = Exchange::new(context.shard().clone(), carrier, Box::new(tell));
+        let exchange = Exchange::new(context.shard().clone(), carrier, tell);
         network.1.borrow_mut().replace(exchange.clone());
         if let Some(owners) = exchange.owners() {
             owners.note_engine(cluster.administer.clone());

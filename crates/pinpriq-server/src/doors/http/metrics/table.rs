@@ -430,7 +430,7 @@ impl Metric {
 
 /// What figures of `STATS` mean here, where their own sentence describes the form of the reply.
 const MEANINGS: &[(&str, &str)] = &[
-    ("counts", "tasks in each [state](states.md)"),
+    ("counts", "tasks in each [state](internals/states.md)"),
     ("transitions", "how often tasks moved from one state to another, such as `X-R` or `R-T`"),
     (
         "oldest_ready_ms",
