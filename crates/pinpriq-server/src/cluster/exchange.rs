@@ -362,7 +362,7 @@ impl Exchange {
         self.tell_askers(|body| {
             message::put_clock(body, wall_ms);
             for (term, log) in logs {
-                message::put_log(body, *term, *log);
+                message::put_log(body, term, log);
             }
         });
         self.send();
