@@ -361,8 +361,8 @@ impl Exchange {
         };
         self.tell_askers(|body| {
             message::put_clock(body, wall_ms);
-            for (term, log) in logs {
-                message::put_log(body, term, log);
+            for (term, log) in &logs {
+                message::put_log(body, *term, *log);
             }
         });
         self.send();
