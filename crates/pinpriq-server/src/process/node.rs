@@ -83,11 +83,14 @@ struct Control {
     clocks: ClockWatch,
 }
 
+/// Notes what the host of a shard says.
+type Tell = Box<dyn Fn(usize, &HostNews)>;
+
 /// What the hosts of shards have said.
 type Heard = Rc<RefCell<VecDeque<(usize, HostNews)>>>;
 
 /// Returns what is heard of the hosts, and what notes and announces it.
-fn hearing(bell: Arc<Notify>) -> (Heard, Box<dyn Fn(usize, &HostNews)>) {
+fn hearing(bell: Arc<Notify>) -> (Heard, Tell) {
     let heard = Heard::default();
     let noted = heard.clone();
     let tell = Box::new(move |shard: usize, news: &HostNews| {
