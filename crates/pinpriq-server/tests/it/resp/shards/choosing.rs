@@ -120,8 +120,9 @@ fn a_reply_is_filled_from_further_shards_the_most_urgent_first() {
                 }
             }
             // With GROUP it counts groups.
-            for (queue, key) in [(&one, "a"), (&one, "a"), (&other, "a"), (&third, "b")] {
-                client.ask(&format!("PUT {queue} {key} KEY {key}")).await;
+            let keys = [(&one, "a", 1), (&one, "a", 1), (&other, "a", 2), (&third, "b", 3)];
+            for (queue, key, priority) in keys {
+                client.ask(&format!("PUT {queue} {key} KEY {key} PRIORITY {priority}")).await;
             }
             let popped = client.ask(&format!("POP {} COUNT 2 GROUP", all())).await;
             assert_eq!(payloads(&popped), ["a", "a", "a"]);
