@@ -65,6 +65,9 @@ pub(crate) enum HandshakeError {
     /// It took too long.
     #[error("it was not done in time")]
     Late,
+    /// It was the oldest one, and others have begun.
+    #[error("it made room for others before it was done")]
+    Crowded,
     /// The two do not agree.
     #[error(transparent)]
     Refused(#[from] rustls::Error),

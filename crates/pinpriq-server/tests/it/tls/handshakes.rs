@@ -211,3 +211,27 @@ fn what_is_no_tls_after_the_handshake_ends_the_connection() {
         },
     );
 }
+
+#[test]
+fn many_handshakes_that_stall_make_room_for_others() {
+    let patient = |config: &mut pinpriq_server::config::Config, _: &_| {
+        config.limits.connections_max = 4_000;
+    };
+    on_stage(patient, async |stage| {
+        let mut stalled = Vec::new();
+        // As many as there is room for, and more. Time stands still: none of them is late.
+        for number in 0..1_100 {
+            let mut stream = TcpStream::connect(stage.encrypted[RESP]).await.unwrap();
+            stream.write_all(&HELLO[..1]).await.unwrap();
+            stalled.push(stream);
+            if number % 100 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        let mut talk = stage.connect(RESP, None).await;
+        talk.expect(b"PING\r\n", "+PONG\r\n").await;
+        let mut answer = Vec::new();
+        let _ = stalled[0].read_to_end(&mut answer).await;
+        assert_eq!(answer, b"", "the oldest has made room");
+    });
+}
