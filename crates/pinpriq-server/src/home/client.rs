@@ -263,7 +263,7 @@ impl Client {
 
     /// Notes that others have their turn now. Returns whether they should, since the client has
     /// asked for long work.
-    pub(crate) const fn take_break(&mut self) -> bool {
+    pub(crate) fn take_break(&self) -> bool {
         self.desk.take_break()
     }
 

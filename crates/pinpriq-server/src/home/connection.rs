@@ -7,17 +7,19 @@
 //! A client that neither reads nor sends delays only itself. The conversation is up to `client`,
 //! and the meaning of the bytes up to the door.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{self, Poll, ready};
+use std::time::Duration;
 
 use pinpriq_engine::time::Span;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, Interest, ReadBuf};
 
 use super::client::{Client, Step};
+use crate::host::seat::lasts_long;
 use crate::host::shard::Shard;
 use crate::stop::Stop;
 use crate::tls::socket::Socket;
@@ -59,6 +61,8 @@ struct Connection<'a> {
     around: &'a Surroundings,
     socket: Socket,
     client: Client,
+    /// When it looked at the clock for the first time since others had their turn.
+    worked_since: Cell<Option<Duration>>,
 }
 
 /// Serves the connection of a client known to the shard until it ends, and makes the shard forget
@@ -73,7 +77,8 @@ pub(crate) async fn serve(
 ) -> Option<(usize, Socket, Vec<u8>)> {
     let (peer, number) = (client.peer, client.number().0);
     tracing::debug!(%peer, client = number, "connected");
-    let mut connection = Connection { around, socket, client };
+    let worked_since = Cell::default();
+    let mut connection = Connection { around, socket, client, worked_since };
     if !input.is_empty() {
         connection.client.take_over(input);
     }
@@ -105,17 +110,21 @@ impl Connection<'_> {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             let ends = self.client.ends_by_failure();
-            self.write()?;
-            if ends || self.around.cut_off.is_asked_for() {
+            let has_written = self.write()?;
+            if ends && has_written || self.around.cut_off.is_asked_for() {
                 return Ok(None);
             }
-            if self.client.take_break() {
-                // Not only tasks that are ready: sockets are looked at too.
-                tokio::task::yield_now().await;
+            if self.client.take_break() || !has_written {
+                self.let_others_work().await;
+            }
+            if !has_written {
+                continue;
             }
             match self.client.proceed(self.around.stop.is_asked_for()) {
+                Step::Again if self.lasts_long() => self.let_others_work().await,
                 Step::Again => {}
                 Step::Await => {
+                    self.worked_since.set(None);
                     self.await_event().await?;
                     if self.around.shard.clients() >= CLIENTS_MANY {
                         poll_fn(stand_back()).await;
@@ -125,6 +134,17 @@ impl Connection<'_> {
                 Step::Over => return Ok(None),
             }
         }
+    }
+
+    /// Whether it has worked for so long that others come first.
+    fn lasts_long(&self) -> bool {
+        lasts_long(&self.worked_since, self.around.shard.clock().passed())
+    }
+
+    /// Gives others their turn: not only tasks that are ready, sockets are looked at too.
+    async fn let_others_work(&self) {
+        tokio::task::yield_now().await;
+        self.worked_since.set(None);
     }
 
     /// Waits until there is something to do, and reads if there is something to read.
@@ -210,19 +230,23 @@ impl Connection<'_> {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes what may be sent, as far as the socket accepts it.
-    fn write(&mut self) -> io::Result<()> {
+    /// Writes what may be sent, as far as the socket accepts it. Returns whether it came that far
+    /// before others have their turn.
+    fn write(&mut self) -> io::Result<bool> {
         self.socket.write_own()?;
         while self.client.encode() && !self.client.holds_back() {
             let written = self.socket.try_write(self.client.session.outbox.borrow().unwritten());
             match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => self.client.written(count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
                 Err(error) => return Err(error),
             }
+            if !self.client.session.outbox.borrow().is_empty() && self.lasts_long() {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Ends the sending side, then reads and discards bytes until the client has closed too.

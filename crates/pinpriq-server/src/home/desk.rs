@@ -189,7 +189,7 @@ impl Desk {
 
     /// Notes that others have their turn now. Returns whether they should.
     #[inline]
-    pub(crate) const fn take_break(&mut self) -> bool {
+    pub(crate) fn take_break(&self) -> bool {
         self.seat.take_break()
     }
 
@@ -434,6 +434,7 @@ impl Desk {
     /// Replies without an engine, after all earlier replies.
     pub(crate) fn say(&self, bytes: Vec<u8>) {
         self.seat.shard.say(&self.seat.session, bytes);
+        self.seat.note_work();
     }
 
     /// Replies once all shards that the client has links to have done their latest errands. Without

@@ -1,6 +1,7 @@
 //! The seat of one client at a shard. Commands of clients with a connection here and of guests are
 //! carried out here, unless they have too much under way.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -44,11 +45,11 @@ struct Round {
     /// The number of commands for a group since the last turn.
     groups: usize,
     /// The turn in which obstacles were last looked for. The highest number stands for none.
-    looked_in: u64,
+    looked_in: Cell<u64>,
     /// When its first long work was done, if there was some.
-    worked_since: Option<Duration>,
+    worked_since: Cell<Option<Duration>>,
     /// Whether it has taken so long that others come first.
-    is_over: bool,
+    is_over: Cell<bool>,
 }
 
 /// Why a request is not carried out by this node.
@@ -102,15 +103,15 @@ impl Seat {
     /// outbox and still count.
     pub(crate) fn begin(&mut self, handed: usize) {
         let under_way = self.session.outbox.borrow().len() + handed;
-        self.round = Round { under_way, looked_in: u64::MAX, ..Round::default() };
+        self.round = Round { under_way, looked_in: Cell::new(u64::MAX), ..Round::default() };
     }
 
     /// Checks whether the next command may be carried out.
     #[inline]
     pub(crate) fn obstacle(&mut self) -> Option<Obstacle> {
         let turns = self.shard.turns();
-        if self.round.looked_in != turns {
-            self.round.looked_in = turns;
+        if self.round.looked_in.get() != turns {
+            self.round.looked_in.set(turns);
             return self.look_for_obstacle();
         }
         (self.round.under_way >= self.limits.in_flight_max).then_some(Obstacle::Room)
@@ -122,7 +123,7 @@ impl Seat {
         if self.session.is_blocked() {
             return Some(Obstacle::Reply);
         }
-        if self.round.is_over {
+        if self.round.is_over.get() {
             return Some(Obstacle::Room);
         }
         let is_full = self.session.outbox.borrow().is_full(&self.limits)
@@ -132,23 +133,22 @@ impl Seat {
 
     /// Whether the client has worked for so long that others come first.
     pub(crate) const fn is_over_time(&self) -> bool {
-        self.round.is_over
+        self.round.is_over.get()
     }
 
     /// Notes that others have their turn now. Returns whether they should.
     #[inline]
-    pub(crate) const fn take_break(&mut self) -> bool {
-        std::mem::replace(&mut self.round.is_over, false)
+    pub(crate) fn take_break(&self) -> bool {
+        self.round.is_over.replace(false)
     }
 
     /// Looks at the clock after long work.
     #[inline(never)]
-    fn note_work(&mut self) {
-        let passed = self.shard.clock().passed();
-        let since = *self.round.worked_since.get_or_insert(passed);
-        if passed.saturating_sub(since) >= TURN_MOST {
-            self.round.is_over = true;
-            self.round.looked_in = u64::MAX;
+    pub(crate) fn note_work(&self) {
+        let Round { looked_in, worked_since, is_over, .. } = &self.round;
+        if lasts_long(worked_since, self.shard.clock().passed()) {
+            is_over.set(true);
+            looked_in.set(u64::MAX);
         }
     }
 
@@ -340,11 +340,11 @@ impl Seat {
     /// counts before the next command is carried out.
     #[inline(never)]
     fn take_care(&mut self, command: &Command<'_>) {
+        self.note_work();
         if let Command::Subscribe { .. } = command {
             self.subscribed = true;
             return;
         }
-        self.note_work();
         if !command.has_long_reply() {
             return;
         }
@@ -369,6 +369,14 @@ impl Seat {
             && put_bytes(put.queue.len(), bytes) <= self.limits.task_bytes_max
             && self.shard.must_wait(self.client, Some((put.queue, bytes)))
     }
+}
+
+/// Whether work that began at this moment has taken so long that others come first. If none has
+/// begun, it begins now.
+pub(crate) fn lasts_long(since: &Cell<Option<Duration>>, now: Duration) -> bool {
+    let began = since.get().unwrap_or(now);
+    since.set(Some(began));
+    now.saturating_sub(began) >= TURN_MOST
 }
 
 #[cold]

@@ -20,4 +20,5 @@ mod script;
 mod shards;
 mod sharing;
 mod states;
+mod turns;
 mod users;
