@@ -5,6 +5,7 @@ use pinpriq_engine::change::ScheduleRecord;
 use pinpriq_engine::export::{Export, ExportPlace, Exported, Import, QueueExported};
 use pinpriq_engine::limits::{
     EXPORTED_BYTES_MAX, FIRED_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX, TASK_OVERHEAD_BYTES,
+    given_id_bytes,
 };
 use pinpriq_engine::reply::{RefusalKind, Reply};
 use pinpriq_engine::schedule::{EVERY_MIN, Form, Overlap, Plan};
@@ -189,7 +190,8 @@ impl Model {
             return Err(RefusalKind::Full);
         }
         let given = if gives_ids { own.len() } else { 0 };
-        let mut needed = self.room_of_queue(&from.queue) + TASK_OVERHEAD_BYTES + given as u64;
+        let mut needed = self.room_of_queue(&from.queue) + TASK_OVERHEAD_BYTES;
+        needed += given_id_bytes(given) as u64;
         if let Some(key) = from.unique().filter(|_| until.is_some()) {
             self.another_window_fits()?;
             needed += window_bytes(from.queue.len(), key.len(), given);

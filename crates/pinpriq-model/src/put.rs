@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use pinpriq_engine::command::{Delay, Put, TimeToLive, Wait};
 use pinpriq_engine::fanout::{Deadline, Publish};
-use pinpriq_engine::limits::{NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
+use pinpriq_engine::limits::{
+    NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes,
+};
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::settings::{Ids, Settings};
 use pinpriq_engine::task::{
@@ -135,7 +137,7 @@ impl Model {
     }
 
     fn has_room_for(&self, put: &Put<'_>) -> Result<(), RefusalKind> {
-        let given = put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
+        let given = put.terms.bytes() + given_id_bytes(put.id.map_or(0, <[u8]>::len));
         let content = (put.payload.len() + given) as u64 + Self::bytes_of_unique(put);
         self.has_room(self.room_of_queue(put.queue) + TASK_OVERHEAD_BYTES + content)
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use pinpriq_engine::command::{Amendment, Assign};
 use pinpriq_engine::limits::{
     LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, ORIGIN_OVERHEAD_BYTES, QUEUE_OVERHEAD_BYTES,
-    TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES,
+    TASK_OVERHEAD_BYTES, UNIQUE_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes,
 };
 use pinpriq_engine::reply::RefusalKind;
 use pinpriq_engine::room::Room;
@@ -141,10 +141,10 @@ impl Model {
     fn id_bytes(&self, task: &TaskRecord) -> usize {
         let place = || Place::Queue(task.queue.clone());
         match &task.id {
-            TaskId::Given(id) => id.len(),
+            TaskId::Given(id) => given_id_bytes(id.len()),
             // A slot or an import has put it, and the model learns the text of the id later.
             id if is_placeholder(id) && self.settings(&place()).ids == Ids::Given => {
-                UUID_TEXT_BYTES
+                given_id_bytes(UUID_TEXT_BYTES)
             }
             _ => 0,
         }
@@ -275,5 +275,5 @@ fn origin_of(task: &TaskRecord) -> usize {
 
 /// The length of the key that makes a task unique.
 fn unique_of(task: &TaskRecord) -> usize {
-    task.unique().map_or(0, |key| key.len())
+    task.unique().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES)
 }

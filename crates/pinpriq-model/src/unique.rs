@@ -1,7 +1,7 @@
 //! Unique tasks: what a put meets, and what becomes of it.
 
 use pinpriq_engine::command::{Put, TimeToLive};
-use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
+use pinpriq_engine::limits::{UNIQUE_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
 use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
 use pinpriq_engine::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
 use pinpriq_engine::time::Timestamp;
@@ -65,7 +65,7 @@ impl Model {
         let Some(unique) = put.unique else { return 0 };
         let id = put.id.map_or(0, <[u8]>::len);
         let window = unique.window.map(|_| window_bytes(put.queue.len(), unique.key.len(), id));
-        unique.key.len() as u64 + window.unwrap_or(0)
+        (unique.key.len() + UNIQUE_OVERHEAD_BYTES) as u64 + window.unwrap_or(0)
     }
 
     pub(super) fn open_window(&mut self, number: u64, queue: &[u8], unique: Option<Unique<'_>>) {

@@ -70,6 +70,13 @@ pub const STEPS_PER_TIMEOUT: usize = 4_096;
 /// indexes, and the overhead of the allocator. An estimate.
 pub const TASK_OVERHEAD_BYTES: u64 = 128;
 
+/// What a task with a given id counts in addition to the id: it is in an allocation and an index of
+/// its own. An estimate.
+pub const GIVEN_ID_OVERHEAD_BYTES: usize = 64;
+
+/// What a task with a unique key counts in addition to the key. An estimate.
+pub const UNIQUE_OVERHEAD_BYTES: usize = 128;
+
 /// What a dead letter counts in addition to the names of what it was, and to what any task counts:
 /// what is kept of it is in allocations of its own. An estimate.
 pub const ORIGIN_OVERHEAD_BYTES: usize = 160;
@@ -114,6 +121,12 @@ pub const PRIORITIES_MAX: usize = 32;
 #[must_use]
 pub const fn queue_bytes(name: usize) -> u64 {
     QUEUE_OVERHEAD_BYTES + name as u64
+}
+
+/// What a given id of this many bytes counts. An id of no bytes is none.
+#[must_use]
+pub const fn given_id_bytes(id: usize) -> usize {
+    if id == 0 { 0 } else { id + GIVEN_ID_OVERHEAD_BYTES }
 }
 
 /// The most that a put can need: a task with `content` bytes of payload, key and given id that is

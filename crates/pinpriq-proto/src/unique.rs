@@ -2,6 +2,7 @@
 //!
 //! When a put meets a duplicate is decided in `operations/unique.rs`.
 
+use crate::limits::UNIQUE_OVERHEAD_BYTES;
 use crate::outcome::Outcome;
 use crate::task::{Bytes, TaskId};
 use crate::time::{Span, Timestamp};
@@ -86,7 +87,7 @@ impl Unique<'_> {
     #[must_use]
     pub fn bytes(&self, queue: usize, id: usize) -> usize {
         let window = self.window.map_or(0, |_| window_bytes(queue, self.key.len(), id));
-        self.key.len() + usize::try_from(window).unwrap_or(usize::MAX)
+        self.key.len() + UNIQUE_OVERHEAD_BYTES + usize::try_from(window).unwrap_or(usize::MAX)
     }
 }
 

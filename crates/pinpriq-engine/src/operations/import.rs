@@ -9,7 +9,7 @@ use crate::change::{Change, ScheduleRecord};
 use crate::command::QueueName;
 use crate::engine::{Answered, Engine};
 use crate::export::Import;
-use crate::limits::{FIRED_MAX, LOOKED_STEPS_MAX};
+use crate::limits::{FIRED_MAX, LOOKED_STEPS_MAX, UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use crate::memory::packed::Task;
 use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::memory::slots::QueueSlot;
@@ -98,7 +98,8 @@ impl Engine {
         if window.is_some() {
             self.check_windows_left()?;
         }
-        let grown = self.growth_by_put(existing, &record.queue, content_of(record) + given);
+        let grown =
+            self.growth_by_put(existing, &record.queue, content_of(record) + given_id_bytes(given));
         self.check_room(grown + window.unwrap_or(0))?;
 
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
@@ -303,7 +304,7 @@ fn content_of(record: &TaskRecord) -> usize {
     let reason = record.progress.reason.as_ref().map_or(0, |reason| reason.len());
     let origin = record.origin().map_or(0, Origin::bytes);
     let scheduled = record.scheduled().map_or(0, |scheduled| scheduled.schedule.len());
-    let unique = record.unique().map_or(0, |key| key.len());
+    let unique = record.unique().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
     record.payload.len() + record.terms.bytes() + reason + origin + scheduled + unique
 }
 

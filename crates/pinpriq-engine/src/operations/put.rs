@@ -3,7 +3,9 @@
 use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
 use crate::issued::Issued;
-use crate::limits::{ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, put_bytes};
+use crate::limits::{
+    ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes, put_bytes,
+};
 use crate::memory::consumers::PutAwaited;
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
@@ -341,7 +343,8 @@ impl Engine {
         if existing.is_some_and(|slot| self.queues[slot].paused.input.is_on()) {
             return Err(paused(put.queue));
         }
-        let mut content = put.payload.len() + put.terms.bytes() + put.id.map_or(0, <[u8]>::len);
+        let id = given_id_bytes(put.id.map_or(0, <[u8]>::len));
+        let mut content = put.payload.len() + put.terms.bytes() + id;
         if let Some(unique) = &put.unique {
             self.check_windows(unique)?;
             content += unique.bytes(put.queue.len(), put.id.map_or(0, <[u8]>::len));

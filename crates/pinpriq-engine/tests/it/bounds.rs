@@ -10,8 +10,9 @@ use pinpriq_engine::command::{
 };
 use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_engine::limits::{
-    LOOKED_BYTES_MAX, LOOKED_MAX, Limits, NAME_BYTES_MAX, ORIGIN_OVERHEAD_BYTES, STEPS_PER_TIMEOUT,
-    TASKS_PER_ANSWER_MAX, TRANSACTION_COPIES_MAX,
+    GIVEN_ID_OVERHEAD_BYTES, LOOKED_BYTES_MAX, LOOKED_MAX, Limits, NAME_BYTES_MAX,
+    ORIGIN_OVERHEAD_BYTES, STEPS_PER_TIMEOUT, TASK_OVERHEAD_BYTES, TASKS_PER_ANSWER_MAX,
+    TRANSACTION_COPIES_MAX, UNIQUE_OVERHEAD_BYTES, queue_bytes,
 };
 use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
 use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
@@ -21,6 +22,7 @@ use pinpriq_engine::settings::{
 };
 use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord, Terms};
 use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_engine::unique::{OnDuplicate, Unique};
 use pinpriq_engine::{Applied, Engine};
 
 const QUEUE: &[u8] = b"jobs";
@@ -659,4 +661,24 @@ fn dead_letters_count_what_is_kept_of_where_they_come_from() {
     let grown = engine.bytes() - before;
     assert!(grown >= ORIGIN_OVERHEAD_BYTES as u64, "it counts {grown} bytes more");
     engine.check();
+}
+
+#[test]
+fn ids_and_unique_keys_count_what_is_kept_for_them() {
+    let mut engine = started(Limits::default(), NOW);
+    let settings = &[(IDS, Ids::Given.into())];
+    ask(&mut engine, NOW, Command::Queue(QueueCommand::Create { queue: QUEUE, settings }));
+    let grown_by = |engine: &mut Engine, put: Put<'_>| {
+        let before = engine.bytes();
+        ask(engine, NOW, Command::Put(put));
+        engine.check();
+        engine.bytes() - before
+    };
+    let plain = grown_by(&mut engine, Put::new(b"other", b"")) - queue_bytes(5);
+    assert_eq!(plain, TASK_OVERHEAD_BYTES);
+    let named = grown_by(&mut engine, Put { id: Some(b"a"), ..Put::new(QUEUE, b"") });
+    assert_eq!(named, plain + 1 + GIVEN_ID_OVERHEAD_BYTES as u64);
+    let unique = Some(Unique { key: b"key", window: None, on_duplicate: OnDuplicate::Keep });
+    let unique = grown_by(&mut engine, Put { id: Some(b"b"), unique, ..Put::new(QUEUE, b"") });
+    assert_eq!(unique, named + 3 + UNIQUE_OVERHEAD_BYTES as u64);
 }

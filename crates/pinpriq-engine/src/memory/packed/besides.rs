@@ -1,5 +1,6 @@
 //! The fields of a task that only some tasks need, in an allocation of their own.
 
+use crate::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use crate::schedule::Scheduled;
 use crate::task::{Bytes, Counts, Origin, Past, State, TaskId, Terms, Trace};
 use crate::time::{Span, Timestamp};
@@ -66,7 +67,8 @@ impl Besides {
     /// The number of bytes in separate allocations.
     pub(super) fn own_bytes(&self, shares: bool) -> u64 {
         let terms = if shares { 0 } else { self.terms.bytes() };
-        let id = if let Some(TaskId::Given(id)) = &self.own_id { id.len() } else { 0 };
+        let id =
+            if let Some(TaskId::Given(id)) = &self.own_id { given_id_bytes(id.len()) } else { 0 };
         (terms + id + self.rare.as_ref().map_or(0, |rare| rare.bytes())) as u64
     }
 
@@ -116,6 +118,7 @@ impl Rare {
         let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
         let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());
         let scheduled = self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len());
-        reason + origin + scheduled + self.unique.as_ref().map_or(0, |key| key.len())
+        let unique = self.unique.as_ref().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
+        reason + origin + scheduled + unique
     }
 }
