@@ -663,6 +663,12 @@ fn answer_bytes(output: &Output) -> usize {
         Output::Reply { reply: Reply::Names { names, .. }, .. } => {
             names.iter().map(|name| size_of_val(name) + name.len()).sum()
         }
+        Output::Reply { reply: Reply::Members(members), .. } => {
+            members.iter().map(|it| size_of_val(it) + it.member.len()).sum()
+        }
+        Output::Reply { reply: Reply::Tubes(shown), .. } => {
+            shown.tubes.iter().map(|it| size_of_val(it) + it.name.len()).sum()
+        }
         Output::Reply { reply: Reply::Acks(answers), .. } => {
             let refusals = answers.iter().filter_map(|answer| answer.as_ref().err());
             size_of_val(&answers[..]) + refusals.map(|it| it.sentence.len()).sum::<usize>()

@@ -37,9 +37,9 @@ pub(crate) fn plain(output: &Output, writer: &mut Writer<'_>) -> bool {
 
 /// Appends the next piece of an output that is not [`plain`].
 ///
-/// The head of an array comes first, then tasks while the buffer is shorter than `most` and tasks
-/// are among the first `known`. `progress` counts the tasks already written. Returns whether the
-/// output is complete.
+/// The head of an array comes first, then tasks or members while the buffer is shorter than `most`
+/// and tasks are among the first `known`. `progress` counts those already written. Returns whether
+/// the output is complete.
 pub(crate) fn output(
     output: &Output,
     (writer, contacts): (&mut Writer<'_>, &Contacts),
@@ -76,6 +76,9 @@ pub(crate) fn output(
                 carrying::page_head(writer, page);
             }
             carrying::page_rest(writer, page, progress, most, known)
+        }
+        Output::Reply { reply: Reply::Members(members), .. } => {
+            members_array(writer, members, progress, most)
         }
         Output::Reply { reply: Reply::Task(Some(_)), .. } if known == 0 => false,
         Output::Reply { request, reply, .. } => {
@@ -124,6 +127,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Tasks { .. } | Reply::Shown(_) | Reply::Scanned { .. } | Reply::Exported(_) => {
             unreachable!("tasks are written one by one")
         }
+        Reply::Members(_) => unreachable!("members are written one by one"),
         Reply::Task(None) => writer.null(),
         Reply::Task(Some(record)) => meta((writer, contacts), record, None),
         Reply::Explained(explained) => looking::explanation(writer, explained),
@@ -151,7 +155,6 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Names { names, more } => page(writer, names, *more),
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::QueueFigures),
         Reply::Joined(incarnation) => whole(writer, *incarnation),
-        Reply::Members(members) => members_array(writer, members),
         Reply::Schedule(shown) => schedule(writer, shown),
         Reply::Transaction(replies) => {
             writer.array(replies.len());
@@ -164,9 +167,19 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
     }
 }
 
-fn members_array(writer: &mut Writer<'_>, members: &[MemberFigures]) {
-    writer.array(members.len());
-    for figures in members {
+fn members_array(
+    writer: &mut Writer<'_>,
+    members: &[MemberFigures],
+    progress: &mut usize,
+    most: usize,
+) -> bool {
+    if *progress == 0 {
+        writer.array(members.len());
+    }
+    for figures in &members[*progress..] {
+        if *progress > 0 && writer.buffer_bytes() >= most {
+            return false;
+        }
         writer.map(5);
         writer.bulk(b"member");
         writer.bulk(&figures.member);
@@ -178,7 +191,9 @@ fn members_array(writer: &mut Writer<'_>, members: &[MemberFigures]) {
         whole(writer, figures.ready);
         writer.bulk(b"taken");
         whole(writer, figures.taken);
+        *progress += 1;
     }
+    true
 }
 
 fn task(writer: &mut Writer<'_>, record: &TaskRecord, hidden: bool) {
@@ -443,4 +458,43 @@ fn outcome(writer: &mut Writer<'_>, outcome: Outcome) {
 
 pub(crate) fn refusal(writer: &mut Writer<'_>, refusal: &Refusal) {
     writer.error(refusal.kind.word(), &refusal.sentence);
+}
+
+#[cfg(test)]
+mod tests {
+    use pinpriq_engine::task::{ClientId, RequestId};
+    use pinpriq_proto::wire::resp::Protocol;
+
+    use super::*;
+
+    #[test]
+    fn members_are_written_in_pieces() {
+        const NAME_BYTES: usize = 1_000;
+        let member = |number: u64| MemberFigures {
+            member: vec![b'm'; NAME_BYTES].into(),
+            incarnation: number,
+            lease_until: Timestamp::from_ms(number),
+            ready: 0,
+            taken: 0,
+        };
+        let reply = Reply::Members((0..100).map(member).collect());
+        let output = Output::Reply { client: ClientId(1), request: RequestId(1), reply };
+        let contacts = Contacts::default();
+        let pieces_of = |most: usize| {
+            let (mut whole, mut progress, mut longest) = (Vec::new(), 0, 0);
+            loop {
+                let mut piece = Vec::new();
+                let writer = &mut Writer::new(&mut piece, Protocol::Resp3);
+                let complete = super::output(&output, (writer, &contacts), &mut progress, most, 0);
+                longest = longest.max(piece.len());
+                whole.extend(piece);
+                if complete {
+                    return (whole, longest);
+                }
+            }
+        };
+        let (whole, longest) = pieces_of(3 * NAME_BYTES);
+        assert!(longest < 5 * NAME_BYTES, "a piece has {longest} bytes");
+        assert_eq!(whole, pieces_of(usize::MAX).0);
+    }
 }
