@@ -38,8 +38,7 @@ export class Job<T> implements AsyncDisposable {
   readonly receipt: string;
   /** The payload as it came. */
   readonly bytes: Buffer;
-  /** What else the server knows of the task. A take tells it only with `withMeta`. */
-  readonly meta: TaskMeta | undefined;
+  readonly #task: RawTask;
 
   /** @internal */
   constructor(source: JobSource<T>, task: RawTask) {
@@ -49,7 +48,17 @@ export class Job<T> implements AsyncDisposable {
     this.id = task.id;
     this.receipt = task.receipt;
     this.bytes = task.bytes;
-    this.meta = task.meta;
+    this.#task = task;
+  }
+
+  /** What else the server knows of the task. A take tells it only with `withMeta`. */
+  get meta(): TaskMeta | undefined {
+    return this.#task.meta;
+  }
+
+  /** @internal How often it has failed, if that was told. */
+  get failures(): number {
+    return this.#task.failures ?? 0;
   }
 
   /** The payload. Throws `BadPayload` if the bytes are not what the codec expects. */

@@ -4,11 +4,36 @@ import { isRefused } from "./errors.js";
 import type { Job } from "./job.js";
 import { TIMER_MS_MAX } from "./reconnecting.js";
 
+/** Tells a handler when its job is no longer the worker's. */
+export class Control {
+  #controller: AbortController | undefined;
+  #end: { reason: unknown } | undefined;
+
+  /** Whether that has happened. */
+  get isAborted(): boolean {
+    return this.#end !== undefined;
+  }
+
+  /** What a handler can wait for. It is made when it is asked for, since few handlers do. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#end) this.#controller.abort(this.#end.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Tells that it has happened. */
+  abort(reason: unknown): void {
+    this.#end ??= { reason };
+    this.#controller?.abort(reason);
+  }
+}
+
 /** A job that a worker holds. */
 export interface Held<T> {
   readonly job: Job<T>;
-  /** Is aborted when the job is no longer the worker's. */
-  readonly control: AbortController;
+  readonly control: Control;
   renewedAt: number;
 }
 
@@ -36,7 +61,7 @@ export class LeaseKeeper<T> {
 
   /** Begins to renew a lease that was just granted. */
   hold(job: Job<T>, takenAt: number): Held<T> {
-    const held = { job, control: new AbortController(), renewedAt: takenAt };
+    const held = { job, control: new Control(), renewedAt: takenAt };
     this.#held.set(job, held);
     return held;
   }

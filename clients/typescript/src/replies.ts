@@ -1,6 +1,6 @@
 // How replies become typed objects.
 import { PinpriqError } from "./errors.js";
-import type { Reply } from "./resp.js";
+import { MapBytes, type Reply } from "./resp.js";
 
 /** Ready, taken, waiting, buried, and Z and D: finished and kept. */
 export type State = "R" | "T" | "W" | "B" | "Z" | "D";
@@ -67,6 +67,9 @@ export interface RawTask {
   readonly id: string;
   readonly receipt: string | null;
   readonly bytes: Buffer;
+  /** How often it has failed, if that was told. */
+  readonly failures: number | undefined;
+  /** What else was told, which is decoded when it is read. */
   readonly meta: TaskMeta | undefined;
 }
 
@@ -112,6 +115,7 @@ export function listOf(reply: Reply | undefined): Reply[] {
 
 /** Returns a reply as a map. */
 export function mapOf(reply: Reply | undefined): ReplyMap {
+  if (reply instanceof MapBytes) return reply.whole();
   const isMap = typeof reply === "object" && reply !== null && !Array.isArray(reply);
   if (isMap && !Buffer.isBuffer(reply) && !(reply instanceof Error)) return reply;
   throw unexpected(reply);
@@ -119,7 +123,9 @@ export function mapOf(reply: Reply | undefined): ReplyMap {
 
 /** Returns a task, which is a list of four or a map. */
 export function taskOf(reply: Reply): RawTask {
-  if (!Array.isArray(reply)) return taskOfMap(mapOf(reply));
+  if (!Array.isArray(reply)) {
+    return reply instanceof MapBytes ? new TaskOfMap(reply) : taskOfMap(mapOf(reply));
+  }
   const [queue, id, receipt, payload] = reply;
   return {
     queue: textOf(queue),
@@ -127,8 +133,39 @@ export function taskOf(reply: Reply): RawTask {
     id: textOf(id),
     receipt: textOrNull(receipt),
     bytes: bytesOf(payload),
+    failures: undefined,
     meta: undefined,
   };
+}
+
+// A task with all that is known of it.
+class TaskOfMap implements RawTask {
+  readonly #map: MapBytes;
+  #meta: TaskMeta | undefined;
+  readonly queue: string;
+  readonly id: string;
+  readonly receipt: string | null;
+  readonly bytes: Buffer;
+
+  constructor(map: MapBytes) {
+    this.#map = map;
+    this.queue = textOf(map.text("queue"));
+    this.id = textOf(map.text("id"));
+    this.receipt = map.text("receipt") ?? null;
+    this.bytes = bytesOf(map.blob("payload"));
+  }
+
+  get member(): string | null {
+    return this.#map.text("member") ?? null;
+  }
+
+  get failures(): number | undefined {
+    return this.#map.number("failures");
+  }
+
+  get meta(): TaskMeta {
+    return (this.#meta ??= metaOf(this.#map.whole()));
+  }
 }
 
 function taskOfMap(map: ReplyMap): RawTask {
@@ -138,25 +175,30 @@ function taskOfMap(map: ReplyMap): RawTask {
     id: textOf(map["id"]),
     receipt: textOrNull(map["receipt"]),
     bytes: bytesOf(map["payload"]),
-    meta: {
-      key: textOrNull(map["key"]),
-      priority: numberOrNull(map["priority"]),
-      state: textOf(map["state"]) as State,
-      attempts: numberOf(map["attempts"]),
-      failures: numberOf(map["failures"]),
-      reason: textOrNull(map["reason"]),
-      putAt: numberOf(map["put_at"]),
-      ttlAt: numberOrNull(map["ttl_at"]),
-      readyAt: numberOrNull(map["ready_at"]),
-      leaseUntil: numberOrNull(map["lease_until"]),
-      purgeAt: numberOrNull(map["purge_at"]),
-      client: numberOrNull(map["client"]),
-      clientName: textOrNull(map["client_name"]),
-      clientAddress: textOrNull(map["client_address"]),
-      origin: originOf(map),
-      schedule: textOrNull(map["schedule"]),
-      slot: numberOrNull(map["slot"]),
-    },
+    failures: numberOf(map["failures"]),
+    meta: metaOf(map),
+  };
+}
+
+function metaOf(map: ReplyMap): TaskMeta {
+  return {
+    key: textOrNull(map["key"]),
+    priority: numberOrNull(map["priority"]),
+    state: textOf(map["state"]) as State,
+    attempts: numberOf(map["attempts"]),
+    failures: numberOf(map["failures"]),
+    reason: textOrNull(map["reason"]),
+    putAt: numberOf(map["put_at"]),
+    ttlAt: numberOrNull(map["ttl_at"]),
+    readyAt: numberOrNull(map["ready_at"]),
+    leaseUntil: numberOrNull(map["lease_until"]),
+    purgeAt: numberOrNull(map["purge_at"]),
+    client: numberOrNull(map["client"]),
+    clientName: textOrNull(map["client_name"]),
+    clientAddress: textOrNull(map["client_address"]),
+    origin: originOf(map),
+    schedule: textOrNull(map["schedule"]),
+    slot: numberOrNull(map["slot"]),
   };
 }
 

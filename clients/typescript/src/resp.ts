@@ -7,22 +7,32 @@ export class ErrorReply extends Error {}
 
 /** A reply as it came: texts and payloads are bytes, status lines are strings. */
 export type Reply =
-  | null | number | string | Buffer | ErrorReply | Reply[] | { [key: string]: Reply };
+  | null | number | string | Buffer | ErrorReply | MapBytes | Reply[] | { [key: string]: Reply };
 
 /** The longest line, which is a number, a status or a refusal. */
 const LINE_BYTES_MAX = 1 << 20;
 const LINE_END = "\r\n";
 const LINE_FEED = 0x0a;
+const DOLLAR = 0x24;
+const MAP = 0x25;
+const COLON = 0x3a;
 
 /** Returns the bytes of a request. */
 export function requestBytes(words: readonly Word[]): Buffer {
-  const pieces: Buffer[] = [Buffer.from(`*${words.length}${LINE_END}`)];
+  const pieces: Uint8Array[] = [];
+  // Texts are put together before they become bytes, since each piece has a cost.
+  let text = `*${words.length}${LINE_END}`;
   for (const word of words) {
-    const bytes = typeof word === "string" ? Buffer.from(word) : word;
-    pieces.push(Buffer.from(`$${bytes.byteLength}${LINE_END}`));
-    pieces.push(bytes as Buffer, Buffer.from(LINE_END));
+    text += `$${Buffer.byteLength(word)}${LINE_END}`;
+    if (typeof word === "string") {
+      text += word + LINE_END;
+    } else {
+      pieces.push(Buffer.from(text), word);
+      text = LINE_END;
+    }
   }
-  return Buffer.concat(pieces);
+  const rest = Buffer.from(text);
+  return pieces.length === 0 ? rest : Buffer.concat([...pieces, rest]);
 }
 
 /** A list or a map of which elements are missing. */
@@ -30,6 +40,76 @@ interface Open {
   readonly kind: string;
   readonly elements: Reply[];
   missing: number;
+}
+
+/**
+ * A map in a list, such as a task with all that is known of it. Its members are read when they are
+ * asked for, since most workers ask for few.
+ */
+export class MapBytes {
+  readonly #bytes: Buffer;
+  /** Where the line of each name and each value begins, in turn. */
+  readonly #places: readonly number[];
+
+  /** Gets bytes of its own. */
+  constructor(bytes: Buffer, places: readonly number[]) {
+    this.#bytes = bytes;
+    this.#places = places;
+  }
+
+  /** Returns the bytes of a member, or undefined if it is absent or something else. */
+  blob(name: string): Buffer | undefined {
+    const at = this.#find(name);
+    if (this.#bytes[at] !== DOLLAR) return undefined;
+    const start = this.#lineEnd(at);
+    const length = this.#numberAt(at);
+    return length < 0 ? undefined : this.#bytes.subarray(start, start + length);
+  }
+
+  /** Returns a member that is a text, or undefined if it is absent or something else. */
+  text(name: string): string | undefined {
+    const at = this.#find(name);
+    if (this.#bytes[at] !== DOLLAR) return undefined;
+    const start = this.#lineEnd(at);
+    const length = this.#numberAt(at);
+    return length < 0 ? undefined : this.#bytes.toString("utf8", start, start + length);
+  }
+
+  /** Returns a member that is a number, or undefined if it is absent or something else. */
+  number(name: string): number | undefined {
+    const at = this.#find(name);
+    return this.#bytes[at] === COLON ? this.#numberAt(at) : undefined;
+  }
+
+  /** Returns all members. */
+  whole(): { [key: string]: Reply } {
+    const [map] = new Replies().add(this.#bytes);
+    return map as { [key: string]: Reply };
+  }
+
+  // Returns where the value of this name begins, or -1. Names have no bytes beyond ASCII.
+  #find(name: string): number {
+    const bytes = this.#bytes;
+    for (let pair = 0; pair < this.#places.length; pair += 2) {
+      const at = this.#places[pair] ?? 0;
+      if (bytes[at] !== DOLLAR || this.#numberAt(at) !== name.length) continue;
+      const start = this.#lineEnd(at);
+      let same = 0;
+      while (same < name.length && bytes[start + same] === name.charCodeAt(same)) same++;
+      if (same === name.length) return this.#places[pair + 1] ?? -1;
+    }
+    return -1;
+  }
+
+  #lineEnd(at: number): number {
+    let end = at;
+    while (this.#bytes[end] !== LINE_FEED) end++;
+    return end + 1;
+  }
+
+  #numberAt(at: number): number {
+    return wholeNumber(this.#bytes, at + 1, this.#lineEnd(at) - LINE_END.length);
+  }
 }
 
 /** Makes replies of the bytes that arrive. */
@@ -65,6 +145,15 @@ export class Replies {
   // Reads one line, with the bytes that it announces. Returns where the next one begins, or null if
   // more bytes are needed.
   #element(all: Buffer, at: number, complete: Reply[]): number | null {
+    const outer = this.#open.length === 1 ? this.#open[0] : undefined;
+    if (outer?.kind === "*" && all[at] === MAP) {
+      const places: number[] = [];
+      const end = this.#skipMap(all, at, places);
+      if (end === null) return null;
+      // A copy, as of a payload.
+      const map = new MapBytes(Buffer.from(all.subarray(at, end)), places);
+      return this.#fold(map, complete, end);
+    }
     const feed = all.indexOf(LINE_FEED, at);
     if (feed < 0) {
       if (all.length - at > LINE_BYTES_MAX) throw noResp("a line without an end");
@@ -98,6 +187,50 @@ export class Replies {
     return this.#fold(scalar(kind, line), complete, next);
   }
 
+  // Notes where each name and value of a map begins. Returns where the map ends, or null if more
+  // bytes are needed.
+  #skipMap(all: Buffer, start: number, places: number[]): number | null {
+    let at = start;
+    // How many elements are missing of each list or map that has begun. The first is the whole.
+    const missing = [1];
+    while (missing.length > 0) {
+      const inner = missing.length - 1;
+      if (missing[inner] === 0) {
+        missing.pop();
+        continue;
+      }
+      missing[inner] = (missing[inner] ?? 0) - 1;
+      if (inner === 1) places.push(at - start);
+      let feed = at;
+      while (feed < all.length && all[feed] !== LINE_FEED) feed++;
+      if (feed === all.length) {
+        if (feed - at > LINE_BYTES_MAX) throw noResp("a line without an end");
+        this.#needed = all.length - start + 1;
+        return null;
+      }
+      const kind = String.fromCharCode(all[at] ?? 0);
+      if (!KINDS.includes(kind)) throw noResp(`a line that begins with ${JSON.stringify(kind)}`);
+      const next = feed + 1;
+      if ("$=!*~>%".includes(kind)) {
+        const length = wholeNumber(all, at + 1, feed - 1);
+        if (Number.isNaN(length) || length < -1) throw noResp("no length");
+        if ("$=!".includes(kind)) {
+          at = length === -1 ? next : next + length + LINE_END.length;
+        } else {
+          missing.push(Math.max(kind === "%" ? 2 * length : length, 0));
+          at = next;
+        }
+      } else {
+        at = next;
+      }
+      if (at > all.length) {
+        this.#needed = at - start;
+        return null;
+      }
+    }
+    return at;
+  }
+
   // Whether the next element is the name of a member of a map.
   get #isName(): boolean {
     const open = this.#open.at(-1);
@@ -119,6 +252,22 @@ export class Replies {
       value = closed(open);
     }
   }
+}
+
+const KINDS = "$=!*~>%+-:,(#_";
+
+// Returns the whole number between these places, or NaN.
+function wholeNumber(bytes: Buffer, start: number, end: number): number {
+  const isNegative = bytes[start] === 0x2d;
+  let number = 0;
+  let at = isNegative ? start + 1 : start;
+  if (at >= end) return Number.NaN;
+  for (; at < end; at++) {
+    const digit = (bytes[at] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9) return Number.NaN;
+    number = number * 10 + digit;
+  }
+  return isNegative ? -number : number;
 }
 
 // Returns a list or a map. What the server says by itself is undefined.

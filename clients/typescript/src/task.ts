@@ -18,12 +18,14 @@ export interface Task<T> {
 
 /** Returns a task whose payload is decoded when it is read. */
 export function taskWithPayload<T>(task: RawTask, codec: Codec<T>): Task<T> {
-  const { queue, id, bytes, meta } = task;
+  const { queue, id, bytes } = task;
   return {
     queue,
     id,
     bytes,
-    meta,
+    get meta() {
+      return task.meta;
+    },
     get payload() {
       return codec.decode(bytes);
     },

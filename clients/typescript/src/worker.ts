@@ -7,7 +7,7 @@ import { Closed, isRefused, PinpriqError } from "./errors.js";
 import { backoffMs, FAILURES_MAX, isGivenUp, policyOf, reasonOf, type Policy } from "./failing.js";
 import { Job } from "./job.js";
 import type { Lane } from "./lane.js";
-import { type Held, LeaseKeeper } from "./leases.js";
+import { type Control, type Held, LeaseKeeper } from "./leases.js";
 import type { Reply } from "./resp.js";
 import { pause, pauseBefore } from "./reconnecting.js";
 import { listOf, type StateOrGone, taskOf } from "./replies.js";
@@ -257,17 +257,16 @@ export class Worker<T> implements AsyncDisposable {
 
   async #workAndSettle(held: Held<T>): Promise<void> {
     const { job, control } = held;
-    const { signal } = control;
-    if ((job.meta?.failures ?? 0) >= FAILURES_MAX && (await this.#isGivenUpBefore(job))) return;
+    if (job.failures >= FAILURES_MAX && (await this.#isGivenUpBefore(job))) return;
     this.#tell({ type: "started", job });
     try {
-      await this.#runHandler(job, signal);
+      await this.#runHandler(job, control);
     } catch (error) {
-      if (signal.aborted) return;
+      if (control.isAborted) return;
       if (job.settlement === undefined) return this.#fail(job, error);
       this.#meetTrouble(error, job);
     }
-    if (signal.aborted) return;
+    if (control.isAborted) return;
     if (job.settlement !== undefined) {
       this.#keeper.drop(job);
       this.#tell({ type: "settled", job });
@@ -279,10 +278,11 @@ export class Worker<T> implements AsyncDisposable {
   }
 
   // Runs the handler once, within what is around it.
-  async #runHandler(job: Job<T>, signal: AbortSignal): Promise<void> {
+  async #runHandler(job: Job<T>, control: Control): Promise<void> {
     let running: Promise<void> | undefined;
     const call = async (): Promise<void> => {
-      const returned: unknown = await this.#handler(job, { signal });
+      const work = { get signal() { return control.signal; } };
+      const returned: unknown = await this.#handler(job, work);
       if (isIterator(returned)) throw new PinpriqError("the handler returned a generator");
     };
     const run = (): Promise<void> => (running ??= call());
@@ -315,7 +315,7 @@ export class Worker<T> implements AsyncDisposable {
   async #fail(job: Job<T>, error: unknown): Promise<void> {
     const reason = reasonOf(error);
     try {
-      const failures = (job.meta?.failures ?? 0) + 1;
+      const failures = job.failures + 1;
       const policy = await this.#policy();
       const deadLetter = policy?.deadLetter ?? null;
       let state: StateOrGone = "B";
@@ -351,7 +351,7 @@ export class Worker<T> implements AsyncDisposable {
   // Buries a job that has failed too often and that its queue has not given up, such as one that
   // ended the process each time. Returns whether it did.
   async #isGivenUpBefore(job: Job<T>): Promise<boolean> {
-    const failures = job.meta?.failures ?? 0;
+    const failures = job.failures;
     if (!isGivenUp(await this.#policy(), failures)) return false;
     const why = `failed ${failures} times, while ${FAILURES_MAX} are allowed: not run again`;
     const last = job.meta?.reason ?? null;
@@ -395,7 +395,7 @@ export class Worker<T> implements AsyncDisposable {
 
   // Whoever still works on a job whose lease is lost is not waited for either.
   async #releaseLate(): Promise<void> {
-    const late = [...this.#working.keys()].filter(({ control }) => !control.signal.aborted);
+    const late = [...this.#working.keys()].filter(({ control }) => !control.isAborted);
     for (const { control } of late) control.abort(new PinpriqError("the worker has stopped"));
     await Promise.all(late.map((held) => this.#release(held)));
   }

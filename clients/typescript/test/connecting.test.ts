@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Client, ConnectionLost } from "../src/index.js";
 import { placeOf } from "../src/addresses.js";
-import { ErrorReply, Replies, type Reply, requestBytes } from "../src/resp.js";
+import { ErrorReply, MapBytes, Replies, type Reply, requestBytes } from "../src/resp.js";
 import { Proxy } from "./proxy.js";
 import { NO_OPENSSL, Server, withCertificate } from "./server.js";
 
@@ -79,14 +79,39 @@ test("replies_are_read_in_pieces_of_any_size", () => {
 
 function shown(reply: Reply): unknown {
   if (Buffer.isBuffer(reply)) return reply.toString();
+  if (reply instanceof MapBytes) return shown(reply.whole());
   if (reply instanceof ErrorReply) return `-${reply.message}`;
   if (Array.isArray(reply)) return reply.map(shown);
   if (reply === null || typeof reply !== "object") return reply;
   return Object.fromEntries(Object.entries(reply).map(([name, value]) => [name, shown(value)]));
 }
 
+test("members_of_a_task_are_read_when_they_are_asked_for", () => {
+  const task = "%5\r\n$2\r\nid\r\n$2\r\n\r\n\r\n$3\r\nkey\r\n_\r\n" +
+    "$6\r\ncounts\r\n%1\r\n$2\r\nid\r\n:7\r\n" +
+    "$8\r\nfailures\r\n:-12\r\n$4\r\nlist\r\n*2\r\n*0\r\n$-1\r\n";
+  const bytes = Buffer.from(`*2\r\n${task}${task}:1\r\n`);
+  for (const size of [1, 7, bytes.length]) {
+    const replies = new Replies();
+    const all: Reply[] = [];
+    for (let at = 0; at < bytes.length; at += size) {
+      all.push(...replies.add(bytes.subarray(at, at + size)));
+    }
+    const [tasks, one] = all as [MapBytes[], number];
+    assert.deepEqual([tasks.length, one], [2, 1]);
+    for (const map of tasks) {
+      assert.deepEqual([map.text("id"), map.blob("id")], ["\r\n", Buffer.from("\r\n")]);
+      assert.deepEqual([map.number("failures"), map.number("id")], [-12, undefined]);
+      assert.deepEqual([map.text("key"), map.text("i")], [undefined, undefined]);
+      const whole = { id: "\r\n", key: null, counts: { id: 7 }, failures: -12, list: [[], null] };
+      assert.deepEqual(shown(map), whole);
+    }
+  }
+});
+
 test("bytes_that_are_no_resp_are_refused", () => {
-  for (const wrong of ["HTTP/1.1 400\r\n", "$x\r\n", ":\r\n", "*-2\r\n", ",nan?\r\n"]) {
+  const maps = ["*1\r\n%1\r\nx\r\n", "*1\r\n%x\r\n"];
+  for (const wrong of ["HTTP/1.1 400\r\n", "$x\r\n", ":\r\n", "*-2\r\n", ",nan?\r\n", ...maps]) {
     assert.throws(() => new Replies().add(Buffer.from(wrong)), /does not speak RESP/, wrong);
   }
   const words = ["PUT", Buffer.from([0xff]), "ü"];
