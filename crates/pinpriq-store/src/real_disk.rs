@@ -5,6 +5,7 @@
 //! retried here: every error goes to the caller unchanged. Nothing is opened that could block its
 //! opener.
 
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -71,19 +72,65 @@ impl RealDisk {
         if self.writable { Ok(()) } else { Err(io::ErrorKind::ReadOnlyFilesystem.into()) }
     }
 
-    fn lock_file(&self) -> io::Result<Option<File>> {
+    /// Opens the file that carries the lock, and creates it unless the disk is opened for reading
+    /// only. Returns what was beside it if it is new.
+    fn lock_file(&self) -> io::Result<Option<(File, Option<Vec<OsString>>)>> {
         let path = self.path.join(LOCK_NAME);
         if self.writable {
+            let beside = names(&self.path)?;
             let mut options = OpenOptions::new();
-            options.write(true).create(true).mode(0o600);
-            return open_file(&mut options, &path).map(Some);
+            options.write(true).mode(0o600);
+            return match open_file(options.create_new(true), &path) {
+                Ok(file) => Ok(Some((file, Some(beside)))),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let file = open_file(options.create_new(false).create(true), &path)?;
+                    Ok(Some((file, None)))
+                }
+                Err(error) => Err(error),
+            };
         }
         match open_file(OpenOptions::new().read(true), &path) {
-            Ok(file) => Ok(Some(file)),
+            Ok(file) => Ok(Some((file, None))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
+}
+
+/// The lock of a directory, which ends with this.
+#[derive(Debug)]
+struct Lock {
+    path: PathBuf,
+    file: Option<File>,
+    /// What was beside the file when the lock created it.
+    beside: Option<Vec<OsString>>,
+    /// Keeps others out while the file goes.
+    _directory: File,
+}
+
+impl Drop for Lock {
+    /// Removes the file again if nothing has come of the lock, so that a start which is refused
+    /// leaves the directory as it was.
+    #[expect(clippy::disallowed_methods, reason = "this file is the one that names std::fs")]
+    fn drop(&mut self) {
+        let (Some(file), Some(beside)) = (&self.file, &self.beside) else { return };
+        let path = self.path.join(LOCK_NAME);
+        let is_ours = file.metadata().is_ok_and(|file| !leads_elsewhere(&path, id(&file)));
+        let is_as_before = names(&self.path).is_ok_and(|names| names == *beside);
+        if is_ours && is_as_before {
+            // If it stays, it does no harm.
+            drop(std::fs::remove_file(path));
+        }
+    }
+}
+
+/// The names of all entries except the lock, sorted.
+fn names(directory: &Path) -> io::Result<Vec<OsString>> {
+    let entries = directory.read_dir()?.map(|entry| Ok(entry?.file_name()));
+    let mut names: Vec<_> = entries.collect::<io::Result<_>>()?;
+    names.retain(|name| name != LOCK_NAME);
+    names.sort();
+    Ok(names)
 }
 
 /// Locks one of the two things that carry the lock.
@@ -194,7 +241,10 @@ impl Disk for RealDisk {
 
     /// The directory itself carries the lock too, since somebody may remove the file.
     fn lock(&self) -> Result<Box<dyn Send>, LockError> {
-        let file = self.lock_file()?;
+        let (file, mut beside) = match self.lock_file()? {
+            Some((file, beside)) => (Some(file), beside),
+            None => (None, None),
+        };
         if let Some(file) = &file {
             try_lock(file, self.writable)?;
         }
@@ -207,13 +257,16 @@ impl Disk for RealDisk {
             Err(LockError::Held) => return Err(LockError::Held),
             // Some network file systems lock files only.
             Err(LockError::Io(_)) => {
+                // Without a lock of the directory, another process may hold the file by then.
+                beside = None;
                 if let Some(file) = &file {
                     let file = id(&file.metadata()?);
                     self.lock_alone.get_or_init(|| file);
                 }
             }
         }
-        Ok(Box::new((file, directory)))
+        let path = self.path.clone();
+        Ok(Box::new(Lock { path, file, beside, _directory: directory }))
     }
 
     fn gone(&self, name: &str, file: &dyn DiskFile) -> Option<Gone> {

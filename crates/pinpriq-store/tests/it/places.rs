@@ -40,6 +40,33 @@ fn a_directory_is_locked_although_its_file_is_removed() {
     open(directory.path(), options(1)).unwrap();
 }
 
+/// The names in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = RealDisk::open_read_only(directory).unwrap().list().unwrap();
+    entries.into_iter().map(|entry| entry.name).collect()
+}
+
+#[test]
+fn a_lock_of_which_nothing_came_leaves_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path(), options(1)).unwrap());
+    assert!(names(directory.path()).is_empty());
+    drop(Caller::start(open(directory.path(), options(1)).unwrap()).unwrap());
+    let disk = RealDisk::open(directory.path()).unwrap();
+    let in_use = names(directory.path());
+    assert_eq!(in_use.first().map(String::as_str), Some("LOCK"), "{in_use:?}");
+    drop(disk.lock().unwrap());
+    assert_eq!(names(directory.path()), in_use, "one that was there stays");
+
+    disk.remove("LOCK").unwrap();
+    std::fs::create_dir(directory.path().join("segment-0000000009.log")).unwrap();
+    let refused = names(directory.path());
+    let started = open(directory.path(), options(1)).and_then(Caller::start);
+    let Err(error) = started else { panic!("a segment is a directory") };
+    assert!(error.to_string().contains("no file was changed"), "{error}");
+    assert_eq!(names(directory.path()), refused);
+}
+
 /// A journal that looks every second whether its files are there, with a task in it.
 fn watching(directory: &Path) -> Caller<Journal> {
     let options = JournalOptions { watches: true, ..options(1) };
