@@ -2,6 +2,8 @@
 //!
 //! Nothing here changes a queue, and no client asks for it: whoever watches the server does.
 
+use std::sync::Arc;
+
 use crate::task::Bytes;
 
 /// A queue or a lane, in the order of a survey: queues by name, then lanes by number.
@@ -30,6 +32,9 @@ pub struct QueueNews {
     /// What became of it.
     pub what: QueueChange,
 }
+
+/// Says whether somebody has to do with a queue of this name, although it may not exist.
+pub type IsInUse = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// See [`QueueNews`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

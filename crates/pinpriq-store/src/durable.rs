@@ -16,7 +16,7 @@ use pinpriq_engine::command::Command;
 use pinpriq_engine::limits::Limits;
 use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_engine::schedule::Calendars;
-use pinpriq_engine::survey::QueueNews;
+use pinpriq_engine::survey::{IsInUse, QueueNews};
 use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
 use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine, Farewell};
@@ -542,6 +542,11 @@ impl Durable {
     /// See [`Engine::take_charges`].
     pub fn take_charges(&mut self, changes: &mut Vec<(Bytes, i64)>) {
         self.engine.take_charges(changes);
+    }
+
+    /// See [`Engine::keep_figures_while`].
+    pub fn keep_figures_while(&mut self, is_in_use: IsInUse) {
+        self.engine.keep_figures_while(is_in_use);
     }
 
     /// See [`Engine::keep_queue_news`].

@@ -2,15 +2,38 @@
 //!
 //! The object of such a queue stays, with its counters. All are kept equally long, so the oldest
 //! ends first. Nothing wakes the engine for that: calls forget some of those whose time is over.
+//! Those that somebody has to do with are kept on.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::limits::LINGERING_BYTES_MAX;
 use crate::memory::slots::QueueSlot;
+use crate::survey::IsInUse;
 use crate::time::{Span, Timestamp};
 
 /// The most queues that one call forgets because their time is over.
 pub(crate) const FORGOTTEN_PER_CALL: usize = 64;
+
+/// How long a queue that somebody has to do with is kept at least, before that is asked again.
+const IN_USE_SPAN: Span = Span::from_ms(60_000);
+
+/// Says whether somebody has to do with a queue although it does not exist.
+#[derive(Clone, Default)]
+pub(crate) struct InUse(pub(crate) Option<IsInUse>);
+
+impl InUse {
+    /// Whether that is so for the queue of this name.
+    pub(crate) fn holds(&self, name: &[u8]) -> bool {
+        self.0.as_ref().is_some_and(|is_in_use| is_in_use(name))
+    }
+}
+
+impl fmt::Debug for InUse {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("InUse").field(&self.0.is_some()).finish()
+    }
+}
 
 /// The queues that linger, in the order in which they ended.
 #[derive(Debug)]
@@ -47,13 +70,19 @@ impl Lingering {
     }
 
     /// Keeps a queue that ends now and occupies this many bytes. Returns the number under which it
-    /// is kept, or `None` if none are.
-    pub(crate) fn add(&mut self, slot: QueueSlot, now: Timestamp, bytes: u64) -> Option<u64> {
-        if self.span == Span::ZERO || self.queues_max == 0 {
+    /// is kept, or `None` if it is not.
+    pub(crate) fn add(
+        &mut self,
+        slot: QueueSlot,
+        now: Timestamp,
+        (bytes, is_in_use): (u64, bool),
+    ) -> Option<u64> {
+        let span = if is_in_use { self.span.max(IN_USE_SPAN) } else { self.span };
+        if span == Span::ZERO || self.queues_max == 0 {
             return None;
         }
         self.last_serial += 1;
-        let until = now.after(self.span);
+        let until = now.after(span);
         self.oldest_until = self.oldest_until.min(until);
         self.by_age.insert(self.last_serial, Entry { slot, until, bytes });
         self.bytes += bytes;

@@ -15,7 +15,7 @@ use crate::limits::{Limits, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Ticket};
 use crate::memory::gate::Gate;
 use crate::memory::indexes::Indexes;
-use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, Lingering};
+use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, InUse, Lingering};
 use crate::memory::news::News;
 use crate::memory::packed::Names;
 use crate::memory::slots::QueueSlot;
@@ -126,6 +126,8 @@ pub(crate) struct Queues {
     /// The number of queues that have come into being.
     came: u64,
     pub(crate) lingering: Lingering,
+    /// Whose figures are kept on.
+    pub(crate) in_use: InUse,
     pub(crate) news: News,
 }
 
@@ -223,6 +225,7 @@ impl Queues {
             last_epoch: 0,
             came: 0,
             lingering: Lingering::new(limits.queue_linger, limits.lingering_queues_max),
+            in_use: InUse::default(),
             news: News::default(),
         }
     }
@@ -356,7 +359,7 @@ impl Queues {
         }
         let bytes = queue_bytes(queue.name.len());
         if let Some(serial) = queue.lingers.take() {
-            let is_over = self.lingering.is_over(serial, now);
+            let is_over = self.lingering.is_over(serial, now) && !self.is_in_use(slot);
             self.lingering.remove(serial);
             if is_over {
                 self[slot].forget_figures();
@@ -441,7 +444,8 @@ impl Queues {
         if freed > 0 {
             self.existing -= 1;
             self.tell(slot, QueueChange::Went);
-            self[slot].lingers = self.lingering.add(slot, now, bytes);
+            let is_in_use = self.is_in_use(slot);
+            self[slot].lingers = self.lingering.add(slot, now, (bytes, is_in_use));
             while let Some(slot) = self.lingering.pop_excess() {
                 self.forget(slot);
             }
@@ -466,8 +470,19 @@ impl Queues {
     fn forget_some(&mut self, now: Timestamp) {
         for _ in 0..FORGOTTEN_PER_CALL {
             let Some(slot) = self.lingering.pop_over(now) else { return };
-            self.forget(slot);
+            if self.is_in_use(slot) {
+                let bytes = queue_bytes(self[slot].name.len());
+                self[slot].lingers = self.lingering.add(slot, now, (bytes, true));
+            } else {
+                self.forget(slot);
+            }
         }
+    }
+
+    /// Whether somebody has to do with a queue although it may not exist.
+    fn is_in_use(&self, slot: QueueSlot) -> bool {
+        let queue = &self[slot];
+        queue.is_tube && queue.lane.is_none() && self.in_use.holds(&queue.name)
     }
 
     /// Returns the figures of a queue, or of a former queue whose figures are kept.
@@ -479,7 +494,7 @@ impl Queues {
     pub(crate) fn known_counters(&self, slot: QueueSlot, now: Timestamp) -> Option<&Counters> {
         let queue = &self[slot];
         let is_over = queue.lingers.is_some_and(|serial| self.lingering.is_over(serial, now));
-        (!is_over).then_some(&queue.counters)
+        (!is_over || self.is_in_use(slot)).then_some(&queue.counters)
     }
 
     /// Forgets the figures of a queue that does not exist, and its object if no consumer waits for

@@ -3,11 +3,19 @@
 use crate::engine::Engine;
 use crate::limits::URGENT_BELOW;
 use crate::memory::consumers::ConsumerId;
+use crate::memory::lingering::InUse;
 use crate::memory::slots::QueueSlot;
 use crate::operations::within::Within;
 use crate::reply::{Reply, TubeShown, TubesShown};
+use crate::survey::IsInUse;
 
 impl Engine {
+    /// Keeps the figures of queues that can be tubes, as long as this says that somebody has to do
+    /// with them, although they do not exist.
+    pub fn keep_figures_while(&mut self, is_in_use: IsInUse) {
+        self.queues.in_use = InUse(Some(is_in_use));
+    }
+
     /// Describes queues that can be tubes: one, also for a while after its end, or all that exist.
     /// Costs a step for each queue, for each chunk of its ready tasks and each consumer that waits
     /// for it, and for each blocked request.

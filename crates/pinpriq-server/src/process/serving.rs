@@ -200,7 +200,7 @@ impl Context {
     pub(crate) fn new(
         own: usize,
         (config, common): (&Config, Arc<Common>),
-        (durable, store_bell): (Durable, Arc<Notify>),
+        (mut durable, store_bell): (Durable, Arc<Notify>),
         clock: Rc<dyn Clock>,
     ) -> Rc<Self> {
         let (sharding, places) = (common.sharding, common.boxes.len());
@@ -210,6 +210,8 @@ impl Context {
             post = post.map(Post::with_routes);
         }
         let contacts = common.contacts.clone();
+        let tubes = common.beanstalkd.clone();
+        durable.keep_figures_while(Arc::new(move |tube| tubes.has(tube)));
         let shared = (post, contacts.clone());
         let around = Surroundings {
             shard: Shard::new(durable, config.durability, clock, store_bell, shared),

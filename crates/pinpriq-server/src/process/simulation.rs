@@ -96,7 +96,13 @@ impl Simulation {
     ) -> Self {
         let boxes: Arc<[Mailbox]> = opened.iter().map(|_| Mailbox::default()).collect();
         let contacts = Arc::<Contacts>::default();
-        let shards = opened.into_iter().enumerate().map(|(own, (durable, witness))| {
+        let beanstalkd = Arc::<beanstalkd::Shared>::default();
+        let shards = opened.into_iter().enumerate().map(|(own, (mut durable, witness))| {
+            if witness.is_none() {
+                // A witness compares with a model that knows of no connections.
+                let tubes = beanstalkd.clone();
+                durable.keep_figures_while(Arc::new(move |tube| tubes.has(tube)));
+            }
             let post = (boxes.len() > 1)
                 .then(|| Post::new(own, Sharding::Hashed(boxes.len()), boxes.clone()));
             let bell = Arc::new(Notify::new());
@@ -112,7 +118,7 @@ impl Simulation {
             shards: shards.collect(),
             options,
             clients: BTreeMap::new(),
-            beanstalkd: Arc::default(),
+            beanstalkd,
             stopping: false,
             cut_off: false,
         }

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use conversations::{Conversation, files};
 use pinpriq_engine::limits::Limits as EngineLimits;
 use pinpriq_engine::task::ClientId;
+use pinpriq_engine::time::Span;
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::{Options, Simulation};
@@ -79,5 +80,43 @@ fn job_of_a_client_that_quits_has_not_failed() {
         sim.cut(worker);
         let found = ask(&mut sim, producer, becomes.as_bytes());
         assert_eq!(found, "FOUND 1 1\\r\\na\\r\\n", "{becomes}");
+    }
+}
+
+#[test]
+fn counts_of_a_tube_stay_while_a_connection_uses_or_watches_it() {
+    let (minute, two_minutes) = (Span::from_ms(60_000), Span::from_ms(120_000));
+    for linger in [minute, Span::ZERO] {
+        let limits = EngineLimits { queue_linger: linger, ..EngineLimits::default() };
+        let durable = Durable::open(Box::new(MemoryStore::new()), limits, START, 1).unwrap().0;
+        let manual = Rc::new(ManualClock::at(START));
+        let clock: Rc<dyn Clock> = manual.clone();
+        let mut sim = Simulation::new(durable, Options::default(), &clock, None);
+        let (user, looker) = (sim.connect(DoorName::Beanstalkd), sim.connect(DoorName::Beanstalkd));
+        assert_eq!(ask(&mut sim, user, b"use t\r\n"), "USING t\\r\\n");
+        assert!(ask(&mut sim, user, b"put 0 0 60 1\r\na\r\n").starts_with("INSERTED 1"));
+        assert_eq!(ask(&mut sim, user, b"delete 1\r\n"), "DELETED\\r\\n");
+        let mut counted = || {
+            manual.advance(two_minutes);
+            // What is over is looked for by the next request, whatever it is.
+            ask(&mut sim, looker, b"stats-tube default\r\n");
+            let told = ask(&mut sim, looker, b"stats-tube t\r\n");
+            (told.contains("total-jobs: 1") && told.contains("cmd-delete: 1"), told)
+        };
+        for _ in 0..3 {
+            let (is_counted, told) = counted();
+            assert!(is_counted, "{told}");
+        }
+        ask(&mut sim, looker, b"watch t\r\n");
+        ask(&mut sim, user, b"use default\r\n");
+        manual.advance(two_minutes);
+        let told = ask(&mut sim, looker, b"stats-tube t\r\n");
+        assert!(told.contains("total-jobs: 1"), "{told}");
+        ask(&mut sim, looker, b"ignore t\r\n");
+        manual.advance(two_minutes);
+        assert_eq!(ask(&mut sim, looker, b"stats-tube t\r\n"), "NOT_FOUND\\r\\n");
+        ask(&mut sim, looker, b"use t\r\n");
+        let told = ask(&mut sim, looker, b"stats-tube t\r\n");
+        assert!(told.contains("total-jobs: 0"), "{told}");
     }
 }

@@ -194,7 +194,7 @@ impl Shared {
     }
 
     /// Whether a tube is there without a queue.
-    pub(super) fn has(&self, name: &[u8]) -> bool {
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.tube(name).is_some_and(|tube| tube.is_wanted())
     }
 
