@@ -54,6 +54,10 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
+    /// Bring in no record of the file twice, however often this is repeated within a day
+    #[arg(long, conflicts_with = "from_beanstalkd")]
+    pub(crate) once: bool,
+
     /// Host and port of the server's RESP door; of several, with commas between, the first that
     /// answers
     #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]

@@ -41,7 +41,13 @@ already, and one with more tasks than a queue has room for. --dry-run looks for 
 changes nothing. What comes from stdin is not looked at first: use --dry-run, or a file. If the \
 server refuses a record nevertheless, the import ends there. Records behind it that were on \
 their way may have come in by then. Another import of the same file brings what came in once \
-more, unless ids are given.
+more, unless ids are given, or both imports have --once.
+
+With --once an import that has failed can be repeated, also from stdin and after the connection \
+was lost: what is there already is passed over and counted. For that, each task that has no unique \
+key gets one, made of its queue, id, payload and the moment of its put, with a window of a day. So \
+what came in is known for a day, even if it has been finished meanwhile. What is refused with \
+EXISTS counts as there, and nothing is looked for before.
 
 With --from-beanstalkd, each tube becomes the queue of its name: ready jobs, delayed ones with \
 what is left of their delay, and buried ones, with body, priority and time to run. A job is put \
@@ -55,7 +61,7 @@ pub(super) const AFTER_IMPORT: &str = "\
 Examples:
   pinpriq import --dry-run jobs.jsonl
   pinpriq import jobs.jsonl
-  zstd -dc jobs.jsonl.zst | pinpriq import -
+  zstd -dc jobs.jsonl.zst | pinpriq import --once -
   pinpriq export --all | pinpriq import --address 10.0.0.2:7251 -
   pinpriq import --from-beanstalkd 10.0.0.9:11300 --dry-run
   pinpriq import --from-beanstalkd 10.0.0.9:11300 --tube mails --tube images

@@ -6,6 +6,7 @@
 mod beanstalkd;
 mod export;
 mod import;
+mod once;
 mod probe;
 
 use std::path::Path;

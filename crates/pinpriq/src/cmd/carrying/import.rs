@@ -1,5 +1,6 @@
 //! `pinpriq import` of a file: checks that a file is whole, and sends record after record. What the
-//! server would refuse is looked for in `probe.rs`.
+//! server would refuse is looked for in `probe.rs`, and how an import can be repeated is in
+//! `once.rs`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -11,7 +12,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::check_record;
 use serde_json::{Map, Value as Json};
 
-use super::{Counts, TYPES, VERSION, probe};
+use super::{Counts, TYPES, VERSION, once, probe};
 use crate::args::carrying::ImportArgs;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
@@ -42,7 +43,7 @@ pub(super) fn import(arguments: &ImportArgs, file: &Path) -> Result<Exit, Failur
         Client::open(&Endpoint::of(&arguments.address, &arguments.encryption, endpoint::RESP)?)?;
     // A half import is hard to take back, so what would be refused is looked for first. What comes
     // from stdin can be read only once.
-    if arguments.dry_run || !is_stdin {
+    if arguments.dry_run || !(is_stdin || arguments.once) {
         let counts = probe::probe(&mut client, open()?)?;
         if arguments.dry_run {
             print_text(format!("would import {}\n", counts.in_words()).as_bytes())?;
@@ -51,23 +52,40 @@ pub(super) fn import(arguments: &ImportArgs, file: &Path) -> Result<Exit, Failur
     }
     let lines = open()?;
     let progress = Progress::before_output("records");
-    let mut sends = Sends { lines, progress, answers: 0, accepted: 0, refused: None, broken: None };
-    pipeline::run(&mut client, &mut sends)?;
-    let Sends { lines, progress, accepted, refused, broken, .. } = sends;
+    let once_until = arguments.once.then(once::until);
+    let mut sends = Sends {
+        lines,
+        once_until,
+        progress,
+        answers: 0,
+        accepted: 0,
+        there: 0,
+        refused: None,
+        broken: None,
+    };
+    let ran = pipeline::run(&mut client, &mut sends);
+    let Sends { lines, progress, accepted, there, refused, broken, .. } = sends;
     drop(progress);
-    let came = format!(
-        "{} came in: another import of this file brings them in once more, unless their queue \
-         has given ids",
-        plural(accepted)
-    );
+    let again = if arguments.once {
+        "repeat the same import to go on"
+    } else {
+        "another import of this file brings them in once more, unless their queue has given ids \
+         or both have --once"
+    };
+    let came = format!("{} came in: {again}", plural(accepted));
     if let Some((line, sentence)) = refused {
         return Err(Failure::refused(format!("{sentence} (line {line}; {came})")));
     }
-    if let Some(failure) = broken {
+    if let Err(failure) = ran.and_then(|()| broken.map_or(Ok(()), Err)) {
         tell(came);
         return Err(failure);
     }
-    print_text(format!("imported {}\n", lines.counts.in_words()).as_bytes())?;
+    let passed = if there == 0 {
+        String::new()
+    } else {
+        format!("; {} of them there already", plural(there))
+    };
+    print_text(format!("imported {}{passed}\n", lines.counts.in_words()).as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -183,8 +201,12 @@ impl Lines {
     }
 
     /// The command for a record. A payload goes beside the record, as the bytes that it is.
-    fn words(&self, line: &[u8]) -> Result<Words, Failure> {
-        let Record { queue, payload, fields } = self.parts(line)?;
+    fn words(&self, line: &[u8], once_until: Option<u64>) -> Result<Words, Failure> {
+        let mut record = self.parts(line)?;
+        if let Some(until) = once_until {
+            once::identify(&mut record, until);
+        }
+        let Record { queue, payload, fields } = record;
         let words = Words::new("IMPORT").bytes(queue).bytes(Json::Object(fields).to_string());
         Ok(words.given("PAYLOAD", payload.as_deref()))
     }
@@ -205,7 +227,7 @@ impl Lines {
 /// A record, with what goes beside it.
 pub(super) struct Record {
     pub(super) queue: Vec<u8>,
-    payload: Option<Vec<u8>>,
+    pub(super) payload: Option<Vec<u8>>,
     pub(super) fields: Map<String, Json>,
 }
 
@@ -227,9 +249,13 @@ pub(super) fn take_bytes(
 /// The records on their way.
 struct Sends {
     lines: Lines,
+    /// Until when the records are known, if they come in only once.
+    once_until: Option<u64>,
     progress: Progress,
     answers: u64,
     accepted: u64,
+    /// How many were there already.
+    there: u64,
     /// The line of the first record that was refused, and what the server said.
     refused: Option<(u64, String)>,
     /// Why the file could not be read to its end.
@@ -242,7 +268,8 @@ impl Traffic for Sends {
             return Ok(Next::End);
         }
         let line = self.lines.next();
-        let words = line.and_then(|line| line.map(|line| self.lines.words(&line)).transpose());
+        let words_of = |line: Vec<u8>| self.lines.words(&line, self.once_until);
+        let words = line.and_then(|line| line.map(words_of).transpose());
         Ok(match words {
             Ok(Some(words)) => Next::Command(words),
             Ok(None) => Next::End,
@@ -255,7 +282,11 @@ impl Traffic for Sends {
 
     fn answer(&mut self, answer: Value) -> Result<(), Failure> {
         self.answers += 1;
-        if let Value::Error(sentence) = answer {
+        let is_once = self.once_until.is_some();
+        if matches!(&answer, Value::Error(it) if is_once && it.starts_with("EXISTS ")) {
+            self.there += 1;
+            self.progress.add_one();
+        } else if let Value::Error(sentence) = answer {
             // The first line is no record.
             self.refused.get_or_insert((self.answers + 1, sentence));
         } else {

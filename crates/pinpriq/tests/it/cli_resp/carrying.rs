@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::Server;
+use crate::files;
 use crate::peer::{check, pinpriq};
 use crate::serving::Serving;
 
@@ -269,6 +270,38 @@ fn the_first_refusal_ends_an_import() {
     assert!(
         complaint.contains("BADARG the record cannot be read: a task has no field 'x' (line 2")
     );
+}
+
+#[test]
+fn an_import_that_is_repeated_with_once_brings_nothing_in_twice() {
+    let (from, to) = (Server::start(), Server::start());
+    fill(&from);
+    from.printed(&["put", "same", "p", "--count", "3"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.jsonl");
+    let file = file.to_str().unwrap();
+    from.printed(&["export", "--all", file]);
+    let text = String::from_utf8(files::read(Path::new(file))).unwrap();
+    let records = text.lines().count() - 2;
+
+    // One that is cut in the middle, as by a lost connection, ends after it has brought in some.
+    let half: Vec<&str> = text.lines().take(records / 2).collect();
+    let output =
+        to.run_with(&["import", "--once", "-"], format!("{}\n", half.join("\n")).as_bytes());
+    check(&output, 2, b"");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("came in: repeat the same import to go on"), "{told}");
+    let whole = to.run_with(&["import", "--once", "-"], text.as_bytes());
+    assert!(whole.status.success(), "{whole:?}");
+    let expected = to.printed(&["export", "--all", "-"]);
+    assert_eq!(expected.lines().count(), text.lines().count(), "{expected}");
+    // What is finished meanwhile does not come back.
+    let receipt = to.take("same");
+    to.done(&["ack", "same", &receipt]);
+    let before = to.printed(&["export", "same", "-"]);
+    let again = to.printed(&["import", "--once", file]);
+    assert!(again.contains("of them there already"), "{again}");
+    assert_eq!(to.printed(&["export", "same", "-"]), before);
 }
 
 #[test]
