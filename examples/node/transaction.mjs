@@ -9,8 +9,8 @@ const finish = (receipt, order) =>
   pinpriq
     .multi()
     .call("ACK", "node-orders", receipt)
-    .call("PUT", "node-invoices", order)
-    .call("PUT", "node-parcels", order, "PRIORITY", 1)
+    .call("PUT", "{node-orders}-invoices", order)
+    .call("PUT", "{node-orders}-parcels", order, "PRIORITY", 1)
     .exec();
 
 const payloads = async (queue) =>
@@ -27,17 +27,20 @@ assert.equal(acked, "OK");
 // The lease has ended. So the first command is refused, and none of the others happens. The error
 // has the position of the command, and its refusal.
 await assert.rejects(finish(receipt, order), /^ReplyError: EXECABORT 1 STALE/);
-assert.deepEqual(await payloads("node-invoices"), ["order 17"]);
-assert.deepEqual(await payloads("node-parcels"), ["order 17"]);
+assert.deepEqual(await payloads("{node-orders}-invoices"), ["order 17"]);
+assert.deepEqual(await payloads("{node-orders}-parcels"), ["order 17"]);
 
 // What cannot be part of a transaction is refused at once, and then nothing happens either.
-const wrong = pinpriq.multi().call("PUT", "node-invoices", "order 18").call("TAKE", "node-orders");
+const wrong = pinpriq
+  .multi()
+  .call("PUT", "{node-orders}-invoices", "order 18")
+  .call("TAKE", "node-orders");
 await assert.rejects(wrong.exec(), ({ previousErrors }) =>
   /TAKE cannot be part of a transaction/.test(previousErrors[0].message),
 );
-assert.deepEqual(await payloads("node-invoices"), ["order 17"]);
+assert.deepEqual(await payloads("{node-orders}-invoices"), ["order 17"]);
 
-assert.equal(await pinpriq.call("QUEUE", "DROP", "node-invoices"), 1);
-assert.equal(await pinpriq.call("QUEUE", "DROP", "node-parcels"), 1);
+assert.equal(await pinpriq.call("QUEUE", "DROP", "{node-orders}-invoices"), 1);
+assert.equal(await pinpriq.call("QUEUE", "DROP", "{node-orders}-parcels"), 1);
 await pinpriq.quit();
 console.log("transaction: ok");

@@ -8,13 +8,14 @@ url = os.environ.get("PINPRIQ_URL", "redis://127.0.0.1:7251")
 pinpriq = redis.Redis.from_url(url, decode_responses=True)
 
 
+# The common part in braces keeps all queues of a transaction in one shard.
 def finish(receipt, order):
     """Acknowledges an order, and puts an invoice and a parcel."""
     # A pipeline of redis-py is a transaction: it sends MULTI before its commands, and EXEC after.
     with pinpriq.pipeline() as steps:
         steps.execute_command("ACK", "python-orders", receipt)
-        steps.execute_command("PUT", "python-invoices", order)
-        steps.execute_command("PUT", "python-parcels", order, "PRIORITY", 1)
+        steps.execute_command("PUT", "{python-orders}-invoices", order)
+        steps.execute_command("PUT", "{python-orders}-parcels", order, "PRIORITY", 1)
         return steps.execute()
 
 
@@ -37,19 +38,20 @@ try:
 except redis.exceptions.ExecAbortError as error:
     # The position of the command, and its refusal.
     assert str(error).startswith("1 STALE"), error
-assert payloads("python-invoices") == ["order 17"] and payloads("python-parcels") == ["order 17"]
+assert payloads("{python-orders}-invoices") == ["order 17"]
+assert payloads("{python-orders}-parcels") == ["order 17"]
 
 # What cannot be part of a transaction is refused at once, and then nothing happens either.
 with pinpriq.pipeline() as steps:
-    steps.execute_command("PUT", "python-invoices", "order 18")
+    steps.execute_command("PUT", "{python-orders}-invoices", "order 18")
     steps.execute_command("TAKE", "python-orders")
     try:
         steps.execute()
         raise AssertionError("a TAKE was accepted")
     except redis.ResponseError as error:
         assert "TAKE cannot be part of a transaction" in str(error), error
-assert payloads("python-invoices") == ["order 17"]
+assert payloads("{python-orders}-invoices") == ["order 17"]
 
-assert pinpriq.execute_command("QUEUE", "DROP", "python-invoices") == 1
-assert pinpriq.execute_command("QUEUE", "DROP", "python-parcels") == 1
+assert pinpriq.execute_command("QUEUE", "DROP", "{python-orders}-invoices") == 1
+assert pinpriq.execute_command("QUEUE", "DROP", "{python-orders}-parcels") == 1
 print("transaction: ok")

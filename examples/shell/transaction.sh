@@ -6,8 +6,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 finish() {
     printf '%s\n' MULTI \
         "ACK shell-orders $1" \
-        "PUT shell-invoices '$2'" \
-        "PUT shell-parcels '$2' PRIORITY 1" \
+        "PUT {shell-orders}-invoices '$2'" \
+        "PUT {shell-orders}-parcels '$2' PRIORITY 1" \
         EXEC | pinpriq
 }
 
@@ -24,6 +24,6 @@ echo "acknowledged the order, put invoice ${replies[5]} and parcel ${replies[6]}
 mapfile -t replies < <(finish "${task[2]}" "${task[3]}")
 expect "${replies[4]:0:17}" "EXECABORT 1 STALE"
 
-expect "$(pinpriq QUEUE DROP shell-invoices)" 1
-expect "$(pinpriq QUEUE DROP shell-parcels)" 1
+expect "$(pinpriq QUEUE DROP '{shell-orders}-invoices')" 1
+expect "$(pinpriq QUEUE DROP '{shell-orders}-parcels')" 1
 echo "transaction: ok"

@@ -13,8 +13,8 @@ fn finish(
     // MULTI is sent before the commands, and EXEC after them.
     steps.atomic();
     steps.cmd("ACK").arg("rust-orders").arg(receipt);
-    steps.cmd("PUT").arg("rust-invoices").arg(order);
-    steps.cmd("PUT").arg("rust-parcels").arg(order).arg("PRIORITY").arg(1);
+    steps.cmd("PUT").arg("{rust-orders}-invoices").arg(order);
+    steps.cmd("PUT").arg("{rust-orders}-parcels").arg(order).arg("PRIORITY").arg(1);
     steps.query(pinpriq)
 }
 
@@ -41,7 +41,7 @@ fn main() -> RedisResult<()> {
     // It does if MULTI and EXEC are commands like the others.
     let mut steps = pipe();
     steps.cmd("MULTI");
-    steps.cmd("PUT").arg("rust-invoices").arg(order);
+    steps.cmd("PUT").arg("{rust-orders}-invoices").arg(order);
     steps.cmd("ACK").arg("rust-orders").arg(receipt.as_deref());
     steps.cmd("EXEC");
     let refused = steps.exec(&mut pinpriq).expect_err("an old receipt is not accepted");
@@ -49,19 +49,19 @@ fn main() -> RedisResult<()> {
     assert_eq!((errors[0].0, errors[0].1.code()), (3, "EXECABORT"));
     // The position of the command, and its refusal.
     assert!(errors[0].1.details().is_some_and(|details| details.starts_with("2 STALE")));
-    for queue in ["rust-invoices", "rust-parcels"] {
+    for queue in ["{rust-orders}-invoices", "{rust-orders}-parcels"] {
         assert_eq!(look(&mut pinpriq, queue)?, ["order 17"]);
     }
 
     // What cannot be part of a transaction is refused at once, and then nothing happens either.
     let mut wrong = pipe();
     wrong.atomic();
-    wrong.cmd("PUT").arg("rust-invoices").arg("order 18");
+    wrong.cmd("PUT").arg("{rust-orders}-invoices").arg("order 18");
     wrong.cmd("TAKE").arg("rust-orders");
     let refused = wrong.exec(&mut pinpriq).expect_err("a TAKE is not accepted");
     let errors = refused.into_server_errors().expect("the server has refused it");
     assert_eq!((errors[0].0, errors[0].1.code()), (1, "ERR"));
-    for queue in ["rust-invoices", "rust-parcels"] {
+    for queue in ["{rust-orders}-invoices", "{rust-orders}-parcels"] {
         assert_eq!(look(&mut pinpriq, queue)?, ["order 17"]);
         cmd("QUEUE").arg("DROP").arg(queue).exec(&mut pinpriq)?;
     }
