@@ -5,9 +5,12 @@ The tests read the work tree, so this makes its half without asyncio first.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import runpy
-from collections.abc import AsyncIterator, Iterator
+import sys
+import threading
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,31 @@ runpy.run_path(str(Path(__file__).parent.parent / "tools" / "make_sync.py"))["ma
 
 from pinpriq import AsyncClient, Client  # noqa: E402
 from servers import Server  # noqa: E402
+
+# Longer than the longest test takes on a busy machine with a server that is not optimised.
+TEST_S_MAX = 240
+
+
+def give_up(item: pytest.Item) -> None:
+    """End the run, and say which test hangs, and where each thread is."""
+    capture = item.config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.suspend_global_capture(in_=True)
+    print(f"\n{item.nodeid} hangs: no end after {TEST_S_MAX} s", file=sys.stderr, flush=True)
+    faulthandler.dump_traceback(sys.stderr)
+    os._exit(1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Limit how long a test and its fixtures take."""
+    watch = threading.Timer(TEST_S_MAX, give_up, [item])
+    watch.daemon = True
+    watch.start()
+    try:
+        return (yield)
+    finally:
+        watch.cancel()
 
 
 @pytest.fixture(scope="session")
