@@ -58,8 +58,8 @@ pub(crate) struct ClusterArgs {
     #[arg(required_unless_present = "address")]
     pub(crate) cluster: Option<ClusterUrl>,
 
-    /// Host and port of a node's RESP door: the node asks the engine, whatever PINPRIQ_CLUSTER
-    /// says. Not for import and export
+    /// Host and port of a node's RESP door: the node asks the engine, even if the environment names
+    /// one. Not for import and export
     #[arg(long, value_name = "ADDR")]
     pub(crate) address: Option<String>,
 
