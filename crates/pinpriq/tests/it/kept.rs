@@ -150,8 +150,12 @@ struct Target {
 
 impl Target {
     fn start() -> Self {
+        Self::start_with(&BOUNDS)
+    }
+
+    fn start_with(settings: &[&str]) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let server = Serving::start(data.path(), &BOUNDS);
+        let server = Serving::start(data.path(), settings);
         let resp = server.door("resp");
         Self { server, _data: data, resp }
     }
@@ -249,4 +253,114 @@ fn halves_of_requests_count() {
     assert_eq!(Target::ask(&mut other, b"PING\r\n"), Some(b'+'));
     let grown = target.server.resident_bytes().saturating_sub(before);
     assert!(grown <= GROWTH_MAX, "halves of requests keep {grown} bytes");
+}
+
+/// How many of each thing a server keeps, and how many to begin with.
+const MANY: usize = 24_000;
+const FEW: usize = 200;
+
+/// The memory that a server takes for other things while it keeps many.
+const NOISE_BYTES: u64 = 2 * MIB;
+
+/// Options of PUT that go together, and are more than the sum of each alone.
+const TOGETHER: [&str; 4] = [
+    "KEY k{} PRIORITY {} TTR 9{} TTL 9{}",
+    "ID i{} KEY k{} PRIORITY {} TTR 9{} TTL 9{}",
+    "ID i{} KEY k{} PRIORITY {} TTR 9{} TTL 9{} UNIQUE u{}",
+    "ID i{} KEY k{} PRIORITY {} TTR 9{} TTL 9{} STATE B REASON r{}",
+];
+
+/// Requests by the table of commands that may make the server keep something else each time: `{}`
+/// stands for the number of the request.
+fn growing() -> Vec<String> {
+    let tables = command_tables();
+    let entries = tables.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let mut requests = Vec::new();
+    for syntax in entries {
+        let (words, options) = parts(syntax);
+        let is_fixed = |word: &String| word.chars().all(|it| it.is_ascii_uppercase() || it == '1');
+        let varied = words
+            .iter()
+            .map(|word| if is_fixed(word) { word.clone() } else { format!("{word}{{}}") });
+        let all = varied.collect::<Vec<_>>().join(" ");
+        // A word that is one of several may have to stay.
+        requests.push(words.join(" "));
+        // What waits has a bound of its own, and would take as long as it waits.
+        for option in options.into_iter().filter(|option| option != "WAIT") {
+            let queue = if option == "ID" { "given" } else { "q" };
+            let to_one = if words[0] == "PUT" { format!("PUT {queue} x") } else { all.clone() };
+            requests
+                .extend([format!("{to_one} {option} 1{{}}"), format!("{to_one} {option} n{{}}")]);
+        }
+        requests.push(all);
+    }
+    let queue = |options: &str| if options.starts_with("ID") { "given" } else { "q" };
+    requests.extend(TOGETHER.map(|options| format!("PUT {} x {options}", queue(options))));
+    requests.push("SCHEDULE SET s{} q x EVERY 3600000".to_owned());
+    requests
+}
+
+impl Target {
+    /// Sends a request with each of these numbers, and returns whether the first was accepted.
+    fn ask_each(&self, request: &str, numbers: std::ops::Range<usize>) -> bool {
+        let mut stream = self.connect();
+        let mut accepts = true;
+        for begin in numbers.clone().step_by(500) {
+            let end = numbers.end.min(begin + 500);
+            let mut lines = String::new();
+            for number in begin..end {
+                lines.extend([&request.replace("{}", &number.to_string()), "\r\n"]);
+            }
+            lines.push_str("ECHO all-are-done\r\n");
+            if stream.write_all(lines.as_bytes()).is_err() {
+                return false;
+            }
+            let (mut replies, mut piece) = (Vec::new(), [0; 1 << 16]);
+            while !replies.ends_with(b"all-are-done\r\n") {
+                match stream.read(&mut piece) {
+                    Ok(0) | Err(_) => return false,
+                    Ok(bytes) => replies.extend(&piece[..bytes]),
+                }
+            }
+            accepts &= begin > numbers.start || replies[0] != b'-';
+        }
+        accepts
+    }
+
+    /// How many bytes the server counts for what clients made it keep.
+    fn counted_bytes(&self) -> u64 {
+        let mut stream = self.connect();
+        stream.write_all(b"INFO\r\nQUIT\r\n").unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        let line = told.lines().find_map(|line| line.strip_prefix("task_bytes:"));
+        line.unwrap().parse().unwrap()
+    }
+}
+
+#[test]
+fn what_is_kept_takes_at_most_three_times_what_it_counts() {
+    let start = || Target::start_with(&["--durability", "memory", "--resp", "127.0.0.1:0"]);
+    let (mut target, mut grew) = (start(), 0);
+    for request in growing() {
+        target.ask_each("QUEUE CREATE given IDS given", 0..1);
+        let before = (target.counted_bytes(), target.server.resident_bytes());
+        if !target.ask_each(&request, 0..FEW) {
+            target = start();
+            continue;
+        }
+        if target.counted_bytes() < before.0 + FEW as u64 * 64 {
+            continue;
+        }
+        grew += 1;
+        target.ask_each(&request, FEW..MANY);
+        let counted = target.counted_bytes() - before.0;
+        let taken = target.server.resident_bytes().saturating_sub(before.1);
+        assert!(
+            taken <= 3 * counted + NOISE_BYTES,
+            "{request}: {taken} bytes for {counted} that count"
+        );
+        target = start();
+    }
+    assert!(grew >= 20, "only {grew} requests made the server keep something");
 }
