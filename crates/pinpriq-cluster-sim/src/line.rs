@@ -1,6 +1,6 @@
 //! A connection over which a client asks one thing after the other, at either door.
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
 use pinpriq_proto::wire::{Piece, Request as WireRequest};
 use pinpriq_server::config::DoorName;

@@ -1,8 +1,8 @@
 //! A client: one request at a time over RESP, and what it knows.
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::task::ClientId;
 use pinpriq_history::{Delivery, Operation, Outcome, Recorder, digest};
+use pinpriq_proto::task::ClientId;
 use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
 
 /// The queues, spread over the shards.

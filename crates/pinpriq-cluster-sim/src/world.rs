@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use pinpriq_cluster::{Addresses, FakeKnobs as RegistryKnobs, FakeRegistry, Instance};
 use pinpriq_dice::Dice;
-use pinpriq_engine::task::ClientId;
 use pinpriq_history::{Event, Recorder};
 use pinpriq_ledger::{FakeEngine, FakeKnobs as EngineKnobs, Writer};
+use pinpriq_proto::task::ClientId;
 use pinpriq_server::config::{DoorName, Durability, PinpriqOptions, TtlZero};
 use pinpriq_server::simulation::Options;
 use pinpriq_server::simulation::node::{End, Node, Parts, Remembers};

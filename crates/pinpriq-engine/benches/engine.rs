@@ -11,15 +11,15 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::{Change, Header};
-use pinpriq_engine::command::{
+use pinpriq_proto::change::{Change, Header};
+use pinpriq_proto::command::{
     Ack, Command, Held, HeldBy, Put, QueueName, Selection, Take, TakeMode, TimeToLive, Wait,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, TaskRecord, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, TaskRecord, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The number of operations in one sample.
 const BATCH: u64 = 100;

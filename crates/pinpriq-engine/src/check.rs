@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::engine::Engine;
 use crate::fanout::membership::{lane_bytes, member_bytes};
-use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::ConsumerId;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
@@ -15,11 +14,12 @@ use crate::memory::putters::putter_bytes;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::ids::parse_id;
 use crate::operations::serve::subscription_bytes;
-use crate::settings::Ids;
-use crate::stats::Counters;
 use crate::step::connection_lease;
-use crate::task::{Lease, StateKind, TaskId};
-use crate::unique::WindowRecord;
+use pinpriq_proto::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
+use pinpriq_proto::settings::Ids;
+use pinpriq_proto::stats::Counters;
+use pinpriq_proto::task::{Lease, StateKind, TaskId};
+use pinpriq_proto::unique::WindowRecord;
 
 impl Engine {
     /// Checks that indexes, deadlines, figures and lines agree with the tasks, and that no consumer
@@ -62,7 +62,7 @@ impl Engine {
                 task.is_recorded() && task.unsaved() == Unsaved::Nothing,
                 "task {number} is reported"
             );
-            bytes += task.own_bytes() + crate::limits::TASK_OVERHEAD_BYTES;
+            bytes += task.own_bytes() + pinpriq_proto::limits::TASK_OVERHEAD_BYTES;
             if task.shares() {
                 let Some((first, published)) = self.publications.shared_by(number) else {
                     unreachable!("task {number} is a copy of nothing")
@@ -230,7 +230,10 @@ impl Engine {
     }
 
     fn has_live(&self, queue: QueueSlot, narrow: bool) -> bool {
-        let selection = crate::command::Selection { narrow, ..crate::command::Selection::DEFAULT };
+        let selection = pinpriq_proto::command::Selection {
+            narrow,
+            ..pinpriq_proto::command::Selection::DEFAULT
+        };
         self.queues[queue]
             .indexes
             .walk(selection)

@@ -10,12 +10,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::change::{Change, Header, Place, RecordKey};
-use crate::command::Command;
 use crate::fanout::members::Members;
 use crate::fanout::publications::Publications;
 use crate::issued::Issued;
-use crate::limits::{BYTES_PER_TIMEOUT, Limits, STEPS_PER_TIMEOUT, put_bytes};
 use crate::memory::accounts::Accounts;
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
@@ -28,13 +25,16 @@ use crate::memory::tasks::Tasks;
 use crate::memory::undo::UndoLog;
 use crate::memory::windows::Windows;
 use crate::operations::arguments::check_names;
-use crate::reply::{Output, Refusal, RefusalKind, Reply};
 use crate::report::Report;
-use crate::room::{Room, Shortage};
-use crate::schedule::{Calendars, EveryOnly};
-use crate::stats::Counters;
-use crate::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::change::{Change, Header, Place, RecordKey};
+use pinpriq_proto::command::Command;
+use pinpriq_proto::limits::{BYTES_PER_TIMEOUT, Limits, STEPS_PER_TIMEOUT, put_bytes};
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::room::{Room, Shortage};
+use pinpriq_proto::schedule::{Calendars, EveryOnly};
+use pinpriq_proto::stats::Counters;
+use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The result of a command: a reply, `None` if the request waits, or a refusal.
 pub(crate) type Answered = Result<Option<Reply>, Refusal>;
@@ -470,7 +470,7 @@ impl Engine {
     }
 
     /// Leaves the payload of a task in the store, if the record at `place` is still current.
-    /// Whoever receives the task later has to fetch it: [`crate::task::TaskRecord::away`].
+    /// Whoever receives the task later has to fetch it: [`pinpriq_proto::task::TaskRecord::away`].
     pub fn leave_payload(&mut self, number: u64, place: Place) {
         let Some(slot) = self.live(number) else { return };
         let task = &self.tasks[slot];

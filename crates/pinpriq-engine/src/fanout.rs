@@ -9,5 +9,3 @@ pub(crate) mod membership;
 pub(crate) mod publications;
 pub(crate) mod publish;
 pub(crate) mod restore_lanes;
-
-pub use pinpriq_proto::fanout::*;

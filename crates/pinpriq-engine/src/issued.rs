@@ -1,9 +1,9 @@
 //! The numbers that the engine has issued: of tasks, lanes and members, of grants, of burials, and
 //! of clock readings. They only grow, and a store keeps how far they have come.
 
-use crate::change::Header;
-use crate::task::{Burial, Grant};
-use crate::time::Timestamp;
+use pinpriq_proto::change::Header;
+use pinpriq_proto::task::{Burial, Grant};
+use pinpriq_proto::time::Timestamp;
 
 /// The last number of each kind.
 #[derive(Debug)]

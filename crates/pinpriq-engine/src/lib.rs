@@ -2,14 +2,16 @@
 //!
 //! [`Engine`] holds the queues of one shard: the tasks with their priorities, delays and times to
 //! live, the leases under which they are taken, and the consumers that wait for them. It does no
-//! I/O. The caller passes in the time, makes the reported [`change::Change`]s durable, and only
-//! then sends the [`reply::Output`]s.
+//! I/O. The caller passes in the time, makes the reported [`Change`](pinpriq_proto::change::Change)s
+//! durable, and only then sends the [`Output`](pinpriq_proto::reply::Output)s.
 //!
 //! ```
-//! use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, Wait};
-//! use pinpriq_engine::reply::{Output, Reply};
-//! use pinpriq_engine::task::{ClientId, RequestId};
-//! use pinpriq_engine::{Engine, limits::Limits, time::Timestamp};
+//! use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, Wait};
+//! use pinpriq_proto::reply::{Output, Reply};
+//! use pinpriq_proto::task::{ClientId, RequestId};
+//! use pinpriq_engine::Engine;
+//! use pinpriq_proto::limits::Limits;
+//! use pinpriq_proto::time::Timestamp;
 //!
 //! let mut engine = Engine::new(Limits::default(), 1);
 //! engine.start(Timestamp::from_ms(1), 1, Default::default());
@@ -34,7 +36,7 @@
 
 mod check;
 mod engine;
-pub mod fanout;
+mod fanout;
 mod issued;
 mod memory;
 mod operations;
@@ -44,8 +46,4 @@ mod step;
 mod transition;
 
 pub use engine::{Applied, Engine, Farewell};
-pub use pinpriq_proto::{
-    backoff, change, command, export, histogram, limits, looking, names, reply, room, schedule,
-    settings, stats, survey, task, time, unique,
-};
 pub use transition::listing as transition_listing;

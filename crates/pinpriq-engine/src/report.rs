@@ -2,8 +2,8 @@
 //!
 //! Which changes there are is decided elsewhere.
 
-use crate::change::{Change, Place};
 use crate::memory::slots::Slot;
+use pinpriq_proto::change::{Change, Place};
 
 /// What was not handed to the store yet.
 #[derive(Debug)]

@@ -5,18 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::change::{Change, Granted, Header, Moved, Place, QueueRecord};
 use crate::engine::Engine;
-use crate::limits::TASK_OVERHEAD_BYTES;
 use crate::memory::deadlines::Due;
 use crate::memory::indexes::Indexes;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::settings::{Ids, Paused, Settings};
-use crate::stats::Exit;
-use crate::task::{Bytes, Grant, Lease, State, TaskRecord};
-use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
+use pinpriq_proto::change::{Change, Granted, Header, Moved, Place, QueueRecord};
+use pinpriq_proto::limits::TASK_OVERHEAD_BYTES;
+use pinpriq_proto::settings::{Ids, Paused, Settings};
+use pinpriq_proto::stats::Exit;
+use pinpriq_proto::task::{Bytes, Grant, Lease, State, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
     /// Applies one change. Changes must come in the order in which they were reported. `place` is

@@ -5,21 +5,21 @@
 //! these keeps every index, counter and deadline correct. Nothing here replies to a client, except
 //! to the awaiters of a task.
 
-use crate::change::Change;
 use crate::engine::Engine;
-use crate::limits::TASK_OVERHEAD_BYTES;
 use crate::memory::consumers::Client;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::fail::Failure;
 use crate::operations::unique::holds_key;
-use crate::reply::{Outcome, Refusal};
-use crate::settings::{AfterAck, Ids};
-use crate::stats::Exit;
-use crate::task::{ClientId, State, StateKind, reasons};
-use crate::time::{Span, Timestamp};
 use crate::transition::{Operation, permits};
+use pinpriq_proto::change::Change;
+use pinpriq_proto::limits::TASK_OVERHEAD_BYTES;
+use pinpriq_proto::reply::{Outcome, Refusal};
+use pinpriq_proto::settings::{AfterAck, Ids};
+use pinpriq_proto::stats::Exit;
+use pinpriq_proto::task::{ClientId, State, StateKind, reasons};
+use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
     /// A task enters its queue: X to R, W or (undoing a pop) R.

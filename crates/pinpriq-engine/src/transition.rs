@@ -7,8 +7,8 @@
 
 use std::fmt::Write as _;
 
-use crate::reply::{Outcome, RefusalKind};
-use crate::task::StateKind::{self, Buried, Done, Ready, Taken, Waiting, Zombie};
+use pinpriq_proto::reply::{Outcome, RefusalKind};
+use pinpriq_proto::task::StateKind::{self, Buried, Done, Ready, Taken, Waiting, Zombie};
 
 /// Something that can happen to a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,33 +23,33 @@ pub(crate) enum Operation {
     Pop,
     /// A pop that could not be sent is undone.
     PutBack,
-    /// See [`crate::command::Command::Ack`].
+    /// See [`pinpriq_proto::command::Command::Ack`].
     Ack(By),
-    /// See [`crate::command::Command::Release`].
+    /// See [`pinpriq_proto::command::Command::Release`].
     Release(By),
-    /// See [`crate::command::Command::Bury`].
+    /// See [`pinpriq_proto::command::Command::Bury`].
     Bury(By),
-    /// See [`crate::command::Command::Fail`].
+    /// See [`pinpriq_proto::command::Command::Fail`].
     Fail(By),
-    /// See [`crate::command::Command::Touch`].
+    /// See [`pinpriq_proto::command::Command::Touch`].
     Touch(By),
-    /// See [`crate::command::Command::Update`].
+    /// See [`pinpriq_proto::command::Command::Update`].
     Update,
-    /// See [`crate::command::Command::Await`].
+    /// See [`pinpriq_proto::command::Command::Await`].
     Await,
-    /// See [`crate::command::Command::Dig`].
+    /// See [`pinpriq_proto::command::Command::Dig`].
     Dig,
-    /// See [`crate::command::Command::Kick`].
+    /// See [`pinpriq_proto::command::Command::Kick`].
     Kick,
-    /// See [`crate::command::Command::Kill`].
+    /// See [`pinpriq_proto::command::Command::Kill`].
     Kill,
-    /// See [`crate::command::Command::Switch`].
+    /// See [`pinpriq_proto::command::Command::Switch`].
     Switch,
-    /// See [`crate::command::Command::Snatch`].
+    /// See [`pinpriq_proto::command::Command::Snatch`].
     Snatch,
-    /// See [`crate::command::Command::Restart`].
+    /// See [`pinpriq_proto::command::Command::Restart`].
     Restart,
-    /// It leaves for another queue: see [`crate::command::Command::Move`].
+    /// It leaves for another queue: see [`pinpriq_proto::command::Command::Move`].
     Move,
     /// A later put of a unique task replaces it.
     Replace,

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::change::Place;
+use pinpriq_proto::change::Place;
 use pinpriq_store::Position;
 
 use crate::batch::volume_of;

@@ -6,7 +6,7 @@
 
 use std::num::NonZeroU32;
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
+use pinpriq_proto::change::{Change, Header, Place, RecordKey};
 use pinpriq_proto::records::Malformed;
 use pinpriq_proto::records::primitives::{
     end, put_moment, put_number, take_bytes, take_moment, take_number,
@@ -138,7 +138,7 @@ pub(crate) const fn volume_of(seq: Seq) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::time::Timestamp;
+    use pinpriq_proto::time::Timestamp;
     use pinpriq_store::conformance::{sample_queue, sample_task};
 
     use super::*;

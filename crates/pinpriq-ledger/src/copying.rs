@@ -4,7 +4,7 @@
 //! whole state into a log. Where the state comes from and goes to, and which logs belong together,
 //! is decided elsewhere.
 
-use pinpriq_engine::change::{Change, Header, Place};
+use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_store::{StoreError, Urgency};
 
 use crate::accounts::Accounts;

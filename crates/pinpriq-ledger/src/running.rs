@@ -9,8 +9,8 @@ mod compaction;
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::store::LAZY_MS;
 use pinpriq_store::{Extent, Figures, Position, Room, StoreError, Urgency};
 

@@ -8,8 +8,8 @@
 
 use std::cmp::Ordering;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::codec::Names;
 use pinpriq_store::shards::number_beyond_lost;
 use pinpriq_store::{

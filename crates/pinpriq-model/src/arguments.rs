@@ -1,9 +1,9 @@
 //! Checks that the arguments of a command make sense, before anything is looked up.
 
-use pinpriq_engine::command::{Amendment, Assign, TakeMode};
-use pinpriq_engine::limits::ID_BYTES_MAX;
-use pinpriq_engine::reply::RefusalKind;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::command::{Amendment, Assign, TakeMode};
+use pinpriq_proto::limits::ID_BYTES_MAX;
+use pinpriq_proto::reply::RefusalKind;
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::Model;
 

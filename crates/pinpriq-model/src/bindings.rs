@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::task::TaskId;
+use pinpriq_proto::task::TaskId;
 
 /// The first half of every placeholder, which no uuid of a known version has.
 const MARK: [u8; 8] = [0xEE; 8];

@@ -1,7 +1,7 @@
 //! Full places, and which tasks make room for a more urgent one.
 
-use pinpriq_engine::settings::Overflow;
-use pinpriq_engine::task::{State, StateKind, TaskRecord, reasons};
+use pinpriq_proto::settings::Overflow;
+use pinpriq_proto::task::{State, StateKind, TaskRecord, reasons};
 
 use super::{Exit, Home, Model};
 

@@ -1,18 +1,18 @@
 //! Carrying queues to other servers: what an export shows, and what becomes of a record that is
 //! imported.
 
-use pinpriq_engine::change::ScheduleRecord;
-use pinpriq_engine::export::{Export, ExportPlace, Exported, Import, QueueExported};
-use pinpriq_engine::limits::{
+use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::export::{Export, ExportPlace, Exported, Import, QueueExported};
+use pinpriq_proto::limits::{
     EXPORTED_BYTES_MAX, FIRED_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX, TASK_OVERHEAD_BYTES,
     given_id_bytes,
 };
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::schedule::{EVERY_MIN, Form, Overlap, Plan};
-use pinpriq_engine::settings::{Assignment, DEADLETTER, Ids, Paused, Settings, Value};
-use pinpriq_engine::task::{Bytes, State, TaskId, TaskRecord};
-use pinpriq_engine::time::Timestamp;
-use pinpriq_engine::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::schedule::{EVERY_MIN, Form, Overlap, Plan};
+use pinpriq_proto::settings::{Assignment, DEADLETTER, Ids, Paused, Settings, Value};
+use pinpriq_proto::task::{Bytes, State, TaskId, TaskRecord};
+use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
 
 use super::schedules::{Schedule, bytes_of};
 use super::{Answer, Exit, Model, Place, fits, id_fits};

@@ -1,14 +1,14 @@
 //! Which commands are refused, and who blocks, while the disk is nearly full. The caller reports
 //! how full it is.
 
-use pinpriq_engine::command::{Command, Deed, QueueCommand, Share, TakeMode};
-use pinpriq_engine::export::Import;
-use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::limits::NAME_BYTES_MAX;
-use pinpriq_engine::reply::RefusalKind;
-use pinpriq_engine::room::Room;
-use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::{Command, Deed, QueueCommand, Share, TakeMode};
+use pinpriq_proto::export::Import;
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::limits::NAME_BYTES_MAX;
+use pinpriq_proto::reply::RefusalKind;
+use pinpriq_proto::room::Room;
+use pinpriq_proto::schedule::ScheduleCommand;
+use pinpriq_proto::time::Span;
 
 use super::{Model, fits};
 

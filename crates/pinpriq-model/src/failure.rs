@@ -1,11 +1,11 @@
 //! What becomes of a task that has failed, or whose TTL has passed.
 
-use pinpriq_engine::backoff::wait_after;
-use pinpriq_engine::command::Fail;
-use pinpriq_engine::limits::REASON_BYTES_MAX;
-use pinpriq_engine::reply::Reply;
-use pinpriq_engine::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::backoff::wait_after;
+use pinpriq_proto::command::Fail;
+use pinpriq_proto::limits::REASON_BYTES_MAX;
+use pinpriq_proto::reply::Reply;
+use pinpriq_proto::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::hold::held_fits;
 use super::{Answer, Exit, Model, Place, fits};

@@ -1,8 +1,8 @@
 //! How many tasks a place hands out: at most so many at once, and at most so many in a time.
 
-use pinpriq_engine::settings::Rate;
-use pinpriq_engine::task::StateKind;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::settings::Rate;
+use pinpriq_proto::task::StateKind;
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::{Home, Model, Place};
 
@@ -67,7 +67,7 @@ impl Home {
     }
 
     fn has_room_to_take(&self) -> bool {
-        let is_taken = |task: &&pinpriq_engine::task::TaskRecord| {
+        let is_taken = |task: &&pinpriq_proto::task::TaskRecord| {
             task.progress.state.kind() == StateKind::Taken
         };
         let taken = self.tasks.values().filter(is_taken).count() as u64;

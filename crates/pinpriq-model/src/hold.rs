@@ -1,12 +1,12 @@
 //! What the holder of a lease does: acknowledge, release, bury, touch. How it got the lease is
 //! described in `take`.
 
-use pinpriq_engine::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
-use pinpriq_engine::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
-use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
-use pinpriq_engine::settings::AfterAck;
-use pinpriq_engine::task::{ClientId, Receipt, State, reasons};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
+use pinpriq_proto::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::task::{ClientId, Receipt, State, reasons};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::{Answer, Model, fits, id_fits};
 

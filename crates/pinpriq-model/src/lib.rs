@@ -42,15 +42,15 @@ mod within;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::room::Room;
-use pinpriq_engine::schedule::{Calendars, EveryOnly};
-use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::task::{Burial, Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::command::Command;
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::schedule::{Calendars, EveryOnly};
+use pinpriq_proto::settings::{Paused, Settings};
+use pinpriq_proto::task::{Burial, Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 
 use arguments::{fits, id_fits};
 pub use bindings::{is_placeholder, number_of};

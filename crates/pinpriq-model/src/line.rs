@@ -1,11 +1,11 @@
 //! Puts that wait for room. Which queues are full is decided in `capacity`.
 
-use pinpriq_engine::command::{Delay, Put, TimeToLive, Wait};
-use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
-use pinpriq_engine::reply::RefusalKind;
-use pinpriq_engine::task::{Bytes, ClientId, RequestId, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{OnDuplicate, Unique};
+use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
+use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
+use pinpriq_proto::reply::RefusalKind;
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 use super::{Answer, Model, Place};
 
@@ -91,7 +91,7 @@ impl Model {
         put: &Put<'_>,
         room: Span,
     ) -> Answer {
-        super::fits(put.queue.len() <= pinpriq_engine::limits::NAME_BYTES_MAX)?;
+        super::fits(put.queue.len() <= pinpriq_proto::limits::NAME_BYTES_MAX)?;
         self.span_fits(Some(room), true)?;
         match self.put(client, request, put) {
             Err(RefusalKind::Full) => {}

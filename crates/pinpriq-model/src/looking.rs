@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU64;
 
-use pinpriq_engine::command::{QueueName, Selection};
-use pinpriq_engine::limits::{BEHIND_MAX, LOOKED_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
-use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::task::{State, StateKind, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::{QueueName, Selection};
+use pinpriq_proto::limits::{BEHIND_MAX, LOOKED_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
+use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::task::{State, StateKind, TaskRecord};
+use pinpriq_proto::time::Timestamp;
 
 use super::within::match_one;
 use super::{Answer, Home, Model, Place, fits, id_fits};

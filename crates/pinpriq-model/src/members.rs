@@ -1,11 +1,11 @@
 //! Members: joining, signs of life, leaving, and removing their lanes. Publishing is in `put`.
 
-use pinpriq_engine::command::QueueName;
-use pinpriq_engine::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
-use pinpriq_engine::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, NAME_BYTES_MAX};
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::task::{LaneName, StateKind};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
+use pinpriq_proto::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, NAME_BYTES_MAX};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::task::{LaneName, StateKind};
+use pinpriq_proto::time::Span;
 
 use super::{Answer, Home, Lane, Member, Model, Place, fits};
 

@@ -1,10 +1,10 @@
 //! Moving tasks to other queues, by hand or as dead letters.
 
-use pinpriq_engine::command::QueueName;
-use pinpriq_engine::limits::{MOVED_MAX, NAME_BYTES_MAX};
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::Ids;
-use pinpriq_engine::task::{Bytes, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::limits::{MOVED_MAX, NAME_BYTES_MAX};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::settings::Ids;
+use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord};
 
 use super::{Answer, Exit, Model, Place, fits};
 

@@ -3,17 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::command::{Delay, Put, TimeToLive, Wait};
-use pinpriq_engine::fanout::{Deadline, Publish};
-use pinpriq_engine::limits::{
+use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
+use pinpriq_proto::fanout::{Deadline, Publish};
+use pinpriq_proto::limits::{
     NAME_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes,
 };
-use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
-use pinpriq_engine::settings::{Ids, Settings};
-use pinpriq_engine::task::{
+use pinpriq_proto::reply::{Outcome, RefusalKind, Reply};
+use pinpriq_proto::settings::{Ids, Settings};
+use pinpriq_proto::task::{
     ClientId, Counts, Past, Progress, RequestId, State, StateKind, TaskId, TaskRecord, Trace,
 };
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::waits::PutAwaited;
 use super::{Answer, Model, Place, fits, id_fits, is_placeholder, number_of};

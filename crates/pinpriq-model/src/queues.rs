@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::command::{QueueCommand, QueueName, Sides};
-use pinpriq_engine::limits::NAME_BYTES_MAX;
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::{
+use pinpriq_proto::command::{QueueCommand, QueueName, Sides};
+use pinpriq_proto::limits::NAME_BYTES_MAX;
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::settings::{
     Assignment, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Pause, Paused, Value,
 };
-use pinpriq_engine::stats::{Counters, Figures};
-use pinpriq_engine::task::{State, StateKind, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::stats::{Counters, Figures};
+use pinpriq_proto::task::{State, StateKind, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::within::match_one;
 use super::{Answer, Exit, Home, Model, Place, Tally, fits};

@@ -5,17 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::command::{Amendment, Assign};
-use pinpriq_engine::limits::{
+use pinpriq_proto::command::{Amendment, Assign};
+use pinpriq_proto::limits::{
     LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, ORIGIN_OVERHEAD_BYTES, QUEUE_OVERHEAD_BYTES,
     TASK_OVERHEAD_BYTES, UNIQUE_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes,
 };
-use pinpriq_engine::reply::RefusalKind;
-use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::{Ids, Settings};
-use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
+use pinpriq_proto::reply::RefusalKind;
+use pinpriq_proto::room::Room;
+use pinpriq_proto::settings::{Ids, Settings};
+use pinpriq_proto::task::{Bytes, TaskId, TaskRecord};
 
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::unique::WindowRecord;
 
 use super::schedules::bytes_of;
 use super::{Model, Place, is_placeholder};

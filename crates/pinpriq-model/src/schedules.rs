@@ -1,18 +1,18 @@
 //! Schedules: the commands on them, and what happens at a slot. Slots themselves are computed by
 //! the calendars that the caller supplies.
 
-use pinpriq_engine::change::ScheduleRecord;
-use pinpriq_engine::limits::{NAME_BYTES_MAX, SCHEDULE_OVERHEAD_BYTES, TASK_OVERHEAD_BYTES};
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::room::Room;
-use pinpriq_engine::schedule::{
+use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::limits::{NAME_BYTES_MAX, SCHEDULE_OVERHEAD_BYTES, TASK_OVERHEAD_BYTES};
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::schedule::{
     Course, EVERY_MIN, Form, NewSchedule, OnMissed, Overlap, Plan, ScheduleCommand, Scheduled,
     ShownSchedule, When,
 };
-use pinpriq_engine::settings::Ids;
-use pinpriq_engine::task::{Bytes, Past, Progress, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::settings::Ids;
+use pinpriq_proto::task::{Bytes, Past, Progress, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::within::match_one;
 use super::{Answer, Model, Place, fits};

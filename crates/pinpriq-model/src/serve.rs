@@ -1,10 +1,10 @@
 //! Everybody who blocks for tasks, and the order in which they are served. Which tasks they get is
 //! decided in `take`.
 
-use pinpriq_engine::command::{Selection, TakeMode};
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::{Selection, TakeMode};
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::Timestamp;
 
 use super::{Answer, Model, Place, fits};
 

@@ -1,10 +1,10 @@
 //! One engine's part of a take over the queues of several engines.
 
-use pinpriq_engine::command::{Done, Held, HeldBy, Share, Take, TakeMode, Wait};
-use pinpriq_engine::limits::{DONE_MAX, NAME_BYTES_MAX};
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, State, TaskRecord};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::{Done, Held, HeldBy, Share, Take, TakeMode, Wait};
+use pinpriq_proto::limits::{DONE_MAX, NAME_BYTES_MAX};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, State, TaskRecord};
+use pinpriq_proto::time::Span;
 
 use super::serve::Taker;
 use super::{Answer, Model, fits};

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::change::{LaneRecord, MemberRecord, QueueRecord, ScheduleRecord};
-use pinpriq_engine::task::{LaneName, State, StateKind, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::change::{LaneRecord, MemberRecord, QueueRecord, ScheduleRecord};
+use pinpriq_proto::task::{LaneName, State, StateKind, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 
 use super::tasks::{Exit, Tally, is_kept};
 use super::{Home, Lane, Member, Model, Place, time};

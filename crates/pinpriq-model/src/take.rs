@@ -1,13 +1,13 @@
 //! Selection, takes and looks. Who blocks, and whose turn it is, is decided in `serve`.
 
-use pinpriq_engine::command::{Done, End, Order, Peek, QueueName, Selection, Take, TakeMode, Wait};
-use pinpriq_engine::limits::{DONE_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::AfterAck;
-use pinpriq_engine::task::{
+use pinpriq_proto::command::{Done, End, Order, Peek, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::limits::{DONE_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::task::{
     ClientId, Grant, Holder, Lease, RequestId, State, StateKind, TaskRecord,
 };
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::{Answer, Exit, Home, Model, Place, Taker, fits};
 

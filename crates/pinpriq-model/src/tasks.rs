@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::command::QueueName;
-use pinpriq_engine::limits::{LINGERING_BYTES_MAX, NAME_BYTES_MAX, queue_bytes};
-use pinpriq_engine::reply::{Outcome, RefusalKind};
-use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::stats::{Move, Times};
-use pinpriq_engine::task::{State, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::limits::{LINGERING_BYTES_MAX, NAME_BYTES_MAX, queue_bytes};
+use pinpriq_proto::reply::{Outcome, RefusalKind};
+use pinpriq_proto::settings::{Paused, Settings};
+use pinpriq_proto::stats::{Move, Times};
+use pinpriq_proto::task::{State, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::time::Span;
 
 use super::{Home, Model, Place, fits, time};
 

@@ -1,10 +1,10 @@
 //! What happens as time passes, and when a connection ends. The caller supplies the time.
 
 use pinpriq_engine::Farewell;
-use pinpriq_engine::command::TakeMode;
-use pinpriq_engine::reply::{Outcome, Reply};
-use pinpriq_engine::task::{ClientId, Lease, State, StateKind, TaskRecord, reasons};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::TakeMode;
+use pinpriq_proto::reply::{Outcome, Reply};
+use pinpriq_proto::task::{ClientId, Lease, State, StateKind, TaskRecord, reasons};
+use pinpriq_proto::time::Timestamp;
 
 use super::{Exit, Model};
 

@@ -1,9 +1,9 @@
 //! Transactions: a copy of the whole model is put back if a step is refused.
 
-use pinpriq_engine::command::Step;
-use pinpriq_engine::limits::TRANSACTION_STEPS_MAX;
-use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_proto::command::Step;
+use pinpriq_proto::limits::TRANSACTION_STEPS_MAX;
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
 
 use super::{Answer, Model, Place, fits};
 

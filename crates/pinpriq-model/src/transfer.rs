@@ -1,10 +1,10 @@
 //! Moving tasks by id, whoever asks. What needs a lease is in `hold`.
 
-use pinpriq_engine::command::{Amendment, Assign, QueueName, Transfer, Update};
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::AfterAck;
-use pinpriq_engine::task::{Burial, ClientId, Counts, State, StateKind, Trace};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::{Amendment, Assign, QueueName, Transfer, Update};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::task::{Burial, ClientId, Counts, State, StateKind, Trace};
+use pinpriq_proto::time::Span;
 
 use super::{Answer, Exit, Model, fits, id_fits};
 

@@ -1,18 +1,18 @@
 //! Reserves, tasks that only their number names, kicks, and queues as tubes.
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Amendment, Assign, Deed, Delay, Put, QueueName, Reserve, Selection, Sides, Take, TakeMode,
     TimeToLive, Wait,
 };
-use pinpriq_engine::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX, URGENT_BELOW};
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply, TubeShown, TubesShown};
-use pinpriq_engine::settings::Pause;
-use pinpriq_engine::task::{
+use pinpriq_proto::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX, URGENT_BELOW};
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply, TubeShown, TubesShown};
+use pinpriq_proto::settings::Pause;
+use pinpriq_proto::task::{
     Burial, ClientId, Counts, Grant, Holder, Lease, RequestId, State, StateKind, TaskRecord, Trace,
     reasons,
 };
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::put::Buried;
 use super::serve::{Patience, Taker};

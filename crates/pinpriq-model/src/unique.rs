@@ -1,11 +1,11 @@
 //! Unique tasks: what a put meets, and what becomes of it.
 
-use pinpriq_engine::command::{Put, TimeToLive};
-use pinpriq_engine::limits::{UNIQUE_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
-use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
-use pinpriq_engine::time::Timestamp;
-use pinpriq_engine::unique::{
+use pinpriq_proto::command::{Put, TimeToLive};
+use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES};
+use pinpriq_proto::reply::{Outcome, RefusalKind, Reply};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, TaskId};
+use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,
 };
 
@@ -176,10 +176,10 @@ impl Model {
         let Some(key) = self.task(number).unique().cloned() else { return };
         let place = self.places[&number].clone();
         let home = &self.homes[&place];
-        let holds = |task: &pinpriq_engine::task::TaskRecord| {
+        let holds = |task: &pinpriq_proto::task::TaskRecord| {
             !matches!(task.progress.state.kind(), StateKind::Zombie | StateKind::Done)
         };
-        let is_other = |task: &&pinpriq_engine::task::TaskRecord| {
+        let is_other = |task: &&pinpriq_proto::task::TaskRecord| {
             task.number != number && holds(task) && task.unique() == Some(&key)
         };
         let is_held = holds(self.task(number)) && home.tasks.values().any(|task| is_other(&task));

@@ -1,11 +1,11 @@
 //! Who blocks until the end of a task: blocked awaits and puts. Who blocks for tasks is in `serve`.
 
-use pinpriq_engine::command::{QueueName, Wait};
-use pinpriq_engine::limits::WAIT_OVERHEAD_BYTES;
-use pinpriq_engine::reply::{Outcome, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskId};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{Awaited, PutUnique};
+use pinpriq_proto::command::{QueueName, Wait};
+use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
+use pinpriq_proto::reply::{Outcome, RefusalKind, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, StateKind, TaskId};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{Awaited, PutUnique};
 
 use super::{Answer, Model, id_fits};
 

@@ -1,14 +1,14 @@
 //! Commands that keep within names. Which names a user has is not decided here.
 
-use pinpriq_engine::command::{Command, QueueCommand, QueueName};
-use pinpriq_engine::export::Import;
-use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::limits::{NAME_BYTES_MAX, WITHIN_NAMES_MAX};
-use pinpriq_engine::looking::Leases;
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::task::{ClientId, StateKind};
+use pinpriq_proto::command::{Command, QueueCommand, QueueName};
+use pinpriq_proto::export::Import;
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::limits::{NAME_BYTES_MAX, WITHIN_NAMES_MAX};
+use pinpriq_proto::looking::Leases;
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::schedule::ScheduleCommand;
+use pinpriq_proto::task::{ClientId, StateKind};
 
 use super::{Answer, Model, Place, fits};
 

@@ -15,14 +15,14 @@ mod words;
 use std::io::Write as _;
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::{Change, Header};
-use pinpriq_engine::command::{
+use pinpriq_proto::change::{Change, Header};
+use pinpriq_proto::command::{
     Ack, Command, Held, HeldBy, Put, QueueName, Selection, Take, TakeMode, Wait,
 };
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, TaskRecord, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::config::Durability;
 use pinpriq_store::codec;

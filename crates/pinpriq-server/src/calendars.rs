@@ -4,8 +4,8 @@
 //! for each question: a schedule with a cron expression has a slot each minute at most.
 
 use pinpriq_calendar::{Calendar, Refusal};
-use pinpriq_engine::schedule::{Calendars as Trait, Form};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::schedule::{Calendars as Trait, Form};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use crate::clock::DRAWN_ONE_IN;
 
@@ -98,7 +98,7 @@ impl Trait for Calendars {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::schedule::EveryOnly;
+    use pinpriq_proto::schedule::EveryOnly;
 
     use super::*;
 

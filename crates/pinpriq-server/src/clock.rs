@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::Stopwatch;
 use tokio::sync::Notify;
 use tokio::time::Instant;

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 
 use crate::access::audit::Audit;
 use crate::access::roster::Roster;

@@ -3,8 +3,8 @@
 pub(crate) mod cluster;
 pub(crate) mod tally;
 
-use pinpriq_engine::stats::Counters;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::stats::Counters;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::Figures;
 
 use self::cluster::{ClusterFacts, LogFacts};

@@ -11,7 +11,7 @@ pub(crate) mod stats;
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::histogram::TimeHistogram;
+use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_store::Histogram;
 
 /// The description of one figure. `F` is what it is read from, and `S` says where it is printed.

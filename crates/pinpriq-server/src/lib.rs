@@ -39,7 +39,7 @@ pub use doors::resp::{check_record, command_tables, settings_table};
 pub use error::ServeError;
 pub use figures::page::{endings_table, info_table, stats_table};
 pub use log::Log;
-pub use pinpriq_engine::settings as queue_settings;
+pub use pinpriq_proto::settings as queue_settings;
 pub use process::node::run_node;
 pub use process::server::{Server, run};
 pub use process::simulation;

@@ -15,8 +15,8 @@ mod task;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pinpriq_engine::survey::QueueNews;
-use pinpriq_engine::task::Bytes;
+use pinpriq_proto::survey::QueueNews;
+use pinpriq_proto::task::Bytes;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use self::history::{History, Sample};
@@ -91,7 +91,7 @@ pub(crate) struct Second {
 /// A queue in a second.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueSecond {
-    pub(crate) figures: pinpriq_engine::stats::Figures,
+    pub(crate) figures: pinpriq_proto::stats::Figures,
     pub(crate) sample: Sample,
 }
 

@@ -9,8 +9,8 @@ pub(crate) mod subscriptions;
 
 use std::cell::{Cell, RefCell};
 
-use pinpriq_engine::reply::Refusal;
-use pinpriq_engine::task::{Bytes, RequestId};
+use pinpriq_proto::reply::Refusal;
+use pinpriq_proto::task::{Bytes, RequestId};
 use pinpriq_store::durable::Wanted;
 
 use self::choosing::Choosing;

@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// Logs a line as a warning, with the number of those that were suppressed before it, if a
 /// [`Throttle`] has admitted it, and at debug otherwise.

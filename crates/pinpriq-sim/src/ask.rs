@@ -10,12 +10,12 @@ mod schedules;
 mod unique;
 mod words;
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Amendment, End, Held, HeldBy, Order, QueueName, Selection, Sides, Transfer,
 };
-use pinpriq_engine::settings::Assignment;
-use pinpriq_engine::task::{Receipt, StateKind};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::settings::Assignment;
+use pinpriq_proto::task::{Receipt, StateKind};
+use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::resp::Words;
 
 pub(crate) use self::carrying::Imported;

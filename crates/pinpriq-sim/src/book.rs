@@ -11,9 +11,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::task::{State, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::task::{State, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::store::INTERVAL_MS;
 use pinpriq_store::{
     Figures, Fold, Journal, Loaded, Position, Progress, ReadJob, Reclaims, Rewrite, Room, Store,

@@ -5,11 +5,11 @@
 
 use std::sync::atomic::Ordering;
 
-use pinpriq_engine::command::Sides;
-use pinpriq_engine::settings::{RATE, Value};
-use pinpriq_engine::task::State;
-use pinpriq_engine::time::Span;
 use pinpriq_model::Home;
+use pinpriq_proto::command::Sides;
+use pinpriq_proto::settings::{RATE, Value};
+use pinpriq_proto::task::State;
+use pinpriq_proto::time::Span;
 use pinpriq_server::config::DoorName;
 use pinpriq_store::faulty_disk::CrashPolicy;
 
@@ -148,8 +148,8 @@ impl World {
                     State::Waiting { ready_at } if task.progress.failures > 8 || ready_at > soon
                 );
                 waits_long
-                    || kind == pinpriq_engine::task::StateKind::Done
-                    || (unranked && kind == pinpriq_engine::task::StateKind::Ready)
+                    || kind == pinpriq_proto::task::StateKind::Done
+                    || (unranked && kind == pinpriq_proto::task::StateKind::Ready)
             });
             stuck.map(|task| crate::client::id_text(&task.id)).take(100).collect()
         };

@@ -4,16 +4,16 @@
 mod jobs;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::command::Sides;
-use pinpriq_engine::schedule::{OnMissed, Overlap};
-use pinpriq_engine::settings::{
+use pinpriq_model::{Model, is_placeholder};
+use pinpriq_proto::command::Sides;
+use pinpriq_proto::schedule::{OnMissed, Overlap};
+use pinpriq_proto::settings::{
     AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, DEADLETTER, IDS,
     Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, TTL, TTR, Value,
 };
-use pinpriq_engine::task::{Receipt, StateKind, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::OnDuplicate;
-use pinpriq_model::{Model, is_placeholder};
+use pinpriq_proto::task::{Receipt, StateKind, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::OnDuplicate;
 
 use crate::ask::{
     Ask, By, Change, Due, Imported, Name, NewPriority, NewSchedule, Settings, Text, Uniqueness,

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::reply::Reply;
-use pinpriq_engine::task::{ClientId, Grant, Receipt, TaskId};
-use pinpriq_engine::unique::PutUnique;
+use pinpriq_proto::reply::Reply;
+use pinpriq_proto::task::{ClientId, Grant, Receipt, TaskId};
+use pinpriq_proto::unique::PutUnique;
 use pinpriq_proto::wire::beanstalkd::{DecodedAnswer, decode_answer};
 use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value};
 use pinpriq_server::config::DoorName;
@@ -475,7 +475,7 @@ fn learn_of_jobs(ask: &JobAsk, reply: &Reply, oracle: &Oracle, known: &mut Knowl
     }
 }
 
-fn learn_task(task: &pinpriq_engine::task::TaskRecord, oracle: &Oracle, known: &mut Knowledge) {
+fn learn_task(task: &pinpriq_proto::task::TaskRecord, oracle: &Oracle, known: &mut Knowledge) {
     let Some(id) = oracle.model.resolve(&task.id) else { return };
     let member = task.lane.as_ref().map(|lane| lane.member.to_vec());
     let name = Name { queue: task.queue.to_vec(), member };

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::clock::{Clock, TimeLine};
 
 /// Both clocks of a machine. Clones show the same time.

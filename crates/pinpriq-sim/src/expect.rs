@@ -5,17 +5,17 @@
 
 use std::num::NonZeroU64;
 
-use pinpriq_engine::fanout::MemberFigures;
-use pinpriq_engine::histogram::TimeHistogram;
-use pinpriq_engine::looking::{Explanation, LeaseShown, Reason};
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::schedule::{Form, ShownSchedule};
-use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{Awaited, PutUnique};
 use pinpriq_model::Model;
+use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::histogram::TimeHistogram;
+use pinpriq_proto::looking::{Explanation, LeaseShown, Reason};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::schedule::{Form, ShownSchedule};
+use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Value;
 use pinpriq_server::simulation::Simulation;
 

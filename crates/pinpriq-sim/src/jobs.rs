@@ -6,11 +6,11 @@
 
 mod answers;
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Command, Deed, Delay, Peek, Put, QueueCommand, QueueName, Reserve, Selection, Wait,
 };
-use pinpriq_engine::task::{StateKind, Terms};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::task::{StateKind, Terms};
+use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::beanstalkd::Request;
 
 use self::answers::list;

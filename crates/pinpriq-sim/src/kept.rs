@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use pinpriq_engine::change::ScheduleRecord;
-use pinpriq_engine::task::{LaneName, TaskRecord};
-use pinpriq_engine::unique::WindowRecord;
 use pinpriq_model::Survivors;
+use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::task::{LaneName, TaskRecord};
+use pinpriq_proto::unique::WindowRecord;
 use pinpriq_store::Fold;
 
 use crate::oracle::Oracle;

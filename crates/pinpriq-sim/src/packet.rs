@@ -4,9 +4,9 @@
 //! The bytes are laid out here by hand from the page on the protocol, without the codec that the
 //! server uses.
 
-use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
-use pinpriq_engine::task::{TaskRecord, Terms};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_proto::task::{TaskRecord, Terms};
+use pinpriq_proto::time::Span;
 
 /// One request.
 #[derive(Clone, PartialEq, Eq, Debug)]

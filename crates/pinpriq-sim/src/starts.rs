@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pinpriq_engine::time::Span;
+use pinpriq_proto::time::Span;
 use pinpriq_server::calendars::Calendars;
 use pinpriq_server::clock::Clock;
 use pinpriq_server::simulation::{Simulation, Witness};

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::Engine;
-use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_model::Model;
+use pinpriq_proto::limits::Limits as EngineLimits;
+use pinpriq_proto::task::ClientId;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::config::{
     Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,

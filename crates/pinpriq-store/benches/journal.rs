@@ -17,10 +17,10 @@ use divan::counter::ItemsCount;
 use tempfile::TempDir;
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, Wait};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::{Durable, Journal, JournalOptions, Level, RealDisk, Runner, Store};
 
 const NOW: Timestamp = Timestamp::from_ms(1_000_000);

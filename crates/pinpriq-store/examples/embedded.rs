@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, Wait};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::{Durable, Journal, JournalOptions, RealDisk, Runner};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

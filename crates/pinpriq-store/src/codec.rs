@@ -9,13 +9,10 @@ mod former;
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{
+use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord, RecordKey,
     ScheduleMoved, ScheduleRecord,
 };
-use pinpriq_engine::settings::{Pause, Paused};
-use pinpriq_engine::task::{Bytes, LaneName, Progress};
-use pinpriq_engine::unique::WindowRecord;
 use pinpriq_proto::records::Malformed;
 use pinpriq_proto::records::primitives::{
     put_bytes, put_moment, put_number, put_option, put_span, take_byte, take_bytes, take_flag,
@@ -26,6 +23,9 @@ use pinpriq_proto::records::settings::{put_settings, take_settings};
 use pinpriq_proto::records::task::{
     put_id, put_progress, put_task, put_terms, take_id, take_progress, take_task, take_terms,
 };
+use pinpriq_proto::settings::{Pause, Paused};
+use pinpriq_proto::task::{Bytes, LaneName, Progress};
+use pinpriq_proto::unique::WindowRecord;
 
 /// Record types that are missing here were written by older versions only.
 const GRANTED: u8 = 3;

@@ -7,18 +7,18 @@
 
 use std::sync::Arc;
 
-pub use pinpriq_engine::change::Change;
-use pinpriq_engine::change::{
+pub use pinpriq_proto::change::Change;
+use pinpriq_proto::change::{
     Copied, Granted, Header, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
-use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan};
-use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::task::{
+use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan};
+use pinpriq_proto::settings::{Paused, Settings};
+use pinpriq_proto::task::{
     Burial, Bytes, Counts, LaneName, Progress, State, TaskId, TaskRecord, Terms, Trace,
 };
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 
 use crate::fold::Fold;
 use crate::store::{Loaded, Position, Store, StoreError, Urgency};

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::change::{Header, MemberRecord, Place, Publication};
-use pinpriq_engine::task::{Bytes, TaskRecord};
+use pinpriq_proto::change::{Header, MemberRecord, Place, Publication};
+use pinpriq_proto::task::{Bytes, TaskRecord};
 
 use crate::fold::Fold;
 use crate::journal::Contents;

@@ -11,15 +11,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::command::Command;
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::schedule::Calendars;
-use pinpriq_engine::survey::{IsInUse, QueueNews};
-use pinpriq_engine::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
-use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Applied, Engine, Farewell};
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::command::Command;
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::schedule::Calendars;
+use pinpriq_proto::survey::{IsInUse, QueueNews};
+use pinpriq_proto::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use crate::store::{
     Extent, Figures, Loaded, Position, Rewrite, Room, Store, StoreError, TaskCounts, Urgency,

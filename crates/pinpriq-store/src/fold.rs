@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::change::{
+use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
     RecordKey, ScheduleRecord,
 };
-use pinpriq_engine::task::{Bytes, Grant, Lease, State, TaskRecord};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::task::{Bytes, Grant, Lease, State, TaskRecord};
+use pinpriq_proto::unique::WindowRecord;
 
 /// The state that a sequence of changes leads to, with the places of the records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -5,8 +5,8 @@
 
 use std::num::NonZeroU32;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::Timestamp;
 
 use crate::store::{
     Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError, TaskCounts,

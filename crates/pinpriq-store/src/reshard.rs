@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pinpriq_engine::change::Header;
-use pinpriq_engine::task::Bytes;
+use pinpriq_proto::change::Header;
+use pinpriq_proto::task::Bytes;
 
 use crate::disk::Disk;
 use crate::distribute::latest;

@@ -11,10 +11,10 @@
 use std::io;
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header, Place, RecordKey};
-pub use pinpriq_engine::room::{Room, Shortage};
-use pinpriq_engine::task::Bytes;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place, RecordKey};
+pub use pinpriq_proto::room::{Room, Shortage};
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::time::Timestamp;
 use rustix::io::Errno;
 
 use crate::disk::{Disk, DiskFile, EntryKind, Gone, LOCK_NAME, WrongKind};

@@ -5,7 +5,7 @@
 //! a member gets its whole lease again, and that slots of schedules that have passed count as
 //! missed, holds after any start: see `Engine::start`.
 
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// How long a lease with a TTR lives at least after a take-over, unless its TTR is shorter.
 pub const GRACE: Span = Span::from_ms(5_000);

@@ -64,7 +64,6 @@ const DIRECTIONS: [(&str, &[&str]); 25] = [
         &[
             DICE,
             "pinpriq-cluster",
-            "pinpriq-engine",
             "pinpriq-history",
             "pinpriq-ledger",
             "pinpriq-server",
@@ -72,7 +71,7 @@ const DIRECTIONS: [(&str, &[&str]); 25] = [
             "pinpriq-proto",
         ],
     ),
-    ("pinpriq-ledger", &[DICE, "pinpriq-engine", "pinpriq-proto", "pinpriq-store"]),
+    ("pinpriq-ledger", &[DICE, "pinpriq-proto", "pinpriq-store"]),
     ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-proto"]),
     ("pinpriq-engine", &["pinpriq-proto"]),
     ("pinpriq-proto", &["pinpriq-derive"]),

@@ -483,7 +483,7 @@ impl World {
         self.queues = queues;
     }
 
-    fn leave(&mut self, at: Option<(usize, pinpriq_engine::task::ClientId)>) {
+    fn leave(&mut self, at: Option<(usize, pinpriq_proto::task::ClientId)>) {
         if let Some((at, client)) = at
             && let Some(node) = &mut self.machines[at].node
             && node.is_connected(client)

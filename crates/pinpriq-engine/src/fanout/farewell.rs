@@ -6,16 +6,16 @@
 //! shows what is left to clean. Nothing here finds a lane by its name: lanes and members have
 //! numbers that are never used twice.
 
-use crate::change::Change;
-use crate::command::QueueName;
 use crate::engine::Engine;
 use crate::fanout::membership::{lane_bytes, member_bytes};
 use crate::memory::consumers::{ConsumerId, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
 use crate::operations::find::named;
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::settings::Paused;
+use pinpriq_proto::change::Change;
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::Paused;
 
 impl Engine {
     /// Ends the lane of a member in one topic, and returns how many there were.

@@ -8,11 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Included, Unbounded};
 
-use crate::change::{MemberRecord, Place};
 use crate::memory::slots::QueueSlot;
-use crate::names::NamePattern;
-use crate::task::Bytes;
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::change::{MemberRecord, Place};
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// A registered member.
 #[derive(Debug)]

@@ -4,18 +4,18 @@
 //! acknowledging are signs of life. Looking at a lane or changing its settings is not. How a member
 //! ends is in `farewell.rs`.
 
-use crate::change::Change;
 use crate::engine::{Answered, Engine};
 use crate::fanout::members::Member;
-use crate::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
-use crate::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES};
 use crate::memory::deadlines::Due;
 use crate::memory::queues::Lane;
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{check_positive, quoted};
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::task::{Bytes, LaneName, StateKind};
-use crate::time::Span;
+use pinpriq_proto::change::Change;
+use pinpriq_proto::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
+use pinpriq_proto::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{Bytes, LaneName, StateKind};
+use pinpriq_proto::time::Span;
 
 impl Engine {
     pub(crate) fn tend(&mut self, command: MemberCommand<'_>) -> Answered {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::change::{Change, Copied, Place, Publication};
+use pinpriq_proto::change::{Change, Copied, Place, Publication};
 
 /// A publication as the engine keeps it. The fields are explained at [`Publication`].
 #[derive(Clone, Debug)]

@@ -4,17 +4,17 @@
 //! are there or none. The payload is stored once. A lane that is full or paused for input gets no
 //! copy and delays no other lane. From then on, a copy is a task like any other.
 
-use crate::change::{Copied, Place, Publication};
 use crate::engine::{Answered, Engine};
 use crate::fanout::publications::Published;
-use crate::fanout::{Deadline, Publish};
-use crate::limits::{TASK_OVERHEAD_BYTES, TRANSACTION_COPIES_MAX};
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::check_key;
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
+use pinpriq_proto::change::{Copied, Place, Publication};
+use pinpriq_proto::fanout::{Deadline, Publish};
+use pinpriq_proto::limits::{TASK_OVERHEAD_BYTES, TRANSACTION_COPIES_MAX};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The lanes of a topic, in the order in which their members joined.
 struct Lanes {

@@ -3,7 +3,6 @@
 //! A store may have moved any record behind those that refer to it. So a lane can be named before
 //! its record is seen, and a copy before its publication. Both are put together at the start.
 
-use crate::change::{Copied, LaneRecord, MemberRecord, Place, Publication};
 use crate::engine::Engine;
 use crate::fanout::members::Member;
 use crate::fanout::membership::{lane_bytes, member_bytes};
@@ -11,8 +10,9 @@ use crate::fanout::publications::Published;
 use crate::memory::deadlines::Due;
 use crate::memory::queues::Lane;
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::task::LaneName;
-use crate::time::Timestamp;
+use pinpriq_proto::change::{Copied, LaneRecord, MemberRecord, Place, Publication};
+use pinpriq_proto::task::LaneName;
+use pinpriq_proto::time::Timestamp;
 
 impl Engine {
     pub(crate) fn restore_publication(

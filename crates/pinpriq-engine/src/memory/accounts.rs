@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::task::Bytes;
+use pinpriq_proto::task::Bytes;
 
 /// The accounts of tasks.
 #[derive(Debug, Default)]

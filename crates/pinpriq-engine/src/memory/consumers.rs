@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::command::{Selection, TakeMode};
-use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::memory::putters::{PutterId, Putters};
 use crate::memory::slots::QueueSlot;
-use crate::reply::{Outcome, Reply};
-use crate::task::{ClientId, RequestId, TaskId};
-use crate::time::Timestamp;
-use crate::unique::{Awaited, PutUnique};
+use pinpriq_proto::command::{Selection, TakeMode};
+use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
+use pinpriq_proto::reply::{Outcome, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, TaskId};
+use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::unique::{Awaited, PutUnique};
 
 /// A place in the line of consumers that wait. Never issued twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

@@ -15,7 +15,7 @@ use crate::memory::consumers::{AwaiterId, TakerId};
 use crate::memory::putters::PutterId;
 use crate::memory::slots::QueueSlot;
 use crate::memory::sorted::{self, Key, Sorted};
-use crate::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 
 /// What is due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

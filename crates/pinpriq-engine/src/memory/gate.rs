@@ -4,8 +4,8 @@
 //! evenly until it is full. All numbers are whole, so a replay gives the same. Nothing here knows
 //! tasks: the number of those that are taken is told.
 
-use crate::settings::{Rate, Settings};
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::settings::{Rate, Settings};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The limits of one queue that has some.
 #[derive(Debug)]

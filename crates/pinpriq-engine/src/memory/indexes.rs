@@ -10,13 +10,13 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::command::{End, Order, Selection};
 use crate::memory::packed::Task;
 use crate::memory::ranked::{Building, Rank, Ranked, precedes};
 use crate::memory::slots::{KeyHash, Slot};
 use crate::memory::sorted::{self, Key, Sorted};
 use crate::memory::tasks::Tasks;
-use crate::task::{Bytes, State, StateKind, TaskId};
+use pinpriq_proto::command::{End, Order, Selection};
+use pinpriq_proto::task::{Bytes, State, StateKind, TaskId};
 
 /// The indexes of one queue. Every operation costs O(log n) unless its comment says otherwise.
 #[derive(Debug, Default)]

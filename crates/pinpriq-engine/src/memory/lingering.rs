@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::limits::LINGERING_BYTES_MAX;
 use crate::memory::slots::QueueSlot;
-use crate::survey::IsInUse;
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::limits::LINGERING_BYTES_MAX;
+use pinpriq_proto::survey::IsInUse;
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The most queues that one call forgets because their time is over.
 pub(crate) const FORGOTTEN_PER_CALL: usize = 64;

@@ -1,7 +1,7 @@
 //! What became of queues since somebody last asked. Nothing is kept if nobody wants to know.
 
-use crate::survey::{QueueChange, QueueNews};
-use crate::task::Bytes;
+use pinpriq_proto::survey::{QueueChange, QueueNews};
+use pinpriq_proto::task::Bytes;
 
 /// The news of queues that were not taken yet.
 #[derive(Debug, Default)]

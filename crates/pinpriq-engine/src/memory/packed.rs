@@ -11,17 +11,17 @@ mod birth;
 
 use self::besides::{Besides, copied};
 use self::birth::Birth;
-use crate::change::{Change, Granted, Moved, Place, Publication};
-use crate::limits::NARROW_PAYLOAD_BYTES_MAX;
 use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::ranked::Rank;
 use crate::memory::slots::QueueSlot;
-use crate::schedule::Scheduled;
-use crate::task::{
+use pinpriq_proto::change::{Change, Granted, Moved, Place, Publication};
+use pinpriq_proto::limits::NARROW_PAYLOAD_BYTES_MAX;
+use pinpriq_proto::schedule::Scheduled;
+use pinpriq_proto::task::{
     Away, Bytes, Counts, LaneName, Lease, Origin, Past, Progress, State, StateKind, TaskId,
     TaskRecord, Terms, Trace,
 };
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// How much of a task must be reported to the store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -8,7 +8,7 @@
 
 use crate::memory::pages::Pages;
 use crate::memory::vacancies::{self, Vacancies};
-use crate::task::Bytes;
+use pinpriq_proto::task::Bytes;
 
 /// The longest payload that is kept in a block, in bytes.
 const SMALL_BYTES_MAX: usize = 512;

@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::command::{Delay, Put, TimeToLive, Wait};
-use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::memory::slots::QueueSlot;
-use crate::task::{Bytes, ClientId, RequestId, Terms};
-use crate::time::{Span, Timestamp};
-use crate::unique::{OnDuplicate, Unique};
+use pinpriq_proto::command::{Delay, Put, TimeToLive, Wait};
+use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 /// A put that waits for room. Lower ones came first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -9,9 +9,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
-use crate::change::{Change, LaneRecord, Place, QueueRecord};
-use crate::command::QueueName;
-use crate::limits::{Limits, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Ticket};
 use crate::memory::gate::Gate;
 use crate::memory::indexes::Indexes;
@@ -19,12 +16,15 @@ use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, InUse, Lingering};
 use crate::memory::news::News;
 use crate::memory::packed::Names;
 use crate::memory::slots::QueueSlot;
-use crate::names::{NamePattern, is_tube_name};
-use crate::settings::{Paused, Settings};
-use crate::stats::Counters;
-use crate::survey::QueueChange;
-use crate::task::{Bytes, ClientId, LaneName};
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::change::{Change, LaneRecord, Place, QueueRecord};
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::limits::{Limits, queue_bytes};
+use pinpriq_proto::names::{NamePattern, is_tube_name};
+use pinpriq_proto::settings::{Paused, Settings};
+use pinpriq_proto::stats::Counters;
+use pinpriq_proto::survey::QueueChange;
+use pinpriq_proto::task::{Bytes, ClientId, LaneName};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// One queue.
 #[derive(Debug)]

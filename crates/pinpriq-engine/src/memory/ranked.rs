@@ -11,9 +11,9 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::command::{End, Order};
 use crate::memory::slots::Slot;
 use crate::memory::sorted::{self, Cursor, Key, Sorted};
+use pinpriq_proto::command::{End, Order};
 
 /// A place in the order: first the priority, then the seq.
 pub(crate) type Rank = (i64, u64);

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::change::{Place, ScheduleRecord};
-use crate::limits::SCHEDULE_OVERHEAD_BYTES;
-use crate::names::NamePattern;
-use crate::schedule::{Course, Plan};
-use crate::task::Bytes;
-use crate::time::Timestamp;
+use pinpriq_proto::change::{Place, ScheduleRecord};
+use pinpriq_proto::limits::SCHEDULE_OVERHEAD_BYTES;
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::schedule::{Course, Plan};
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::time::Timestamp;
 
 /// A schedule.
 #[derive(Debug)]

@@ -6,13 +6,13 @@
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU32;
 
-use crate::change::{Change, Publication};
 use crate::memory::numbers::Numbers;
 use crate::memory::packed::{Names, Task};
 use crate::memory::pages::Pages;
 use crate::memory::payloads::{Kept, Payloads};
 use crate::memory::slots::{KeyHash, Slot};
-use crate::task::{Bytes, TaskRecord, payload_checksum};
+use pinpriq_proto::change::{Change, Publication};
+use pinpriq_proto::task::{Bytes, TaskRecord, payload_checksum};
 
 /// All tasks of a shard.
 #[derive(Debug, Default)]

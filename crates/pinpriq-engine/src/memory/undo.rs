@@ -10,11 +10,11 @@ use crate::memory::payloads::Kept;
 use crate::memory::queues::FormerQueue;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::windows::Window;
-use crate::reply::Outcome;
 use crate::report::Mark;
-use crate::stats::Counters;
-use crate::task::{Bytes, StateKind};
-use crate::time::Timestamp;
+use pinpriq_proto::reply::Outcome;
+use pinpriq_proto::stats::Counters;
+use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_proto::time::Timestamp;
 
 /// The notes of one transaction. Whatever is noted twice stays as it was noted first.
 #[derive(Debug)]

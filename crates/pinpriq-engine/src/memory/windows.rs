@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use crate::change::Place;
-use crate::task::Bytes;
-use crate::unique::WindowRecord;
+use pinpriq_proto::change::Place;
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::unique::WindowRecord;
 
 /// A window.
 #[derive(Clone, Debug)]

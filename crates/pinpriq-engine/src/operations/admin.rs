@@ -1,23 +1,23 @@
 //! Administers queues: settings, names, emptying, pauses, figures.
 
-use crate::change::Change;
-use crate::command::{QueueCommand, QueueName, Sides};
 use crate::engine::{Answered, Engine};
-use crate::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, SETTING_MAX, queue_bytes};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{bad, check_positive, quoted};
 use crate::operations::find::named;
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::settings::{
+use pinpriq_proto::change::Change;
+use pinpriq_proto::command::{QueueCommand, QueueName, Sides};
+use pinpriq_proto::facts::check_name;
+use pinpriq_proto::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, SETTING_MAX, queue_bytes};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::{
     Assignment, Changes, DEADLETTER, Lanes, Misfit, Pause, Paused, Rate, SETTINGS, Setting,
     Settings, Value,
 };
-use crate::stats::{Counters, Figures};
-use crate::survey::QueueChange;
-use crate::task::Bytes;
-use crate::time::{Span, Timestamp};
-use pinpriq_proto::facts::check_name;
+use pinpriq_proto::stats::{Counters, Figures};
+use pinpriq_proto::survey::QueueChange;
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
     pub(crate) fn administer(&mut self, command: QueueCommand<'_>) -> Answered {

@@ -5,10 +5,10 @@
 
 use pinpriq_proto::facts::check_name;
 
-use crate::command::Command;
-use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
-use crate::reply::{Refusal, RefusalKind};
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::command::Command;
+use pinpriq_proto::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// Formats a name or an id for a sentence: printable, and truncated.
 pub(crate) fn quoted(bytes: &[u8]) -> String {

@@ -1,10 +1,10 @@
 //! Checks of arguments against the time and the bounds of the engine.
 
-use crate::command::{Amendment, Assign};
 use crate::engine::Engine;
 use crate::operations::arguments::{bad, check_positive, later};
-use crate::reply::{Refusal, RefusalKind};
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::command::{Amendment, Assign};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
     /// Returns the moment `span` from now, if it is before the year 10000.

@@ -3,16 +3,16 @@
 //! Tasks in R, T, W and B count, and their payloads and keys. Dead letters are never refused, and
 //! what a task weighs may change later, so a queue can hold more than its capacity.
 
-use crate::command::{End, Order, Put, Selection};
 use crate::engine::Engine;
 use crate::memory::queues::Queue;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::quoted;
-use crate::reply::{Refusal, RefusalKind};
-use crate::settings::Overflow;
-use crate::stats::Exit;
-use crate::task::{StateKind, reasons};
 use crate::transition::Operation;
+use pinpriq_proto::command::{End, Order, Put, Selection};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::settings::Overflow;
+use pinpriq_proto::stats::Exit;
+use pinpriq_proto::task::{StateKind, reasons};
 
 /// What a queue lacks for a task.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 //! engine. How many tasks an account may have is decided by the caller.
 
 use crate::engine::Engine;
-use crate::task::Bytes;
+use pinpriq_proto::task::Bytes;
 
 impl Engine {
     /// Charges an account with the tasks that are put, published or imported by the commands from

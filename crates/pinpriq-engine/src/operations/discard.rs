@@ -4,14 +4,14 @@
 //! its former tasks can be found. Their memory, and everything else that refers to them, is freed
 //! here.
 
-use crate::change::Change;
 use crate::engine::Engine;
 use crate::memory::discarded::Discarded;
 use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::reply::Outcome;
 use crate::step::connection_lease;
-use crate::task::StateKind;
+use pinpriq_proto::change::Change;
+use pinpriq_proto::reply::Outcome;
+use pinpriq_proto::task::StateKind;
 
 impl Engine {
     /// Removes every task of a queue at once, and returns how many there were. Costs the same for

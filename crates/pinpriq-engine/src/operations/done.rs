@@ -1,15 +1,15 @@
 //! Acknowledging tasks and taking others in one step.
 
-use crate::command::{Done, Held, HeldBy, Take};
 use crate::engine::Engine;
-use crate::limits::DONE_MAX;
 use crate::memory::slots::Slot;
 use crate::operations::arguments::bad;
 use crate::operations::find::named;
 use crate::operations::take::take_bytes;
-use crate::reply::{Refusal, RefusalKind};
-use crate::task::ClientId;
 use crate::transition::{By, Operation};
+use pinpriq_proto::command::{Done, Held, HeldBy, Take};
+use pinpriq_proto::limits::DONE_MAX;
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::task::ClientId;
 
 impl Engine {
     /// Acknowledges tasks before a take. Everything that can be refused, also of the take, is

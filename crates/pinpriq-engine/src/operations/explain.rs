@@ -3,16 +3,16 @@
 //! It changes nothing, except that a passed deadline of the task that is asked for is fired first.
 //! Every count is bounded.
 
-use crate::command::{QueueName, Selection};
 use crate::engine::{Answered, Engine};
-use crate::limits::{BEHIND_MAX, LOOKED_STEPS_MAX};
-use crate::looking::{Explanation, Reason};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::check_id;
 use crate::operations::find::not_found;
-use crate::reply::Reply;
-use crate::task::{State, StateKind};
-use crate::time::Timestamp;
+use pinpriq_proto::command::{QueueName, Selection};
+use pinpriq_proto::limits::{BEHIND_MAX, LOOKED_STEPS_MAX};
+use pinpriq_proto::looking::{Explanation, Reason};
+use pinpriq_proto::reply::Reply;
+use pinpriq_proto::task::{State, StateKind};
+use pinpriq_proto::time::Timestamp;
 
 impl Engine {
     /// Explains one task, or the one that would be next.

@@ -3,13 +3,13 @@
 //! Nothing changes. A task, a window or a schedule that is there throughout is on one page, as in
 //! a scan.
 
-use crate::command::QueueName;
 use crate::engine::{Answered, Engine};
-use crate::export::{Export, ExportPlace, Exported, QueueExported};
-use crate::limits::{EXPORTED_BYTES_MAX, LOOKED_STEPS_MAX};
 use crate::memory::slots::QueueSlot;
 use crate::operations::scan::check_looked;
-use crate::reply::Reply;
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::export::{Export, ExportPlace, Exported, QueueExported};
+use pinpriq_proto::limits::{EXPORTED_BYTES_MAX, LOOKED_STEPS_MAX};
+use pinpriq_proto::reply::Reply;
 
 /// A page that is being filled.
 struct Page {

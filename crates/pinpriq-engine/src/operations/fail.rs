@@ -3,18 +3,18 @@
 //! A lease that reaches its deadline, the end of a connection, and the holder itself make a task
 //! fail. Why a lease has ended is decided by the callers.
 
-use crate::backoff::wait_after;
-use crate::command::{Amendment, Fail};
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
 use crate::operations::arguments::check_reason;
 use crate::operations::held::{be_buried, check_held};
-use crate::reply::Reply;
-use crate::stats::Exit;
-use crate::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
-use crate::time::{Span, Timestamp};
 use crate::transition::{By, Operation};
+use pinpriq_proto::backoff::wait_after;
+use pinpriq_proto::command::{Amendment, Fail};
+use pinpriq_proto::reply::Reply;
+use pinpriq_proto::stats::Exit;
+use pinpriq_proto::task::{Bytes, ClientId, Origin, State, StateKind, reasons};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// One failure of a task.
 #[derive(Clone, Copy, Debug)]

@@ -4,16 +4,16 @@
 //! first task, the lane of a member that has ended, a task of an emptied queue, or what a passed
 //! deadline would have removed.
 
-use crate::command::QueueName;
 use crate::engine::Engine;
 use crate::memory::deadlines::Due;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::quoted;
 use crate::operations::ids::parse_id;
-use crate::reply::{Refusal, RefusalKind};
-use crate::settings::Ids;
-use crate::task::TaskId;
-use crate::time::Timestamp;
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::settings::Ids;
+use pinpriq_proto::task::TaskId;
+use pinpriq_proto::time::Timestamp;
 
 impl Engine {
     /// Returns the object of a queue or lane. A queue may have none. A lane that does not exist is

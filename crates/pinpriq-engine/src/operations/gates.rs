@@ -5,8 +5,8 @@
 use crate::engine::Engine;
 use crate::memory::gate::Gate;
 use crate::memory::slots::QueueSlot;
-use crate::task::StateKind;
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::task::StateKind;
+use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
     /// Whether a queue may hand out another task now, if it has any.

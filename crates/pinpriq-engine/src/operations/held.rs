@@ -1,16 +1,16 @@
 //! The commands of the holder of a lease: acknowledge, release, bury, touch.
 
-use crate::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, later, quoted};
 use crate::operations::find::{named, not_found};
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::settings::AfterAck;
-use crate::task::{Burial, Bytes, ClientId, Receipt, State, StateKind};
-use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, By, Operation, Standing, answer};
+use pinpriq_proto::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::task::{Burial, Bytes, ClientId, Receipt, State, StateKind};
+use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
     pub(crate) fn ack(&mut self, client: ClientId, ack: &Ack<'_>) -> Answered {

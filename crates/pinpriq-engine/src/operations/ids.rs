@@ -1,8 +1,8 @@
 //! Ids: their text, and how uuids are made.
 
-use crate::settings::Ids;
-use crate::task::TaskId;
-use crate::time::Timestamp;
+use pinpriq_proto::settings::Ids;
+use pinpriq_proto::task::TaskId;
+use pinpriq_proto::time::Timestamp;
 
 /// The id that a text stands for in a queue with these ids. `None` if no task there can have it.
 pub(crate) fn parse_id(ids: Ids, text: &[u8]) -> Option<TaskId> {

@@ -5,25 +5,25 @@
 
 use std::sync::Arc;
 
-use crate::change::{Change, ScheduleRecord};
-use crate::command::QueueName;
 use crate::engine::{Answered, Engine};
-use crate::export::Import;
-use crate::limits::{FIRED_MAX, LOOKED_STEPS_MAX, UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use crate::memory::packed::Task;
 use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{
     bad, check_id, check_key, check_positive, check_reason, quoted,
 };
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::schedule::{Course, Form, NewSchedule, Overlap, When};
-use crate::settings::{Assignment, Ids, Misfit, Paused, Settings};
-use crate::task::{Bytes, Origin, State, TaskId, TaskRecord};
-use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
-use crate::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
+use pinpriq_proto::change::{Change, ScheduleRecord};
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::export::Import;
 use pinpriq_proto::facts::check_name;
+use pinpriq_proto::limits::{FIRED_MAX, LOOKED_STEPS_MAX, UNIQUE_OVERHEAD_BYTES, given_id_bytes};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::schedule::{Course, Form, NewSchedule, Overlap, When};
+use pinpriq_proto::settings::{Assignment, Ids, Misfit, Paused, Settings};
+use pinpriq_proto::task::{Bytes, Origin, State, TaskId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
 
 impl Engine {
     #[inline(never)]

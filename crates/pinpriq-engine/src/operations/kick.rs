@@ -1,14 +1,14 @@
 //! Kicks: buried tasks become ready in the order in which they were buried, or waiting ones in the
 //! order in which their delays end. Digging and plowing are in `transfer.rs`.
 
-use crate::command::Amendment;
 use crate::engine::Engine;
 use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::reply::Reply;
-use crate::task::StateKind;
-use crate::time::Span;
 use crate::transition::Operation;
+use pinpriq_proto::command::Amendment;
+use pinpriq_proto::reply::Reply;
+use pinpriq_proto::task::StateKind;
+use pinpriq_proto::time::Span;
 
 impl Engine {
     /// Makes buried tasks of a queue ready, or if there is none, waiting ones. Who waits gets each

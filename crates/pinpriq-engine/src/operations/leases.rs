@@ -7,13 +7,13 @@ use std::cmp::Ordering;
 use std::ops::Bound::Included;
 
 use crate::engine::{Answered, Engine};
-use crate::limits::{LOOKED_BYTES_MAX, LOOKED_STEPS_MAX};
-use crate::looking::{LeasePlace, LeaseShown, Leases};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::scan::check_looked;
 use crate::operations::within::Within;
-use crate::reply::Reply;
-use crate::task::{Bytes, StateKind, TaskId};
+use pinpriq_proto::limits::{LOOKED_BYTES_MAX, LOOKED_STEPS_MAX};
+use pinpriq_proto::looking::{LeasePlace, LeaseShown, Leases};
+use pinpriq_proto::reply::Reply;
+use pinpriq_proto::task::{Bytes, StateKind, TaskId};
 
 /// A page of leases while it is filled.
 struct Page {

@@ -4,18 +4,18 @@
 //! that moment does, with all checks. When a queue may have room is noted in `step.rs` and
 //! `admin.rs`.
 
-use crate::command::Put;
 use crate::engine::{Answered, Engine};
-use crate::limits::BYTES_PER_TIMEOUT;
 use crate::memory::deadlines::Due;
 use crate::memory::putters::{KeptPut, Putter, PutterId, putter_bytes};
 use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::quoted;
 use crate::operations::capacity::{Lack, content_of, full};
 use crate::operations::put::paused;
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::task::{ClientId, RequestId};
-use crate::time::Span;
+use pinpriq_proto::command::Put;
+use pinpriq_proto::limits::BYTES_PER_TIMEOUT;
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::Span;
 
 impl Engine {
     /// Puts a task, or waits until there is room for it.

@@ -1,23 +1,23 @@
 //! Moves tasks to other queues by hand: move, redrive.
 //!
-//! What a task keeps is described at [`crate::command::Command::Move`]. How dead letters come about
-//! is in `fail.rs`.
+//! What a task keeps is described at [`pinpriq_proto::command::Command::Move`]. How dead letters
+//! come about is in `fail.rs`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::command::QueueName;
 use crate::engine::{Answered, Engine};
-use crate::limits::{MOVED_MAX, queue_bytes};
 use crate::memory::packed::Task;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, quoted};
 use crate::operations::transfer::begin_again;
 use crate::operations::within::{Within, not_permitted};
-use crate::reply::{Refusal, Reply};
-use crate::stats::Exit;
-use crate::task::StateKind;
 use crate::transition::Operation;
+use pinpriq_proto::command::QueueName;
+use pinpriq_proto::limits::{MOVED_MAX, queue_bytes};
+use pinpriq_proto::reply::{Refusal, Reply};
+use pinpriq_proto::stats::Exit;
+use pinpriq_proto::task::StateKind;
 
 impl Engine {
     /// Moves the oldest tasks of one state. Stops early when the other queue is full or paused, or

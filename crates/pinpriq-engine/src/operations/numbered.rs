@@ -3,16 +3,16 @@
 //! A lane's tasks, finished ones and those in queues that cannot be tubes are not found by their
 //! number. A task that another client holds can only be read.
 
-use crate::command::{Amendment, Assign, Deed};
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
 use crate::operations::held::be_buried;
 use crate::operations::within::{Within, not_permitted};
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::stats::Exit;
-use crate::task::{ClientId, Holder, Lease, State};
 use crate::transition::{Answer, By, Operation, Standing, answer};
+use pinpriq_proto::command::{Amendment, Assign, Deed};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::stats::Exit;
+use pinpriq_proto::task::{ClientId, Holder, Lease, State};
 
 impl Engine {
     /// Acts on the task of this number, in a queue that matches if names are given.

@@ -1,11 +1,7 @@
 //! Puts tasks, and puts popped tasks back.
 
-use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
 use crate::issued::Issued;
-use crate::limits::{
-    ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes, put_bytes,
-};
 use crate::memory::consumers::PutAwaited;
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
@@ -14,13 +10,19 @@ use crate::operations::arguments::{
 };
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
-use crate::reply::{Output, Refusal, RefusalKind, Reply};
-use crate::room::Room;
-use crate::settings::Ids;
-use crate::task::{Bytes, ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord};
-use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
-use crate::unique::{Awaited, PutUnique};
+use pinpriq_proto::command::{Put, TimeToLive, Wait};
+use pinpriq_proto::limits::{
+    ID_BYTES_MAX, TASK_OVERHEAD_BYTES, WAIT_OVERHEAD_BYTES, given_id_bytes, put_bytes,
+};
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::settings::Ids;
+use pinpriq_proto::task::{
+    Bytes, ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord,
+};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{Awaited, PutUnique};
 
 impl Engine {
     pub(crate) fn put(&mut self, client: ClientId, request: RequestId, put: &Put<'_>) -> Answered {

@@ -3,16 +3,16 @@
 //! A lease that a reserve grants is tied to the connection. While one of them is about to end, its
 //! holder is not made to wait. Takes that try their queues in order are in `take.rs`.
 
-use crate::command::{QueueName, Reserve, Selection, Take, TakeMode, Wait};
 use crate::engine::{Answered, Engine};
-use crate::limits::DEADLINE_MARGIN;
 use crate::memory::consumers::{Patience, Standing, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::take::Want;
-use crate::reply::{Refusal, Reply};
-use crate::task::{ClientId, RequestId, TaskRecord};
-use crate::time::Timestamp;
+use pinpriq_proto::command::{QueueName, Reserve, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::limits::DEADLINE_MARGIN;
+use pinpriq_proto::reply::{Refusal, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, TaskRecord};
+use pinpriq_proto::time::Timestamp;
 
 /// The lease that a reserve asks for: with the TTR of the task or its queue.
 pub(crate) const MODE: TakeMode = TakeMode::Lease { ttr: None };

@@ -6,11 +6,11 @@
 
 use pinpriq_proto::facts::Disk;
 
-use crate::command::{Command, TakeMode};
 use crate::engine::Engine;
 use crate::memory::slots::QueueSlot;
-use crate::reply::{Refusal, RefusalKind};
-use crate::room::{Room, Shortage};
+use pinpriq_proto::command::{Command, TakeMode};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::room::{Room, Shortage};
 
 impl Engine {
     /// Sets what the store has room for. Returns whether tasks that had been held back were handed

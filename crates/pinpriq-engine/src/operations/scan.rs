@@ -7,10 +7,10 @@
 use std::num::NonZeroU64;
 
 use crate::engine::{Answered, Engine};
-use crate::limits::{LOOKED_MAX, LOOKED_STEPS_MAX};
-use crate::looking::Scan;
 use crate::operations::arguments::{bad, check_count, check_key};
-use crate::reply::{Refusal, Reply};
+use pinpriq_proto::limits::{LOOKED_MAX, LOOKED_STEPS_MAX};
+use pinpriq_proto::looking::Scan;
+use pinpriq_proto::reply::{Refusal, Reply};
 
 impl Engine {
     /// Returns the next tasks by seq. Looks at [`LOOKED_STEPS_MAX`] tasks at most, and takes a step

@@ -2,12 +2,10 @@
 //!
 //! A slot puts one task, or counts as missed, and then it is done. Both are in one batch of
 //! changes, so a slot never puts two tasks, whatever crashes. The engine cannot compute slots: see
-//! [`Calendars`](crate::schedule::Calendars).
+//! [`Calendars`](pinpriq_proto::schedule::Calendars).
 
 use std::sync::Arc;
 
-use crate::change::{Change, Place, ScheduleMoved, ScheduleRecord};
-use crate::command::{Put, TimeToLive};
 use crate::engine::{Answered, Engine};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{NewTask, Task};
@@ -15,16 +13,18 @@ use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::operations::admin::page_of_names;
 use crate::operations::arguments::{bad, check_key, check_positive, quoted};
 use crate::operations::ids::uuid_v7;
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::room::Room;
-use crate::schedule::{
+use crate::transition::Operation;
+use pinpriq_proto::change::{Change, Place, ScheduleMoved, ScheduleRecord};
+use pinpriq_proto::command::{Put, TimeToLive};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::schedule::{
     Course, EVERY_MIN, Form, NewSchedule, Overlap, Plan, ScheduleCommand, Scheduled, ShownSchedule,
     When,
 };
-use crate::settings::Ids;
-use crate::task::{Bytes, TaskId};
-use crate::time::{Span, Timestamp};
-use crate::transition::Operation;
+use pinpriq_proto::settings::Ids;
+use pinpriq_proto::task::{Bytes, TaskId};
+use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
     pub(crate) fn keep_schedules(&mut self, command: &ScheduleCommand<'_>) -> Answered {

@@ -10,9 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use crate::command::{QueueName, Selection, TakeMode};
 use crate::engine::{Answered, Engine, Farewell};
-use crate::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Task;
@@ -20,11 +18,13 @@ use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_positive};
 use crate::operations::fail::Failure;
 use crate::operations::take::Want;
-use crate::reply::{Output, Refusal, RefusalKind, Reply};
-use crate::room::Room;
-use crate::task::{ClientId, Lease, RequestId, StateKind, reasons};
-use crate::time::Span;
 use crate::transition::Operation;
+use pinpriq_proto::command::{QueueName, Selection, TakeMode};
+use pinpriq_proto::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::task::{ClientId, Lease, RequestId, StateKind, reasons};
+use pinpriq_proto::time::Span;
 
 impl Engine {
     /// Records that a queue has a new ready task, or may hand out tasks again.

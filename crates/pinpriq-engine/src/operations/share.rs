@@ -1,14 +1,14 @@
 //! One engine's part of a take over the queues of several engines: it shows what it has, and lets
 //! the client wait. Which engine's task is chosen is decided by who asks.
 
-use crate::command::{Done, QueueName, Selection, Share, Take, TakeMode, Wait};
 use crate::engine::{Answered, Engine};
 use crate::memory::consumers::Standing;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::take::Want;
-use crate::reply::Reply;
-use crate::task::{Bytes, ClientId, Lease, Receipt, RequestId, State, TaskRecord};
 use crate::transition::{By, Operation};
+use pinpriq_proto::command::{Done, QueueName, Selection, Share, Take, TakeMode, Wait};
+use pinpriq_proto::reply::Reply;
+use pinpriq_proto::task::{Bytes, ClientId, Lease, Receipt, RequestId, State, TaskRecord};
 
 impl Engine {
     #[inline(never)]

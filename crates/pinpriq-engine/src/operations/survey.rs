@@ -5,9 +5,9 @@
 
 use crate::engine::Engine;
 use crate::memory::slots::QueueSlot;
-use crate::stats::Figures;
-use crate::survey::{QueueNews, SurveyPage, Surveyed};
-use crate::time::Timestamp;
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::survey::{QueueNews, SurveyPage, Surveyed};
+use pinpriq_proto::time::Timestamp;
 
 impl Engine {
     /// Returns the queues and lanes that exist, after this one. Looks at no more than `count`

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::{Peek, QueueName, Selection, Take, TakeMode, Wait};
 use crate::engine::{Answered, Engine};
-use crate::limits::{TASKS_PER_ANSWER_MAX, WAIT_OVERHEAD_BYTES, queue_bytes};
 use crate::memory::consumers::{Client, ConsumerId, Standing, Taker, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, check_id, check_positive};
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::settings::AfterAck;
-use crate::task::{ClientId, Holder, Lease, RequestId, State, StateKind, TaskRecord};
-use crate::time::Timestamp;
 use crate::transition::Operation;
+use pinpriq_proto::command::{Peek, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::limits::{TASKS_PER_ANSWER_MAX, WAIT_OVERHEAD_BYTES, queue_bytes};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::task::{ClientId, Holder, Lease, RequestId, State, StateKind, TaskRecord};
+use pinpriq_proto::time::Timestamp;
 
 /// What a consumer wants.
 #[derive(Clone, Copy, Debug)]

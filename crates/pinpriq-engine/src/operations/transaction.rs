@@ -6,9 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::command::{Command, Step};
 use crate::engine::{Answered, Engine};
-use crate::limits::TRANSACTION_STEPS_MAX;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Task;
 use crate::memory::payloads::Kept;
@@ -16,9 +14,11 @@ use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::undo::UndoLog;
 use crate::memory::windows::Window;
 use crate::operations::arguments::bad;
-use crate::reply::{Output, Refusal, RefusalKind, Reply};
-use crate::settings::Ids;
-use crate::task::{ClientId, RequestId};
+use pinpriq_proto::command::{Command, Step};
+use pinpriq_proto::limits::TRANSACTION_STEPS_MAX;
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::Ids;
+use pinpriq_proto::task::{ClientId, RequestId};
 
 impl Engine {
     /// Carries out all steps, or none. Costs what the commands would cost alone, and a copy of each

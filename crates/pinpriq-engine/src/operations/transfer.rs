@@ -1,17 +1,17 @@
 //! Moves tasks by their id, for any client: dig, plow, kill, switch, snatch, restart, update.
 
-use crate::command::{Amendment, Assign, QueueName, Transfer, Update};
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
 use crate::operations::arguments::{bad, check_count, check_id, quoted};
 use crate::operations::find::{named, not_found};
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::settings::AfterAck;
-use crate::stats::Exit;
-use crate::task::{ClientId, Counts, State, StateKind};
-use crate::time::{Span, Timestamp};
 use crate::transition::{Answer, Operation, Standing, answer};
+use pinpriq_proto::command::{Amendment, Assign, QueueName, Transfer, Update};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::AfterAck;
+use pinpriq_proto::stats::Exit;
+use pinpriq_proto::task::{ClientId, Counts, State, StateKind};
+use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
     pub(crate) fn dig(&mut self, client: ClientId, dig: &Transfer<'_>) -> Answered {

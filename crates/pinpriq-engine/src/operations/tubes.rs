@@ -1,13 +1,13 @@
 //! Describes queues as tubes. Queues whose names no tube can have are left out.
 
 use crate::engine::Engine;
-use crate::limits::URGENT_BELOW;
 use crate::memory::consumers::ConsumerId;
 use crate::memory::lingering::InUse;
 use crate::memory::slots::QueueSlot;
 use crate::operations::within::Within;
-use crate::reply::{Reply, TubeShown, TubesShown};
-use crate::survey::IsInUse;
+use pinpriq_proto::limits::URGENT_BELOW;
+use pinpriq_proto::reply::{Reply, TubeShown, TubesShown};
+use pinpriq_proto::survey::IsInUse;
 
 impl Engine {
     /// Keeps the figures of queues that can be tubes, as long as this says that somebody has to do

@@ -4,21 +4,21 @@
 //! duplicates for a time, whoever holds it. It outlives its task, a truncated queue, and one that
 //! has ceased to exist; `QUEUE DROP` ends it.
 
-use crate::change::{Change, Place};
-use crate::command::{Put, TimeToLive, Wait};
 use crate::engine::{Answered, Engine};
-use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::memory::consumers::PutAwaited;
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::windows::Window;
 use crate::operations::arguments::{bad, check_positive, quoted};
-use crate::reply::{Outcome, Refusal, RefusalKind, Reply};
-use crate::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId};
-use crate::time::{Span, Timestamp};
 use crate::transition::Operation;
-use crate::unique::{
+use pinpriq_proto::change::{Change, Place};
+use pinpriq_proto::command::{Put, TimeToLive, Wait};
+use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
+use pinpriq_proto::reply::{Outcome, Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{
     Awaited, OnDuplicate, PutUnique, UNIQUE_BYTES_MAX, Unique, WindowRecord, window_bytes,
 };
 

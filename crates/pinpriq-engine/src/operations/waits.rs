@@ -1,16 +1,16 @@
 //! Requests that wait until a task is finished, and the end of all waits.
 
-use crate::command::{QueueName, Wait};
 use crate::engine::{Answered, Engine};
-use crate::limits::WAIT_OVERHEAD_BYTES;
 use crate::memory::consumers::{Awaiter, AwaiterId, PutAwaited, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::putters::PutterId;
 use crate::operations::find::not_found;
-use crate::reply::{Outcome, Reply};
-use crate::task::{ClientId, RequestId, StateKind};
-use crate::time::Timestamp;
 use crate::transition::{Answer, Operation, Standing, answer};
+use pinpriq_proto::command::{QueueName, Wait};
+use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
+use pinpriq_proto::reply::{Outcome, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, StateKind};
+use pinpriq_proto::time::Timestamp;
 
 impl Engine {
     /// Blocks until a task is finished, or replies at once with how it ended.

@@ -5,18 +5,18 @@
 
 use std::ops::Bound::{Excluded, Unbounded};
 
-use crate::command::{Command, QueueCommand};
 use crate::engine::{Answered, Engine};
-use crate::export::Import;
-use crate::fanout::MemberCommand;
-use crate::limits::WITHIN_NAMES_MAX;
-use crate::names::NamePattern;
 use crate::operations::admin::page_of_names;
 use crate::operations::arguments::bad;
-use crate::reply::{Refusal, RefusalKind, Reply};
-use crate::schedule::ScheduleCommand;
-use crate::stats::Figures;
-use crate::task::ClientId;
+use pinpriq_proto::command::{Command, QueueCommand};
+use pinpriq_proto::export::Import;
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::limits::WITHIN_NAMES_MAX;
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::schedule::ScheduleCommand;
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::task::ClientId;
 
 /// Names in order, of which no two match the same.
 pub(crate) struct Within<'a>(Vec<NamePattern<'a>>);

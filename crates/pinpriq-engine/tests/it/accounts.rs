@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{
+use pinpriq_proto::change::Header;
+use pinpriq_proto::command::{
     Command, Delay, Put, QueueCommand, QueueName, Selection, Step, Take, TakeMode, TimeToLive, Wait,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::{CAPACITY, Value};
-use pinpriq_engine::task::{Bytes, ClientId, RequestId, StateKind, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::settings::{CAPACITY, Value};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 
 const ACCOUNTS: [&[u8]; 2] = [b"ana", b"ben"];
 const SECOND: Span = Span::from_ms(1_000);

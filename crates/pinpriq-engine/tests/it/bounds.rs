@@ -3,27 +3,27 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{
+use pinpriq_engine::{Applied, Engine};
+use pinpriq_proto::change::Header;
+use pinpriq_proto::command::{
     Ack, Command, Delay, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
     Selection, Step, Take, TakeMode, TimeToLive, Wait,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::{
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::{
     GIVEN_ID_OVERHEAD_BYTES, LOOKED_BYTES_MAX, LOOKED_MAX, Limits, NAME_BYTES_MAX,
     ORIGIN_OVERHEAD_BYTES, STEPS_PER_TIMEOUT, TASK_OVERHEAD_BYTES, TASKS_PER_ANSWER_MAX,
     TRANSACTION_COPIES_MAX, UNIQUE_OVERHEAD_BYTES, queue_bytes,
 };
-use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
-use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
-use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::{
+use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
+use pinpriq_proto::reply::{Outcome, Output, RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::settings::{
     ATTEMPTS, Assignment, CAPACITY, DEADLETTER, IDS, Ids, ONEXPIRY, TTL, TTR, Value,
 };
-use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{OnDuplicate, Unique};
-use pinpriq_engine::{Applied, Engine};
+use pinpriq_proto::task::{ClientId, RequestId, StateKind, TaskRecord, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 const QUEUE: &[u8] = b"jobs";
 const WORKER: ClientId = ClientId(1);

@@ -1,18 +1,18 @@
 //! Carries whole queues from one engine to another, and compares what both export.
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{
+use pinpriq_proto::change::Header;
+use pinpriq_proto::command::{
     Command, Delay, Put, QueueCommand, Selection, Sides, Take, TakeMode, Wait,
 };
-use pinpriq_engine::export::{Export, ExportPlace, Exported, Import, QueueExported};
-use pinpriq_engine::limits::{EXPORTED_BYTES_MAX, LOOKED_MAX, Limits};
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
-use pinpriq_engine::settings::{AFTERACK, AfterAck, Assignment, IDS, Ids, Settings, TTR, Value};
-use pinpriq_engine::task::{ClientId, RequestId, State, TaskId, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{OnDuplicate, Unique};
+use pinpriq_proto::export::{Export, ExportPlace, Exported, Import, QueueExported};
+use pinpriq_proto::limits::{EXPORTED_BYTES_MAX, LOOKED_MAX, Limits};
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_proto::settings::{AFTERACK, AfterAck, Assignment, IDS, Ids, Settings, TTR, Value};
+use pinpriq_proto::task::{ClientId, RequestId, State, TaskId, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 const QUEUE: &[u8] = b"jobs";
 const NOW: Timestamp = Timestamp::from_ms(1_000);

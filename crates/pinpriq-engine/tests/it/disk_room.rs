@@ -1,19 +1,19 @@
 //! What is refused, what is never refused, and who waits while the store is nearly full.
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{
+use pinpriq_proto::change::Header;
+use pinpriq_proto::command::{
     Ack, Amendment, Command, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection, Sides,
     Take, TakeMode, Transfer, Update, Wait,
 };
-use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::room::Room;
-use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
-use pinpriq_engine::settings::{Assignment, IDS, Ids};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_proto::settings::{Assignment, IDS, Ids};
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, StateKind, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 
 const QUEUE: &[u8] = b"jobs";
 const NOW: Timestamp = Timestamp::from_ms(1_000);

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{Command, Put, QueueName, Selection, Take, TakeMode, Wait};
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::{BEHIND_MAX, LOOKED_MAX, LOOKED_STEPS_MAX, Limits, STEPS_PER_TIMEOUT};
-use pinpriq_engine::looking::{LeasePlace, LeaseShown, Leases, Reason, Scan};
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::Header;
+use pinpriq_proto::command::{Command, Put, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::{BEHIND_MAX, LOOKED_MAX, LOOKED_STEPS_MAX, Limits, STEPS_PER_TIMEOUT};
+use pinpriq_proto::looking::{LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 
 const QUEUE: QueueName<'_> = QueueName { name: b"jobs", member: None };
 const WORKER: ClientId = ClientId(1);

@@ -1,19 +1,19 @@
 //! Clients that ask for more and more. Whatever the command, it is refused at some point, and the
 //! engine never occupies more than it may.
 
-use pinpriq_engine::change::{Change, Header};
-use pinpriq_engine::command::{
+use pinpriq_engine::{Applied, Engine, Farewell};
+use pinpriq_proto::change::{Change, Header};
+use pinpriq_proto::command::{
     Ack, Amendment, Command, Fail, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection,
     Take, TakeMode, Transfer, Update, Wait,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::room::Room;
-use pinpriq_engine::settings::{AFTERACK, AfterAck, IDS, Ids, Kind, SETTINGS, Value};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::{Applied, Engine, Farewell};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::settings::{AFTERACK, AfterAck, IDS, Ids, Kind, SETTINGS, Value};
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, StateKind, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 
 const NOW: Timestamp = Timestamp::from_ms(1_000);
 /// Room for the tasks that an attack begins with, and for a few large things.

@@ -22,13 +22,13 @@ mod words;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pinpriq_engine::change::{Change, Header};
-use pinpriq_engine::command::Command;
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, Grant, Receipt, RequestId, State, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_engine::{Engine, Farewell};
+use pinpriq_proto::change::{Change, Header};
+use pinpriq_proto::command::Command;
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, Grant, Receipt, RequestId, State, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use render::Names;
 use words::Words;

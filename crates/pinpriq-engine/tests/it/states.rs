@@ -7,19 +7,19 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect_file;
-use pinpriq_engine::command::{
+use pinpriq_engine::{Engine, Farewell, transition_listing};
+use pinpriq_proto::command::{
     Ack, Amendment, Assign, Command, Deed, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
     Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::{
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, CAPACITY, IDS, Ids, OVERFLOW, Overflow,
 };
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{OnDuplicate, Unique};
-use pinpriq_engine::{Engine, Farewell, transition_listing};
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 
@@ -312,7 +312,7 @@ fn verdict(
 impl Bench {
     fn new(row: &str, standing: &str, variant: Variant) -> Self {
         let mut engine = Engine::new(Limits::default(), 7);
-        engine.start(Timestamp::from_ms(1), 1, pinpriq_engine::change::Header::default());
+        engine.start(Timestamp::from_ms(1), 1, pinpriq_proto::change::Header::default());
         let settings = &[(IDS, Ids::Given.into()), (AFTERACK, AfterAck::Keep.into())];
         let now = Timestamp::from_ms(10);
         let create = Command::Queue(QueueCommand::Create { queue: QUEUE, settings });

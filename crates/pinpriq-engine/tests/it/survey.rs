@@ -1,13 +1,13 @@
 //! Surveys of many queues and lanes, and the news of queues.
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{Command, Put, QueueCommand, QueueName, Sides};
-use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::survey::{QueueChange, Surveyed};
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::Header;
+use pinpriq_proto::command::{Command, Put, QueueCommand, QueueName, Sides};
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::survey::{QueueChange, Surveyed};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::{Span, Timestamp};
 
 const A: QueueName<'_> = QueueName { name: b"a", member: None };
 const NOW: Timestamp = Timestamp::from_ms(1_000);

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{LaneRecord, QueueRecord};
-use pinpriq_engine::command::{Command, Put};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::settings::{Ids, Settings};
-use pinpriq_engine::task::{Bytes, ClientId, RequestId};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{LaneRecord, QueueRecord};
+use pinpriq_proto::command::{Command, Put};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::settings::{Ids, Settings};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::journal::{Report, SalvageReport, check, salvage};
 use pinpriq_store::{Disk, Durable, FaultyDisk, Fold, Store as _, StoreError};
 

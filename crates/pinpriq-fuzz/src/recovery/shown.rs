@@ -1,8 +1,8 @@
 //! What a running engine shows of its tasks, asked as a client would.
 
-use pinpriq_engine::command::{Command, Peek, QueueName, Selection};
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, StateKind, TaskRecord};
+use pinpriq_proto::command::{Command, Peek, QueueName, Selection};
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, StateKind, TaskRecord};
 use pinpriq_store::Durable;
 
 use super::written::{MEMBERS, QUEUES, TOPICS};

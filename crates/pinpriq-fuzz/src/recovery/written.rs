@@ -9,17 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::command::{
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::command::{
     Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection, Sides,
     Take, TakeMode, TimeToLive, Wait,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, Value};
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, Value};
+use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{
     Durable, FaultyDisk, Figures, Fold, Journal, Loaded, Position, Progress, Reclaims, Rewrite,

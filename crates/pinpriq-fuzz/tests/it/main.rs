@@ -58,7 +58,7 @@ fn requests_and_replies_of_resp_keep_their_promises() {
 
 #[test]
 fn requests_and_frames_of_pinpriq_keep_their_promises() {
-    replay("pinpriq_proto::wire");
+    replay("pinpriq_wire");
 }
 
 #[test]

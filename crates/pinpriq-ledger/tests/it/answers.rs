@@ -1,13 +1,13 @@
 //! An engine on a fenced log: no owner of the past says anything that its successor makes untrue.
 
-use pinpriq_engine::command::{
+use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Writer};
+use pinpriq_proto::command::{
     Ack, Command, Held, HeldBy, Put, QueueName, Selection, Take, TakeMode, Wait,
 };
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, Grant, Receipt, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Writer};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, Grant, Receipt, RequestId};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::{Durable, StoreError};
 
 const SHARD: u16 = 0;

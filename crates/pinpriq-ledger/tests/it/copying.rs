@@ -1,9 +1,9 @@
 //! Tools read the beginning of a log, and fill logs that they have seized.
 
-use pinpriq_engine::change::{Change, Header};
-use pinpriq_engine::time::Timestamp;
 use pinpriq_ledger::copying::{Filling, read_until};
 use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Seq, Term, Writer};
+use pinpriq_proto::change::{Change, Header};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::{Fold, StoreError, Urgency};
 

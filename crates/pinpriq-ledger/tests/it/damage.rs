@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::change::Change;
 use pinpriq_ledger::entry::EntryHeader;
 use pinpriq_ledger::{
     Answer, Appended, Call, FakeEngine, FakeKnobs, Ledger, LedgerOptions, LedgerStore, Resolved,
     Seized, Seq, Status, Tenure, Term, Trimmed, Writer,
 };
+use pinpriq_proto::change::Change;
 use pinpriq_store::conformance::{Caller, sample_publication, sample_queue, sample_task};
 use pinpriq_store::{Fold, Store, StoreError, Urgency};
 

@@ -1,13 +1,13 @@
 //! Room on an engine that several logs share: what is low becomes enough again, whoever has made
 //! room, and though nothing is appended meanwhile.
 
-use pinpriq_engine::change::Change;
-use pinpriq_engine::command::{Command, Put};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Writer};
+use pinpriq_proto::change::Change;
+use pinpriq_proto::command::{Command, Put};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::{Durable, Reclaims as _, Room, Store as _, Urgency};
 

@@ -2,9 +2,9 @@
 //! whoever seizes the log meanwhile.
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::change::Change;
-use pinpriq_engine::time::Span;
 use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Seq, Term, Writer};
+use pinpriq_proto::change::Change;
+use pinpriq_proto::time::Span;
 use pinpriq_store::conformance::{self, Caller, sample_queue, sample_task};
 use pinpriq_store::{Fold, Position, Store, StoreError, Urgency};
 

@@ -1,15 +1,15 @@
 //! What the next owner of a log finds: how the tenure before has ended, and whether the engine has
 //! lost something.
 
-use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, Wait};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_ledger::entry::EntryHeader;
 use pinpriq_ledger::{
     FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Seq, Term, Watermark, Writer,
 };
+use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::durable::Loading;
 use pinpriq_store::{Durable, Store, StoreError, Urgency};

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use pinpriq_engine::change::{Change, Header};
 use pinpriq_ledger::{
     FakeEngine, FakeKnobs, Keeper, LedgerOptions, LedgerStore, Term, Watermark, Writer,
 };
+use pinpriq_proto::change::{Change, Header};
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::{Store, StoreError, Urgency};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::time::Span;
 use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Window, Writer};
+use pinpriq_proto::time::Span;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::{Position, Store, StoreError, Urgency};
 

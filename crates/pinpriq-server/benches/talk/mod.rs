@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::limits;
-use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::limits;
+use pinpriq_proto::task::ClientId;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::Request;
 use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value, put_command};
 use pinpriq_server::clock::{Clock, ManualClock};

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pinpriq_engine::command::{Command, Step};
-use pinpriq_engine::reply::Refusal;
-use pinpriq_engine::task::Bytes;
+use pinpriq_proto::command::{Command, Step};
+use pinpriq_proto::reply::Refusal;
+use pinpriq_proto::task::Bytes;
 use pinpriq_users::{Limit, Name};
 
 use super::roster::Roster;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::Timestamp;
 
 use crate::access::pass::Pass;
 use crate::access::usage::Counted;

@@ -3,7 +3,7 @@
 //!
 //! `facts::tally` counts them.
 
-use pinpriq_engine::reply::RefusalKind;
+use pinpriq_proto::reply::RefusalKind;
 
 /// The first word of a refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

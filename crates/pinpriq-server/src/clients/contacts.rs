@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 
 use crate::config::DoorName;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{Receipt, TaskRecord};
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{Receipt, TaskRecord};
 use pinpriq_store::Volume;
 use pinpriq_store::durable::Holds;
 

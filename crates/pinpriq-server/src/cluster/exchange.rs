@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 
 use super::message::{self, Message};
 use crate::facts::cluster::LogFacts;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pinpriq_cluster::{Meta, Registry, RegistryAnswer, RegistryCall};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::time::Span;
 use tokio::sync::Notify;
 
 use super::data::{KnownCluster, NodeData};
@@ -154,7 +154,7 @@ pub(crate) async fn ask(
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::time::Timestamp;
+    use pinpriq_proto::time::Timestamp;
 
     use super::*;
 

@@ -5,8 +5,8 @@
 //! like is in `links::codec`; what happens with a message is in `exchange`. All numbers are little
 //! endian.
 
-use pinpriq_engine::task::ClientId;
 use pinpriq_proto::letters::Malformed;
+use pinpriq_proto::task::ClientId;
 use pinpriq_store::Extent;
 
 use crate::facts::cluster::LogFacts;

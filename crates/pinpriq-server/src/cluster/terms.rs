@@ -1,8 +1,8 @@
 //! Which terms the tenures of shards get, how long a host may say anything, and how it has ended.
 
 use pinpriq_cluster::ownership::HostEnd;
-use pinpriq_engine::time::Timestamp;
 use pinpriq_ledger::Term;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::StoreError;
 
 /// The start of 2026 in milliseconds since the Unix epoch: terms are at least the seconds since.

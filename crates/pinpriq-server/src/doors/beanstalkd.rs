@@ -16,8 +16,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pinpriq_engine::reply::Output;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::reply::Output;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::beanstalkd::{Decoded, Fault, RequestDecoder, Verb};
 
 use self::documents::Sight;

@@ -18,10 +18,10 @@ pub(crate) mod write;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use pinpriq_engine::command::Step;
-use pinpriq_engine::reply::{Output, RefusalKind};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::Step;
 use pinpriq_proto::letters::Steps;
+use pinpriq_proto::reply::{Output, RefusalKind};
+use pinpriq_proto::time::Span;
 
 use self::form::Form;
 use self::frame::{Borrowed, Read};

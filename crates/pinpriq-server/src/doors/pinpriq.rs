@@ -3,10 +3,10 @@
 //! Every pop asks for the newest of the most urgent with its group. Every delivery is a pop. A push
 //! has no reply, so a refused one ends the connection.
 
-use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{RequestId, TaskRecord, Terms};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{RequestId, TaskRecord, Terms};
+use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::{Decoded, Request, decode_request, put_count, put_packet};
 
 use super::resp::table::places::place_of;

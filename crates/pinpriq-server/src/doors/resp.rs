@@ -33,8 +33,8 @@ pub(crate) mod words;
 
 use std::sync::Arc;
 
-use pinpriq_engine::limits::NAME_BYTES_MAX;
-use pinpriq_engine::reply::{Output, RefusalKind};
+use pinpriq_proto::limits::NAME_BYTES_MAX;
+use pinpriq_proto::reply::{Output, RefusalKind};
 use pinpriq_proto::wire::resp::{
     Decoded, Malformed, Protocol, RequestDecoder, RequestLimits, Writer,
 };

@@ -2,11 +2,11 @@
 //!
 //! They are read from a reply of the engine, so a reply of another shard serves as well.
 
-use pinpriq_engine::histogram::TimeHistogram;
-use pinpriq_engine::settings::Paused;
-use pinpriq_engine::stats::{Figures, Times};
-use pinpriq_engine::task::StateKind;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::histogram::TimeHistogram;
+use pinpriq_proto::settings::Paused;
+use pinpriq_proto::stats::{Figures, Times};
+use pinpriq_proto::task::StateKind;
+use pinpriq_proto::time::Timestamp;
 
 use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
 use super::Unit::{Bytes, Milliseconds, Plain};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pinpriq_engine::settings::Paused;
-use pinpriq_engine::stats::{Counters, Figures, Times};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::settings::Paused;
+use pinpriq_proto::stats::{Counters, Figures, Times};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::{Extent, Figures as StoreFigures};
 
 use super::info::{self, Section};

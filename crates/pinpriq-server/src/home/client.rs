@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use pinpriq_engine::reply::{Refusal, RefusalKind};
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::Position;
 
 use super::connection::READ_BYTES;

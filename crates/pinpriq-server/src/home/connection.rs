@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::task::{self, Poll, ready};
 use std::time::Duration;
 
-use pinpriq_engine::time::Span;
+use pinpriq_proto::time::Span;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, Interest, ReadBuf};
 
 use super::client::{Client, Step};

@@ -18,10 +18,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_engine::Farewell;
-use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::Refusal;
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
+use pinpriq_proto::reply::Refusal;
+use pinpriq_proto::task::{ClientId, RequestId};
 
 use self::guard::Guard;
 pub(crate) use self::news::receive_news;

@@ -1,9 +1,9 @@
 //! Joins the replies of all shards into one.
 
-use pinpriq_engine::looking::{LeasePlace, LeaseShown};
-use pinpriq_engine::reply::{Refusal, RefusalKind, Reply, TubesShown};
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{Bytes, ClientId};
+use pinpriq_proto::looking::{LeasePlace, LeaseShown};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply, TubesShown};
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::task::{Bytes, ClientId};
 
 use crate::facts::Facts;
 use crate::letters::letter::Part;

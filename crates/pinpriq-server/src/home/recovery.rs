@@ -9,11 +9,11 @@
 
 use std::collections::HashMap;
 
-use pinpriq_engine::command::{Command, Deed, Share, TakeMode, Wait};
-use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::command::{Command, Deed, Share, TakeMode, Wait};
 use pinpriq_proto::letters::{decode_command, encode_command};
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::Holds;
 
 use super::desk::choosing::hear as hear_choice;

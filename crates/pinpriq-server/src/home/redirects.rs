@@ -5,7 +5,7 @@
 //! is not known, or the node does not expect such clients, the request is forwarded.
 
 use pinpriq_cluster::slots::slot_of;
-use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
 
 use crate::host::seat::{Redirect, Undone};
 use crate::letters::owners::Owners;

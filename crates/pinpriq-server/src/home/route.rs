@@ -4,9 +4,9 @@
 //! `home::desk::choosing` asks of each shard. So must all subscriptions of one client, since
 //! its credits are for all of them. A command that concerns all queues is asked everywhere.
 
-use pinpriq_engine::command::{Done, Step};
-use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_proto::command::{Done, Step};
 use pinpriq_proto::facts::Destination;
+use pinpriq_proto::reply::{Refusal, RefusalKind};
 
 use crate::sharding::Sharding;
 
@@ -131,9 +131,9 @@ pub(crate) fn shown(word: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::command::{Command, QueueCommand, QueueName};
-    use pinpriq_engine::looking::Leases;
+    use pinpriq_proto::command::{Command, QueueCommand, QueueName};
     use pinpriq_proto::facts::Joining;
+    use pinpriq_proto::looking::Leases;
 
     use super::*;
 

@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use pinpriq_engine::Farewell;
-use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::Refusal;
-use pinpriq_engine::task::{Bytes, ClientId};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::decode_command;
+use pinpriq_proto::reply::Refusal;
+use pinpriq_proto::task::{Bytes, ClientId};
+use pinpriq_proto::time::Timestamp;
 
 use super::inquiries;
 use super::seat::{Seat, Undone};

@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 
 use crate::clients::ending::Ending;
 use crate::throttle::{Throttle, warn_throttled};

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::task::{Bytes, ClientId, TaskRecord};
+use pinpriq_proto::task::{Bytes, ClientId, TaskRecord};
 use pinpriq_store::durable::{Durable, Wanted};
 use pinpriq_store::{StoreError, Volume};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 
 use super::shard::Shard;
 use crate::clients::about::{Chosen, is_guest};

@@ -5,12 +5,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use pinpriq_engine::command::{Command, Delay, Put, Step};
-use pinpriq_engine::fanout::{Deadline, Publish};
-use pinpriq_engine::limits::put_bytes;
-use pinpriq_engine::reply::{Refusal, RefusalKind};
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
 use pinpriq_engine::{Applied, Farewell};
+use pinpriq_proto::command::{Command, Delay, Put, Step};
+use pinpriq_proto::fanout::{Deadline, Publish};
+use pinpriq_proto::limits::put_bytes;
+use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId};
 
 use super::shard::Shard;
 use crate::clients::about::Manners;

@@ -8,11 +8,11 @@
 
 use std::net::SocketAddr;
 
-use pinpriq_engine::reply::{Output, Refusal, Reply};
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::survey::{QueueNews, SurveyPage, Surveyed};
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId};
 use pinpriq_proto::letters::{Malformed, decode_command};
+use pinpriq_proto::reply::{Output, Refusal, Reply};
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::survey::{QueueNews, SurveyPage, Surveyed};
+use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId};
 use pinpriq_store::StoreError;
 use pinpriq_store::durable::{Holds, Wanted};
 use tokio::sync::oneshot;

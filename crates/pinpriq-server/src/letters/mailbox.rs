@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pinpriq_engine::task::{ClientId, RequestId};
+use pinpriq_proto::task::{ClientId, RequestId};
 use tokio::sync::Notify;
 
 use super::letter::{Commands, Errand, Home, Letter, News};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use pinpriq_cluster::slots::slots_of_shard;
 use pinpriq_cluster::{Instance, NodeRecord};
-use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::facts::cluster::{ClusterFacts, LogFacts, Report};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 
 use super::rates::Rates;
 

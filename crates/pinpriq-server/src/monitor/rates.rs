@@ -1,7 +1,7 @@
 //! How fast things happen, between two looks at counters.
 
-use pinpriq_engine::stats::{Counters, Move};
-use pinpriq_engine::task::StateKind;
+use pinpriq_proto::stats::{Counters, Move};
+use pinpriq_proto::task::StateKind;
 
 /// Tasks for each second.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::survey::{QueueNews, Surveyed};
-use pinpriq_engine::task::Bytes;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::survey::{QueueNews, Surveyed};
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::time::Span;
 use tokio::sync::oneshot;
 
 use super::rates::Rates;

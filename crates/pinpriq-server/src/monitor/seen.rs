@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::time::Span;
 use pinpriq_users::{Right, Rights};
 
 use super::Second;

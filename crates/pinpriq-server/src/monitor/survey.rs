@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::stats::{Counters, Figures};
-use pinpriq_engine::survey::Surveyed;
-use pinpriq_engine::task::StateKind;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::stats::{Counters, Figures};
+use pinpriq_proto::survey::Surveyed;
+use pinpriq_proto::task::StateKind;
+use pinpriq_proto::time::Span;
 
 use super::rates::Rates;
 use crate::facts::Facts;

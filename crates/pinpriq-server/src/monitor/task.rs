@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use pinpriq_engine::stats::{Counters, Figures};
-use pinpriq_engine::survey::QueueNews;
-use pinpriq_engine::task::{Bytes, StateKind};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::stats::{Counters, Figures};
+use pinpriq_proto::survey::QueueNews;
+use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::history::Sample;
 use super::rates::{Rates, per_second, ratio};

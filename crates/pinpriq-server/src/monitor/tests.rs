@@ -1,9 +1,9 @@
 //! The others never fall, and rates are those of what happened between two looks.
 
-use pinpriq_engine::stats::{Counters, Figures};
+use pinpriq_proto::stats::{Counters, Figures};
 
-use pinpriq_engine::survey::Surveyed;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::survey::Surveyed;
+use pinpriq_proto::time::Span;
 
 use super::rates::Rates;
 use super::survey::{Others, Shown, Survey};

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::time::Span;
+use pinpriq_proto::time::Span;
 
 use super::handshakes::Handshakes;
 use super::serving::Context;

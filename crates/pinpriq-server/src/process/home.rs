@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::Loading;
 use pinpriq_store::{MemoryStore, StoreError};
 use tokio::sync::Notify;

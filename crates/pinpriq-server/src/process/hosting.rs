@@ -198,10 +198,10 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use pinpriq_engine::limits::Limits;
     use pinpriq_ledger::{
         Answer, Call, FakeEngine, FakeKnobs, FakeLedger, Ledger, LedgerOptions, LedgerStore, Writer,
     };
+    use pinpriq_proto::limits::Limits;
     use pinpriq_store::durable::Loading;
 
     use super::begin;

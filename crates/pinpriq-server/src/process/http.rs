@@ -18,7 +18,7 @@ use axum::extract::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::StoreError;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use pinpriq_cluster::ownership::{Order, Ownership, OwnershipOptions};
 use pinpriq_cluster::{Addresses, Instance, Meta, NodeRecord};
-use pinpriq_engine::time::Span;
 use pinpriq_ledger::Writer;
+use pinpriq_proto::time::Span;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::LocalSet;

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pinpriq_engine::change::Header;
-use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::Header;
+use pinpriq_proto::limits::Limits as EngineLimits;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::{Durable, Loading};
 use pinpriq_store::journal::{Expected, LoadProgress};
 use pinpriq_store::layout::{JournalAt, give_number, shard_directories};

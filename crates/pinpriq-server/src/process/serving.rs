@@ -11,8 +11,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::task::ClientId;
+use pinpriq_proto::time::Span;
 use pinpriq_store::durable::Durable;
 use pinpriq_store::{Extent, StoreError};
 use tokio::sync::Notify;

@@ -17,9 +17,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::Timestamp;
 use pinpriq_proto::letters::{decode_output, encode_output};
+use pinpriq_proto::task::ClientId;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::{Durable, StoreError};
 use tokio::sync::Notify;
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::StoreError;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;

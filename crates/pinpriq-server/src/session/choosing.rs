@@ -11,11 +11,11 @@
 
 use std::rc::Rc;
 
-use pinpriq_engine::command::{End, Order, Selection, TakeMode, Wait};
-use pinpriq_engine::limits::TASKS_PER_ANSWER_MAX;
-use pinpriq_engine::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{Receipt, RequestId, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::{End, Order, Selection, TakeMode, Wait};
+use pinpriq_proto::limits::TASKS_PER_ANSWER_MAX;
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{Receipt, RequestId, TaskRecord};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::Holds;
 
 use crate::letters::letter::{Part, Piece};

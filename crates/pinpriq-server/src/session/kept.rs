@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
 
 /// What a connection may keep without being counted. Ten thousand connections that each keep this
 /// much occupy 40 MiB.

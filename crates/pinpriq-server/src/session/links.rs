@@ -3,7 +3,7 @@
 //! The amount is bounded, so that no client fills another shard's mailbox. This module only counts:
 //! `home::desk` writes the letters.
 
-use pinpriq_engine::task::Bytes;
+use pinpriq_proto::task::Bytes;
 
 use crate::clients::about::Manners;
 use crate::clients::ending::Ending;

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::command::{Command, Share, Wait};
-use pinpriq_engine::reply::{Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::RequestId;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::{Command, Share, Wait};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::RequestId;
+use pinpriq_proto::time::Timestamp;
 
 use crate::facts::Facts;
 use crate::letters::letter::Part;

@@ -14,8 +14,8 @@ mod several;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
+use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_store::Position;
 use pinpriq_store::durable::{Holds, Wanted};
 

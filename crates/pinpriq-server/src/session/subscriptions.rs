@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::command::{Command, TakeMode};
+use pinpriq_proto::command::{Command, TakeMode};
 use pinpriq_proto::letters::encode_command;
 
 /// The subscriptions of one client.

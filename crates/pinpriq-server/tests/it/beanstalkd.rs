@@ -9,9 +9,9 @@ mod play;
 use std::rc::Rc;
 
 use conversations::{Conversation, files};
-use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::limits::Limits as EngineLimits;
+use pinpriq_proto::task::ClientId;
+use pinpriq_proto::time::Span;
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::{Options, Simulation};

@@ -4,9 +4,9 @@
 use std::rc::Rc;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::limits::Limits as EngineLimits;
+use pinpriq_proto::task::ClientId;
+use pinpriq_proto::time::Span;
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::{Options, Simulation};

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::clock::Clock;
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::{Asked, Options, Simulation, Witness};

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::Config;
 

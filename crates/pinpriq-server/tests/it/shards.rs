@@ -3,8 +3,8 @@
 
 use std::rc::Rc;
 
-use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::limits::Limits as EngineLimits;
+use pinpriq_proto::task::ClientId;
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::{DoorName, Limits};
 use pinpriq_server::simulation::{Options, Simulation};

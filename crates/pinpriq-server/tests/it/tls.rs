@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use pinpriq_engine::time::Span;
+use pinpriq_proto::time::Span;
 use pinpriq_server::clock::ManualClock;
 use pinpriq_server::config::{Config, DoorName, Listener};
 use pinpriq_server::{ServeError, Server, Stop};

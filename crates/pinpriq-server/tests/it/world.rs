@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::{Config, DoorName, Durability, Listener};
 use pinpriq_server::{ServeError, Server, Stop};

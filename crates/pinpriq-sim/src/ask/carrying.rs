@@ -2,10 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pinpriq_engine::task::{
+use pinpriq_proto::task::{
     Burial, Grant, Lease, Past, Progress, State, StateKind, TaskId, TaskRecord, Terms,
 };
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Words;
 
 use super::Text;

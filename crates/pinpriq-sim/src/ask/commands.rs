@@ -1,15 +1,15 @@
 //! The commands that the engine must receive for what a virtual client asks.
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Ack, Assign, Command, Delay, Done, Fail, Peek, Put, QueueCommand, Release, Selection, Step,
     Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
-use pinpriq_engine::export::{Export, ExportPlace, Import};
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::looking::{Leases, Scan};
-use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::task::{StateKind, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::export::{Export, ExportPlace, Import};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::looking::{Leases, Scan};
+use pinpriq_proto::schedule::ScheduleCommand;
+use pinpriq_proto::task::{StateKind, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::{Ask, Name, Text, Uniqueness};
 

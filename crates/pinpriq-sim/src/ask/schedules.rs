@@ -1,8 +1,8 @@
 //! A schedule as a client sets it: its words, and the command for the engine.
 
-use pinpriq_engine::schedule::{NewSchedule as Command, OnMissed, Overlap, When};
-use pinpriq_engine::task::Terms;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::schedule::{NewSchedule as Command, OnMissed, Overlap, When};
+use pinpriq_proto::task::Terms;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::wire::resp::Words;
 
 use super::words::Phrases as _;

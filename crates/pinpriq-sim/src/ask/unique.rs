@@ -1,7 +1,7 @@
 //! What makes a task unique, as a client says it: its words, and the part of the command.
 
-use pinpriq_engine::time::Span;
-use pinpriq_engine::unique::{OnDuplicate, Unique};
+use pinpriq_proto::time::Span;
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 use pinpriq_proto::wire::resp::Words;
 
 use super::Text;

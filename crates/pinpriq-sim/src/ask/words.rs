@@ -2,9 +2,9 @@
 
 use std::fmt::{Display, Write as _};
 
-use pinpriq_engine::command::Sides;
-use pinpriq_engine::settings::{Assignment, Shown};
-use pinpriq_engine::task::Receipt;
+use pinpriq_proto::command::Sides;
+use pinpriq_proto::settings::{Assignment, Shown};
+use pinpriq_proto::task::Receipt;
 use pinpriq_proto::wire::resp::Words;
 
 use super::{By, Change, Name, Wish};

@@ -2,10 +2,10 @@
 //!
 //! The bytes are laid out here by hand, without the functions that the server writes them with.
 
-use pinpriq_engine::reply::{RefusalKind, Reply, TubeShown, TubesShown};
-use pinpriq_engine::settings::Pause;
-use pinpriq_engine::task::{State, StateKind, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::reply::{RefusalKind, Reply, TubeShown, TubesShown};
+use pinpriq_proto::settings::Pause;
+use pinpriq_proto::task::{State, StateKind, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::{Call, DEFAULT, JobAsk, Text};
 

@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Copied, LaneRecord, Moved, Publication, QueueRecord};
-use pinpriq_engine::settings::{AfterAck, Ids, Settings};
-use pinpriq_engine::task::{LaneName, Progress, TaskRecord, Terms};
+use pinpriq_proto::change::{Change, Copied, LaneRecord, Moved, Publication, QueueRecord};
 use pinpriq_proto::records::Malformed;
 use pinpriq_proto::records::primitives::{
     take_byte, take_bytes, take_flag, take_moment, take_number, take_option, take_signed,
     take_small, take_span,
 };
 use pinpriq_proto::records::task::{take_id, take_state};
+use pinpriq_proto::settings::{AfterAck, Ids, Settings};
+use pinpriq_proto::task::{LaneName, Progress, TaskRecord, Terms};
 
 use super::{Names, take_copies, take_paused, take_sum};
 

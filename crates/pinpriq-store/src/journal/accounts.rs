@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::change::Place;
+use pinpriq_proto::change::Place;
 
 use super::segment::SegmentHeader;
 

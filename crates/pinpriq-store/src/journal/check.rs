@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::change::Header;
-use pinpriq_engine::task::Bytes;
+use pinpriq_proto::change::Header;
+use pinpriq_proto::task::Bytes;
 
 use super::expected::Expected;
 use super::segment::spare_name;
@@ -30,7 +30,7 @@ pub struct Report {
     pub records: u64,
     /// The highest incarnation, the latest moment, the highest task number.
     pub header: Header,
-    /// The number of tasks in each state, in the order of [`pinpriq_engine::task::StateKind::ALL`].
+    /// The number of tasks in each state, in the order of [`pinpriq_proto::task::StateKind::ALL`].
     pub tasks_by_state: [u64; 6],
     /// The number of tasks in each queue.
     pub tasks_by_queue: BTreeMap<Bytes, u64>,

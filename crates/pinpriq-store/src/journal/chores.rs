@@ -7,8 +7,8 @@
 use std::io;
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Place, RecordKey};
-use pinpriq_engine::task::Bytes;
+use pinpriq_proto::change::{Change, Place, RecordKey};
+use pinpriq_proto::task::Bytes;
 
 use super::lane::Worker;
 use super::room::reserve_most;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 
-use pinpriq_engine::change::{Change, Place};
+use pinpriq_proto::change::{Change, Place};
 
 use super::lane::Worker;
 use super::segment::segment_name;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::Header;
+use pinpriq_proto::change::Header;
 
 use super::expected::Expected;
 use super::front::Journal;

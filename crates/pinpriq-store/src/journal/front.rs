@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::Timestamp;
 
 use super::accounts::{Accounts, Segment};
 use super::chores::Chores;

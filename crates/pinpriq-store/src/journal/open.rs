@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Header, Place};
+use pinpriq_proto::change::{Header, Place};
 
 use super::accounts::{Accounts, Segment};
 use super::lane::Worker;

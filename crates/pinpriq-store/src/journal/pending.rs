@@ -6,8 +6,8 @@
 
 use std::num::NonZeroU32;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::Timestamp;
 
 use super::segment::{BATCH_HEADER_BYTES, BatchHeader, aligned};
 use super::writer::{Commit, Roll, Step};

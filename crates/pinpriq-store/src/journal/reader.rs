@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_proto::records::Malformed;
+use pinpriq_proto::time::Timestamp;
 
 use super::expected::{Expected, check_age, check_files, check_identity};
 use super::head::read_head;

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::accounts::{Accounts, Segment};
 use super::chores::{Chore, ChoreDone, Chores};

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Header, QueueRecord};
-use pinpriq_engine::settings::{Ids, Paused, Settings};
-use pinpriq_engine::task::{Bytes, TaskId, TaskRecord};
+use pinpriq_proto::change::{Header, QueueRecord};
+use pinpriq_proto::settings::{Ids, Paused, Settings};
+use pinpriq_proto::task::{Bytes, TaskId, TaskRecord};
 
 use super::expected::Expected;
 use super::fresh::write;

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::chores::{Chore, Filled};
 use super::segment::SEGMENT_START;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use pinpriq_engine::change::{Change, Header, Place};
+use pinpriq_proto::change::{Change, Header, Place};
 
 use super::expected::{Expected, check_age, check_files, check_identity};
 use super::head::read_head;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::Header;
+use pinpriq_proto::change::Header;
 
 use super::*;
 use crate::faulty_disk::{CrashPolicy, FaultyDisk};

@@ -1,7 +1,7 @@
 //! The journal stays short, and old files are reused.
 
-use pinpriq_engine::change::Change;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::change::Change;
+use pinpriq_proto::time::Span;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Operation};
 use pinpriq_store::store::REWRITE_KEYS_MAX;

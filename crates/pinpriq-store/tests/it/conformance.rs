@@ -3,8 +3,8 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::conformance::run;
 use pinpriq_store::{
     Disk, FaultyDisk, Figures, Journal, JournalOptions, Level, Loaded, MemoryStore, Position,

@@ -1,7 +1,7 @@
 //! Torn tails are cut off silently, damage is reported, and neither changes a file.
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::change::Change;
+use pinpriq_proto::change::Change;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{FaultyDisk, Fold, Journal, Store, StoreError, Urgency};

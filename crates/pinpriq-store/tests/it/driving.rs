@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::change::{Change, Granted, Moved, QueueRecord};
-use pinpriq_engine::settings::{Paused, Settings};
-use pinpriq_engine::task::{Progress, State};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::{Change, Granted, Moved, QueueRecord};
+use pinpriq_proto::settings::{Paused, Settings};
+use pinpriq_proto::task::{Progress, State};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
 };

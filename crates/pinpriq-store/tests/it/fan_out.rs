@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Ack, Amendment, Command, Held, HeldBy, Peek, QueueCommand, QueueName, Release, Selection, Take,
     TakeMode, Wait,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::settings::{CAPACITY, IDS, Ids, TTL, Value};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::settings::{CAPACITY, IDS, Ids, TTL, Value};
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::{Durable, FaultyDisk, JournalOptions, Position, StoreError};
 
 use crate::driving::{SEGMENT_BYTES, journal};

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::command::Wait;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::Wait;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::check;
 use pinpriq_store::{Durable, FaultyDisk, Fold, Position, Store, StoreError};
@@ -244,7 +244,7 @@ fn the_random_work_does_everything_that_is_to_be_survived() {
 /// A member with more lanes than one call cleans up.
 #[test]
 fn a_clean_up_that_a_crash_interrupts_is_finished_by_the_next_life() {
-    use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT};
+    use pinpriq_proto::limits::{Limits, STEPS_PER_TIMEOUT};
 
     let lanes = STEPS_PER_TIMEOUT + 40;
     let disk = FaultyDisk::new(1);
@@ -294,10 +294,10 @@ fn a_clean_up_that_a_crash_interrupts_is_finished_by_the_next_life() {
 
 /// A member that joined this many topics, with a task in some of its lanes.
 fn many_lanes(disk: &FaultyDisk, lanes: usize) -> Durable {
-    use pinpriq_engine::command::Command;
-    use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-    use pinpriq_engine::limits::Limits;
-    use pinpriq_engine::task::{ClientId, RequestId, Terms};
+    use pinpriq_proto::command::Command;
+    use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+    use pinpriq_proto::limits::Limits;
+    use pinpriq_proto::task::{ClientId, RequestId, Terms};
 
     let journal = journal(disk, tight(1)).unwrap();
     let (mut durable, _) = Durable::open(journal, Limits::default(), START, 1).unwrap();
@@ -322,9 +322,9 @@ fn many_lanes(disk: &FaultyDisk, lanes: usize) -> Durable {
 
 /// The member leaves, and its lanes are cleaned up in two calls, each with a batch of its own.
 fn leave_everything(durable: &mut Durable) {
-    use pinpriq_engine::command::Command;
-    use pinpriq_engine::fanout::MemberCommand;
-    use pinpriq_engine::task::{ClientId, RequestId};
+    use pinpriq_proto::command::Command;
+    use pinpriq_proto::fanout::MemberCommand;
+    use pinpriq_proto::task::{ClientId, RequestId};
 
     let leave = Command::Member(MemberCommand::Leave(b"m"));
     durable.apply(START, ClientId(1), RequestId(1), &leave);

@@ -4,8 +4,8 @@
 use std::io::ErrorKind;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::command::Wait;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::command::Wait;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::FaultyDisk;
 use pinpriq_store::faulty_disk::{CrashPolicy, Operation, Repeat};
 

@@ -1,11 +1,11 @@
 //! How much room a publication occupies in the log, and for how long.
 
-use pinpriq_engine::command::{Command, QueueName, Selection, Take, TakeMode, Wait};
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::command::{Command, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::check;
 use pinpriq_store::{Durable, FaultyDisk, JournalOptions};

@@ -4,8 +4,8 @@
 use std::io::ErrorKind;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::change::Change;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::change::Change;
+use pinpriq_proto::time::Span;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::faulty_disk::{CrashPolicy, Operation, Repeat};
 use pinpriq_store::{

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_dice::Dice;
 use pinpriq_engine::Applied;
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Ack, Amendment, Command, Held, HeldBy, Put, Release, Selection, Take, TakeMode, Wait,
 };
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::room::Room;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::room::Room;
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{Disk, Durable, FaultyDisk, Journal, JournalOptions, Runner, StoreError};

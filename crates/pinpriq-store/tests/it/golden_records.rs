@@ -1,19 +1,19 @@
 //! The bytes of every record are as documented, records of older versions are read with the same
 //! meaning, and malformed ones are refused.
 
-use pinpriq_engine::change::{
+use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
-use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
-use pinpriq_engine::settings::{AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Rate, Settings};
-use pinpriq_engine::task::{
+use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
+use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::settings::{AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Rate, Settings};
+use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
     TaskRecord, Terms, Trace,
 };
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
-use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 use pinpriq_store::codec::{Names, decode};
 
 use crate::records::{decode_all, hex};

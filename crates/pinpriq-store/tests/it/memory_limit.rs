@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Amendment, Command, Held, HeldBy, Peek, Put, Selection, Take, TakeMode, Update, Wait,
 };
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::task::{ClientId, RequestId, TaskRecord};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::task::{ClientId, RequestId, TaskRecord};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::{Holds, Wanted};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{Disk, Durable, FaultyDisk, Journal, JournalOptions, Runner, StoreError};
@@ -313,7 +313,7 @@ fn a_lease_does_not_need_the_payload() {
     for task in &taken {
         let by = HeldBy::Receipt(task.receipt().unwrap());
         let held = Held { queue: QUEUE.into(), by };
-        let ack = pinpriq_engine::command::Ack { held, payload: None, zombie: None };
+        let ack = pinpriq_proto::command::Ack { held, payload: None, zombie: None };
         assert_eq!(site.ask(Command::Ack(ack)), Reply::Done);
     }
     assert_eq!(site.durable.engine().totals().in_any_state(), 0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use pinpriq_engine::change::Header;
+use pinpriq_proto::change::Header;
 use pinpriq_store::disk::{LockError, OpenMode};
 use pinpriq_store::journal::{check, salvage};
 use pinpriq_store::reshard::reshard;

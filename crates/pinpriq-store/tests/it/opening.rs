@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinpriq_engine::change::Header;
+use pinpriq_proto::change::Header;
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::check;

@@ -5,11 +5,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use pinpriq_engine::command::{Command, Put};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Refusal, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::command::{Command, Put};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Refusal, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::disk::LockError;
 use pinpriq_store::faulty_disk::{Operation, Repeat};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::Position;
 
 /// A topic and a member, by their index in the lists of the workload.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pinpriq_engine::change::{Change, RecordKey};
+use pinpriq_proto::change::{Change, RecordKey};
 use pinpriq_proto::records::Malformed;
 use pinpriq_store::codec::{Names, decode, decode_key, encode};
 use proptest::collection::vec;

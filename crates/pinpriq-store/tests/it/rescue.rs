@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::change::{Change, Moved};
-use pinpriq_engine::task::{Progress, State};
+use pinpriq_proto::change::{Change, Moved};
+use pinpriq_proto::task::{Progress, State};
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::{CrashPolicy, Operation};
 use pinpriq_store::journal::{LsnRange, check, salvage};
@@ -57,7 +57,7 @@ fn check_reads_a_directory_that_must_not_be_written() {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(directory.path()).unwrap());
     let mut store = Journal::open(disk, options(1), Runner::Inline).unwrap();
     store.load(&mut |_, _| {}).unwrap();
-    store.begin(&pinpriq_engine::change::Header::default()).unwrap();
+    store.begin(&pinpriq_proto::change::Header::default()).unwrap();
     drop(store);
     let read_only = RealDisk::open_read_only(directory.path()).unwrap();
     assert_eq!(check(&read_only).unwrap().batches, 1);

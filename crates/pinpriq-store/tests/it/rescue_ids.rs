@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, QueueRecord};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::settings::{Ids, Paused, Settings};
-use pinpriq_engine::task::TaskId;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, QueueRecord};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::settings::{Ids, Paused, Settings};
+use pinpriq_proto::task::TaskId;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::{Misfit, SalvageReport, check, salvage};

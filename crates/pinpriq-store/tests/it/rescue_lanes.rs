@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::change::Change;
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::Change;
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
 };
@@ -146,7 +146,7 @@ fn a_copy_whose_publication_is_lost_is_saved_if_it_has_a_payload_of_its_own() {
 fn a_note_about_a_copy_that_is_lost_names_it() {
     let disk = FaultyDisk::new(1);
     let mut batches = two_members();
-    batches[4] = vec![Change::Granted(pinpriq_engine::change::Granted {
+    batches[4] = vec![Change::Granted(pinpriq_proto::change::Granted {
         number: 6,
         incarnation: 1,
         serial: 1,

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::change::Change;
-use pinpriq_engine::command::{Ack, Command, Held, HeldBy, Put, QueueName};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{Bytes, ClientId, Origin, Receipt, RequestId, State, TaskId};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::Change;
+use pinpriq_proto::command::{Ack, Command, Held, HeldBy, Put, QueueName};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{Bytes, ClientId, Origin, Receipt, RequestId, State, TaskId};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::conformance::{sample_queue, sample_schedule, sample_task};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::layout::{shard_name, shards_in};
@@ -89,7 +89,7 @@ fn nothing_is_lost_on_the_way_and_back() {
     let everything = joined(&read_all(&from));
     let kinds: Vec<_> =
         everything.tasks.values().map(|(task, _)| task.progress.state.kind()).collect();
-    let all = pinpriq_engine::task::StateKind::ALL;
+    let all = pinpriq_proto::task::StateKind::ALL;
     assert!(all.iter().all(|kind| kinds.contains(kind)), "a state is missing");
     let mut last = (0, 0);
     for (step, shards) in [3, 2, 1, 64, 1].into_iter().enumerate() {

@@ -4,12 +4,12 @@
 //! for every slot since the schedule was set. What else a schedule does is tested in the engine.
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::command::{Command, Peek, Selection};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
-use pinpriq_engine::task::{ClientId, RequestId, TaskRecord, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::command::{Command, Peek, Selection};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_proto::task::{ClientId, RequestId, TaskRecord, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{Durable, FaultyDisk};
 

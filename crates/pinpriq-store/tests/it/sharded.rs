@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pinpriq_engine::change::{Change, Granted, Header, QueueRecord};
-use pinpriq_engine::settings::{Ids, Pause, Paused, Settings};
-use pinpriq_engine::task::{Burial, State, TaskId};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::{Change, Granted, Header, QueueRecord};
+use pinpriq_proto::settings::{Ids, Pause, Paused, Settings};
+use pinpriq_proto::task::{Burial, State, TaskId};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_schedule,
     sample_slot, sample_task,

@@ -1,17 +1,17 @@
 //! Strategies for any possible change, for property tests.
 
-use pinpriq_engine::change::{
+use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
-use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
-use pinpriq_engine::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
-use pinpriq_engine::task::{
+use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
+use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
     TaskRecord, Terms, Trace,
 };
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Ack, Amendment, Assign, Command, Done, Held, HeldBy, Put, QueueCommand, QueueName, Release,
     Selection, Take, TakeMode, Update, Wait,
 };
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::{Durable, FaultyDisk, Journal, Position, Runner};
 
 use crate::driving::options;

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
 use pinpriq_store::faulty_disk::{Operation, Repeat};

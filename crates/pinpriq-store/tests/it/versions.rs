@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::settings::{AfterAck, Ids};
-use pinpriq_engine::task::{State, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::settings::{AfterAck, Ids};
+use pinpriq_proto::task::{State, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::conformance::sample_task;
 use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::{FORMAT_VERSION, check, salvage};
@@ -192,7 +192,7 @@ fn segments_of_version_1_are_compacted_away_like_any_others() {
     let mut caller = start(&disk, options(1)).unwrap();
     for _ in 0..300 {
         let number = caller.header.last_number + 1;
-        let gone = pinpriq_engine::change::Change::Gone(number - 1);
+        let gone = pinpriq_proto::change::Change::Gone(number - 1);
         let gone = (number > 16).then_some(gone);
         let changes: Vec<_> = gone.into_iter().chain([sample_task(number, "x", 700)]).collect();
         caller.append(&changes, Urgency::Soon).unwrap();
@@ -200,7 +200,7 @@ fn segments_of_version_1_are_compacted_away_like_any_others() {
         caller.turn().unwrap();
     }
     let last = caller.header.last_number;
-    caller.append(&[pinpriq_engine::change::Change::Gone(last)], Urgency::Soon).unwrap();
+    caller.append(&[pinpriq_proto::change::Change::Gone(last)], Urgency::Soon).unwrap();
     caller.settle().unwrap();
     assert_is_what_was_put(&caller.fold);
     drop(caller);
@@ -216,9 +216,9 @@ fn segments_of_version_1_are_compacted_away_like_any_others() {
 
 #[test]
 fn an_engine_starts_from_version_1_and_takes_on_members() {
-    use pinpriq_engine::command::Command;
-    use pinpriq_engine::fanout::MemberCommand;
-    use pinpriq_engine::task::{ClientId, RequestId};
+    use pinpriq_proto::command::Command;
+    use pinpriq_proto::fanout::MemberCommand;
+    use pinpriq_proto::task::{ClientId, RequestId};
 
     let disk = version_1();
     let store = journal(&disk, options(1)).unwrap();

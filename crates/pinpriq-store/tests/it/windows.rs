@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use pinpriq_engine::change::Change;
+use pinpriq_proto::change::Change;
 use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::disk::{OpenMode, write_all_at};
 use pinpriq_store::faulty_disk::{Operation, Repeat};

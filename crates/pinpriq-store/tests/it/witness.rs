@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use pinpriq_engine::change::{Change, Header, Place};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::{
     Figures, Fold, Journal, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store, StoreError,
     TaskCounts, Urgency,

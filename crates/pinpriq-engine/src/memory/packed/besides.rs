@@ -1,9 +1,9 @@
 //! The fields of a task that only some tasks need, in an allocation of their own.
 
-use crate::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
-use crate::schedule::Scheduled;
-use crate::task::{Bytes, Counts, Origin, Past, State, TaskId, Terms, Trace};
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
+use pinpriq_proto::schedule::Scheduled;
+use pinpriq_proto::task::{Bytes, Counts, Origin, Past, State, TaskId, Terms, Trace};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
 #[derive(Clone, Debug)]

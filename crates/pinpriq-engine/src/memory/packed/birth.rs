@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The bits of the moment. The seconds of the TTR are above them, 0 if it is not kept here.
 const MOMENT_BITS: u32 = 48;
@@ -61,7 +61,7 @@ impl Birth {
 #[cfg(test)]
 mod tests {
     use super::{Birth, TTR_SECONDS_MAX};
-    use crate::time::{Span, Timestamp};
+    use pinpriq_proto::time::{Span, Timestamp};
 
     #[test]
     fn whole_seconds_are_kept_beside_every_moment() {

@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::{Change, Header};
-use pinpriq_engine::command::{Ack, HeldBy, Put, Take, TakeMode, Wait};
-use pinpriq_engine::command::{Command, Held, Peek, QueueCommand, QueueName, Selection};
-use pinpriq_engine::fanout::{Deadline, MemberCommand, MemberFigures, Publish};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::settings::Assignment;
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::change::{Change, Header};
+use pinpriq_proto::command::{Ack, HeldBy, Put, Take, TakeMode, Wait};
+use pinpriq_proto::command::{Command, Held, Peek, QueueCommand, QueueName, Selection};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, MemberFigures, Publish};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::settings::Assignment;
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
 
 pub(super) const WORKER: ClientId = ClientId(1);
 pub(super) const OTHER: ClientId = ClientId(2);

@@ -1,12 +1,12 @@
 //! The end of a member with many tasks to clean: in steps, while others are served in between.
 
-use pinpriq_engine::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
-use pinpriq_engine::limits::STEPS_PER_TIMEOUT;
-use pinpriq_engine::reply::{Outcome, Output, RefusalKind, Reply};
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, TimeToLive, Wait};
+use pinpriq_proto::limits::STEPS_PER_TIMEOUT;
+use pinpriq_proto::reply::{Outcome, Output, RefusalKind, Reply};
+use pinpriq_proto::task::ClientId;
 
-use pinpriq_engine::fanout::{Deadline, MemberCommand};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::fanout::{Deadline, MemberCommand};
+use pinpriq_proto::time::Span;
 
 use super::bench::{Bench, lane, payloads, publish, refusals};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_engine::change::Change;
-use pinpriq_engine::command::{Amendment, Command, Held, HeldBy, QueueCommand, Release, Update};
-use pinpriq_engine::limits::STEPS_PER_TIMEOUT;
-use pinpriq_engine::settings::{IDS, Ids, TTL, Value};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::change::Change;
+use pinpriq_proto::command::{Amendment, Command, Held, HeldBy, QueueCommand, Release, Update};
+use pinpriq_proto::limits::STEPS_PER_TIMEOUT;
+use pinpriq_proto::settings::{IDS, Ids, TTL, Value};
+use pinpriq_proto::time::Span;
 
 use super::bench::{Bench, Kept, lane};
 

@@ -1,15 +1,15 @@
 //! The ten promises of fan-out, with one test for each.
 
-use pinpriq_engine::change::Change;
-use pinpriq_engine::command::{
+use pinpriq_proto::change::Change;
+use pinpriq_proto::command::{
     Amendment, Command, Held, HeldBy, Put, QueueCommand, Release, Sides, TimeToLive,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand};
-use pinpriq_engine::limits::{Limits, STEPS_PER_TIMEOUT};
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::settings::{CAPACITY, IDS, Ids, Value};
-use pinpriq_engine::task::StateKind;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::fanout::{Deadline, MemberCommand};
+use pinpriq_proto::limits::{Limits, STEPS_PER_TIMEOUT};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::settings::{CAPACITY, IDS, Ids, Value};
+use pinpriq_proto::task::StateKind;
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::bench::{Bench, Kept, lane, payloads, publish};
 

@@ -1,11 +1,11 @@
 //! What the founding text got wrong, with one test for each correction.
 
-use pinpriq_engine::change::Change;
-use pinpriq_engine::command::{Command, Selection, TakeMode};
-use pinpriq_engine::fanout::{Deadline, MemberCommand};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::change::Change;
+use pinpriq_proto::command::{Command, Selection, TakeMode};
+use pinpriq_proto::fanout::{Deadline, MemberCommand};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::time::Span;
 
 use super::bench::{Bench, OTHER, lane, payloads, publish};
 

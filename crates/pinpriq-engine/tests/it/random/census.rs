@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::change::RecordKey;
-use pinpriq_engine::command::{Command, Deed, Held, HeldBy, Put, QueueName, Wait};
-use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::schedule::Form;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
-use pinpriq_engine::time::Timestamp;
 use pinpriq_engine::transition_listing;
-use pinpriq_engine::unique::{Awaited, OnDuplicate, PutUnique, Unique, WindowRecord};
 use pinpriq_model::{Home, Model, Place};
+use pinpriq_proto::change::RecordKey;
+use pinpriq_proto::command::{Command, Deed, Held, HeldBy, Put, QueueName, Wait};
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::schedule::Form;
+use pinpriq_proto::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
+use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::unique::{Awaited, OnDuplicate, PutUnique, Unique, WindowRecord};
 
 /// How often each thing happened.
 #[derive(Debug, Default)]

@@ -6,23 +6,23 @@ mod lanes;
 mod schedules;
 mod tubes;
 
-use pinpriq_engine::command::{
+use pinpriq_model::Model;
+use pinpriq_proto::command::{
     Ack, Amendment, Assign, Command, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
     QueueCommand, QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer,
     Update, Wait,
 };
-use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
-use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::settings::{
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
+use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
     DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, TTL, TTR, Value,
 };
-use pinpriq_engine::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{OnDuplicate, Unique};
-use pinpriq_model::Model;
+use pinpriq_proto::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 use super::dice::Dice;
 use lanes::{known_member, place_of};

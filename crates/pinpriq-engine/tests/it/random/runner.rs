@@ -5,17 +5,17 @@ mod comparison;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::change::Header;
-use pinpriq_engine::command::{Command, QueueCommand};
-use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::reply::{Output, RefusalKind, Reply};
-use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::PutUnique;
 use pinpriq_engine::{Applied, Engine, Farewell};
 use pinpriq_model::{Model, Place, Survivors};
+use pinpriq_proto::change::Header;
+use pinpriq_proto::command::{Command, QueueCommand};
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::schedule::ScheduleCommand;
+use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::PutUnique;
 
 use super::census::Census;
 use super::choices::{Chooser, Issued, MEMBERS, Memory, PAYLOAD_BYTES_MAX, SCHEDULES};

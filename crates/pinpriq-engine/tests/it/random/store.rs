@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 
 use pinpriq_engine::Engine;
-use pinpriq_engine::change::{Change, Place, RecordKey};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::task::TaskId;
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::change::{Change, Place, RecordKey};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::task::TaskId;
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 
 const CHANGES_PER_VOLUME: u32 = 40;
 

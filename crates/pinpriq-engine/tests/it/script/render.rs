@@ -5,18 +5,18 @@ mod carrying;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pinpriq_engine::change::Change;
-use pinpriq_engine::fanout::MemberFigures;
-use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
-use pinpriq_engine::reply::{Output, Refusal, Reply, TubeShown};
-use pinpriq_engine::schedule::{Form, ShownSchedule};
-use pinpriq_engine::settings::{AfterAck, Ids, Paused, Settings, Shown};
-use pinpriq_engine::stats::{Figures, Times};
-use pinpriq_engine::task::{
+use pinpriq_proto::change::Change;
+use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
+use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown};
+use pinpriq_proto::schedule::{Form, ShownSchedule};
+use pinpriq_proto::settings::{AfterAck, Ids, Paused, Settings, Shown};
+use pinpriq_proto::stats::{Figures, Times};
+use pinpriq_proto::task::{
     Bytes, ClientId, Counts, Progress, Receipt, RequestId, State, StateKind, TaskRecord,
 };
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{Awaited, PutUnique};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{Awaited, PutUnique};
 
 /// The names of clients and receipts in a script.
 #[derive(Default)]

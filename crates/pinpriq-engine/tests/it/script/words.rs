@@ -6,20 +6,20 @@
 
 mod carrying;
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Ack, Amendment, Assign, Command, Deed, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
     QueueCommand, QueueName, Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode,
     TimeToLive, Transfer, Update, Wait,
 };
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::limits::Limits;
-use pinpriq_engine::looking::{LeasePlace, Leases, Scan};
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
-use pinpriq_engine::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
-use pinpriq_engine::task::{Receipt, StateKind, Terms};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{OnDuplicate, Unique};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::Limits;
+use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_proto::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
+use pinpriq_proto::task::{Receipt, StateKind, Terms};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 /// The rest of a line.
 pub(super) struct Words {

@@ -4,10 +4,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::RequestId;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::limits::Limits as EngineLimits;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::RequestId;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::Holds;
 use pinpriq_store::{Durable, Extent, MemoryStore};
 use tokio::sync::Notify;

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pinpriq_cluster::{Instance, Meta, NodeRecord, Registry, RolledBack};
-use pinpriq_engine::change::{Change, Header};
-use pinpriq_engine::task::{Grant, Lease, State};
-use pinpriq_engine::time::{Span, Timestamp};
 use pinpriq_ledger::{
     Answer, Appended, Call, FakeKnobs, Ledger, LedgerOptions, LedgerStore, Resolved, Term, Trimmed,
     Unreachable, Writer,
 };
+use pinpriq_proto::change::{Change, Header};
+use pinpriq_proto::task::{Grant, Lease, State};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::conformance::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_queue,
     sample_schedule, sample_task, sample_window,

@@ -1,7 +1,7 @@
 //! The replies of the engine as answers on the wire.
 
-use pinpriq_engine::reply::{RefusalKind, Reply};
-use pinpriq_engine::task::{RequestId, StateKind, TaskRecord};
+use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::task::{RequestId, StateKind, TaskRecord};
 use pinpriq_proto::wire::beanstalkd::{JobWord, Word, put_inserted, put_job, put_kicked};
 
 use super::BeanstalkdDoor;

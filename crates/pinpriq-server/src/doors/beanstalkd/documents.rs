@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pinpriq_engine::reply::{Reply, TubeShown, TubesShown};
-use pinpriq_engine::settings::Pause;
-use pinpriq_engine::task::{State, StateKind, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::reply::{Reply, TubeShown, TubesShown};
+use pinpriq_proto::settings::Pause;
+use pinpriq_proto::task::{State, StateKind, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::wire::beanstalkd::{Document, Verb, Word, put_document};
 
 use super::BeanstalkdDoor;

@@ -1,10 +1,10 @@
 //! Requests as commands of the engine, and those that need none.
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Command, Deed, Delay, Peek, Put, QueueCommand, QueueName, Reserve, Selection, Wait,
 };
-use pinpriq_engine::task::{StateKind, Terms};
-use pinpriq_engine::time::Span;
+use pinpriq_proto::task::{StateKind, Terms};
+use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::beanstalkd::{Request, Verb, Word, put_document, put_using, put_watching};
 
 use super::answers::{Form, word_of};
@@ -278,7 +278,7 @@ const fn seconds(seconds: u32) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::names;
+    use pinpriq_proto::names;
     use pinpriq_proto::wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
 
     /// Neither crate knows the other, and each says which names tubes can have.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 
 use super::{DEFAULT, Shared};
 use crate::session::kept::{Kept, Share};

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pinpriq_engine::task::TaskId;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::task::TaskId;
+use pinpriq_proto::time::Timestamp;
 
 /// Writes the members of one object.
 pub(crate) struct Object<'o> {

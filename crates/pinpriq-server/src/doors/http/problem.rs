@@ -1,6 +1,6 @@
 //! Refusals as `application/problem+json`: RFC 9457.
 
-use pinpriq_engine::reply::Refusal;
+use pinpriq_proto::reply::Refusal;
 
 use super::head::{Content, Head};
 use super::json::{Object, object};
@@ -131,7 +131,7 @@ impl From<Fault> for Problem {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::reply::RefusalKind;
+    use pinpriq_proto::reply::RefusalKind;
 
     use super::*;
     use crate::clients::code::Code;

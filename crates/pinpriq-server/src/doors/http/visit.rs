@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pinpriq_engine::reply::Refusal;
+use pinpriq_proto::reply::Refusal;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::form::Form;

@@ -9,9 +9,9 @@ mod task;
 
 use std::num::NonZeroU64;
 
-use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{StateKind, TaskId, TaskRecord};
-use pinpriq_engine::unique::Awaited;
+use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{StateKind, TaskId, TaskRecord};
+use pinpriq_proto::unique::Awaited;
 
 use super::form::Form;
 use super::head::{Content, Head};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::command::{Command, Step};
-use pinpriq_engine::task::RequestId;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::command::{Command, Step};
 use pinpriq_proto::letters::Steps;
+use pinpriq_proto::task::RequestId;
+use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::resp::{Protocol, Writer};
 use pinpriq_users::{User, Verdict, judge};
 

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::export::{Export, ExportPlace, Exported, Import};
+use pinpriq_proto::command::Command;
+use pinpriq_proto::export::{Export, ExportPlace, Exported, Import};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::{Call, Shape};

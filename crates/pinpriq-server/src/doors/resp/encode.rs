@@ -2,14 +2,14 @@
 
 use std::num::NonZeroU64;
 
-use pinpriq_engine::fanout::MemberFigures;
-use pinpriq_engine::histogram::TimeHistogram;
-use pinpriq_engine::reply::{Outcome, Output, Refusal, Reply};
-use pinpriq_engine::schedule::{Form, Scheduled, ShownSchedule};
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::task::{Bytes, Origin, State, TaskId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::{Awaited, PutUnique};
+use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::histogram::TimeHistogram;
+use pinpriq_proto::reply::{Outcome, Output, Refusal, Reply};
+use pinpriq_proto::schedule::{Form, Scheduled, ShownSchedule};
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::task::{Bytes, Origin, State, TaskId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Shape;
@@ -462,7 +462,7 @@ pub(crate) fn refusal(writer: &mut Writer<'_>, refusal: &Refusal) {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::task::{ClientId, RequestId};
+    use pinpriq_proto::task::{ClientId, RequestId};
     use pinpriq_proto::wire::resp::Protocol;
 
     use super::*;

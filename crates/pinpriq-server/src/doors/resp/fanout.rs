@@ -1,8 +1,8 @@
 //! Fan-out: topics, members, publishing.
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::fanout::{Deadline, MemberCommand, Publish};
-use pinpriq_engine::task::Terms;
+use pinpriq_proto::command::Command;
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::task::Terms;
 
 use super::call::{Call, Shape};
 use super::fault::Fault;

@@ -1,6 +1,6 @@
 //! What can be wrong with a request: a refusal of the engine, or words that are no command.
 
-use pinpriq_engine::reply::{Refusal, RefusalKind};
+use pinpriq_proto::reply::{Refusal, RefusalKind};
 
 use crate::clients::code::Code;
 use crate::host::seat::Redirect;

@@ -103,7 +103,7 @@ pub(crate) fn keys_of<'a>(given: &'a [&'a [u8]]) -> Result<Vec<&'a [u8]>, Fault>
 /// Returns the queue for dead letters that these pairs of a setting and a value name, if any. It
 /// has to be in the same shard.
 fn dead_letters<'a>(pairs: &[&'a [u8]]) -> Option<&'a [u8]> {
-    let name = pinpriq_engine::settings::DEADLETTER.name.as_bytes();
+    let name = pinpriq_proto::settings::DEADLETTER.name.as_bytes();
     let mut named = pairs.chunks_exact(2).filter(|pair| pair[0].eq_ignore_ascii_case(name));
     named.next().map(|pair| pair[1]).filter(|queue| !queue.eq_ignore_ascii_case(b"none"))
 }

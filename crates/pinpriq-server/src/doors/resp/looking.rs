@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
-use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::command::Command;
+use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_proto::task::ClientId;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::{Call, Shape};

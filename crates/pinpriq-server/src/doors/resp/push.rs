@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
 
-use pinpriq_engine::command::{Command, Selection, TakeMode};
+use pinpriq_proto::command::{Command, Selection, TakeMode};
 
 use super::call::{Call, Shape, written};
 use super::fault::Fault;

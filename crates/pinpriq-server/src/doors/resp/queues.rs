@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::command::{Command, QueueCommand, QueueName, Sides};
+use pinpriq_proto::command::{Command, QueueCommand, QueueName, Sides};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;

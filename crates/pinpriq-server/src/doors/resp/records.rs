@@ -11,13 +11,13 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pinpriq_engine::change::ScheduleRecord;
-use pinpriq_engine::export::QueueExported;
-use pinpriq_engine::schedule::{Form, Scheduled};
-use pinpriq_engine::settings::{Settings, Shown};
-use pinpriq_engine::task::{Counts, Origin, State, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::export::QueueExported;
+use pinpriq_proto::schedule::{Form, Scheduled};
+use pinpriq_proto::settings::{Settings, Shown};
+use pinpriq_proto::task::{Counts, Origin, State, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 
 pub(super) use self::reading::{Record, record};
 use crate::figures::stats::{paused_until, paused_word};

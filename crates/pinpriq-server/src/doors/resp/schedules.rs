@@ -1,8 +1,8 @@
 //! The commands on schedules: their entries for the table, and what they do.
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
-use pinpriq_engine::task::Terms;
+use pinpriq_proto::command::Command;
+use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_proto::task::Terms;
 
 use super::call::{Call, Shape};
 use super::fault::Fault;

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::settings::{
+use pinpriq_proto::settings::{
     Assignment, Kind, Paused, Rate, SETTINGS, Setting, Settings, Shown, Value,
 };
 use pinpriq_proto::wire::resp::Writer;

@@ -1,12 +1,12 @@
 //! The commands on tasks.
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Ack, Amendment, Assign, Command, Delay, Fail, Held, HeldBy, Peek, Put, Release, Selection,
     Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
-use pinpriq_engine::task::{Receipt, StateKind, Terms};
-use pinpriq_engine::time::Span;
-use pinpriq_engine::unique::{OnDuplicate, Unique};
+use pinpriq_proto::task::{Receipt, StateKind, Terms};
+use pinpriq_proto::time::Span;
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 use super::call::{Call, Shape};
 use super::fault::Fault;

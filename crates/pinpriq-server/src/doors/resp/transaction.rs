@@ -4,10 +4,10 @@
 //! `AT` is understood when the commands are carried out. What can be refused before is refused at
 //! once. The engine carries out all commands or none.
 
-use pinpriq_engine::command::Step;
-use pinpriq_engine::limits::TRANSACTION_STEPS_MAX;
-use pinpriq_engine::reply::RefusalKind;
+use pinpriq_proto::command::Step;
 use pinpriq_proto::letters::Steps;
+use pinpriq_proto::limits::TRANSACTION_STEPS_MAX;
+use pinpriq_proto::reply::RefusalKind;
 
 use super::call::{Call, Shape, Talk};
 use super::collected::{Transaction, WORD_OVERHEAD_BYTES};

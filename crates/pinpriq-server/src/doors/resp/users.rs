@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::reply::RefusalKind;
 use pinpriq_proto::letters::Steps;
+use pinpriq_proto::reply::RefusalKind;
 use pinpriq_users::{Right, User};
 
 use super::call::{Call, DryRun, Talk};

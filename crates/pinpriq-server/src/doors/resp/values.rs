@@ -1,7 +1,7 @@
 //! Writes single values of replies: numbers, moments, identities of tasks.
 
-use pinpriq_engine::task::{Bytes, StateKind, TaskId};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::task::{Bytes, StateKind, TaskId};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Writer;
 
 pub(super) fn task_id(writer: &mut Writer<'_>, id: &TaskId) {

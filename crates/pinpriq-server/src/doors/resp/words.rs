@@ -3,9 +3,9 @@
 //! The shape of the request comes from its [`Spec`]. The engine decides whether the values make
 //! sense together.
 
-use pinpriq_engine::command::{Assign, Done, End, Order, QueueName, Wait};
-use pinpriq_engine::task::{Grant, Receipt, StateKind};
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::command::{Assign, Done, End, Order, QueueName, Wait};
+use pinpriq_proto::task::{Grant, Receipt, StateKind};
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::fault::Fault;
 use super::options::{self, Opt};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::limits::Limits as EngineLimits;
+use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_store::shards::shard_of;
 
 use crate::sharding::Sharding;

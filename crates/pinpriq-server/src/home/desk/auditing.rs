@@ -1,7 +1,7 @@
 //! What a desk tells the audit.
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::RefusalKind;
+use pinpriq_proto::command::Command;
+use pinpriq_proto::reply::RefusalKind;
 
 use super::Desk;
 use crate::access::audit::{Event, What};

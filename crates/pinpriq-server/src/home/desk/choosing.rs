@@ -6,11 +6,11 @@
 
 use std::rc::Rc;
 
-use pinpriq_engine::command::{self, Command, Done, Reserve, Take, Wait};
-use pinpriq_engine::limits::DONE_MAX;
-use pinpriq_engine::reply::Output;
-use pinpriq_engine::task::{ClientId, Receipt, RequestId};
+use pinpriq_proto::command::{self, Command, Done, Reserve, Take, Wait};
 use pinpriq_proto::letters::encode_command;
+use pinpriq_proto::limits::DONE_MAX;
+use pinpriq_proto::reply::Output;
+use pinpriq_proto::task::{ClientId, Receipt, RequestId};
 use pinpriq_store::durable::Holds;
 
 use super::Desk;

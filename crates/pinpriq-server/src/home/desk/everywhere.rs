@@ -1,9 +1,9 @@
 //! What a desk asks all shards, and joins into one reply.
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::Output;
-use pinpriq_engine::task::RequestId;
+use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
+use pinpriq_proto::reply::Output;
+use pinpriq_proto::task::RequestId;
 
 use super::Desk;
 use crate::clients::about::Chosen;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::names::NamePattern;
-use pinpriq_engine::reply::{Refusal, RefusalKind};
-use pinpriq_engine::task::{Bytes, RequestId};
+use pinpriq_proto::command::Command;
+use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::rights::Need;
+use pinpriq_proto::task::{Bytes, RequestId};
 use pinpriq_users::{Lack, Verdict, judge};
 use pinpriq_users::{Limit, NAME_BYTES_MAX, Right, User};
 

@@ -1,8 +1,8 @@
 //! What a desk asks shards whose owners change, and keeps until it is done.
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::task::RequestId;
+use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
+use pinpriq_proto::task::RequestId;
 
 use super::Desk;
 use crate::clients::about::{MUTE, SILENT};

@@ -1,6 +1,6 @@
 //! What other shards report about errands of clients.
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 
 use super::choosing;
 use crate::host::shard::Shard;

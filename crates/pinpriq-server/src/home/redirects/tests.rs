@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_cluster::{Addresses, Instance, NodeRecord};
-use pinpriq_engine::limits::Limits as EngineLimits;
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::limits::Limits as EngineLimits;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::{Durable, MemoryStore};
 use tokio::sync::Notify;
 

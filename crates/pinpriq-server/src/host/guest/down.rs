@@ -5,9 +5,9 @@
 //! keep their order. Protocols that cannot tell refusals wait too. A command that may block is
 //! refused when it has waited for that long.
 
-use pinpriq_engine::command::Wait;
-use pinpriq_engine::reply::{Refusal, Reply};
+use pinpriq_proto::command::Wait;
 use pinpriq_proto::letters::decode_command;
+use pinpriq_proto::reply::{Refusal, Reply};
 use pinpriq_store::Position;
 
 use super::{Guest, Phase};

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::Refusal;
-use pinpriq_engine::task::Bytes;
+use pinpriq_proto::command::Command;
+use pinpriq_proto::reply::Refusal;
+use pinpriq_proto::task::Bytes;
 
 use super::Shard;
 use crate::access::charges::Charges;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 
 use super::Shard;
 use crate::clients::about::{About, Dialect};

@@ -2,7 +2,7 @@
 //!
 //! The steps are of use alone where nothing waits, as in a simulation.
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::Durable;
 use tokio::sync::Notify;
 

@@ -4,8 +4,8 @@
 
 use std::rc::Rc;
 
-use pinpriq_engine::task::ClientId;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::task::ClientId;
+use pinpriq_proto::time::Span;
 use pinpriq_store::StoreError;
 use pinpriq_store::durable::Durable;
 use tokio::sync::Notify;

@@ -2,12 +2,12 @@
 //!
 //! What was not sent to a client travels as the two commands that put it back.
 
-use pinpriq_engine::command::Command;
-use pinpriq_engine::task::{Receipt, TaskRecord};
+use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::primitives::{
     end, put_bytes, put_number, take_byte, take_bytes, take_flag, take_number, take_small,
 };
 use pinpriq_proto::letters::{Malformed, decode_command, encode_command};
+use pinpriq_proto::task::{Receipt, TaskRecord};
 
 use super::{pack, put_sized, take_count, take_sized, unpack};
 use crate::clients::about::Manners;

@@ -1,9 +1,9 @@
 //! News: the standing of a client and its counters, then the pieces.
 
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{ClientId, RequestId};
 use pinpriq_proto::letters::primitives::{end, put_number, take_byte, take_number};
 use pinpriq_proto::letters::{Malformed, decode_output, encode_output};
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_store::durable::Holds;
 
 use super::{pack, put_sized, take_count, take_sized, unpack};

@@ -3,9 +3,9 @@
 mod samples;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::command::Command;
-use pinpriq_engine::reply::Output;
+use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
+use pinpriq_proto::reply::Output;
 
 use self::samples::{errand, news};
 use super::*;
@@ -176,7 +176,7 @@ fn any_bytes_are_refused_or_the_only_encoding() {
 fn what_is_no_command_is_refused_before_a_guest_sees_it() {
     let command = |bytes: &[u8]| {
         let mut commands = Commands::default();
-        commands.push(pinpriq_engine::task::RequestId(1), |out| out.extend_from_slice(bytes));
+        commands.push(pinpriq_proto::task::RequestId(1), |out| out.extend_from_slice(bytes));
         commands
     };
     let credit = |out: &mut Vec<u8>| encode_command(&Command::Credit(1), out);
@@ -219,9 +219,9 @@ fn a_part_of_a_reply_is_a_reply_to_nobody() {
         decode_news(&letter).err()
     };
     let reply = |client, request| Output::Reply {
-        client: pinpriq_engine::task::ClientId(client),
-        request: pinpriq_engine::task::RequestId(request),
-        reply: pinpriq_engine::reply::Reply::Done,
+        client: pinpriq_proto::task::ClientId(client),
+        request: pinpriq_proto::task::RequestId(request),
+        reply: pinpriq_proto::reply::Reply::Done,
     };
     assert_eq!(with(&reply(0, 0)), None);
     let refused = Some(Malformed::OutOfRange("part of a reply"));

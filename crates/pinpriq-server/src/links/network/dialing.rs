@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pinpriq_engine::time::Span;
+use pinpriq_proto::time::Span;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 

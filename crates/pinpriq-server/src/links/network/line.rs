@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 use thiserror::Error;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;

@@ -6,7 +6,7 @@ mod rig;
 
 use std::net::Ipv4Addr;
 
-use pinpriq_engine::time::Span;
+use pinpriq_proto::time::Span;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 

@@ -15,7 +15,7 @@ use axum::routing::any;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use pinpriq_engine::time::Span;
+use pinpriq_proto::time::Span;
 use pinpriq_store::journal::LoadProgress;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot, watch};

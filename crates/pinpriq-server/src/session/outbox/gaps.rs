@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_engine::reply::Output;
+use pinpriq_proto::reply::Output;
 use pinpriq_store::durable::Holds;
 
 use super::several::Several;

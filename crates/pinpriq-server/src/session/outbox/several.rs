@@ -5,7 +5,7 @@
 //! told that the reply was sent; the others were told when their tasks came. Which shard adds to a
 //! reply is decided elsewhere.
 
-use pinpriq_engine::reply::{Output, Reply};
+use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_store::durable::Holds;
 
 use super::gaps::Abroad;

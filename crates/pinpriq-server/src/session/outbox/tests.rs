@@ -1,10 +1,8 @@
 //! How far the outbox encodes ahead of its client. The doors encode, and a connection sends.
 
-use pinpriq_engine::reply::{Output, Reply};
-use pinpriq_engine::task::{
-    Bytes, ClientId, Progress, RequestId, State, TaskId, TaskRecord, Terms,
-};
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::task::{Bytes, ClientId, Progress, RequestId, State, TaskId, TaskRecord, Terms};
+use pinpriq_proto::time::Timestamp;
 use pinpriq_store::Position;
 use pinpriq_store::durable::Holds;
 

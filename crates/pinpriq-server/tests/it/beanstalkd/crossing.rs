@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 use pinpriq_server::config::DoorName;
 
 use crate::crowd::{Crowd, Late, Worker};

@@ -1,6 +1,6 @@
 //! Clients of beanstalkd at the nodes of a cluster: tubes of all shards, whichever node they ask.
 
-use pinpriq_engine::task::ClientId;
+use pinpriq_proto::task::ClientId;
 use pinpriq_server::config::DoorName;
 
 use super::choosing::queues;

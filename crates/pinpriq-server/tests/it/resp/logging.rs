@@ -6,7 +6,7 @@ use std::fmt::{Debug, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_server::config::{Config, Durability};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use pinpriq_engine::time::Timestamp;
+use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::put_command;
 use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::Config;

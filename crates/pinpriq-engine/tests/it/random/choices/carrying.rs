@@ -1,15 +1,15 @@
 //! Chooses exports, and imports of records that resemble what is there.
 
-use pinpriq_engine::change::ScheduleRecord;
-use pinpriq_engine::export::{Export, ExportPlace, Import};
-use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
-use pinpriq_engine::settings::Paused;
-use pinpriq_engine::task::{
+use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::export::{Export, ExportPlace, Import};
+use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::settings::Paused;
+use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
     Trace,
 };
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 
 use super::Chooser;
 

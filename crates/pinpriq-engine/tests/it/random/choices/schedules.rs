@@ -1,9 +1,9 @@
 //! Chooses commands on schedules. Their slots are far apart compared with other spans, so that most
 //! of them are alone.
 
-use pinpriq_engine::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
-use pinpriq_engine::task::Terms;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_proto::task::Terms;
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::{Chooser, LONG_NAME};
 

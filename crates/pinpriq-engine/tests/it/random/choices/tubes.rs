@@ -1,9 +1,9 @@
 //! Chooses commands about several tubes, and about tasks that only their number names.
 
-use pinpriq_engine::command::{
+use pinpriq_proto::command::{
     Command, Deed, Delay, QueueCommand, Reserve, Share, Take, TakeMode, TimeToLive,
 };
-use pinpriq_engine::task::{Receipt, State, StateKind, TaskRecord};
+use pinpriq_proto::task::{Receipt, State, StateKind, TaskRecord};
 
 use super::{Chooser, QUEUES};
 

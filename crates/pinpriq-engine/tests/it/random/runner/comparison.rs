@@ -2,16 +2,16 @@
 
 use std::fmt::Debug;
 
-use pinpriq_engine::command::{Command, Peek, QueueCommand, QueueName, Selection};
-use pinpriq_engine::export::Exported;
-use pinpriq_engine::fanout::MemberCommand;
-use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::schedule::ScheduleCommand;
-use pinpriq_engine::stats::{Figures, Times};
-use pinpriq_engine::task::{RequestId, StateKind, TaskId, TaskRecord};
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::PutUnique;
 use pinpriq_model::{Home, is_placeholder, number_of};
+use pinpriq_proto::command::{Command, Peek, QueueCommand, QueueName, Selection};
+use pinpriq_proto::export::Exported;
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::schedule::ScheduleCommand;
+use pinpriq_proto::stats::{Figures, Times};
+use pinpriq_proto::task::{RequestId, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::PutUnique;
 
 use super::{OBSERVER, Runner};
 use crate::random::choices::{MEMBERS, QUEUES, SCHEDULES, TOPICS};

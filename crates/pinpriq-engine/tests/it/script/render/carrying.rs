@@ -1,8 +1,8 @@
 //! Formats what an export shows.
 
-use pinpriq_engine::change::ScheduleRecord;
-use pinpriq_engine::export::{ExportPlace, Exported, QueueExported};
-use pinpriq_engine::schedule::ShownSchedule;
+use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::export::{ExportPlace, Exported, QueueExported};
+use pinpriq_proto::schedule::ShownSchedule;
 
 use super::{quoted, schedule, settings, sides, whole};
 

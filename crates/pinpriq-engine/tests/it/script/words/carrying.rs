@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use pinpriq_engine::change::ScheduleRecord;
-use pinpriq_engine::command::Command;
-use pinpriq_engine::export::{Export, ExportPlace, Import};
-use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
-use pinpriq_engine::settings::Paused;
-use pinpriq_engine::task::{
+use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::command::Command;
+use pinpriq_proto::export::{Export, ExportPlace, Import};
+use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::settings::Paused;
+use pinpriq_proto::task::{
     Burial, Bytes, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord,
     Terms,
 };
-use pinpriq_engine::time::Timestamp;
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::unique::WindowRecord;
 
 use super::Words;
 

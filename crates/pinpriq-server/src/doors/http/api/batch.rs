@@ -8,7 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
-use pinpriq_engine::limits::TRANSACTION_STEPS_MAX;
+use pinpriq_proto::limits::TRANSACTION_STEPS_MAX;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

@@ -85,8 +85,8 @@ async fn multi(asker: &Asker, request: Request<'_>) -> Result<Response, Problem>
     request.values.end("multi")?;
     let body = request.payload.unwrap_or_default();
     let commands = given::commands(&body)?;
-    if commands.len() > pinpriq_engine::limits::TRANSACTION_STEPS_MAX {
-        let most = pinpriq_engine::limits::TRANSACTION_STEPS_MAX;
+    if commands.len() > pinpriq_proto::limits::TRANSACTION_STEPS_MAX {
+        let most = pinpriq_proto::limits::TRANSACTION_STEPS_MAX;
         return Err(Problem::new("BUSY", format!("a transaction has at most {most} commands")));
     }
     let mut all = Vec::with_capacity(commands.len());

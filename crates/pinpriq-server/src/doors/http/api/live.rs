@@ -10,9 +10,9 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use http_body::Frame;
-use pinpriq_engine::stats::Figures;
-use pinpriq_engine::survey::{QueueChange, QueueNews};
-use pinpriq_engine::task::StateKind;
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::survey::{QueueChange, QueueNews};
+use pinpriq_proto::task::StateKind;
 use pinpriq_users::Right;
 
 use super::super::json::{Object, array, object, put_number, put_ratio};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use pinpriq_engine::settings::{Kind, SETTINGS};
+use pinpriq_proto::settings::{Kind, SETTINGS};
 
 use super::super::form::Form;
 use super::super::problem::CODES;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pinpriq_engine::stats::{Counters, Figures};
+use pinpriq_proto::stats::{Counters, Figures};
 
 use crate::facts::Facts;
 use crate::monitor::survey::Survey;
@@ -44,8 +44,8 @@ impl Highest {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_engine::stats::Move;
-    use pinpriq_engine::task::StateKind;
+    use pinpriq_proto::stats::Move;
+    use pinpriq_proto::task::StateKind;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! The list of all metrics. Where a figure of `INFO` or `STATS` says the same, it is read from
 //! there, and has its meaning from there.
 
-use pinpriq_engine::histogram::TimeHistogram;
-use pinpriq_engine::stats::Figures;
+use pinpriq_proto::histogram::TimeHistogram;
+use pinpriq_proto::stats::Figures;
 use pinpriq_store::Histogram;
 
 use super::labels::{OTHER, text_of};

@@ -1,7 +1,7 @@
 //! Why a task waits, who holds what, and which names there are, as JSON.
 
-use pinpriq_engine::looking::{Explanation, LeasePlace, LeaseShown, Reason};
-use pinpriq_engine::task::Bytes;
+use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
+use pinpriq_proto::task::Bytes;
 
 use super::super::json::{Object, object};
 use super::name_array;

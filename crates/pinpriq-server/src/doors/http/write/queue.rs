@@ -1,9 +1,9 @@
 //! Settings and figures of queues, members, schedules, and the facts about the server, as JSON.
 
-use pinpriq_engine::fanout::MemberFigures;
-use pinpriq_engine::schedule::{Form, ShownSchedule};
-use pinpriq_engine::settings::{Paused, SETTINGS, Setting, Settings, Shown};
-use pinpriq_engine::stats::Figures;
+use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::schedule::{Form, ShownSchedule};
+use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
+use pinpriq_proto::stats::Figures;
 
 use super::super::json::{Object, object};
 use crate::facts::Facts;

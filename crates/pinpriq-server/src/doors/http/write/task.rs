@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_engine::task::{State, TaskId, TaskRecord};
+use pinpriq_proto::task::{State, TaskId, TaskRecord};
 
 use super::super::head::{Content, Head};
 use super::super::json::{Object, moment_text};

@@ -5,15 +5,15 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pinpriq_engine::change::ScheduleRecord;
-use pinpriq_engine::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
-use pinpriq_engine::settings::{Pause, Paused};
-use pinpriq_engine::task::{
+use pinpriq_proto::change::ScheduleRecord;
+use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::settings::{Pause, Paused};
+use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId,
     TaskRecord, Terms, Trace,
 };
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_engine::unique::WindowRecord;
+use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::unique::WindowRecord;
 use serde_json::{Map, Value};
 
 use super::state_word;

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use pinpriq_dice::Dice;
-use pinpriq_engine::command::{Command, Put, QueueName};
-use pinpriq_engine::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
-use pinpriq_engine::task::{
+use pinpriq_proto::command::{Command, Put, QueueName};
+use pinpriq_proto::letters::encode_command;
+use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{
     Bytes, ClientId, Grant, Holder, LaneName, Lease, Past, Progress, Receipt, RequestId, State,
     TaskId, TaskRecord, Terms,
 };
-use pinpriq_engine::time::{Span, Timestamp};
-use pinpriq_proto::letters::encode_command;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::Holds;
 
 use crate::clients::about::Manners;

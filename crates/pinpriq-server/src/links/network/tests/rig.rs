@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
 use std::time::Duration;
 
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::time::{Span, Timestamp};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};

@@ -1,9 +1,9 @@
 //! Tests of both formats, with a survey that has something of everything.
 
-use pinpriq_engine::stats::{Counters, Figures};
-use pinpriq_engine::survey::Surveyed;
-use pinpriq_engine::task::Bytes;
-use pinpriq_engine::time::{Span, Timestamp};
+use pinpriq_proto::stats::{Counters, Figures};
+use pinpriq_proto::survey::Surveyed;
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::*;
 use crate::facts::Facts;
