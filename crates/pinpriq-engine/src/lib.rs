@@ -2,8 +2,9 @@
 //!
 //! [`Engine`] holds the queues of one shard: the tasks with their priorities, delays and times to
 //! live, the leases under which they are taken, and the consumers that wait for them. It does no
-//! I/O. The caller passes in the time, makes the reported [`Change`](pinpriq_proto::change::Change)s
-//! durable, and only then sends the [`Output`](pinpriq_proto::reply::Output)s.
+//! I/O. The caller passes in the time, makes each reported
+//! [`Change`](pinpriq_proto::change::Change) durable, and only then sends the
+//! [`Output`](pinpriq_proto::reply::Output)s.
 //!
 //! ```
 //! use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, Wait};
