@@ -315,7 +315,7 @@ impl Target {
             if stream.write_all(lines.as_bytes()).is_err() {
                 return false;
             }
-            let (mut replies, mut piece) = (Vec::new(), [0; 1 << 16]);
+            let (mut replies, mut piece) = (Vec::new(), [0; 1 << 14]);
             while !replies.ends_with(b"all-are-done\r\n") {
                 match stream.read(&mut piece) {
                     Ok(0) | Err(_) => return false,
