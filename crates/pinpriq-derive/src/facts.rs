@@ -8,7 +8,7 @@ use syn::spanned::Spanned as _;
 use syn::{Data, DeriveInput, Error, Expr, Fields, Ident, Lifetime, Token, Variant};
 
 /// Every fact. ARCHITECTURE.md says what each decides.
-const FACTS: [Fact; 11] = [
+const FACTS: [Fact; 10] = [
     Fact { word: "needs", method: "each_need", form: Form::Needs },
     Fact { word: "shard", method: "destination", form: Form::Destination },
     Fact { word: "names", method: "check_names", form: Form::Names },
@@ -18,8 +18,7 @@ const FACTS: [Fact; 11] = [
     Fact { word: "within", method: "can_be_within", form: Form::Flag },
     Fact { word: "step", method: "is_step", form: Form::Flag },
     Fact { word: "blocks", method: "may_block", form: Form::Flag },
-    Fact { word: "long_work", method: "has_long_work", form: Form::Flag },
-    Fact { word: "long_reply", method: "has_long_reply", form: Form::Flag },
+    Fact { word: "care", method: "care", form: Form::Care },
 ];
 
 /// A fact, and the method that tells it.
@@ -42,6 +41,8 @@ enum Form {
     Names,
     /// What a full disk means.
     Disk,
+    /// What it needs besides. If it is left out, that is nothing.
+    Care,
     /// What has a name. If it is left out, there is none.
     Name,
     /// The word alone says that it is so; left out, it is not.
@@ -164,6 +165,9 @@ impl Fact {
                 quote!(Result<(), crate::refusal::Refusal>),
             ),
             Form::Disk => ("What it needs of a disk.", quote!(), quote!(crate::facts::Disk)),
+            Form::Care => {
+                ("What it needs besides being carried out.", quote!(), quote!(crate::facts::Care))
+            }
             Form::Name => (
                 "The name of what it destroys, or whose settings it changes.",
                 quote!(),
@@ -172,8 +176,11 @@ impl Fact {
             Form::Flag => (flag_doc(self.word), quote!(), quote!(bool)),
         };
         let must_use = (self.form != Form::Needs).then(|| quote!(#[must_use]));
+        // Asked for each command.
+        let inline = (self.form == Form::Care).then(|| quote!(#[inline]));
         Ok(quote! {
             #[doc = #doc]
+            #inline
             #must_use
             pub fn #method(&self #takes) -> #returns {
                 match *self { #(#arms)* }
@@ -212,6 +219,10 @@ impl Fact {
                 let need = declared.expression(self.word)?;
                 quote!({ use crate::facts::Disk::{Leases, Refused, Served}; #need })
             }
+            (Form::Care, Some(Value::Is(care))) => {
+                quote!({ use crate::facts::Care::*; #care })
+            }
+            (Form::Care, _) => quote!(crate::facts::Care::Plain),
             (Form::Name, Some(Value::Is(named))) => quote!(crate::facts::Named::name(&#named)),
             (Form::Name, _) => quote!(None),
             (Form::Flag, Some(Value::Is(holds))) => quote!(#holds),
@@ -238,12 +249,7 @@ fn flag_doc(word: &str) -> &'static str {
             "Whether it can be a step of a transaction. Those that can change tasks that they \
              name, and never wait."
         }
-        "blocks" => "Whether the reply may take long, so that the client has to wait for it.",
-        "long_work" => "Whether it goes through many tasks or queues, however short the reply is.",
-        _ => {
-            "Whether the reply may have many parts, or many bytes for a short request, or \
-             deliveries may follow."
-        }
+        _ => "Whether the reply may take long, so that the client has to wait for it.",
     }
 }
 

@@ -13,7 +13,7 @@ pub use self::queue::QueueCommand;
 pub use self::share::Share;
 pub use self::tubes::{Deed, Reserve};
 use crate::export::{Export, Import};
-use crate::facts::{Anywhere, Called, Destination, Disk, Joining, Lanes, Named, Subject};
+use crate::facts::{Anywhere, Called, Care, Destination, Disk, Joining, Lanes, Named, Subject};
 use crate::fanout::{MemberCommand, Publish};
 use crate::looking::{Leases, Scan};
 use crate::names::NamePattern;
@@ -30,13 +30,13 @@ pub enum Command<'a> {
     /// Puts a task into a queue, which is created if it does not exist.
     #[command(
         needs = of_put(&it, tell), shard = it.queue, disk = Served, change,
-        step = it.wait.is_none(), blocks = it.waits()
+        step = it.wait.is_none(), blocks = it.waits(), care = it.care()
     )]
     Put(Put<'a>),
     /// Puts a task into a queue. If the queue is full, the put waits until there is room.
     #[command(
         needs = of_put(&put, tell), shard = put.queue, disk = Served, change,
-        blocks = !room.is_zero() || put.waits()
+        blocks = !room.is_zero() || put.waits(), care = put.care()
     )]
     PutInLine {
         /// The task.
@@ -62,7 +62,7 @@ pub enum Command<'a> {
     /// Takes tasks under a lease, or pops them.
     #[command(
         needs(take = it.queues), shard = it.queues, names = Lanes(it.queues, it.member),
-        disk = it.mode.on_full_disk(), blocks = it.wait.blocks(), long_reply = it.may_be_long()
+        disk = it.mode.on_full_disk(), blocks = it.wait.blocks(), care = it.care()
     )]
     Take(Take<'a>),
     /// Takes the most urgent task of several queues under a lease that is tied to the connection.
@@ -81,7 +81,7 @@ pub enum Command<'a> {
     /// Does one engine's part of a take over the queues of several engines.
     #[command(
         needs = it.each_need(tell), shard = it.destination(), names = it.names(),
-        disk = it.on_full_disk(), change = it.is_change(), blocks = it.may_block(), long_reply
+        disk = it.on_full_disk(), change = it.is_change(), blocks = it.may_block(), care = LongReply
     )]
     Share(Share<'a>),
     /// Acts on a task that only its number names. Refused with NOTFOUND if there is no such task in
@@ -100,7 +100,7 @@ pub enum Command<'a> {
     /// Makes tasks of a queue ready: buried ones in the order in which they were buried, or if
     /// there is none, waiting ones in the order in which their delays end. The reply is their
     /// number.
-    #[command(needs(manage = queue), shard = queue, disk = Refused, change, long_work)]
+    #[command(needs(manage = queue), shard = queue, disk = Refused, change, care = LongWork)]
     Kick {
         /// The queue.
         queue: &'a [u8],
@@ -119,7 +119,7 @@ pub enum Command<'a> {
     #[command(
         needs(look = it),
         shard = it.map_or(Destination::Everywhere(Joining::Tubes), Destination::Queue),
-        names = it, disk = Served, within = it.is_none(), long_work
+        names = it, disk = Served, within = it.is_none(), care = LongWork
     )]
     Tubes(Option<&'a [u8]>),
     /// Ends all leases of this client that depend on its connection. No task has failed by that.
@@ -129,7 +129,10 @@ pub enum Command<'a> {
     )]
     LetGo,
     /// Reads tasks and changes nothing.
-    #[command(needs(look = it.queue), shard = it.queue, disk = Served, long_reply = it.count > 1)]
+    #[command(
+        needs(look = it.queue), shard = it.queue, disk = Served,
+        care = if it.count > 1 { LongReply } else { Plain }
+    )]
     Peek(Peek<'a>),
     /// Reads one task.
     #[command(needs(look = queue), shard = queue, disk = Served)]
@@ -140,7 +143,7 @@ pub enum Command<'a> {
         id: &'a [u8],
     },
     /// Explains why a task is not handed out, or without an id, which task would be next.
-    #[command(needs(look = queue), shard = queue, disk = Served, long_work)]
+    #[command(needs(look = queue), shard = queue, disk = Served, care = LongWork)]
     Explain {
         /// The queue.
         queue: QueueName<'a>,
@@ -148,29 +151,29 @@ pub enum Command<'a> {
         id: Option<&'a [u8]>,
     },
     /// Reads all tasks of a queue, page by page.
-    #[command(needs(look = it.queue), shard = it.queue, disk = Served, long_reply)]
+    #[command(needs(look = it.queue), shard = it.queue, disk = Served, care = LongReply)]
     Scan(Scan<'a>),
     /// Reads all that another server needs to go on with a queue, page by page.
-    #[command(needs(look = it.queue), shard = it.queue, disk = Served, long_reply)]
+    #[command(needs(look = it.queue), shard = it.queue, disk = Served, care = LongReply)]
     Export(Export<'a>),
     /// Takes over a record of an export. The reply is the id of a task, and nothing for others.
     #[command(
         needs = it.each_need(tell), shard = it.destination(), names = it.names(), disk = Refused,
         change, audit = it.changed_queue(), within = matches!(it, Import::Schedule(_)),
-        long_work
+        care = LongWork
     )]
     Import(Import<'a>),
     /// Reads the leases of a queue, or of all, page by page.
     #[command(
         needs(look = it.queue), shard = it.destination(), names = it.queue, disk = Served,
-        within = it.queue.is_none(), long_reply
+        within = it.queue.is_none(), care = LongReply
     )]
     Leases(Leases<'a>),
     /// Finishes a taken task.
     #[command(needs(take = it.held), shard = it.held.queue, disk = Served, change, step)]
     Ack(Ack<'a>),
     /// Finishes several taken tasks, each with its own result.
-    #[command(needs(take = queue), shard = queue, disk = Served, change, step, long_reply)]
+    #[command(needs(take = queue), shard = queue, disk = Served, change, step, care = LongReply)]
     AckAll {
         /// The queue.
         queue: QueueName<'a>,
@@ -200,7 +203,7 @@ pub enum Command<'a> {
         needs(take = done, take = take.queues), shard = Destination::Done,
         names = (Lanes(&[], take.member), (done, Lanes(take.queues, None))),
         disk = take.mode.on_full_disk(), change, blocks = take.wait.blocks(),
-        long_reply = take.may_be_long()
+        care = take.care()
     )]
     TakeDone {
         /// The leases of the tasks to acknowledge, at most [`DONE_MAX`](crate::limits::DONE_MAX).
@@ -223,7 +226,7 @@ pub enum Command<'a> {
     #[command(needs(manage = it), shard = it.queue, disk = Refused, change, step)]
     Dig(Transfer<'a>),
     /// Makes the oldest buried tasks of a queue ready or waiting again.
-    #[command(needs(manage = queue), shard = queue, disk = Refused, change, long_work)]
+    #[command(needs(manage = queue), shard = queue, disk = Refused, change, care = LongWork)]
     Plow {
         /// The queue.
         queue: QueueName<'a>,
@@ -237,7 +240,7 @@ pub enum Command<'a> {
     /// Removes tasks, whatever their state.
     #[command(
         needs(manage = queue), shard = queue, disk = Served, change, step, audit = queue,
-        long_work
+        care = LongWork
     )]
     Kill {
         /// The queue.
@@ -267,7 +270,7 @@ pub enum Command<'a> {
     /// Moves tasks of one state to another queue, the oldest first. The reply is their number.
     #[command(
         needs(manage = from, put = to), shard = Destination::Pair(from.name, to),
-        names = (to, from), disk = Refused, change, audit = from, long_work
+        names = (to, from), disk = Refused, change, audit = from, care = LongWork
     )]
     Move {
         /// The queue or lane that they leave.
@@ -283,7 +286,7 @@ pub enum Command<'a> {
     /// reply is their number.
     #[command(
         needs(manage = queue, put = Anywhere), shard = queue, disk = Refused, change, within,
-        audit = queue, long_work
+        audit = queue, care = LongWork
     )]
     Redrive {
         /// The queue of the dead letters.
@@ -304,7 +307,7 @@ pub enum Command<'a> {
     /// Starts deliveries of tasks from these queues, one delivery for each credit.
     #[command(
         needs(take = queues), shard = Destination::of_subscription(queues),
-        names = Lanes(queues, member), disk = Served, long_reply
+        names = Lanes(queues, member), disk = Served, care = Subscription
     )]
     Subscribe {
         /// The queues.
@@ -319,7 +322,7 @@ pub enum Command<'a> {
     /// Ends subscriptions: these, or all if none is named.
     #[command(
         needs(take = queues), shard = Destination::of_subscription(queues),
-        names = Lanes(queues, member), disk = Served, long_work
+        names = Lanes(queues, member), disk = Served, care = LongWork
     )]
     Unsubscribe {
         /// The queues.
@@ -343,7 +346,7 @@ pub enum Command<'a> {
     /// Puts one task into each lane of a topic.
     #[command(
         needs(put = it.topic), shard = it.topic, names = Called("topic", it.topic),
-        disk = Served, change, step
+        disk = Served, change, step, care = OwnTime
     )]
     Publish(Publish<'a>),
     /// Joins, beats, leaves, or lists members.
@@ -356,7 +359,7 @@ pub enum Command<'a> {
     /// [`TRANSACTION_STEPS_MAX`](crate::limits::TRANSACTION_STEPS_MAX) of them.
     #[command(
         needs = each_need_of(it, tell), shard = Destination::Steps, names = (), disk = Served,
-        change, long_reply
+        change, care = OwnTime
     )]
     Transaction(&'a [Step<'a>]),
     /// Carries out a command as if only the queues and topics that match one of these names were
@@ -371,7 +374,7 @@ pub enum Command<'a> {
     /// Nothing is redriven if one of the dead letters comes from a queue that does not match.
     #[command(
         needs = command.each_need(tell), shard = command.destination_within(), names = (),
-        disk = Served, change = command.is_change(), long_reply
+        disk = Served, change = command.is_change(), care = LongReply
     )]
     Within {
         /// The names, at most [`WITHIN_NAMES_MAX`](crate::limits::WITHIN_NAMES_MAX).
@@ -718,8 +721,13 @@ impl Update<'_> {
 }
 
 impl Take<'_> {
-    const fn may_be_long(&self) -> bool {
-        self.count > 1 || self.selection.group
+    #[inline]
+    const fn care(&self) -> Care {
+        match self.selection.group {
+            _ if self.count > 1 => Care::LongReply,
+            true => Care::Group,
+            false => Care::Plain,
+        }
     }
 }
 

@@ -59,6 +59,23 @@ pub enum Disk {
     Leases,
 }
 
+/// What a command needs besides being carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Care {
+    /// Nothing.
+    Plain,
+    /// It may name moments by the wall clock.
+    OwnTime,
+    /// It may go through many tasks or queues, and has a short reply.
+    LongWork,
+    /// The reply may have many parts, or many bytes for a short request.
+    LongReply,
+    /// It takes one group, which may have many tasks.
+    Group,
+    /// Deliveries may follow.
+    Subscription,
+}
+
 /// Stands for what only the engine knows: all that a command touches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Anywhere;

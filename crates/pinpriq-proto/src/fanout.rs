@@ -47,7 +47,7 @@ pub enum MemberCommand<'a> {
     #[command(
         needs(take = topic, take = Anywhere), shard = topic,
         names = QueueName { name: topic, member: Some(member) }, disk = Refused, change, within,
-        long_work
+        care = LongWork
     )]
     Join {
         /// The topic.
@@ -60,7 +60,7 @@ pub enum MemberCommand<'a> {
     /// A sign of life.
     #[command(
         needs(take = Anywhere), shard = Destination::Everywhere(Joining::Membership),
-        names = Called("member", member), disk = Served, change, within, long_work
+        names = Called("member", member), disk = Served, change, within, care = LongWork
     )]
     Beat {
         /// The member.
@@ -72,7 +72,7 @@ pub enum MemberCommand<'a> {
     #[command(
         needs(take = topic), shard = topic,
         names = QueueName { name: topic, member: Some(member) }, disk = Served, change,
-        long_work
+        care = LongWork
     )]
     LeaveTopic {
         /// The topic.
@@ -83,11 +83,13 @@ pub enum MemberCommand<'a> {
     /// Ends a member and all its lanes. The reply is their number.
     #[command(
         needs(take = Anywhere), shard = Destination::Everywhere(Joining::Membership),
-        names = Called("member", it), disk = Served, change, within, long_work
+        names = Called("member", it), disk = Served, change, within, care = LongWork
     )]
     Leave(&'a [u8]),
     /// Lists the members with a lane in the topic.
-    #[command(needs(look = it), shard = it, names = Called("topic", it), disk = Served, long_reply)]
+    #[command(
+        needs(look = it), shard = it, names = Called("topic", it), disk = Served, care = LongReply
+    )]
     List(&'a [u8]),
 }
 

@@ -153,19 +153,19 @@ pub enum ScheduleCommand<'a> {
         needs(manage = it.queue, put = it.queue, manage = Anywhere),
         shard = Destination::Schedule(it.name, it.queue),
         names = (it.queue, Called("name of a schedule", it.name)), disk = Refused, change,
-        within, audit = it.name, long_work
+        within, audit = it.name, care = LongWork
     )]
     Set(NewSchedule<'a>),
     /// Shows a schedule.
     #[command(
         needs(look = Anywhere), shard = it, names = Called("name of a schedule", it),
-        disk = Served, within, long_reply
+        disk = Served, within, care = LongReply
     )]
     Show(&'a [u8]),
     /// Lists the names of schedules, in order.
     #[command(
         needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
-        names = (), disk = Served, within, long_reply
+        names = (), disk = Served, within, care = LongReply
     )]
     List {
         /// Only names that begin with this.
@@ -178,25 +178,25 @@ pub enum ScheduleCommand<'a> {
     /// From now on slots put no tasks.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
-        disk = Refused, change, within, audit = it, long_work
+        disk = Refused, change, within, audit = it, care = LongWork
     )]
     Pause(&'a [u8]),
     /// From now on slots put tasks again.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
-        disk = Refused, change, within, audit = it, long_work
+        disk = Refused, change, within, audit = it, care = LongWork
     )]
     Resume(&'a [u8]),
     /// Removes a schedule. Its tasks stay. The reply is the number of schedules removed.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
-        disk = Served, change, within, audit = it, long_work
+        disk = Served, change, within, audit = it, care = LongWork
     )]
     Drop(&'a [u8]),
     /// Puts a task now, also while the schedule is paused. The reply is its id.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
-        disk = Refused, change, within, audit = it, long_work
+        disk = Refused, change, within, audit = it, care = LongWork
     )]
     Fire(&'a [u8]),
 }

@@ -1,6 +1,7 @@
 //! What a put says about its task. When it waits, and for what, is up to the commands.
 
 use super::Wait;
+use crate::facts::Care;
 use crate::task::Terms;
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
@@ -74,6 +75,14 @@ impl Put<'_> {
     /// Whether the reply may come late.
     pub(super) fn waits(&self) -> bool {
         self.wait.is_some_and(Wait::blocks)
+    }
+
+    #[inline]
+    pub(super) const fn care(&self) -> Care {
+        match self.delay {
+            Delay::For(_) => Care::Plain,
+            Delay::Until(_) => Care::OwnTime,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ pub enum QueueCommand<'a> {
     /// Creates a queue that exists even when it is empty.
     #[command(
         needs = each_need_of(queue, settings, tell), shard = destination_of(queue, settings),
-        names = queue, disk = Refused, change, audit = queue, long_work
+        names = queue, disk = Refused, change, audit = queue, care = LongWork
     )]
     Create {
         /// Its name.
@@ -23,7 +23,7 @@ pub enum QueueCommand<'a> {
     #[command(
         needs = each_need_of(queue.name, settings, tell),
         shard = destination_of(queue.name, settings), names = queue, disk = Refused, change,
-        audit = queue, long_work
+        audit = queue, care = LongWork
     )]
     Set {
         /// Its name.
@@ -32,12 +32,12 @@ pub enum QueueCommand<'a> {
         settings: &'a [Assignment<'a>],
     },
     /// Returns the settings.
-    #[command(needs(look = it), shard = it, disk = Served, long_work)]
+    #[command(needs(look = it), shard = it, disk = Served, care = LongWork)]
     Show(QueueName<'a>),
     /// Lists the names of queues, in order.
     #[command(
         needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
-        names = (), disk = Served, within, long_reply
+        names = (), disk = Served, within, care = LongReply
     )]
     List {
         /// Only names that begin with this.
@@ -48,14 +48,14 @@ pub enum QueueCommand<'a> {
         count: usize,
     },
     /// Removes all tasks.
-    #[command(needs(manage = it), shard = it, disk = Served, change, audit = it, long_work)]
+    #[command(needs(manage = it), shard = it, disk = Served, change, audit = it, care = LongWork)]
     Truncate(QueueName<'a>),
     /// Removes all tasks, the settings and the pause.
-    #[command(needs(manage = it), shard = it, disk = Served, change, audit = it, long_work)]
+    #[command(needs(manage = it), shard = it, disk = Served, change, audit = it, care = LongWork)]
     Drop(&'a [u8]),
     /// Pauses sides of a queue.
     #[command(
-        needs(manage = queue), shard = queue, disk = Refused, change, audit = queue, long_work
+        needs(manage = queue), shard = queue, disk = Refused, change, audit = queue, care = LongWork
     )]
     Pause {
         /// Its name.
@@ -67,7 +67,7 @@ pub enum QueueCommand<'a> {
     },
     /// Pauses the output of a queue for this long, or ends that pause if it is `None`.
     #[command(
-        needs(manage = queue), shard = queue, change, audit = queue, long_work,
+        needs(manage = queue), shard = queue, change, audit = queue, care = LongWork,
         disk = if length.is_some() { Refused } else { Served }
     )]
     Hold {
@@ -80,7 +80,7 @@ pub enum QueueCommand<'a> {
     },
     /// Ends the pause of sides of a queue.
     #[command(
-        needs(manage = queue), shard = queue, disk = Served, change, audit = queue, long_work
+        needs(manage = queue), shard = queue, disk = Served, change, audit = queue, care = LongWork
     )]
     Resume {
         /// Its name.
@@ -90,7 +90,7 @@ pub enum QueueCommand<'a> {
     },
     /// Returns the figures of one queue, or of all queues together.
     #[command(
-        needs(look = it), names = it, disk = Served, within = it.is_none(), long_work,
+        needs(look = it), names = it, disk = Served, within = it.is_none(), care = LongWork,
         shard = it.map_or(Destination::Everywhere(Joining::Figures), Destination::from)
     )]
     Stats(Option<QueueName<'a>>),

@@ -218,7 +218,6 @@ impl Client {
             self.desk.shard().keep_buffer(buffer);
         }
         self.desk.note_sent();
-        self.desk.weigh(self.input.len());
         self.desk.keep(self.input.len());
     }
 
@@ -316,7 +315,6 @@ impl Client {
     pub(crate) fn take_over(&mut self, bytes: &[u8]) {
         if self.phase == Phase::AwaitingReply {
             self.input.extend_from_slice(bytes);
-            self.desk.weigh(self.input.len());
             self.desk.keep(self.input.len());
         } else if self.input.is_empty() {
             let consumed = self.receive(bytes);
@@ -435,7 +433,6 @@ impl Client {
         });
         self.desk.end_batch(self.door_name);
         let left = input.len() - consumed;
-        self.desk.weigh(left);
         self.desk.keep(left);
         if consumed > 0 {
             self.frame_began = None;

@@ -193,10 +193,12 @@ impl Desk {
         self.seat.take_break()
     }
 
-    /// Counts what the connection keeps: this much of requests that have arrived, and replies.
+    /// Counts what the connection keeps after a batch or a write: this much of requests that have
+    /// arrived, and replies.
     #[inline]
     pub(crate) fn keep(&self, input: usize) {
         self.kept.set(input + self.seat.session.outbox.borrow().bytes_waiting());
+        self.weigh(input);
     }
 
     /// Returns what it keeps.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pinpriq_engine::{Applied, Farewell};
 use pinpriq_proto::command::{Command, Delay, Put, Step};
+use pinpriq_proto::facts::Care;
 use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::limits::put_bytes;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
@@ -186,15 +187,11 @@ impl Seat {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
-        match command {
-            Command::Transaction(_)
-            | Command::Publish(_)
-            | Command::Put(Put { delay: Delay::Until(_), .. })
-            | Command::PutInLine { put: Put { delay: Delay::Until(_), .. }, .. } => {
-                self.carry_out_in_own_time(request, command)
-            }
-            command => self.carry_out_one(request, command),
+        let care = command.care();
+        if care == Care::OwnTime {
+            return self.carry_out_in_own_time(request, command);
         }
+        self.carry_out_one(request, command, care)
     }
 
     /// Carries out a command that may name moments.
@@ -214,26 +211,27 @@ impl Seat {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
-        let steps;
-        let translated = match command {
-            Command::Transaction(given) => {
-                steps = self.steps_in_own_time(given);
-                Command::Transaction(&steps)
-            }
-            other => self.one_in_own_time(other),
-        };
-        self.carry_out_one(request, &translated)
+        if let Command::Transaction(given) = command {
+            let steps = self.steps_in_own_time(given);
+            return self.carry_out_one(request, &Command::Transaction(&steps), Care::LongReply);
+        }
+        self.carry_out_one(request, &self.one_in_own_time(command), Care::Plain)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every request")]
-    fn carry_out_one(&mut self, request: RequestId, command: &Command<'_>) -> Result<(), Undone> {
+    fn carry_out_one(
+        &mut self,
+        request: RequestId,
+        command: &Command<'_>,
+        care: Care,
+    ) -> Result<(), Undone> {
         if self.manners.waits_for_room && self.lacks_room(command) {
             return Err(Undone::NoRoom);
         }
         let applied = self.shard.apply(self.client, request, command);
-        if applied != Applied::Answered || (command.has_long_work() || command.has_long_reply()) {
-            return self.follow_up(applied, request, command);
+        if applied != Applied::Answered || care != Care::Plain {
+            return self.follow_up(applied, request, (command, care));
         }
         Ok(())
     }
@@ -244,7 +242,7 @@ impl Seat {
         &mut self,
         applied: Applied,
         request: RequestId,
-        command: &Command<'_>,
+        (command, care): (&Command<'_>, Care),
     ) -> Result<(), Undone> {
         match applied {
             Applied::Waits => {
@@ -258,8 +256,20 @@ impl Seat {
             }
             Applied::Answered | Applied::Refused(_) => {}
         }
-        if command.has_long_work() || command.has_long_reply() {
-            self.take_care(command);
+        match care {
+            Care::Subscription => {
+                self.note_work();
+                self.subscribed = true;
+            }
+            Care::LongWork => self.note_work(),
+            Care::LongReply => self.end_turn(),
+            Care::Group => {
+                self.round.groups += 1;
+                if self.round.groups >= self.manners.groups_per_turn {
+                    self.end_turn();
+                }
+            }
+            Care::Plain | Care::OwnTime => {}
         }
         Ok(())
     }
@@ -336,27 +346,12 @@ impl Seat {
         steps.iter().map(translate).collect()
     }
 
-    /// Notes a subscription, and ends the turn after a command with a long reply, so that the reply
-    /// counts before the next command is carried out.
-    #[inline(never)]
-    fn take_care(&mut self, command: &Command<'_>) {
+    /// Ends the turn after a command with a long reply, so that the reply counts before the next
+    /// command is carried out.
+    fn end_turn(&mut self) {
         self.note_work();
-        if let Command::Subscribe { .. } = command {
-            self.subscribed = true;
-            return;
-        }
-        if !command.has_long_reply() {
-            return;
-        }
-        self.round.groups += 1;
-        let is_group = matches!(
-            command,
-            Command::Take(take) | Command::TakeDone { take, .. } if take.count == 1
-        );
-        if !is_group || self.round.groups >= self.manners.groups_per_turn {
-            self.round.groups = 0;
-            self.shard.turn();
-        }
+        self.round.groups = 0;
+        self.shard.turn();
     }
 
     /// Whether a command is a put that has to wait. A put larger than all the room would wait

@@ -65,6 +65,7 @@ impl Besides {
     }
 
     /// The number of bytes in separate allocations.
+    #[inline]
     pub(super) fn own_bytes(&self, shares: bool) -> u64 {
         let terms = if shares { 0 } else { self.terms.bytes() };
         let id =

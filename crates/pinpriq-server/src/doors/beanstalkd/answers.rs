@@ -57,6 +57,7 @@ impl Form {
     }
 
     /// Returns the form of the answer to this request, and which of the connection's it is.
+    #[inline]
     fn of(request: RequestId) -> (Self, u64) {
         let form = request.0 & ((1 << Self::BITS) - 1);
         let form = usize::try_from(form).ok().and_then(|form| Self::ALL.get(form));
