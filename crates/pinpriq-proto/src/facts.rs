@@ -170,9 +170,7 @@ impl<'c> Named<'c> for Called<'c> {
 impl<'c> Named<'c> for QueueName<'c> {
     #[inline]
     fn check(&self) -> Result<(), Refusal> {
-        self.member.map_or(Ok(()), check_member)?;
-        let what = if self.member.is_some() { "topic" } else { "queue name" };
-        check_name(what, self.name)
+        check_queue(*self)
     }
 
     fn name(&self) -> Option<&'c [u8]> {
@@ -235,6 +233,14 @@ impl<'c> From<&'c [&'c [u8]]> for Destination<'c> {
 /// Refuses the name of a member that is too long.
 pub fn check_member(member: &[u8]) -> Result<(), Refusal> {
     check_name("member", member)
+}
+
+/// Refuses the name of a queue or lane that is too long.
+#[inline]
+pub fn check_queue(queue: QueueName<'_>) -> Result<(), Refusal> {
+    queue.member.map_or(Ok(()), check_member)?;
+    let what = if queue.member.is_some() { "topic" } else { "queue name" };
+    check_name(what, queue.name)
 }
 
 /// Refuses a name that is too long. `what` it is called stands in the refusal.
