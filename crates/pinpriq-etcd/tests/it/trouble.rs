@@ -111,14 +111,21 @@ fn a_new_remote_resolves_what_it_has_not_sent() {
     log.check(&client, 1);
 }
 
-/// A cluster with a quota of 8 MiB, of which a log has taken everything.
-fn full() -> Option<(Cluster, Client, Log)> {
+/// The first entry that a log still has, if it was trimmed while it took all room.
+const TRIMMED_BEFORE: u64 = 16;
+
+/// A cluster with a quota of 8 MiB, of which a log has taken everything. If it was trimmed
+/// meanwhile, more than half of that can be freed.
+fn full(is_trimmed: bool) -> Option<(Cluster, Client, Log)> {
     let cluster = Cluster::start_with(&["--quota-backend-bytes", "8388608"])?;
     let client = cluster.client(cluster.options());
     let mut log = Log::seize(&client, 1, 1);
     let refused = (0..100).find_map(|count| {
         // etcd looks at the size of its database ten times a second.
         pause(Duration::from_millis(if count < 20 { 0 } else { 150 }));
+        if is_trimmed && count == TRIMMED_BEFORE {
+            assert_eq!(log.trim(TRIMMED_BEFORE), Trimmed::Done);
+        }
         Some(log.append(256 << 10)).filter(|it| *it != Appended::Done)
     });
     assert_eq!(refused, Some(Appended::Full));
@@ -134,7 +141,7 @@ fn status(log: &mut Log) -> Status {
 
 #[test]
 fn a_cluster_without_room_says_so() {
-    let Some((_cluster, _, mut log)) = full() else { return };
+    let Some((_cluster, _, mut log)) = full(false) else { return };
     let read = read_all(&mut *log.ledger, 1);
     assert!(read == log.entries, "what was done can still be read");
     let Status { bytes_used, bytes_max } = status(&mut log);
@@ -145,7 +152,7 @@ fn a_cluster_without_room_says_so() {
 
 #[test]
 fn a_cluster_that_has_reached_its_own_quota_is_given_room() {
-    let Some((_cluster, client, mut log)) = full() else { return };
+    let Some((_cluster, client, mut log)) = full(true) else { return };
     // No node can open a session now, so one without makes room.
     let registry = EtcdRegistry::new(&client.etcd, Duration::from_secs(10));
     let (tell, told) = sync_channel(8);
@@ -155,17 +162,18 @@ fn a_cluster_that_has_reached_its_own_quota_is_given_room() {
     let notices: Vec<RoomNotice> = told.iter().take(2).collect();
     let lower = RoomNotice::QuotaIsLower { quota: 8 << 20, bytes_max: 1 << 30 };
     assert_eq!(notices[0], lower);
-    let RoomNotice::RoomMade { before, after } = notices[1] else { panic!("{notices:?}") };
-    assert!(after <= before, "{before} {after}");
-    // What takes little room has some now, and the rest follows.
-    log.fill(1);
-    assert_eq!(log.trim(30), Trimmed::Done);
-    client.runtime.block_on(client.etcd.compact()).unwrap();
+    assert!(matches!(notices[1], RoomNotice::RoomMade { .. }), "{notices:?}");
+    // etcd may say once more that its quota is reached, and room is made once more.
+    let mut tries = 0;
     for _ in 0..8 {
-        assert_eq!(log.append(256 << 10), Appended::Done);
+        while log.append(256 << 10) == Appended::Full {
+            tries += 1;
+            assert!(tries < 900, "there is no room again");
+            pause(Duration::from_millis(100));
+        }
     }
-    let read = read_all(&mut *log.ledger, 30);
-    assert!(read[..] == log.entries[29..], "other entries are there");
+    let read = read_all(&mut *log.ledger, TRIMMED_BEFORE);
+    assert!(read[..] == log.entries[15..], "other entries are there");
     drop(registry);
     client.runtime.block_on(upkeep).unwrap();
 }
