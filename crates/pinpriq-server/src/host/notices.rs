@@ -19,6 +19,8 @@ pub(crate) struct Notices {
     unread: Throttle,
     lost: Throttle,
     handshakes: Throttle,
+    /// Those that gave way, which are many when they come, and would hide other reasons.
+    gave_way: Throttle,
 }
 
 impl Notices {
@@ -48,7 +50,9 @@ impl Notices {
         (door, why): (&str, &HandshakeError),
     ) {
         let warns = !matches!(why, HandshakeError::Closed | HandshakeError::Broken(_));
-        let admitted = self.handshakes.admit_if(warns, now);
+        let is_crowded = matches!(why, HandshakeError::Crowded);
+        let throttle = if is_crowded { &self.gave_way } else { &self.handshakes };
+        let admitted = throttle.admit_if(warns, now);
         warn_throttled!(admitted, %peer, door, reason = %why, "no TLS handshake");
     }
 
