@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{Data, DeriveInput, Error, Expr, Fields, Ident, Lifetime, Token, Variant};
 
-/// Every fact. ARCHITECTURE.md says what each decides.
+/// Every fact. What each decides is told by the doc comment of its method.
 const FACTS: [Fact; 10] = [
     Fact { word: "needs", method: "each_need", form: Form::Needs },
     Fact { word: "shard", method: "destination", form: Form::Destination },

@@ -40,7 +40,7 @@ pub(crate) enum Access {
     Everybody,
     /// Every user: it touches no queue.
     Users,
-    /// Users with rights on what it touches. `pinpriq_rights` knows which.
+    /// Users with rights on what it touches. `pinpriq_proto::rights` knows which.
     Rights,
     /// Users who may run the server.
     Admins,

@@ -1,6 +1,6 @@
 //! The commands about users: who signs in, who they are, and what they may do.
 //!
-//! What a command needs is known by `pinpriq_rights`, and checked by the desk.
+//! What a command needs is known by `pinpriq_proto::rights`, and checked by the desk.
 
 use std::sync::Arc;
 
