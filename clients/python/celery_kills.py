@@ -240,7 +240,7 @@ class Result:
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that nobody uses."""
+    """Return a free port of the loopback interface."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

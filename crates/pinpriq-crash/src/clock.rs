@@ -32,7 +32,7 @@ pub(crate) fn wall_us() -> u64 {
     since.map_or(0, |it| u64::try_from(it.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// Lets time pass while others work. Nobody sends, so nothing is received.
+/// Lets time pass while others work. Nothing is sent, so nothing is received.
 pub(crate) fn let_pass(time: Duration) {
     let (_open, never) = sync_channel::<()>(0);
     // It can only time out.

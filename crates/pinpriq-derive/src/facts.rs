@@ -7,18 +7,72 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{Data, DeriveInput, Error, Expr, Fields, Ident, Lifetime, Token, Variant};
 
-/// Every fact. What each decides is told by the doc comment of its method.
+/// Every fact.
 const FACTS: [Fact; 10] = [
-    Fact { word: "needs", method: "each_need", form: Form::Needs },
-    Fact { word: "shard", method: "destination", form: Form::Destination },
-    Fact { word: "names", method: "check_names", form: Form::Names },
-    Fact { word: "disk", method: "on_full_disk", form: Form::Disk },
-    Fact { word: "audit", method: "audited", form: Form::Name },
-    Fact { word: "change", method: "is_change", form: Form::Flag },
-    Fact { word: "within", method: "can_be_within", form: Form::Flag },
-    Fact { word: "step", method: "is_step", form: Form::Flag },
-    Fact { word: "blocks", method: "may_block", form: Form::Flag },
-    Fact { word: "care", method: "care", form: Form::Care },
+    Fact {
+        word: "needs",
+        method: "each_need",
+        doc: "Tells each right that it needs. A command that needs none is free.",
+        form: Form::Needs,
+    },
+    Fact {
+        word: "shard",
+        method: "destination",
+        doc: "Where it is carried out, when there are several engines.",
+        form: Form::Destination,
+    },
+    Fact {
+        word: "names",
+        method: "check_names",
+        doc: "Refuses names that are too long, before anything else is checked.",
+        form: Form::Names,
+    },
+    Fact {
+        word: "disk",
+        method: "on_full_disk",
+        doc: "What it needs of a disk.",
+        form: Form::Disk,
+    },
+    Fact {
+        word: "audit",
+        method: "audited",
+        doc: "The name of what it destroys, or whose settings it changes.",
+        form: Form::Name,
+    },
+    Fact {
+        word: "change",
+        method: "is_change",
+        doc: "Whether it is there to change something. Commands that look, wait, take or subscribe \
+              are not. What such a command answers is decided by what is there, even if it changes \
+              nothing.",
+        form: Form::Flag,
+    },
+    Fact {
+        word: "within",
+        method: "can_be_within",
+        doc: "Whether it can be kept within names, see [`Command::Within`]. Those that touch \
+              queues which they do not name.",
+        form: Form::Flag,
+    },
+    Fact {
+        word: "step",
+        method: "is_step",
+        doc: "Whether it can be a step of a transaction. Those that can change tasks that they \
+              name, and never wait.",
+        form: Form::Flag,
+    },
+    Fact {
+        word: "blocks",
+        method: "may_block",
+        doc: "Whether the reply may take long, so that the client has to wait for it.",
+        form: Form::Flag,
+    },
+    Fact {
+        word: "care",
+        method: "care",
+        doc: "What it needs besides being carried out.",
+        form: Form::Care,
+    },
 ];
 
 /// A fact, and the method that tells it.
@@ -27,6 +81,8 @@ struct Fact {
     word: &'static str,
     /// The method.
     method: &'static str,
+    /// What the method tells.
+    doc: &'static str,
     form: Form,
 }
 
@@ -148,33 +204,18 @@ impl Fact {
             Ok(quote!(#pattern => #value,))
         });
         let arms: Vec<_> = arms.collect::<syn::Result<_>>()?;
-        let (doc, takes, returns) = match self.form {
-            Form::Needs => (
-                "Tells each right that it needs. A command that needs none is free.",
-                quote!(, tell: &mut dyn FnMut(crate::rights::Need<#lifetime>)),
-                quote!(()),
-            ),
-            Form::Destination => (
-                "Where it is carried out, when there are several engines.",
-                quote!(),
-                quote!(crate::facts::Destination<#lifetime>),
-            ),
-            Form::Names => (
-                "Refuses names that are too long, before anything else is checked.",
-                quote!(),
-                quote!(Result<(), crate::refusal::Refusal>),
-            ),
-            Form::Disk => ("What it needs of a disk.", quote!(), quote!(crate::facts::Disk)),
-            Form::Care => {
-                ("What it needs besides being carried out.", quote!(), quote!(crate::facts::Care))
-            }
-            Form::Name => (
-                "The name of what it destroys, or whose settings it changes.",
-                quote!(),
-                quote!(Option<&#lifetime [u8]>),
-            ),
-            Form::Flag => (flag_doc(self.word), quote!(), quote!(bool)),
+        let takes = (self.form == Form::Needs)
+            .then(|| quote!(, tell: &mut dyn FnMut(crate::rights::Need<#lifetime>)));
+        let returns = match self.form {
+            Form::Needs => quote!(()),
+            Form::Destination => quote!(crate::facts::Destination<#lifetime>),
+            Form::Names => quote!(Result<(), crate::refusal::Refusal>),
+            Form::Disk => quote!(crate::facts::Disk),
+            Form::Care => quote!(crate::facts::Care),
+            Form::Name => quote!(Option<&#lifetime [u8]>),
+            Form::Flag => quote!(bool),
         };
+        let doc = self.doc;
         let must_use = (self.form != Form::Needs).then(|| quote!(#[must_use]));
         // Asked for each command.
         let inline = (self.form == Form::Care).then(|| quote!(#[inline]));
@@ -231,25 +272,6 @@ impl Fact {
                 quote!(#holds)
             }
         })
-    }
-}
-
-fn flag_doc(word: &str) -> &'static str {
-    match word {
-        "change" => {
-            "Whether it is there to change something. Commands that look, wait, take or subscribe \
-             are not. What such a command answers is decided by what is there, even if it changes \
-             nothing."
-        }
-        "within" => {
-            "Whether it can be kept within names, see [`Command::Within`]. Those that touch queues \
-             which they do not name."
-        }
-        "step" => {
-            "Whether it can be a step of a transaction. Those that can change tasks that they \
-             name, and never wait."
-        }
-        _ => "Whether the reply may take long, so that the client has to wait for it.",
     }
 }
 

@@ -470,7 +470,7 @@ impl Engine {
     }
 
     /// Leaves the payload of a task in the store, if the record at `place` is still current.
-    /// Whoever receives the task later has to fetch it: [`pinpriq_proto::task::TaskRecord::away`].
+    /// The receiver of the task has to fetch it: [`pinpriq_proto::task::TaskRecord::away`].
     pub fn leave_payload(&mut self, number: u64, place: Place) {
         let Some(slot) = self.live(number) else { return };
         let task = &self.tasks[slot];

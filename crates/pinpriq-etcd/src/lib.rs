@@ -17,7 +17,7 @@
 //! | `e/SEQ` | an entry, whose number has 20 digits |
 //!
 //! The keys of the registry are `pinpriq/NAME/meta`, and those under `node/`, `own/` and `drain/`
-//! beside it. What is in them is told in `docs/internals/ledger.md`.
+//! beside it. `docs/internals/ledger.md` describes them.
 //!
 //! etcd keeps former values of its keys until they are compacted: [`Etcd::compact`]. When etcd has
 //! reached its own quota, it refuses trims too, so [`EtcdOptions::bytes_max`] should be lower.

@@ -1,5 +1,5 @@
 //! How much room a cluster has, and what makes room: compaction, and at etcd's own quota
-//! defragmentation and the end of the alarm. Who does so, and when, is decided in `registry`.
+//! defragmentation and the end of the alarm. `registry` decides which node does so, and when.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

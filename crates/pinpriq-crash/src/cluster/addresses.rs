@@ -9,7 +9,7 @@ use crate::fault::Fallible;
 const PORTS_FROM: u32 = 20_000;
 const PORTS: u32 = 12_000;
 
-/// Finds ports on the loopback interface that nobody uses.
+/// Finds free ports on the loopback interface.
 pub(crate) fn free_addresses(count: usize) -> Fallible<Vec<SocketAddr>> {
     // Runs at the same time begin at different ports.
     let start = std::process::id().wrapping_mul(16) % PORTS;

@@ -3,9 +3,8 @@
 //! Each check returns a refusal that names the value and its bound. Checks that need a queue or a
 //! task are in the commands themselves.
 
-use pinpriq_proto::facts::{check_name, check_queue};
-
 use pinpriq_proto::command::Command;
+use pinpriq_proto::facts::{check_name, check_queue};
 use pinpriq_proto::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::time::{Span, Timestamp};

@@ -54,7 +54,7 @@ pub enum Deed {
 }
 
 impl Deed {
-    /// Returns the right that it needs. Whoever may take a task may acknowledge it afterwards.
+    /// Returns the right that it needs. The right to take a task includes the right to end it.
     pub(super) const fn right(self) -> Right {
         match self {
             Self::Read => Right::Look,
