@@ -36,7 +36,7 @@ CONVERSATIONS = ROOT / "crates/pinpriq-server/testdata/beanstalkd"
 
 # How long a reply, a start or an end may take before it counts as missing.
 PATIENCE = 15.0
-# What a server gets to digest a step that nobody answers, at least and at most.
+# What a server gets to digest a step without an answer, at least and at most.
 SETTLE_LEAST = 0.02
 SETTLE_MOST = 2.0
 # Below the ports that the kernel gives to clients.
@@ -493,7 +493,7 @@ class Play:
             elif words == "drain":
                 self.server.drain()
             else:
-                raise Trouble(f"nobody knows how to {words}")
+                raise Trouble(f"no action is called {words}")
             return None
         client = self.client(step.client)
         if client.unsent and kind not in ">=!|":
@@ -534,7 +534,7 @@ class Play:
 
         Where it looks in the very microsecond in which one ends, it forgets the connection until
         the next reply to it. That happens to one in ten. An empty line is replied to and counted
-        nowhere. In conversations that show such defects nobody is reminded.
+        nowhere. Conversations that show such defects get no reminder.
         """
         if not self.reminding:
             return
@@ -558,7 +558,7 @@ class Play:
             raise Trouble("the server has closed")
 
     def finish(self):
-        """At the end nobody has been sent anything that was not read."""
+        """At the end every client has read all that was sent to it."""
         for name, client in self.clients.items():
             try:
                 self.expect_nothing(client)

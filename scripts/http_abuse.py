@@ -1,5 +1,5 @@
 """Misuses the HTTP door of a server: thousands of slow connections, requests without an end, huge
-JSON, and event streams that nobody reads.
+JSON, and event streams that are not read.
 
 Called by scripts/http-api with the ports of HTTP and RESP, the id of the server's process, and its
 frame timeout in ms. Everything must be refused or ended, memory must stay bounded, and RESP must
@@ -155,7 +155,7 @@ def unread_streams(before):
         heard = b""
         while heard.count(b"event: figures") < 4:
             heard += reads.recv(65_536)
-    tell(f"{STREAMS} event streams that nobody reads")
+    tell(f"{STREAMS} event streams that are not read")
     assert resident() < before + 200 * MIB, f"{resident() / MIB:.0f} MiB"
     for client in clients:
         client.close()

@@ -45,7 +45,7 @@ def map_path_parameters(context, path_parameters):
 
 @schemathesis.hook
 def map_query(context, query):
-    """Lets nobody wait for long."""
+    """Shortens all waits."""
     if isinstance(query, dict):
         for name in ("wait", "room"):
             if isinstance(query.get(name), int) and (query[name] > 10 or query[name] < 0):
@@ -55,7 +55,7 @@ def map_query(context, query):
 
 @schemathesis.hook
 def map_body(context, body):
-    """Lets nobody wait for long."""
+    """Shortens all waits."""
     if isinstance(body, dict):
         for name in ("wait", "room"):
             if isinstance(body.get(name), int) and (body[name] > 10 or body[name] < 0):

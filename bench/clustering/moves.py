@@ -1,4 +1,4 @@
-"""How long nobody serves a shard: when its owner is killed, and when it is stopped in order."""
+"""How long a shard is not served: when its owner is killed, and when it is stopped in order."""
 
 import signal
 import threading
@@ -100,7 +100,7 @@ class Pair:
         probes = [Probe(self.nodes.ports[self.other], *it) for it in filled]
         self.processes.await_that("no probe is answered", lambda: all(it.done for it in probes))
         if set(self.nodes.owners().values()) != {self.owner}:
-            raise Trouble(f"{self.owner} does not serve all shards any more")
+            raise Trouble(f"{self.owner} no longer serves all shards")
         return probes
 
     def swap(self):

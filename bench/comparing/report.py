@@ -35,7 +35,7 @@ class Medians:
 
 
 def progress(result):
-    """One line for whoever watches."""
+    """One line of progress."""
     name = f"{result['connections']} × {result['depth']}"
     return (f"{result['round'] + 1}: {result['row']:20} {name:9} "
             f"{(result['jobs_per_second'] or 0) / 1000:10.1f} k jobs/s "

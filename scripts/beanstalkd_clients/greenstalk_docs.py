@@ -191,7 +191,7 @@ def time_to_run():
             client.touch(job)
             with raises(greenstalk.DeadlineSoonError):
                 client.reserve(timeout=10)
-        # Nobody touches it any more, so it times out.
+        # It is not touched again, so it times out.
         again = other.reserve(timeout=10)
         assert again.id == number
         with raises(greenstalk.NotFoundError):

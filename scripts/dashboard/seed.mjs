@@ -182,7 +182,7 @@ async function failSome(api, queue, number, reasons) {
   }
 }
 
-// Lets tasks come and go until it is told to end, so that there are rates to show.
+// Lets tasks come and go until it is stopped, so that there are rates to show.
 export function flow(api) {
   let ended = false;
   const work = (async () => {

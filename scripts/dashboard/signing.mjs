@@ -1,4 +1,4 @@
-// A server with users: who has not signed in sees a form, and whoever has sees what they may.
+// A server with users: visitors see a form until they sign in, then what they may see.
 
 import { spawnSync } from "node:child_process";
 import path from "node:path";
@@ -113,7 +113,7 @@ async function visit({ server, openAt, axe, must, user, colorScheme }) {
   });
   must(status === null, `ana cannot pause mail: ${status}`);
 
-  // What nobody has put anything into shows a command, with the port of this server.
+  // A queue without tasks shows a command, with the port of this server.
   await go("#/queues/mail?tab=leases", "Nobody holds a task of this queue");
   const commands = await page.locator(".command code").allInnerTexts();
   const wanted = `redis-cli -p ${server.ports.resp} --user ana --askpass TAKE mail`;

@@ -50,7 +50,7 @@ enum Kind {
     Cron(Box<Cron>),
 }
 
-/// What a calendar was made from. Whoever stores this can make the same calendar again.
+/// What a calendar was made from. The same calendar can be made again from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form<'a> {
     /// The arguments of [`Calendar::every`].

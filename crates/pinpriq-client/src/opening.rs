@@ -45,7 +45,7 @@ impl Opening {
     }
 
     /// Opens a connection to the first place that answers, beginning with the last one that did.
-    /// Refused if nobody may sign in like this.
+    /// Refused if this sign-in is not valid.
     pub(crate) async fn open(&self) -> Result<(Line, Replies), Error> {
         let places = &self.options.address.places;
         let current = self.current.load(Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Opening {
     }
 }
 
-/// The name of a connection to which nobody has given one: that of the program, and the number of
+/// The name of a connection to which the program gave none: that of the program, and the number of
 /// the process.
 fn own_name() -> String {
     let program = std::env::current_exe().ok();

@@ -2,7 +2,7 @@
 //! waiting for the replies to earlier ones.
 //!
 //! One task owns the connection. It gathers the requests that are there and writes them in one
-//! piece, and hands each reply to whoever asked. Nothing here is sent again.
+//! piece, and hands each reply to its caller. Nothing here is sent again.
 
 use std::collections::VecDeque;
 use std::io;
@@ -74,12 +74,12 @@ impl Pipe {
     }
 }
 
-/// Serves orders until there is nobody to give any, or the connection breaks.
+/// Serves orders until no caller is left to give any, or the connection breaks.
 async fn run(line: Line, replies: Replies, mut orders: mpsc::Receiver<Order>, timeout: Duration) {
     let mut under_way = VecDeque::new();
     let lost = serve(line, replies, &mut orders, &mut under_way, timeout).await;
     let lost = Arc::new(lost);
-    // Nobody listens who does not wait any more.
+    // The caller may have gone: then drop it.
     for order in under_way {
         _ = order.answer.send(Err(Broken::Unknown(Arc::clone(&lost))));
     }
@@ -186,7 +186,7 @@ fn hand_out(
 ) -> Result<usize, Lost> {
     let mut taken = 0;
     while let Some(value) = replies.next(buffer)? {
-        // What the server says by itself is nobody's reply.
+        // What the server says by itself is not a reply.
         if matches!(value, Value::Push(_)) {
             continue;
         }
@@ -197,7 +197,7 @@ fn hand_out(
         if order.missing == 0
             && let Some(order) = under_way.pop_front()
         {
-            // Who does not wait any more needs no reply.
+            // The caller gave up, so drop the reply.
             _ = order.answer.send(Ok(order.replies));
         }
     }

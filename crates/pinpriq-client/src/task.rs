@@ -22,7 +22,7 @@ pub enum State {
     Zombie,
     /// It is finished, and kept.
     Done,
-    /// It is not there any more.
+    /// It is gone.
     Gone,
 }
 

@@ -43,7 +43,7 @@ impl Reach {
 }
 
 impl ClusterEngine for Reach {
-    /// Only to read: nobody else writes with this writer.
+    /// Only to read: no other store writes with this writer.
     fn ledger(&self, shard: ShardNumber, _: Writer, _: Wake) -> Box<dyn Ledger> {
         Box::new(self.logs.ledger(shard, self.writer))
     }

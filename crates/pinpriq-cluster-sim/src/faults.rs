@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Kind {
     /// A process ends at once.
     Killed,
-    /// A machine vanishes: nobody is told.
+    /// A machine disappears without a word.
     Vanished,
     /// A process stands still, and goes on before its session has ended.
     ShortPause,
@@ -16,7 +16,7 @@ pub enum Kind {
     LongPause,
     /// A node hands everything over and ends.
     StoppedInOrder,
-    /// A node is told to drain by the registry.
+    /// The registry asks a node to drain.
     Drained,
     /// Nothing passes between two nodes.
     Cut,
@@ -24,7 +24,7 @@ pub enum Kind {
     CutOneWay,
     /// A node does not reach the engine.
     EngineCut,
-    /// Nobody reaches the engine.
+    /// No node reaches the engine.
     EngineOutage,
     /// The engine has no room.
     EngineFull,

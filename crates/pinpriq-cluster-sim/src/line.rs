@@ -94,7 +94,7 @@ impl Line {
     pub(crate) fn hear(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
         while let Some(reply) = self.next() {
-            assert!(self.awaited > 0, "a reply came that nobody waits for: {reply:?}");
+            assert!(self.awaited > 0, "a reply came that was not asked for: {reply:?}");
             self.awaited -= 1;
             if let Some(replies) = &mut self.replies {
                 replies.push(reply);

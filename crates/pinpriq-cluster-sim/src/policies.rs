@@ -154,7 +154,7 @@ fn compare(what: &str, known: &BTreeMap<u64, Told>, there: &BTreeMap<u64, usize>
         assert!(is_right, "{what} {number}, {told:?}, is there {count} times");
     }
     let stranger = there.keys().find(|number| !known.contains_key(number));
-    assert_eq!(stranger, None, "{what} that nobody has asked for");
+    assert_eq!(stranger, None, "{what} that was not asked for");
 }
 
 /// What is known of tasks that are popped too.
@@ -187,7 +187,7 @@ impl Popping {
         let lost = self.lost;
         assert!(missing <= lost, "{missing} of {what} are missing, with {lost} lost pops");
         let stranger = left.keys().chain(&self.popped).find(|it| !self.known.contains_key(it));
-        assert_eq!(stranger, None, "{what} that nobody has asked for");
+        assert_eq!(stranger, None, "{what} that was not asked for");
     }
 }
 

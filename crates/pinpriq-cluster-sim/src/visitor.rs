@@ -33,7 +33,7 @@ pub(crate) struct Visitor {
     /// The ids and receipts that it was given.
     pub(crate) given: Vec<String>,
     /// Whether it waits for tasks. A blocked take is asked again of the next owner, and a lease
-    /// that the former one has granted is known to nobody. So order is not judged then.
+    /// that the former one granted may never arrive. So order is not judged then.
     blocks: bool,
     /// Where it was sent, if the node that it has asked is not the right one.
     pub(crate) sent_to: Option<String>,
@@ -214,7 +214,7 @@ impl Visitor {
             };
             self.wire.drain(..length);
             let Some((call, operation)) = self.asked.take() else {
-                panic!("a reply came that nobody waits for: {value:?}")
+                panic!("a reply came that was not asked for: {value:?}")
             };
             let outcome = outcome(&operation, &value);
             self.sent_to = moved_to(&value);

@@ -313,7 +313,7 @@ impl World {
         }
     }
 
-    /// Removes a node. If it vanishes, nobody is told.
+    /// Removes a node. If it vanishes, it does not say so.
     fn remove(&mut self, at: usize, vanishes: bool) {
         let Some(node) = self.machines[at].node.take() else { return };
         self.machines[at].memories.note(&node, self.shards);
@@ -359,7 +359,7 @@ impl World {
         }
     }
 
-    /// Opens the links that nodes want and closes those that they do not want any more.
+    /// Opens the links that nodes want and closes those that they no longer want.
     fn connect_nodes(&mut self) {
         for from in 0..NODES {
             if !self.is_awake(from) {
@@ -500,7 +500,7 @@ impl World {
         }
         let any = self.dice.index(NODES);
         let at = self.visitors[index].sent_to.take().map_or(any, |it| place_of(&it));
-        // After the trouble nobody has to look for the right node.
+        // After the trouble no client has to look for the right node.
         let is_cluster_client = !self.is_calm && self.dice.chance(30);
         let door = if is_cluster_client { DoorName::RespCluster } else { DoorName::Resp };
         let Some(who) = self.connect_to(at, door) else { return false };

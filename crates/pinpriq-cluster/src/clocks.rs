@@ -10,7 +10,7 @@ pub const OFF_MS_MAX: u64 = 5_000;
 /// `ahead_ms` says how far each other clock is ahead of the own one.
 ///
 /// Of an even number of clocks, two are in the middle. What lies between them is not off. So with
-/// two nodes nobody is off: nobody can tell which one is wrong. Costs O(n log n).
+/// two nodes neither is off: it is unknown which one is wrong. Costs O(n log n).
 #[must_use]
 pub fn off_by(ahead_ms: &[i64]) -> u64 {
     right_ahead(ahead_ms).unsigned_abs()

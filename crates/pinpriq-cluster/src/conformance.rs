@@ -27,7 +27,7 @@ use crate::registry::{
 
 /// Where the cases get their registries from.
 pub trait Bench {
-    /// Makes room for a cluster that nobody has founded. The suite takes about fifty.
+    /// Makes room for a cluster that is not founded. The suite takes about fifty.
     fn fresh_cluster(&mut self) -> u32;
 
     /// Opens the registry of a cluster as one more node.
@@ -146,7 +146,7 @@ impl<'b> Site<'b> {
         site
     }
 
-    /// A cluster that nobody has founded.
+    /// A cluster that is not founded.
     fn empty(bench: &'b mut dyn Bench) -> Self {
         let cluster = bench.fresh_cluster();
         Self { bench, cluster, shards: 0, observer: None }

@@ -66,7 +66,7 @@ impl FakeRegistry {
         self.state().cut(handle, is_cut);
     }
 
-    /// Tells a node to drain, or not to any more, at once.
+    /// Starts or stops the drain of a node, at once.
     pub fn drain(&self, name: &str, drains: bool) {
         self.state().drain(name, drains);
     }

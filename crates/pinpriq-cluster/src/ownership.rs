@@ -7,7 +7,7 @@
 //! seized by another node ends, whatever the registry says, and a host that holds its log serves
 //! on while the registry is away or knows nothing of it.
 //!
-//! It reads no clock and does no I/O. Every [`Ownership::turn`] is told the time in milliseconds of
+//! It reads no clock and does no I/O. Every [`Ownership::turn`] gets the time in milliseconds of
 //! a clock that never goes back.
 
 mod answers;
@@ -78,7 +78,7 @@ pub enum Order {
     /// [`Ownership::note_failed`].
     Host(ShardNumber),
     /// Stop serving this shard in order, or loading it. Report [`Ownership::note_released`] when
-    /// everything is durable and nothing is written any more.
+    /// everything is durable and writing has ended.
     Release(ShardNumber),
     /// The release took too long: serve this shard again. If its host has already stopped, report
     /// that: then the report counts.
@@ -162,7 +162,7 @@ pub struct Ownership {
 impl Ownership {
     /// Creates the part of a node that is in no cluster yet. The first turn begins to ask.
     ///
-    /// `draw` returns an instance that nobody has used before, for each session after the first.
+    /// `draw` returns an instance that was never used before, for each session after the first.
     #[must_use]
     pub fn new(
         registry: Box<dyn Registry>,
@@ -277,7 +277,7 @@ impl Ownership {
     }
 
     /// Notes whether the wall clock of this node is wrong, by [`crate::clocks::is_off`]. As long as
-    /// it is, or nobody knows yet, no shard is claimed. What is served is served on.
+    /// it is, or that is unknown yet, no shard is claimed. What is served is served on.
     pub const fn note_clock(&mut self, is_off: bool) {
         self.is_clock_off = is_off;
     }
@@ -287,7 +287,7 @@ impl Ownership {
         self.local_mut(shard).and_then(|local| local.host.take()).is_some()
     }
 
-    /// Begins to hand all shards over, because the process is to end. No shard is claimed any more.
+    /// Begins to hand all shards over, because the process is to end. No more shards are claimed.
     pub fn drain(&mut self) {
         self.is_leaving = true;
         self.node.draining = true;
@@ -300,7 +300,7 @@ impl Ownership {
         self.is_leaving && self.locals.iter().all(|local| local.host.is_none())
     }
 
-    /// Ends the session with all its records. Nothing is asked and ordered any more after that.
+    /// Ends the session with all its records. Nothing is asked and ordered after that.
     pub fn leave(&mut self) {
         self.is_leaving = true;
         self.end_session();
@@ -428,7 +428,8 @@ impl Ownership {
         }
     }
 
-    /// Whether nothing may be served, since the engine was rolled back and nobody has accepted it.
+    /// Whether nothing may be served, since the engine was rolled back and that is not accepted
+    /// yet.
     fn is_halted(&self) -> bool {
         self.view.rolled_back().is_some()
     }

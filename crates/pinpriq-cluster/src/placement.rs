@@ -127,7 +127,7 @@ fn place(names: &[String], shards: u16, told: BTreeMap<usize, usize>) -> Vec<usi
         targets[shard] = Some(place);
         counts[place] += 1;
     }
-    // Whoever was told more than the floor has one of the extras, as far as there are any.
+    // A node with more than the floor has one of the extras, as far as there are any.
     extras -= extras.min(counts.iter().filter(|count| **count > floor).count());
     for (shard, place) in pairs {
         let target = &mut targets[usize::from(shard)];

@@ -94,7 +94,7 @@ pub struct View {
 }
 
 impl View {
-    /// The roll-back of the engine that nobody has accepted yet, if there is one. Nothing may be
+    /// The roll-back of the engine that is not accepted yet, if there is one. Nothing may be
     /// served then.
     #[must_use]
     pub fn rolled_back(&self) -> Option<&RolledBack> {
@@ -118,7 +118,7 @@ pub struct Meta {
     pub generation: u32,
     /// A roll-back that was not accepted yet.
     pub rolled_back: Option<RolledBack>,
-    /// Whether its logs are being filled from elsewhere, or were when that was interrupted. Nobody
+    /// Whether its logs are being filled from elsewhere, or were when that was interrupted. No node
     /// may serve then.
     pub importing: bool,
 }
@@ -162,7 +162,7 @@ pub enum RegistryCall {
     /// Returns everything without a session.
     Look,
     /// Claims a shard that has no owner. It is done only if the record of the cluster is `meta`, so
-    /// that nobody begins to serve who has not seen that a roll-back was noted or accepted. The
+    /// that no node begins to serve which has not seen that a roll-back was noted or accepted. The
     /// record hangs on the session of the node that asks.
     Claim {
         /// The shard.
@@ -186,7 +186,7 @@ pub enum RegistryCall {
     /// Ends the session of a node with all its records: of this one, or of one whose place it
     /// takes.
     End(Instance),
-    /// Tells the node of this name to drain, or not to any more. This outlives every session.
+    /// Starts or stops the drain of the node of this name. This outlives every session.
     Drain {
         /// The name of the node.
         name: String,

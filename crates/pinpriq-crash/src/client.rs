@@ -27,7 +27,7 @@ pub(crate) enum Heard {
 }
 
 impl<'a> Client<'a> {
-    /// Connects, or returns none if nobody listens there any more.
+    /// Connects, or returns none if no server listens there.
     pub(crate) fn connect(address: SocketAddr, ledger: &'a Ledger) -> Option<Self> {
         let wire = wire::connect(address).ok()?;
         Some(Self { wire, ledger, number: ledger.client() })

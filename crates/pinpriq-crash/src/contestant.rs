@@ -182,7 +182,7 @@ impl Speaker {
         })
     }
 
-    /// Puts a task. An error means that nobody knows whether it was put.
+    /// Puts a task. After an error it is unknown whether it was put.
     pub(crate) fn put(&mut self, payload: &str, priority: u64) -> Fallible<()> {
         let reply = match self {
             Self::Pinpriq(wire) => {

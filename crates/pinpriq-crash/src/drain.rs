@@ -19,7 +19,7 @@ const EMPTY_MAX: u32 = 600;
 
 /// Empties queues, and records in the history that they are empty.
 pub(crate) fn drain(server: &Server, ledger: &Ledger, queues: &[&str]) -> Fallible<()> {
-    let mut client = Client::connect(server.address, ledger).ok_or("nobody listens")?;
+    let mut client = Client::connect(server.address, ledger).ok_or("no server listens")?;
     for queue in queues {
         let mut empty = 0;
         while present(&mut client, queue)? > 0 {

@@ -1,6 +1,6 @@
 //! Failures of the harness itself, as opposed to those of the server under test.
 //!
-//! Nobody recovers from these: a run that cannot be carried out ends with the reason.
+//! There is no recovery from these: a run that cannot be carried out ends with the reason.
 
 use std::error::Error;
 

@@ -115,7 +115,7 @@ pub(crate) fn reader(path: &Path) -> Fallible<BufReader<File>> {
     Ok(BufReader::new(File::open(path)?))
 }
 
-/// Copies a file for whoever investigates a failure, and returns the path of the copy.
+/// Copies a file for the investigation of a failure, and returns the path of the copy.
 pub(crate) fn keep(path: &Path, name: &str) -> Fallible<PathBuf> {
     let directory = std::env::temp_dir().join("pinpriq-crash-kept");
     fs::create_dir_all(&directory)?;
@@ -175,7 +175,7 @@ pub(crate) fn children(process: u32) -> Fallible<Vec<u32>> {
     text.split_whitespace().map(|child| Ok(child.parse()?)).collect()
 }
 
-/// Whether a process runs. One that has ended and that nobody has asked about does not.
+/// Whether a process runs. One that has ended and was not waited for does not.
 pub(crate) fn is_alive(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let state = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());

@@ -46,7 +46,7 @@ impl Ledger {
         Ok(check(&history, self.tolerance))
     }
 
-    /// Keeps a copy for whoever investigates a failure, and returns its path.
+    /// Keeps a copy for the investigation of a failure, and returns its path.
     pub(crate) fn keep(&self, name: &str) -> Fallible<PathBuf> {
         self.recorder.flushed(|_| ())?;
         files::keep(&self.path, name)

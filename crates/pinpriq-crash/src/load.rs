@@ -74,7 +74,7 @@ const LEFT_OVER_MAX: usize = 200;
 pub(crate) struct Load<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) payloads: &'a Payloads,
-    /// Receipts with their queues that nobody has used yet.
+    /// Receipts with their queues that are not used yet.
     left_over: Mutex<Vec<(&'static str, String)>>,
     /// The approximate number of tasks.
     backlog: AtomicU64,
@@ -123,7 +123,7 @@ impl<'a> Load<'a> {
 
     /// Sets the policies of the queues.
     pub(crate) fn prepare(&self, address: SocketAddr) -> Fallible<()> {
-        let mut client = Client::connect(address, self.ledger).ok_or("nobody listens")?;
+        let mut client = Client::connect(address, self.ledger).ok_or("no server listens")?;
         let policies: Vec<Request> = POLICIES.into_iter().map(set_policy).collect();
         match client.ask(&policies)? {
             Heard::All(outcomes) if outcomes.iter().all(|it| *it == Outcome::Done) => {

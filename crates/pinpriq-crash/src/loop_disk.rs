@@ -69,8 +69,8 @@ impl LoopDisk {
         self.mount.join(format!("{CANARY}-{}", self.cuts))
     }
 
-    /// Switches the power on again: the journal of the file system is replayed. Nobody may have a
-    /// file on it open any more.
+    /// Switches the power on again: the journal of the file system is replayed. No process may have
+    /// a file on it open.
     pub(crate) fn switch_on(&mut self) -> Fallible<()> {
         run(Command::new("umount").arg(&self.mount))?;
         self.is_mounted = false;

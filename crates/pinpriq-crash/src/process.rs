@@ -51,7 +51,7 @@ impl Process {
                 }
                 kept.push_back(line.clone());
                 drop(kept);
-                // When nobody listens any more, keep reading the log, or the server would block.
+                // When the receiver is gone, keep reading the log, or the server would block.
                 let _ = told.try_send(line);
             }
         });

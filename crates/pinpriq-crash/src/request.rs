@@ -173,7 +173,7 @@ pub(crate) fn transaction(requests: Vec<Request>) -> Request {
     Request { operation, words: Words::new("EXEC"), parts }
 }
 
-/// Checks the reply to a part of a transaction. What is refused later is told by `EXEC`.
+/// Checks the reply to a part of a transaction. `EXEC` reports what is refused later.
 pub(crate) fn check_kept(request: &Request, reply: &Value) -> Fallible<()> {
     match reply {
         Value::Simple(word) if word == "OK" || word == "QUEUED" => Ok(()),

@@ -110,7 +110,7 @@ impl Program {
     }
 }
 
-/// Removes the settings of whoever runs the harness, which must not affect the server under test.
+/// Removes settings of the harness's environment, which must not affect the server under test.
 pub(crate) fn remove_settings(command: &mut Command) {
     let own = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("PINPRIQ_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| own(name)) {

@@ -168,9 +168,9 @@ impl Engine {
                 let any = queue.waiting.any.values().filter(can_be_served).count();
                 let narrow = queue.waiting.narrow.values().filter(can_be_served).count();
                 let idle = any == 0 || !self.has_live(slot, false);
-                assert!(idle, "nobody waits for queue {name} while it has tasks");
+                assert!(idle, "no consumer waits for queue {name} while it has tasks");
                 let idle = narrow == 0 || !self.has_live(slot, true);
-                assert!(idle, "nobody waits for queue {name} while it has small tasks");
+                assert!(idle, "no consumer waits for queue {name} while it has small tasks");
             }
         }
         self.check_dead_letters();
@@ -343,7 +343,7 @@ impl Engine {
             let waiting = &self.queues[slot].waiting;
             waiting.any.len() + waiting.narrow.len()
         });
-        assert_eq!(lines.sum::<usize>(), in_line, "nobody unknown is in line");
+        assert_eq!(lines.sum::<usize>(), in_line, "no unknown waiter is in line");
         let takers = self.consumers.takers.values().map(|taker| self.taker_bytes(&taker.queues));
         let subscriptions = self.consumers.clients.values().flat_map(|client| {
             client.subscriptions.keys().map(|slot| subscription_bytes(&self.queues[*slot].name))
@@ -432,7 +432,7 @@ impl Engine {
         }
         for queue in self.queues.slots() {
             let known = self.queues[queue].indexes.keys_held();
-            assert_eq!(held.get(&queue).copied().unwrap_or(0), known, "no key is held by nobody");
+            assert_eq!(held.get(&queue).copied().unwrap_or(0), known, "held keys have holders");
         }
         let mut outliving = 0;
         for window in self.windows.iter() {

@@ -170,7 +170,7 @@ impl Engine {
 
     /// Lets every lease with a TTR go on for a while after [`Engine::start`]: at least for its TTR
     /// or for `grace`, whichever is shorter. For an engine that takes over from another server that
-    /// has not ended in order, whose clients could reach nobody meanwhile. Set it before the start.
+    /// has not ended in order, whose clients had no server meanwhile. Set it before the start.
     pub const fn set_grace(&mut self, grace: Span) {
         self.grace = Some(grace);
     }

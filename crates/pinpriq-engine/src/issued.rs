@@ -78,8 +78,8 @@ impl Issued {
         Mark { number, time64, burial }
     }
 
-    /// Takes back what was issued since this mark, except for grants. Nobody may have learned of
-    /// it.
+    /// Takes back what was issued since this mark, except for grants. No client may know
+    /// of it.
     pub(crate) const fn go_back(&mut self, mark: Mark) {
         (self.number, self.time64, self.burial) = (mark.number, mark.time64, mark.burial);
     }

@@ -115,7 +115,7 @@ impl Report {
         self.stirred = mark.stirred;
     }
 
-    /// Forgets what nobody wants to know.
+    /// Forgets what is not wanted.
     #[inline]
     pub(crate) fn conclude(&mut self) {
         if !self.wanted {

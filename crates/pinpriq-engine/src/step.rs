@@ -305,7 +305,7 @@ impl Engine {
         }
     }
 
-    /// Ends a lease for which nobody is to blame: T to R, or to X if the TTL has passed meanwhile.
+    /// Ends a lease without counting a failure: T to R, or to X if the TTL has passed meanwhile.
     pub(crate) fn end_lease(&mut self, slot: Slot, operation: Operation) {
         if self.tasks[slot].is_expired(self.now) {
             self.leave_expired(slot, operation);
@@ -402,7 +402,7 @@ impl Engine {
         number: u64,
         (outcome, state): (Outcome, Option<StateKind>),
     ) {
-        // Usually nobody waits for that.
+        // Usually there are no awaiters.
         if self.consumers.has_watchers() {
             self.tell_watchers_of(queue, number, (outcome, state));
         }
@@ -429,7 +429,7 @@ impl Engine {
         }
     }
 
-    /// Removes a queue that is not needed any more. Its figures may be kept for a while.
+    /// Removes a queue that is no longer needed. Its figures may be kept for a while.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every end of a task")]
     pub(crate) fn tidy_queue(&mut self, queue: QueueSlot) {

@@ -103,7 +103,7 @@ pub(crate) enum Verdict {
 }
 
 impl Trouble {
-    /// What is certain of the request that has had this answer: it is not on its way any more. If
+    /// What is certain of the request that has had this answer: it has arrived. If
     /// it was too large, it has changed nothing. If etcd is full, it may have changed something.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         let Self::Error(status) = self else { return None };

@@ -12,7 +12,7 @@ use crate::transaction::{key_read, one, reading};
 const LOGS_AT_ONCE: u16 = 32;
 
 impl Etcd {
-    /// Returns what the logs of this many shards have come to, or None for one that nobody has
+    /// Returns what the logs of this many shards have come to, or None for one that was never
     /// seized. Takes one request for each 32 shards, and ends as other calls.
     pub async fn log_states(&self, shards: u16) -> Result<Vec<Option<LogState>>, Unreachable> {
         let read = self.within_deadline(async {

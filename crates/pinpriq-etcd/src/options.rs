@@ -111,7 +111,7 @@ pub enum EtcdError {
         /// The name.
         name: String,
     },
-    /// There is nobody to ask.
+    /// There is no server to ask.
     #[error("there must be at least one endpoint")]
     NoEndpoint,
     /// An endpoint cannot be used.

@@ -31,7 +31,7 @@ use crate::transaction::{
 /// The most records of a kind that are read.
 const RECORDS_MAX: usize = 1 << 16;
 
-/// How often a record is read and changed, until nobody changes it in between.
+/// How often a record is read and changed, until it does not change in between.
 const OWN_TRIES: u32 = 16;
 
 /// How often the first node should compact etcd: see [`EtcdRegistry::upkeep`].

@@ -3,7 +3,7 @@
 //! An append without an answer may still come. To find out what became of it, the same transaction
 //! is sent again: of all copies at most one is carried out, since each compares the last entry.
 //! Without its bytes, or if it is not the next entry, the log is read. If the entry is not there, a
-//! *bar* in the fence is raised, and no copy that was sent before can be carried out any more.
+//! *bar* in the fence is raised, and no copy that was sent before can take effect.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -153,7 +153,7 @@ impl EtcdRemote {
         let head = number_read(&response, reads).ok_or(Trouble::Malformed("the head"))?;
         let first = number_read(&response, reads + 1);
         let first = first.ok_or(Trouble::Malformed("the first entry"))?;
-        // No append of an earlier tenure can come any more.
+        // No append of an earlier tenure can come now.
         *self.memory() = Memory { fence, unanswered: None };
         Ok(Some(Seized { tenure, head: Seq(head), first: Seq(first) }))
     }
@@ -186,7 +186,7 @@ impl EtcdRemote {
     }
 
     /// etcd says that it has no room also of the first transaction that exceeds its quota, which it
-    /// has carried out. Either way, no copy is on its way any more, and what is read stays so.
+    /// has carried out. Either way, no copy is on its way now, and what is read stays so.
     async fn when_full(&self, entry: &Entry) -> Appended {
         let keys = &self.keys;
         let reads = vec![one(keys.fence()), one(keys.head()), one(keys.entry(entry.seq))];
@@ -271,7 +271,7 @@ impl EtcdRemote {
         }
     }
 
-    /// Sees to it that no append of this entry can come any more that this remote has sent before.
+    /// Makes sure that no append of this entry arrives late that this remote sent before.
     /// If the entry is in the log, none can. What is read was agreed on by a majority after it was
     /// asked for, and is not lost again.
     async fn raise_bar(&self, tenure: Tenure, seq: Seq) -> Result<Bar, Trouble> {

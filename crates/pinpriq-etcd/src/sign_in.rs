@@ -1,6 +1,6 @@
 //! Signing in to an etcd that wants users and passwords. A sign-in gives a token, which every
 //! request carries, and which ends after a time. Then the next request signs in again. Sessions
-//! outlive their tokens: leases belong to nobody.
+//! outlive their tokens: leases belong to no user.
 
 use std::fmt;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) type Member = InterceptedService<Channel, Pass>;
 /// What etcd says to who signs in if it wants no passwords.
 const NOT_WANTED: &str = "etcdserver: authentication is not enabled";
 
-/// What etcd says of a token that it does not know any more. It looks at the token first.
+/// What etcd says of a token that it no longer knows. It looks at the token first.
 const TOKEN_ENDED: &str = "etcdserver: invalid auth token";
 
 /// What etcd says of requests that need another token.
@@ -78,7 +78,7 @@ struct State {
     /// How many sign-ins have succeeded.
     count: u64,
     pass: Option<Pass>,
-    /// It goes on when it is not waited for any more: etcd takes its time to check a password.
+    /// It goes on when the caller has gone: etcd takes its time to check a password.
     under_way: Option<JoinHandle<Result<Option<MetadataValue<Ascii>>, Trouble>>>,
 }
 
@@ -105,7 +105,7 @@ impl SignIn {
         Ok(pass.insert(Pass { number: *count, token }).clone())
     }
 
-    /// Notes that etcd does not know this pass any more.
+    /// Notes that etcd no longer knows this pass.
     pub(crate) async fn forget(&self, old: &Pass) {
         self.state.lock().await.pass.take_if(|pass| pass.number == old.number);
     }

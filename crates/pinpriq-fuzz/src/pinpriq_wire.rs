@@ -98,7 +98,7 @@ fn frames_in(stream: &[u8], framing: Framing, cut: Cut) -> (Vec<Piece<'_>>, &[u8
                 if framing == Framing::Counted {
                     left -= 1;
                 }
-                assert_eq!(told, left, "it is told how many packets follow");
+                assert_eq!(told, left, "the page says how many packets follow");
                 assert_eq!(put_packet(&mut written, packet.key, packet.payload), Ok(()));
                 length
             }

@@ -3,7 +3,7 @@
 //! A task that is moved, or becomes a dead letter, has another id in another queue. It is
 //! recognised by its payload, and stays one task.
 //!
-//! Calls that belong to no known lease, such as one with a receipt that nobody was given, are left
+//! Calls that belong to no known lease, such as one with a receipt that was never given, are left
 //! out, because nothing certain follows from them.
 
 use std::collections::HashMap;
@@ -416,7 +416,7 @@ impl Book {
         task.disturbed_us.min(self.queues[task.queue].disturbed_us).min(root.disturbed_near_us)
     }
 
-    /// The moment from which nothing can happen any more that was asked for at `from_us`.
+    /// The moment from which what was asked for at `from_us` can no longer happen.
     pub(crate) fn life_end_us(&self, from_us: u64) -> u64 {
         let next = self.lives.partition_point(|(_, started_us)| *started_us <= from_us);
         self.lives.get(next).map_or(u64::MAX, |(_, started_us)| *started_us)

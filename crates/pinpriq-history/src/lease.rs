@@ -12,7 +12,7 @@ pub(crate) const US_PER_MS: u64 = 1_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) from_us: u64,
-    /// The end of time if nobody knows.
+    /// The end of time if it is unknown.
     pub(crate) to_us: u64,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Fate {
     Left,
     /// Accepted, and the task is gone.
     Gone,
-    /// Accepted, and nobody knows what became of the task.
+    /// Accepted, and what became of the task is unknown.
     Ended,
     /// Refused because the receipt was not current.
     Stale,

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     told(&mut io::stdout().lock(), &report.text(wanted.details), code)
 }
 
-/// Writes a text. If nobody reads it, the exit code still gives the result.
+/// Writes a text. If it is not read, the exit code still gives the result.
 fn told(out: &mut impl Write, text: &str, code: u8) -> ExitCode {
     let _ = out.write_all(text.as_bytes());
     ExitCode::from(code)

@@ -11,7 +11,7 @@ use std::ops::Range;
 use crate::record::{Event, Operation, Outcome, Record};
 
 /// The refusal of a server whose disk has failed. The request may still be carried out, since
-/// nobody knows what the disk has kept.
+/// it is unknown what the disk has kept.
 const DISK_FAILED: &str = "STORE";
 
 /// A request from its beginning to its end, or one operation of a transaction.

@@ -24,7 +24,7 @@ pub enum Verdict {
     EarlyDelivered,
     /// A task was handed out after its time to live had passed.
     AfterTtl,
-    /// A task was handed out that nobody had put.
+    /// A task was handed out that was never put.
     Invented,
     /// A task was handed out with another payload than it was put with.
     Corrupt,

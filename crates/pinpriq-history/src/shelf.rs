@@ -7,7 +7,7 @@ use crate::lease::{Handed, Span};
 /// Who said which id a put gave its task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Naming {
-    /// Nobody.
+    /// No client.
     Unknown,
     /// The server, which gives an id once.
     Told,
@@ -65,7 +65,7 @@ pub(crate) struct Task {
     /// Whether several puts had this id, so that these are several tasks.
     pub(crate) several: bool,
     /// Whether several puts had its payload, of which one may have come here from another queue. So
-    /// nobody knows which task it is.
+    /// it is unknown which task it is.
     pub(crate) foreign: bool,
     /// Sorted by their beginnings.
     pub(crate) handed: Vec<Handed>,

@@ -1,6 +1,6 @@
 //! Which entries of a log still count, and which may go.
 //!
-//! Entries go oldest first. One may go when nothing in it counts any more *and* the batches that
+//! Entries go oldest first. One may go once nothing in it counts *and* the batches that
 //! have replaced its records are in the log. Entries of one run go together. Only sums are kept
 //! here; the engine alone knows which records count.
 

@@ -30,7 +30,7 @@ pub trait Bench {
     /// Opens the log of a shard for a writer.
     fn ledger(&mut self, shard: u16, writer: Writer) -> Box<dyn Ledger>;
 
-    /// A shard whose log nobody has ever seized. The suite takes about sixty.
+    /// A shard whose log was never seized. The suite takes about sixty.
     fn fresh_shard(&mut self) -> u16;
 }
 

@@ -104,7 +104,7 @@ impl Filling {
         let Seized { tenure, head, first } = self.seized;
         assert!(first > head, "the log is not empty");
         let facts = Header { incarnation: tenure.term.0, ..*facts };
-        // Whoever reads the log begins behind what was removed, and compares no checksum with it.
+        // A reader begins behind what was removed, and compares no checksum with it.
         let last = Watermark { term: tenure.term, head, checksum: 0 };
         let slack_bytes = LedgerOptions::default().slack_bytes;
         let known = (Accounts::default(), last, None);

@@ -5,7 +5,7 @@ use pinpriq_store::StoreError;
 use crate::watermark::Watermark;
 
 /// What keeps the watermark of one log. A store that has one confirms a batch only once the
-/// watermark behind it is kept, so that no answer rests on an entry whose loss nobody would notice.
+/// watermark behind it is kept, so that no answer rests on an entry whose loss would go unseen.
 pub trait Keeper: Send {
     /// Begins to keep this watermark instead of the one before. Never waits.
     fn keep(&mut self, watermark: Watermark);

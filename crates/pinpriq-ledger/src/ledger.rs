@@ -1,9 +1,10 @@
 //! The interface to a distributed engine that keeps one fenced log for each shard.
 //!
-//! All safety of several machines rests on this: whoever *seizes* a log gets a tenure, and from
-//! then on no entry of an earlier tenure is added, however late it arrives. An entry is compared
-//! with the tenure and with the last entry in the same transaction that adds it. Who should seize a
-//! log, and when, is decided elsewhere and may be wrong: then work is lost, and no task.
+//! All safety of several machines rests on this: the one that *seizes* a log gets a tenure, and
+//! from then on no entry of an earlier tenure is added, however late it arrives. An entry is
+//! compared with the tenure and with the last entry in the same transaction that adds it. Who
+//! should seize a log, and when, is decided elsewhere and may be wrong: then work is lost, and no
+//! task.
 //!
 //! A call is started and answered later, so that the loop of a shard never waits for a network.
 //! Nothing here reads a clock.
@@ -21,7 +22,7 @@ const TENURE_BITS: u32 = 40;
 impl Term {
     /// The lowest term of a generation, which is the number of roll-backs of the engine that were
     /// accepted. So the terms of a generation are above all of the generations before, also above
-    /// those that nobody knows of any more, and so are the receipts that contain them.
+    /// those that are lost, and so are the receipts that contain them.
     #[must_use]
     pub const fn first_of(generation: u32) -> Self {
         Self((generation as u64) << TENURE_BITS)
@@ -72,9 +73,9 @@ pub const ENTRY_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Call {
     /// Begins a tenure with a term of at least `at_least`, and above all terms before. Once it is
-    /// answered, no entry of an earlier tenure is added any more. If the answer is lost, the log
+    /// answered, no entry of an earlier tenure is added. If the answer is lost, the log
     /// may have been seized all the same: seize it again. That ends a tenure of the same writer
-    /// too. An engine that has lost its newest entries may begin a term again: whoever asks for a
+    /// too. An engine that has lost its newest entries may begin a term again: a call for a
     /// term above all of its own never gets the same tenure twice.
     Seize {
         /// The lowest term to begin.

@@ -2,7 +2,7 @@
 //!
 //! The tenure that begins a run may end before it is complete. Then the next tenure's first entry
 //! makes it void. And entries are removed oldest first, so a log can begin in the middle of a run
-//! in which nothing counts any more.
+//! in which nothing counts.
 
 use pinpriq_store::StoreError;
 

@@ -1,7 +1,7 @@
 //! A log at work: it decides when an entry is sent, what is read, and what is removed. It never
 //! waits.
 //!
-//! One entry is under way at a time. If nobody knows what became of it, nothing else is appended
+//! One entry is under way at a time. If its outcome is unknown, nothing else is appended
 //! until the engine has resolved it. The caller remembers the first failure and makes no calls
 //! after it.
 
@@ -322,7 +322,7 @@ impl Running {
         Ok(())
     }
 
-    /// Notes that nobody knows what became of the entry under way. The engine is asked at `at`.
+    /// Notes that the outcome of the entry under way is unknown. The engine is asked at `at`.
     fn note_unknown(&mut self, at: Timestamp) {
         self.figures.unknown += 1;
         if let Some(in_flight) = &mut self.in_flight {
@@ -461,7 +461,7 @@ impl Running {
         self.wants_trim() || self.wants_status() || self.compaction.reading.is_some()
     }
 
-    /// Starts what is due and nobody waits for.
+    /// Starts what is due without a waiter.
     fn start_chores(&mut self) {
         if self.chores_at > self.now {
             return;

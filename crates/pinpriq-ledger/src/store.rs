@@ -1,8 +1,8 @@
 //! The store of one shard on a fenced log.
 //!
-//! Loading seizes the log and reads it. From then on nobody else appends, or this store fails with
-//! [`StoreError::Fenced`]: then its engine must be dropped, since another one is ahead of it. The
-//! term of the tenure is the incarnation.
+//! Loading seizes the log and reads it. From then on no other store appends, or this store fails
+//! with [`StoreError::Fenced`]: then its engine must be dropped, since another one is ahead of it.
+//! The term of the tenure is the incarnation.
 //!
 //! It keeps no payload out of memory. Which node serves a shard is decided elsewhere.
 
@@ -220,7 +220,7 @@ impl Store for LedgerStore {
         loaded.is_takeover = seized.head > Seq(0) && !has_ended;
         let is_new_generation = reader.term().generation() < seized.tenure.term.generation();
         if is_new_generation {
-            // Nobody knows which numbers the log had given when it was rolled back.
+            // The numbers that the log had given before the roll-back are unknown.
             let number = &mut loaded.header.last_number;
             *number = number_beyond_lost(*number);
         }
@@ -368,7 +368,7 @@ pub(crate) fn seize(ledger: &mut dyn Ledger, at_least: Term) -> Result<Seized, S
     })
 }
 
-/// Reads entries from `from` on. There are none if that one is not there, or not any more. Waits
+/// Reads entries from `from` on. There are none if that one is not there, or no longer. Waits
 /// for the engine.
 pub(crate) fn read(ledger: &mut dyn Ledger, from: Seq) -> Result<Vec<(Seq, Vec<u8>)>, StoreError> {
     ask(ledger, &Call::Read { from, bytes: READ_BYTES }, |answer| match answer {

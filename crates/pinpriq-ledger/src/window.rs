@@ -1,6 +1,6 @@
 //! Until when the owner of a log may answer, and when its tenure has to be renewed.
 //!
-//! An answer of the engine that compares the tenure shows that nobody else had the log when the
+//! An answer of the engine that compares the tenure shows that no other store had the log when the
 //! engine was asked. When the answer has come says nothing: it may have been on its way for long.
 //! The clock is the one that was given, which must not stand still while the machine sleeps.
 

@@ -231,7 +231,7 @@ impl Model {
         let (shut, open): (Vec<Place>, Vec<Place>) =
             self.lanes_of(publish.topic).into_iter().partition(is_shut);
         let bytes = content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64;
-        // A task that nobody receives needs no room.
+        // A task without a receiver needs no room.
         if !open.is_empty() {
             self.has_room(bytes)?;
         }

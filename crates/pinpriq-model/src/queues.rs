@@ -294,7 +294,7 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
     }
 }
 
-/// Queries for whoever chooses the commands.
+/// Queries for the chooser of commands.
 impl Model {
     /// The number of tasks.
     #[must_use]

@@ -192,7 +192,7 @@ impl Model {
             current += content_bytes(task, payload.len());
             match shared {
                 None => current -= content_bytes(task, task.payload.len()),
-                // Nobody else needs what it shared.
+                // No other lane needs what it shared.
                 Some(first) if self.kept.sharers(*first) == 1 => {
                     former += self.kept.publications[first];
                 }

@@ -258,7 +258,7 @@ impl Model {
         let grant = Grant { incarnation: self.incarnation, serial: 0 };
         let lease = Lease { grant, holder: None, deadline: None, ttr: None };
         self.shift(number, State::Taken(lease));
-        // Nobody has held it.
+        // It was never held.
         self.since.remove(&number);
     }
 

@@ -185,7 +185,7 @@ impl Model {
         self.answer_awaiter(awaiter, outcome, state);
     }
 
-    /// Ends a connection. Nothing that is due in the same moment reaches it any more.
+    /// Ends a connection. It gets nothing that is due in the same moment.
     pub fn disconnect(&mut self, now: Timestamp, client: ClientId, farewell: Farewell<'_>) {
         self.now = now;
         self.takers.retain(|taker| taker.client != client);

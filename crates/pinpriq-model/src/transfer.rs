@@ -1,4 +1,4 @@
-//! Moving tasks by id, whoever asks. What needs a lease is in `hold`.
+//! Moving tasks by id, for any client. What needs a lease is in `hold`.
 
 use pinpriq_proto::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_proto::reply::{RefusalKind, Reply};

@@ -2,7 +2,7 @@
 //!
 //! The server's clock is not asked. A session has ended when somebody has seen the same beat for
 //! the time to live on a clock of its own, and has looked often enough meanwhile. If the server was
-//! away for long, nobody could renew, and nobody is thought to have ended for that.
+//! away for long, no node could renew, and none counts as ended for that.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct Beat {
 #[derive(Clone, Copy)]
 struct Seen {
     beat: i64,
-    /// When it was first read with this beat, or later, for times in which nobody looked.
+    /// When it was first read with this beat, or later, for times in which it was not read.
     since: Duration,
     /// When it was read last.
     last: Duration,

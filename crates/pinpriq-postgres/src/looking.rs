@@ -30,7 +30,7 @@ impl Postgres {
         Ok(report.map(|report| (Self { server: Arc::new(server) }, report)))
     }
 
-    /// Returns what the logs of this many shards have come to, or None for one that nobody has
+    /// Returns what the logs of this many shards have come to, or None for one that was never
     /// seized. Opens a connection, and runs one statement. What is read may be lost yet.
     pub async fn log_states(&self, shards: u16) -> Result<Vec<Option<LogState>>, Unreachable> {
         let unreachable = |why: String| Unreachable { why };
@@ -57,7 +57,7 @@ async fn open(server: &Server) -> Result<Session, ConnectError> {
     server.open(server.options.connect_timeout).await
 }
 
-/// Reads the row of a shard. A term of 0 says that nobody has seized it.
+/// Reads the row of a shard. A term of 0 says that it was never seized.
 fn read(row: &[String]) -> Option<(usize, Option<LogState>)> {
     let [shard, term, writer, head, first] = row else { return None };
     let term = Term(term.parse().ok()?);

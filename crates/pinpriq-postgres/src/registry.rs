@@ -28,7 +28,7 @@ use crate::server::{Postgres, Server, column};
 use crate::session::{Parameters, Session};
 use crate::statements::Ask;
 
-/// How often a record is read and changed, until nobody changes it in between.
+/// How often a record is read and changed, until it does not change in between.
 const OWN_TRIES: u32 = 16;
 
 /// What tells the time that has passed since some moment. It must go on while the machine is
@@ -104,7 +104,7 @@ impl PostgresRegistry {
 
     /// Runs a statement. It is sent only once.
     ///
-    /// Connecting goes on when it is not waited for any more, so that it comes to an end even if it
+    /// Connecting goes on when the caller has gone, so that it comes to an end even if it
     /// takes longer than a renewal may take.
     async fn ask_once(
         &self,
@@ -138,7 +138,7 @@ impl PostgresRegistry {
         }
     }
 
-    /// Also who comes second changes the row, so that what it is told is as durable as a commit.
+    /// The second node changes the row too, so that its answer is as durable as a commit.
     async fn found(&self, meta: &Meta) -> Result<RegistryAnswer, Failure> {
         let rows = self.ask(Query::Found, &[&meta_bytes(meta)]).await?;
         let body: Option<Vec<u8>> = rows.first().map(|row| column(row, 0)).transpose()?;
@@ -146,7 +146,7 @@ impl PostgresRegistry {
         there.ok_or_else(|| Failure::unknown("the record of the cluster is malformed".to_owned()))
     }
 
-    /// The row is written as it is, so that what is told is as durable as a commit.
+    /// The row is written as it is, so that the answer is as durable as a commit.
     async fn find(&self) -> Result<Option<Vec<u8>>, Failure> {
         let rows = self.ask(Query::Find, &[]).await?;
         rows.first().map(|row| column(row, 0)).transpose()
@@ -297,7 +297,7 @@ impl PostgresRegistry {
         Err(last)
     }
 
-    /// Changes the record of a shard if nobody has done so, and nobody has changed that of the
+    /// Changes the record of a shard if it has not changed, and neither has that of the
     /// cluster, if that was read for a claim. Returns whether it was.
     async fn change(
         &self,

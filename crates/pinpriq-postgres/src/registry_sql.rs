@@ -92,7 +92,7 @@ impl Query {
                      JOIN {schema}.session AS s ON s.instance = o.instance) \
                  ON o.shard = $1::int"
             ),
-            // Whoever changes the record of the cluster waits until this is done.
+            // A change of the record of the cluster waits until this is done.
             Self::Claim => format!(
                 "INSERT INTO {schema}.own (shard, instance, body) \
                  SELECT $1::int, $2::text::uuid, $3::bytea WHERE {mine} \

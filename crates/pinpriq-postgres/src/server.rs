@@ -81,7 +81,8 @@ pub(crate) struct Server {
 #[derive(Clone, Copy)]
 pub(crate) struct Measured {
     pub(crate) bytes: u64,
-    /// When that was looked at, by the clock of the server, and until when nobody looks again.
+    /// When that was looked at, by the clock of the server, and until when it is not looked at
+    /// again.
     pub(crate) at_ms: u64,
     pub(crate) good_until_ms: u64,
 }

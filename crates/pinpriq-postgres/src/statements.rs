@@ -86,7 +86,7 @@ pub(crate) fn at_work(processes: &[i32]) -> String {
 /// What a prepared statement does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Ask {
-    /// Adds the row of a shard that nobody has seized. Takes the shard.
+    /// Adds the row of a shard that was never seized. Takes the shard.
     Enter,
     /// Reads the term, from which a seize starts. Takes the shard.
     Term,

@@ -77,7 +77,7 @@ impl<R: Remote> Ledger for RemoteLedger<R> {
         let wake = Arc::clone(&self.wake);
         self.runtime.spawn(async move {
             let answer = remote.answer(call).await;
-            // There is room, unless nobody listens any more since the ledger was dropped.
+            // There is room, unless the ledger was dropped.
             _ = sender.try_send(answer);
             wake();
         });

@@ -43,7 +43,7 @@ impl RegistryClient {
         runtime.spawn(async move {
             while let Some(call) = started.recv().await {
                 let answer = remote.answer(call).await;
-                // There is room unless nobody polls any more.
+                // There is room unless the poller has gone.
                 _ = sender.try_send(answer);
                 wake();
             }
@@ -54,7 +54,7 @@ impl RegistryClient {
 
 impl Registry for RegistryClient {
     fn start(&mut self, call: RegistryCall) {
-        // The runtime may have ended. Then nothing is answered any more.
+        // The runtime may have ended. Then no answer comes.
         _ = self.calls.try_send(call);
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn cron(expression: &[u8], zone: Option<&[u8]>) -> Result<Calendar, R
 }
 
 /// Returns the calendar of a form. There is none if a newer version has written the form, or if its
-/// zone is not known any more.
+/// zone is no longer known.
 fn calendar(form: &Form) -> Option<Calendar> {
     match form {
         Form::Every { every, anchor } => Calendar::every(every.ms(), anchor.ms()).ok(),

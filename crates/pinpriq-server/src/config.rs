@@ -30,7 +30,7 @@ pub struct Config {
     pub http: HttpOptions,
     /// The largest job that the beanstalkd door accepts, in bytes. At most the largest payload.
     pub job_bytes_max: u32,
-    /// Where users come from. Without any, whoever can connect may do everything.
+    /// Where users come from. Without any, every client may do everything.
     pub users: Option<UsersFrom>,
     /// Whether a server without users may listen beyond loopback.
     pub insecure_open: bool,

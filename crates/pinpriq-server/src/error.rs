@@ -71,7 +71,7 @@ pub enum ServeError {
         /// Why, and what to do.
         why: String,
     },
-    /// The engine under the cluster is not the one that this node knows, or not any more.
+    /// The engine under the cluster is not, or no longer, the one that this node knows.
     #[error("the engine is not as this node knows it: {why}")]
     WrongEngine {
         /// How it differs, and what to do.
@@ -124,7 +124,7 @@ pub enum ServeError {
         /// The address.
         address: SocketAddr,
     },
-    /// A door without passwords would be open, and nobody could use it.
+    /// A door without passwords would be open, and no user could use it.
     #[error(
         "the {door} door at {address} can be reached from other machines and has no passwords: it \
          acts as the user anonymous, who has no rights; give anonymous some, listen on 127.0.0.1, \

@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// What a reader has read. It stops whenever it is told to.
+    /// What a reader has read. It stops on request.
     #[derive(Clone, Default)]
     struct Reader(Arc<(Mutex<Read>, Condvar)>);
 

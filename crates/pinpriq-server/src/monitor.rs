@@ -48,7 +48,7 @@ pub(crate) struct Monitor {
 
 #[derive(Debug)]
 struct State {
-    /// Nobody hears any more when the server stops.
+    /// The receivers have gone when the server stops.
     seconds: Option<broadcast::Sender<Arc<Second>>>,
     latest: Option<Arc<Second>>,
     /// The latest survey that had the figures of all shown queues.
@@ -95,7 +95,7 @@ pub(crate) struct QueueSecond {
     pub(crate) sample: Sample,
 }
 
-/// Something that whoever looks at the server should know.
+/// Something that an operator should know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Notice {
     pub(crate) code: &'static str,
@@ -212,8 +212,8 @@ impl State {
         one
     }
 
-    /// Forgets queues that nobody looks at any more. There is always room for one more history,
-    /// unless all belong to somebody who listens.
+    /// Forgets queues that are no longer looked at. There is always room for one more history,
+    /// unless all belong to listeners.
     fn forget_queues(&mut self) {
         let now_ms = steady_ms();
         self.of_queues.retain(|_, one| one.listeners > 0 || one.until_ms > now_ms);
@@ -244,7 +244,7 @@ impl Listening {
     }
 
     /// Returns the next second: at first the one that has passed, if somebody listened already.
-    /// Whoever is slow misses some. `None` when the server stops.
+    /// A slow listener misses some. `None` when the server stops.
     pub(crate) async fn next(&mut self) -> Option<Arc<Second>> {
         if let Some(latest) = self.latest.take().filter(|it| self.suits(it)) {
             // Its news are those of before.

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// How long work may wait for a processor that nobody else wants. After that it gets a share of
+/// How long work may wait for a processor that nothing else wants. After that it gets a share of
 /// one.
 const PATIENCE: Duration = Duration::from_millis(250);
 
@@ -128,7 +128,7 @@ mod tests {
         let work = move || {
             let found = priority();
             if found.1 {
-                // Nobody leaves it anything. It ends with the test.
+                // No other thread leaves it anything. It ends with the test.
                 let _ = ends.lock().unwrap().recv();
             }
             found

@@ -44,10 +44,10 @@ pub(crate) enum By {
     Id(Text),
 }
 
-/// A new TTL, no TTL any more, or no change.
+/// A new TTL, its removal, or no change.
 pub(crate) type NewTtl = Option<Option<u64>>;
 
-/// A new priority, no priority any more, or no change.
+/// A new priority, its removal, or no change.
 pub(crate) type NewPriority = Option<Option<i64>>;
 
 /// What changes along with a move.

@@ -260,7 +260,7 @@ impl Book {
         self.is_after(floor, loaded)
     }
 
-    /// Forgets what nobody needs any more.
+    /// Forgets what is not needed.
     pub(crate) fn tidy(&mut self) {
         self.base.forget_unshared(&mut self.freed);
         self.current.forget_unshared(&mut self.freed);
@@ -364,7 +364,7 @@ pub(crate) struct Watched {
     pub(crate) bug: Option<Bug>,
 }
 
-/// A volume of a journal that is watched. It may be read at any time, by whoever holds it.
+/// A volume of a journal that is watched. Any holder may read it at any time.
 struct WatchedVolume {
     volume: Arc<dyn Volume>,
     unreadable: Arc<AtomicBool>,
@@ -379,7 +379,7 @@ impl Volume for WatchedVolume {
 }
 
 impl Watched {
-    /// Notes a failed read. What was written must be readable, so whoever reports damage has looked
+    /// Notes a failed read. What was written must be readable, so a report of damage means a look
     /// in the wrong place.
     fn note_read<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error @ StoreError::Corrupt { .. }) = &done {

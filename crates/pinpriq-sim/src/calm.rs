@@ -115,8 +115,8 @@ impl World {
         homes.map(|home| home.name.to_vec()).collect()
     }
 
-    /// Takes and acknowledges the tasks, brings back buried ones, and removes those that nobody can
-    /// take.
+    /// Takes and acknowledges the tasks, brings back buried ones, and removes those that cannot be
+    /// taken.
     fn empty(&mut self, name: Name) {
         self.request(Ask::Resume { queue: name.clone(), sides: Sides::Both });
         self.lift_rate(&name);

@@ -78,6 +78,6 @@ impl Clock for ServerClock {
     }
 
     fn until(&self, _: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        unreachable!("nothing waits in a simulation: it is told what is due")
+        unreachable!("nothing waits in a simulation: the world says what is due")
     }
 }

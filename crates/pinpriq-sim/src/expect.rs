@@ -205,7 +205,7 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
             Wanted::Words(refusal.sentence.clone())
         }
         Reply::Refused(refusal) => Wanted::Word(refusal.kind.word()),
-        Reply::DeadlineSoon | Reply::Tubes(_) => unreachable!("nobody asks for that over RESP"),
+        Reply::DeadlineSoon | Reply::Tubes(_) => unreachable!("no client asks for that over RESP"),
     }
 }
 

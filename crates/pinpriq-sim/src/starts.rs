@@ -372,7 +372,7 @@ impl World {
         self.fall(policy);
     }
 
-    /// Whether a start may be refused for lack of room: nothing is kept for it any more, and less
+    /// Whether a start may be refused for lack of room: nothing is kept for it now, and less
     /// room is left than the smallest segment needs. Only others that fill the disk suddenly can
     /// cause this, not the server itself.
     ///
@@ -494,7 +494,7 @@ impl World {
         }
         let copy = FaultyDisk::with_files(1, &files);
         let Some(whole) = read(copy.clone()) else {
-            panic!("a directory that nobody has touched cannot be read")
+            panic!("an untouched directory cannot be read")
         };
         for _ in 0..4 {
             let mut at = self.dice.below(total);

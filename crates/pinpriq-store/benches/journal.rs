@@ -92,7 +92,7 @@ fn temporary() -> TempDir {
 fn journal(path: &Path, level: Level) -> Journal {
     let disk = RealDisk::create(path).expect("the directory is ours");
     let options = JournalOptions { level, ..JournalOptions::default() };
-    Journal::open(Arc::new(disk), options, Runner::Inline).expect("nobody else has it")
+    Journal::open(Arc::new(disk), options, Runner::Inline).expect("no other journal has it")
 }
 
 fn opened(path: &Path, level: Level) -> Durable {

@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     queue.commit()?;
     queue.drive(now)?;
     while let Some((position, output)) = queue.poll_output() {
-        assert!(position <= queue.reached(), "what is told is durable");
+        assert!(position <= queue.reached(), "what was reported is durable");
         if let Output::Reply { reply: Reply::Tasks { tasks, .. }, .. } = output {
             for task in tasks {
                 println!("popped task {}: {}", task.id, task.payload.escape_ascii());

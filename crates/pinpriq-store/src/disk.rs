@@ -137,7 +137,7 @@ pub trait Disk: Send + Sync {
 
     /// Returns what of this is no longer where a later start will look for it: the directory, or
     /// the open file under this name. What cannot be looked at counts as there. A disk from which
-    /// nobody else can remove anything has nothing to look at.
+    /// no other process can remove files has nothing to look at.
     fn gone(&self, _name: &str, _file: &dyn DiskFile) -> Option<Gone> {
         None
     }

@@ -70,7 +70,7 @@ impl Division {
 /// Distributes the contents of all shards of a server or cluster, in order, over those of another
 /// one.
 ///
-/// Members that have ended, and their lanes, are left out: nobody can reach them any more, and a
+/// Members that have ended, and their lanes, are left out: no client can reach them, and a
 /// server would clean them up. A target with lanes of a living member has that member once, under
 /// the incarnation of one that had lanes there, with the longest lease of all members of its name.
 /// A member without any lane is in every target. New numbers are beyond all old ones.

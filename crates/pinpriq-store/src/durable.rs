@@ -342,7 +342,7 @@ impl Durable {
     pub fn poll_output(&mut self) -> Option<(Position, Output)> {
         let (position, mut output, holds) = self.poll_held()?;
         if let Err(error) = self.complete(&mut output, &holds) {
-            // It must not leave without its payload, and nothing leaves any more after this.
+            // It must not leave without its payload, and nothing leaves after this.
             if let Output::Reply { reply, .. } = &mut output {
                 *reply = Reply::Refused(Refusal::new(RefusalKind::Store, error.to_string()));
             }
@@ -415,7 +415,7 @@ impl Durable {
 
     /// Returns the payloads that were read back, in the requested order, once they are available.
     /// With `wait` it blocks until they are. If the store does not return them unaltered, this
-    /// fails, and nothing is accepted any more.
+    /// fails, and nothing more is accepted.
     pub fn take_read(&mut self, wait: bool) -> Result<Option<Vec<Bytes>>, StoreError> {
         self.check_failure()?;
         let taken = self.store.take_read(wait);
@@ -565,7 +565,7 @@ impl Durable {
         self.confirms
     }
 
-    /// Why nothing is accepted any more, if the store has failed.
+    /// Why the store accepts nothing, if it has failed.
     #[must_use]
     pub const fn failure(&self) -> Option<&StoreError> {
         self.failure.as_ref()

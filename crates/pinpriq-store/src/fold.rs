@@ -165,7 +165,7 @@ impl Fold {
         self.copies(publication).any(|(task, _)| task.shared)
     }
 
-    /// Forgets publications that no task shares any more. Call it after the last change of a log,
+    /// Forgets publications that no task shares. Call it after the last change of a log,
     /// or of a batch that is made: within a compacted log, the record of a task can come after the
     /// end of all other tasks that share its publication.
     pub fn forget_unshared(&mut self, freed: &mut Vec<Place>) {

@@ -50,8 +50,8 @@ pub const fn fresh_number(highest: u64, shard: usize) -> u64 {
     ((highest >> BLOCK_BITS) + 1 + shard as u64) << BLOCK_BITS
 }
 
-/// Returns the number after which a shard goes on that has given some numbers which nobody knows
-/// any more, where it knows of this one. It is 2^36 further, which a shard needs a week to give at
+/// Returns the number after which a shard goes on that has given some unknown numbers,
+/// where it knows of this one. It is 2^36 further, which a shard needs a week to give at
 /// 100,000 a second, but leaves the shard the last 2^40 of its numbers.
 #[must_use]
 pub const fn number_beyond_lost(known: u64) -> u64 {

@@ -29,8 +29,8 @@ pub struct Position(pub u64);
 pub enum Urgency {
     /// Somebody waits for it.
     Soon,
-    /// Nobody waits for it: only grants, or records that are written again. It is written with the
-    /// next batch or after [`LAZY_MS`], and synced with the next synced batch or after
+    /// No client waits for it: only grants, or records that are written again. It is written with
+    /// the next batch or after [`LAZY_MS`], and synced with the next synced batch or after
     /// [`INTERVAL_MS`].
     Lazy,
 }
@@ -38,7 +38,7 @@ pub enum Urgency {
 /// How long a lazy batch may stay in memory, in milliseconds.
 pub const LAZY_MS: u64 = 5;
 
-/// How long written batches may stay unsynced if nobody waits for a sync, in milliseconds.
+/// How long written batches may stay unsynced if no client waits for a sync, in milliseconds.
 pub const INTERVAL_MS: u64 = 50;
 
 /// The most bytes of records that one call of [`Reclaims::poll_rewrite`] returns. One record may be

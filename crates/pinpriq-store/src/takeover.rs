@@ -1,6 +1,6 @@
 //! The rules for a server that takes a log over from one that has not ended in order.
 //!
-//! Clients could reach nobody for a while, and the clock of the new owner is another one. So leases
+//! Clients had no server for a while, and the clock of the new owner is another one. So leases
 //! go on for [`GRACE`] at least, and the time line leaps no further than time can have passed. That
 //! a member gets its whole lease again, and that slots of schedules that have passed count as
 //! missed, holds after any start: see `Engine::start`.

@@ -50,7 +50,7 @@ pub struct Identity {
 /// Why certificates or keys cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum TlsError {
-    /// The system trusts nobody.
+    /// The system trusts no certificate.
     #[error(
         "this machine has no certificates of authorities: install them (the package is mostly \
          called ca-certificates), or name a file with the right one"

@@ -14,7 +14,7 @@ pub enum Change {
     Added,
     /// The user is gone.
     Removed,
-    /// There is another password, or none any more, or the first one.
+    /// The password is another one, was removed, or is the first one.
     Password,
     /// The token of this name is there now.
     TokenAdded(Name),

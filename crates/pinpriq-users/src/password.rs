@@ -26,7 +26,7 @@ const PASSES_MAX: u32 = 16;
 /// The most lanes that the memory is divided into.
 const LANES_MAX: u32 = 4;
 
-/// What is hashed with a password that nobody has.
+/// What is hashed with the password of an unknown user.
 const SALT_OF_NOBODY: [u8; 16] = *b"nobody signs in.";
 
 /// A password as somebody typed it. It is wiped from memory when it is dropped.
@@ -163,7 +163,7 @@ impl PasswordHash {
         })))
     }
 
-    /// The text for the file. It is as secret as the file. There is none for nobody.
+    /// The text for the file. It is as secret as the file. There is none for an unknown user.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.0.as_ref().map(|hash| &*hash.text)

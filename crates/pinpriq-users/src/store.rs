@@ -1,6 +1,6 @@
 //! The file of users on the disk: read with its mode, and replaced as a whole.
 //!
-//! Whoever reads sees the old file or the new one, never a part. Two programs that change the file
+//! A reader sees the old file or the new one, never a part. Two programs that change the file
 //! wait for each other, so that no change is lost. The folder of the file is locked for that, and
 //! nothing is left in it.
 
@@ -222,7 +222,7 @@ fn replace(path: &Path, text: &str, found: Option<&Found>) -> io::Result<()> {
     }
     let written = write(&new, text, found).and_then(|()| std::fs::rename(&new, path));
     if written.is_err() {
-        // What went wrong before is told, and not that this did too.
+        // Report what went wrong before, and not that this did too.
         let _ = std::fs::remove_file(&new);
     }
     written

@@ -1,6 +1,6 @@
 //! Tokens: 256 random bits, shown once. The file keeps only their SHA-256.
 //!
-//! A token needs no slow hash as a password does, since nobody can try all of them.
+//! A token needs no slow hash as a password does, since there are too many to try.
 
 use std::fmt;
 use std::fmt::Write as _;

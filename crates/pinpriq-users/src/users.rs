@@ -99,7 +99,7 @@ impl Users {
     }
 
     /// What the password of somebody is checked against. It is there whether they exist or not, and
-    /// checking takes as long, so that nobody learns which names are those of users.
+    /// checking takes as long, so that the time does not betray which users exist.
     #[must_use]
     pub fn password_of(&self, name: &str) -> PasswordHash {
         let password = self.user(name).and_then(|user| user.password.clone());

@@ -46,7 +46,7 @@ pub fn judge<'c>(rights: &Rights, command: &Command<'c>) -> Verdict<'c> {
             Need::Wherever(right) if !rights.allows_all(right) => Verdict::Within(right),
             Need::On(..) | Need::Wherever(_) => return,
         };
-        // The first right that is missing is told.
+        // Name the first right that is missing.
         if !matches!(verdict, Verdict::Denied(_)) {
             verdict = own;
         }

@@ -117,7 +117,7 @@ fn judge(
     let output = thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = out.read_to_end(&mut bytes);
-        // Nothing waits any more if it took too long.
+        // The receiver has gone if it took too long.
         _ = ended.send(());
         read.map(|_| bytes)
     });

@@ -1,6 +1,6 @@
 //! Where bugs are planted: each in a text that is once in its file of the product.
 //!
-//! So whoever changes that text learns that a bug has to change too. Whether the bugs can be built
+//! So a change of that text shows that a bug has to change too. Whether the bugs can be built
 //! and whether tests object, `cargo xtask planted` shows.
 
 use std::collections::BTreeMap;

@@ -17,7 +17,7 @@ const ROOMS: [(&str, &str); 28] = [
     ("bell", "wakes a task on the same thread"),
     ("error", "why a server does not start, or has ended"),
     ("plain", "escapes what may be shown on a terminal"),
-    ("random", "numbers that nobody can guess"),
+    ("random", "numbers that cannot be guessed"),
     ("runtime", "the runtime of a thread, and long work beside it"),
     ("stamp", "tells one state of a file from another"),
     ("stop", "the request to stop"),

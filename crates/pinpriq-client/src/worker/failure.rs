@@ -34,7 +34,7 @@ pub enum Failure {
         /// How long to wait before the next try. Without it the back-off of the queue applies.
         delay: Option<Duration>,
     },
-    /// Nobody can ever do it: it is set aside.
+    /// It can never be done: it is set aside.
     Bury {
         /// Why, for people.
         reason: String,

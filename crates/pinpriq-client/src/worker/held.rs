@@ -45,7 +45,7 @@ impl Held {
         self.leases().remove(job.receipt());
     }
 
-    /// Returns the jobs whose leases are held, and holds none of them any more.
+    /// Returns the jobs whose leases are held, and lets all of them go.
     pub(super) fn take_all(&self) -> Vec<Job> {
         self.leases().drain().map(|(_, lease)| lease.job).collect()
     }

@@ -1,7 +1,7 @@
 //! How often a task may fail and when it comes back: the queue says so, or else what is usual for
 //! all workers of pinpriq.
 //!
-//! The queue counts failures, waits and buries by itself. Here it is only decided what it is told.
+//! The queue counts failures, waits and buries by itself. This decides only what is sent to it.
 
 use std::time::Duration;
 

@@ -55,7 +55,7 @@ impl Policy for Given {
         let is_new = told == Told::Done && !exists;
         assert!(!(is_known && is_new), "the id {} was given twice", self.asked);
         let is_first = self.known.get(&self.asked).is_none_or(|it| *it == Told::Refused);
-        assert!(!(exists && is_first), "the id {} is taken by nobody", self.asked);
+        assert!(!(exists && is_first), "the id {} is taken without a holder", self.asked);
         note(&mut self.known, self.asked, told);
     }
 

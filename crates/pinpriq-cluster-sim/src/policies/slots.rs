@@ -1,4 +1,4 @@
-//! Schedules: each slot puts one task, also those that came due while nobody served the shard.
+//! Schedules: each slot puts one task, also those that came due while the shard was not served.
 
 use std::collections::BTreeSet;
 

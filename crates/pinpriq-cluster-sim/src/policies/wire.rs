@@ -59,7 +59,7 @@ impl Policy for Wire {
             Some(number) => {
                 let told = match outcome {
                     Ok(reply) => {
-                        assert!(tasks(reply).is_empty(), "nobody pushes to that queue");
+                        assert!(tasks(reply).is_empty(), "no client pushes to that queue");
                         Told::Done
                     }
                     Err(told) => told,

@@ -2,13 +2,13 @@
 //!
 //! From the loss on until an operator accepts it, a node serves no log of which it has seen more
 //! than is there. A node whose log refuses an append for that reason tells it before any other node
-//! may claim that log. As soon as one node has told it, all refuse; and it is told at the latest
-//! when every node was started once more. After it was accepted the cluster serves again, and
-//! neither ids nor receipts nor terms come twice.
+//! may claim that log. As soon as one node has reported it, all refuse; and it is reported at the
+//! latest when every node was started once more. After it was accepted the cluster serves again,
+//! and neither ids nor receipts nor terms come twice.
 //!
 //! Not promised, and counted here: before anybody has told it, a node that has not seen as much of
 //! a log may serve what is left of it. The node that has seen more was down or cut off then, or its
-//! session was lost with the registry. Nobody notices a loss either once others have gone on with
+//! session was lost with the registry. A loss is not noticed either once others have gone on with
 //! the log and removed what is in the place of the lost entries.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,7 +219,7 @@ impl World {
             let machine = &world.machines[at];
             let running = machine.node.as_ref().and_then(|node| node.kept_watermark(shard));
             let known = running.or_else(|| machine.memories.of(shard));
-            // A loss that was accepted is none any more: nobody minds a watermark of before it.
+            // Once a loss is accepted, watermarks of before it do not count.
             let generation = world.losing.accepted.len() as u64;
             let known = known.filter(|known| known.term.generation() >= generation);
             known.filter(|known| known.head > world.engine.head(shard))
@@ -268,7 +268,7 @@ impl World {
         }
     }
 
-    /// Whether a log shows that it has lost what a node has seen. It does not any more once others
+    /// Whether a log shows that it has lost what a node has seen. It no longer does once others
     /// have gone on and removed the entries that are in the place of what was lost.
     fn contradicts(&self, shard: u16, known: &[Option<Watermark>]) -> bool {
         let Some(known) = known.get(usize::from(shard)).copied().flatten() else { return false };
@@ -310,7 +310,10 @@ impl World {
         }
         let still = |shard: u16, known: &[Option<Watermark>]| self.contradicts(shard, known);
         let is_known = limbo.knows.iter().any(|it| (0..self.shards).any(|shard| still(shard, it)));
-        assert!(self.is_noted() || !is_known, "nobody has noticed that the engine was rolled back");
+        assert!(
+            self.is_noted() || !is_known,
+            "no node has noticed that the engine was rolled back"
+        );
         self.faults.add(SERVED, u64::from(limbo.was_served));
     }
 
@@ -349,12 +352,12 @@ impl World {
             }
             let record = truth.owners.get(usize::from(*shard)).copied().flatten();
             let is_owner = record.is_some_and(|record| record.instance == guard.instance);
-            assert!(is_owner, "n{} has given shard {shard} up and told nobody", guard.at);
+            assert!(is_owner, "n{} has given shard {shard} up silently", guard.at);
             true
         });
     }
 
-    /// Panics unless nothing is served any more, and clients are told why.
+    /// Panics unless serving has ended, and clients learn why.
     fn refuse_all(&mut self) {
         if !self.is_noted() {
             return;
@@ -512,7 +515,7 @@ pub(super) fn judge_terms(engine: &FakeEngine, accepted: &[Vec<usize>]) {
                 _ => None,
             };
             let highest = before.iter().filter_map(term).max().unwrap_or(Term(0));
-            // A tenure may go on if nobody has noticed the loss.
+            // A tenure may go on if no node has noticed the loss.
             let begun: BTreeSet<Term> = after.iter().filter_map(term).collect();
             for it in after {
                 if let Happened::Added { tenure, .. } = it {

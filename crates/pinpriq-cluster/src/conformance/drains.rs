@@ -24,7 +24,7 @@ fn a_mark_outlives_every_session(bench: &mut dyn Bench) {
     let mut stranger = site.stranger();
     for _ in 0..15 {
         site.bench.pause(step);
-        assert_eq!(site.look(&mut stranger).drained, ["n1", "n9"], "nobody is there");
+        assert_eq!(site.look(&mut stranger).drained, ["n1", "n9"], "no node is there");
     }
 }
 

@@ -21,7 +21,7 @@ fn found(site: &mut Site<'_>, meta: Meta) -> Meta {
     }
 }
 
-/// Whoever comes second is told the meta of the first.
+/// The second node gets the meta of the first.
 fn the_first_meta_is_kept(bench: &mut dyn Bench) {
     let mut site = Site::empty(bench);
     let first = meta_of(3);
@@ -85,7 +85,7 @@ fn clusters_are_apart(bench: &mut dyn Bench) {
     assert!(view.drained.is_empty(), "only its own marks");
 }
 
-/// Who asks for a cluster that is not there is told so, and changes nothing.
+/// A question for a missing cluster is answered so, and changes nothing.
 fn to_find_a_cluster_makes_none(bench: &mut dyn Bench) {
     let mut site = Site::empty(bench);
     let mut stranger = site.stranger();
@@ -102,7 +102,7 @@ fn to_find_a_cluster_makes_none(bench: &mut dyn Bench) {
     assert_eq!(site.look(&mut stranger).meta, Some(meta_of(3)));
 }
 
-/// What was changed is seen by all, and by whoever comes later.
+/// What was changed is seen by all, and by later nodes.
 fn a_meta_is_changed_only_instead_of_the_right_one(bench: &mut dyn Bench) {
     let mut site = Site::new(bench);
     let mut anna = site.node(1);

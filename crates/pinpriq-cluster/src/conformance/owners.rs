@@ -225,7 +225,7 @@ fn nothing_is_released_that_is_not_there(bench: &mut dyn Bench) {
     site.assert_owner(6, Some(bela.claim()), "nothing was done");
 }
 
-/// A record hangs on the session of the node that wrote it, whoever was the owner before.
+/// A record hangs on the session of the node that wrote it, even if another was the owner before.
 fn a_record_of_another_is_replaced_by_naming_it(bench: &mut dyn Bench) {
     let mut site = Site::new(bench);
     let [mut anna, mut bela] = site.pair();
@@ -239,11 +239,11 @@ fn a_record_of_another_is_replaced_by_naming_it(bench: &mut dyn Bench) {
     assert_eq!(answer, RegistryAnswer::Done, "a release by another");
     let serving = anna.own(1, OwnState::Serving);
     let answer = site.own(&mut anna, 1, Some(serving), Some(old));
-    assert_eq!(answer, RegistryAnswer::Changed, "it is not its own any more");
+    assert_eq!(answer, RegistryAnswer::Changed, "it has another owner");
     site.done(&mut bela, RegistryCall::End(anna.instance()));
     let view = site.renew(&mut bela);
     assert_eq!(view.owners[1], Some(new), "it does not end with its owner before");
-    assert_eq!([view.owners[2], view.owners[3]], [None, None], "nobody owns them");
+    assert_eq!([view.owners[2], view.owners[3]], [None, None], "they have no owner");
 }
 
 /// Terms beyond the whole numbers of a float are compared exactly.

@@ -21,7 +21,7 @@ pub(super) const CASES: &[Case] = named![
     answers_come_in_the_order_of_the_calls,
 ];
 
-/// A node that says nothing any more vanishes, and others take its shards.
+/// A node that falls silent vanishes, and others take its shards.
 fn a_session_that_is_not_renewed_ends_with_all_its_records(bench: &mut dyn Bench) {
     let mut site = Site::new(bench);
     let [mut anna, mut bela] = site.pair();
@@ -45,7 +45,7 @@ fn a_session_that_is_not_renewed_ends_with_all_its_records(bench: &mut dyn Bench
     let claim = anna.claim();
     let answer = site.own(&mut anna, 3, Some(claim), None);
     assert_eq!(answer, RegistryAnswer::SessionEnded, "a claim by the dead");
-    site.assert_owner(3, None, "nobody has claimed it");
+    site.assert_owner(3, None, "it is not claimed");
 }
 
 /// Renewing keeps a session and its records alive for longer than it would live by itself.
@@ -64,7 +64,7 @@ fn a_renewed_session_outlives_its_time(bench: &mut dyn Bench) {
     }
 }
 
-/// Once others have seen the end of a session, it cannot be renewed any more.
+/// Once others have seen the end of a session, it can no longer be renewed.
 fn who_was_silent_too_long_has_lost_its_session(bench: &mut dyn Bench) {
     let mut site = Site::new(bench);
     let [mut anna, mut bela] = site.pair();
@@ -180,7 +180,7 @@ fn a_look_needs_no_session(bench: &mut dyn Bench) {
     let mut site = Site::new(bench);
     let mut stranger = site.stranger();
     let view = site.look(&mut stranger);
-    assert!(view.nodes.is_empty() && view.drained.is_empty(), "nobody is there");
+    assert!(view.nodes.is_empty() && view.drained.is_empty(), "no node is there");
     assert_eq!(view.owners, [None; 16], "nothing is owned");
     let mut anna = site.node(1);
     site.claim(&mut anna, 9);
@@ -201,7 +201,7 @@ fn a_node_ends_its_own_session(bench: &mut dyn Bench) {
     let view = site.renew(&mut bela);
     assert_eq!(instances(&view), [2], "at once");
     assert_eq!(view.owners.iter().flatten().count(), 1, "with what it owned");
-    assert_eq!(site.try_renew(&mut anna), None, "it has no session any more");
+    assert_eq!(site.try_renew(&mut anna), None, "its session has ended");
 }
 
 /// A node ends the session of one whose place it takes.
@@ -218,7 +218,7 @@ fn a_node_ends_the_session_of_another(bench: &mut dyn Bench) {
     assert_eq!(site.try_renew(&mut anna), None, "its session has ended");
     let claim = anna.claim();
     let answer = site.own(&mut anna, 5, Some(claim), None);
-    assert_eq!(answer, RegistryAnswer::SessionEnded, "it owns nothing any more");
+    assert_eq!(answer, RegistryAnswer::SessionEnded, "it owns nothing");
     site.claim(&mut bela, 5);
     let view = site.renew(&mut bela);
     assert_eq!((instances(&view), view.owners[5]), (vec![2], Some(bela.claim())));

@@ -44,5 +44,5 @@ fn a_target_outlives_every_session(bench: &mut dyn Bench) {
     assert_eq!((instances(&view), view.targets), (vec![2], vec![(7, "n1".to_owned())]));
     site.done(&mut anna, RegistryCall::End(bela.instance()));
     let mut stranger = site.stranger();
-    assert_eq!(site.look(&mut stranger).targets, [(7, "n1".to_owned())], "nobody is there");
+    assert_eq!(site.look(&mut stranger).targets, [(7, "n1".to_owned())], "no node is there");
 }

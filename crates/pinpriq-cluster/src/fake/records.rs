@@ -236,7 +236,7 @@ impl Records {
         instance.filter(|instance| self.sessions.contains_key(instance))
     }
 
-    /// What is told when a view is asked for.
+    /// The answer to a request for a view.
     fn view(&self, troubles: &mut Troubles) -> View {
         let mut view = self.truth();
         let knobs = troubles.knobs;

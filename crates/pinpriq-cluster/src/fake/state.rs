@@ -26,7 +26,7 @@ struct Transaction {
     call: RegistryCall,
     try_at: Option<u64>,
     answer_at: Option<u64>,
-    /// Whether the caller is told that nothing is known.
+    /// Whether the answer is that the outcome is unknown.
     is_lost: bool,
     answer: Option<RegistryAnswer>,
 }

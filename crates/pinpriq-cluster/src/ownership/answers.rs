@@ -13,7 +13,7 @@ impl Ownership {
         if !matches!(answer, RegistryAnswer::Unreachable(_)) {
             self.session.silent_since = self.under_way.front().map(|next| next.sent_at);
         }
-        // What was asked under a session that was lost since has nothing to say any more.
+        // An answer to a session that was lost since does not count.
         if asked.instance != self.node.instance {
             return;
         }
@@ -58,7 +58,7 @@ impl Ownership {
         }
     }
 
-    /// The record of a shard was changed, or not, or nobody knows.
+    /// The record of a shard was changed, or not, or that is unknown.
     fn owned(&mut self, shard: ShardNumber, record: Option<OwnRecord>, answer: &RegistryAnswer) {
         let Some(local) = self.local_mut(shard) else { return };
         let is_claim = local.writing == Writing::Claim;
@@ -88,7 +88,7 @@ impl Ownership {
         self.counters.take_overs += u64::from(is_orphan);
         let is_back = self.moving.as_ref().is_some_and(|moving| moving.shard == shard);
         if is_back {
-            // Nobody else wanted it.
+            // No other node wanted it.
             self.moving = None;
             self.calm_since = self.now;
         }

@@ -7,7 +7,7 @@ use super::{OWN_CALLS_MAX, Ownership};
 use crate::registry::{OwnRecord, OwnState, RegistryCall, ShardNumber};
 
 impl Ownership {
-    /// Whether this node has a session, knows who else is there, and nobody else has its name.
+    /// Whether this node has a session, knows who else is there, and no other node has its name.
     pub(super) fn is_settled(&self) -> bool {
         self.session.phase == Phase::Live
             && self.session.viewed_at.is_some()
@@ -63,7 +63,7 @@ impl Ownership {
         }
     }
 
-    /// When a shard may be claimed. None if it has an owner, or nobody knows.
+    /// When a shard may be claimed. None if it has an owner, or that is unknown.
     fn claim_at(&self, shard: ShardNumber) -> Option<u64> {
         let local = &self.locals[usize::from(shard)];
         let is_free = local.host.is_none() && local.is_settled();

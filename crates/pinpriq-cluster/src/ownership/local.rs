@@ -13,7 +13,7 @@ pub enum ShardState {
     Loading,
     /// Its host serves.
     Serving,
-    /// Its host is told to stop, or will be in a moment.
+    /// Its host is stopping, or will in a moment.
     Releasing,
 }
 
@@ -38,8 +38,8 @@ pub(super) struct Host {
     pub(super) kept_until: u64,
     /// Since when it says nothing, because its log does not answer.
     pub(super) suspended_since: Option<u64>,
-    /// Whether it was told to end because of that. Others may claim the shard meanwhile: whoever
-    /// seizes its log fences this host.
+    /// Whether it was told to end because of that. Others may claim the shard meanwhile: a node
+    /// that seizes its log fences this host.
     pub(super) is_given_up: bool,
 }
 
@@ -69,7 +69,7 @@ pub(super) enum Writing {
     Claim,
     /// Another change is under way.
     Change,
-    /// Nobody knows what a call has done. A view that was asked for later tells.
+    /// The call's outcome is unknown. Read it from the next view.
     Unknown,
 }
 

@@ -30,7 +30,7 @@ impl Ownership {
                 None if gives_all && (is_leaving || host.kept_until <= now) => {
                     host.release = Some(Release { since: now, ordered_at: None, is_move: false });
                 }
-                // The node was told not to drain any more.
+                // The drain of this node was called off.
                 Some(Release { ordered_at: None, is_move: false, .. }) if !gives_all => {
                     host.release = None;
                 }

@@ -1,16 +1,17 @@
 //! What a node does when the logs of its shards do not answer, although the registry does: others
-//! may reach them. So it gives these shards up, and says of itself that nobody should count on it.
+//! may reach them. So it gives these shards up, and says that other nodes should not count on it.
 
 use super::{Order, Ownership};
 use crate::registry::ShardNumber;
 
-/// The time for which nobody should count on a node doubles with each silence, but only so often.
+/// The time for which others should not count on a node doubles with each silence, but only so
+/// often.
 const DOUBLINGS_MAX: u32 = 5;
 
 /// What a node knows of the silence of its logs.
 #[derive(Default)]
 pub(super) struct Silence {
-    /// Until when nobody should count on this node.
+    /// Until when others should not count on this node.
     until: u64,
     /// How often that has come without an answer in between. At least once while the node is
     /// suspended.
@@ -59,7 +60,7 @@ impl Ownership {
         }
     }
 
-    /// Notes that nobody should count on this node for a while.
+    /// Notes that others should not count on this node for a while.
     pub(super) fn suspend(&mut self) {
         if !self.node.suspended {
             self.silence.times = (self.silence.times + 1).min(DOUBLINGS_MAX);

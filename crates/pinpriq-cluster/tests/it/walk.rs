@@ -1,5 +1,5 @@
 //! Several nodes over one registry that lies, with nodes that die, pause, drain and come back. When
-//! the trouble ends, every shard has the one owner that it should have, and nothing moves any more.
+//! the trouble ends, every shard has the one owner that it should have, and nothing moves.
 
 mod cluster;
 mod hosts;

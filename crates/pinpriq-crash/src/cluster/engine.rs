@@ -65,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// What a node is told that reaches the engine at these addresses.
+    /// The settings of a node that reaches the engine at these addresses.
     pub(crate) fn url(&self, addresses: &[SocketAddr]) -> String {
         let addresses = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         match self {

@@ -150,7 +150,7 @@ impl State {
     fn dialer(&self, stream: &TcpStream) -> Fallible<usize> {
         let port = stream.peer_addr()?.port();
         let nodes = *locked(&self.nodes);
-        let socket = files::socket_of_port(port)?.ok_or("nobody has the other end")?;
+        let socket = files::socket_of_port(port)?.ok_or("no process has the other end")?;
         let has = |node: &Option<(u32, SocketAddr)>| {
             node.is_some_and(|(process, _)| files::has_socket(process, socket).unwrap_or(false))
         };

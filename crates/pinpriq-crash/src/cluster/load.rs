@@ -27,7 +27,7 @@ use crate::request::{PutOptions, ReleaseOptions, Request, ack, pop, put, release
 pub(crate) struct Queue {
     pub(crate) name: &'static str,
     /// Whether clients wait for its tasks. A blocked take is asked again of the next owner, and a
-    /// lease that the former one has granted is known to nobody. So its order is not judged.
+    /// lease that the former one granted may never arrive. So its order is not judged.
     waits: bool,
 }
 
@@ -239,7 +239,7 @@ impl<'a> Load<'a> {
     pub(crate) fn drain(&self) -> Fallible<()> {
         for (place, queue) in QUEUES.into_iter().enumerate() {
             let door = self.board.door(place % NODES).ok_or("the node does not run")?;
-            let mut client = Client::connect(door, self.ledger).ok_or("nobody listens")?;
+            let mut client = Client::connect(door, self.ledger).ok_or("no node listens")?;
             let mut empty = 0;
             while present(&mut client, queue)? {
                 let (outcomes, lasts) = self.asked(&mut client, &[quick_take(queue, 100)])?;

@@ -117,7 +117,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// The last lines of the logs, for whoever investigates a failure.
+    /// The last lines of the logs, for the investigation of a failure.
     pub(crate) fn logs(&self) -> String {
         let mut text = String::new();
         for (node, process) in self.processes.iter().enumerate() {

@@ -20,7 +20,7 @@ pub(crate) enum State {
     Ready,
     Delayed,
     Buried,
-    /// What no job may be that nobody has reserved since the start.
+    /// What no job may be that was not reserved since the start.
     Reserved,
 }
 

@@ -1,9 +1,9 @@
 //! Damage between two runs of the server: it must refuse, with file and offset, or show everything
 //! that was acknowledged.
 //!
-//! The last request of a client before the end puts a task into a queue of its own. Nobody can
-//! notice that the very last write was cut off, so what is missing there is counted separately. The
-//! same is true of whole tails of the newest segment, and of a whole directory replaced with an
+//! The last request of a client before the end puts a task into a queue of its own. It cannot be
+//! noticed that the very last write was cut off, so what is missing there is counted separately.
+//! The same is true of whole tails of the newest segment, and of a whole directory replaced with an
 //! older copy.
 
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ fn make(wanted: &Wanted, root: &Path, ledger: &Ledger, dice: &mut Dice) -> Falli
         if !play(server.address, ledger, &payloads, SIZE)?.is_whole {
             return Err(Fault::from(format!("the server is gone: {}", server.process.text())));
         }
-        let mut client = Client::connect(server.address, ledger).ok_or("nobody listens")?;
+        let mut client = Client::connect(server.address, ledger).ok_or("no server listens")?;
         client.ask_one(put(fence, &payloads.sized(50), PutOptions::default()))?;
         client.close()?;
         ledger.event(Event::ServerKilled)?;

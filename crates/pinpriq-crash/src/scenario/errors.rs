@@ -1,6 +1,6 @@
 //! A system call on the data directory fails: each call in turn, once or from then on.
 //!
-//! After a failed write or sync of the journal, nothing may be acknowledged any more in this life
+//! After a failed write or sync of the journal, nothing more may be acknowledged in this life
 //! of the server, and the next life must show everything that was acknowledged. A spare file that
 //! cannot be prepared is not yet part of the journal, and the unused rest of an old segment no
 //! longer is, so the server may continue.
@@ -147,8 +147,8 @@ fn judge(outcome: &traced::Outcome, sum: &mut Sum) -> Option<String> {
     None
 }
 
-/// Whether a call syncs the directory after a segment that nobody needs was put away as a spare. If
-/// that fails, the next start does it.
+/// Whether a call syncs the directory after a segment that is not needed was put away as a spare.
+/// If that fails, the next start does it.
 fn puts_away(call: &Call, calls: &[Call]) -> bool {
     let is_before = |other: &&Call| other.thread == call.thread && other.at_us < call.at_us;
     let before = calls.iter().filter(is_before).max_by_key(|other| other.at_us);

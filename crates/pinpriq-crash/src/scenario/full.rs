@@ -177,7 +177,7 @@ fn drain(wire: &mut Resp, queue: &str) -> Fallible<Result<u64, String>> {
     }
 }
 
-/// Waits a moment for the server, on a queue that nobody uses.
+/// Waits a moment for the server, on a queue that is not used.
 fn wait(wire: &mut Resp) -> Fallible<()> {
     wire.ask(&Words::new("POP nothing WAIT 50"))?;
     Ok(())

@@ -83,7 +83,7 @@ function columns() {
       sort: "oldest",
       num: true,
       from: "l",
-      // Nobody waits for dead letters.
+      // No client waits for dead letters.
       cell: (row) => span(row.holds_dead_letters > 0 ? null : row.oldest_ready_ms),
     },
     {

@@ -98,7 +98,7 @@ impl Engine {
         self.tasks.share(slot, &published.record);
     }
 
-    /// Removes publications that no copy shares any more.
+    /// Removes publications that no copy shares.
     pub(crate) fn drop_unshared(&mut self) {
         let unshared = self.publications.iter().filter(|(_, published)| published.sharers == 0);
         let unshared: Vec<u64> = unshared.map(|(first, _)| first).collect();

@@ -2,7 +2,7 @@
 //!
 //! The rate is a bucket of tokens. Each task that is handed out costs one, and the bucket fills
 //! evenly until it is full. All numbers are whole, so a replay gives the same. Nothing here knows
-//! tasks: the number of those that are taken is told.
+//! tasks: the caller passes the number that are taken.
 
 use pinpriq_proto::settings::{Rate, Settings};
 use pinpriq_proto::time::{Span, Timestamp};

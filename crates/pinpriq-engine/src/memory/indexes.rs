@@ -173,7 +173,7 @@ impl Indexes {
         self.ids.get(id).copied()
     }
 
-    /// Lets a task hold a unique key. Returns whether it does now: nobody else may.
+    /// Gives a unique key to a task. Returns whether it holds it now: no other task may.
     pub(crate) fn hold(&mut self, key: &Bytes, slot: Slot) -> bool {
         *self.keys.entry(key.clone()).or_insert(slot) == slot
     }

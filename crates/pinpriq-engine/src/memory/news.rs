@@ -1,4 +1,4 @@
-//! What became of queues since somebody last asked. Nothing is kept if nobody wants to know.
+//! What became of queues since the last question. Nothing is kept unless it is wanted.
 
 use pinpriq_proto::survey::{QueueChange, QueueNews};
 use pinpriq_proto::task::Bytes;
@@ -6,7 +6,7 @@ use pinpriq_proto::task::Bytes;
 /// The news of queues that were not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// The most that are kept. With 0 nobody wants to know.
+    /// The most that are kept. 0 if they are not wanted.
     most: usize,
     kept: Vec<QueueNews>,
     were_lost: bool,

@@ -87,7 +87,7 @@ impl Tasks {
         self.payloads.share(Bytes::clone(payload))
     }
 
-    /// Forgets a payload that no task uses any more.
+    /// Forgets a payload that no task uses.
     #[inline]
     pub(crate) fn forget(&mut self, payload: Option<Kept>) {
         if let Some(kept) = payload {

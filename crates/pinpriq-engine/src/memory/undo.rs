@@ -42,7 +42,7 @@ pub(crate) struct UndoLog {
     pub(crate) report: Mark,
     /// The number of outputs.
     pub(crate) outputs: usize,
-    /// The payloads that no task uses any more, if the transaction is not undone.
+    /// The payloads that no task uses if the transaction is not undone.
     pub(crate) forgotten: Vec<Kept>,
     /// What awaiters are to be told.
     pub(crate) told: Vec<(u64, Outcome, Option<StateKind>)>,

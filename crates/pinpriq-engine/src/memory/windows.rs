@@ -23,7 +23,7 @@ pub(crate) struct Window {
 pub(crate) struct Windows {
     known: BTreeMap<u64, Window>,
     keys: BTreeMap<Bytes, BTreeMap<Bytes, u64>>,
-    /// The number of those that nobody holds.
+    /// The number of those without a holder.
     outliving: u64,
 }
 
@@ -91,7 +91,7 @@ impl Windows {
         later.filter_map(|(_, number)| self.known.get(number))
     }
 
-    /// The number of windows whose task is not there any more.
+    /// The number of windows whose task is gone.
     pub(crate) const fn outliving(&self) -> u64 {
         self.outliving
     }

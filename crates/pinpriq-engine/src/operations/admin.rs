@@ -294,8 +294,8 @@ impl Engine {
         }
     }
 
-    /// Reports a queue that the store must remember apart from its tasks, or that it need not
-    /// remember any more.
+    /// Reports a queue that the store must remember apart from its tasks, or that it need no
+    /// longer remember.
     pub(super) fn report_queue(&mut self, slot: QueueSlot) {
         let queue = &mut self.queues[slot];
         if queue.created || queue.paused.any() {

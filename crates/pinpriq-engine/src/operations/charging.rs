@@ -1,7 +1,7 @@
 //! Counts tasks for the accounts that have put them.
 //!
-//! A task counts from its put to its end, whoever ends it, and wherever it moves within this
-//! engine. How many tasks an account may have is decided by the caller.
+//! A task counts from its put to its end, whichever client ends it, and wherever it moves within
+//! this engine. How many tasks an account may have is decided by the caller.
 
 use crate::engine::Engine;
 use pinpriq_proto::task::Bytes;

@@ -1,7 +1,7 @@
 //! Imports one record of another server: settings, a task, a window or a schedule.
 //!
 //! A record comes in as a whole or not at all. Nothing makes room for it, and a pause does not keep
-//! it out: whoever imports has decided that it belongs here.
+//! it out: the importer has decided that it belongs here.
 
 use std::sync::Arc;
 

@@ -163,7 +163,7 @@ impl Engine {
 
     /// Undoes pops whose reply or delivery could not be sent: each task is ready again in its old
     /// place, with its old deadlines. A task stays popped if another task has its id by now, or if
-    /// its queue could not have that id any more. The reply is the number of tasks that came back.
+    /// its queue can no longer have that id. The reply is the number of tasks that came back.
     pub(crate) fn put_back(&mut self, records: &[TaskRecord]) -> Reply {
         let mut count = 0;
         for record in records {

@@ -62,7 +62,7 @@ impl Engine {
         self.bytes = self.bytes + current - former;
         let plan = Arc::new(plan);
         let number = if let Some(number) = known {
-            // No slot of the former plan puts a task any more.
+            // The slots of the former plan put no more tasks.
             self.miss_until_now(number);
             // The slots of both plans may go by different times.
             self.schedules.schedule_mut(number).course.done_until = now;

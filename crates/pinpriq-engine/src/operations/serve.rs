@@ -40,7 +40,7 @@ impl Engine {
     /// Serves every recorded queue. Each task goes to at most one consumer.
     #[inline]
     pub(crate) fn serve(&mut self) {
-        // Usually nobody waits.
+        // Usually there are no waiters.
         if !self.unserved.is_empty() {
             self.serve_recorded();
         }

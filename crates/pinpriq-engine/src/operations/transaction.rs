@@ -1,8 +1,9 @@
 //! Transactions: several commands at one moment, all or none.
 //!
 //! Each step is carried out like a command of its own, and sees what those before it did. What it
-//! changes is noted. If a step is refused, all notes are undone. Nobody outside learns of anything
-//! before the last step is done: awaiters are told, consumers served and queues removed after it.
+//! changes is noted. If a step is refused, all notes are undone. Nothing outside changes
+//! before the last step is done: awaiters are notified, consumers served and queues removed after
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -292,7 +293,7 @@ impl Engine {
         }
     }
 
-    /// Forgets a payload that no task uses any more, after the transaction if there is one.
+    /// Forgets a payload that no task uses, after the transaction if there is one.
     #[inline]
     pub(crate) fn forget_payload(&mut self, payload: Option<Kept>) {
         match &mut self.undo {

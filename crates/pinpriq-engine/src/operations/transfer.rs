@@ -48,7 +48,7 @@ impl Engine {
         Ok(Some(Reply::Count(dug)))
     }
 
-    /// Removes tasks, whoever holds them. The reply is their number.
+    /// Removes tasks, also those that are held. The reply is their number.
     pub(crate) fn kill(
         &mut self,
         client: ClientId,
@@ -319,7 +319,7 @@ fn begin_again_kicked(task: &mut Task) {
     task.count(|counts| &mut counts.kicks);
 }
 
-/// Like [`begin_again`], for a task of which nothing counts any more.
+/// Like [`begin_again`], for a task of which nothing counts now.
 fn begin_anew(task: &mut Task) {
     begin_again(task);
     task.set_counts(Counts::NONE);

@@ -1,8 +1,8 @@
 //! Unique tasks: when a put meets a duplicate, and what becomes of it.
 //!
 //! A task holds its key while it is ready, taken, waiting or buried. A window makes puts with a key
-//! duplicates for a time, whoever holds it. It outlives its task, a truncated queue, and one that
-//! has ceased to exist; `QUEUE DROP` ends it.
+//! duplicates for a time, with or without a holder. It outlives its task, a truncated queue, and
+//! one that has ceased to exist; `QUEUE DROP` ends it.
 
 use crate::engine::{Answered, Engine};
 use crate::memory::consumers::PutAwaited;
@@ -258,7 +258,7 @@ impl Engine {
         windows.len()
     }
 
-    /// Notes that no task of a queue holds its key any more. Costs O(log n) for each window.
+    /// Notes that no task of a queue holds its key now. Costs O(log n) for each window.
     pub(crate) fn outlive(&mut self, queue: QueueSlot) {
         if self.queues[queue].lane.is_some() {
             return;

@@ -213,7 +213,7 @@ fn what_comes_late_comes_in_favour_of_who_waits() {
         mode,
     };
     engine.apply(NOW, WORKER, RequestId(8), &Command::Take(take));
-    // Nobody has called the engine since, and both moments have passed.
+    // The engine was not called since, and both moments have passed.
     engine.handle_timeout(at(30));
     let Some(Output::Reply { reply, .. }) = engine.poll_output() else { panic!("no answer") };
     assert_eq!(tasks(reply).len(), 1, "the task is ready by now");
@@ -325,7 +325,7 @@ fn awaiter_of_an_emptied_queue_hears_killed_whatever_comes_first() {
     let Some(Output::Reply { reply, .. }) = engine.poll_output() else { panic!("no reply") };
     assert_eq!(reply, Reply::Outcome(Outcome::Killed, None));
     engine.handle_timeout(NOW);
-    assert_eq!(engine.poll_output(), None, "nobody is told twice");
+    assert_eq!(engine.poll_output(), None, "each is notified once");
     engine.check();
 }
 

@@ -171,7 +171,7 @@ fn who_waits_for_a_lease_waits_until_there_is_room_and_pops_go_on() {
     let Some(Output::Reply { client, reply: Reply::Tasks { tasks, popped }, .. }) =
         engine.poll_output()
     else {
-        panic!("nobody was served")
+        panic!("no consumer was served")
     };
     assert_eq!((client, tasks.len(), popped), (ClientId(1), 1, false));
     changes.clear();

@@ -1,4 +1,4 @@
-//! What is told of the logs without seizing them.
+//! What can be read of the logs without seizing them.
 
 use pinpriq_ledger::Seq;
 use pinpriq_remote::LogState;

@@ -1,4 +1,4 @@
-//! Encrypted connections and users: everything works with them, and who may not connect is told
+//! Encrypted connections and users: everything works with them, and who may not connect learns
 //! why.
 
 use std::time::{Duration, Instant};

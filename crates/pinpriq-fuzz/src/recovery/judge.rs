@@ -92,7 +92,7 @@ fn starts(written: &Written, disk: &FaultyDisk) {
     let disk = FaultyDisk::with_files(3, &disk.files());
     let payload: &[u8] = b"one more";
     for start in 0..2 {
-        let Ok(journal) = journal(&disk) else { panic!("nobody else uses the disk") };
+        let Ok(journal) = journal(&disk) else { panic!("no other journal uses the disk") };
         let opened = Durable::open(journal, Limits::default(), Timestamp::ZERO, 5);
         let Ok((mut durable, _)) = opened else { panic!("a journal that loads can be begun") };
         durable.engine().check();

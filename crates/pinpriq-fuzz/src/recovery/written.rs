@@ -147,7 +147,7 @@ impl Author {
 
     fn start(&mut self) {
         self.durable = None;
-        let Ok(journal) = journal(&self.disk) else { panic!("nobody else uses the disk") };
+        let Ok(journal) = journal(&self.disk) else { panic!("no other journal uses the disk") };
         let store = Recorded { journal, batches: Rc::clone(&self.batches) };
         let opened = Durable::open(Box::new(store), Limits::default(), self.now, 5);
         let Ok((durable, _)) = opened else { panic!("the journal is whole") };

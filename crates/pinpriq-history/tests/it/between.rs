@@ -329,7 +329,7 @@ fn a_task_that_comes_before_its_back_off_is_early() {
     story.pass_ms(600);
     story.take("again", "1", "r1-again");
     found_alone(Verdict::EarlyDelivered, &story);
-    // Nobody knows whether the policy was in effect.
+    // It is unknown whether the policy was in effect.
     *story.outcome("policy") = Outcome::Unknown;
     story.passes();
 }

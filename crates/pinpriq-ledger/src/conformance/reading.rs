@@ -13,12 +13,12 @@ pub(super) const CASES: &[Case] = named![
     a_read_sees_what_was_done_before,
 ];
 
-/// A log that nobody has seized, and one that is empty, have no entries.
+/// A log that was never seized, and one that is empty, have no entries.
 fn an_empty_log_has_no_entries(bench: &mut dyn Bench) {
     let shard = bench.fresh_shard();
     let mut bela = Hand::new(bench, shard, BELA);
     for from in [0, 1, 2] {
-        assert!(bela.read(from, 1_000).is_empty(), "a log that nobody has seized");
+        assert!(bela.read(from, 1_000).is_empty(), "a log that was never seized");
     }
     bela.seize();
     for from in [0, 1, 2] {

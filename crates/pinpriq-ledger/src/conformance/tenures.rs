@@ -197,7 +197,8 @@ fn a_term_that_is_to_come_is_fenced(bench: &mut dyn Bench) {
     anna.fill(tenure, 1..=1);
 }
 
-/// An append that is under way while another writer seizes is told of by the seize, or is refused.
+/// An append that is under way while another writer seizes shows in the answer to the seize, or is
+/// refused.
 fn an_append_that_races_a_seize_is_before_it_or_not_at_all(bench: &mut dyn Bench) {
     use crate::ledger::{Answer, Call};
     let (shard, mut anna, tenure) = seized(bench);

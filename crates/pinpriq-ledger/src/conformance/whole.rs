@@ -74,7 +74,7 @@ fn a_tenure_is_that_of_one_shard(bench: &mut dyn Bench) {
     let tenure = left.seize_at_least(Term(70)).tenure;
     let shard = bench.fresh_shard();
     let mut right = Hand::new(bench, shard, ANNA);
-    assert_eq!(right.append(tenure, 1, b"x"), Appended::Fenced, "nobody has seized this log");
+    assert_eq!(right.append(tenure, 1, b"x"), Appended::Fenced, "this log was not seized");
     let own = right.seize().tenure;
     right.fill(own, 1..=1);
     left.fill(tenure, 1..=1);

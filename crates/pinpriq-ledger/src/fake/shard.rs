@@ -126,7 +126,7 @@ impl Shard {
         self.history.push(Happened::Added { tenure, seq, bytes: Arc::clone(bytes) });
     }
 
-    /// Raises the bar to at least this one, so that no append from before is made any more.
+    /// Raises the bar to at least this one, so that appends from before fail.
     pub(super) fn resolve(&mut self, tenure: Tenure, bar: u64, seq: Seq) -> Resolved {
         match &mut self.fence {
             Some(fence) if fence.tenure == tenure => fence.bar = fence.bar.max(bar),

@@ -32,7 +32,7 @@ struct Transaction {
     try_at: Option<u64>,
     again_at: Option<u64>,
     answer_at: Option<u64>,
-    /// Whether the caller is told that nothing is known.
+    /// Whether the answer is that the outcome is unknown.
     lost: bool,
     raced: bool,
     /// Whether an append finds no room, a read tells less, or a trim removes a part.
@@ -214,7 +214,7 @@ impl State {
     /// Tries a change for the first time, unless its writer is cut off.
     fn try_first(&mut self, transaction: &mut Transaction) {
         let caller = transaction.caller;
-        // What was answered already is on its way, and cannot be cut off any more.
+        // What was answered already is on its way, and can no longer be cut off.
         let is_stray = transaction.answer_at.is_none();
         if !is_stray && self.cut.contains(&caller.writer) {
             transaction.again_at = None;

@@ -1,4 +1,4 @@
-//! Room on an engine that several logs share: what is low becomes enough again, whoever has made
+//! Room on an engine that several logs share: what is low becomes enough again, whichever log made
 //! room, and though nothing is appended meanwhile.
 
 use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Writer};
@@ -99,7 +99,7 @@ fn room_that_others_have_made_is_noticed_though_nothing_is_appended() {
     wait(&mut idle);
     assert!(room(&mut idle) > Room::Enough, "the room of one log is that of all");
     assert!(wait(&mut idle) > 0);
-    assert!(room(&mut idle) > Room::Enough, "nobody has made room yet");
+    assert!(room(&mut idle) > Room::Enough, "no room was made yet");
     drain(&mut other, 0);
     wait(&mut other);
     wait(&mut idle);

@@ -1,5 +1,5 @@
 //! The store on a fenced log: what was acknowledged is in the log, whatever the engine does, and
-//! whoever seizes the log meanwhile.
+//! also when another store seizes the log.
 
 use pinpriq_dice::Dice;
 use pinpriq_ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Seq, Term, Writer};
@@ -150,7 +150,7 @@ fn an_engine_without_room_fails_the_store_and_tells_before() {
             break;
         }
     }
-    assert!(rooms.len() >= 4 && rooms.is_sorted(), "it is told in steps: {rooms:?}");
+    assert!(rooms.len() >= 4 && rooms.is_sorted(), "it comes in steps: {rooms:?}");
 }
 
 /// A tenure: the states that its batches lead to.

@@ -64,9 +64,9 @@ fn put_and_take(durable: &mut Durable, now: Timestamp, ttr_ms: u64) {
 fn left_after(ttr_ms: u64, gap_ms: u64, in_order: bool) -> Option<u64> {
     let engine = FakeEngine::new(1, FakeKnobs::PERFECT);
     let loading = load(&engine, 1);
-    assert!(!loading.loaded().is_takeover, "there was nobody before");
+    assert!(!loading.loaded().is_takeover, "there was no owner before");
     let now = loading.moment(Timestamp::from_ms(1_000_000), Some(Span::ZERO));
-    assert_eq!(now.ms(), 1_000_000, "nothing tells how long nobody was there");
+    assert_eq!(now.ms(), 1_000_000, "nothing tells how long there was no owner");
     let mut durable = begin(loading, now);
     put_and_take(&mut durable, now, ttr_ms);
     if in_order {
@@ -128,7 +128,7 @@ fn an_orderly_end_lasts_until_somebody_begins() {
     let now = Timestamp::from_ms(1_000_000);
     begin(load(&engine, 1), now).close(now).unwrap();
     for writer in 2..5 {
-        assert!(!load(&engine, writer).loaded().is_takeover, "nobody has begun since");
+        assert!(!load(&engine, writer).loaded().is_takeover, "no store has begun since");
     }
     drop(begin(load(&engine, 5), now));
     for writer in 6..8 {

@@ -90,7 +90,7 @@ fn a_batch_is_confirmed_once_its_watermark_is_kept() {
     let position = caller.append(&[Change::Gone(1)], Urgency::Soon).unwrap();
     turn(&mut caller);
     assert_ne!(caller.store.watermark(), before, "the engine has confirmed it");
-    assert!(caller.reached < position, "and nobody would notice if it was lost");
+    assert!(caller.reached < position, "and its loss would go unseen");
     book.hold(false);
     caller.turn().unwrap();
     assert_eq!(caller.reached, position);

@@ -1,4 +1,4 @@
-//! What is told of a schema and its logs without changing anything.
+//! What can be read of a schema and its logs without changing anything.
 
 use pinpriq_ledger::{Answer, Call, Seq, Term};
 use pinpriq_postgres::Postgres;

@@ -59,7 +59,7 @@ fn pause(time: Duration) {
     assert!(receiver.recv_timeout(time).is_err());
 }
 
-#[expect(clippy::disallowed_methods, reason = "whoever makes a registry has a clock")]
+#[expect(clippy::disallowed_methods, reason = "a registry's maker has a clock")]
 fn registry(runtime: &Handle, postgres: &Postgres, ttl: Duration) -> RegistryClient {
     let begun = Instant::now();
     let clock: Clock = Arc::new(move || begun.elapsed());
@@ -178,12 +178,12 @@ fn sessions_outlive_a_server_that_was_away_for_long() {
         engine.kill();
         pause(TTL + TTL / 4);
         let answer = nodes[0].ask(RegistryCall::Renew);
-        assert!(is_unreachable(&answer), "nobody is there: {answer:?}");
+        assert!(is_unreachable(&answer), "no server is there: {answer:?}");
         engine.restart();
         for _ in 0..3 {
             for node in nodes.iter_mut().rev() {
                 let view = node.renew_patiently();
-                assert_eq!(view.nodes.len(), 3, "nobody could renew meanwhile");
+                assert_eq!(view.nodes.len(), 3, "no node could renew meanwhile");
                 assert_eq!(view.owners[3].map(|own| own.instance), Some(Instance(1)));
             }
         }

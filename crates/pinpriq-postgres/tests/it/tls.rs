@@ -1,5 +1,5 @@
 //! A server that encrypts and asks for passwords and certificates: everything works with them, and
-//! who may not connect is told why.
+//! who may not connect learns why.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -240,7 +240,7 @@ fn a_copy_of_an_append_that_comes_after_its_resolve_changes_nothing() {
     assert_eq!(engine.sql(&other, stuck).as_deref(), Some("1"));
     assert_eq!(resolve_patiently(&mut *ledger, tenure, 2), Resolved::Absent);
     engine.runtime.block_on(held.rollback()).unwrap();
-    // Its session ends after it, since nobody listens any more.
+    // Its session ends after it, since no server listens.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pinpriq'";
     look(&engine, &other, sessions, "1");
     assert_eq!(engine.sql(&other, "SELECT head FROM s.shard").as_deref(), Some("1"));
@@ -309,7 +309,7 @@ fn what_was_done_outlives_a_server_that_is_killed() {
         }
         engine.kill();
         let appended = answer(&mut *ledger);
-        assert_eq!(resolve(&mut *ledger, tenure, seq), Resolved::Unknown, "nobody is there");
+        assert_eq!(resolve(&mut *ledger, tenure, seq), Resolved::Unknown, "no server is there");
         engine.restart();
         let resolved = resolve(&mut *ledger, tenure, seq);
         match (appended, resolved) {

@@ -48,7 +48,7 @@ impl Talk {
             Durability::Sync | Durability::Interval => {
                 let options = JournalOptions::default();
                 let journal = Journal::open(Arc::new(NoDisk), options, Runner::Inline);
-                Box::new(journal.expect("nobody else has this disk"))
+                Box::new(journal.expect("no other journal has this disk"))
             }
         };
         let opened = Durable::open(store, limits::Limits::default(), NOW, 1);

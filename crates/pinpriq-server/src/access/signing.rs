@@ -291,7 +291,7 @@ impl Roster {
     }
 
     async fn is_right(&self, expected: PasswordHash, password: Option<Password>) -> bool {
-        // Nobody closes it.
+        // It is not closed.
         let _permit = self.signing.at_once.acquire().await;
         let given = Arc::new((expected, password));
         let verify = move || {

@@ -24,7 +24,7 @@ pub(crate) enum Code {
     MediaType,
     /// The body of a request over HTTP did not arrive in time.
     Late,
-    /// Nobody has signed in.
+    /// No user has signed in.
     NoAuth,
     /// The password or the token is wrong.
     WrongPass,

@@ -1,4 +1,4 @@
-//! Who the clients of all shards are, for whoever looks at their leases.
+//! Who the clients of all shards are, to show with their leases.
 //!
 //! Written when a client comes, takes a name, or goes. Read only for replies that describe a lease.
 

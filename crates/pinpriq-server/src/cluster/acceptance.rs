@@ -1,6 +1,6 @@
 //! How a roll-back of the engine is accepted: what the registry is asked for that.
 //!
-//! It asks nobody itself.
+//! It makes no calls itself.
 
 use pinpriq_cluster::{Meta, RegistryCall};
 
@@ -10,7 +10,7 @@ use super::founding::new_meta;
 /// Why a roll-back cannot be accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotAccepted {
-    /// There is no cluster, and nobody says which one it was.
+    /// There is no cluster, and nothing says which one it was.
     NoCluster,
     /// The data directory belongs to another cluster than the engine.
     OtherCluster,

@@ -1,4 +1,4 @@
-//! What a node of a cluster is told, and the engine under it. Plain data; connects to nothing.
+//! The settings of a node of a cluster, and the engine under it. Plain data; connects to nothing.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct LogEnds {
     pub head: Seq,
 }
 
-/// What a node of a cluster is told.
+/// The settings of a node of a cluster.
 #[derive(Clone)]
 pub struct ClusterConfig {
     /// The engine.

@@ -3,7 +3,7 @@
 //! A shard that is served here gets its letters by its mailbox. For one that is served elsewhere,
 //! they cross the link to its node. Each node says over its links which shards it serves; of two
 //! nodes that serve one shard, the one with the higher term is right, and the other one will
-//! notice. So nobody here has to trust the registry.
+//! notice. So nothing here has to trust the registry.
 //!
 //! This module decides what goes where. It opens no connection and reads no clock.
 
@@ -37,7 +37,7 @@ pub enum End {
     From(u64),
 }
 
-/// What is told what hosts say.
+/// Where messages of hosts go.
 pub(crate) type Tell = Box<dyn Fn(usize, &HostNews)>;
 
 /// What carries bodies to other nodes, in order.
@@ -141,7 +141,7 @@ impl Exchange {
         self.state.borrow_mut().others.insert(node, BTreeMap::new());
     }
 
-    /// Notes that a node cannot be asked any more.
+    /// Notes that a node can no longer be asked.
     pub(crate) fn link_down(&self, node: u128) {
         let served = {
             let state = &mut *self.state.borrow_mut();
@@ -236,7 +236,7 @@ impl Exchange {
             Message::Released(shard) => self.lose_at(node, shard, Loss::InOrder),
             Message::Failed(shard) => self.lose_at(node, shard, Loss::Sudden),
             Message::News(shard, client, news) => {
-                // A node that is not asked any more has nothing to say.
+                // A node that is no longer asked has nothing to say.
                 let is_asked = self.state.borrow().asks(shard, Some(node));
                 if is_asked {
                     receive_news(&self.home, client, shard, news);
@@ -252,7 +252,7 @@ impl Exchange {
 
     /// Hears what a host of this node has for a client here.
     pub(crate) fn hear_news(&self, shard: usize, client: ClientId, news: News) {
-        // A host that is not asked any more has nothing to say.
+        // A host that is no longer asked has nothing to say.
         if self.state.borrow().asks(shard, None) {
             receive_news(&self.home, client, shard, news);
         }
@@ -269,7 +269,7 @@ impl Exchange {
     fn hear_question(&self, link: u64, message: Message) {
         let Message::Errand((shard, term), client, errand) = message else { return };
         let hosted = self.state.borrow().hosted.get(&shard).copied();
-        // A node that asks for what is not served here, or not any more with this term, was told
+        // A node that asks for what is not served here, or no longer with this term, was told
         // so, or will be.
         let is_served = hosted.is_some_and(|own| own == term);
         if is_served && let Some(post) = self.home.post() {
@@ -277,7 +277,7 @@ impl Exchange {
         }
     }
 
-    /// Notes that this node, or this one here, does not serve a shard any more, if it is asked.
+    /// Notes that this node, or this one here, no longer serves a shard, if it is asked.
     fn lose(&self, shard: usize, node: Option<u128>, loss: Loss) {
         self.lose_with(Vec::new(), shard, node, loss);
     }
@@ -303,7 +303,7 @@ impl Exchange {
         lose_owner(&self.home, shard, &unsent, loss);
     }
 
-    /// Chooses who is asked for a shard: whoever serves it with the highest term.
+    /// Chooses who is asked for a shard: the node that serves it with the highest term.
     fn choose(&self, shard: usize) {
         let (asked, best) = {
             let state = &mut *self.state.borrow_mut();
@@ -312,7 +312,7 @@ impl Exchange {
                 served.get(&shard).map(|term| Asked { term: *term, node: Some(*node) })
             });
             let best = here.into_iter().chain(others).max_by_key(|it| it.term);
-            // Whoever has a lower term than another node once had is not the owner any more.
+            // A node with a lower term than another node once had is no longer the owner.
             let highest = state.highest.entry(shard).or_default();
             let best = best.filter(|it| it.term >= *highest);
             *highest = best.map_or(*highest, |it| it.term);

@@ -75,7 +75,7 @@ impl Memory {
     ) -> Result<(), ServeError> {
         match failure {
             StoreError::RolledBack { .. } => self.face_loss(shard, failure).await,
-            // Perhaps nobody has seized it: a log also refuses what follows on what it has lost. No
+            // Perhaps it was never seized: a log also refuses what follows on what it has lost. No
             // other node need remember as much of it, and none claims it before this is known.
             StoreError::Fenced { .. } => {
                 let shards = shard..shard + 1;

@@ -54,7 +54,7 @@ pub(crate) fn put_log(body: &mut Vec<u8>, term: u64, log: LogFacts) {
     });
 }
 
-/// Appends what says that a shard is not served any more.
+/// Appends what says that a shard is no longer served.
 pub(crate) fn put_ended(body: &mut Vec<u8>, shard: usize, in_order: bool) {
     put(body, if in_order { RELEASED } else { FAILED }, shard, |_| {});
 }

@@ -144,7 +144,7 @@ impl Reporter {
             Ok(None)
         };
         let (tell, told) = oneshot::channel();
-        // Whoever does not want to know it any more has gone.
+        // The receiver may have gone.
         (self.elsewhere)(Box::new(move || drop(tell.send(compare_all()))));
         told.await.unwrap_or(Err(StoreError::ThreadEnded { thread: "comparison" }))
     }

@@ -39,7 +39,7 @@ struct Shared {
     changed: Condvar,
     /// Without a file everything counts as written.
     file: Option<OnDisk>,
-    /// Whether a thread writes. Otherwise whoever waits does.
+    /// Whether a thread writes. Otherwise the waiter does.
     has_writer: bool,
 }
 
@@ -52,7 +52,7 @@ struct OnDisk {
 #[derive(Default)]
 struct State {
     logs: Vec<Log>,
-    /// Why nothing is written any more.
+    /// Why writing has ended.
     failure: Option<StoreError>,
     is_over: bool,
 }
@@ -92,7 +92,7 @@ impl Watermarks {
     }
 
     /// Like [`Watermarks::open`], but no thread writes: what is due is written by
-    /// [`Watermarks::write_due`], and by whoever waits for it.
+    /// [`Watermarks::write_due`], and by the waiter.
     pub(crate) fn open_without_thread(
         disk: Arc<dyn Disk>,
         shards: u16,
@@ -118,7 +118,7 @@ impl Watermarks {
     }
 
     /// Returns what keeps the watermarks of a log. `wake` is called when one was written. An
-    /// earlier one of the same log is not woken any more.
+    /// earlier one of the same log is no longer woken.
     pub(crate) fn keeper(&self, shard: ShardNumber, wake: Wake) -> Box<dyn Keeper> {
         let shard = usize::from(shard);
         if let Some(log) = self.shared.lock().logs.get_mut(shard) {
@@ -215,7 +215,7 @@ impl Shared {
         }
     }
 
-    /// Writes what is due now. Once that has failed, nothing is written any more.
+    /// Writes what is due now. Once that has failed, writing ends.
     fn write_once(&self) {
         let Some(OnDisk { disk, file }) = &self.file else { return };
         let state = self.lock();

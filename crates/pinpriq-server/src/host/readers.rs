@@ -111,7 +111,7 @@ impl Readers {
                 Some(Returned { client, tasks })
             }
             (_, Err(_)) => {
-                // The store has failed. Every client learns of it, and nothing goes back any more.
+                // The store has failed. Every client learns of it, and nothing goes back.
                 self.returning.clear();
                 None
             }

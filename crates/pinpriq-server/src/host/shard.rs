@@ -54,7 +54,7 @@ const SPARE_BYTES_MAX: usize = 256 << 10;
 /// off.
 const HELD_BYTES_MAX: u64 = 256 << 20;
 
-/// How many bytes may wait for the disk before no client is read from any more.
+/// How many bytes may wait for the disk before no client is read from.
 const PENDING_BYTES_MAX: u64 = 64 << 20;
 
 /// Sees everything that the engine is about to be asked, in order. The server has no witness. A
@@ -693,7 +693,7 @@ impl State {
         }
     }
 
-    /// Rings for the clients whose outputs need not wait any more.
+    /// Rings for the clients whose outputs need no longer wait.
     fn release(&mut self) {
         let reached = self.durable.reached();
         while let Some((after, _)) = self.waiting.front()
@@ -756,7 +756,7 @@ impl State {
             tracing::warn!("another node owns this shard now");
             return;
         }
-        tracing::error!(%failure, "the store has failed: no change is answered any more");
+        tracing::error!(%failure, "the store has failed: no change is answered from now on");
         for session in self.sessions.values() {
             session.bell.ring();
         }

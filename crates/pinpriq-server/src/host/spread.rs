@@ -5,8 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Builds the hashers of maps with clients as keys.
 pub(crate) type Spread = BuildHasherDefault<Spreading>;
 
-/// Hashes the numbers of clients. The shard assigns them in order, so nobody can choose them, and
-/// the hasher needs no secret.
+/// Hashes the numbers of clients. The shard assigns them in order, so clients cannot choose them,
+/// and the hasher needs no secret.
 #[derive(Default)]
 pub(crate) struct Spreading(u64);
 

@@ -48,7 +48,7 @@ pub(crate) enum Letter {
     },
     /// The clients of this home are gone, with all that belongs to them.
     HomeGone(Home),
-    /// The users have changed: whoever has begun something looks whether it is still allowed.
+    /// The users have changed: check that what has begun is still allowed.
     UsersChanged,
     /// The results of a client's errands.
     News {
@@ -353,7 +353,7 @@ impl Commands {
     }
 
     /// Reads what [`Commands::encoded`] has returned in another process, with the number of
-    /// commands. Every command is decoded once, so that whoever carries them out can rely on them.
+    /// commands. Every command is decoded once, so that the shard can rely on them.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let (mut rest, mut count) = (bytes, 0);
         while !rest.is_empty() {

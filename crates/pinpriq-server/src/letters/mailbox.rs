@@ -154,7 +154,7 @@ impl Post {
         self.boxes[to].put(&mut vec![letter]);
     }
 
-    /// Removes and returns the letters in the mailbox of a place, which nobody reads any more.
+    /// Removes and returns the letters in the mailbox of a place, which is no longer read.
     pub(crate) fn empty_box(&self, of: usize) -> Vec<Letter> {
         self.boxes[of].empty()
     }

@@ -4,7 +4,7 @@
 //! Who serves what comes from the links, and the addresses come from the registry. Both may be
 //! late.
 //! A client that was sent to a former owner is sent on from there, or served by way of it. This
-//! module decides nothing and asks nobody.
+//! module decides nothing and makes no calls.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -36,7 +36,7 @@ pub struct Administered {
 /// Who serves a shard now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Owner {
-    /// Nobody that is known.
+    /// No known node.
     #[default]
     Nobody,
     /// This node.

@@ -41,8 +41,8 @@ pub(crate) struct Shown {
 }
 
 impl Survey {
-    /// The age of the oldest ready task of all that are shown. Dead letters do not count: nobody is
-    /// expected to take them.
+    /// The age of the oldest ready task of all that are shown. Dead letters do not count: no client
+    /// is expected to take them.
     pub(crate) fn oldest_ready(&self) -> Option<Span> {
         let shown = self.shown.values().map(|it| &it.figures);
         let is_awaited = |it: &&Figures| !it.holds_dead_letters;
@@ -75,7 +75,7 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// Notes that a queue is shown from now on, which nobody had seen before.
+    /// Notes that a queue is shown from now on, which was not seen before.
     pub(crate) fn begin(&mut self, counters: &Counters) {
         if self.has_begun {
             self.before.add(counters);

@@ -19,7 +19,7 @@ use crate::stop::Stop;
 /// How long a second is.
 const SECOND: Span = Span::from_ms(1_000);
 
-/// A survey that is younger than this serves whoever asks for one.
+/// A survey that is younger than this is used again.
 const FRESH_MS: u64 = 900;
 
 /// Runs the monitor of the server with this place until the server stops. Metrics and events show
@@ -48,12 +48,12 @@ pub(crate) async fn run(
             () = stop.asked_for() => break,
             () = clock.until(next) => true,
             Some(answer) = asks.for_topics.recv() => {
-                // Nobody waits any more if the other end is gone.
+                // The caller gave up if the other end is gone.
                 let _ = answer.send(runner.topics().await);
                 false
             }
             Some(answer) = asks.for_surveys.recv() => {
-                // Nobody waits any more if the other end is gone.
+                // The caller gave up if the other end is gone.
                 let _ = answer.send(runner.fresh().await);
                 false
             }
@@ -206,7 +206,7 @@ impl Runner {
         let second = Arc::new(second);
         state.latest = Some(second.clone());
         if let Some(seconds) = &state.seconds {
-            // Nobody may listen.
+            // There may be no listener.
             let _ = seconds.send(second);
         }
     }

@@ -36,7 +36,7 @@ fn counters_of_the_others_never_fall() {
     others.begin(&hidden.counters);
     let gone = figures(110, 110);
     let told = others.figures(&sum(&[&gone, &hidden]), &hidden);
-    // What nobody saw of the one that is gone is with the others.
+    // The unseen part of the one that is gone is with the others.
     assert_eq!((told.counters.put, told.counters.acked), (80, 100));
     assert_eq!(told.counters.counts[0], 0);
     // The one that is shown counts alone from now on.

@@ -1,5 +1,5 @@
 //! Reads the users and the certificates when a server starts, and again when their files change or
-//! SIGHUP comes. Refuses a start that would let in whoever can reach the server.
+//! SIGHUP comes. Refuses a start that would let everybody in.
 //!
 //! What is in the files is up to `access::roster` and `tls::files`.
 

@@ -25,7 +25,7 @@ use crate::tls::socket::{Carried, Socket};
 /// that have not sent anything need no room.
 const HANDSHAKES_MAX: usize = 1_024;
 
-/// Carries out handshakes. The thread ends when nobody has this any more.
+/// Carries out handshakes. The thread ends when this is dropped everywhere.
 #[derive(Debug)]
 pub(crate) struct Handshakes {
     /// The certificates and the key.
@@ -120,7 +120,7 @@ impl Handshakes {
     }
 }
 
-/// Carries out handshakes until nobody can want any more.
+/// Carries out handshakes until no more can come.
 async fn carry_out(mut wants: mpsc::Receiver<Wanted>) {
     let mut at_work = JoinSet::new();
     loop {
@@ -139,7 +139,7 @@ async fn answer(Wanted { stream, config, mut answer }: Wanted) {
         shaken = shake(stream, config) => shaken,
         () = answer.closed() => return,
     };
-    // Nobody waits any more if it took too long.
+    // The caller gave up if it took too long.
     let _ = answer.send(shaken);
 }
 

@@ -53,7 +53,7 @@ impl Hosting {
         Self { config, common, engine, watermarks, writer, window_ms, hosts, terms }
     }
 
-    /// Starts to serve a shard in this generation of the cluster. What becomes of it is told by
+    /// Starts to serve a shard in this generation of the cluster. Its fate is reported by
     /// letters to the home.
     pub(crate) fn start(&mut self, shard: usize, generation: u32) {
         let (release, released) = oneshot::channel();
@@ -135,7 +135,7 @@ impl Job {
         let context = Context::new(self.shard, with, (durable, bell), Rc::new(clock));
         tell(&self.common, self.shard, HostNews::Serves(term));
         let released = async {
-            // A host that nobody can release any more ends too.
+            // A host that can no longer be released ends too.
             let _ = released.await;
         };
         context.host(released).await

@@ -258,7 +258,7 @@ async fn serve(
         ending
     };
     drop(connection);
-    // Requests that were not answered find that nobody waits.
+    // Requests that were not answered find no caller.
     let _ = visits.await;
     ending
 }

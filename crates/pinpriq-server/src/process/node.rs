@@ -216,7 +216,7 @@ impl Node {
 }
 
 impl Control {
-    /// Serves what this node ought to serve, until it is told to leave and all is handed over.
+    /// Serves what this node ought to serve, until it is asked to leave and all is handed over.
     async fn run(mut self) -> Result<(), ServeError> {
         let mut left_at = None;
         loop {
@@ -405,7 +405,7 @@ impl Carrier for OverNetwork {
     }
 }
 
-/// Draws an instance that nobody has drawn before.
+/// Draws an instance that was not drawn before.
 fn draw() -> Instance {
     Instance(u128::from(random()) << 64 | u128::from(random()))
 }

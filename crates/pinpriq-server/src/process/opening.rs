@@ -39,7 +39,7 @@ pub(crate) struct Opening {
     pub(crate) incarnations_before: u64,
     /// Set when the start must stop.
     pub(crate) stop: Arc<AtomicBool>,
-    /// Where it is told how far loading is.
+    /// Where the progress of loading goes.
     pub(crate) progress: Arc<LoadProgress>,
     /// Held while a shard begins. On a full disk a shard frees room and takes it again, and no
     /// other shard may take it in between.

@@ -70,7 +70,7 @@ pub(crate) struct Common {
     homes: Range<usize>,
     /// The number of places that still have connections, or may get some.
     at_work: AtomicUsize,
-    /// Requested when no shard has a connection any more.
+    /// Requested when the last connection of the shards has ended.
     quiet: Stop,
 }
 
@@ -433,7 +433,7 @@ impl Context {
                 Err(error) => self.lose(self.shard().own(), peer, &error),
             },
             Letter::Inquiry(question, to) => {
-                // Nobody waits any more if the other end is gone.
+                // The caller gave up if the other end is gone.
                 let _ = to.send(inquiries::answer(self.shard(), &question));
             }
             Letter::News { from, home: Home::Place(_), client, news } => {
@@ -513,7 +513,7 @@ impl Context {
         }
     }
 
-    /// Waits until no shard has connections any more, and the guests have gone too.
+    /// Waits until the connections of all shards have ended, and the guests have gone.
     async fn await_others(&self) {
         let Some(post) = self.shard().post() else { return };
         // This sends the last letter of this shard: that its connections have gone.

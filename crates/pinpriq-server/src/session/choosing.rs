@@ -5,7 +5,7 @@
 //! next most urgent one adds to them. If none has any, the client waits in all of them.
 //! The first that hands a task over gives the answer, and the waits elsewhere end. What another one
 //! hands over meanwhile goes back. A pop that waits only holds its task, under a lease, until the
-//! shard is told that it is chosen: so what goes back was never gone.
+//! shard learns that it is chosen: so what goes back was never gone.
 //!
 //! This module decides, and `home::desk::choosing` writes the letters.
 

@@ -1,7 +1,7 @@
 //! What a client has asked of a shard whose owner may change, until it is done.
 //!
 //! When the owner of a shard changes, `home::recovery` decides by this what is asked of the next
-//! one, and of what nobody knows whether it has happened. A single server keeps no such log.
+//! one, and of what it is unknown whether it has happened. A single server keeps no such log.
 
 use std::collections::VecDeque;
 

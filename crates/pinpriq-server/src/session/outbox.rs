@@ -91,7 +91,7 @@ struct InFlight {
 /// The shard that has made an output: `None` for this shard.
 type From = Option<u16>;
 
-/// Stands for a shard whose former owner has made the output: nobody is told what became of it.
+/// Stands for a shard whose former owner has made the output: its fate is not reported.
 const FORMER: u16 = u16::MAX;
 
 struct Waiting {
@@ -232,7 +232,7 @@ impl Outbox {
     /// Gives up what would wait forever after the store has failed.
     ///
     /// Such replies become refusals, and such deliveries are dropped: the fate of their changes is
-    /// unknown. Payloads that were left in the store are not read any more. If an answer with such
+    /// unknown. Payloads that were left in the store are no longer read. If an answer with such
     /// payloads cannot be replaced by a refusal, nothing is sent from there on. `reads` is false
     /// for an outbox that is handed over, since another shard has its payloads read.
     pub(crate) fn give_up(
@@ -333,7 +333,7 @@ impl Outbox {
         self.waiting.is_empty() && self.encoded_bytes() == 0
     }
 
-    /// Encodes answers that need not wait any more, up to `most` bytes ahead of the socket. `fresh`
+    /// Encodes answers that need no longer wait, up to `most` bytes ahead of the socket. `fresh`
     /// returns a buffer if there is none, and `refused` is called for each refusal.
     pub(crate) fn encode(
         &mut self,

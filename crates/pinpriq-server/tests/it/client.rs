@@ -173,7 +173,7 @@ impl Client {
     /// this client meanwhile.
     pub(crate) async fn fence(&mut self) {
         self.send(FENCE).await;
-        assert_eq!(self.frame().await, [], "a frame that nobody expects");
+        assert_eq!(self.frame().await, [], "an unexpected frame");
     }
 
     /// Like `fence`, and returns `false` if the server has closed.
@@ -207,6 +207,6 @@ impl Client {
         let read = self.stream.read_to_end(&mut bytes).await;
         let reset = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionReset;
         assert!(read.is_ok() || read.as_ref().is_err_and(reset), "{read:?}");
-        assert_eq!(bytes, b"", "a frame that nobody expects");
+        assert_eq!(bytes, b"", "an unexpected frame");
     }
 }

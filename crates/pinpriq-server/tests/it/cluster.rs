@@ -37,7 +37,7 @@ struct Stage {
     /// Whether links are opened.
     links_nodes: bool,
     shards: u16,
-    /// The nodes that do nothing any more.
+    /// The nodes that are stopped.
     dead: Vec<usize>,
 }
 
@@ -172,7 +172,7 @@ impl Stage {
         }
     }
 
-    /// A node does nothing any more, and the others notice that its links are gone.
+    /// A node stops, and the others notice that its links are gone.
     fn kill(&mut self, at: usize) {
         self.dead.push(at);
         let links = std::mem::take(&mut self.links);

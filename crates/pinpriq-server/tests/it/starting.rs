@@ -183,7 +183,7 @@ fn a_server_beyond_loopback_wants_users() {
         start(Config { insecure_open: true, ..nobody() }, || ()).await.unwrap();
         let people = People::new(&[Person::new("ana", "put:*")]);
         start(people.at(nobody()), || ()).await.unwrap();
-        // A door without passwords would be open for nobody.
+        // No user could use a door without passwords.
         let wire = || at(DoorName::Pinpriq, beyond, in_memory());
         let refused = start(people.at(wire()), || ()).await.unwrap_err();
         assert!(matches!(refused, ServeError::Anonymous { door: "pinpriq", .. }), "{refused}");

@@ -1,4 +1,4 @@
-//! Stopping in order: what was answered is sent, and nobody holds up the end.
+//! Stopping in order: what was answered is sent, and no client holds up the end.
 
 use pinpriq_server::config::{Config, Durability};
 

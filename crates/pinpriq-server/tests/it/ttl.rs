@@ -1,4 +1,4 @@
-//! How long a packet lives, by a clock that moves only when it is told to.
+//! How long a packet lives, by a clock that moves only when the test says so.
 
 use pinpriq_server::config::TtlZero;
 
@@ -67,17 +67,17 @@ fn the_time_to_live_begins_when_the_push_is_whole() {
 #[test]
 fn ttl_0_is_for_those_who_wait_already() {
     with_clients(in_memory(), async |_, [subscriber, pusher]| {
-        pusher.push_for(0, "q", 1, "k", "nobody is there").await;
+        pusher.push_for(0, "q", 1, "k", "no puller yet").await;
         assert_eq!(pusher.pop("q").await, [""; 0]);
 
         subscriber.subscribe("q").await;
         subscriber.fence().await;
-        pusher.push_for(0, "q", 1, "k", "nobody is ready").await;
+        pusher.push_for(0, "q", 1, "k", "none is ready").await;
         assert_eq!(pusher.pop("q").await, [""; 0]);
 
         subscriber.ready(1).await;
         subscriber.fence().await;
-        pusher.push_for(0, "q", 0, "k", "nobody can be waiting for this").await;
+        pusher.push_for(0, "q", 0, "k", "no puller may wait for this").await;
         pusher.push("q", 0, "k", "rider").await;
         pusher.push_for(0, "q", 1, "k", "handed over").await;
         assert_eq!(subscriber.payloads().await, ["handed over", "rider"]);

@@ -157,7 +157,7 @@ fn job_figures(task: &TaskRecord, seen: &Seen<'_>) -> Vec<(&'static str, Figure)
         State::Taken(lease) => ("reserved", lease.deadline, lease.ttr),
         State::Waiting { ready_at } => ("delayed", Some(*ready_at), None),
         State::Buried(_) => ("buried", None, None),
-        state => unreachable!("nobody sees a job that is {state:?}"),
+        state => unreachable!("no client sees a job that is {state:?}"),
     };
     let ttr = task.terms.ttr.or(ttr).unwrap_or(Span::ZERO);
     let ttr_s = if ttr.is_zero() { 0 } else { whole(ttr).max(1) };

@@ -75,7 +75,7 @@ pub(super) struct Inode {
     pub(super) durable: Vec<u8>,
     /// Sectors that the next sync will write.
     pub(super) dirty: BTreeSet<usize>,
-    /// Sectors that a sync failed to write, and that no sync will write any more.
+    /// Sectors that a sync failed to write, and that no later sync will write.
     pub(super) dropped: BTreeSet<usize>,
     pub(super) reserved: u64,
     /// Whether what a reader sees and what is on the disk may differ outside the sectors above,

@@ -1,7 +1,7 @@
 //! The accounts of the front half: which segments exist, how much in each still counts, and which
 //! may go.
 //!
-//! Segments go oldest first. One may go when nothing in it counts any more *and* a batch that says
+//! Segments go oldest first. One may go once nothing in it counts *and* a batch that says
 //! so is durable: as long as the newest durable batch names a segment, its loss is damage. Only
 //! sums are kept here; the engine alone knows which records count.
 

@@ -1,7 +1,7 @@
 //! Decides which old segment to empty next, and tracks the progress.
 //!
 //! The oldest segment is listed piece by piece, and the engine writes again what still counts. When
-//! nothing in it counts any more, the accounts let it go. A segment that cannot be read is left
+//! nothing in it counts, the accounts let it go. A segment that cannot be read is left
 //! alone: its tasks are in memory, and it can go once they are gone.
 
 use super::accounts::Accounts;
@@ -55,7 +55,7 @@ impl Compaction {
         free && wanted && oldest < written_segment
     }
 
-    /// Whether the current segment holds nothing that counts any more. A job that lists it is
+    /// Whether the current segment holds nothing that counts now. A job that lists it is
     /// waited for nevertheless.
     fn is_over(&self, oldest: u32) -> bool {
         match self.stage {

@@ -16,7 +16,7 @@ use crate::codec::{Names, decode};
 use crate::disk::{Disk, DiskFile, OpenMode, index, read_full_at};
 use crate::store::{ReadJob, StoreError, Volume};
 
-/// The number of segments kept open although nobody holds them.
+/// The number of segments kept open without a holder.
 const FILES_KEPT: usize = 4;
 
 /// The segments from which records are read back.

@@ -45,7 +45,7 @@ pub struct Journal {
     numbers_after: u64,
     /// Whether a load has to stop.
     stop: Arc<AtomicBool>,
-    /// Where it is told how far a load is.
+    /// Where the progress of a load goes.
     progress: Arc<LoadProgress>,
     /// Which journal belongs here, if known.
     expected: Option<Expected>,
@@ -121,7 +121,7 @@ impl Journal {
         Self { stopwatch, ..self }
     }
 
-    /// Whether a job is running on a thread, so that a wake-up is still to come. Whoever is woken
+    /// Whether a job is running on a thread, so that a wake-up is still to come. The woken thread
     /// also ends the gathering.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
@@ -351,7 +351,7 @@ fn load_ahead(
             portion.push((change, place));
             if portion.len() == CHANGES_AT_A_TIME {
                 let full = std::mem::replace(&mut portion, Vec::with_capacity(CHANGES_AT_A_TIME));
-                // Without a receiver nobody wants it any more.
+                // Without a receiver it is not wanted.
                 drop(sender.send(full));
             }
         });

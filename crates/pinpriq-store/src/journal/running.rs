@@ -81,7 +81,7 @@ pub(crate) struct Running {
     /// When it was last looked whether the files are where they were.
     looked_at: Timestamp,
     /// Whether it was not driven yet. Other shards may not have begun: on a full disk they give
-    /// room back for their own new segments, and nobody else may use that room.
+    /// room back for their own new segments, and no other shard may use that room.
     is_beginning: bool,
     figures: Figures,
 }
@@ -421,8 +421,8 @@ impl Running {
     }
 
     /// When written batches have to be synced at the latest. At level `sync` these hold only
-    /// grants, for which nobody waits. Most are synced earlier, together with something that
-    /// somebody waits for.
+    /// grants, for which no client waits. Most are synced earlier, together with something that
+    /// a client waits for.
     fn sync_due(&self) -> Option<Timestamp> {
         self.unsynced_since.map(|since| since.after(Span::from_ms(INTERVAL_MS)))
     }

@@ -126,8 +126,8 @@ pub(crate) fn file_kind(name: &str) -> FileKind {
     }
 }
 
-/// Draws a salt that nobody outside can predict as long as `seed` is random, and that differs for
-/// each segment and each incarnation.
+/// Draws a salt that cannot be predicted from outside as long as `seed` is random, and that differs
+/// for each segment and each incarnation.
 pub(crate) fn draw_salt(seed: u64, number: u32, incarnation: u64) -> u64 {
     let mut input = [0; 20];
     input[..8].copy_from_slice(&seed.to_le_bytes());

@@ -107,7 +107,7 @@ pub(crate) fn survey(disk: &dyn Disk, expected: Option<&Expected>) -> Result<Sur
         }
     }
     let oldest = oldest_needed(disk, &headers, &survey.inventory);
-    // Files that nobody needs may be in any state.
+    // Files that are not needed may be in any state.
     for (number, error) in unreadable.iter().filter(|(number, _)| *number >= oldest) {
         survey.damage_whole(*number, error);
     }

@@ -134,7 +134,7 @@ fn a_publish_adds_one_payload_and_at_most_four_bytes_for_each_lane() {
         for payload_bytes in [0, 10, 1_000, 60_000] {
             let large = JournalOptions { segment_bytes: 8 << 20, ..options(1) };
             let mut site = Site::with_lanes(large, lanes);
-            // Nobody has taken the first one when the second comes.
+            // The first one is not taken yet when the second comes.
             for _ in 0..2 {
                 let (live, used) = (site.live(), site.used());
                 let reply = site.publish(b"topic", &vec![7; payload_bytes]);

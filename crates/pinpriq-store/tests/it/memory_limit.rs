@@ -269,7 +269,7 @@ fn a_payload_stays_readable_as_long_as_an_answer_waits_for_it() {
         assert_eq!(*read, *payload(task.number), "task {}", task.number);
     }
     drop(holds);
-    assert_eq!(site.durable.held_bytes(), 0, "nobody holds anything any more");
+    assert_eq!(site.durable.held_bytes(), 0, "nothing is held now");
 }
 
 #[test]
@@ -334,5 +334,5 @@ fn a_payload_that_the_disk_spoilt_is_never_shown() {
         panic!("a spoilt payload was shown")
     };
     assert_eq!(refusal.kind, RefusalKind::Store);
-    assert!(site.durable.failure().is_some(), "nothing is answered any more");
+    assert!(site.durable.failure().is_some(), "no more answers");
 }

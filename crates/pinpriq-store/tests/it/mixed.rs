@@ -50,7 +50,7 @@ fn a_journal_in_its_place_is_accepted() {
     let loaded = journal(&disk, Expected { served: 2, ..SECOND_OF_TWO }).load(&mut |_, _| {});
     assert_eq!(loaded.unwrap().header.incarnation, 2);
     assert!(check_expected(&disk, Some(&SECOND_OF_TWO)).unwrap().damage.is_empty());
-    assert!(check(&disk).unwrap().damage.is_empty(), "nobody says what it must be");
+    assert!(check(&disk).unwrap().damage.is_empty(), "nothing says what it must be");
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl Promises {
     }
 
     /// Checks that each publication is in all the lanes that it was counted for, or in none; in
-    /// all, if that was reported as durable. Only lanes from which nobody took it are checked.
+    /// all, if that was reported as durable. Lanes from which it was taken are not checked.
     fn judge_publications(&self, reached: Position, seen: &Seen, now: Timestamp, context: &str) {
         for (index, publication) in self.publications.iter().enumerate() {
             if publication.expires_at.is_some_and(|at| at <= now) {

@@ -1,5 +1,5 @@
 //! `salvage` where the record of the ids of a queue is lost, or the end of a task whose id was used
-//! again; and `check` where only files that nobody needs are damaged.
+//! again; and `check` where only files that are not needed are damaged.
 
 use std::sync::Arc;
 

@@ -230,7 +230,7 @@ fn a_payload_is_kept_for_a_task_whose_record_was_moved_further_on() {
         fold.tasks.values().any(|task| task.1.is_some_and(|place| place.volume > first))
     });
     append(&mut caller, &[sample_lane_task(6, 4, None)]);
-    // The publication is written again after that, and then nobody else shares it any more.
+    // The publication is written again after that, and then no other lane shares it.
     churn(&mut caller, &|fold| published_in(fold) > moved_in(fold));
     append(&mut caller, &[Change::Gone(5)]);
     // The record of the task is written again too, and the old one is gone from the disk.

@@ -403,7 +403,7 @@ fn numbers_that_are_used_up_are_told() {
     assert!(error.to_string().contains("the numbers of tasks are used up"), "{error}");
 }
 
-/// Nothing records how far it came, and nothing has to: nobody starts on it.
+/// Nothing records how far it came, and nothing has to: no server starts on it.
 #[test]
 fn what_was_not_written_to_its_end_is_no_data_directory() {
     let root = tempfile::tempdir().unwrap();

@@ -171,7 +171,7 @@ fn gathering() -> (Bench, Position) {
         Bench::start_with(JournalOptions { segment_bytes: 1 << 20, gathers: true, ..options(1) });
     let first = bench.append(sample_task(1, "q", 10), &mut None);
     bench.drive().unwrap();
-    assert!(!bench.journal.is_gathering(), "nobody was answered yet");
+    assert!(!bench.journal.is_gathering(), "no caller was answered yet");
     bench.arrivals.recv_timeout(GUARD).unwrap();
     let second = bench.append(sample_task(2, "q", 10), &mut None);
     bench.permits.send(()).unwrap();

@@ -64,7 +64,7 @@ fn connect(tls: &Tls, host: &'static str, mut server: ServerConnection) -> Resul
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             server.read_tls(&mut rest).unwrap();
-            // What it complains of is told to the client.
+            // It tells the client what is wrong.
             _ = server.process_new_packets();
         }
         let mut bytes = Vec::new();

@@ -141,7 +141,7 @@ fn no_message_contains_a_secret() {
             assert!(!sentence.contains(secret), "{sentence}");
         }
     }
-    // What stands where a name or a rule should is told, unless it is marked as a secret.
+    // The refusal shows what stands in place of a name or a rule, unless it is a secret.
     for secret in [HASH, token.text(), &token.digest().text()] {
         let wrong = [
             format!("[users.\"{secret} \"]\n"),

@@ -216,7 +216,7 @@ fn a_shard_whose_log_is_silent_is_given_up_to_a_node_that_reaches_it() {
         desk.view.nodes.iter().any(|it| it.name == "a" && it.suspended)
     };
     assert!(says_so(&stage));
-    // It claims nothing, and nobody moves anything to it.
+    // It claims nothing, and no node moves anything to it.
     stage.node.note_failed(0, HostEnd::Silent);
     stage.forget_log();
     stage.run(TTL);
@@ -228,7 +228,7 @@ fn a_shard_whose_log_is_silent_is_given_up_to_a_node_that_reaches_it() {
 
 #[test]
 fn a_shard_whose_log_is_silent_stays_if_nobody_else_reaches_it() {
-    // Nobody else is there, the other node is suspended too, or the registry is silent as well.
+    // No other node is there, the other node is suspended too, or the registry is silent as well.
     for case in 0..3 {
         let mut stage = Stage::alone(1);
         if case > 0 {

@@ -24,7 +24,7 @@ pub(super) enum Loss {
 
 #[derive(Default)]
 pub(super) struct Desk {
-    /// What is told.
+    /// The events.
     pub(super) view: View,
     /// Each call and when it was started.
     pub(super) log: Vec<(u64, RegistryCall)>,

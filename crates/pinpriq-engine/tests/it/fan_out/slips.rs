@@ -150,7 +150,7 @@ fn slip_7_what_was_consumed_is_deleted() {
     }
 }
 
-/// Nobody enforced the deadline.
+/// The deadline was not enforced.
 #[test]
 fn slip_8_deadlines_are_enforced() {
     let mut bench = Bench::new();

@@ -328,7 +328,7 @@ impl<'a> Runner<'a> {
         self.store.collect(&mut self.engine);
         self.store.assert_all_given_back();
         assert_eq!((self.engine.bytes(), self.engine.waiting_bytes()), (0, 0), "nothing is left");
-        assert_eq!(self.engine.poll_timeout(), None, "nothing is due any more");
+        assert_eq!(self.engine.poll_timeout(), None, "nothing else is due");
         self.census.borrow_mut().note_happened(&self.model);
     }
 

@@ -119,7 +119,7 @@ impl Store {
         self.collect(engine);
         self.place(engine);
         let left = self.held.iter().find(|place| place.volume == oldest);
-        assert_eq!(left, None, "nothing lies in the oldest file any more");
+        assert_eq!(left, None, "nothing is left in the oldest file");
         let written = self.log.range(before..).filter_map(|entry| entry.change.key()).collect();
         self.log.retain(|entry| entry.volume != oldest);
         Some(written)

@@ -229,7 +229,7 @@ fn the_clients_of_a_node_whose_link_is_lost_are_gone() {
     stage.said.borrow_mut().clear();
     stage.exchange.send_news(LINK, (SHARD, ClientId(1)), &News::default());
     stage.exchange.send();
-    assert!(stage.said.borrow().is_empty(), "nobody is there to be told");
+    assert!(stage.said.borrow().is_empty(), "no node is there to notify");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn how_a_log_fares_is_known_of_the_node_that_serves_it_and_of_no_former_one() {
     stage.hear(End::To(1), |body| message::put_log(body, 7, LogFacts { shard: 9, ..log(1, 1) }));
     assert_eq!(known(), [], "there is no such shard");
 
-    // What is served here is told to those who ask.
+    // Those who ask learn what is served here.
     stage.exchange.asker_came(3);
     stage.exchange.note_log(log(20, 21));
     stage.exchange.hear_host(SHARD, &HostNews::Serves(8));

@@ -1,7 +1,7 @@
 //! Copies what is in the logs of a cluster. Nodes may serve it meanwhile.
 //!
 //! Each shard is copied as it was at one moment: its log from the first entry that was kept then to
-//! the last one. An owner removes an entry only when nothing in it counts any more, and only when
+//! the last one. An owner removes an entry only when nothing in it counts, and only when
 //! that is in the log. So what was removed before that moment does not count at it. If entries are
 //! removed before they were read, the shard is copied anew, as it is at a later moment.
 
@@ -75,7 +75,7 @@ fn copy(
     ends: Option<LogEnds>,
 ) -> Result<Contents, WholeError> {
     let mut contents = Contents::default();
-    // Nobody has ever seized the log.
+    // The log was never seized.
     let Some(mut ends) = ends else { return Ok(contents) };
     for _ in 0..TRIES {
         let mut ledger = engine.ledger(shard, Writer::default(), Arc::new(|| ()));

@@ -1,4 +1,4 @@
-//! What is carried into a cluster is all there or nobody serves it, and comes out again as it was.
+//! What is carried into a cluster is all there or is not served, and comes out again as it was.
 
 use std::collections::VecDeque;
 use std::mem::discriminant;
@@ -42,7 +42,7 @@ struct Plan {
     meddle: Mutex<Option<Meddle>>,
 }
 
-/// Is told the call, and returns whether it wants to be told of the next one.
+/// Receives the call, and returns whether it wants the next one.
 type Meddle = Box<dyn FnMut(&Call) -> bool + Send>;
 
 impl Meddled {
@@ -90,7 +90,7 @@ struct MeddledLedger {
 }
 
 impl MeddledLedger {
-    /// Waits for the answer of this kind, which nobody gets. The others are kept.
+    /// Waits for the answer of this kind, and drops it. The others are kept.
     fn lose_answer_like(&mut self, unknown: &Answer) {
         loop {
             match self.inner.poll() {
@@ -251,7 +251,7 @@ fn what_was_imported_is_what_nodes_load_and_what_is_exported() {
     }
     assert!(numbers[0] > 777 && numbers[1] >= numbers[0] + (1 << 46), "{numbers:?}");
     let copied = after.header.last_number;
-    assert!(copied >= numbers[1] + (1 << 46), "{copied} is given by nobody else");
+    assert!(copied >= numbers[1] + (1 << 46), "{copied} is given by no other shard");
 
     // The copy goes on as a server, and comes back as a cluster.
     let again = Memory::new();

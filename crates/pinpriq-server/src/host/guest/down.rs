@@ -1,4 +1,4 @@
-//! What a guest is told while the engine under the cluster does not answer: what has not begun is
+//! Answers to a guest while the engine under the cluster does not answer: what has not begun is
 //! refused, so that its client can go on.
 //!
 //! What has begun waits for the engine, and what was asked after it waits as well, since replies

@@ -46,7 +46,7 @@ impl Shard {
         is_down
     }
 
-    /// Rings all bells if the shard was suspended, or its engine was down, and is not any more.
+    /// Rings all bells if the shard was suspended, or its engine was down, and no longer is.
     pub(super) fn resume(&self) {
         if !self.was_held_up.get() {
             return;

@@ -1,4 +1,4 @@
-//! HTTP while the tasks are loaded: whoever asks hears that the server lives, and how far it is.
+//! HTTP while the tasks are loaded: it answers that the server lives, and how far it is.
 //!
 //! It has a thread of its own, since the shards are busy, and it knows no request but those about
 //! health. When the tasks are loaded it hands its listeners over and ends.
@@ -89,7 +89,7 @@ impl Waiting {
     }
 }
 
-/// Answers until it is told that this is enough, or the server was given up.
+/// Answers until a signal says that this is enough, or the server was given up.
 async fn answer_until(
     told: oneshot::Receiver<()>,
     (listeners, tls): (Vec<(Port, StdListener)>, Option<Arc<Handshakes>>),

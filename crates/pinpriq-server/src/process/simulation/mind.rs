@@ -26,7 +26,7 @@ use crate::error::ServeError;
 /// What a node needs that remembers its cluster.
 #[derive(Clone)]
 pub struct Remembers {
-    /// The engine. It wakes nobody.
+    /// The engine. It wakes no task.
     pub engine: Arc<dyn ClusterEngine>,
     /// The data directory.
     pub data: Arc<dyn Disk>,
@@ -71,7 +71,7 @@ impl ClusterEngine for Kept {
 
     fn registry(&self, session_ttl: Duration, wake: Wake) -> Box<dyn Registry> {
         let mut wakes = self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is nobody's any more wakes nobody.
+        // What has no owner wakes no task.
         wakes.retain(|it| Arc::strong_count(it) > 1);
         wakes.push(wake.clone());
         drop(wakes);

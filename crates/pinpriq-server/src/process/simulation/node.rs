@@ -52,7 +52,7 @@ pub struct Parts {
     pub addresses: Addresses,
     /// Which run of it.
     pub instance: Instance,
-    /// Draws instances that nobody has drawn before.
+    /// Draws instances that were not drawn before.
     pub draw: Box<dyn FnMut() -> Instance + Send>,
     /// Its registry.
     pub registry: Box<dyn Registry>,

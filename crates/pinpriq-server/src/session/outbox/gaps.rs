@@ -16,7 +16,7 @@ use super::{Answer, Dialect, FORMER, From, Outbox, Waiting, answer_bytes};
 use crate::clients::about::{MUTE, PART, SILENT};
 use crate::letters::letter::{Part, Piece};
 
-/// Stands for the gap of a reply that is handed on to whoever chooses among several.
+/// Stands for the gap of a reply that is handed on to the chooser among several.
 const CHOICE: u64 = u64::MAX;
 
 /// What is still to come from other shards.
@@ -165,7 +165,7 @@ impl Outbox {
                 }
                 Piece::Output(Output::Reply { .. }, _) | Piece::Part(_) | Piece::Lost => {
                     let Some(gap) = self.abroad(shards).shards[from].gaps.pop_front() else {
-                        unreachable!("shard {from} has answered what nobody asked")
+                        unreachable!("shard {from} has answered what was not asked")
                     };
                     gap
                 }
@@ -186,8 +186,8 @@ impl Outbox {
     }
 
     /// Goes through what a shard owes, oldest first, because its owner has changed. What `settle`
-    /// returns fills the gap; where it returns nothing, the next owner fills it. Nobody is told any
-    /// more what became of the outputs that came from there before. Returns what was expected with
+    /// returns fills the gap; where it returns nothing, the next owner fills it. The fate of the
+    /// outputs that came from there before is not reported. Returns what was expected with
     /// [`Outbox::await_choice`].
     pub(crate) fn settle(
         &mut self,

@@ -21,7 +21,7 @@ pub(super) struct Several {
     number: u16,
     /// Each shard with the number of its tasks, in their order.
     parts: Vec<(u16, usize)>,
-    /// The shard that is told when the reply was sent.
+    /// The shard that learns when the reply was sent.
     teller: u16,
 }
 
@@ -113,7 +113,7 @@ impl Outbox {
         with_unsent.collect()
     }
 
-    /// Returns the shard that is told that an output from there was sent.
+    /// Returns the shard that learns that an output from there was sent.
     pub(super) fn teller(&self, from: u16) -> u16 {
         if from < SEVERAL || from == FORMER {
             return from;

@@ -136,7 +136,7 @@ fn a_reply_of_several_shards_waits_until_it_is_complete_and_may_be_withdrawn() {
     assert_eq!(encoded(&mut outbox), PIECES * PIECE.len());
     outbox.written(PIECES * PIECE.len());
     let told: Vec<usize> = (0..4).map(|from| outbox.take_accepted(from, (0, 0))).collect();
-    assert_eq!(told, [0, 0, 0, 1], "the last one is told when it was sent");
+    assert_eq!(told, [0, 0, 0, 1], "the last one learns when it was sent");
 
     let (mut outbox, gap) = several(false);
     let back: Vec<(usize, usize)> =

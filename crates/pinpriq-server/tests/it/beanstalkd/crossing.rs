@@ -147,7 +147,7 @@ impl Crowd for Jobs {
                     }
                 }
                 Some(Asked::Any) => assert!(line.starts_with("OK "), "{line}"),
-                None => panic!("nobody has asked for {text:?}"),
+                None => panic!("not asked for: {text:?}"),
             }
         }
     }
@@ -163,7 +163,7 @@ impl Crowd for Jobs {
         self.late.sim.cut(id);
     }
 
-    /// All jobs are there and nobody holds one.
+    /// All jobs are there and none is held.
     fn end(&mut self) {
         let seed = self.late.seed;
         let id = self.late.sim.connect(DoorName::Beanstalkd);
@@ -172,7 +172,7 @@ impl Crowd for Jobs {
         while !self.reserved.is_empty() {
             let answer = self.late.say(id, "reserve-with-timeout 0\r\n");
             let number: u64 = answer.split(' ').nth(1).expect(&answer).trim().parse().unwrap();
-            let attempts = self.reserved.remove(&number).expect("a job that nobody has put");
+            let attempts = self.reserved.remove(&number).expect("a job that was never put");
             let shown = self.late.say(id, &format!("stats-job {number}\r\n"));
             let figure = |key: &str| -> u64 {
                 let line = shown.lines().find_map(|line| line.strip_prefix(key));

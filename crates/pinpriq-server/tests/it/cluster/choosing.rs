@@ -61,7 +61,7 @@ fn who_waits_over_nodes_is_served_by_any_shard_once() {
             stage.ask(putter, &format!("PUT {queue} loaf"));
             stage.advance(100);
             assert!(stage.told(client).contains("loaf"), "{command} {queue}");
-            // Nobody waits any more.
+            // The waiter has gone.
             stage.ask(putter, &format!("PUT {queue} later"));
             assert!(stage.ask(putter, &format!("POP {queue}")).contains("later"));
         }
@@ -112,7 +112,7 @@ fn a_node_that_dies_holds_up_nobody_who_waits_in_other_shards_too() {
     assert!(stage.told(taker).contains("second"));
     stage.ask(putter, &format!("PUT {} third", own[1]));
     assert!(stage.ask(late, &format!("POP {all}")).contains("third"));
-    // Whoever begins to wait now waits for the next owner too.
+    // A client that begins to wait now waits for the next owner too.
     stage.send(popper, &format!("POP {all} WAIT -1"));
     stage.send(taker, &format!("TAKE {all} WAIT -1"));
     stage.advance(6 * TTL_MS);

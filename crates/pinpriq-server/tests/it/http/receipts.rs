@@ -1,4 +1,4 @@
-//! Leases that were taken over HTTP: whoever shows the receipt has them, and no connection does.
+//! Leases that were taken over HTTP: the receipt proves them, and no connection does.
 
 use super::{Visitor, with_site};
 

@@ -286,7 +286,7 @@ fn rights_are_those_of_every_door() {
             assert_eq!(get(path, &boss).await.0, 200, "{path}");
         }
         assert_eq!(status(address, "DELETE /v1/connections/1", &ana).await, 403);
-        // Whoever made a ranking first, others see what they may see.
+        // Even if another made a ranking first, users see what they may see.
         for list in ["/v1/queues", "/v1/queues?sort=ready", "/v1/queues?sort=name"] {
             let (_, _, all) = get(list, &boss).await;
             assert!(all.contains("\"a1\"") && all.contains("\"b1\""), "{list}: {all}");

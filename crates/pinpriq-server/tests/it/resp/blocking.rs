@@ -97,7 +97,7 @@ fn credits_that_are_passed_on_meanwhile_do_not_unblock() {
     with_clients(config, async |_, [client, control]| {
         client.ask("HELLO 3").await;
         client.ask("SUBSCRIBE pushed POP").await;
-        // More than the engine is told of at once, so that the rest follows bit by bit.
+        // More than the engine gets at once, so that the rest follows bit by bit.
         client.ask("CREDIT 100").await;
         let mut bytes = Vec::new();
         put_command(&mut bytes, &[b"TAKE", b"q", b"WAIT", b"-1"]);

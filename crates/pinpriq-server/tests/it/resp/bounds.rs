@@ -69,7 +69,7 @@ fn transactions_of_all_connections_are_bounded_together() {
         };
         assert_eq!(refused, "BUSY");
         assert_eq!(other.told("EXEC").await, "EXECABORT");
-        // Whoever keeps nothing is not concerned, and what has ended makes room.
+        // A client that keeps nothing is not concerned, and what has ended makes room.
         assert_eq!(other.told(&put).await, "1");
         assert_eq!(one.told("DISCARD").await, "OK");
         assert_eq!(other.told("MULTI").await, "OK");

@@ -23,7 +23,7 @@ fn pairs(value: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// Checks what is told of one command, and of its subcommands.
+/// Checks the description of one command, and of its subcommands.
 fn check_doc(name: &str, doc: &Value) {
     assert!(!text(field(doc, "summary")).is_empty(), "{name}");
     assert_eq!(text(field(doc, "since")), "0.1.0", "{name}");

@@ -78,7 +78,7 @@ fn each_refusal_counts_by_its_first_word() {
             let mut expected = map(expected);
             expected.extend(map([("NOTFOUND", 1), ("STALE", 3)]));
             assert_eq!(counted(&mut control, "refusals_").await, expected, "{shards} shards");
-            // What is refused to nobody does not count.
+            // Without a user, refusals do not count.
             client.ask("GET q 17").await;
             client.send_bytes(b"POST / HTTP/1.1\r\n").await;
             assert_eq!(client.rest().await, b"");

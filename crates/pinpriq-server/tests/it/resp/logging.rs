@@ -18,7 +18,7 @@ use super::client::World;
 use crate::client::push_bytes;
 use crate::world::{START_MS, in_memory, test};
 
-/// What stands for anything that is nobody's business.
+/// What stands for anything private.
 const SECRET: &[u8] = b"hunter2";
 
 /// A log that is kept, every field of every line.
@@ -74,7 +74,7 @@ impl Log {
 async fn send_until_closed(address: SocketAddr, bytes: &[u8]) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
-    // What is answered is told elsewhere. It may be a reset, too.
+    // Other tests check the answer. It may be a reset, too.
     drop(stream.read_to_end(&mut Vec::new()).await);
 }
 

@@ -1,4 +1,4 @@
-//! Members that do not read, or are gone: they hold up nobody, and what is kept for them is
+//! Members that do not read, or are gone: they hold up no others, and what is kept for them is
 //! bounded by deadlines, by the capacity of their lane, and by their lease.
 
 use pinpriq_proto::wire::resp::put_command;
@@ -195,7 +195,7 @@ fn members_of_many_connections_get_everything_once_and_in_order() {
             let expected = (0..EACH).map(|round| format!("{publisher}:{round}"));
             assert!(own.eq(expected.collect::<Vec<_>>().iter()), "in order of publishing");
         }
-        // Each member is told the same in the same order.
+        // Each member hears the same in the same order.
         assert!(orders.iter().all(|order| *order == orders[0]));
         assert_eq!(number(&control.ask("STATS").await, "present"), 0);
     });

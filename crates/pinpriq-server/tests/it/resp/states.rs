@@ -10,7 +10,7 @@ use pinpriq_proto::wire::resp::Value;
 use super::client::{Client, World, field, show};
 use crate::world::test;
 
-/// The columns: not there, R, T by whoever asks, T by another, W, B, Z, D.
+/// The columns: not there, R, T by the caller, T by another, W, B, Z, D.
 const COLUMNS: [&str; 8] = ["X", "R", "T", "t", "W", "B", "Z", "D"];
 
 /// A row: what is asked, and in each column the answer with the state that follows it.
@@ -223,7 +223,7 @@ async fn check(operation: &str, column: &str, cell: &str, lasting: bool) {
     let was = bench.state().await;
     let answer = bench.operate(operation).await;
     let after = bench.look().await;
-    // An outcome is told in brackets together with the state.
+    // An outcome stands in brackets beside the state.
     let (expected, follows) = match cell.split_once(' ') {
         Some((answer, state)) if !cell.starts_with("[b") && !cell.starts_with("[a") => {
             (answer, Some(state))

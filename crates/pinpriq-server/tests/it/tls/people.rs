@@ -46,7 +46,7 @@ fn who_signs_in_as_somebody_else_is_that_user_until_a_reset() {
         talk.expect(b"ACL WHOAMI\r\n", "$3\r\nben\r\n").await;
         talk.expect(b"RESET\r\n", "+RESET\r\n").await;
         talk.expect(b"ACL WHOAMI\r\n", "$3\r\nana\r\n").await;
-        // Who is removed has no rights any more, whatever certificate there is.
+        // A removed user has no rights, whatever the certificate.
         people.write(&[Person::new("ben", "look:q")]);
         loop {
             stage.advance(1_000);
@@ -70,7 +70,7 @@ fn the_wire_knows_its_clients_by_their_certificates() {
         let mut ana = stage.connect(WIRE, Some(&authority.sign("ana", &[]))).await;
         ana.send(&push_bytes(b"q", 60_000, 1, b"k", b"v")).await;
         ana.expect(&named_bytes(b'P', b"q"), "\0\u{1}\0\u{1}\0\u{1}kv").await;
-        // Without a certificate the door acts as anonymous, with that of nobody as nobody.
+        // Without a certificate the door acts as anonymous, with that of an unknown user as no one.
         let mut anonymous = stage.connect(WIRE, None).await;
         anonymous.expect(&named_bytes(b'P', b"open"), "\0\0").await;
         anonymous.send(&named_bytes(b'P', b"q")).await;

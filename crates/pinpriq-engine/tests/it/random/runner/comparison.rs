@@ -100,7 +100,8 @@ impl Runner<'_> {
                     shown.tubes.sort_by(|one, other| one.name.cmp(&other.name));
                 }
                 Reply::Exported(page) => self.make_ids_comparable(page),
-                // Nobody saw the id of a task that a slot put and that has ended in the same call.
+                // No client saw the id of a task that a slot put and that has ended in the same
+                // call.
                 Reply::Schedule(shown) => {
                     let known = self.model.schedules.values().find(|it| it.name == shown.name);
                     let last = known.and_then(|known| known.course.last_id.as_ref());
@@ -202,7 +203,7 @@ impl Runner<'_> {
     fn compare_next_moment(&self) {
         let (due, told) = (self.model.next_moment(), self.engine.poll_timeout());
         // A member may be checked at the moment when its lease would have ended without later signs
-        // of life, and a queue may get a token for which nobody waits any more.
+        // of life, and a queue may get a token after its waiter has gone.
         let put_off = self.model.members.values().flat_map(|member| &member.put_off);
         let may_be = told.is_some_and(|told| {
             let is_rated = self.model.homes.values().any(|home| home.settings.rate.is_some());

@@ -192,7 +192,7 @@ fn connections_go_where_the_fewest_are() {
         }
         let gone = more.remove(1).name();
         homes[0].see_gone(&gone).await;
-        // It is counted until the last of it has gone, which nobody is told.
+        // It is counted until the last of it has gone, which is not reported.
         let mut client: Client = world.connect().await;
         while home(&mut client).await != 1 {
             let name = client.name();

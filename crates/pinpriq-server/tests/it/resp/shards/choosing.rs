@@ -11,7 +11,7 @@ fn all() -> String {
     format!("QUEUES {SHARDS} {}", queues().join(" "))
 }
 
-/// Waits until nobody waits at any of the queues.
+/// Waits until no client waits at any of the queues.
 async fn see_nobody_waiting(control: &mut Client) {
     for queue in queues() {
         while number(&control.ask(&format!("STATS {queue}")).await, "takers") > 0 {}

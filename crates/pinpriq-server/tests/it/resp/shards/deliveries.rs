@@ -49,7 +49,7 @@ fn queues_with_a_common_tag_are_taken_from_together() {
                 homes[home].ask(&format!("PUT {other} 2")).await;
                 let taken = homes[home].ask(&format!("POP QUEUES 2 {one} {other} COUNT 5")).await;
                 assert_eq!(payloads(&taken), ["1", "2"]);
-                // And from where nobody is at home with the one who waits.
+                // And from a shard of another home than that of the waiter.
                 homes[home].say(&format!("TAKE QUEUES 2 {one} {other} WAIT -1")).await;
                 let (name, putter) = (homes[home].name(), (home + 1) % SHARDS);
                 homes[putter].see_blocked(&name).await;

@@ -46,7 +46,7 @@ fn pages_have_the_queues_of_all_shards_once_and_in_order() {
             let mails = pages(client, " PREFIX mails COUNT 6").await;
             assert_eq!(mails.concat(), names[20..]);
             assert_eq!(mails.len(), 4);
-            // What one refuses all do, and it is told once.
+            // What one refuses all do, and it is answered once.
             for wrong in ["QUEUE LIST CURSOR n7", "QUEUE LIST COUNT 0", "BEAT m LEASE 0"] {
                 assert_eq!(client.told(wrong).await, "BADARG", "{wrong}");
             }

@@ -26,7 +26,7 @@ struct Tasks {
     workers: Vec<Worker<Asked, Held>>,
     /// The payloads that are there, held or not.
     present: BTreeSet<String>,
-    /// The payloads that are gone. Whoever has put one may not have heard of that yet.
+    /// The payloads that are gone. Its producer may not have heard of that yet.
     gone: BTreeSet<String>,
     puts: u32,
     /// Whether mostly there are tasks, so that several shards fill a reply. Otherwise clients wait
@@ -137,7 +137,7 @@ impl Crowd for Tasks {
                     self.present.remove(&payload);
                     self.gone.insert(payload);
                 }
-                None => panic!("nobody has asked for {text:?}"),
+                None => panic!("not asked for: {text:?}"),
             }
             let held: Vec<&String> = self.workers.iter().flat_map(|it| it.held.keys()).collect();
             let each: BTreeSet<&String> = held.iter().copied().collect();
@@ -145,8 +145,8 @@ impl Crowd for Tasks {
         }
     }
 
-    /// No task is taken but those that clients know of, and nobody waits but those who have no
-    /// answer.
+    /// No task is taken but those that clients know of, and no client waits but those without
+    /// an answer.
     fn check(&mut self) {
         let seed = self.late.seed;
         let id = self.late.sim.connect(DoorName::Resp);

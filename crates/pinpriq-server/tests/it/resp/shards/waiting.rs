@@ -76,7 +76,7 @@ fn the_time_to_wait_runs_out_in_another_shard_too() {
                 assert_eq!(show(&client.value().await), "[]");
                 assert_eq!(show(&client.value().await), "[]");
                 assert_eq!(show(&client.value().await), "behind");
-                // Nobody is left in the line.
+                // No client is left in the line.
                 client.ask(&format!("PUT {queue} p")).await;
                 assert_eq!(payloads(&client.ask(&format!("POP {queue}")).await), ["p"]);
             }

@@ -5,7 +5,7 @@ use crate::people::{HASH, People, Person};
 use crate::resp::client::{Client, World, show};
 use crate::world::{in_memory, test};
 
-/// Another hash, of a password that nobody knows.
+/// Another hash, of an unknown password.
 fn other_hash() -> String {
     HASH.replace("nf65", "nf66")
 }

@@ -26,7 +26,7 @@ fn those_who_are_too_many_are_told_to_try_again() {
             // That of somebody who does not exist takes as long as any.
             client.say("AUTH nobody wrong").await;
         }
-        // Whoever is signed in notices nothing.
+        // A user who is signed in notices nothing.
         assert_eq!(ana.told("ACL WHOAMI").await, "ana");
         let mut busy = 0;
         for client in &mut clients {
@@ -85,7 +85,7 @@ fn an_address_that_guesses_is_slowed_down() {
             for _ in 0..2 {
                 assert_eq!(other.told("AUTH ana wrong").await, "WRONGPASS");
             }
-            assert_eq!(ana.told(&format!("AUTH {token}")).await, "OK", "nobody guesses a token");
+            assert_eq!(ana.told(&format!("AUTH {token}")).await, "OK", "a token is not guessed");
             is_slowed |= guesser.is_silent();
             assert_eq!(show(&guesser.value().await), "WRONGPASS");
             if is_slowed {

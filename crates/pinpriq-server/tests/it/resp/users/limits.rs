@@ -21,7 +21,7 @@ fn a_user_has_so_many_connections() {
         sign_in(ben, "ben").await;
         // Who signs in again has no further connection.
         sign_in(one, "ana").await;
-        // Who becomes somebody else, or nobody, makes room.
+        // Changing the user, or signing out, makes room.
         sign_in(two, "ben").await;
         sign_in(three, "ana").await;
         assert_eq!(two.told("AUTH ana password").await, "BUSY");
@@ -135,7 +135,7 @@ fn has_so_many_tasks(shards: usize) {
         assert_eq!(ana.told("QUEUE TRUNCATE d").await, "1");
         while ana.told("PUT e x").await == "BUSY" {}
         assert_eq!(ana.told("PUT a x").await, "BUSY");
-        // Whoever has no limit puts as many as there is room for.
+        // A user without a limit puts as many as there is room for.
         people.write(&[Person::new("ana", "put:*"), Person::new("ben", "put:*")]);
         while puts_until_busy(ana, 10).await < 10 {
             world.advance(1_000);
@@ -193,7 +193,7 @@ fn a_user_has_so_many_bytes_in_flight() {
         again.send_bytes(b"\r\n").await;
         assert!(!matches!(again.value().await, Value::Error(_)));
         assert_ne!(ana.told(&large).await, "BUSY");
-        // So are answers that nobody reads, and they are not when their connection is gone.
+        // So are answers that are not read, and they are not when their connection is gone.
         let gone = again;
         for _ in 0..10_000 {
             gone.send_bytes(b"PEEK q COUNT 5\r\n").await;
