@@ -22,6 +22,7 @@ pub mod place;
 pub mod records;
 pub mod refusal;
 pub mod reply;
+pub mod request;
 pub mod rights;
 pub mod room;
 pub mod schedule;

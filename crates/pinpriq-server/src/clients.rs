@@ -2,7 +2,6 @@
 //! gets, why its connection ends, and what it was handed and never received.
 
 pub(crate) mod about;
-pub(crate) mod code;
 pub(crate) mod contacts;
 pub(crate) mod ending;
 pub(crate) mod unsent;

@@ -94,7 +94,7 @@ pub(crate) fn begin(
         redirects: kind.redirects,
         signs_in: kind.signs_in,
         moves: kind.moves,
-        command_name: resp::table::command_name,
+        command_name: pinpriq_proto::request::table::command_name,
     };
     let company = (options.roster.clone(), options.audit.clone(), &options.kept);
     Client::begin(shard, (client, session), (opened, peer), options.limits, company)

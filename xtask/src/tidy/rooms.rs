@@ -53,7 +53,7 @@ const LARGER: [(&str, usize); 4] = [
     ("crates/pinpriq/src/args/wire.rs", 4),
     ("crates/pinpriq-client/src/client.rs", 5),
     ("crates/pinpriq-etcd/src/client.rs", 5),
-    ("crates/pinpriq-server/src/doors/resp/connection.rs", 5),
+    ("crates/pinpriq-server/src/doors/resp/connection.rs", 4),
 ];
 
 /// Where the rooms are.

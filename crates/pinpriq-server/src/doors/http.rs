@@ -28,11 +28,8 @@ use self::frame::{Borrowed, Read};
 use self::head::{Content, Head};
 use self::problem::Problem;
 use super::resp::call::{Call, Shape, Talk};
-use super::resp::fault::Fault;
-use super::resp::table::TABLE;
-use super::resp::table::places::{place_of, place_of_sub};
+use super::resp::runs::RUNS;
 use super::resp::users::{check, check_admin_of};
-use super::resp::words::{Parts, receipt};
 use super::{DoorKind, DoorOptions};
 use crate::access::audit::What;
 use crate::clients::about::{Chosen, Dialect, Manners};
@@ -41,6 +38,10 @@ use crate::config::DoorName;
 use crate::home::desk::Desk;
 use crate::home::door::{Door, Next};
 use crate::session::outbox::Encode;
+use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::parts::{Parts, receipt};
+use pinpriq_proto::request::table::TABLE;
+use pinpriq_proto::request::table::places::{place_of, place_of_sub};
 
 /// The TTR of a lease if neither the request nor the task nor the queue has one. Connections mean
 /// nothing over HTTP, so no lease lives as long as one.
@@ -132,7 +133,7 @@ impl HttpDoor {
         if desk.is_guarded() {
             check(desk, &TABLE[asked.entry])?;
         }
-        (TABLE[asked.entry].run)(&mut Call { desk, talk: &mut self.talk, parts: &parts })
+        RUNS[asked.entry](&mut Call { desk, talk: &mut self.talk, parts: &parts })
     }
 
     /// Carries out several commands as one.

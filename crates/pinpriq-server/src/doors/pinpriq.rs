@@ -9,7 +9,6 @@ use pinpriq_proto::task::{RequestId, TaskRecord, Terms};
 use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::{Decoded, Request, decode_request, put_count, put_packet};
 
-use super::resp::table::places::place_of;
 use super::{DoorKind, DoorOptions};
 use crate::clients::about::{Dialect, Manners, SILENT};
 use crate::clients::ending::Ending;
@@ -18,6 +17,7 @@ use crate::home::desk::Desk;
 use crate::home::door::{Door, Next, refuse_tls};
 use crate::host::seat::Undone;
 use crate::session::outbox::Encode;
+use pinpriq_proto::request::table::places::place_of;
 
 /// The commands that requests count as, by their places in the table.
 const PUT: usize = place_of("PUT");

@@ -1,11 +1,10 @@
 //! The RESP door: the whole command set, for every Redis client.
 //!
-//! [`table`] describes the commands and [`words`] takes requests apart. `tasks`, `push`, `queues`,
-//! `looking` and `connection` turn them into commands of the engine. [`transaction`] keeps the
-//! requests between MULTI and EXEC. [`settings`] reads and writes the settings of queues, and
-//! [`encode`] writes the replies.
+//! `pinpriq_proto::request` describes the commands and takes requests apart. [`runs`] says which
+//! function carries out which: `tasks`, `push`, `queues`, `looking` and `connection` turn requests
+//! into commands of the engine. [`transaction`] keeps the requests between MULTI and EXEC.
+//! [`settings`] reads and writes the settings of queues, and [`encode`] writes the replies.
 
-mod alphabet;
 pub(crate) mod call;
 mod carrying;
 mod cluster;
@@ -14,22 +13,18 @@ mod connection;
 mod describe;
 mod encode;
 mod fanout;
-pub(crate) mod fault;
 mod keys;
 mod looking;
-pub(crate) mod options;
 mod push;
 mod queues;
 mod records;
+pub(crate) mod runs;
 mod schedules;
 mod settings;
-pub(crate) mod spec;
-pub(crate) mod table;
 mod tasks;
 mod transaction;
 pub(crate) mod users;
 mod values;
-pub(crate) mod words;
 
 use std::sync::Arc;
 
@@ -45,12 +40,9 @@ pub use self::settings::settings_table;
 
 use self::call::{Call, Talk, protocol_of};
 pub(crate) use self::encode::moments as task_moments;
-use self::fault::Fault;
 pub(crate) use self::looking::cursor_after as leases_cursor;
 pub(crate) use self::queues::{cursor_after as names_cursor, name_at as names_after};
-use self::spec::Spec;
-use self::table::{Found, find};
-use self::words::{Parts, shown};
+use self::runs::RUNS;
 use super::{DoorKind, DoorOptions};
 use crate::clients::about::{Dialect, Manners};
 use crate::clients::contacts::Contacts;
@@ -59,6 +51,10 @@ use crate::config::{DoorName, Limits};
 use crate::home::desk::Desk;
 use crate::home::door::{Door, Next, refuse_tls};
 use crate::session::outbox::Encode;
+use pinpriq_proto::request::fault::{Fault, shown};
+use pinpriq_proto::request::parts::Parts;
+use pinpriq_proto::request::spec::Spec;
+use pinpriq_proto::request::table::{Found, find};
 
 /// The number of words of most requests.
 const WORDS_FEW: usize = 8;
@@ -189,7 +185,7 @@ fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result
     }
     let mut parts = Parts::of(spec);
     parts.sort(&given[taken..])?;
-    (spec.run)(&mut Call { desk, talk, parts: &parts })
+    RUNS[place](&mut Call { desk, talk, parts: &parts })
 }
 
 /// Like [`entry_of`], for a request within a transaction.

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use pinpriq_store::Histogram;
 
-use crate::clients::code::Code;
 use crate::clients::ending::Ending;
 use crate::config::DoorName;
+use pinpriq_proto::request::code::Code;
 
 /// The number of doors.
 const DOORS: usize = DoorName::ALL.len();

@@ -10,11 +10,11 @@ use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
 use super::Unit::{Bytes, Microseconds, Milliseconds, Plain, Seconds};
 use super::Value::{Each, Number};
 use super::{Figure, Value, histogram_line};
-use crate::clients::code::Code;
 use crate::clients::ending::Ending;
 use crate::config::DoorName;
 use crate::facts::Facts;
 use crate::facts::cluster::{ClusterFacts, LogFacts};
+use pinpriq_proto::request::code::Code;
 
 /// A section of `INFO`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -37,7 +37,6 @@ use super::route::{
 use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
 use crate::clients::about::{Dialect, Manners, SILENT};
-use crate::clients::code::Code;
 use crate::config::{DoorName, Limits};
 use crate::facts::tally::Tally;
 use crate::host::readers::PIECE_BYTES;
@@ -51,6 +50,7 @@ use crate::session::kept::{Kept, Share};
 use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
 use pinpriq_proto::facts::Destination;
+use pinpriq_proto::request::code::Code;
 
 /// A shard is informed about sent outputs from this number of them, or this number of bytes, even
 /// if there is nothing else to write to it.

@@ -7,6 +7,7 @@
 use pinpriq_proto::command::{Done, Step};
 use pinpriq_proto::facts::Destination;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::request::fault::shown;
 
 use crate::sharding::Sharding;
 
@@ -120,13 +121,6 @@ pub(super) fn ownerless(shard: usize) -> Refusal {
 
 fn across(sentence: String) -> Refusal {
     Refusal::new(RefusalKind::CrossShard, sentence)
-}
-
-/// Returns a client's word as part of a sentence: printable, and cut short.
-pub(crate) fn shown(word: &[u8]) -> String {
-    const SHOWN_BYTES_MAX: usize = 64;
-    let cut = if word.len() > SHOWN_BYTES_MAX { "…" } else { "" };
-    format!("'{}{cut}'", word[..word.len().min(SHOWN_BYTES_MAX)].escape_ascii())
 }
 
 #[cfg(test)]

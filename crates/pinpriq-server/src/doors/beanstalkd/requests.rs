@@ -11,9 +11,9 @@ use super::answers::{Form, word_of};
 use super::documents::Sight;
 use super::{BeanstalkdDoor, Next};
 use crate::clients::ending::Ending;
-use crate::doors::resp::table::places::{place_of, place_of_sub};
 use crate::home::desk::Desk;
 use crate::host::seat::Undone;
+use pinpriq_proto::request::table::places::{place_of, place_of_sub};
 
 /// This many watched tubes are named to the engine without an allocation.
 const TUBES_FEW: usize = 8;

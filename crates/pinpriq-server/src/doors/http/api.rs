@@ -62,11 +62,11 @@ use crate::access::audit::Audit;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
 use crate::access::sessions::Sessions;
-use crate::clients::code::Code;
 use crate::config::{Config, Limits};
 use crate::doors::RespAt;
 use crate::facts::tally::HttpRefusals;
 use crate::monitor::Monitor;
+use pinpriq_proto::request::code::Code;
 
 /// The header that makes a put unique for a day.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";

@@ -3,8 +3,8 @@
 //!
 //! Handlers and door are in one process, so frames are trusted: a malformed one is our own bug.
 
-use crate::doors::resp::options::Opt;
-use crate::doors::resp::table::TABLE;
+use pinpriq_proto::request::options::Opt;
+use pinpriq_proto::request::table::TABLE;
 
 /// Words, each given as its bytes.
 type Words = Vec<Vec<u8>>;

@@ -4,7 +4,7 @@ use pinpriq_proto::reply::Refusal;
 
 use super::head::{Content, Head};
 use super::json::{Object, object};
-use crate::doors::resp::fault::Fault;
+use pinpriq_proto::request::fault::Fault;
 
 /// A refusal of this door: a word for programs, and a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -134,7 +134,7 @@ mod tests {
     use pinpriq_proto::reply::RefusalKind;
 
     use super::*;
-    use crate::clients::code::Code;
+    use pinpriq_proto::request::code::Code;
 
     #[test]
     fn every_refusal_has_a_status() {

@@ -10,15 +10,16 @@ use pinpriq_proto::wire::resp::{Protocol, Writer};
 use pinpriq_users::{User, Verdict, judge};
 
 use super::collected::Transaction;
-use super::fault::Fault;
-use super::words::Parts;
 use crate::clients::about::Dialect;
 use crate::clients::ending::Ending;
 use crate::config::DoorName;
 use crate::facts::tally::Tally;
 use crate::home::desk::Desk;
 use crate::home::door::Next;
-use crate::host::seat::Undone;
+use crate::host::seat::{Redirect, Undone};
+use pinpriq_proto::request::code::Code;
+use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::parts::Parts;
 
 /// The dialect with which connections do not begin.
 const RESP3: Dialect = Dialect(1);
@@ -169,6 +170,21 @@ pub(crate) fn refused(
 /// Returns the version that a dialect stands for.
 pub(crate) const fn protocol_of(dialect: Dialect) -> Protocol {
     if dialect.0 == RESP3.0 { Protocol::Resp3 } else { Protocol::Resp2 }
+}
+
+impl From<Redirect> for Fault {
+    /// In the wording of Redis, which cluster clients know.
+    fn from(redirect: Redirect) -> Self {
+        match redirect {
+            Redirect::Moved(slot, address) => {
+                Self { code: Code::Moved, sentence: format!("{slot} {address}") }
+            }
+            Redirect::CrossSlot => {
+                let sentence = "Keys in request don't hash to the same slot".to_owned();
+                Self { code: Code::CrossSlot, sentence }
+            }
+        }
+    }
 }
 
 impl Call<'_, '_> {

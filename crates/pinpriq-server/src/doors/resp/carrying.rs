@@ -1,5 +1,4 @@
-//! The commands that carry queues between servers: their entries for the table, what they do, and
-//! how a page of an export is written.
+//! The commands that carry queues between servers, and how a page of an export is written.
 
 use std::fmt::Write as _;
 
@@ -8,51 +7,24 @@ use pinpriq_proto::export::{Export, ExportPlace, Exported, Import};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::{Call, Shape};
-use super::fault::Fault;
 use super::looking::{no_cursor, page};
-use super::options::{COUNT, CURSOR, PAYLOAD};
 use super::queues::bytes_of_digits;
 use super::records::{self, Record};
 use super::settings::changes;
-use super::spec::{Access, Group, Spec, Word};
-use super::words::number;
+use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::options::{CURSOR, PAYLOAD};
+use pinpriq_proto::request::parts::number;
 
 type Done = Result<(), Fault>;
 
-pub(crate) const EXPORT: Spec = Spec {
-    name: "EXPORT",
-    sub: None,
-    group: Group::Queues,
-    summary: "Shows all that another server needs to go on with a queue, page by page",
-    reply: "the cursor of the next page (0 after the last) and an array of records as JSON",
-    words: &[Word::Key("queue")],
-    options: &[CURSOR, COUNT],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: export,
-};
-
-pub(crate) const IMPORT: Spec = Spec {
-    name: "IMPORT",
-    sub: None,
-    group: Group::Queues,
-    summary: "Takes over one record of an export",
-    reply: "the id of a task; OK for other records",
-    words: &[Word::Key("queue"), Word::One("record")],
-    options: &[PAYLOAD],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: import,
-};
-
-fn export(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn export(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let after = parts.option(CURSOR).map(place_at).transpose()?.unwrap_or_default();
     let export = Export { queue: parts.word(0), after: after.borrowed(), count: page(call)? };
     call.ask(Shape::Plain, &Command::Export(export))
 }
 
-fn import(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn import(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let (queue, text) = (parts.word(0), parts.word(1));
     let record = records::record(text, queue, parts.option(PAYLOAD))

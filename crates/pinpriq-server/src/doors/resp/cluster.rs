@@ -1,4 +1,4 @@
-//! What cluster clients ask about the cluster: their entries for the table, and the replies.
+//! What cluster clients ask about the cluster.
 //!
 //! The replies are those of Redis Cluster. Its slots are ours. A node counts as a master with the
 //! slots for which clients ask it, and nobody has replicas: the engine under the cluster has copies
@@ -10,106 +10,13 @@ use pinpriq_cluster::slots::{SLOTS as ALL_SLOTS, slot_of};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Call;
-use super::fault::Fault;
-use super::spec::{Access, Group, Spec, Word};
-use super::words::shown;
 use crate::access::audit::What;
 use crate::letters::owners::{Administered, Listening, Map, Owners, Seen, id_of};
+use pinpriq_proto::request::fault::{Fault, shown};
 
 type Done = Result<(), Fault>;
 
-pub(crate) const SLOTS: Spec = Spec {
-    name: "CLUSTER",
-    sub: Some("SLOTS"),
-    group: Group::Cluster,
-    summary: "Tells which node to ask for which slots",
-    reply: "an array: first slot, last slot, and the node as host, port, id and an empty array",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: slots,
-};
-
-pub(crate) const SHARDS: Spec = Spec {
-    name: "CLUSTER",
-    sub: Some("SHARDS"),
-    group: Group::Cluster,
-    summary: "Tells the same node by node",
-    reply: "an array of maps: slots, nodes",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: shards,
-};
-
-pub(crate) const NODES: Spec = Spec {
-    name: "CLUSTER",
-    sub: Some("NODES"),
-    group: Group::Cluster,
-    summary: "Tells the same as text, a line for each node",
-    reply: "text",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: nodes,
-};
-
-pub(crate) const INFO: Spec = Spec {
-    name: "CLUSTER",
-    sub: Some("INFO"),
-    group: Group::Cluster,
-    summary: "Tells whether this node knows an owner of every shard",
-    reply: "text with a line for each fact; cluster_state is ok or fail",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: info,
-};
-
-pub(crate) const MYID: Spec = Spec {
-    name: "CLUSTER",
-    sub: Some("MYID"),
-    group: Group::Cluster,
-    summary: "Tells the id of this node, another one after each start",
-    reply: "40 hexadecimal digits",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: my_id,
-};
-
-pub(crate) const KEYSLOT: Spec = Spec {
-    name: "CLUSTER",
-    sub: Some("KEYSLOT"),
-    group: Group::Cluster,
-    summary: "Tells the slot of a name",
-    reply: "the slot, from 0 to 16383",
-    words: &[Word::One("name")],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: key_slot,
-};
-
-pub(crate) const ADMIN: Spec = Spec {
-    name: "CLUSTER",
-    sub: Some("ADMIN"),
-    group: Group::Cluster,
-    summary: "Asks the engine under the cluster what `pinpriq cluster` asks it",
-    reply: "an array: the exit code, what is printed, and why it failed or null",
-    words: &[Word::One("TEXT|JSON"), Word::One("operation"), Word::Any("argument")],
-    options: &[],
-    access: Access::Admins,
-    while_subscribed: false,
-    run: admin,
-};
-
-fn admin(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn admin(call: &mut Call<'_, '_>) -> Done {
     owners(call)?;
     let words = call.parts.words.iter().map(|word| String::from_utf8_lossy(word).into_owned());
     match call.desk.administer(words.collect()) {
@@ -134,37 +41,37 @@ fn admin(call: &mut Call<'_, '_>) -> Done {
     }
 }
 
-fn slots(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn slots(call: &mut Call<'_, '_>) -> Done {
     let map = owners(call)?.map();
     call.answer(|writer| put_slots(writer, &map));
     Ok(())
 }
 
-fn shards(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn shards(call: &mut Call<'_, '_>) -> Done {
     let map = owners(call)?.map();
     call.answer(|writer| put_shards(writer, &map));
     Ok(())
 }
 
-fn nodes(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn nodes(call: &mut Call<'_, '_>) -> Done {
     let text = node_lines(&owners(call)?.map());
     call.answer(|writer| writer.verbatim(&text));
     Ok(())
 }
 
-fn info(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn info(call: &mut Call<'_, '_>) -> Done {
     let text = info_lines(&owners(call)?.map());
     call.answer(|writer| writer.verbatim(&text));
     Ok(())
 }
 
-fn my_id(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn my_id(call: &mut Call<'_, '_>) -> Done {
     let id = id_of(owners(call)?.own().unwrap_or_default());
     call.answer(|writer| writer.bulk(id.as_bytes()));
     Ok(())
 }
 
-fn key_slot(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn key_slot(call: &mut Call<'_, '_>) -> Done {
     owners(call)?;
     let slot = slot_of(call.parts.word(0));
     call.answer(|writer| writer.integer(slot.into()));

@@ -6,17 +6,17 @@ use pinpriq_proto::wire::resp::Protocol;
 
 use super::call::{Call, refused, written};
 use super::describe;
-use super::fault::Fault;
 use super::keys::keys_of;
 use super::users;
-use super::words::{number, shown};
 use crate::access::audit::What;
 use crate::access::signing::Shown;
 use crate::clients::about::Chosen;
-use crate::clients::code::Code;
 use crate::clients::ending::Ending;
 use crate::figures::info;
 use crate::host::roll;
+use pinpriq_proto::request::code::Code;
+use pinpriq_proto::request::fault::{Fault, shown};
+use pinpriq_proto::request::parts::number;
 
 type Done = Result<(), Fault>;
 

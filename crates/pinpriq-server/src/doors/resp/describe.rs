@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use pinpriq_proto::wire::resp::Writer;
 
 use super::keys::Positions;
-use super::spec::{Group, Spec, Word};
-use super::table::TABLE;
+use pinpriq_proto::request::spec::{Group, Spec, Word};
+use pinpriq_proto::request::table::TABLE;
 
 /// The version that introduced all of the commands.
 const SINCE: &str = "0.1.0";

@@ -15,11 +15,11 @@ use pinpriq_proto::wire::resp::Writer;
 use super::call::Shape;
 use super::queues::cursor_after;
 use super::values::{bytes, moment, state_letter, task_id, whole};
-use super::words::receipt_numbers;
 use super::{carrying, looking, settings};
 use crate::clients::about::at_home;
 use crate::clients::contacts::Contacts;
 use crate::figures::{Value, histogram_line, stats};
+use pinpriq_proto::request::parts::receipt_numbers;
 
 /// Appends an output if it is one of the most frequent ones, which have one piece. Returns whether
 /// it is.

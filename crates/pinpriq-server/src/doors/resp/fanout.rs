@@ -5,8 +5,8 @@ use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::task::Terms;
 
 use super::call::{Call, Shape};
-use super::fault::Fault;
-use super::options::{DEADLINE, KEY, LEASE, TTL};
+use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::options::{DEADLINE, KEY, LEASE, TTL};
 
 type Done = Result<(), Fault>;
 

@@ -4,11 +4,11 @@
 //! They are the names of queues, topics and schedules. The table of commands marks them; nothing
 //! here knows a single command.
 
-use super::fault::Fault;
-use super::options;
-use super::spec::{Spec, Word};
-use super::table::{Found, find};
-use super::words::Parts;
+use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::options;
+use pinpriq_proto::request::parts::Parts;
+use pinpriq_proto::request::spec::{Spec, Word};
+use pinpriq_proto::request::table::{Found, find};
 
 /// Where the keys of a command are, as Redis tells it: places count from 1, after the command word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -110,8 +110,8 @@ fn dead_letters<'a>(pairs: &[&'a [u8]]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::TABLE;
     use super::*;
+    use pinpriq_proto::request::table::TABLE;
 
     fn positions(name: &str, sub: Option<&str>) -> (i64, i64, i64, bool) {
         let spec = TABLE.iter().find(|spec| spec.name == name && spec.sub == sub);

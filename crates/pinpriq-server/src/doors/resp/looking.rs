@@ -1,5 +1,4 @@
-//! The commands that look at a whole queue: their entries for the table, what they do, and how
-//! their replies are written.
+//! The commands that look at a whole queue, and how their replies are written.
 
 use std::fmt::Write as _;
 
@@ -10,67 +9,26 @@ use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::{Call, Shape};
-use super::fault::Fault;
-use super::options::{COUNT, CURSOR, KEY, MEMBER, STATE, WITHMETA};
 use super::queues::bytes_of_digits;
-use super::spec::{Access, Group, Spec, Word};
 use super::values::{bytes, moment, state_letter, task_id, whole};
-use super::words::{self, number, shown};
 use crate::clients::about::at_home;
 use crate::clients::contacts::Contacts;
+use pinpriq_proto::request::fault::{Fault, shown};
+use pinpriq_proto::request::options::{COUNT, CURSOR, KEY, MEMBER, STATE, WITHMETA};
+use pinpriq_proto::request::parts::{self, number};
 
 type Done = Result<(), Fault>;
 
 /// The number of tasks or leases on a page if the request names none.
 const PAGE: u64 = 100;
 
-pub(crate) const EXPLAIN: Spec = Spec {
-    name: "EXPLAIN",
-    sub: None,
-    group: Group::Tasks,
-    summary: "Tells why a task is not handed out, or which task would be next",
-    reply: "a map: id, state, since, reasons",
-    words: &[Word::Key("queue"), Word::Maybe("id")],
-    options: &[MEMBER],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: explain,
-};
-
-pub(crate) const SCAN: Spec = Spec {
-    name: "SCAN",
-    sub: None,
-    group: Group::Tasks,
-    summary: "Shows all tasks of a queue, page by page",
-    reply: "the cursor of the next page (0 after the last) and an array of tasks",
-    words: &[Word::Key("queue")],
-    options: &[CURSOR, COUNT, STATE, KEY, WITHMETA, MEMBER],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: scan,
-};
-
-pub(crate) const LEASES: Spec = Spec {
-    name: "LEASES",
-    sub: None,
-    group: Group::Tasks,
-    summary: "Shows who holds which task, in one queue or in all, page by page",
-    reply: "the cursor of the next page (0 after the last) and an array of maps: queue, \
-            member, id, client, name, address, since, until",
-    words: &[Word::MaybeKey("queue")],
-    options: &[COUNT, CURSOR, MEMBER],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: leases,
-};
-
-fn explain(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn explain(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let id = parts.words.get(1).copied();
     call.ask(Shape::Plain, &Command::Explain { queue: parts.queue(), id })
 }
 
-fn scan(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn scan(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     let after = match parts.option(CURSOR) {
         Some(cursor) => number(cursor).ok_or_else(|| no_cursor(cursor))?,
@@ -80,14 +38,14 @@ fn scan(call: &mut Call<'_, '_>) -> Done {
         queue: parts.queue(),
         after,
         count: page(call)?,
-        state: parts.option(STATE).map(words::state).transpose()?,
+        state: parts.option(STATE).map(parts::state).transpose()?,
         key: parts.option(KEY),
     };
     let shape = if parts.has(WITHMETA) { Shape::WithMeta } else { Shape::Plain };
     call.ask(shape, &Command::Scan(scan))
 }
 
-fn leases(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn leases(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     if parts.words.is_empty() && parts.has(MEMBER) {
         return Err(Fault::bad("LEASES of a lane names the topic first"));

@@ -5,9 +5,9 @@
 use pinpriq_proto::command::{Command, Selection, TakeMode};
 
 use super::call::{Call, Shape, written};
-use super::fault::Fault;
-use super::options::{MEMBER, POP, TTR};
-use super::words::{number, shown};
+use pinpriq_proto::request::fault::{Fault, shown};
+use pinpriq_proto::request::options::{MEMBER, POP, TTR};
+use pinpriq_proto::request::parts::number;
 
 type Done = Result<(), Fault>;
 

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use pinpriq_proto::command::{Command, QueueCommand, QueueName, Sides};
 
 use super::call::{Call, Shape};
-use super::fault::Fault;
 use super::looking::no_cursor;
-use super::options::{COUNT, CURSOR, FOR, MEMBER, PREFIX};
 use super::settings::changes;
-use super::words::shown;
+use pinpriq_proto::request::fault::{Fault, shown};
+use pinpriq_proto::request::options::{COUNT, CURSOR, FOR, MEMBER, PREFIX};
 
 type Done = Result<(), Fault>;
 

@@ -1,113 +1,19 @@
-//! The commands on schedules: their entries for the table, and what they do.
+//! The commands on schedules.
 
 use pinpriq_proto::command::Command;
 use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_proto::task::Terms;
 
 use super::call::{Call, Shape};
-use super::fault::Fault;
-use super::options::{
-    AT, COUNT, CRON, CURSOR, EVERY, KEY, MISSED, OVERLAP, PREFIX, PRIORITY, TTL, TTR, ZONE,
-};
 use super::queues::{name_at, page_names};
-use super::spec::{Access, Group, Spec, Word};
-use super::words::{Parts, no_value};
 use crate::calendars::cron;
+use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::options::{
+    AT, COUNT, CRON, CURSOR, EVERY, KEY, MISSED, OVERLAP, PREFIX, TTL, TTR, ZONE,
+};
+use pinpriq_proto::request::parts::{Parts, no_value};
 
 type Done = Result<(), Fault>;
-
-const SCHEDULE: Word = Word::Key("schedule");
-
-pub(crate) const SET: Spec = Spec {
-    name: "SCHEDULE",
-    sub: Some("SET"),
-    group: Group::Schedules,
-    summary: "Puts a task into a queue again and again, or changes when and which",
-    reply: "the next slot in Unix milliseconds",
-    words: &[SCHEDULE, Word::Key("queue"), Word::One("payload")],
-    options: &[EVERY, AT, CRON, ZONE, KEY, PRIORITY, TTL, TTR, MISSED, OVERLAP],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: set,
-};
-
-pub(crate) const SHOW: Spec = Spec {
-    name: "SCHEDULE",
-    sub: Some("SHOW"),
-    group: Group::Schedules,
-    summary: "Tells what a schedule does and what it has done",
-    reply: "a map",
-    words: &[SCHEDULE],
-    options: &[],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: show,
-};
-
-pub(crate) const LIST: Spec = Spec {
-    name: "SCHEDULE",
-    sub: Some("LIST"),
-    group: Group::Schedules,
-    summary: "Tells the names of the schedules, page by page",
-    reply: "the cursor of the next page (0 after the last) and the names in order",
-    words: &[],
-    options: &[PREFIX, COUNT, CURSOR],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: list,
-};
-
-pub(crate) const PAUSE: Spec = Spec {
-    name: "SCHEDULE",
-    sub: Some("PAUSE"),
-    group: Group::Schedules,
-    summary: "Lets slots pass without a task",
-    reply: "OK",
-    words: &[SCHEDULE],
-    options: &[],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: pause,
-};
-
-pub(crate) const RESUME: Spec = Spec {
-    name: "SCHEDULE",
-    sub: Some("RESUME"),
-    group: Group::Schedules,
-    summary: "Ends a pause of a schedule",
-    reply: "OK",
-    words: &[SCHEDULE],
-    options: &[],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: resume,
-};
-
-pub(crate) const DROP: Spec = Spec {
-    name: "SCHEDULE",
-    sub: Some("DROP"),
-    group: Group::Schedules,
-    summary: "Removes a schedule; its tasks stay",
-    reply: "1, or 0 if there is none",
-    words: &[SCHEDULE],
-    options: &[],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: drop_schedule,
-};
-
-pub(crate) const FIRE: Spec = Spec {
-    name: "SCHEDULE",
-    sub: Some("FIRE"),
-    group: Group::Schedules,
-    summary: "Puts a task of a schedule now, also while it is paused",
-    reply: "the id",
-    words: &[SCHEDULE],
-    options: &[],
-    access: Access::Rights,
-    while_subscribed: false,
-    run: fire,
-};
 
 pub(crate) fn set(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;

@@ -10,10 +10,10 @@ use pinpriq_proto::settings::{
 };
 use pinpriq_proto::wire::resp::Writer;
 
-use super::fault::Fault;
 use super::values::whole;
-use super::words::{no_value, number, shown, span};
 use crate::figures::stats;
+use pinpriq_proto::request::fault::{Fault, shown};
+use pinpriq_proto::request::parts::{no_value, number, span};
 
 /// Reads the pairs of a name and a value that follow the words of `command`.
 pub(super) fn changes<'a>(words: &[&'a [u8]], command: &str) -> Result<Vec<Assignment<'a>>, Fault> {

@@ -9,12 +9,12 @@ use pinpriq_proto::time::Span;
 use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 use super::call::{Call, Shape};
-use super::fault::Fault;
-use super::options::{
+use pinpriq_proto::request::fault::{Fault, shown};
+use pinpriq_proto::request::options::{
     self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, RECEIPT, ROOM, STATE,
     STATE_BURIED, TAIL, TTL, TTR, UNIQUE, WINDOW, WITHMETA, ZOMBIE,
 };
-use super::words::{self, Parts, number};
+use pinpriq_proto::request::parts::{self, Parts, number};
 
 type Done = Result<(), Fault>;
 
@@ -50,8 +50,8 @@ fn put_with_rare_options(call: &mut Call<'_, '_>) -> Done {
 }
 
 fn put_buried(call: &mut Call<'_, '_>, put: &Put<'_>, state: &[u8]) -> Done {
-    if words::state(state)? != StateKind::Buried {
-        return Err(words::no_value("a task can be put with STATE B, and with no other", state));
+    if parts::state(state)? != StateKind::Buried {
+        return Err(parts::no_value("a task can be put with STATE B, and with no other", state));
     }
     if call.parts.has(ROOM) {
         return Err(Fault::bad("a put with STATE B does not wait for room"));
@@ -95,7 +95,7 @@ fn unique_if_any<'p>(parts: &Parts<'p>) -> Result<Option<Unique<'p>>, Fault> {
 fn on_duplicate(word: &[u8]) -> Result<OnDuplicate, Fault> {
     let is_meant = |(_, known): &&(OnDuplicate, &str)| word.eq_ignore_ascii_case(known.as_bytes());
     let known = OnDuplicate::ALL.iter().find(is_meant).map(|(known, _)| *known);
-    known.ok_or_else(|| words::no_value("ONDUP is keep, reject or replace", word))
+    known.ok_or_else(|| parts::no_value("ONDUP is keep, reject or replace", word))
 }
 
 /// Returns how long the task is held back. A moment stays one until the put is carried out, so that
@@ -149,7 +149,7 @@ fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
 
 pub(crate) fn peek(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
-    let state = parts.option(STATE).map(words::state).transpose()?;
+    let state = parts.option(STATE).map(parts::state).transpose()?;
     let count = parts.count(COUNT)?.unwrap_or(1);
     let peek = Peek {
         queue: parts.queue(),
@@ -169,7 +169,7 @@ pub(crate) fn get(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     if parts.words.len() > 2 && !parts.by_id {
-        let receipts = parts.words[1..].iter().map(|text| words::receipt(text));
+        let receipts = parts.words[1..].iter().map(|text| parts::receipt(text));
         let receipts: Vec<Receipt> = receipts.collect::<Result<_, _>>()?;
         let queue = parts.queue();
         return call.ask(Shape::Plain, &Command::AckAll { queue, receipts: &receipts });
@@ -221,7 +221,7 @@ pub(crate) fn move_tasks(call: &mut Call<'_, '_>) -> Done {
         from: parts.queue(),
         to: parts.word(1),
         count: moved(parts)?,
-        state: parts.option(STATE).map_or(Ok(StateKind::Ready), words::state)?,
+        state: parts.option(STATE).map_or(Ok(StateKind::Ready), parts::state)?,
     };
     call.ask(Shape::Plain, &command)
 }
@@ -279,7 +279,7 @@ pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
     }
     let count = number(parts.word(1)).filter(|count| *count > 0);
     let Some(count) = count else {
-        let given = words::shown(parts.word(1));
+        let given = shown(parts.word(1));
         return Err(Fault::bad(format!("KICK needs ID and an id, or a number, not {given}")));
     };
     let command = Command::Plow { queue, count: Some(count), delay: Span::ZERO, ttl: None };
@@ -293,7 +293,7 @@ pub(crate) fn kill(call: &mut Call<'_, '_>) -> Done {
 }
 
 pub(crate) fn switch(call: &mut Call<'_, '_>) -> Done {
-    let to = words::state(call.parts.word(2))?;
+    let to = parts::state(call.parts.word(2))?;
     let transfer = transfer(call.parts)?;
     call.ask(Shape::Plain, &Command::Switch { transfer, to })
 }
@@ -318,7 +318,7 @@ pub(crate) fn update(call: &mut Call<'_, '_>) -> Done {
         queue: parts.queue(),
         id: parts.word(1),
         amendment: Amendment { payload: parts.option(PAYLOAD), priority: parts.priority()?, ttl },
-        receipt: parts.option(RECEIPT).map(words::receipt).transpose()?,
+        receipt: parts.option(RECEIPT).map(parts::receipt).transpose()?,
     };
     call.ask(Shape::Plain, &Command::Update(update))
 }
@@ -332,7 +332,7 @@ pub(crate) fn wait_for(call: &mut Call<'_, '_>) -> Done {
 /// Returns the task that a holder names: by receipt, or by `ID id`.
 fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
     let (queue, name) = (parts.queue(), parts.named());
-    let by = if parts.by_id { HeldBy::Id(name) } else { HeldBy::Receipt(words::receipt(name)?) };
+    let by = if parts.by_id { HeldBy::Id(name) } else { HeldBy::Receipt(parts::receipt(name)?) };
     Ok(Held { queue, by })
 }
 

@@ -12,12 +12,14 @@ use pinpriq_proto::reply::RefusalKind;
 use super::call::{Call, Shape, Talk};
 use super::collected::{Transaction, WORD_OVERHEAD_BYTES};
 use super::entry_of_step;
-use super::fault::Fault;
-use super::options::{ROOM, STATE_BURIED, WAIT};
-use super::spec::{Access, Group, Spec, Word};
+use super::runs::RUNS;
 use super::users::not_before_sign_in;
-use super::words::Parts;
 use crate::home::desk::Desk;
+use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::options::{ROOM, STATE_BURIED, WAIT};
+use pinpriq_proto::request::parts::Parts;
+use pinpriq_proto::request::table::TABLE;
+use pinpriq_proto::request::table::places::place_of;
 
 type Done = Result<(), Fault>;
 
@@ -30,80 +32,22 @@ const STEPS: [&str; 12] = [
     "PUBLISH",
 ];
 
-pub(super) const MULTI: Spec = Spec {
-    name: "MULTI",
-    sub: None,
-    group: Group::Transactions,
-    summary: "Begins a transaction: the commands that follow are kept until EXEC",
-    reply: "OK; the commands that follow are answered QUEUED",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: multi,
-};
-
-pub(super) const EXEC: Spec = Spec {
-    name: "EXEC",
-    sub: None,
-    group: Group::Transactions,
-    summary: "Carries out the commands since MULTI, all or none, at one moment",
-    reply: "an array of their replies, or EXECABORT with the position and the refusal of the \
-            first that was refused",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: |_| Err(Fault::err("EXEC without MULTI")),
-};
-
-pub(super) const DISCARD: Spec = Spec {
-    name: "DISCARD",
-    sub: None,
-    group: Group::Transactions,
-    summary: "Forgets the commands since MULTI",
-    reply: "OK",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: |_| Err(Fault::err("DISCARD without MULTI")),
-};
-
-pub(super) const WATCH: Spec = Spec {
-    name: "WATCH",
-    sub: None,
-    group: Group::Transactions,
-    summary: "Is refused: a transaction whose commands no longer fit is refused as a whole",
-    reply: "ERR",
-    words: &[Word::Some("key")],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: watch,
-};
-
-pub(super) const UNWATCH: Spec = Spec {
-    name: "UNWATCH",
-    sub: None,
-    group: Group::Transactions,
-    summary: "Does nothing, since nothing is watched",
-    reply: "OK",
-    words: &[],
-    options: &[],
-    access: Access::Users,
-    while_subscribed: false,
-    run: unwatch,
-};
-
 #[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
-fn multi(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn multi(call: &mut Call<'_, '_>) -> Done {
     call.talk.transaction = Some(Box::default());
     call.answer_ok();
     Ok(())
 }
 
-fn watch(_: &mut Call<'_, '_>) -> Done {
+pub(super) fn exec(_: &mut Call<'_, '_>) -> Done {
+    Err(Fault::err("EXEC without MULTI"))
+}
+
+pub(super) fn discard(_: &mut Call<'_, '_>) -> Done {
+    Err(Fault::err("DISCARD without MULTI"))
+}
+
+pub(super) fn watch(_: &mut Call<'_, '_>) -> Done {
     Err(Fault::err(
         "WATCH is not supported: if a command of a transaction is refused, nothing of the \
          transaction has happened",
@@ -111,7 +55,7 @@ fn watch(_: &mut Call<'_, '_>) -> Done {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all commands are functions of one type")]
-fn unwatch(call: &mut Call<'_, '_>) -> Done {
+pub(super) fn unwatch(call: &mut Call<'_, '_>) -> Done {
     call.answer_ok();
     Ok(())
 }
@@ -168,12 +112,12 @@ fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
         }
         "RESET" | "QUIT" => {
             talk.transaction = None;
-            (spec.run)(&mut Call { desk, talk, parts: &parts })
+            RUNS[place](&mut Call { desk, talk, parts: &parts })
         }
         "UNWATCH" => keep(talk, given, desk),
         name if STEPS.contains(&name) => {
             if sorted.is_ok() {
-                check(talk, desk, &parts)?;
+                check(talk, desk, place, &parts)?;
             }
             keep(talk, given, desk)
         }
@@ -182,7 +126,7 @@ fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
 }
 
 /// Refuses a command that waits, or that concerns another shard than those before it.
-fn check(talk: &mut Talk, desk: &mut Desk, parts: &Parts<'_>) -> Done {
+fn check(talk: &mut Talk, desk: &mut Desk, place: usize, parts: &Parts<'_>) -> Done {
     if parts.spec().name == "PUT"
         && let Some(option) = [WAIT, ROOM].into_iter().find(|option| parts.has(*option))
     {
@@ -193,7 +137,7 @@ fn check(talk: &mut Talk, desk: &mut Desk, parts: &Parts<'_>) -> Done {
         return Err(Fault::err("PUT with STATE cannot be part of a transaction"));
     }
     talk.steps = Some(Steps::default());
-    let done = (parts.spec().run)(&mut Call { desk, talk, parts });
+    let done = RUNS[place](&mut Call { desk, talk, parts });
     let steps = talk.steps.take().unwrap_or_default();
     let Some(transaction) = &mut talk.transaction else { return Ok(()) };
     if done.is_err() || transaction.is_spoilt {
@@ -236,7 +180,7 @@ fn busy(most: &str) -> Fault {
 
 /// Carries out the transaction, which is closed whatever becomes of it.
 fn execute(talk: &mut Talk, desk: &mut Desk) -> Done {
-    static SPEC: Spec = EXEC;
+    const EXEC: usize = place_of("EXEC");
     let Some(transaction) = talk.transaction.take() else { return Ok(()) };
     if transaction.is_spoilt {
         let sentence = "Transaction discarded because of previous errors.".to_owned();
@@ -251,7 +195,7 @@ fn execute(talk: &mut Talk, desk: &mut Desk) -> Done {
     }
     let steps = talk.steps.take().unwrap_or_default();
     drop(transaction);
-    let mut call = Call { desk, talk, parts: &Parts::of(&SPEC) };
+    let mut call = Call { desk, talk, parts: &Parts::of(&TABLE[EXEC]) };
     match steps.decode(|command| call.ask(Shape::Plain, command)) {
         Ok(done) => done,
         Err(malformed) => unreachable!("a transaction is malformed: {malformed}"),
@@ -260,19 +204,18 @@ fn execute(talk: &mut Talk, desk: &mut Desk) -> Done {
 
 /// Adds a request to the steps that are being collected.
 fn add_step(talk: &mut Talk, desk: &mut Desk, given: &[&[u8]]) -> Done {
-    let (spec, _, taken) = entry_of_step(given)?;
+    let (spec, place, taken) = entry_of_step(given)?;
     if spec.name == "UNWATCH" {
         talk.steps.iter_mut().for_each(|steps| steps.push(&Step::Nothing));
         return Ok(());
     }
     let mut parts = Parts::of(spec);
     parts.sort_step(&given[taken..])?;
-    (spec.run)(&mut Call { desk, talk, parts: &parts })
+    RUNS[place](&mut Call { desk, talk, parts: &parts })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::TABLE;
     use super::*;
 
     #[test]

@@ -10,13 +10,14 @@ use pinpriq_users::{Right, User};
 
 use super::call::{Call, DryRun, Talk};
 use super::entry_of_step;
-use super::fault::Fault;
-use super::spec::{Access, Spec};
-use super::words::{Parts, shown};
+use super::runs::RUNS;
 use crate::access::audit::What;
 use crate::access::signing::{Outcome, Shown, claimed};
-use crate::clients::code::Code;
 use crate::home::desk::Desk;
+use pinpriq_proto::request::code::Code;
+use pinpriq_proto::request::fault::{Fault, shown};
+use pinpriq_proto::request::parts::Parts;
+use pinpriq_proto::request::spec::{Access, Spec};
 
 type Done = Result<(), Fault>;
 
@@ -178,7 +179,7 @@ fn lack_of(
     user: &Arc<User>,
     request: &[&[u8]],
 ) -> Result<Option<String>, Fault> {
-    let (spec, _, taken) = entry_of_step(request)?;
+    let (spec, place, taken) = entry_of_step(request)?;
     let mut parts = Parts::of(spec);
     parts.sort_step(&request[taken..])?;
     match spec.access {
@@ -191,7 +192,7 @@ fn lack_of(
     }
     call.talk.steps = Some(Steps::default());
     call.talk.dry_run = Some(DryRun { user: Arc::clone(user), lack: None });
-    let done = (spec.run)(&mut Call { desk: call.desk, talk: call.talk, parts: &parts });
+    let done = RUNS[place](&mut Call { desk: call.desk, talk: call.talk, parts: &parts });
     call.talk.steps = None;
     let dry_run = call.talk.dry_run.take();
     done?;

@@ -7,9 +7,9 @@ use super::given::Values;
 use super::names::decode;
 use super::route::options_of;
 use super::route::{Body, Route, Word};
-use crate::doors::resp::options::{DONE, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA};
-use crate::doors::resp::spec::{Spec, Word as Shape};
-use crate::doors::resp::table::TABLE;
+use pinpriq_proto::request::options::{DONE, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA};
+use pinpriq_proto::request::spec::{Spec, Word as Shape};
+use pinpriq_proto::request::table::TABLE;
 
 /// The window of a put with an `Idempotency-Key`: a day, in milliseconds.
 const IDEMPOTENCY_MS: &[u8] = b"86400000";

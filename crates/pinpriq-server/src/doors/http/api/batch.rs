@@ -17,9 +17,9 @@ use super::super::frame::{Asked, Frame};
 use super::super::problem::Problem;
 use super::body::Streamed;
 use super::{Api, Asker, Request, asking};
-use crate::clients::code::Code;
 use crate::doors::http::visit::Frames;
 use crate::facts::tally::HttpRefusals;
+use pinpriq_proto::request::code::Code;
 
 /// How many frames may wait for the shards.
 const WAITING: usize = 64;

@@ -23,7 +23,7 @@ use super::topics;
 use super::{Api, Asker, given, live, respond};
 use crate::clock::steady_ms;
 use crate::doors::http::visit::Frames;
-use crate::doors::resp::options::{COUNT, CURSOR, Opt, PREFIX};
+use pinpriq_proto::request::options::{COUNT, CURSOR, Opt, PREFIX};
 
 /// The number of queues or schedules on a page: by default, and at most.
 pub(super) const PAGE: usize = 100;

@@ -16,7 +16,7 @@ use super::Asker;
 use super::asking::of_queue;
 use super::ranking::{all_names, figures};
 use crate::clock::steady_ms;
-use crate::doors::resp::options::{COUNT, CURSOR, STATE};
+use pinpriq_proto::request::options::{COUNT, CURSOR, STATE};
 
 /// The most tasks that are looked at: in one queue, and in all together.
 const TASKS_MAX: usize = 1_000;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::super::problem::Problem;
 use super::names::{decode, decode_text};
-use crate::doors::resp::options::Opt;
+use pinpriq_proto::request::options::Opt;
 
 /// One value.
 #[derive(Clone, PartialEq, Debug)]
@@ -260,7 +260,7 @@ fn no_json(wrong: &serde_json::Error) -> Problem {
 
 /// Returns a client's word as part of a sentence.
 pub(crate) fn shown(word: &str) -> String {
-    crate::home::route::shown(word.as_bytes())
+    pinpriq_proto::request::fault::shown(word.as_bytes())
 }
 
 /// Reads the commands of a transaction: the name of each, and what it gives.
@@ -316,7 +316,7 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for PairsVisitor<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doors::resp::options;
+    use pinpriq_proto::request::options;
 
     fn of(query: &str, body: &str) -> Values {
         let mut values = Values::of_query(Some(query)).unwrap();

@@ -13,9 +13,9 @@ use super::given::{is_bytes, is_number};
 use super::route::{Body, Does, Own, Route, Word, options_of};
 use super::schemas::{self, of_form};
 use super::table::ROUTES;
-use crate::doors::resp::options::{DONE, Opt};
-use crate::doors::resp::spec::Spec;
-use crate::doors::resp::table::TABLE;
+use pinpriq_proto::request::options::{DONE, Opt};
+use pinpriq_proto::request::spec::Spec;
+use pinpriq_proto::request::table::TABLE;
 
 /// Answers with the document.
 pub(super) async fn document() -> Response {

@@ -7,7 +7,7 @@ use super::route::options_of;
 use super::route::{Body, Does, Own, Route};
 use super::table::ROUTES;
 use crate::doors::http::form::Form;
-use crate::doors::resp::options::DONE;
+use pinpriq_proto::request::options::DONE;
 
 /// Returns the tables of all paths as Markdown, for `docs/http.md`.
 #[must_use]

@@ -21,7 +21,7 @@ use super::composed::rates_of;
 use super::rates::{Flow, Rates};
 use super::{Api, Asker};
 use crate::clock::steady_ms;
-use crate::doors::resp::options::{COUNT, CURSOR};
+use pinpriq_proto::request::options::{COUNT, CURSOR};
 
 /// How many names are asked for at once.
 const NAMES: usize = 1_000;

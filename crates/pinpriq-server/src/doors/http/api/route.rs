@@ -3,10 +3,10 @@
 use axum::http::Method;
 
 use super::super::form::Form;
-use crate::doors::resp::options::{
+use pinpriq_proto::request::options::{
     COUNT, CURSOR, DONE, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
 };
-use crate::doors::resp::table::TABLE;
+use pinpriq_proto::request::table::TABLE;
 
 /// One path with a method, and with a verb if it has one.
 pub(crate) struct Route {

@@ -8,9 +8,9 @@ use super::super::form::Form;
 use super::super::problem::CODES;
 use super::openapi::option_schema;
 use super::route::{Does, Own, Route};
-use crate::doors::resp::options::{DEADLINE, DONE, WITHMETA};
-use crate::doors::resp::spec::Word;
-use crate::doors::resp::table::TABLE;
+use pinpriq_proto::request::options::{DEADLINE, DONE, WITHMETA};
+use pinpriq_proto::request::spec::Word;
+use pinpriq_proto::request::table::TABLE;
 
 /// A status with what it means, and the media type and schema of its body if there is one.
 type Told = (u16, &'static str, Option<(&'static str, Value)>);

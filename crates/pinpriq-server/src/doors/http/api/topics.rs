@@ -11,8 +11,8 @@ use super::super::problem::Problem;
 use super::asking::Request;
 use super::composed::{PAGE, PAGE_MAX, count_of, json};
 use super::{Api, Asker};
-use crate::doors::resp::options::{COUNT, CURSOR, PREFIX};
 use crate::doors::resp::{names_after, names_cursor};
+use pinpriq_proto::request::options::{COUNT, CURSOR, PREFIX};
 
 #[derive(Default, Deserialize)]
 struct Members {

@@ -7,11 +7,11 @@ use pinpriq_store::Histogram;
 
 use super::labels::{OTHER, text_of};
 use super::sight::Sight;
-use crate::clients::code::Code;
 use crate::config::DoorName;
-use crate::doors::resp::table::TABLE as COMMANDS;
 use crate::facts::Facts;
 use crate::figures::{Unit, Value, info, stats};
+use pinpriq_proto::request::code::Code;
+use pinpriq_proto::request::table::TABLE as COMMANDS;
 
 /// One metric.
 pub(crate) struct Metric {

@@ -9,7 +9,7 @@ use super::super::json::{Object, moment_text};
 use crate::clients::about::at_home;
 use crate::clients::contacts::Contacts;
 use crate::doors::resp::task_moments;
-use crate::doors::resp::words::receipt_numbers;
+use pinpriq_proto::request::parts::receipt_numbers;
 
 /// Header fields whose value would be longer are left out.
 const FIELD_BYTES_MAX: usize = 4 << 10;

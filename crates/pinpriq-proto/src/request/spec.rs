@@ -1,46 +1,43 @@
 //! What a command looks like: its words, its options, its documentation.
 //!
 //! A table of these (`table.rs`) drives the parser, `COMMAND DOCS` and the documentation page. What
-//! a command does is in the function that its entry names.
+//! a command does is up to the doors.
 
 use std::fmt::Write as _;
 
-use super::call::Call;
-use super::fault::Fault;
 use super::options::Opt;
 
 /// One command, or one subcommand of a command that has some.
-pub(crate) struct Spec {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spec {
     /// The command word, in capitals.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The subcommand word, in capitals, if there is one.
-    pub(crate) sub: Option<&'static str>,
+    pub sub: Option<&'static str>,
     /// The chapter that it belongs to.
-    pub(crate) group: Group,
+    pub group: Group,
     /// What it does, in one sentence without a full stop.
-    pub(crate) summary: &'static str,
+    pub summary: &'static str,
     /// What it replies.
-    pub(crate) reply: &'static str,
+    pub reply: &'static str,
     /// The words before the options.
-    pub(crate) words: &'static [Word],
+    pub words: &'static [Word],
     /// The options, which may follow in any order.
-    pub(crate) options: &'static [Opt],
+    pub options: &'static [Opt],
     /// Who may use it, where users sign in.
-    pub(crate) access: Access,
+    pub access: Access,
     /// Whether a subscribed connection that speaks RESP2 may use it.
-    pub(crate) while_subscribed: bool,
-    /// The function that carries it out.
-    pub(crate) run: fn(&mut Call<'_, '_>) -> Result<(), Fault>,
+    pub while_subscribed: bool,
 }
 
 /// Who may use a command of a server that has users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Access {
+pub enum Access {
     /// Everybody, also before they sign in.
     Everybody,
     /// Every user: it touches no queue.
     Users,
-    /// Users with rights on what it touches. `pinpriq_proto::rights` knows which.
+    /// Users with rights on what it touches. The facts on its declaration say which.
     Rights,
     /// Users who may run the server.
     Admins,
@@ -48,20 +45,28 @@ pub(crate) enum Access {
 
 /// The chapters of the command set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Group {
+pub enum Group {
+    /// Single tasks.
     Tasks,
+    /// Deliveries without asking for each.
     Push,
+    /// Topics and their members.
     FanOut,
+    /// Queues as a whole.
     Queues,
+    /// Tasks that come again and again.
     Schedules,
+    /// Several commands at one moment.
     Transactions,
+    /// The connection, and the server.
     Connection,
+    /// The nodes.
     Cluster,
 }
 
 /// A word, or words, before the options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Word {
+pub enum Word {
     /// Exactly one.
     One(&'static str),
     /// Exactly one, which decides the shard: the name of a queue, topic or schedule. No other word
@@ -94,7 +99,8 @@ pub(crate) enum Word {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 8] = [
+    /// All of them, in the order of the documentation page.
+    pub const ALL: [Self; 8] = [
         Self::Tasks,
         Self::Push,
         Self::FanOut,
@@ -106,7 +112,8 @@ impl Group {
     ];
 
     /// The name of the chapter.
-    pub(crate) const fn name(self) -> &'static str {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Tasks => "Tasks",
             Self::Push => "Push",
@@ -121,8 +128,60 @@ impl Group {
 }
 
 impl Spec {
+    /// Returns a command without words and options, for users with rights on what it touches.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        group: Group,
+        summary: &'static str,
+        reply: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            sub: None,
+            group,
+            summary,
+            reply,
+            words: &[],
+            options: &[],
+            access: Access::Rights,
+            while_subscribed: false,
+        }
+    }
+
+    /// Makes it a subcommand.
+    #[must_use]
+    pub const fn sub(self, word: &'static str) -> Self {
+        Self { sub: Some(word), ..self }
+    }
+
+    /// Sets the words before the options.
+    #[must_use]
+    pub const fn words(self, words: &'static [Word]) -> Self {
+        Self { words, ..self }
+    }
+
+    /// Sets the options.
+    #[must_use]
+    pub const fn options(self, options: &'static [Opt]) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Sets who may use it.
+    #[must_use]
+    pub const fn access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// Allows it to a subscribed connection that speaks RESP2.
+    #[must_use]
+    pub const fn while_subscribed(self) -> Self {
+        Self { while_subscribed: true, ..self }
+    }
+
     /// Returns command and subcommand as they are written.
-    pub(crate) fn full_name(&self) -> String {
+    #[must_use]
+    pub fn full_name(&self) -> String {
         match self.sub {
             Some(sub) => format!("{} {sub}", self.name),
             None => self.name.to_owned(),
@@ -130,7 +189,8 @@ impl Spec {
     }
 
     /// Returns the syntax, with placeholders.
-    pub(crate) fn syntax(&self) -> String {
+    #[must_use]
+    pub fn syntax(&self) -> String {
         let mut text = self.full_name();
         for word in self.words {
             let _ = match word {
@@ -159,7 +219,8 @@ impl Spec {
     }
 
     /// Returns the arity as Redis counts it: the number of words, or minus the smallest number.
-    pub(crate) fn arity(&self) -> i64 {
+    #[must_use]
+    pub fn arity(&self) -> i64 {
         let mut least = 1 + i64::from(self.sub.is_some());
         let mut exact = self.options.is_empty();
         for word in self.words {

@@ -3,22 +3,28 @@
 use super::TABLE;
 
 /// Returns the place of a command that has no subcommands. For constants: there must be one.
-pub(crate) const fn place_of(name: &str) -> usize {
-    let mut place = 0;
-    while TABLE[place].sub.is_some() || !is_same(TABLE[place].name, name) {
-        place += 1;
-    }
-    place
+#[must_use]
+pub const fn place_of(name: &str) -> usize {
+    place(name, None)
 }
 
 /// Returns the place of a subcommand, as [`place_of`] does for a command.
-pub(crate) const fn place_of_sub(name: &str, sub: &str) -> usize {
+#[must_use]
+pub const fn place_of_sub(name: &str, sub: &str) -> usize {
+    place(name, Some(sub))
+}
+
+/// Returns the place of a command or subcommand. For constants: there must be one.
+#[must_use]
+pub const fn place(name: &str, sub: Option<&str>) -> usize {
     let mut place = 0;
     loop {
-        if let Some(known) = TABLE[place].sub
-            && is_same(TABLE[place].name, name)
-            && is_same(known, sub)
-        {
+        let is_sub = match (TABLE[place].sub, sub) {
+            (Some(known), Some(sub)) => is_same(known, sub),
+            (None, None) => true,
+            _ => false,
+        };
+        if is_sub && is_same(TABLE[place].name, name) {
             return place;
         }
         place += 1;

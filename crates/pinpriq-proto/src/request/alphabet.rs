@@ -4,7 +4,7 @@
 /// Returns the first eight bytes of a word as a number that ignores case. Different words of up to
 /// eight letters have different numbers.
 #[inline]
-pub(crate) const fn letters(word: &[u8]) -> u64 {
+pub(super) const fn letters(word: &[u8]) -> u64 {
     /// Clears the bit that makes a letter lower case.
     const CAPITALS: u64 = 0xDFDF_DFDF_DFDF_DFDF;
     let (first, last) = (word.first_chunk::<4>(), word.last_chunk::<4>());

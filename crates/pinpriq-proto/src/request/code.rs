@@ -1,13 +1,13 @@
 //! The first words of refusals, for programs: those of the engine, and those of the
 //! doors for RESP and HTTP.
 //!
-//! `facts::tally` counts them.
+//! What they count belongs to the server.
 
-use pinpriq_proto::reply::RefusalKind;
+use crate::refusal::RefusalKind;
 
 /// The first word of a refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Code {
+pub enum Code {
     /// A refusal of the engine, or one of the same kind.
     Kind(RefusalKind),
     /// The code that every Redis server uses for an error.
@@ -45,20 +45,22 @@ impl Code {
     ];
 
     /// The number of codes.
-    pub(crate) const COUNT: usize = RefusalKind::ALL.len() + Self::OTHERS.len();
+    pub const COUNT: usize = RefusalKind::ALL.len() + Self::OTHERS.len();
 
     /// All of them, in the order of their indexes.
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
+    pub fn all() -> impl Iterator<Item = Self> {
         RefusalKind::ALL.into_iter().map(Self::Kind).chain(Self::OTHERS)
     }
 
     /// Returns the code with this word.
-    pub(crate) fn of_word(word: &str) -> Option<Self> {
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
         Self::all().find(|code| code.word() == word)
     }
 
     /// Returns its place among all codes.
-    pub(crate) const fn index(self) -> usize {
+    #[must_use]
+    pub const fn index(self) -> usize {
         match self {
             Self::Kind(kind) => kind as usize,
             Self::Err => Self::COUNT - 9,
@@ -74,7 +76,8 @@ impl Code {
     }
 
     /// Returns the stable word for programs.
-    pub(crate) const fn word(self) -> &'static str {
+    #[must_use]
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Kind(kind) => kind.word(),
             Self::Err => "ERR",

@@ -3,25 +3,23 @@
 //! The shape of the request comes from its [`Spec`]. The engine decides whether the values make
 //! sense together.
 
-use pinpriq_proto::command::{Assign, Done, End, Order, QueueName, Wait};
-use pinpriq_proto::task::{Grant, Receipt, StateKind};
-use pinpriq_proto::time::{Span, Timestamp};
-
-use super::fault::Fault;
+use super::fault::{Fault, shown};
 use super::options::{self, Opt};
 use super::spec::{Spec, Word};
-pub(crate) use crate::home::route::shown;
+use crate::command::{Assign, Done, End, Order, QueueName, Wait};
+use crate::task::{Grant, Receipt, StateKind};
+use crate::time::{Span, Timestamp};
 
 /// The most options of a command, which the table of commands checks.
-pub(crate) const OPTIONS_MAX: usize = 14;
+pub const OPTIONS_MAX: usize = 14;
 
 /// The parts of a request.
-pub(crate) struct Parts<'a> {
+pub struct Parts<'a> {
     spec: &'static Spec,
     /// The words before the options, in order, with the `ID` of a holder.
-    pub(crate) words: &'a [&'a [u8]],
+    pub words: &'a [&'a [u8]],
     /// Whether a holder named its task by `ID id`.
-    pub(crate) by_id: bool,
+    pub by_id: bool,
     /// The given options: the number of each, and its value, which is empty for an option without
     /// one.
     options: [Option<(u64, &'a [u8])>; OPTIONS_MAX],
@@ -30,13 +28,14 @@ pub(crate) struct Parts<'a> {
     /// The [`Opt::bit`]s of the given options.
     options_bits: u64,
     /// The tasks named by `DONE`.
-    pub(crate) done: Vec<Done<'a>>,
+    pub done: Vec<Done<'a>>,
 }
 
 impl<'a> Parts<'a> {
     /// Returns the parts of a request that has none yet.
     #[inline]
-    pub(crate) const fn of(spec: &'static Spec) -> Self {
+    #[must_use]
+    pub const fn of(spec: &'static Spec) -> Self {
         let options = [None; OPTIONS_MAX];
         Self {
             spec,
@@ -51,7 +50,7 @@ impl<'a> Parts<'a> {
 
     /// Returns the parts of a request whose words and options are told apart already. Each option
     /// must be one of the command, and be given once.
-    pub(crate) fn given(
+    pub fn given(
         spec: &'static Spec,
         words: &'a [&'a [u8]],
         options: impl Iterator<Item = (Opt, &'a [u8])>,
@@ -66,7 +65,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Adds a task that is done.
-    pub(crate) fn add_done(&mut self, queue: &'a [u8], receipt: Receipt) {
+    pub fn add_done(&mut self, queue: &'a [u8], receipt: Receipt) {
         self.done.push(Done { queue, receipt });
     }
 
@@ -76,7 +75,7 @@ impl<'a> Parts<'a> {
     /// value.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "every request passes here")]
-    pub(crate) fn sort(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
+    pub fn sort(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
         let (mut from, mut to) = (0, 0);
         for word in self.spec.words {
             if matches!(word, Word::One(_) | Word::Key(_)) && to < given.len() {
@@ -96,7 +95,7 @@ impl<'a> Parts<'a> {
 
     /// Like [`Self::sort`], for a request within a transaction.
     #[inline(never)]
-    pub(crate) fn sort_step(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
+    pub fn sort_step(&mut self, given: &'a [&'a [u8]]) -> Result<(), Fault> {
         self.sort(given)
     }
 
@@ -238,29 +237,36 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the entry of the command.
-    pub(crate) const fn spec(&self) -> &'static Spec {
+    #[must_use]
+    pub const fn spec(&self) -> &'static Spec {
         self.spec
     }
 
     /// Returns the word at this place.
-    pub(crate) fn word(&self, index: usize) -> &'a [u8] {
+    #[inline]
+    #[must_use]
+    pub fn word(&self, index: usize) -> &'a [u8] {
         self.words.get(index).copied().unwrap_or_default()
     }
 
     /// Returns the queue that the first word names, or with `MEMBER` the lane.
     #[inline]
-    pub(crate) fn queue(&self) -> QueueName<'a> {
+    #[must_use]
+    pub fn queue(&self) -> QueueName<'a> {
         QueueName { name: self.word(0), member: self.option(options::MEMBER) }
     }
 
     /// Returns the last word before the options, with which a holder names its task.
-    pub(crate) fn named(&self) -> &'a [u8] {
+    #[inline]
+    #[must_use]
+    pub fn named(&self) -> &'a [u8] {
         self.words.last().copied().unwrap_or_default()
     }
 
     /// Returns the value of an option, if it was given.
     #[inline]
-    pub(crate) fn option(&self, option: Opt) -> Option<&'a [u8]> {
+    #[must_use]
+    pub fn option(&self, option: Opt) -> Option<&'a [u8]> {
         debug_assert!(
             self.spec.options.iter().any(|known| known.word == option.word),
             "{} has no option {}",
@@ -285,24 +291,26 @@ impl<'a> Parts<'a> {
 
     /// Whether certainly none of the options with these bits was given.
     #[inline]
-    pub(crate) const fn has_none_of(&self, bits: u64) -> bool {
+    #[must_use]
+    pub const fn has_none_of(&self, bits: u64) -> bool {
         self.options_bits & bits == 0
     }
 
     /// Whether an option was given.
     #[inline]
-    pub(crate) fn has(&self, option: Opt) -> bool {
+    #[must_use]
+    pub fn has(&self, option: Opt) -> bool {
         self.option(option).is_some()
     }
 
     /// Returns a duration in whole milliseconds.
     #[inline]
-    pub(crate) fn span(&self, option: Opt) -> Result<Option<Span>, Fault> {
+    pub fn span(&self, option: Opt) -> Result<Option<Span>, Fault> {
         self.option(option).map(|value| span(option.word, value)).transpose()
     }
 
     /// Returns a moment in Unix milliseconds.
-    pub(crate) fn moment(&self, option: Opt) -> Result<Option<Timestamp>, Fault> {
+    pub fn moment(&self, option: Opt) -> Result<Option<Timestamp>, Fault> {
         let Some(value) = self.option(option) else { return Ok(None) };
         let ms = number(value).filter(|ms| *ms <= Timestamp::MAX.ms());
         let moment = ms.map(Timestamp::from_ms).ok_or_else(|| {
@@ -314,7 +322,7 @@ impl<'a> Parts<'a> {
 
     /// Returns a number of at least 1.
     #[inline]
-    pub(crate) fn count(&self, option: Opt) -> Result<Option<u64>, Fault> {
+    pub fn count(&self, option: Opt) -> Result<Option<u64>, Fault> {
         let Some(value) = self.option(option) else { return Ok(None) };
         match number(value) {
             Some(count) if count > 0 => Ok(Some(count)),
@@ -324,7 +332,7 @@ impl<'a> Parts<'a> {
 
     /// Returns a priority, or none.
     #[inline]
-    pub(crate) fn priority(&self) -> Result<Assign<Option<i64>>, Fault> {
+    pub fn priority(&self) -> Result<Assign<Option<i64>>, Fault> {
         match self.option(options::PRIORITY) {
             None => Ok(Assign::Keep),
             // The usual ones have one digit.
@@ -335,7 +343,7 @@ impl<'a> Parts<'a> {
 
     /// Returns how long to block. -1 means without end.
     #[inline]
-    pub(crate) fn wait(&self) -> Result<Option<Wait>, Fault> {
+    pub fn wait(&self) -> Result<Option<Wait>, Fault> {
         match self.option(options::WAIT) {
             None => Ok(None),
             Some(b"-1") => Ok(Some(Wait::Forever)),
@@ -345,7 +353,7 @@ impl<'a> Parts<'a> {
 
     /// Returns the end from which to select.
     #[inline]
-    pub(crate) fn from(&self) -> Result<End, Fault> {
+    pub fn from(&self) -> Result<End, Fault> {
         match self.option(options::FROM) {
             None => Ok(End::Min),
             Some(value) if value.eq_ignore_ascii_case(b"MIN") => Ok(End::Min),
@@ -357,7 +365,7 @@ impl<'a> Parts<'a> {
     /// Returns the order within one priority. It is the oldest first from the most urgent end, and
     /// the newest first from the other, so that one end mirrors the other.
     #[inline]
-    pub(crate) fn order(&self, from: End) -> Result<Order, Fault> {
+    pub fn order(&self, from: End) -> Result<Order, Fault> {
         match self.option(options::ORDER) {
             None if from == End::Max => Ok(Order::Newest),
             None => Ok(Order::Oldest),
@@ -380,7 +388,8 @@ fn any_priority(text: &[u8]) -> Result<Assign<Option<i64>>, Fault> {
 
 /// Parses a decimal number without sign, space or leading zero.
 #[inline]
-pub(crate) fn number(text: &[u8]) -> Option<u64> {
+#[must_use]
+pub fn number(text: &[u8]) -> Option<u64> {
     let (number, rest) = leading_number(text)?;
     rest.is_empty().then_some(number)
 }
@@ -419,7 +428,8 @@ fn signed(text: &[u8]) -> Option<i64> {
 }
 
 /// Parses a duration in whole milliseconds. From any moment of today it ends before the year 10000.
-pub(crate) fn span(word: &str, text: &[u8]) -> Result<Span, Fault> {
+#[inline]
+pub fn span(word: &str, text: &[u8]) -> Result<Span, Fault> {
     match number(text) {
         Some(ms) if ms <= Timestamp::MAX.ms() => Ok(Span::from_ms(ms)),
         _ => Err(no_span(word, text)),
@@ -433,12 +443,13 @@ fn no_span(word: &str, text: &[u8]) -> Fault {
 
 /// Returns the refusal of a value that breaks a rule.
 #[cold]
-pub(super) fn no_value(rule: &str, text: &[u8]) -> Fault {
+#[must_use]
+pub fn no_value(rule: &str, text: &[u8]) -> Fault {
     Fault::bad(format!("{rule}, not {}", shown(text)))
 }
 
 /// Returns the state with this letter.
-pub(crate) fn state(text: &[u8]) -> Result<StateKind, Fault> {
+pub fn state(text: &[u8]) -> Result<StateKind, Fault> {
     let letter = match text {
         [letter] => Some(char::from(letter.to_ascii_uppercase())),
         _ => None,
@@ -448,7 +459,8 @@ pub(crate) fn state(text: &[u8]) -> Result<StateKind, Fault> {
 }
 
 /// Parses a receipt: the number of the task, the incarnation of the server, and the grant.
-pub(crate) fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
+#[inline]
+pub fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
     let parsed = || {
         let (number, rest) = leading_number(text)?;
         let (incarnation, rest) = leading_number(rest.strip_prefix(b"-")?)?;
@@ -465,7 +477,8 @@ fn no_receipt(text: &[u8]) -> Fault {
 }
 
 /// Returns the numbers that form the text of a receipt, with hyphens between them.
-pub(crate) const fn receipt_numbers(receipt: Receipt) -> [u64; 3] {
+#[must_use]
+pub const fn receipt_numbers(receipt: Receipt) -> [u64; 3] {
     let Receipt { number, grant: Grant { incarnation, serial } } = receipt;
     [number, incarnation, serial]
 }

@@ -1,0 +1,12 @@
+//! Requests as words: what each command looks like, and how its words and options become values.
+//!
+//! [`table`] has every command. [`parts`] takes a request apart by its entry there. What a command
+//! does with the values is not decided here.
+
+mod alphabet;
+pub mod code;
+pub mod fault;
+pub mod options;
+pub mod parts;
+pub mod spec;
+pub mod table;
