@@ -25,6 +25,7 @@ from pinpriq import (
     State,
     Taken,
     WrongState,
+    commands,
 )
 
 
@@ -446,3 +447,11 @@ def test_waiting_take_gets_a_task_at_once(client: Client) -> None:
     queue.put("x")
     taker.join()
     assert taken[0] - put_at < 10
+
+
+def test_any_command_of_the_table_can_be_sent(client: Client) -> None:
+    queue = client.queue("jobs")
+    task = queue.put("a", priority=3)
+    assert queue.command(commands.update, task.id, priority=4) == "OK"
+    assert queue.command(commands.kill, task.id) == 1
+    assert client.command(*commands.publish("news", b"b", ttl=5)) == 0

@@ -1,27 +1,18 @@
 // Fan-out: topics, and members that get everything published to a topic.
 import type { Caller } from "./caller.js";
+import * as commands from "./commands.js";
 import type { Codec } from "./codec.js";
 import { isRefused } from "./errors.js";
 import { Lane, type LaneSettings } from "./lane.js";
-import type { Abortable } from "./options.js";
+import type { Abortable, Rest } from "./options.js";
 import { TIMER_MS_MAX } from "./reconnecting.js";
 import { listOf, mapOf, numberOf, textOf } from "./replies.js";
 import { callHook, logToStderr } from "./telling.js";
-import { type Moment, Words } from "./words.js";
 
 const LEASE_MS = 60_000;
 
 /** How a task is published. */
-export interface PublishOptions extends Abortable {
-  /** The key of its group. */
-  readonly key?: string | Uint8Array;
-  /** Lower is more urgent, 0 by default. Null: it leaves only with its group. */
-  readonly priority?: number | bigint | null;
-  /** The moment from which nobody gets it any more. Not together with `ttlMs`. */
-  readonly deadline?: Moment;
-  /** How long it can be delivered. */
-  readonly ttlMs?: number;
-}
+export type PublishOptions = Rest<commands.PublishOptions>;
 
 /** What a topic tells of one member. Moments are Unix milliseconds. */
 export interface MemberInfo {
@@ -71,18 +62,15 @@ export class Topic<T> {
    * nobody has joined. It is sent once: if the reply is lost it throws `ConnectionLost`.
    */
   async publish(payload: T, options: PublishOptions = {}): Promise<number> {
-    const words = new Words("PUBLISH", this.name, this.codec.encode(payload))
-      .option("KEY", options.key)
-      .priority(options.priority)
-      .moment("DEADLINE", options.deadline)
-      .span("TTL", options.ttlMs);
-    return numberOf((await this.#caller.call(words.list, { signal: options.signal })).reply);
+    const { signal, ...rest } = options;
+    const words = commands.publish(this.name, this.codec.encode(payload), rest);
+    return numberOf((await this.#caller.call(words.list, { signal })).reply);
   }
 
   /** Returns the members, in the order of their names. */
   async members(options: Abortable = {}): Promise<MemberInfo[]> {
     const sending = { isRepeatable: true, signal: options.signal };
-    const { reply } = await this.#caller.call(["MEMBERS", this.name], sending);
+    const { reply } = await this.#caller.call(commands.members(this.name).list, sending);
     return listOf(reply).map(mapOf).map((map) => ({
       member: textOf(map["member"]),
       incarnation: numberOf(map["incarnation"]),
@@ -138,7 +126,7 @@ export class Member<T> extends Lane<T> implements AsyncDisposable {
 
   /** Joins again, which is harmless. Returns the incarnation. */
   async join(options: Abortable = {}): Promise<number> {
-    const words = ["JOIN", this.name, this.member, "LEASE", String(this.#leaseMs)];
+    const words = commands.join(this.name, this.member, { leaseMs: this.#leaseMs }).list;
     const sending = { isRepeatable: true, signal: options.signal };
     const incarnation = numberOf((await this.caller.call(words, sending)).reply);
     const before = this.#incarnation;
@@ -155,7 +143,7 @@ export class Member<T> extends Lane<T> implements AsyncDisposable {
 
   /** Sends a sign of life now. Refused with `NOTFOUND` if the member has ended: join again. */
   async beat(options: Abortable = {}): Promise<void> {
-    const words = ["BEAT", this.member, "LEASE", String(this.#leaseMs)];
+    const words = commands.beat(this.member, { leaseMs: this.#leaseMs }).list;
     const sending = { isRepeatable: true, signal: options.signal, retryForMs: this.#leaseMs / 3 };
     await this.caller.call(words, sending);
   }
@@ -164,14 +152,16 @@ export class Member<T> extends Lane<T> implements AsyncDisposable {
   async leave(options: Abortable = {}): Promise<boolean> {
     this.close();
     const sending = { isRepeatable: true, signal: options.signal };
-    return (await this.caller.call(["LEAVE", this.name, this.member], sending)).reply === 1;
+    const words = commands.leave(this.name, this.member).list;
+    return (await this.caller.call(words, sending)).reply === 1;
   }
 
   /** Ends the member with its lanes in all topics. Returns how many lanes it had. */
   async leaveAll(options: Abortable = {}): Promise<number> {
     this.close();
     const sending = { isRepeatable: true, signal: options.signal };
-    return numberOf((await this.caller.call(["LEAVE", this.member], sending)).reply);
+    const words = commands.leave(undefined, this.member).list;
+    return numberOf((await this.caller.call(words, sending)).reply);
   }
 
   /** Ends the signs of life. The lane stays with its content until the lease ends. */

@@ -1,5 +1,6 @@
 // The public names of the package.
 export { Client, type ClientOptions, type QueueOptions } from "./client.js";
+export * as commands from "./commands.js";
 export { bytes, type Codec, json, text } from "./codec.js";
 export {
   type AnyRefusalKind,
@@ -23,16 +24,15 @@ export type {
   PutOptions,
   PutResult,
   Selection,
-  SettingsChange,
   Side,
   TakeOptions,
 } from "./options.js";
 export { Queue } from "./queue.js";
 export type { Origin, Outcome, Plain, State, StateOrGone, TaskMeta } from "./replies.js";
 export { type ScheduleInfo, type ScheduleOptions, Schedules } from "./schedules.js";
-export type { Settings } from "./settings.js";
+export type { Rate, Settings, SettingsChange } from "./settings.js";
 export { type Stoppable, stopOnSignals } from "./signals.js";
 export type { Task } from "./task.js";
 export { type StepPutOptions, Transaction } from "./transaction.js";
 export { type Handler, type Work, Worker, type WorkerEvent, type WorkerOptions } from "./worker.js";
-export type { Moment, Word } from "./words.js";
+export { type Held, type Moment, type Word, Words } from "./words.js";

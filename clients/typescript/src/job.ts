@@ -1,11 +1,11 @@
 // A taken task, and the ways to end its lease.
 import type { Codec } from "./codec.js";
 import type { Caller } from "./caller.js";
+import * as commands from "./commands.js";
 import { isRefused, PinpriqError } from "./errors.js";
+import type { Rest } from "./options.js";
 import { numberOrNull, type RawTask, type StateOrGone, type TaskMeta, textOf } from "./replies.js";
-import { Words } from "./words.js";
-
-const REASON_BYTES_MAX = 1_024;
+import type { Words } from "./words.js";
 
 /** What a job needs of where it comes from. */
 export interface JobSource<T> {
@@ -87,9 +87,12 @@ export class Job<T> implements AsyncDisposable {
    * `keepMs` keeps this one for that long. Refused with `STALE` if the lease has ended, and with
    * `WRONGSTATE` if `keepMs` meets a queue that keeps its tasks for good.
    */
-  async ack(options: { result?: T; keepMs?: number; signal?: AbortSignal } = {}): Promise<void> {
-    const words = this.#words("ACK").option("PAYLOAD", this.#encoded(options.result));
-    await this.#settle("acked", words.span("ZOMBIE", options.keepMs), options.signal);
+  async ack(
+    options: Rest<commands.AckOptions, "zombieMs"> & { result?: T; keepMs?: number } = {},
+  ): Promise<void> {
+    const { result, keepMs, signal, ...rest } = options;
+    const given = { ...rest, payload: this.#encoded(result), zombieMs: keepMs };
+    await this.#settle("acked", commands.ack(this.queue, this.receipt, given), signal);
   }
 
   /**
@@ -99,13 +102,11 @@ export class Job<T> implements AsyncDisposable {
    */
   fail(
     reason?: string,
-    options: { delayMs?: number; payload?: T; signal?: AbortSignal } = {},
+    options: Rest<commands.FailOptions, "reason"> & { payload?: T } = {},
   ): Promise<StateOrGone> {
-    const words = this.#words("FAIL")
-      .option("REASON", reason === undefined ? undefined : shorten(reason))
-      .span("DELAY", options.delayMs)
-      .option("PAYLOAD", this.#encoded(options.payload));
-    return this.#settle("failed", words, options.signal);
+    const { payload, signal, ...rest } = options;
+    const given = { ...rest, reason, payload: this.#encoded(payload) };
+    return this.#settle("failed", commands.fail(this.queue, this.receipt, given), signal);
   }
 
   /**
@@ -114,33 +115,24 @@ export class Job<T> implements AsyncDisposable {
    * ended.
    */
   release(
-    options: {
-      delayMs?: number;
-      ttlMs?: number;
-      priority?: number | bigint | null;
-      payload?: T;
-      toTail?: boolean;
-      signal?: AbortSignal;
-    } = {},
+    options: Rest<commands.ReleaseOptions, "tail"> & { payload?: T; toTail?: boolean } = {},
   ): Promise<StateOrGone> {
-    const words = this.#words("RELEASE")
-      .span("DELAY", options.delayMs)
-      .span("TTL", options.ttlMs)
-      .priority(options.priority)
-      .option("PAYLOAD", this.#encoded(options.payload))
-      .flag("TAIL", options.toTail);
-    return this.#settle("released", words, options.signal);
+    const { payload, toTail, signal, ...rest } = options;
+    const given = { ...rest, payload: this.#encoded(payload), tail: toTail };
+    return this.#settle("released", commands.release(this.queue, this.receipt, given), signal);
   }
 
   /**
    * Sets the task aside until somebody digs it up. A reason beyond 1,024 bytes is cut. Refused with
    * `STALE` if the lease has ended.
    */
-  async bury(reason?: string, options: { payload?: T; signal?: AbortSignal } = {}): Promise<void> {
-    const words = this.#words("BURY")
-      .option("PAYLOAD", this.#encoded(options.payload))
-      .option("REASON", reason === undefined ? undefined : shorten(reason));
-    await this.#settle("buried", words, options.signal);
+  async bury(
+    reason?: string,
+    options: Rest<commands.BuryOptions, "reason"> & { payload?: T } = {},
+  ): Promise<void> {
+    const { payload, signal, ...rest } = options;
+    const given = { ...rest, reason, payload: this.#encoded(payload) };
+    await this.#settle("buried", commands.bury(this.queue, this.receipt, given), signal);
   }
 
   /**
@@ -148,11 +140,12 @@ export class Job<T> implements AsyncDisposable {
    * Returns the new deadline in Unix milliseconds, or null if there is none. Refused with `STALE`
    * if the lease has ended.
    */
-  async touch(options: { byMs?: number; signal?: AbortSignal } = {}): Promise<number | null> {
-    const words = this.#words("TOUCH").span("BY", options.byMs);
+  async touch(options: Rest<commands.TouchOptions> = {}): Promise<number | null> {
+    const { signal, ...rest } = options;
+    const words = commands.touch(this.queue, this.receipt, rest);
     const { reply } = await this.#source.caller.call(words.list, {
       isRepeatable: options.byMs === undefined,
-      signal: options.signal,
+      signal,
     });
     return numberOrNull(reply);
   }
@@ -170,10 +163,6 @@ export class Job<T> implements AsyncDisposable {
   /** @internal Notes that a take of the worker acknowledges the task. */
   noteAcked(): void {
     this.#settlement = "acked";
-  }
-
-  #words(command: string): Words {
-    return new Words(command, this.queue, this.receipt);
   }
 
   #encoded(payload: T | undefined): Uint8Array | string | undefined {
@@ -196,13 +185,4 @@ export class Job<T> implements AsyncDisposable {
       throw error;
     }
   }
-}
-
-// Cuts a text at the bound of reasons, and not within a character.
-function shorten(reason: string): string {
-  const bytes = Buffer.from(reason);
-  if (bytes.length <= REASON_BYTES_MAX) return reason;
-  let end = REASON_BYTES_MAX;
-  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return bytes.subarray(0, end).toString("utf8");
 }

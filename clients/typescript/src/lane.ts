@@ -1,16 +1,17 @@
 // What queues and the lanes of members have in common: every command on tasks that are there.
 import type { Caller } from "./caller.js";
+import * as commands from "./commands.js";
 import type { Codec } from "./codec.js";
 import { explanationOf, type Explanation, leaseOf, type Lease } from "./inspection.js";
 import { Job, type JobSource } from "./job.js";
 import type {
-  Abortable, ComeBack, PopOptions, Selection, SettingsChange, Side, TakeOptions,
+  Abortable, ComeBack, PopOptions, Rest, Side, TakeOptions,
 } from "./options.js";
 import {
   listOf, mapOf, numberOf, numberOrNull, type Outcome, type Plain, plainOf, type RawTask,
   type State, type StateOrGone, taskOf, textOf,
 } from "./replies.js";
-import { addSettings, settingsOf, type Settings } from "./settings.js";
+import { settingsOf, type Settings, type SettingsChange } from "./settings.js";
 import { type Task, taskWithPayload } from "./task.js";
 import { type Place, pop, take } from "./taking.js";
 import { Words } from "./words.js";
@@ -79,40 +80,30 @@ export class Lane<T> implements JobSource<T> {
   }
 
   /** Shows what a take would choose, or with `state` the tasks of that state. Changes nothing. */
-  async peek(
-    options: Selection & Abortable & { state?: State; count?: number } = {},
-  ): Promise<Task<T>[]> {
-    const words = new Words("PEEK", this.name)
-      .option("FROM", options.from)
-      .option("ORDER", options.order)
-      .option("STATE", options.state)
-      .number("COUNT", options.count)
-      .flag("WITHMETA", true);
-    const reply = await this.ask(words, options);
+  async peek(options: Rest<commands.PeekOptions> = {}): Promise<Task<T>[]> {
+    const { signal, ...rest } = options;
+    const reply = await this.ask(commands.peek(this.name, { ...rest, withMeta: true }), { signal });
     return listOf(reply).map((task) => this.#task(taskOf(task)));
   }
 
   /** Returns one task in any state, or null. */
   async get(id: string, options: Abortable = {}): Promise<Task<T> | null> {
-    const reply = await this.ask(new Words("GET", this.name, id), options);
+    const reply = await this.ask(commands.get(this.name, id), options);
     return reply === null ? null : this.#task(taskOf(reply));
   }
 
   /** Goes through all tasks page by page, or those of one state or key. */
   async *scan(
-    options: Abortable & { state?: State; key?: string | Uint8Array; pageSize?: number } = {},
+    options: Rest<commands.ScanOptions, "count"> & { pageSize?: number } = {},
   ): AsyncGenerator<Task<T>, void, undefined> {
-    const words = new Words("SCAN", this.name)
-      .option("STATE", options.state)
-      .option("KEY", options.key)
-      .number("COUNT", options.pageSize)
-      .flag("WITHMETA", true);
-    for await (const task of this.pages(words, options)) yield this.#task(taskOf(task));
+    const { signal, pageSize: count, ...rest } = options;
+    const words = commands.scan(this.name, { ...rest, count, withMeta: true });
+    for await (const task of this.pages(words, { signal })) yield this.#task(taskOf(task));
   }
 
   /** Goes through the leases: who holds which task. */
   async *leases(options: Abortable = {}): AsyncGenerator<Lease, void, undefined> {
-    for await (const lease of this.pages(new Words("LEASES", this.name), options)) {
+    for await (const lease of this.pages(commands.leases(this.name), options)) {
       yield leaseOf(mapOf(lease));
     }
   }
@@ -122,8 +113,7 @@ export class Lane<T> implements JobSource<T> {
    * `NOTFOUND` if there is no such task.
    */
   async explain(id?: string, options: Abortable = {}): Promise<Explanation> {
-    const words = new Words("EXPLAIN", this.name, ...(id === undefined ? [] : [id]));
-    return explanationOf(mapOf(await this.ask(words, options)));
+    return explanationOf(mapOf(await this.ask(commands.explain(this.name, id), options)));
   }
 
   /**
@@ -135,32 +125,29 @@ export class Lane<T> implements JobSource<T> {
     options: Abortable & { waitMs?: number } = {},
   ): Promise<{ outcome: Outcome; state: StateOrGone }> {
     const blocksMs = options.waitMs ?? 0;
-    const words = new Words("AWAIT", this.name, id).span("WAIT", blocksMs);
+    const words = commands.awaitCommand(this.name, id, { waitMs: blocksMs });
     const reply = listOf(await this.ask(words, { ...options, blocksMs }));
     return { outcome: textOf(reply[0]) as Outcome, state: textOf(reply[1]) as StateOrGone };
   }
 
   /** Brings a buried task back. Refused with `WRONGSTATE` in another state, and with `TAKEN`. */
-  async dig(
-    id: string,
-    options: ComeBack & { priority?: number | bigint | null; payload?: T } = {},
-  ): Promise<StateOrGone> {
-    const words = comeBack(new Words("DIG", this.name, id), options)
-      .priority(options.priority)
-      .option("PAYLOAD", this.encodeIfGiven(options.payload));
-    return textOf(await this.change(words, options)) as StateOrGone;
+  async dig(id: string, options: Rest<commands.DigOptions> & { payload?: T } = {}): Promise<StateOrGone> {
+    const { signal, ...rest } = options;
+    const payload = this.encodeIfGiven(options.payload);
+    const words = commands.dig(this.name, id, { ...rest, payload });
+    return textOf(await this.change(words, { signal })) as StateOrGone;
   }
 
   /** Brings the oldest `count` buried tasks back, or all of them. Returns how many. */
-  async plow(options: ComeBack & { count?: number } = {}): Promise<number> {
-    const words = comeBack(new Words("PLOW", this.name).number("COUNT", options.count), options);
-    return numberOf(await this.change(words, options));
+  async plow(options: Rest<commands.PlowOptions> = {}): Promise<number> {
+    const { signal, ...rest } = options;
+    return numberOf(await this.change(commands.plow(this.name, rest), { signal }));
   }
 
   /** Removes tasks in any state, whoever holds them. Returns how many there were. */
   async kill(ids: string | readonly string[], options: Abortable = {}): Promise<number> {
     const all = typeof ids === "string" ? [ids] : ids;
-    return numberOf(await this.change(new Words("KILL", this.name, ...all), options));
+    return numberOf(await this.change(commands.kill(this.name, all), options));
   }
 
   /** Turns a task into another state. Refused with `TAKEN` while somebody holds it. */
@@ -169,14 +156,16 @@ export class Lane<T> implements JobSource<T> {
     state: Exclude<State, "T">,
     options: ComeBack = {},
   ): Promise<StateOrGone> {
-    const words = comeBack(new Words("SWITCH", this.name, id, state), options);
-    return textOf(await this.change(words, options)) as StateOrGone;
+    const { signal, ...rest } = options;
+    const words = commands.switchCommand(this.name, id, state, rest);
+    return textOf(await this.change(words, { signal })) as StateOrGone;
   }
 
   /** Takes a task away from its holder. Refused with `NOTTAKEN` if nobody holds it. */
   async snatch(id: string, options: ComeBack = {}): Promise<StateOrGone> {
-    const words = comeBack(new Words("SNATCH", this.name, id), options);
-    return textOf(await this.change(words, options)) as StateOrGone;
+    const { signal, ...rest } = options;
+    const words = commands.snatch(this.name, id, rest);
+    return textOf(await this.change(words, { signal })) as StateOrGone;
   }
 
   /**
@@ -184,8 +173,9 @@ export class Lane<T> implements JobSource<T> {
    * `TAKEN` while somebody holds it.
    */
   async restart(id: string, options: ComeBack = {}): Promise<StateOrGone> {
-    const words = comeBack(new Words("RESTART", this.name, id), options);
-    return textOf(await this.change(words, options)) as StateOrGone;
+    const { signal, ...rest } = options;
+    const words = commands.restart(this.name, id, rest);
+    return textOf(await this.change(words, { signal })) as StateOrGone;
   }
 
   /**
@@ -194,77 +184,76 @@ export class Lane<T> implements JobSource<T> {
    */
   async update(
     id: string,
-    change: {
-      priority?: number | bigint | null;
-      payload?: T;
-      ttlMs?: number | null;
-      receipt?: string;
-    },
+    change: Omit<Rest<commands.UpdateOptions>, "signal"> & { payload?: T },
     options: Abortable = {},
   ): Promise<void> {
-    const words = new Words("UPDATE", this.name, id)
-      .priority(change.priority)
-      .option("PAYLOAD", this.encodeIfGiven(change.payload))
-      .option("RECEIPT", change.receipt);
-    if (change.ttlMs === null) words.add("TTL", "NONE");
-    else words.span("TTL", change.ttlMs);
-    await this.ask(words, options);
+    const payload = this.encodeIfGiven(change.payload);
+    await this.ask(commands.update(this.name, id, { ...change, payload }), options);
   }
 
   /** Moves the end of the time to live of a ready task. Returns the end in Unix milliseconds. */
   async prolong(id: string, byMs: number, options: Abortable = {}): Promise<number | null> {
-    const words = new Words("TOUCH", this.name, "ID", id).span("BY", byMs);
+    const words = commands.touch(this.name, { id }, { byMs });
     return numberOrNull(await this.change(words, options));
   }
 
   /** Moves the oldest tasks of one state to a queue, 1,000 by default. Returns how many. */
-  async move(
-    to: string,
-    options: Abortable & { count?: number; state?: Exclude<State, "T"> } = {},
-  ): Promise<number> {
-    const words = new Words("MOVE", this.name, to)
-      .number("COUNT", options.count)
-      .option("STATE", options.state);
-    return numberOf(await this.change(words, options));
+  async move(to: string, options: Rest<commands.MoveOptions> = {}): Promise<number> {
+    const { signal, ...rest } = options;
+    return numberOf(await this.change(commands.move(this.name, to, rest), { signal }));
   }
 
   /** Moves ready dead letters back to the queues that they come from. Returns how many. */
-  async redrive(options: Abortable & { count?: number } = {}): Promise<number> {
-    const words = new Words("REDRIVE", this.name).number("COUNT", options.count);
-    return numberOf(await this.change(words, options));
+  async redrive(options: Rest<commands.RedriveOptions> = {}): Promise<number> {
+    const { signal, ...rest } = options;
+    return numberOf(await this.change(commands.redrive(this.name, rest), { signal }));
   }
 
   /** Returns the figures, as the page on the protocol lists them. */
   async stats(options: Abortable = {}): Promise<{ [name: string]: Plain }> {
-    return plainOf(await this.ask(new Words("STATS", this.name), options)) as {
+    return plainOf(await this.ask(commands.stats(this.name), options)) as {
       [name: string]: Plain;
     };
   }
 
   /** Changes settings. A queue that is not there is created. */
   async set(change: SettingsChange, options: Abortable = {}): Promise<void> {
-    await this.ask(addSettings(new Words("QUEUE", "SET", this.name), change), options);
+    await this.ask(commands.queueSet(this.name, change), options);
   }
 
   /** Returns the settings. Refused with `NOQUEUE` if the queue does not exist. */
   async show(options: Abortable = {}): Promise<Settings> {
-    return settingsOf(mapOf(await this.ask(new Words("QUEUE", "SHOW", this.name), options)));
+    return settingsOf(mapOf(await this.ask(commands.queueShow(this.name), options)));
   }
 
   /** Removes all tasks. Returns how many. Refused with `NOQUEUE` if the queue does not exist. */
   async truncate(options: Abortable = {}): Promise<number> {
-    return numberOf(await this.change(new Words("QUEUE", "TRUNCATE", this.name), options));
+    return numberOf(await this.change(commands.queueTruncate(this.name), options));
   }
 
   /** Pauses puts, takes or both, for good or for a while. */
-  async pause(side: Side = "both", options: Abortable & { forMs?: number } = {}): Promise<void> {
-    const words = withSide(new Words("QUEUE", "PAUSE", this.name), side).span("FOR", options.forMs);
-    await this.ask(words, options);
+  async pause(
+    side: Side = "both",
+    options: Rest<commands.QueuePauseOptions> = {},
+  ): Promise<void> {
+    const { signal, ...rest } = options;
+    await this.ask(commands.queuePause(this.name, sideOf(side), rest), { signal });
   }
 
   /** Ends a pause. */
   async resume(side: Side = "both", options: Abortable = {}): Promise<void> {
-    await this.ask(withSide(new Words("QUEUE", "RESUME", this.name), side), options);
+    await this.ask(commands.queueResume(this.name, sideOf(side)), options);
+  }
+
+  /**
+   * Sends any command of `commands` about this queue, never twice, such as
+   * `queue.command(commands.queuePause, "in")`.
+   */
+  async command<A extends unknown[]>(
+    build: (queue: string, ...given: A) => Words,
+    ...given: A
+  ): Promise<Plain> {
+    return plainOf(await this.change(build(this.name, ...given), {}));
   }
 
   /** @internal Makes good that the lane has ended, if that can be. */
@@ -315,10 +304,6 @@ export class Lane<T> implements JobSource<T> {
   }
 }
 
-function comeBack(words: Words, options: ComeBack): Words {
-  return words.span("DELAY", options.delayMs).span("TTL", options.ttlMs);
-}
-
-function withSide(words: Words, side: Side): Words {
-  return side === "both" ? words : words.add(side.toUpperCase());
+function sideOf(side: Side): "in" | "out" | undefined {
+  return side === "both" ? undefined : side;
 }

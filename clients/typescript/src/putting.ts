@@ -1,23 +1,5 @@
-// The words of puts, and the unique keys that make them safe to repeat.
+// The unique keys that make them safe to repeat.
 import { randomBytes } from "node:crypto";
-import type { PutOptions } from "./options.js";
-import { Words } from "./words.js";
-
-/** Returns the words of a put without those that block and those of its unique key. */
-export function putWords(
-  queue: string,
-  payload: Uint8Array | string,
-  options: Omit<PutOptions, "unique" | "roomMs">,
-): Words {
-  return new Words("PUT", queue, payload)
-    .option("KEY", options.key)
-    .priority(options.priority)
-    .span("DELAY", options.delayMs)
-    .moment("AT", options.at)
-    .span("TTL", options.ttlMs)
-    .span("TTR", options.ttrMs)
-    .option("ID", options.id);
-}
 
 /** Makes unique keys that nobody else makes. */
 export class OwnKeys {

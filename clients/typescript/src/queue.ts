@@ -1,11 +1,11 @@
 // A queue: what can be put into it, and what concerns it as a whole.
 import type { Caller } from "./caller.js";
+import * as commands from "./commands.js";
 import { Lane, type LaneSettings } from "./lane.js";
-import type { Abortable, PutOptions, PutResult, SettingsChange } from "./options.js";
+import type { Abortable, PutOptions, PutResult, Rest } from "./options.js";
 import { listOf, numberOf, type Outcome, textOf, textOrNull } from "./replies.js";
-import { addSettings } from "./settings.js";
-import { OwnKeys, putWords } from "./putting.js";
-import { Words } from "./words.js";
+import { OwnKeys } from "./putting.js";
+import type { SettingsChange } from "./settings.js";
 
 /** A queue with payloads of one type. It costs nothing to have one; the first put creates it. */
 export class Queue<T> extends Lane<T> {
@@ -50,18 +50,16 @@ export class Queue<T> extends Lane<T> {
    */
   async putBuried(
     payload: T,
-    options: Pick<PutOptions, "key" | "priority" | "ttlMs" | "ttrMs" | "id"> &
-      Abortable & { reason?: string } = {},
+    options: Rest<commands.PutOptions, "unique" | "windowMs" | "onDuplicate" | "state"> = {},
   ): Promise<string> {
-    const words = putWords(this.name, this.codec.encode(payload), options)
-      .add("STATE", "B")
-      .option("REASON", options.reason);
-    return textOf(await this.change(words, options));
+    const { signal, ...rest } = options;
+    const words = commands.put(this.name, this.codec.encode(payload), { ...rest, state: "B" });
+    return textOf(await this.change(words, { signal }));
   }
 
   /** Creates the queue, so that it exists while empty. Refused with `EXISTS` if it was created. */
   async create(settings: SettingsChange = {}, options: Abortable = {}): Promise<void> {
-    const words = addSettings(new Words("QUEUE", "CREATE", this.name), settings);
+    const words = commands.queueCreate(this.name, settings);
     await this.change(words, options);
   }
 
@@ -70,12 +68,12 @@ export class Queue<T> extends Lane<T> {
    * with `NOQUEUE` if it does not exist.
    */
   async drop(options: Abortable = {}): Promise<number> {
-    return numberOf(await this.change(new Words("QUEUE", "DROP", this.name), options));
+    return numberOf(await this.change(commands.queueDrop(this.name), options));
   }
 
   /** Goes through all that another server needs to go on with this queue, as lines of JSON. */
   async *exportRecords(options: Abortable = {}): AsyncGenerator<string, void, undefined> {
-    for await (const record of this.pages(new Words("EXPORT", this.name), options)) {
+    for await (const record of this.pages(commands.exportCommand(this.name), options)) {
       yield textOf(record);
     }
   }
@@ -85,7 +83,7 @@ export class Queue<T> extends Lane<T> {
    * Refused with `EXISTS` where a task or schedule of it is there already.
    */
   async importRecord(record: string, options: Abortable = {}): Promise<string | null> {
-    const reply = await this.change(new Words("IMPORT", this.name, record), options);
+    const reply = await this.change(commands.importCommand(this.name, record), options);
     return reply === "OK" ? null : textOf(reply);
   }
 
@@ -95,21 +93,20 @@ export class Queue<T> extends Lane<T> {
     waitMs: number | undefined,
   ): Promise<{ result: PutResult; outcome: string | null }> {
     const blocksMs = (options.roomMs ?? 0) + (waitMs ?? 0);
-    const words = putWords(this.name, this.codec.encode(payload), options)
-      .span("ROOM", options.roomMs)
-      .span("WAIT", waitMs);
-    const { unique, signal } = options;
+    const { unique, signal, ...rest } = options;
+    // Only a key of the caller's meets duplicates.
+    const own = { unique: this.#keys.next(), windowMs: this.#keys.windowMs(blocksMs) };
+    const none = { unique: undefined, windowMs: undefined };
+    const keys =
+      typeof unique === "string"
+        ? { unique }
+        : { ...(unique === false ? none : own), onDuplicate: undefined };
+    const words = commands.put(this.name, this.codec.encode(payload), { ...rest, ...keys, waitMs });
     if (unique === false) {
       const reply = (await this.caller.call(words.list, { blocksMs, signal })).reply;
       const [id, outcome] = Array.isArray(reply) ? reply : [reply];
       const result = { id: textOf(id), isNew: true, repeated: false };
       return { result, outcome: textOrNull(outcome) };
-    }
-    if (unique === undefined) {
-      words.add("UNIQUE", this.#keys.next()).span("WINDOW", this.#keys.windowMs(blocksMs));
-    } else {
-      words.add("UNIQUE", unique).span("WINDOW", options.windowMs);
-      words.option("ONDUP", options.onDuplicate);
     }
     const sending = { isRepeatable: true, blocksMs, signal };
     const { reply, repeated } = await this.caller.call(words.list, sending);

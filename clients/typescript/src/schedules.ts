@@ -1,33 +1,13 @@
 // Schedules: tasks that the server puts again and again.
 import type { Caller } from "./caller.js";
-import type { Abortable } from "./options.js";
+import * as commands from "./commands.js";
+import type { Abortable, Rest } from "./options.js";
 import type { Queue } from "./queue.js";
 import { bytesOf, listOf, mapOf, numberOf, numberOrNull, textOf, textOrNull } from "./replies.js";
-import { type Moment, Words } from "./words.js";
+import type { Words } from "./words.js";
 
 /** When a schedule is due, and which tasks it puts. Give either `everyMs` or `cron`. */
-export interface ScheduleOptions extends Abortable {
-  /** The distance between two slots, at least 100. */
-  readonly everyMs?: number;
-  /** A moment that is a slot; the others lie whole distances from it. Only with `everyMs`. */
-  readonly at?: Moment;
-  /** Minute, hour, day of month, month and day of week, or a word such as `@daily`. */
-  readonly cron?: string;
-  /** The time zone of `cron`, such as `Europe/Berlin`. UTC by default. */
-  readonly zone?: string;
-  /** The key of the group of its tasks. */
-  readonly key?: string | Uint8Array;
-  /** The priority of its tasks. Lower is more urgent, 0 by default. */
-  readonly priority?: number | bigint | null;
-  /** How long its tasks live unless they are taken. */
-  readonly ttlMs?: number;
-  /** How long a lease of its tasks lasts where the take does not say. */
-  readonly ttrMs?: number;
-  /** What is put for slots that passed while the server was down. `one` by default. */
-  readonly missed?: "one" | "all" | "none";
-  /** Whether a slot is left out while the task of the slot before is unfinished. */
-  readonly overlap?: "allow" | "skip";
-}
+export type ScheduleOptions = Rest<commands.ScheduleSetOptions>;
 
 /** What a schedule does and has done. Moments are Unix milliseconds. */
 export interface ScheduleInfo {
@@ -81,23 +61,14 @@ export class Schedules {
     payload: T,
     options: ScheduleOptions,
   ): Promise<number> {
-    const words = new Words("SCHEDULE", "SET", schedule, queue.name, queue.codec.encode(payload))
-      .span("EVERY", options.everyMs)
-      .moment("AT", options.at)
-      .option("CRON", options.cron)
-      .option("ZONE", options.zone)
-      .option("KEY", options.key)
-      .priority(options.priority)
-      .span("TTL", options.ttlMs)
-      .span("TTR", options.ttrMs)
-      .option("MISSED", options.missed)
-      .option("OVERLAP", options.overlap);
-    return numberOf(await this.#ask(words, options));
+    const { signal, ...rest } = options;
+    const words = commands.scheduleSet(schedule, queue.name, queue.codec.encode(payload), rest);
+    return numberOf(await this.#ask(words, { signal }));
   }
 
   /** Tells what a schedule does and has done. Refused with `NOTFOUND` if there is none. */
   async show(schedule: string, options: Abortable = {}): Promise<ScheduleInfo> {
-    const map = mapOf(await this.#ask(new Words("SCHEDULE", "SHOW", schedule), options));
+    const map = mapOf(await this.#ask(commands.scheduleShow(schedule), options));
     return {
       queue: textOf(map["queue"]),
       bytes: bytesOf(map["payload"]),
@@ -121,8 +92,8 @@ export class Schedules {
     options: Abortable & { prefix?: string } = {},
   ): AsyncGenerator<string, void, undefined> {
     for (let cursor = "0"; ; ) {
-      const words = new Words("SCHEDULE", "LIST").option("PREFIX", options.prefix);
-      const [next, names] = listOf(await this.#ask(words.add("CURSOR", cursor), options));
+      const words = commands.scheduleList({ prefix: options.prefix, cursor });
+      const [next, names] = listOf(await this.#ask(words, options));
       yield* listOf(names).map(textOf);
       cursor = textOf(next);
       if (cursor === "0") return;
@@ -131,17 +102,17 @@ export class Schedules {
 
   /** Lets slots pass without a task. Refused with `NOTFOUND` if there is no such schedule. */
   async pause(schedule: string, options: Abortable = {}): Promise<void> {
-    await this.#ask(new Words("SCHEDULE", "PAUSE", schedule), options);
+    await this.#ask(commands.schedulePause(schedule), options);
   }
 
   /** Ends a pause. Refused with `NOTFOUND` if there is no such schedule. */
   async resume(schedule: string, options: Abortable = {}): Promise<void> {
-    await this.#ask(new Words("SCHEDULE", "RESUME", schedule), options);
+    await this.#ask(commands.scheduleResume(schedule), options);
   }
 
   /** Removes a schedule; its tasks stay. Returns false if there is none. */
   async drop(schedule: string, options: Abortable = {}): Promise<boolean> {
-    return (await this.#ask(new Words("SCHEDULE", "DROP", schedule), options)) === 1;
+    return (await this.#ask(commands.scheduleDrop(schedule), options)) === 1;
   }
 
   /**
@@ -150,7 +121,7 @@ export class Schedules {
    */
   async fire(schedule: string, options: Abortable = {}): Promise<string> {
     const { signal } = options;
-    return textOf((await this.#caller.call(["SCHEDULE", "FIRE", schedule], { signal })).reply);
+    return textOf((await this.#caller.call(commands.scheduleFire(schedule).list, { signal })).reply);
   }
 
   async #ask(words: Words, { signal }: Abortable) {

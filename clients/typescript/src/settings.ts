@@ -1,7 +1,48 @@
-// The settings of queues: how they are written and read.
-import type { SettingsChange } from "./options.js";
-import { numberOrNull, type ReplyMap, textOf, textOrNull } from "./replies.js";
-import type { Words } from "./words.js";
+// The settings of queues: how they are sent and read. Printed from
+// the server's table of settings by `cargo test -p pinpriq-proto printed`.
+import { numberOf, numberOrNull, type ReplyMap, textOf, textOrNull } from "./replies.js";
+
+/** So many tasks in so many milliseconds. */
+export interface Rate {
+  readonly count: number;
+  readonly perMs: number;
+}
+
+/** The settings of a queue, as they are written. Null sets back to none. */
+export interface SettingsChange {
+  /** How ids come about. */
+  readonly ids?: "sequence" | "time64" | "uuid" | "given";
+  /** How long a task lives that says nothing else. */
+  readonly ttlMs?: number | null;
+  /** How long a lease lasts that says nothing else. */
+  readonly ttrMs?: number | null;
+  /** What becomes of a task that was acknowledged. */
+  readonly afterAck?: "delete" | "keep" | "zombie";
+  /** How long a finished task stays. */
+  readonly zombieMs?: number;
+  /** The most tasks that are not finished; a put beyond it is refused. */
+  readonly capacity?: number | null;
+  /** How often a task may fail before it is buried or becomes a dead letter. */
+  readonly attempts?: number | null;
+  /** How long a task waits after its first failure; after each further one, twice as long. */
+  readonly backoffMs?: number | null;
+  /** The longest that a task waits after a failure. */
+  readonly backoffMaxMs?: number;
+  /** The queue that gets tasks that have failed too often. */
+  readonly deadLetter?: string | null;
+  /** What becomes of a task whose TTL has passed. */
+  readonly onExpiry?: "delete" | "deadletter";
+  /** The most tasks that are taken at once; to others the queue looks empty meanwhile. */
+  readonly limit?: number | null;
+  /** How many tasks may be taken in a time. */
+  readonly rate?: Rate | null;
+  /** The most bytes of payloads and keys of tasks that are not finished. */
+  readonly capacityBytes?: number | null;
+  /** What happens to a put that finds the queue full. */
+  readonly overflow?: "refuse" | "evict";
+  /** Whether a release is a failure. */
+  readonly releaseFails?: boolean;
+}
 
 /**
  * The settings of a queue, as they are; `SettingsChange` tells what each means. Null is none.
@@ -14,50 +55,48 @@ export interface Settings {
   readonly afterAck: "delete" | "keep" | "zombie";
   readonly zombieMs: number | null;
   readonly capacity: number | null;
-  readonly capacityBytes: number | null;
-  readonly overflow: "refuse" | "evict";
   readonly attempts: number | null;
   readonly backoffMs: number | null;
-  readonly backoffMaxMs: number | null;
+  readonly backoffMaxMs: number;
   readonly deadLetter: string | null;
   readonly onExpiry: "delete" | "deadletter";
   readonly limit: number | null;
-  readonly rate: { readonly count: number; readonly perMs: number } | null;
+  readonly rate: Rate | null;
+  readonly capacityBytes: number | null;
+  readonly overflow: "refuse" | "evict";
   readonly releaseFails: boolean;
   readonly paused: "none" | "in" | "out" | "both";
   readonly pausedInUntil: number | null;
   readonly pausedOutUntil: number | null;
 }
 
-/** Adds the settings that a change names. */
-export function addSettings(words: Words, change: SettingsChange): Words {
-  const values: Record<string, string | number | null | undefined> = {
-    IDS: change.ids,
-    TTL: change.ttlMs,
-    TTR: change.ttrMs,
-    AFTERACK: change.afterAck,
-    ZOMBIE: change.zombieMs,
-    CAPACITY: change.capacity,
-    CAPACITYBYTES: change.capacityBytes,
-    OVERFLOW: change.overflow,
-    ATTEMPTS: change.attempts,
-    BACKOFF: change.backoffMs,
-    BACKOFFMAX: change.backoffMaxMs,
-    DEADLETTER: change.deadLetter,
-    ONEXPIRY: change.onExpiry,
-    LIMIT: change.limit,
-    RATE: change.rate ? `${change.rate.count}/${change.rate.perMs}` : change.rate,
-    RELEASEFAILS: change.releaseFails === undefined ? undefined : onOff(change.releaseFails),
-  };
-  for (const [name, value] of Object.entries(values)) {
-    if (value !== undefined) words.add(name, value === null ? "none" : String(value));
-  }
-  return words;
+/** Returns the settings that a change names, as words. */
+export function settingsWords(change: SettingsChange): string[] {
+  const values: readonly (readonly [string, string | number | null | undefined])[] = [
+    ["IDS", change.ids],
+    ["TTL", change.ttlMs],
+    ["TTR", change.ttrMs],
+    ["AFTERACK", change.afterAck],
+    ["ZOMBIE", change.zombieMs],
+    ["CAPACITY", change.capacity],
+    ["ATTEMPTS", change.attempts],
+    ["BACKOFF", change.backoffMs],
+    ["BACKOFFMAX", change.backoffMaxMs],
+    ["DEADLETTER", change.deadLetter],
+    ["ONEXPIRY", change.onExpiry],
+    ["LIMIT", change.limit],
+    ["RATE", rateWord(change.rate)],
+    ["CAPACITYBYTES", change.capacityBytes],
+    ["OVERFLOW", change.overflow],
+    ["RELEASEFAILS", onOff(change.releaseFails)],
+  ];
+  return values.flatMap(([name, value]) => {
+    return value === undefined ? [] : [name, value === null ? "none" : String(value)];
+  });
 }
 
 /** Returns the settings that `QUEUE SHOW` tells. */
 export function settingsOf(map: ReplyMap): Settings {
-  const rate = textOrNull(map["rate"])?.split("/").map(Number);
   return {
     ids: textOf(map["ids"]) as Settings["ids"],
     ttlMs: numberOrNull(map["ttl"]),
@@ -65,15 +104,15 @@ export function settingsOf(map: ReplyMap): Settings {
     afterAck: textOf(map["afterack"]) as Settings["afterAck"],
     zombieMs: numberOrNull(map["zombie"]),
     capacity: numberOrNull(map["capacity"]),
-    capacityBytes: numberOrNull(map["capacitybytes"]),
-    overflow: textOf(map["overflow"]) as Settings["overflow"],
     attempts: numberOrNull(map["attempts"]),
     backoffMs: numberOrNull(map["backoff"]),
-    backoffMaxMs: numberOrNull(map["backoffmax"]),
+    backoffMaxMs: numberOf(map["backoffmax"]),
     deadLetter: textOrNull(map["deadletter"]),
     onExpiry: textOf(map["onexpiry"]) as Settings["onExpiry"],
     limit: numberOrNull(map["limit"]),
-    rate: rate ? { count: rate[0] ?? 0, perMs: rate[1] ?? 0 } : null,
+    rate: rateOf(textOrNull(map["rate"])),
+    capacityBytes: numberOrNull(map["capacitybytes"]),
+    overflow: textOf(map["overflow"]) as Settings["overflow"],
     releaseFails: textOf(map["releasefails"]) === "on",
     paused: textOf(map["paused"]) as Settings["paused"],
     pausedInUntil: numberOrNull(map["paused_in_until"]),
@@ -81,6 +120,15 @@ export function settingsOf(map: ReplyMap): Settings {
   };
 }
 
-function onOff(isOn: boolean): string {
-  return isOn ? "on" : "off";
+function onOff(isOn: boolean | undefined): string | undefined {
+  return isOn === undefined ? undefined : isOn ? "on" : "off";
+}
+
+function rateWord(rate: Rate | null | undefined): string | null | undefined {
+  return rate ? `${rate.count}/${rate.perMs}` : rate;
+}
+
+function rateOf(word: string | null): Rate | null {
+  const [count = 0, perMs = 0] = word?.split("/").map(Number) ?? [];
+  return word === null ? null : { count, perMs };
 }

@@ -1,10 +1,11 @@
 // Takes and pops, from one queue or several.
 import type { Caller } from "./caller.js";
+import * as commands from "./commands.js";
 import { PinpriqError } from "./errors.js";
 import type { Reply } from "./resp.js";
 import type { PopOptions, TakeOptions } from "./options.js";
 import { listOf, type RawTask, taskOf } from "./replies.js";
-import { Words } from "./words.js";
+import type { Words } from "./words.js";
 
 // The longest that one request blocks. A connection whose other end is gone without a word is
 // noticed in about that time, and each request is a sign of life of a member.
@@ -23,7 +24,8 @@ export async function take(
   count: number,
   options: TakeOptions,
 ): Promise<RawTask[]> {
-  const words = selecting("TAKE", place, count, options).span("TTR", options.ttrMs ?? undefined);
+  const given = { ...chosen(place, count, options), ttrMs: options.ttrMs ?? undefined };
+  const words = commands.take(place.queues, given);
   const release = async (reply: Reply): Promise<void> => {
     await Promise.all(listOf(reply).map((task) => giveBack(caller, taskOf(task))));
   };
@@ -37,27 +39,21 @@ export function pop(
   count: number,
   options: PopOptions,
 ): Promise<RawTask[]> {
-  return waitForTasks(caller, selecting("POP", place, count, options), options, {});
+  const words = commands.pop(place.queues, chosen(place, count, options));
+  return waitForTasks(caller, words, options, {});
 }
 
 /** Gives a task back that nobody will work on. That its lease has ended already is fine. */
 export async function giveBack(caller: Caller, task: RawTask): Promise<void> {
-  const words = ["RELEASE", task.queue, task.receipt ?? ""];
-  await caller.call(words, { isRepeatable: true, retryForMs: 1_000 }).catch(() => undefined);
+  const words = commands.release(task.queue, task.receipt ?? "");
+  await caller.call(words.list, { isRepeatable: true, retryForMs: 1_000 }).catch(() => undefined);
 }
 
-function selecting(command: string, place: Place, count: number, options: PopOptions): Words {
-  const [only] = place.queues;
-  const words = new Words(command);
-  if (place.queues.length === 1 && only !== undefined) words.add(only);
-  else words.add("QUEUES", String(place.queues.length), ...place.queues);
-  if (count !== 1) words.number("COUNT", count);
-  return words
-    .option("FROM", options.from)
-    .option("ORDER", options.order)
-    .flag("GROUP", options.group)
-    .flag("WITHMETA", options.withMeta)
-    .option("MEMBER", place.member ?? undefined);
+/** What the words of a take are made of. */
+function chosen(place: Place, count: number, options: PopOptions): commands.PopOptions {
+  const { waitMs: _, signal: __, ...rest } = options;
+  const member = place.member ?? undefined;
+  return { ...rest, count: count === 1 ? undefined : count, member };
 }
 
 async function waitForTasks(

@@ -1,10 +1,10 @@
 // Transactions: several commands at one moment, all or none.
+import * as commands from "./commands.js";
 import type { Job } from "./job.js";
 import type { PutOptions } from "./options.js";
-import { putWords } from "./putting.js";
 import type { PublishOptions, Topic } from "./fanout.js";
 import type { Queue } from "./queue.js";
-import { Words } from "./words.js";
+import type { Words } from "./words.js";
 
 /** How a put of a transaction is made. It cannot wait. */
 export type StepPutOptions = Omit<PutOptions, "roomMs" | "signal">;
@@ -19,43 +19,34 @@ export class Transaction {
 
   /** Acknowledges a job. */
   ack<T>(job: Job<T>): this {
-    return this.#add(new Words("ACK", job.queue, job.receipt));
+    return this.#add(commands.ack(job.queue, job.receipt));
   }
 
   /** Says that a job failed. */
   fail<T>(job: Job<T>, reason?: string): this {
-    return this.#add(new Words("FAIL", job.queue, job.receipt).option("REASON", reason));
+    return this.#add(commands.fail(job.queue, job.receipt, { reason }));
   }
 
   /** Gives a job back. */
   release<T>(job: Job<T>, options: { delayMs?: number } = {}): this {
-    return this.#add(new Words("RELEASE", job.queue, job.receipt).span("DELAY", options.delayMs));
+    return this.#add(commands.release(job.queue, job.receipt, options));
   }
 
   /** Puts a task. Its reply is the id. */
   put<T>(queue: Queue<T>, payload: T, options: StepPutOptions = {}): this {
-    const words = putWords(queue.name, queue.codec.encode(payload), options);
-    if (typeof options.unique === "string") {
-      words.add("UNIQUE", options.unique).span("WINDOW", options.windowMs);
-      words.option("ONDUP", options.onDuplicate);
-    }
-    return this.#add(words);
+    const { unique, windowMs, onDuplicate, ...rest } = options;
+    const keys = typeof unique === "string" ? { unique, windowMs, onDuplicate } : {};
+    return this.#add(commands.put(queue.name, queue.codec.encode(payload), { ...rest, ...keys }));
   }
 
   /** Publishes a task. Its reply is the number of lanes. */
   publish<T>(topic: Topic<T>, payload: T, options: Omit<PublishOptions, "signal"> = {}): this {
-    return this.#add(
-      new Words("PUBLISH", topic.name, topic.codec.encode(payload))
-        .option("KEY", options.key)
-        .priority(options.priority)
-        .moment("DEADLINE", options.deadline)
-        .span("TTL", options.ttlMs),
-    );
+    return this.#add(commands.publish(topic.name, topic.codec.encode(payload), options));
   }
 
   /** Removes tasks in any state. Its reply is how many there were. */
   kill<T>(queue: Queue<T>, ...ids: string[]): this {
-    return this.#add(new Words("KILL", queue.name, ...ids));
+    return this.#add(commands.kill(queue.name, ids));
   }
 
   #add(words: Words): this {

@@ -6,6 +6,11 @@ export type Word = string | Uint8Array;
 /** A moment: a date, or Unix milliseconds. */
 export type Moment = Date | number;
 
+/** A lease by its receipt, or a task by its id. */
+export type Held = string | { readonly id: string };
+
+const REASON_BYTES_MAX = 1_024;
+
 /** Collects the words of one request. Options without a value are left out. */
 export class Words {
   readonly list: Word[];
@@ -40,15 +45,61 @@ export class Words {
     return value === undefined ? this : this.add(name, String(Math.ceil(Number(value))));
   }
 
-  /** Adds a priority, where null is none. */
-  priority(value: number | bigint | null | undefined): this {
-    return value === undefined ? this : this.add("PRIORITY", value === null ? "NONE" : `${value}`);
+  /** Adds an option with a number, where null is none. */
+  numberOrNone(name: string, value: number | bigint | null | undefined): this {
+    return value === undefined ? this : this.add(name, value === null ? "NONE" : `${value}`);
+  }
+
+  /** Adds an option with a length of time in milliseconds, where null is none. */
+  spanOrNone(name: string, valueMs: number | null | undefined): this {
+    return valueMs === null ? this.add(name, "NONE") : this.span(name, valueMs);
+  }
+
+  /** Adds a reason. One beyond 1,024 bytes is cut, and not within a character. */
+  reason(name: string, value: string | undefined): this {
+    return value === undefined ? this : this.add(name, shortened(value));
+  }
+
+  /** Adds an option once for each pair. */
+  pairs(name: string, values: readonly (readonly [string, string])[] | undefined): this {
+    for (const pair of values ?? []) this.add(name, ...pair);
+    return this;
+  }
+
+  /** Adds a word that can be left out. */
+  maybe(value: Word | undefined): this {
+    return value === undefined ? this : this.add(value);
+  }
+
+  /** Adds one queue, or several of them. */
+  queues(names: readonly string[]): this {
+    return names.length === 1 ? this.add(...names) : this.add("QUEUES", `${names.length}`, ...names);
+  }
+
+  /** Adds queues, or none. */
+  anyQueues(names: readonly string[]): this {
+    return names.length === 0 ? this : this.queues(names);
+  }
+
+  /** Adds the receipt of a lease, several of them, a number, or the id of a task. */
+  held(held: Held | number | readonly string[]): this {
+    if (typeof held === "string") return this.add(held);
+    if (typeof held === "number") return this.add(String(held));
+    return "id" in held ? this.add("ID", held.id) : this.add(...held);
   }
 
   /** Adds a word if it is wanted. */
   flag(name: string, isWanted: boolean | undefined): this {
     return isWanted ? this.add(name) : this;
   }
+}
+
+function shortened(reason: string): string {
+  const bytes = Buffer.from(reason);
+  if (bytes.length <= REASON_BYTES_MAX) return reason;
+  let end = REASON_BYTES_MAX;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end).toString("utf8");
 }
 
 /** Returns a length of time as a word. Infinity is -1, which only `WAIT` accepts. */

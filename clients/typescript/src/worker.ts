@@ -2,6 +2,7 @@
 //
 // A finished job is acknowledged by the next take, so each job costs one round trip. While the
 // queue is empty the take blocks, and then finished jobs are acknowledged by themselves.
+import * as commands from "./commands.js";
 import type { CallOptions } from "./caller.js";
 import { Closed, isRefused, PinpriqError } from "./errors.js";
 import { backoffMs, FAILURES_MAX, isGivenUp, policyOf, reasonOf, type Policy } from "./failing.js";
@@ -13,7 +14,7 @@ import { pause, pauseBefore } from "./reconnecting.js";
 import { listOf, type StateOrGone, taskOf } from "./replies.js";
 import { giveBack } from "./taking.js";
 import { callHook, escaped, failureLine, type Log, logToStderr, nameOf } from "./telling.js";
-import { Words } from "./words.js";
+import type { Words } from "./words.js";
 import type { Handler, WorkerEvent, WorkerOptions } from "./worker_options.js";
 
 export type { Handler, Work, WorkerEvent, WorkerOptions } from "./worker_options.js";
@@ -207,15 +208,15 @@ export class Worker<T> implements AsyncDisposable {
 
   #takeWords(): Words {
     const room = this.#room();
-    const words = new Words("TAKE", this.#lane.name);
-    if (room > 1) words.number("COUNT", room);
-    return words
-      .span("TTR", this.#ttrMs)
-      .option("FROM", this.#options.from)
-      .option("ORDER", this.#options.order)
+    return commands.take([this.#lane.name], {
+      count: room > 1 ? room : undefined,
+      ttrMs: this.#ttrMs,
+      from: this.#options.from,
+      order: this.#options.order,
       // How often a task has failed decides what is done with it.
-      .flag("WITHMETA", true)
-      .option("MEMBER", this.#lane.member ?? undefined);
+      withMeta: true,
+      member: this.#lane.member ?? undefined,
+    });
   }
 
   async #admit(words: Words, sending: CallOptions): Promise<void> {

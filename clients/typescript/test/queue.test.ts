@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  BadPayload, bytes, Client, isRefused, json, PinpriqError, Refused, text,
+  BadPayload, bytes, Client, commands, isRefused, json, PinpriqError, Refused, text,
 } from "../src/index.js";
 import { started } from "./server.js";
 
@@ -51,6 +51,13 @@ test("lower_priority_goes_first_and_both_ends_can_be_taken", async () => {
   assert.deepEqual((await queue.peek({ count: 9 })).map(({ payload }) => payload), [1, 5, 9]);
   assert.equal((await queue.pop({ from: "max" }))?.payload, 9);
   assert.deepEqual((await queue.popMany(9)).map(({ payload }) => payload), [1, 5]);
+});
+
+test("any_command_of_the_table_can_be_sent", async () => {
+  const queue = client.queue<string>("any command");
+  const { id } = await queue.put("a");
+  assert.equal(await queue.command(commands.update, id, { priority: 4 }), "OK");
+  assert.equal(await queue.command(commands.kill, [id]), 1);
 });
 
 test("text_and_bytes_pass_unchanged", async () => {

@@ -4,6 +4,7 @@
 `Worker` runs functions for them.
 """
 
+from . import commands
 from .aio.client import AsyncClient
 from .aio.job import AsyncJob
 from .aio.queue import AsyncQueue
@@ -50,7 +51,6 @@ from .replies import (
     Outcome,
     Page,
     Put,
-    QueueShown,
     Reason,
     ScheduleShown,
     State,
@@ -59,7 +59,7 @@ from .replies import (
 )
 from .requests import NO_PRIORITY, OWN
 from .serialisers import Json, MsgPack, Raw, Serialiser
-from .settings import QueueSettings
+from .settings import QueueSettings, QueueShown
 from .spans import Moment, Span
 from .sync.client import Client
 from .sync.job import Job
@@ -146,4 +146,5 @@ __all__ = [
     "Worker",
     "WrongState",
     "__version__",
+    "commands",
 ]

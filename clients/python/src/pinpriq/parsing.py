@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from .errors import Refused, is_refusal, refusal_from
@@ -15,7 +16,6 @@ from .replies import (
     Outcome,
     Page,
     Put,
-    QueueShown,
     Reason,
     ScheduleShown,
     State,
@@ -43,6 +43,13 @@ def mapping(flat: Any) -> dict[str, Any]:
     if isinstance(flat, dict):
         return {text(key): value for key, value in flat.items()}
     return {text(flat[index]): flat[index + 1] for index in range(0, len(flat), 2)}
+
+
+def plain(value: Any) -> Any:
+    """Return any reply with texts instead of bytes."""
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    return text(value) if isinstance(value, bytes) else value
 
 
 def nothing(_: Any) -> None:
@@ -202,7 +209,7 @@ def refusals(count: int) -> Callable[[Any], list[Refused | None]]:
     return parse
 
 
-def deadline(reply: Any) -> Any:
+def deadline(reply: Any) -> datetime | None:
     """Return the moment that the reply names, or None."""
     return moment_of(reply)
 
@@ -248,36 +255,6 @@ def members(reply: Any) -> list[MemberShown]:
             )
         )
     return shown
-
-
-def queue_shown(reply: Any) -> QueueShown:
-    """Return the settings of a queue."""
-    of = mapping(reply)
-    rate = None
-    if of["rate"] is not None:
-        count, _, ms = text(of["rate"]).partition("/")
-        rate = (int(count), int(ms) / 1000)
-    return QueueShown(
-        ids=text(of["ids"]),
-        ttl=span_of(of["ttl"]),
-        ttr=span_of(of["ttr"]),
-        after_ack=text(of["afterack"]),
-        zombie=span_of(of["zombie"]),
-        capacity=of["capacity"],
-        attempts=of["attempts"],
-        backoff=span_of(of["backoff"]),
-        backoff_max=span_of(of["backoffmax"]),
-        dead_letter=text_or_none(of["deadletter"]),
-        on_expiry=text(of["onexpiry"]),
-        limit=of["limit"],
-        rate=rate,
-        capacity_bytes=of["capacitybytes"],
-        overflow=text(of["overflow"]),
-        release_fails=text(of["releasefails"]) == "on",
-        paused=text(of["paused"]),
-        paused_in_until=moment_of(of["paused_in_until"]),
-        paused_out_until=moment_of(of["paused_out_until"]),
-    )
 
 
 def stats(reply: Any) -> Stats:

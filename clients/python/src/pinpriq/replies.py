@@ -158,31 +158,6 @@ class MemberShown:
 
 
 @dataclass(frozen=True)
-class QueueShown:
-    """The settings of a queue. Spans are in seconds, and None means `none`."""
-
-    ids: str
-    ttl: float | None
-    ttr: float | None
-    after_ack: str
-    zombie: float | None
-    capacity: int | None
-    attempts: int | None
-    backoff: float | None
-    backoff_max: float | None
-    dead_letter: str | None
-    on_expiry: str
-    limit: int | None
-    rate: tuple[int, float] | None
-    capacity_bytes: int | None
-    overflow: str
-    release_fails: bool
-    paused: str
-    paused_in_until: datetime | None
-    paused_out_until: datetime | None
-
-
-@dataclass(frozen=True)
 class Stats:
     """The figures of a queue, a lane, or of all together.
 

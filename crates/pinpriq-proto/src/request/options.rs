@@ -7,47 +7,90 @@
 
 use super::alphabet::letters;
 
-pub const AT: Opt = with("AT", "unix-ms");
-pub const BY: Opt = with("BY", "ms");
-pub const COUNT: Opt = with("COUNT", "n");
-pub const CURSOR: Opt = with("CURSOR", "cursor");
-pub const DEADLINE: Opt = with("DEADLINE", "unix-ms");
-pub const DELAY: Opt = with("DELAY", "ms");
+pub const AT: Opt =
+    with("AT", "unix-ms", "The moment from which the task can be taken, instead of a delay");
+/// A schedule has it for one of its slots.
+pub const AT_SLOT: Opt =
+    with("AT", "unix-ms", "A moment that is a slot; the others lie whole distances from it");
+pub const BY: Opt =
+    with("BY", "ms", "How much the deadline moves, instead of a whole lease from now");
+pub const COUNT: Opt = with("COUNT", "n", "At most this many");
+pub const CURSOR: Opt = with(
+    "CURSOR",
+    "cursor",
+    "Where the page begins: 0, or the cursor that came with the page before",
+);
+pub const DEADLINE: Opt =
+    with("DEADLINE", "unix-ms", "The moment from which the task is not delivered to members");
+pub const DELAY: Opt = with("DELAY", "ms", "How long the task waits before it can be taken");
 /// Unlike the others it has two values, and may be given several times.
-pub const DONE: Opt = with("DONE", "queue receipt");
-pub const FOR: Opt = with("FOR", "ms");
-pub const FROM: Opt = with("FROM", "MIN|MAX");
-pub const GROUP: Opt = flag("GROUP");
-pub const ID: Opt = with("ID", "id");
-pub const KEY: Opt = with("KEY", "key");
-pub const LEASE: Opt = with("LEASE", "ms");
-pub const MEMBER: Opt = with("MEMBER", "member");
-pub const ORDER: Opt = with("ORDER", "OLDEST|NEWEST");
-pub const PAYLOAD: Opt = with("PAYLOAD", "payload");
-pub const POP: Opt = flag("POP");
-pub const PREFIX: Opt = with("PREFIX", "prefix");
-pub const PRIORITY: Opt = with("PRIORITY", "n|NONE");
-pub const REASON: Opt = with("REASON", "text");
-pub const RECEIPT: Opt = with("RECEIPT", "receipt");
-pub const ROOM: Opt = with("ROOM", "ms");
-pub const STATE: Opt = with("STATE", "R|W|T|B|Z|D");
+pub const DONE: Opt = with(
+    "DONE",
+    "queue receipt",
+    "Tasks to acknowledge in the same step, each by its queue and receipt",
+);
+pub const FOR: Opt = with("FOR", "ms", "How long the pause lasts; without it until it is ended");
+pub const FROM: Opt =
+    with("FROM", "MIN|MAX", "From which end of the priorities, MIN unless it is given");
+pub const GROUP: Opt =
+    flag("GROUP", "Whole groups of tasks with one key, so that COUNT counts groups");
+pub const ID: Opt = with("ID", "id", "The id, for a queue whose ids are given");
+pub const KEY: Opt = with("KEY", "key", "The key: tasks of a queue with the same key form a group");
+pub const LEASE: Opt = with("LEASE", "ms", "How long the member lives without a sign of life");
+pub const MEMBER: Opt =
+    with("MEMBER", "member", "The member whose lane is meant; the queue is the topic then");
+pub const ORDER: Opt =
+    with("ORDER", "OLDEST|NEWEST", "Which task goes first among those of one priority");
+pub const PAYLOAD: Opt = with("PAYLOAD", "payload", "Another payload");
+pub const POP: Opt = flag("POP", "Tasks are delivered for good");
+pub const PREFIX: Opt = with("PREFIX", "prefix", "Only names that begin with this");
+pub const PRIORITY: Opt = with(
+    "PRIORITY",
+    "n|NONE",
+    "The lower, the more urgent, 0 by default; a task with none leaves only with its group",
+);
+pub const REASON: Opt =
+    with("REASON", "text", "Why, for people who look at the task later; at most 1,024 bytes");
+pub const RECEIPT: Opt = with("RECEIPT", "receipt", "The receipt, which a taken task needs");
+pub const ROOM: Opt = with("ROOM", "ms", "How long to wait for room in a full queue");
+pub const STATE: Opt = with("STATE", "R|W|T|B|Z|D", "Only tasks in this state");
 /// The state of a new task, of which only one can be asked for.
-pub const STATE_BURIED: Opt = with("STATE", "B");
-pub const TAIL: Opt = flag("TAIL");
-pub const TTL: Opt = with("TTL", "ms");
-pub const TTL_OR_NONE: Opt = with("TTL", "ms|NONE");
-pub const TTR: Opt = with("TTR", "ms");
-pub const WAIT: Opt = with("WAIT", "ms");
-pub const WITHMETA: Opt = flag("WITHMETA");
-pub const ZOMBIE: Opt = with("ZOMBIE", "ms");
-pub const EVERY: Opt = with("EVERY", "ms");
-pub const CRON: Opt = with("CRON", "text");
-pub const ZONE: Opt = with("ZONE", "name");
-pub const MISSED: Opt = with("MISSED", "one|all|none");
-pub const OVERLAP: Opt = with("OVERLAP", "allow|skip");
-pub const UNIQUE: Opt = with("UNIQUE", "key");
-pub const WINDOW: Opt = with("WINDOW", "ms");
-pub const ONDUP: Opt = with("ONDUP", "keep|reject|replace");
+pub const STATE_BURIED: Opt = with("STATE", "B", "The task is buried at once");
+pub const TAIL: Opt = flag("TAIL", "Behind all others of its priority, instead of its old place");
+pub const TTL: Opt = with("TTL", "ms", "How long the task lives unless it is taken");
+pub const TTL_OR_NONE: Opt =
+    with("TTL", "ms|NONE", "How long the task lives from now unless it is taken");
+pub const TTR: Opt = with("TTR", "ms", "How long a lease of the task lasts unless it is renewed");
+pub const WAIT: Opt = with("WAIT", "ms", "How long to wait; -1 is without end");
+pub const WITHMETA: Opt = flag("WITHMETA", "All that is known of each task");
+pub const ZOMBIE: Opt = with("ZOMBIE", "ms", "How long the finished task stays");
+pub const EVERY: Opt = with("EVERY", "ms", "The time from one slot to the next, at least 100 ms");
+pub const CRON: Opt = with(
+    "CRON",
+    "text",
+    "Minute, hour, day of month, month and day of week, or a word such as @daily",
+);
+pub const ZONE: Opt = with(
+    "ZONE",
+    "name",
+    "The IANA time zone of CRON, such as Europe/Berlin; UTC unless it is given",
+);
+pub const MISSED: Opt = with(
+    "MISSED",
+    "one|all|none",
+    "What is put for slots that passed while the server was down, one unless it is given",
+);
+pub const OVERLAP: Opt =
+    with("OVERLAP", "allow|skip", "Whether a slot puts a task while the last one is unfinished");
+pub const UNIQUE: Opt =
+    with("UNIQUE", "key", "No second task is put with this key while the first is unfinished");
+pub const WINDOW: Opt = with(
+    "WINDOW",
+    "ms",
+    "How long the unique key counts after the put, even if the task is finished",
+);
+pub const ONDUP: Opt =
+    with("ONDUP", "keep|reject|replace", "What becomes of a duplicate, keep unless it is given");
 
 /// An option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,22 +103,68 @@ pub struct Opt {
     pub bit: u64,
     /// The name of its value, if it has one.
     pub value: Option<&'static str>,
+    /// What it is for, in one sentence without a full stop.
+    pub help: &'static str,
+}
+
+/// The kind of an option's value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// It has no value.
+    Flag,
+    /// A whole number.
+    Number,
+    /// A whole number, or none.
+    NumberOrNone,
+    /// A length of time, in milliseconds.
+    Span,
+    /// A length of time, or none.
+    SpanOrNone,
+    /// How long to wait, where -1 is without end.
+    Wait,
+    /// A moment, in Unix milliseconds.
+    Moment,
+    /// One of these words, with bars between.
+    Words(&'static str),
+    /// Two values, as often as is wanted.
+    Pairs,
+    /// Any bytes, by what they are.
+    Bytes(&'static str),
+}
+
+impl Opt {
+    /// Returns the kind of its value.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match (self.word, self.value) {
+            (_, None) => Kind::Flag,
+            ("WAIT", _) => Kind::Wait,
+            (_, Some("n")) => Kind::Number,
+            (_, Some("n|NONE")) => Kind::NumberOrNone,
+            (_, Some("ms")) => Kind::Span,
+            (_, Some("ms|NONE")) => Kind::SpanOrNone,
+            (_, Some("unix-ms")) => Kind::Moment,
+            (_, Some(value)) if value.contains(' ') => Kind::Pairs,
+            (_, Some(value)) if value.contains('|') || value == "B" => Kind::Words(value),
+            (_, Some(value)) => Kind::Bytes(value),
+        }
+    }
 }
 
 /// An option with a value.
 #[must_use]
-pub const fn with(word: &'static str, value: &'static str) -> Opt {
-    Opt { value: Some(value), ..flag(word) }
+pub const fn with(word: &'static str, value: &'static str, help: &'static str) -> Opt {
+    Opt { value: Some(value), ..flag(word, help) }
 }
 
 /// An option without a value.
 #[must_use]
-pub const fn flag(word: &'static str) -> Opt {
+pub const fn flag(word: &'static str, help: &'static str) -> Opt {
     assert!(word.len() <= 8, "its number does not tell an option from longer ones");
     let letters = letters(word.as_bytes());
     // The golden ratio times 2^64 spreads the numbers.
     let bit = 1 << (letters.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58);
-    Opt { word, letters, bit, value: None }
+    Opt { word, letters, bit, value: None, help }
 }
 
 /// Returns the option with this word, in any case.

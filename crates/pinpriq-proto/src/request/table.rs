@@ -369,7 +369,7 @@ pub static TABLE: &[Spec] = &[
     )
     .sub("SET")
     .words(&[SCHEDULE, Word::Key("queue"), Word::One("payload")])
-    .options(&[EVERY, AT, CRON, ZONE, KEY, PRIORITY, TTL, TTR, MISSED, OVERLAP]),
+    .options(&[EVERY, options::AT_SLOT, CRON, ZONE, KEY, PRIORITY, TTL, TTR, MISSED, OVERLAP]),
     Spec::new(
         "SCHEDULE",
         Group::Schedules,

@@ -4,4 +4,6 @@
 #[cfg(test)]
 mod letters;
 #[cfg(test)]
+mod printed;
+#[cfg(test)]
 mod wire;

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
+from .. import commands, parsing
 from ..parsing import text
-from ..replies import Explanation, Lease, Page, QueueShown, State, Stats, Task
+from ..replies import Explanation, Lease, Page, State, Stats, Task
 from ..requests import queues as about_queues
-from ..requests import tasks as about_tasks
-from ..requests.base import Name, Priority, Receipt
+from ..requests.base import Name, Repeat, Words
 from ..requests.queues import Side
 from ..serialisers import Serialiser, serialiser_named
-from ..settings import QueueSettings
-from ..spans import Span
+from ..settings import QueueSettings, QueueShown, queue_shown
+
+P = ParamSpec("P")
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .client import AsyncClient
 
 
@@ -41,132 +44,81 @@ class AsyncAdministration:
         return f"{type(self).__name__}({self.name!r}{of})"
 
     async def dig(
-        self,
-        id: Name,
-        *,
-        delay: Span | None = None,
-        ttl: Span | None = None,
-        priority: Priority | None = None,
-        value: Any = None,
+        self, id: Name, *, value: Any = None, **options: Unpack[commands.DigOptions]
     ) -> State:
         """Bring a buried task back. Refused with `WrongState` or `Taken`."""
-        return await self.client.run(
-            about_tasks.dig(
-                self.name,
-                id,
-                delay=delay,
-                ttl=ttl,
-                priority=priority,
-                payload=self._dumped(value),
-                member=self.member,
-            )
+        words = commands.dig(
+            self.name, id, payload=self._dumped(value), member=self.member, **options
         )
+        return await self.client.run(words.request(parsing.state))
 
-    async def plow(
-        self, count: int | None = None, *, delay: Span | None = None, ttl: Span | None = None
-    ) -> int:
+    async def plow(self, count: int | None = None, **options: Unpack[commands.PlowOptions]) -> int:
         """Bring the oldest buried tasks back, all of them without `count`. Returns how many."""
-        return await self.client.run(
-            about_tasks.plow(self.name, count=count, delay=delay, ttl=ttl, member=self.member)
-        )
+        words = commands.plow(self.name, count=count, member=self.member, **options)
+        return await self.client.run(words.request(parsing.number))
 
     async def kick(self, count: int) -> int:
         """Bring the oldest buried tasks back, in the words of beanstalkd."""
-        return await self.client.run(about_tasks.kick(self.name, count, self.member))
+        words = commands.kick(self.name, count, member=self.member)
+        return await self.client.run(words.request(parsing.number))
 
     async def kick_id(self, id: Name) -> State:
         """Bring a buried task back, in the words of beanstalkd."""
-        return await self.client.run(about_tasks.kick_id(self.name, id, self.member))
+        words = commands.kick(self.name, id=id, member=self.member)
+        return await self.client.run(words.request(parsing.state))
 
     async def kill(self, *ids: Name) -> int:
         """Remove tasks, whatever their state and whoever holds them. Returns how many."""
-        return await self.client.run(about_tasks.kill(self.name, ids, self.member))
+        words = commands.kill(self.name, *ids, member=self.member)
+        return await self.client.run(words.request(parsing.number))
 
-    async def switch(
-        self, id: Name, to: State, *, delay: Span | None = None, ttl: Span | None = None
-    ) -> State:
+    async def switch(self, id: Name, to: State, **options: Unpack[commands.SwitchOptions]) -> State:
         """Turn a task that is not taken into another state. Refused with `Taken`."""
-        return await self.client.run(
-            about_tasks.switch(self.name, id, to, delay=delay, ttl=ttl, member=self.member)
-        )
+        words = commands.switch(self.name, id, to, member=self.member, **options)
+        return await self.client.run(words.request(parsing.state))
 
-    async def snatch(
-        self, id: Name, *, delay: Span | None = None, ttl: Span | None = None
-    ) -> State:
+    async def snatch(self, id: Name, **options: Unpack[commands.SnatchOptions]) -> State:
         """Take a task away from its holder. Refused with `NotTaken`."""
-        return await self.client.run(
-            about_tasks.moved_by("SNATCH", self.name, id, delay=delay, ttl=ttl, member=self.member)
-        )
+        words = commands.snatch(self.name, id, member=self.member, **options)
+        return await self.client.run(words.request(parsing.state))
 
-    async def restart(
-        self, id: Name, *, delay: Span | None = None, ttl: Span | None = None
-    ) -> State:
+    async def restart(self, id: Name, **options: Unpack[commands.RestartOptions]) -> State:
         """Bring a waiting, buried or finished task back as if it had never been taken."""
-        return await self.client.run(
-            about_tasks.moved_by("RESTART", self.name, id, delay=delay, ttl=ttl, member=self.member)
-        )
+        words = commands.restart(self.name, id, member=self.member, **options)
+        return await self.client.run(words.request(parsing.state))
 
     async def update(
-        self,
-        id: Name,
-        *,
-        priority: Priority | None = None,
-        value: Any = None,
-        ttl: Span | Literal["none"] | None = None,
-        receipt: Receipt | None = None,
+        self, id: Name, *, value: Any = None, **options: Unpack[commands.UpdateOptions]
     ) -> None:
         """Change a task where it is. A taken one needs its receipt. A TTL counts from now."""
-        await self.client.run(
-            about_tasks.update(
-                self.name,
-                id,
-                priority=priority,
-                payload=self._dumped(value),
-                ttl=ttl,
-                receipt=receipt,
-                member=self.member,
-            )
+        words = commands.update(
+            self.name, id, payload=self._dumped(value), member=self.member, **options
         )
+        await self.client.run(words.request(parsing.nothing, Repeat.SAFE))
 
-    async def move(self, to: Name, *, count: int | None = None, state: State | None = None) -> int:
+    async def move(self, to: Name, **options: Unpack[commands.MoveOptions]) -> int:
         """Move tasks of one state, R by default, to another queue. Returns how many.
 
         `count` is 1,000 by default and 10,000 at most.
         """
-        return await self.client.run(
-            about_tasks.move(self.name, to, count=count, state=state, member=self.member)
-        )
+        words = commands.move(self.name, to, member=self.member, **options)
+        return await self.client.run(words.request(parsing.number))
 
-    async def redrive(self, *, count: int | None = None) -> int:
+    async def redrive(self, **options: Unpack[commands.RedriveOptions]) -> int:
         """Move ready dead letters back to the queues that they come from. Returns how many."""
-        return await self.client.run(
-            about_tasks.redrive(self.name, count=count, member=self.member)
-        )
+        words = commands.redrive(self.name, member=self.member, **options)
+        return await self.client.run(words.request(parsing.number))
 
     async def explain(self, id: Name | None = None) -> Explanation:
         """Tell why a task is not handed out, or which task would be next."""
-        return await self.client.run(about_tasks.explain(self.name, id, self.member))
+        words = commands.explain(self.name, id, member=self.member)
+        return await self.client.run(words.request(parsing.explanation, Repeat.SAFE))
 
-    async def scan(
-        self,
-        cursor: Name = "0",
-        *,
-        count: int | None = None,
-        state: State | None = None,
-        key: Name | None = None,
-    ) -> Page[Task]:
+    async def scan(self, cursor: Name = "0", **options: Unpack[commands.ScanOptions]) -> Page[Task]:
         """Show one page of all tasks, in the order of their puts. `count` is 1,000 at most."""
+        words = commands.scan(self.name, cursor=cursor, meta=True, member=self.member, **options)
         return await self.client.run(
-            about_tasks.scan(
-                self.name,
-                self.serialiser,
-                cursor=cursor,
-                count=count,
-                state=state,
-                key=key,
-                meta=True,
-                member=self.member,
-            )
+            words.request(parsing.page_of_tasks(self.serialiser), Repeat.SAFE)
         )
 
     async def tasks(
@@ -182,15 +134,17 @@ class AsyncAdministration:
             if cursor == "0":
                 return
 
-    async def leases(self, cursor: Name = "0", *, count: int | None = None) -> Page[Lease]:
+    async def leases(
+        self, cursor: Name = "0", **options: Unpack[commands.LeasesOptions]
+    ) -> Page[Lease]:
         """Show who holds which task of this queue."""
-        return await self.client.run(
-            about_tasks.leases(self.name, cursor=cursor, count=count, member=self.member)
-        )
+        words = commands.leases(self.name, cursor=cursor, member=self.member, **options)
+        return await self.client.run(words.request(parsing.page_of_leases, Repeat.SAFE))
 
     async def create(self, settings: QueueSettings | None = None) -> None:
         """Make a queue that exists even when it is empty. Refused with `Exists`."""
-        await self.client.run(about_queues.create(self.name, settings or QueueSettings()))
+        words = commands.queue_create(self.name, settings)
+        await self.client.run(words.request(parsing.nothing))
 
     async def configure(self, settings: QueueSettings) -> None:
         """Change the settings that are given. A queue is created if need be."""
@@ -198,35 +152,61 @@ class AsyncAdministration:
 
     async def show(self) -> QueueShown:
         """Tell the settings. Refused with `NoQueue`."""
-        return await self.client.run(about_queues.show(self.name, self.member))
+        words = commands.queue_show(self.name, member=self.member)
+        return await self.client.run(words.request(queue_shown, Repeat.SAFE))
 
     async def truncate(self) -> int:
         """Remove all tasks. Returns how many. Refused with `NoQueue`."""
-        return await self.client.run(about_queues.truncate(self.name, self.member))
+        words = commands.queue_truncate(self.name, member=self.member)
+        return await self.client.run(words.request(parsing.number))
 
     async def drop(self) -> int:
         """Remove the queue with its tasks, settings and pause. Returns how many tasks it had."""
-        return await self.client.run(about_queues.drop(self.name))
+        words = commands.queue_drop(self.name)
+        return await self.client.run(words.request(parsing.number))
 
-    async def pause(self, side: Side | None = None, *, for_: Span | None = None) -> None:
+    async def pause(
+        self, side: Side | None = None, **options: Unpack[commands.QueuePauseOptions]
+    ) -> None:
         """Pause puts (`in`), takes (`out`) or both, for good or for so many seconds."""
-        await self.client.run(about_queues.pause(self.name, side, for_, self.member))
+        words = commands.queue_pause(self.name, side, member=self.member, **options)
+        await self.client.run(words.request(parsing.nothing, Repeat.SAFE))
 
     async def resume(self, side: Side | None = None) -> None:
         """End a pause."""
-        await self.client.run(about_queues.resume(self.name, side, self.member))
+        words = commands.queue_resume(self.name, side, member=self.member)
+        await self.client.run(words.request(parsing.nothing, Repeat.SAFE))
 
     async def stats(self) -> Stats:
         """Tell the figures of this queue."""
-        return await self.client.run(about_queues.stats(self.name, self.member))
+        words = commands.stats(self.name, member=self.member)
+        return await self.client.run(words.request(parsing.stats, Repeat.SAFE))
 
-    async def export(self, cursor: Name = "0", *, count: int | None = None) -> Page[bytes]:
+    async def export(
+        self, cursor: Name = "0", **options: Unpack[commands.ExportOptions]
+    ) -> Page[bytes]:
         """Show a page of all that another server needs to go on with this queue, as JSON."""
-        return await self.client.run(about_queues.export(self.name, cursor, count))
+        words = commands.export(self.name, cursor=cursor, **options)
+        return await self.client.run(words.request(parsing.page_of_records, Repeat.SAFE))
 
     async def import_record(self, record: Name, *, payload: bytes | None = None) -> str:
         """Take over one record of an export. Returns the id of a task, or `OK`."""
-        return await self.client.run(about_queues.import_(self.name, record, payload))
+        words = commands.import_(self.name, record, payload=payload)
+        return await self.client.run(words.request(parsing.text))
+
+    async def command(
+        self,
+        build: Callable[Concatenate[Name, P], Words],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> Any:
+        """Send any command of `pinpriq.commands` about this queue, never twice.
+
+        Such as `queue.command(commands.queue_pause, "in")`. Returns numbers, texts and lists, where
+        a map is a list of names and values in turn.
+        """
+        words = build(self.name, *arguments, **options).option("MEMBER", self.member)
+        return await self.client.run(words.request(parsing.plain))
 
     def _dumped(self, value: Any) -> bytes | None:
         return None if value is None else self.serialiser.dump(value)

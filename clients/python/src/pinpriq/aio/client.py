@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import commands, parsing
 from ..attempts import Deadline
 from ..options import options_of
 from ..replies import Lease, Page, Stats
 from ..requests import queues as about_queues
 from ..requests import tasks as about_tasks
-from ..requests.base import Name, Receipt, Request
-from ..requests.tasks import From, Order
+from ..requests.base import Name, Receipt, Repeat, Request, Words
 from ..serialisers import Serialiser, serialiser_named
 from ..spans import Span
 from .job import AsyncJob
@@ -22,6 +22,9 @@ from .schedules import AsyncSchedules
 from .subscription import AsyncSubscription
 from .topic import AsyncTopic
 from .transaction import AsyncTransaction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -116,13 +119,10 @@ class AsyncClient:
         count: int = 1,
         *,
         wait: Span | None = 0,
-        ttr: Span | None = None,
-        from_: From | None = None,
-        order: Order | None = None,
-        group: bool = False,
         member: Name | None = None,
         done: Iterable[tuple[Name, Receipt]] = (),
         serialiser: str | Serialiser | None = None,
+        **options: Unpack[commands.TakeOptions],
     ) -> list[AsyncJob]:
         """Take up to `count` tasks of several queues, which are tried in this order.
 
@@ -139,12 +139,9 @@ class AsyncClient:
                     queues,
                     count=count,
                     wait_ms=deadline.next_ms(),
-                    ttr=ttr,
-                    from_=from_,
-                    order=order,
-                    group=group,
                     member=member,
                     done=finished,
+                    **options,
                 )
             )
             finished = ()
@@ -157,13 +154,14 @@ class AsyncClient:
 
     async def stats(self) -> Stats:
         """Tell the figures of all queues and lanes together."""
-        return await self.run(about_queues.stats(None, None))
+        return await self.run(commands.stats().request(parsing.stats, Repeat.SAFE))
 
     async def queue_names(self, prefix: Name | None = None) -> AsyncIterator[str]:
         """Go through the names of the queues, in the order of their bytes."""
         cursor = "0"
         while True:
-            page = await self.run(about_queues.list_("QUEUE", prefix, 1000, cursor))
+            words = commands.queue_list(prefix=prefix, count=1000, cursor=cursor)
+            page = await self.run(about_queues.page_of_names(words))
             for name in page.items:
                 yield name
             cursor = page.cursor
@@ -172,15 +170,16 @@ class AsyncClient:
 
     async def leases(self, cursor: Name = "0", count: int | None = None) -> Page[Lease]:
         """Show who holds which task, in all queues and lanes. `count` is 1000 at most."""
-        return await self.run(about_tasks.leases(None, cursor=cursor, count=count, member=None))
+        words = commands.leases(cursor=cursor, count=count)
+        return await self.run(words.request(parsing.page_of_leases, Repeat.SAFE))
 
     async def beat(self, member: Name, *, lease: Span | None = None) -> None:
         """Give a sign of life of a member. Refused with `NotFound` if it has ended."""
-        await self.run(about_queues.beat(member, lease))
+        await self.run(commands.beat(member, lease=lease).request(parsing.nothing, Repeat.SAFE))
 
     async def leave(self, member: Name) -> int:
         """End a member with all its lanes. Returns how many lanes it had."""
-        return await self.run(about_queues.leave(None, member))
+        return await self.run(commands.leave(None, member).request(parsing.number))
 
     async def ping(self) -> None:
         """Ask for a sign of life of the server."""
@@ -203,7 +202,8 @@ class AsyncClient:
         return await self.run(about_queues.client_kill(numbers))
 
     async def command(self, *words: Name | int) -> Any:
-        """Send any command, never twice, and return its reply as redis-py gives it."""
-        from ..requests.base import Words
+        """Send any command, never twice, and return its reply as redis-py gives it.
 
+        `pinpriq.commands` makes its words: `client.command(*commands.members("news"))`.
+        """
         return await self.run(Words(*words).request(lambda reply: reply))

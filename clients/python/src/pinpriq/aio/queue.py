@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
+from .. import commands, parsing
 from ..attempts import Deadline
 from ..errors import Exists, Full, NotFound, Refused
 from ..parsing import text
 from ..replies import Awaited, Outcome, Put, State, Task
 from ..requests import tasks as about_tasks
-from ..requests.base import OWN, Name, OwnKey, Priority, Receipt
-from ..requests.tasks import From, OnDuplicate, Order
-from ..spans import Moment, Span
+from ..requests.base import OWN, Name, OwnKey, Receipt, Repeat
+from ..spans import Span
 from .administration import AsyncAdministration
 from .job import AsyncJob
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: How long a lane's task is leased between the two steps of a pop, in seconds.
 POP_LEASE_S = 30.0
@@ -33,21 +36,12 @@ class AsyncQueue(AsyncAdministration):
         self,
         value: Any,
         *,
-        key: Name | None = None,
-        priority: Priority | None = None,
-        delay: Span | None = None,
-        at: Moment | None = None,
-        ttl: Span | None = None,
-        ttr: Span | None = None,
-        id: Name | None = None,
         room: Span | None = None,
         unique: Name | OwnKey | None = OWN,
-        window: Span | None = None,
-        on_duplicate: OnDuplicate | None = None,
         buried: bool = False,
-        reason: str | None = None,
+        **options: Unpack[commands.PutOptions],
     ) -> Put:
-        """Put a task.
+        """Put a task. `pinpriq.commands.put` explains the options.
 
         Without `unique` it gets a unique key of its own with the window of the client, so that it
         is safe to send again when a reply was lost. Give your own key to meet duplicates, or None
@@ -56,38 +50,16 @@ class AsyncQueue(AsyncAdministration):
 
         Refused with `Exists`, `Full`, `Paused`, `Busy`, `TooLarge`, `IdRequired`, `Taken`.
         """
-        return await self._put(
-            value,
-            None,
-            key=key,
-            priority=priority,
-            delay=delay,
-            at=at,
-            ttl=ttl,
-            ttr=ttr,
-            id=id,
-            room=room,
-            unique=unique,
-            window=window,
-            on_duplicate=on_duplicate,
-            buried=buried,
-            reason=reason,
-        )
+        return await self._put(value, None, room=room, unique=unique, buried=buried, **options)
 
     async def put_and_wait(
         self,
         value: Any,
         wait: Span | None,
         *,
-        key: Name | None = None,
-        priority: Priority | None = None,
-        ttl: Span | None = None,
-        ttr: Span | None = None,
-        id: Name | None = None,
         room: Span | None = None,
         unique: Name | OwnKey | None = OWN,
-        window: Span | None = None,
-        on_duplicate: OnDuplicate | None = None,
+        **options: Unpack[commands.PutOptions],
     ) -> Put:
         """Put a task, and wait until it is finished, at most for `wait` seconds.
 
@@ -96,21 +68,7 @@ class AsyncQueue(AsyncAdministration):
         """
         deadline = Deadline(wait, self.client.options.slice_s)
         done = await self._put(
-            value,
-            deadline.next_ms(),
-            key=key,
-            priority=priority,
-            delay=None,
-            at=None,
-            ttl=ttl,
-            ttr=ttr,
-            id=id,
-            room=room,
-            unique=unique,
-            window=window,
-            on_duplicate=on_duplicate,
-            buried=False,
-            reason=None,
+            value, deadline.next_ms(), room=room, unique=unique, buried=False, **options
         )
         if done.outcome is not Outcome.TIMEOUT or deadline.passed():
             return done
@@ -121,19 +79,27 @@ class AsyncQueue(AsyncAdministration):
         return Put(done.id, done.new, awaited.outcome)
 
     async def _put(
-        self, value: Any, wait_ms: int | None, *, room: Span | None, **options: Any
+        self,
+        value: Any,
+        wait_ms: int | None,
+        *,
+        room: Span | None,
+        unique: Name | OwnKey | None,
+        buried: bool,
+        **options: Unpack[commands.PutOptions],
     ) -> Put:
         waiting = None if room is None else Deadline(room, self.client.options.slice_s)
         # One request for all attempts, so that they share the unique key.
         request = about_tasks.put(
             self.name,
             self.serialiser.dump(value),
-            room=None,
+            unique=unique,
             own_window=self.client.options.window_s,
+            buried=buried,
             wait_ms=wait_ms,
             **options,
         )
-        given_id = options["id"]
+        given_id = options.get("id")
         while True:
             attempt = request
             if waiting is not None:
@@ -152,16 +118,14 @@ class AsyncQueue(AsyncAdministration):
         self,
         *,
         wait: Span | None = 0,
-        ttr: Span | None = None,
-        from_: From | None = None,
-        order: Order | None = None,
+        **options: Unpack[commands.TakeOptions],
     ) -> AsyncJob | None:
         """Take the most urgent task under a lease of `ttr` seconds, or return None.
 
         `wait` is how many seconds to block while there is none; None is without limit. Without
         any TTR, from here, the task or the queue, the lease ends with its connection.
         """
-        jobs = await self.take_many(1, wait=wait, ttr=ttr, from_=from_, order=order)
+        jobs = await self.take_many(1, wait=wait, **options)
         return jobs[0] if jobs else None
 
     async def take_many(
@@ -169,11 +133,8 @@ class AsyncQueue(AsyncAdministration):
         count: int,
         *,
         wait: Span | None = 0,
-        ttr: Span | None = None,
-        from_: From | None = None,
-        order: Order | None = None,
-        group: bool = False,
         done: Iterable[AsyncJob] = (),
+        **options: Unpack[commands.TakeOptions],
     ) -> list[AsyncJob]:
         """Take up to `count` tasks, or with `group` that many groups of tasks with one key.
 
@@ -185,13 +146,10 @@ class AsyncQueue(AsyncAdministration):
             [self.name],
             count,
             wait=wait,
-            ttr=ttr,
-            from_=from_,
-            order=order,
-            group=group,
             member=self.member,
             done=[(job.queue.name, job.receipt) for job in finished],
             serialiser=self.serialiser,
+            **options,
         )
         for job in finished:
             job.settled = True
@@ -209,13 +167,13 @@ class AsyncQueue(AsyncAdministration):
             yield job
 
     async def pop(
-        self, *, wait: Span | None = 0, from_: From | None = None, order: Order | None = None
+        self, *, wait: Span | None = 0, **options: Unpack[commands.PopOptions]
     ) -> Task | None:
         """Take the most urgent task for good, or return None.
 
         If its reply is lost, so is it. If the call is cancelled, it is put back.
         """
-        tasks = await self.pop_many(1, wait=wait, from_=from_, order=order)
+        tasks = await self.pop_many(1, wait=wait, **options)
         return tasks[0] if tasks else None
 
     async def pop_many(
@@ -223,16 +181,14 @@ class AsyncQueue(AsyncAdministration):
         count: int,
         *,
         wait: Span | None = 0,
-        from_: From | None = None,
-        order: Order | None = None,
-        group: bool = False,
+        **options: Unpack[commands.PopOptions],
     ) -> list[Task]:
         """Take up to `count` tasks, or groups, for good. It is never sent again.
 
         What has been taken when the call is cancelled is put back, as a new task.
         """
         if self.member is not None:
-            return await self._pop_from_lane(count, wait, from_, order, group)
+            return await self._pop_from_lane(count, wait, **options)
         deadline = Deadline(wait, self.client.options.slice_s)
         while True:
             tasks = await self.client.run(
@@ -240,28 +196,18 @@ class AsyncQueue(AsyncAdministration):
                     [self.name],
                     count=count,
                     wait_ms=deadline.next_ms(),
-                    from_=from_,
-                    order=order,
-                    group=group,
-                    meta=True,
                     member=self.member,
+                    **options,
                 )
             )
             if tasks or deadline.passed():
                 return [self._with_value(task) for task in tasks]
 
     async def _pop_from_lane(
-        self,
-        count: int,
-        wait: Span | None,
-        from_: From | None,
-        order: Order | None,
-        group: bool,
+        self, count: int, wait: Span | None, **options: Unpack[commands.PopOptions]
     ) -> list[Task]:
         """Take and acknowledge, since nothing can be put back into the lane of one member."""
-        jobs = await self.take_many(
-            count, wait=wait, ttr=POP_LEASE_S, from_=from_, order=order, group=group
-        )
+        jobs = await self.take_many(count, wait=wait, ttr=POP_LEASE_S, **options)
         for job in jobs:
             await self.client.link.run_soon(
                 about_tasks.ack(self.name, [job.receipt], member=self.member)
@@ -271,35 +217,21 @@ class AsyncQueue(AsyncAdministration):
     def _with_value(self, task: Task) -> Task:
         return replace(task, value=self.serialiser.load(task.payload))
 
-    async def peek(
-        self,
-        count: int = 1,
-        *,
-        state: State | None = None,
-        from_: From | None = None,
-        order: Order | None = None,
-    ) -> list[Task]:
+    async def peek(self, count: int = 1, **options: Unpack[commands.PeekOptions]) -> list[Task]:
         """Show what a take would choose, or the tasks of one state. Nothing changes."""
-        return await self.client.run(
-            about_tasks.peek(
-                self.name,
-                self.serialiser,
-                count=count,
-                state=state,
-                from_=from_,
-                order=order,
-                meta=True,
-                member=self.member,
-            )
-        )
+        words = commands.peek(self.name, count=count, meta=True, member=self.member, **options)
+        return await self.client.run(words.request(parsing.tasks(self.serialiser), Repeat.SAFE))
 
     async def get(self, id: Name) -> Task | None:
         """Show one task in any state, or None."""
-        return await self.client.run(about_tasks.get(self.name, id, self.serialiser, self.member))
+        words = commands.get(self.name, id, member=self.member)
+        return await self.client.run(
+            words.request(parsing.task_or_none(self.serialiser), Repeat.SAFE)
+        )
 
     @overload
     async def ack(
-        self, receipt: Receipt, /, *, payload: Any = ..., zombie: Span | None = ...
+        self, receipt: Receipt, /, *, payload: Any = ..., **options: Unpack[commands.AckOptions]
     ) -> None: ...
 
     @overload
@@ -308,14 +240,16 @@ class AsyncQueue(AsyncAdministration):
     ) -> list[Refused | None]: ...
 
     @overload
-    async def ack(self, *, id: Name, payload: Any = ..., zombie: Span | None = ...) -> None: ...
+    async def ack(
+        self, *, id: Name, payload: Any = ..., **options: Unpack[commands.AckOptions]
+    ) -> None: ...
 
     async def ack(
         self,
         *receipts: Receipt,
         id: Name | None = None,
         payload: Any = None,
-        zombie: Span | None = None,
+        **options: Unpack[commands.AckOptions],
     ) -> list[Refused | None] | None:
         """Finish taken tasks. A `payload` replaces that of a task that is kept.
 
@@ -328,8 +262,8 @@ class AsyncQueue(AsyncAdministration):
                 receipts,
                 id=id,
                 payload=self._dumped(payload),
-                zombie=zombie,
                 member=self.member,
+                **options,
             )
         )
         return done if len(receipts) > 1 else None
@@ -339,26 +273,19 @@ class AsyncQueue(AsyncAdministration):
         receipt: Receipt | None = None,
         *,
         id: Name | None = None,
-        delay: Span | None = None,
-        ttl: Span | None = None,
-        priority: Priority | None = None,
         value: Any = None,
-        tail: bool = False,
+        **options: Unpack[commands.ReleaseOptions],
     ) -> State:
         """Give a taken task back, at once or after `delay`. `GONE` says that its TTL had passed."""
-        return await self.client.run(
-            about_tasks.release(
-                self.name,
-                receipt,
-                id=id,
-                delay=delay,
-                ttl=ttl,
-                priority=priority,
-                payload=self._dumped(value),
-                tail=tail,
-                member=self.member,
-            )
+        words = commands.release(
+            self.name,
+            receipt,
+            id=id,
+            payload=self._dumped(value),
+            member=self.member,
+            **options,
         )
+        return await self.client.run(about_tasks.held(words, parsing.state, receipt))
 
     async def bury(
         self,
@@ -366,41 +293,37 @@ class AsyncQueue(AsyncAdministration):
         *,
         id: Name | None = None,
         value: Any = None,
-        reason: str | None = None,
+        **options: Unpack[commands.BuryOptions],
     ) -> None:
         """Set a taken task aside. A reason is cut to 1,024 bytes."""
-        await self.client.run(
-            about_tasks.bury(
-                self.name,
-                receipt,
-                id=id,
-                payload=self._dumped(value),
-                reason=reason,
-                member=self.member,
-            )
+        words = commands.bury(
+            self.name,
+            receipt,
+            id=id,
+            payload=self._dumped(value),
+            member=self.member,
+            **options,
         )
+        await self.client.run(about_tasks.held(words, parsing.nothing, receipt))
 
     async def fail(
         self,
         receipt: Receipt | None = None,
         *,
         id: Name | None = None,
-        reason: str | None = None,
-        delay: Span | None = None,
         value: Any = None,
+        **options: Unpack[commands.FailOptions],
     ) -> State:
         """Say that a taken task failed. A reason is cut to 1,024 bytes. Returns what it is now."""
-        return await self.client.run(
-            about_tasks.fail(
-                self.name,
-                receipt,
-                id=id,
-                reason=reason,
-                delay=delay,
-                payload=self._dumped(value),
-                member=self.member,
-            )
+        words = commands.fail(
+            self.name,
+            receipt,
+            id=id,
+            payload=self._dumped(value),
+            member=self.member,
+            **options,
         )
+        return await self.client.run(about_tasks.held(words, parsing.state, receipt))
 
     async def touch(
         self, receipt: Receipt | None = None, *, id: Name | None = None, by: Span | None = None
@@ -422,8 +345,8 @@ class AsyncQueue(AsyncAdministration):
 
     async def _await(self, id: Name, deadline: Deadline) -> Awaited:
         while True:
-            awaited = await self.client.run(
-                about_tasks.await_(self.name, id, wait_ms=deadline.next_ms(), member=self.member)
-            )
+            words = commands.await_(self.name, id, member=self.member)
+            words.option("WAIT", deadline.next_ms() or None)
+            awaited = await self.client.run(words.request(parsing.awaited, Repeat.SAFE))
             if awaited.outcome is not Outcome.TIMEOUT or deadline.passed():
                 return awaited

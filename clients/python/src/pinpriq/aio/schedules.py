@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from .. import commands, parsing
 from ..replies import ScheduleShown
 from ..requests import queues as about_queues
-from ..requests.base import Name, Priority
+from ..requests.base import Name, Repeat
 from ..serialisers import Serialiser, serialiser_named
-from ..spans import Moment, Span
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .client import AsyncClient
 
 
@@ -28,17 +30,8 @@ class AsyncSchedules:
         queue: Name,
         value: Any,
         *,
-        every: Span | None = None,
-        at: Moment | None = None,
-        cron: str | None = None,
-        zone: str | None = None,
-        key: Name | None = None,
-        priority: Priority | None = None,
-        ttl: Span | None = None,
-        ttr: Span | None = None,
-        missed: Literal["one", "all", "none"] | None = None,
-        overlap: Literal["allow", "skip"] | None = None,
         serialiser: str | Serialiser | None = None,
+        **options: Unpack[commands.ScheduleSetOptions],
     ) -> datetime | None:
         """Put a task into `queue` again and again, or change when and which.
 
@@ -47,33 +40,21 @@ class AsyncSchedules:
         to skip while the last task is unfinished. Returns the next slot.
         """
         chosen = self._client.serialiser if serialiser is None else serialiser_named(serialiser)
-        return await self._client.run(
-            about_queues.schedule_set(
-                name,
-                queue,
-                chosen.dump(value),
-                every=every,
-                at=at,
-                cron=cron,
-                zone=zone,
-                key=key,
-                priority=priority,
-                ttl=ttl,
-                ttr=ttr,
-                missed=missed,
-                overlap=overlap,
-            )
-        )
+        words = commands.schedule_set(name, queue, chosen.dump(value), **options)
+        return await self._client.run(words.request(parsing.deadline, Repeat.SAFE))
 
     async def show(self, name: Name) -> ScheduleShown:
         """Tell what a schedule does and has done. Refused with `NotFound`."""
-        return await self._client.run(about_queues.schedule_show(name))
+        return await self._client.run(
+            commands.schedule_show(name).request(parsing.schedule, Repeat.SAFE)
+        )
 
     async def names(self, prefix: Name | None = None) -> AsyncIterator[str]:
         """Go through the names of the schedules."""
         cursor = "0"
         while True:
-            page = await self._client.run(about_queues.list_("SCHEDULE", prefix, 1000, cursor))
+            words = commands.schedule_list(prefix=prefix, count=1000, cursor=cursor)
+            page = await self._client.run(about_queues.page_of_names(words))
             for name in page.items:
                 yield name
             cursor = page.cursor
@@ -82,16 +63,16 @@ class AsyncSchedules:
 
     async def pause(self, name: Name) -> None:
         """Let slots pass without a task."""
-        await self._client.run(about_queues.schedule_pause(name, "PAUSE"))
+        await self._client.run(commands.schedule_pause(name).request(parsing.nothing, Repeat.SAFE))
 
     async def resume(self, name: Name) -> None:
         """End a pause."""
-        await self._client.run(about_queues.schedule_pause(name, "RESUME"))
+        await self._client.run(commands.schedule_resume(name).request(parsing.nothing, Repeat.SAFE))
 
     async def drop(self, name: Name) -> bool:
         """Remove a schedule; its tasks stay. Returns whether it was there."""
-        return await self._client.run(about_queues.schedule_drop(name))
+        return await self._client.run(commands.schedule_drop(name).request(parsing.flag))
 
     async def fire(self, name: Name) -> str:
         """Put a task of a schedule now, also while it is paused. Returns its id."""
-        return await self._client.run(about_queues.schedule_fire(name))
+        return await self._client.run(commands.schedule_fire(name).request(parsing.text))

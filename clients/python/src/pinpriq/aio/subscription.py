@@ -6,6 +6,7 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from .. import commands
 from ..attempts import BROKEN, NotConnected
 from ..errors import Disconnected, is_refusal, refusal_from
 from ..parsing import text, text_or_none
@@ -73,25 +74,22 @@ class AsyncSubscription:
 
         Returns how many subscriptions there are. With `member` they are topics of that member.
         """
-        words = Words("SUBSCRIBE").names(queues).span("TTR", ttr).switch("POP", pop)
+        words = commands.subscribe(queues, ttr=ttr, pop=pop, member=member)
         for queue in queues:
             self._members[text(queue)] = member
-        return int(await self._ask(words.option("MEMBER", member)))
+        return int(await self._ask(words))
 
     async def unsubscribe(self, *queues: Name, member: Name | None = None) -> int:
         """End these subscriptions, or all. Returns how many are left. Leases go on."""
-        words = Words("UNSUBSCRIBE")
-        if queues:
-            words.names(queues)
-        return int(await self._ask(words.option("MEMBER", member)))
+        return int(await self._ask(commands.unsubscribe(queues, member=member)))
 
     async def credit(self, count: int) -> int:
         """Grant so many further deliveries. Returns the credit before those that follow."""
-        return int(await self._ask(Words("CREDIT", count)))
+        return int(await self._ask(commands.credit(count)))
 
     async def ready(self) -> int:
         """Grant one further delivery."""
-        return int(await self._ask(Words("READY")))
+        return int(await self._ask(commands.ready()))
 
     async def next(self) -> AsyncJob | None:
         """Return the next delivery, or None if there was none within the socket's timeout.

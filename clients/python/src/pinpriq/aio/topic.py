@@ -5,17 +5,20 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from .. import commands, parsing
 from ..errors import NotFound
 from ..parsing import text
 from ..replies import MemberShown
 from ..requests import queues as about_queues
-from ..requests.base import Name, Priority
+from ..requests.base import Name, Repeat
 from ..serialisers import Serialiser, serialiser_named
-from ..spans import Moment, Span, span_s
+from ..spans import Span, span_s
 from .heartbeat import AsyncHeartbeat
 from .queue import AsyncQueue
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .client import AsyncClient
 
 #: How long a member lives without a sign of life, in seconds, unless told otherwise.
@@ -32,38 +35,23 @@ class AsyncTopic:
         self.name = text(name)
         self.serialiser = client.serialiser if serialiser is None else serialiser_named(serialiser)
 
-    async def publish(
-        self,
-        value: Any,
-        *,
-        key: Name | None = None,
-        priority: Priority | None = None,
-        deadline: Moment | None = None,
-        ttl: Span | None = None,
-    ) -> int:
+    async def publish(self, value: Any, **options: Unpack[commands.PublishOptions]) -> int:
         """Put one task into each lane. Returns how many lanes.
 
         From `deadline` on it is not delivered; `ttl` says the same in seconds from now. A
         publication has no unique key, so it is never sent again after a lost reply.
         """
-        return await self.client.run(
-            about_queues.publish(
-                self.name,
-                self.serialiser.dump(value),
-                key=key,
-                priority=priority,
-                deadline=deadline,
-                ttl=ttl,
-            )
-        )
+        words = commands.publish(self.name, self.serialiser.dump(value), **options)
+        return await self.client.run(words.request(parsing.number))
 
     async def members(self) -> list[MemberShown]:
         """Tell the members, in the order of their names."""
-        return await self.client.run(about_queues.members(self.name))
+        words = commands.members(self.name)
+        return await self.client.run(words.request(parsing.members, Repeat.SAFE))
 
     async def leave(self, member: Name) -> int:
         """End the lane of a member, with what is in it. Returns 1, or 0 if there was none."""
-        return await self.client.run(about_queues.leave(self.name, member))
+        return await self.client.run(commands.leave(self.name, member).request(parsing.number))
 
     def member(self, name: Name, *, lease: Span = LEASE_S) -> AsyncMember:
         """Return a member, which joins when its block begins or `join` is called."""

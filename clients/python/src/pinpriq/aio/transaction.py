@@ -5,14 +5,16 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from .. import commands, parsing
 from ..errors import PinpriqError
-from ..requests import queues as about_queues
 from ..requests import tasks as about_tasks
-from ..requests.base import OWN, Name, OwnKey, Priority, Request
+from ..requests.base import OWN, Name, OwnKey, Request
 from ..serialisers import Serialiser, serialiser_named
-from ..spans import Moment, Span
+from ..spans import Span
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .client import AsyncClient
     from .job import AsyncJob
 
@@ -37,16 +39,9 @@ class AsyncTransaction:
         queue: Name,
         value: Any,
         *,
-        key: Name | None = None,
-        priority: Priority | None = None,
-        delay: Span | None = None,
-        at: Moment | None = None,
-        ttl: Span | None = None,
-        ttr: Span | None = None,
-        id: Name | None = None,
         unique: Name | OwnKey | None = OWN,
-        window: Span | None = None,
         serialiser: str | Serialiser | None = None,
+        **options: Unpack[commands.PutOptions],
     ) -> None:
         """Put a task, with the options of `put` of a queue."""
         chosen = self._client.serialiser if serialiser is None else serialiser_named(serialiser)
@@ -54,21 +49,9 @@ class AsyncTransaction:
             about_tasks.put(
                 queue,
                 chosen.dump(value),
-                key=key,
-                priority=priority,
-                delay=delay,
-                at=at,
-                ttl=ttl,
-                ttr=ttr,
-                id=id,
-                room=None,
                 unique=unique,
-                window=window,
-                on_duplicate=None,
-                buried=False,
-                reason=None,
                 own_window=self._client.options.window_s,
-                wait_ms=None,
+                **options,
             )
         )
 
@@ -77,18 +60,13 @@ class AsyncTransaction:
         topic: Name,
         value: Any,
         *,
-        key: Name | None = None,
-        priority: Priority | None = None,
-        ttl: Span | None = None,
         serialiser: str | Serialiser | None = None,
+        **options: Unpack[commands.PublishOptions],
     ) -> None:
         """Put one task into each lane of a topic."""
         chosen = self._client.serialiser if serialiser is None else serialiser_named(serialiser)
-        self.add(
-            about_queues.publish(
-                topic, chosen.dump(value), key=key, priority=priority, deadline=None, ttl=ttl
-            )
-        )
+        words = commands.publish(topic, chosen.dump(value), **options)
+        self.add(words.request(parsing.number))
 
     def ack(self, job: AsyncJob) -> None:
         """Acknowledge a job."""
@@ -97,27 +75,19 @@ class AsyncTransaction:
 
     def release(self, job: AsyncJob, *, delay: Span | None = None) -> None:
         """Give a job back."""
-        self.add(about_tasks.release(job.queue.name, job.receipt, delay=delay))
+        words = commands.release(job.queue.name, job.receipt, delay=delay)
+        self.add(words.request(parsing.state))
         self._jobs.append(job)
 
     def fail(self, job: AsyncJob, reason: str | None = None, *, delay: Span | None = None) -> None:
         """Fail a job."""
-        self.add(
-            about_tasks.fail(
-                job.queue.name,
-                job.receipt,
-                id=None,
-                reason=reason,
-                delay=delay,
-                payload=None,
-                member=None,
-            )
-        )
+        words = commands.fail(job.queue.name, job.receipt, reason=reason, delay=delay)
+        self.add(words.request(parsing.state))
         self._jobs.append(job)
 
     def kill(self, queue: Name, *ids: Name) -> None:
         """Remove tasks."""
-        self.add(about_tasks.kill(queue, ids, None))
+        self.add(commands.kill(queue, *ids).request(parsing.number))
 
     def add(self, request: Request[Any]) -> None:
         """Add any request that a transaction may have."""

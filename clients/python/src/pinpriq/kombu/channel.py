@@ -134,21 +134,12 @@ class Channel(virtual.Channel):
             about_tasks.put(
                 self.queue_prefix + queue,
                 dumps({**message, "properties": sent}).encode(),
-                key=None,
                 priority=self._pinpriq_priority(message),
-                delay=None,
                 at=eta,
                 ttl=ttl_s,
-                ttr=None,
-                id=None,
-                room=None,
                 unique=key,
                 window=self.client.options.window_s,
-                on_duplicate=None,
-                buried=False,
-                reason=None,
                 own_window=self.client.options.window_s,
-                wait_ms=None,
             )
         )
 

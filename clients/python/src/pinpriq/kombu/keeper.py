@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
+from .. import commands, parsing
 from ..errors import Disconnected, Refused, Stale
 from ..requests import tasks as about_tasks
 from ..requests.base import Request
@@ -65,12 +66,13 @@ class Keeper:
         """Give a task back as soon as possible."""
         with self._changed:
             self._releasing[queue] += 1
-            self._settle(queue, receipt, about_tasks.release(queue, receipt))
+            words = commands.release(queue, receipt)
+            self._settle(queue, receipt, about_tasks.held(words, parsing.state, receipt))
 
     def bury(self, queue: str, receipt: str, reason: str) -> None:
         """Set a task aside as soon as possible."""
-        bury = about_tasks.bury(queue, receipt, id=None, payload=None, reason=reason, member=None)
-        self._settle(queue, receipt, bury)
+        words = commands.bury(queue, receipt, reason=reason)
+        self._settle(queue, receipt, about_tasks.held(words, parsing.nothing, receipt))
 
     def await_released(self, queue: str, seconds: float = FLUSH_S) -> None:
         """Wait until all tasks are back in a queue that were to be released."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from ..spans import Span, span_ms
+from ..replies import State
+from ..spans import Moment, Span, moment_ms, span_ms
 
 T = TypeVar("T")
 
@@ -41,6 +43,10 @@ NO_PRIORITY: Final = _Sentinel.NO_PRIORITY
 
 #: How urgent a task is: a lower number is more urgent.
 Priority = int | NoPriority
+
+
+#: The most bytes of a reason.
+REASON_BYTES_MAX = 1024
 
 
 class Repeat(Enum):
@@ -91,6 +97,9 @@ class Words:
     def __init__(self, *first: Name | int) -> None:
         self.words = [encoded(word) for word in first]
 
+    def __iter__(self) -> Iterator[Word]:
+        return iter(self.words)
+
     def add(self, *words: Name | int) -> Words:
         """Add words as they are."""
         self.words.extend(encoded(word) for word in words)
@@ -102,10 +111,39 @@ class Words:
             self.add(name, value)
         return self
 
-    def span(self, name: str, value: Span | None) -> Words:
-        """Add an option whose value is a span."""
+    def maybe(self, value: Name | None) -> Words:
+        """Add a word that can be left out."""
+        return self if value is None else self.add(value)
+
+    def span(self, name: str, value: Span | str | None) -> Words:
+        """Add an option whose value is a span, or `"none"`."""
         if value is not None:
-            self.add(name, span_ms(value))
+            self.add(name, value if isinstance(value, str) else span_ms(value))
+        return self
+
+    def wait(self, name: str, value: Span | None) -> Words:
+        """Add how long to wait, where infinity is without end."""
+        return self.add(name, -1) if value == math.inf else self.span(name, value)
+
+    def moment(self, name: str, value: Moment | None) -> Words:
+        """Add an option whose value is a moment."""
+        return self if value is None else self.add(name, moment_ms(value))
+
+    def state(self, name: str, value: State | None) -> Words:
+        """Add an option whose value is a state."""
+        return self if value is None else self.add(name, State(value).value)
+
+    def reason(self, name: str, value: str | None) -> Words:
+        """Add a reason, cut between two letters if it is too long."""
+        if value is None:
+            return self
+        cut = value.encode("utf-8", "replace")[:REASON_BYTES_MAX].decode("utf-8", "ignore")
+        return self.add(name, cut)
+
+    def pairs(self, name: str, values: Iterable[tuple[Name, Name]]) -> Words:
+        """Add an option once for each pair."""
+        for pair in values:
+            self.add(name, *pair)
         return self
 
     def switch(self, name: str, value: bool) -> Words:
@@ -114,10 +152,10 @@ class Words:
             self.add(name)
         return self
 
-    def priority(self, value: Priority | None) -> Words:
+    def priority(self, name: str, value: Priority | None) -> Words:
         """Add a priority. Raises `ValueError` if it is not a whole number."""
         if value is not None:
-            self.add("PRIORITY", "NONE" if value is NO_PRIORITY else whole(value))
+            self.add(name, "NONE" if value is NO_PRIORITY else whole(value))
         return self
 
     def names(self, names: Sequence[Name]) -> Words:
@@ -126,13 +164,21 @@ class Words:
             return self.add(names[0])
         return self.add("QUEUES", len(names), *names)
 
-    def holder(self, receipt: Receipt | None, id_: Name | None) -> Words:
-        """Add the receipt of a lease, or the id of one's own task."""
+    def any_names(self, names: Sequence[Name]) -> Words:
+        """Add queues, or none."""
+        return self.names(names) if names else self
+
+    def holder(self, receipt: Receipt | int | None, id_: Name | None) -> Words:
+        """Add the receipt of a lease, or a number of tasks, or the id of one's own task."""
         if (receipt is None) == (id_ is None):
             raise ValueError("give either the receipt or the id")
-        if receipt is not None:
-            return self.add(receipt)
-        return self.option("ID", id_)
+        return self.option("ID", id_) if receipt is None else self.add(receipt)
+
+    def holders(self, receipts: Sequence[Receipt], id_: Name | None) -> Words:
+        """Add receipts, or the id of one's own task."""
+        if bool(receipts) == (id_ is not None):
+            raise ValueError("give either receipts or the id")
+        return self.add(*receipts).option("ID", id_)
 
     def request(self, parse: Callable[[Any], T], repeat: Repeat = Repeat.NEVER) -> Request[T]:
         """Return the request of these words."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..replies import QueueShown, State
+from ..replies import State
+from ..settings import QueueShown
 
 #: How often a job may fail where its queue does not say so.
 FAILURES_MAX = 5

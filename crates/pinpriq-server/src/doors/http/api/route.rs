@@ -134,14 +134,17 @@ impl Route {
 }
 
 /// The order of the queues.
-pub(super) const SORT: Opt =
-    with("SORT", "name|ready|taken|waiting|buried|zombie|done|in|out|oldest");
+pub(super) const SORT: Opt = with(
+    "SORT",
+    "name|ready|taken|waiting|buried|zombie|done|in|out|oldest",
+    "What the queues are ordered by",
+);
 
 /// What their names have in them, in either case.
-pub(super) const CONTAINS: Opt = with("CONTAINS", "text");
+pub(super) const CONTAINS: Opt = with("CONTAINS", "text", "Only names that have this in them");
 
 /// How many of them come before the page.
-pub(super) const OFFSET: Opt = with("OFFSET", "number");
+pub(super) const OFFSET: Opt = with("OFFSET", "number", "How many to leave out at the beginning");
 
 /// The options of a route that are given by name.
 pub(crate) fn options_of(route: &Route) -> Vec<Opt> {

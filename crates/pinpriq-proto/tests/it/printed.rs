@@ -1,0 +1,108 @@
+//! The builders of requests, the settings and the tasks of the clients for Python and TypeScript
+//! are printed from the vocabulary. The files are checked in; `UPDATE_EXPECT=1` prints them again.
+//!
+//! What a client does besides (sending again, waiting in slices, payloads) is written by hand.
+
+mod python;
+mod typescript;
+
+use pinpriq_proto::request::options::{Kind, Opt};
+use pinpriq_proto::request::spec::{Group, Spec, Word};
+use pinpriq_proto::request::table::TABLE;
+
+/// Names that differ from the words in small letters: a word, in Python, in TypeScript.
+const NAMES: [(&str, &str, &str); 8] = [
+    ("FROM", "from_", "from"),
+    ("FOR", "for_", "for"),
+    ("ONDUP", "on_duplicate", "onDuplicate"),
+    ("WITHMETA", "meta", "withMeta"),
+    ("from", "queue", "queue"),
+    ("R|W|B|Z|D", "to", "to"),
+    ("IN|OUT", "side", "side"),
+    ("schedule", "schedule", "schedule"),
+];
+
+/// Options that the clients give themselves, so that callers of a queue's method do not.
+const OWN: [(&str, &str); 13] = [
+    ("", "PAYLOAD"),
+    ("", "MEMBER"),
+    ("", "WITHMETA"),
+    ("", "CURSOR"),
+    ("", "DONE"),
+    ("", "WAIT"),
+    ("PUT", "ROOM"),
+    ("PUT", "UNIQUE"),
+    ("PUT", "STATE"),
+    ("TAKE", "COUNT"),
+    ("POP", "COUNT"),
+    ("PLOW", "COUNT"),
+    ("PEEK", "COUNT"),
+];
+
+/// Compares each file with what is printed for it, or writes it.
+#[test]
+fn the_clients_say_what_the_table_says() {
+    let clients = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/");
+    let files = [
+        ("python/src/pinpriq/commands.py", python::commands()),
+        ("python/src/pinpriq/settings.py", python::settings()),
+        ("typescript/src/commands.ts", typescript::commands()),
+        ("typescript/src/settings.ts", typescript::settings()),
+    ];
+    for (file, text) in files {
+        expect_test::expect_file![format!("{clients}{file}")].assert_eq(&text);
+    }
+}
+
+/// The commands on queues, topics and schedules. The others belong to a connection or a cluster.
+fn commands() -> impl Iterator<Item = &'static Spec> {
+    let groups = [Group::Tasks, Group::Push, Group::FanOut, Group::Queues, Group::Schedules];
+    TABLE.iter().filter(move |spec| groups.contains(&spec.group))
+}
+
+/// The options of a command that callers of a queue's method may give.
+fn given(spec: &'static Spec) -> impl Iterator<Item = &'static Opt> {
+    let own = |option: &Opt| {
+        OWN.iter().any(|(of, word)| *word == option.word && (of.is_empty() || *of == spec.name))
+    };
+    spec.options.iter().filter(move |option| !own(option))
+}
+
+/// A name for people: the exception, or the word in small letters.
+fn name(word: &str, exception: fn(&(&str, &'static str, &'static str)) -> &'static str) -> String {
+    let found = NAMES.iter().find(|(known, ..)| *known == word).map(exception);
+    found.map_or_else(|| word.to_lowercase(), str::to_owned)
+}
+
+/// A summary and what the command replies, as two sentences.
+fn about(spec: &Spec) -> String {
+    format!("{}. The reply: {}.", spec.summary, spec.reply)
+}
+
+/// Text in lines of at most `width`, each after this beginning.
+fn wrapped(text: &str, begin: &str, width: usize) -> String {
+    let mut lines = String::new();
+    let mut line = begin.to_owned();
+    for word in text.split_whitespace() {
+        if line.len() + 1 + word.len() > width && line.len() > begin.len() {
+            lines += line.trim_end();
+            lines.push('\n');
+            line = begin.to_owned();
+        }
+        line += word;
+        line.push(' ');
+    }
+    lines + line.trim_end() + "\n"
+}
+
+/// A name with a capital at the beginning and after each underscore, without those.
+fn pascal(name: &str) -> String {
+    let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
+    name.split('_').filter(|part| !part.is_empty()).map(capital).collect()
+}
+
+/// The same with a small letter at the beginning.
+fn camel(name: &str) -> String {
+    let pascal = pascal(name);
+    pascal[..1].to_lowercase() + &pascal[1..]
+}

@@ -1,0 +1,367 @@
+//! The files of the client for Python.
+
+use std::fmt::Write as _;
+
+use pinpriq_proto::settings::{Kind as Of, SETTINGS, Setting};
+
+use super::{Kind, Opt, Spec, Word, given, pascal, wrapped};
+
+/// Words that Python keeps for itself.
+const KEPT: [&str; 4] = ["await", "import", "from", "for"];
+
+const COMMANDS: &str = r#"""The words of every command, with their types.
+
+Printed from the server's table of commands by `cargo test -p pinpriq-proto printed`. The methods of
+queues use these functions. `Queue.command` and `Client.command` send any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypedDict
+
+from .replies import State
+from .requests.base import Name, Priority, Receipt, Words
+from .settings import QueueSettings
+from .spans import Moment, Span
+"#;
+
+const SETTINGS_BEGIN: &str = r#"""The settings of a queue or lane: how they are sent and shown.
+
+Printed from the server's table of settings by `cargo test -p pinpriq-proto printed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from .parsing import mapping, text, text_or_none
+from .spans import Span, moment_of, span_ms, span_of
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """Settings of a queue or lane. Those that are None stay as they are. Spans are seconds.
+
+    `"none"` removes a setting. `rate` is a number of tasks and the span for them.
+    """
+
+"#;
+
+const SETTINGS_WORDS: &str = r#"
+    def words(self) -> list[str | bytes | int]:
+        """Return the settings as the words of a request."""
+        words: list[str | bytes | int] = []
+"#;
+
+const SHOWN: &str = r#"        return words
+
+
+def _span(span: Span | str) -> str | int:
+    return span if isinstance(span, str) else span_ms(span)
+
+
+def _rate(rate: tuple[int, Span] | str) -> str:
+    return rate if isinstance(rate, str) else f"{rate[0]}/{span_ms(rate[1])}"
+
+
+def _rate_of(shown: Any) -> tuple[int, float] | None:
+    if shown is None:
+        return None
+    count, _, ms = text(shown).partition("/")
+    return int(count), int(ms) / 1000
+
+
+@dataclass(frozen=True)
+class QueueShown:
+    """The settings of a queue. Spans are in seconds, and None means `none`."""
+
+"#;
+
+const SHOWN_OF: &str = r#"    #: Which sides are paused.
+    paused: str
+    #: When the pause of puts ends.
+    paused_in_until: datetime | None
+    #: When the pause of takes ends.
+    paused_out_until: datetime | None
+
+
+def queue_shown(reply: Any) -> QueueShown:
+    """Return the settings of a queue."""
+    of = mapping(reply)
+    return QueueShown(
+"#;
+
+const SHOWN_END: &str = r#"        paused=text(of["paused"]),
+        paused_in_until=moment_of(of["paused_in_until"]),
+        paused_out_until=moment_of(of["paused_out_until"]),
+    )
+"#;
+
+/// A module with a function for each command, and the options of each.
+pub(super) fn commands() -> String {
+    let mut text = format!("\"{COMMANDS}");
+    for spec in super::commands() {
+        options(&mut text, spec);
+        function(&mut text, spec);
+    }
+    text
+}
+
+/// What a method of a queue hands on to the function of the command.
+fn options(text: &mut String, spec: &'static Spec) {
+    let options: Vec<&Opt> = given(spec).collect();
+    if options.is_empty() {
+        return;
+    }
+    let function = function_name(spec);
+    let class = pascal(&function);
+    let _ = write!(
+        text,
+        "\n\nclass {class}Options(TypedDict, total=False):\n    \"\"\"Options that `{function}` \
+         explains.\"\"\"\n\n"
+    );
+    for option in options {
+        let _ = writeln!(text, "    {}: {}", name(option.word), value(option).0);
+    }
+}
+
+fn function(text: &mut String, spec: &'static Spec) {
+    let words = parameters(spec);
+    let _ = write!(text, "\n\ndef {}(", function_name(spec));
+    for (parameter, _) in &words {
+        let _ = write!(text, "\n    {parameter},");
+    }
+    let held = words
+        .iter()
+        .any(|(parameter, _)| parameter.contains("Receipt") || parameter.starts_with("count:"));
+    let starred = words.iter().any(|(parameter, _)| parameter.starts_with('*'));
+    if (held || !spec.options.is_empty()) && !starred {
+        *text += "\n    *,";
+    }
+    if held {
+        *text += "\n    id: Name | None = None,";
+    }
+    for option in spec.options {
+        let (kind, default, _) = value(option);
+        let _ = write!(text, "\n    {}: {kind} = {default},", name(option.word));
+    }
+    let end = if words.is_empty() && spec.options.is_empty() { "" } else { "\n" };
+    let _ = writeln!(text, "{end}) -> Words:");
+    let _ = write!(text, "    \"\"\"{}.\n\n", spec.summary);
+    *text += &wrapped(&format!("The reply: {}.", spec.reply), "    ", 100);
+    if !spec.options.is_empty() {
+        text.push('\n');
+    }
+    for option in spec.options {
+        let line = format!("`{}`: {}.", name(option.word), lower(option.help));
+        *text += &wrapped(&line, "    ", 100);
+    }
+    *text += "    \"\"\"\n";
+    let first = spec.full_name().replace(' ', "\", \"");
+    let first = format!("Words(\"{first}\")");
+    if words.is_empty() && spec.options.is_empty() {
+        let _ = writeln!(text, "    return {first}");
+        return;
+    }
+    let _ = writeln!(text, "    words = {first}");
+    for (_, call) in &words {
+        let _ = writeln!(text, "    words.{call}");
+    }
+    for option in spec.options {
+        let (_, _, method) = value(option);
+        let _ = writeln!(text, "    words.{method}(\"{}\", {})", option.word, name(option.word));
+    }
+    *text += "    return words\n";
+}
+
+fn lower(text: &str) -> String {
+    text[..1].to_lowercase() + &text[1..]
+}
+
+fn function_name(spec: &Spec) -> String {
+    let name = spec.full_name().to_lowercase().replace(' ', "_");
+    if KEPT.contains(&name.as_str()) { name + "_" } else { name }
+}
+
+fn name(word: &str) -> String {
+    super::name(word, |row| row.1)
+}
+
+/// The parameters of the words before the options, and what adds each to the request.
+fn parameters(spec: &Spec) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for word in spec.words {
+        let (parameter, call) = match *word {
+            Word::One(of) | Word::Key(of) => {
+                let (name, kind, call) = word_of(of);
+                (format!("{name}: {kind}"), call)
+            }
+            Word::MaybeKeyFirst(of) => {
+                let (name, kind, _) = word_of(of);
+                (format!("{name}: {kind} | None"), format!("maybe({name})"))
+            }
+            Word::Maybe(of) | Word::MaybeKey(of) => {
+                let (name, kind, _) = word_of(of);
+                (format!("{name}: {kind} | None = None"), format!("maybe({name})"))
+            }
+            Word::Some(of) | Word::Any(of) => (format!("*{of}s: Name"), format!("add(*{of}s)")),
+            Word::Settings => {
+                ("settings: QueueSettings".to_owned(), "add(*settings.words())".to_owned())
+            }
+            Word::AnySettings => {
+                let words = "add(*settings.words() if settings else ())";
+                ("settings: QueueSettings | None = None".to_owned(), words.to_owned())
+            }
+            Word::Queues => ("queues: Sequence[Name]".to_owned(), "names(queues)".to_owned()),
+            Word::AnyQueues => {
+                ("queues: Sequence[Name] = ()".to_owned(), "any_names(queues)".to_owned())
+            }
+            Word::Held => {
+                ("receipt: Receipt | None = None".to_owned(), "holder(receipt, id)".to_owned())
+            }
+            Word::CountOrId => {
+                ("count: int | None = None".to_owned(), "holder(count, id)".to_owned())
+            }
+            Word::HeldOrMore => {
+                ("*receipts: Receipt".to_owned(), "holders(receipts, id)".to_owned())
+            }
+        };
+        all.push((parameter, call));
+    }
+    all
+}
+
+/// A word by its name in the table: the name of its parameter, its type, and what adds it.
+fn word_of(of: &str) -> (String, String, String) {
+    let own = name(of);
+    match of {
+        "payload" => (own.clone(), "bytes".to_owned(), format!("add({own})")),
+        "n" => (own.clone(), "int".to_owned(), format!("add({own})")),
+        _ if is_states(of) => (own.clone(), "State".to_owned(), format!("add(State({own}).value)")),
+        _ if of.contains('|') => (own.clone(), literal(of), format!("add({own})")),
+        _ => (own.clone(), "Name".to_owned(), format!("add({own})")),
+    }
+}
+
+/// Whether these alternatives are states, by their letters.
+fn is_states(words: &str) -> bool {
+    words.split('|').all(|word| word.len() == 1)
+}
+
+fn literal(words: &str) -> String {
+    let words: Vec<String> =
+        words.split('|').map(|word| format!("\"{}\"", word.to_lowercase())).collect();
+    format!("Literal[{}]", words.join(", "))
+}
+
+/// The type of an option's value, its default, and what adds it to a request.
+fn value(option: &Opt) -> (String, &'static str, &'static str) {
+    let maybe = |kind: &str| format!("{kind} | None");
+    match option.kind() {
+        Kind::Flag => ("bool".to_owned(), "False", "switch"),
+        Kind::Number => (maybe("int"), "None", "option"),
+        Kind::NumberOrNone => (maybe("Priority"), "None", "priority"),
+        Kind::Span => (maybe("Span"), "None", "span"),
+        Kind::SpanOrNone => (maybe("Span | Literal[\"none\"]"), "None", "span"),
+        Kind::Wait => (maybe("Span"), "None", "wait"),
+        Kind::Moment => (maybe("Moment"), "None", "moment"),
+        Kind::Words(words) if is_states(words) => (maybe("State"), "None", "state"),
+        Kind::Words(words) => (maybe(&literal(words)), "None", "option"),
+        Kind::Pairs => ("Iterable[tuple[Name, Receipt]]".to_owned(), "()", "pairs"),
+        Kind::Bytes("payload") => (maybe("bytes"), "None", "option"),
+        Kind::Bytes("text") if option.word == "REASON" => (maybe("str"), "None", "reason"),
+        Kind::Bytes(_) => (maybe("Name"), "None", "option"),
+    }
+}
+
+/// The module of settings.
+pub(super) fn settings() -> String {
+    let mut text = format!("\"{SETTINGS_BEGIN}");
+    let all: Vec<Field> = SETTINGS.into_iter().flat_map(fields).collect();
+    for Field { name, help, given, .. } in &all {
+        text += &wrapped(&format!("{help}."), "    #: ", 100);
+        let _ = writeln!(text, "    {name}: {given} | None = None");
+    }
+    text += SETTINGS_WORDS;
+    for Field { word, name, send, .. } in &all {
+        let value = send.replace('_', &format!("self.{name}")).replace('!', "_");
+        let _ = writeln!(
+            text,
+            "        if self.{name} is not None:\n            words += [\"{word}\", {value}]"
+        );
+    }
+    text += SHOWN;
+    for Field { name, shown, .. } in &all {
+        let _ = writeln!(text, "    {name}: {shown}");
+    }
+    text += SHOWN_OF;
+    for Field { word, name, read, .. } in &all {
+        let value =
+            read.replace('_', &format!("of[\"{}\"]", word.to_lowercase())).replace('!', "_");
+        let _ = writeln!(text, "        {name}={value},");
+    }
+    text + SHOWN_END
+}
+
+/// A setting in Python. In what sends and reads it, `_` stands for the value and `!` for `_`.
+struct Field {
+    word: &'static str,
+    name: String,
+    help: &'static str,
+    given: String,
+    shown: String,
+    send: &'static str,
+    read: &'static str,
+}
+
+fn fields(setting: &'static Setting) -> Vec<Field> {
+    let none = if setting.optional { " | Literal[\"none\"]" } else { "" };
+    let maybe = if setting.optional { " | None" } else { "" };
+    let of = |given: String, shown: &str, send, read| Field {
+        word: setting.name,
+        name: field_name(setting.flag),
+        help: setting.help,
+        given,
+        shown: shown.to_owned(),
+        send,
+        read,
+    };
+    let number = format!("int{maybe}");
+    let words = |words: &[&str]| literal(&words.join("|"));
+    let known: Vec<&str> = setting.words().map(|word| word.word).collect();
+    let own = match &setting.kind {
+        Of::Number => of(format!("int{none}"), &number, "_", "_"),
+        Of::Span if setting.optional => {
+            of(format!("Span{none}"), "float | None", "!span(_)", "span!of(_)")
+        }
+        Of::Span => of("Span".to_owned(), "float", "!span(_)", "_ / 1000"),
+        Of::Name => of("str | bytes".to_owned(), "str | None", "_", "text!or!none(_)"),
+        Of::Rate => of(
+            format!("tuple[int, Span]{none}"),
+            "tuple[int, float] | None",
+            "!rate(_)",
+            "!rate!of(_)",
+        ),
+        Of::Words(_) if known == ["off", "on"] => {
+            of("bool".to_owned(), "bool", "\"on\" if _ else \"off\"", "text(_) == \"on\"")
+        }
+        Of::Words(_) | Of::WordsOrSpan(..) => of(words(&known), "str", "_", "text(_)"),
+    };
+    let length = setting.length().map(|length| Field {
+        word: length.name,
+        name: field_name(length.flag),
+        help: length.help,
+        given: "Span".to_owned(),
+        shown: "float | None".to_owned(),
+        send: "!span(_)",
+        read: "span!of(_)",
+    });
+    std::iter::once(own).chain(length).collect()
+}
+
+fn field_name(flag: &str) -> String {
+    flag.trim_end_matches("-ms").replace('-', "_")
+}

@@ -1,0 +1,320 @@
+//! The files of the client for TypeScript.
+
+use std::fmt::Write as _;
+
+use pinpriq_proto::settings::{Kind as Of, SETTINGS, Setting};
+
+use super::{Kind, Opt, Spec, Word, about, camel, pascal, wrapped};
+
+const COMMANDS: &str = r#"// The words of every command, with their types. The methods of queues use
+// these functions. Printed from the server's table of commands by
+// `cargo test -p pinpriq-proto printed`.
+import { type SettingsChange, settingsWords } from "./settings.js";
+import { type Held, type Moment, type Word, Words } from "./words.js";
+"#;
+
+const SETTINGS_BEGIN: &str = r#"// The settings of queues: how they are sent and read. Printed from
+// the server's table of settings by `cargo test -p pinpriq-proto printed`.
+import { numberOf, numberOrNull, type ReplyMap, textOf, textOrNull } from "./replies.js";
+
+/** So many tasks in so many milliseconds. */
+export interface Rate {
+  readonly count: number;
+  readonly perMs: number;
+}
+
+/** The settings of a queue, as they are written. Null sets back to none. */
+export interface SettingsChange {
+"#;
+
+const SETTINGS_SHOWN: &str = r"}
+
+/**
+ * The settings of a queue, as they are; `SettingsChange` tells what each means. Null is none.
+ * Moments are Unix milliseconds: a pause without one has no end.
+ */
+export interface Settings {
+";
+
+const SETTINGS_WORDS: &str = r#"  readonly paused: "none" | "in" | "out" | "both";
+  readonly pausedInUntil: number | null;
+  readonly pausedOutUntil: number | null;
+}
+
+/** Returns the settings that a change names, as words. */
+export function settingsWords(change: SettingsChange): string[] {
+  const values: readonly (readonly [string, string | number | null | undefined])[] = [
+"#;
+
+const SETTINGS_OF: &str = r#"  ];
+  return values.flatMap(([name, value]) => {
+    return value === undefined ? [] : [name, value === null ? "none" : String(value)];
+  });
+}
+
+/** Returns the settings that `QUEUE SHOW` tells. */
+export function settingsOf(map: ReplyMap): Settings {
+  return {
+"#;
+
+const SETTINGS_END: &str = r#"    paused: textOf(map["paused"]) as Settings["paused"],
+    pausedInUntil: numberOrNull(map["paused_in_until"]),
+    pausedOutUntil: numberOrNull(map["paused_out_until"]),
+  };
+}
+
+function onOff(isOn: boolean | undefined): string | undefined {
+  return isOn === undefined ? undefined : isOn ? "on" : "off";
+}
+
+function rateWord(rate: Rate | null | undefined): string | null | undefined {
+  return rate ? `${rate.count}/${rate.perMs}` : rate;
+}
+
+function rateOf(word: string | null): Rate | null {
+  const [count = 0, perMs = 0] = word?.split("/").map(Number) ?? [];
+  return word === null ? null : { count, perMs };
+}
+"#;
+
+/// A module with a function for each command, and the options of each.
+pub(super) fn commands() -> String {
+    let mut text = COMMANDS.to_owned();
+    for spec in super::commands() {
+        options(&mut text, spec);
+        function(&mut text, spec);
+    }
+    text
+}
+
+fn options(text: &mut String, spec: &Spec) {
+    if spec.options.is_empty() {
+        return;
+    }
+    let (class, name) = (pascal(&function_name(spec)), spec.full_name());
+    let _ = writeln!(text, "\n/** The options of `{name}`. */\nexport interface {class}Options {{");
+    for option in spec.options {
+        comment(text, "  ", &format!("{}.", option.help));
+        let _ =
+            writeln!(text, "  readonly {}?: {} | undefined;", option_name(option), kind(option));
+    }
+    *text += "}\n";
+}
+
+/// A comment of one line, or of several.
+fn comment(text: &mut String, begin: &str, words: &str) {
+    if begin.len() + words.len() + 7 <= 100 {
+        let _ = writeln!(text, "{begin}/** {words} */");
+    } else {
+        let lines = wrapped(words, &format!("{begin} * "), 100);
+        let _ = write!(text, "{begin}/**\n{lines}{begin} */\n");
+    }
+}
+
+fn function(text: &mut String, spec: &Spec) {
+    *text += "\n";
+    comment(text, "", &about(spec));
+    let function = function_name(spec);
+    let _ = writeln!(text, "export function {function}(");
+    let (mut first, mut calls) = (Vec::new(), String::new());
+    first.extend(spec.full_name().split(' ').map(|word| format!("\"{word}\"")));
+    for word in spec.words {
+        let (parameter, call) = parameter(word);
+        let _ = writeln!(text, "  {parameter},");
+        match call.strip_prefix("add(").and_then(|call| call.strip_suffix(')')) {
+            Some(plain) if calls.is_empty() => first.push(plain.to_owned()),
+            _ => {
+                let _ = write!(calls, "\n    .{call}");
+            }
+        }
+    }
+    if !spec.options.is_empty() {
+        let _ = writeln!(text, "  options: {}Options = {{}},", pascal(&function));
+    }
+    for option in spec.options {
+        let (word, name) = (option.word, option_name(option));
+        let _ = write!(calls, "\n    .{}(\"{word}\", options.{name})", method(option));
+    }
+    let _ = write!(text, "): Words {{\n  return new Words({}){calls};\n}}\n", first.join(", "));
+}
+
+fn function_name(spec: &Spec) -> String {
+    let name = camel(&spec.full_name().to_lowercase().replace(' ', "_"));
+    // Words that the language keeps for itself.
+    if ["await", "export", "import", "switch"].contains(&name.as_str()) {
+        name + "Command"
+    } else {
+        name
+    }
+}
+
+fn name(word: &str) -> String {
+    super::name(word, |row| row.2)
+}
+
+/// The name of an option, which ends with the unit of a length of time.
+fn option_name(option: &Opt) -> String {
+    let unit = match option.kind() {
+        Kind::Span | Kind::SpanOrNone | Kind::Wait => "Ms",
+        _ => "",
+    };
+    name(option.word) + unit
+}
+
+fn parameter(word: &Word) -> (String, String) {
+    match *word {
+        Word::One(of) | Word::Key(of) => {
+            let (name, kind) = word_of(of);
+            (
+                format!("{name}: {kind}"),
+                format!("add({})", if of == "n" { "String(n)" } else { &name }),
+            )
+        }
+        Word::MaybeKeyFirst(of) => {
+            let (name, kind) = word_of(of);
+            (format!("{name}: {kind} | undefined"), format!("maybe({name})"))
+        }
+        Word::Maybe(of) | Word::MaybeKey(of) => {
+            let (name, kind) = word_of(of);
+            (format!("{name}?: {kind}"), format!("maybe({name})"))
+        }
+        Word::Some(of) | Word::Any(of) => {
+            (format!("{of}s: readonly string[]"), format!("add(...{of}s)"))
+        }
+        Word::Settings => {
+            ("settings: SettingsChange".to_owned(), "add(...settingsWords(settings))".to_owned())
+        }
+        Word::AnySettings => {
+            let words = "add(...settingsWords(settings))";
+            ("settings: SettingsChange = {}".to_owned(), words.to_owned())
+        }
+        Word::Queues => ("queues: readonly string[]".to_owned(), "queues(queues)".to_owned()),
+        Word::AnyQueues => {
+            ("queues: readonly string[] = []".to_owned(), "anyQueues(queues)".to_owned())
+        }
+        Word::Held => ("held: Held".to_owned(), "held(held)".to_owned()),
+        Word::CountOrId => {
+            ("count: number | { readonly id: string }".to_owned(), "held(count)".to_owned())
+        }
+        Word::HeldOrMore => ("held: Held | readonly string[]".to_owned(), "held(held)".to_owned()),
+    }
+}
+
+fn word_of(of: &str) -> (String, String) {
+    let kind = match of {
+        "payload" => "Word".to_owned(),
+        "n" => "number".to_owned(),
+        _ if of.contains('|') => union(of),
+        _ => "string".to_owned(),
+    };
+    (name(of), kind)
+}
+
+/// A union of words, in small letters unless they are states.
+fn union(words: &str) -> String {
+    let small = |word: &str| if word.len() == 1 { word.to_owned() } else { word.to_lowercase() };
+    let words: Vec<String> = words.split('|').map(|word| format!("\"{}\"", small(word))).collect();
+    words.join(" | ")
+}
+
+fn kind(option: &Opt) -> String {
+    match option.kind() {
+        Kind::Flag => "boolean".to_owned(),
+        Kind::Number | Kind::Span | Kind::Wait => "number".to_owned(),
+        Kind::NumberOrNone => "number | bigint | null".to_owned(),
+        Kind::SpanOrNone => "number | null".to_owned(),
+        Kind::Moment => "Moment".to_owned(),
+        Kind::Words(words) => union(words),
+        Kind::Pairs => "readonly (readonly [string, string])[]".to_owned(),
+        Kind::Bytes("key" | "payload") => "Word".to_owned(),
+        Kind::Bytes(_) => "string".to_owned(),
+    }
+}
+
+fn method(option: &Opt) -> &'static str {
+    match option.kind() {
+        Kind::Flag => "flag",
+        Kind::Number => "number",
+        Kind::NumberOrNone => "numberOrNone",
+        Kind::SpanOrNone => "spanOrNone",
+        Kind::Span | Kind::Wait => "span",
+        Kind::Moment => "moment",
+        Kind::Pairs => "pairs",
+        Kind::Bytes("text") if option.word == "REASON" => "reason",
+        Kind::Words(_) | Kind::Bytes(_) => "option",
+    }
+}
+
+/// The module of settings.
+pub(super) fn settings() -> String {
+    let mut text = SETTINGS_BEGIN.to_owned();
+    let all: Vec<Field> = SETTINGS.into_iter().flat_map(fields).collect();
+    for Field { name, help, given, .. } in &all {
+        comment(&mut text, "  ", &format!("{help}."));
+        let _ = writeln!(text, "  readonly {name}?: {given};");
+    }
+    text += SETTINGS_SHOWN;
+    for Field { name, shown, .. } in &all {
+        let _ = writeln!(text, "  readonly {name}: {shown};");
+    }
+    text += SETTINGS_WORDS;
+    for Field { word, name, send, .. } in &all {
+        let _ =
+            writeln!(text, "    [\"{word}\", {}],", send.replace('_', &format!("change.{name}")));
+    }
+    text += SETTINGS_OF;
+    for Field { word, name, read, .. } in &all {
+        let value = read.replace('_', &format!("map[\"{}\"]", word.to_lowercase()));
+        let _ = writeln!(text, "    {name}: {},", value.replace('!', name));
+    }
+    text + SETTINGS_END
+}
+
+/// A setting. In what sends and reads it, `_` stands for the value and `!` for the field's name.
+struct Field {
+    word: &'static str,
+    name: String,
+    help: &'static str,
+    given: String,
+    shown: String,
+    send: &'static str,
+    read: &'static str,
+}
+
+fn fields(setting: &'static Setting) -> Vec<Field> {
+    let none = if setting.optional { " | null" } else { "" };
+    let of = |given: String, send, read| Field {
+        word: setting.name,
+        name: camel(&setting.flag.replace('-', "_")),
+        help: setting.help,
+        shown: given.clone(),
+        given,
+        send,
+        read,
+    };
+    let known: Vec<&str> = setting.words().map(|word| word.word).collect();
+    let own = match &setting.kind {
+        Of::Number | Of::Span if setting.optional => {
+            of("number | null".to_owned(), "_", "numberOrNull(_)")
+        }
+        Of::Number | Of::Span => of("number".to_owned(), "_", "numberOf(_)"),
+        Of::Name => of(format!("string{none}"), "_", "textOrNull(_)"),
+        Of::Rate => of(format!("Rate{none}"), "rateWord(_)", "rateOf(textOrNull(_))"),
+        Of::Words(_) if known == ["off", "on"] => {
+            of("boolean".to_owned(), "onOff(_)", "textOf(_) === \"on\"")
+        }
+        Of::Words(_) | Of::WordsOrSpan(..) => {
+            of(union(&known.join("|")), "_", "textOf(_) as Settings[\"!\"]")
+        }
+    };
+    let length = setting.length().map(|length| Field {
+        word: length.name,
+        name: camel(&length.flag.replace('-', "_")),
+        help: length.help,
+        given: "number".to_owned(),
+        shown: "number | null".to_owned(),
+        send: "_",
+        read: "numberOrNull(_)",
+    });
+    std::iter::once(own).chain(length).collect()
+}
