@@ -39,7 +39,7 @@ mod unique;
 mod waits;
 mod within;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pinpriq_proto::command::Command;
@@ -165,6 +165,8 @@ pub struct Model {
     subscriptions: Vec<Subscription>,
     /// How many tasks each subscriber may still be sent.
     pub credits: BTreeMap<ClientId, u32>,
+    /// The subscribers whose pops hold their tasks first.
+    holders: BTreeSet<ClientId>,
     /// The tasks of emptied queues by number, with the bytes that each occupied alone, until they
     /// are freed and their awaiters are notified.
     emptied: Vec<(u64, u64)>,
@@ -212,6 +214,7 @@ impl Model {
             putters: Vec::new(),
             subscriptions: Vec::new(),
             credits: BTreeMap::new(),
+            holders: BTreeSet::new(),
             emptied: Vec::new(),
             kept: room::Kept::default(),
             lingering: Vec::new(),

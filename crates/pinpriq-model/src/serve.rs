@@ -3,7 +3,7 @@
 
 use pinpriq_proto::command::{Selection, TakeMode};
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
-use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::task::{Bytes, ClientId, RequestId, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 
 use super::{Answer, Model, Place, fits};
@@ -106,12 +106,22 @@ impl Model {
 
     pub(super) fn credit(&mut self, client: ClientId, request: RequestId, credits: u32) -> Answer {
         fits(credits > 0)?;
-        let credit = self.credits.entry(client).or_default();
-        let was_idle = *credit == 0;
-        *credit = credit.saturating_add(credits);
-        let credit = *credit;
+        let former = self.credits.get(&client).copied().unwrap_or(0);
+        let credit = former.saturating_add(credits);
         self.reply(client, request, Reply::Count(u64::from(credit)));
-        if was_idle {
+        self.permit(client, credit, false);
+        Ok(None)
+    }
+
+    /// Replaces the credit. Pops hold their tasks first if `holds` says so.
+    pub(super) fn permit(&mut self, client: ClientId, credit: u32, holds: bool) {
+        let former = self.credits.insert(client, credit).unwrap_or(0);
+        if holds {
+            self.holders.insert(client);
+        } else {
+            self.holders.remove(&client);
+        }
+        if former == 0 && credit > 0 {
             // It becomes ready now. The place that served it least recently comes first.
             let mut own: Vec<usize> = (0..self.subscriptions.len())
                 .filter(|at| self.subscriptions[*at].client == client)
@@ -121,7 +131,21 @@ impl Model {
                 self.subscriptions[at].turn = self.draw();
             }
         }
-        Ok(None)
+    }
+
+    /// The task that the subscriptions of a client would be sent next.
+    pub(super) fn next_to_deliver(&self, client: ClientId) -> Vec<TaskRecord> {
+        let mut own: Vec<&Subscription> =
+            self.subscriptions.iter().filter(|known| known.client == client).collect();
+        own.sort_by_key(|known| known.turn);
+        let first =
+            own.into_iter().filter(|known| !self.has_ended(&known.place)).find_map(|known| {
+                let home = self.homes.get(&known.place)?;
+                home.has(known.selection, self.now)
+                    .then(|| home.first(known.selection, self.now))?
+            });
+        let shown = first.map(|task| TaskRecord { payload: Bytes::default(), ..task.clone() });
+        shown.into_iter().collect()
     }
 
     /// Hands out all available tasks. The consumer that has been ready longest comes first.
@@ -144,8 +168,9 @@ impl Model {
                 Consumer::Subscriber(at) => {
                     let Subscription { client, place, selection, mode, .. } =
                         self.subscriptions[at].clone();
-                    let tasks = self.collect(&[place], client, selection, (mode, false), 1);
-                    let popped = mode == TakeMode::Pop;
+                    let is_held = mode == TakeMode::Pop && self.holders.contains(&client);
+                    let tasks = self.collect(&[place], client, selection, (mode, is_held), 1);
+                    let popped = mode == TakeMode::Pop && !is_held;
                     self.outputs.push(Output::Delivery { client, tasks, popped });
                     self.credits.entry(client).and_modify(|credit| *credit -= 1);
                     self.subscriptions[at].turn = self.draw();

@@ -20,6 +20,11 @@ impl Model {
             Share::Look { done, take } => self.look_first(client, done, take),
             Share::Wait { take, is_echo } => self.wait_too(client, request, take, *is_echo),
             Share::Pop(receipts) => Ok(Some(self.pop_held(receipts))),
+            Share::Permit { deliveries, holds } => {
+                self.permit(client, *deliveries, *holds);
+                Ok(Some(Reply::Done))
+            }
+            Share::Next => Ok(Some(Reply::Shown(self.next_to_deliver(client)))),
         }
     }
 

@@ -12,6 +12,7 @@ pub mod command;
 pub mod export;
 pub mod facts;
 pub mod fanout;
+pub mod fields;
 pub mod histogram;
 pub mod letters;
 pub mod limits;

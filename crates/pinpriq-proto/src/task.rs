@@ -3,6 +3,7 @@
 //! A [`TaskRecord`] is a whole task as seen from outside: replies carry it, the store keeps it, and
 //! a pop that could not be sent returns it. The layout of tasks in memory is not described here.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -333,6 +334,19 @@ impl StateKind {
             Self::Done => 'D',
         }
     }
+
+    /// The word for the state.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Taken => "taken",
+            Self::Waiting => "waiting",
+            Self::Buried => "buried",
+            Self::Zombie => "zombie",
+            Self::Done => "done",
+        }
+    }
 }
 
 impl State {
@@ -608,6 +622,17 @@ impl TaskRecord {
         match &self.progress.state {
             State::Taken(lease) => Some(Receipt { number: self.number, grant: lease.grant }),
             _ => None,
+        }
+    }
+}
+
+impl TaskId {
+    /// The bytes that stand for it.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Number(_) | Self::Uuid(_) => Cow::Owned(self.to_string().into_bytes()),
+            Self::Given(bytes) => Cow::Borrowed(bytes),
         }
     }
 }

@@ -183,34 +183,8 @@ impl fmt::Display for Suite {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-
-    use expect_test::expect_file;
-
     use super::{Suite, read};
     use crate::tidy::tree::Tree;
-
-    #[test]
-    fn the_page_shows_the_tables() {
-        let mut text = "\
-# Bugs on purpose
-
-One of these can be planted in a copy of the product, and each suite behind it must object:
-[testing](testing.md#bugs-on-purpose) tells how. This page is printed from
-`crates/*/tests/planted/*.toml`, and a test compares the two.
-
-| bug | what goes wrong | suites |
-|---|---|---|
-"
-        .to_owned();
-        for bug in read(&Tree::of_repository().unwrap()).0 {
-            let suites: Vec<String> = bug.tests.iter().map(|suite| format!("`{suite}`")).collect();
-            let (name, wrong, suites) = (bug.name, bug.wrong, suites.join(", "));
-            writeln!(text, "| `{name}` | {wrong} | {suites} |").unwrap();
-        }
-        expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/internals/planted.md")]
-            .assert_eq(&text);
-    }
 
     #[test]
     fn an_entry_has_its_lines() {

@@ -123,6 +123,8 @@ pub(crate) struct Subscription {
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     pub(crate) credit: u32,
+    /// Whether deliveries for this credit that pop hold their tasks first.
+    pub(crate) holds: bool,
     pub(crate) subscriptions: BTreeMap<QueueSlot, Subscription>,
     pub(crate) takers: BTreeSet<TakerId>,
     pub(crate) awaiters: BTreeSet<AwaiterId>,

@@ -162,12 +162,40 @@ impl Engine {
         let known = self.consumers.client(client);
         let was_idle = known.credit == 0;
         known.credit = known.credit.saturating_add(credits);
+        known.holds = false;
         let credit = known.credit;
         self.reply(client, request, Reply::Count(u64::from(credit)));
         if was_idle {
             self.join_lines(client);
         }
         Ok(None)
+    }
+
+    /// Replaces the credit.
+    pub(crate) fn permit(&mut self, client: ClientId, credits: u32, holds: bool) -> Reply {
+        let known = self.consumers.client(client);
+        known.holds = holds;
+        let former = std::mem::replace(&mut known.credit, credits);
+        match (former, credits) {
+            (0, 1..) => self.join_lines(client),
+            (1.., 0) => self.leave_lines(client),
+            _ => {}
+        }
+        self.consumers.tidy(client);
+        Reply::Done
+    }
+
+    /// Returns the task that the subscriptions of a client would be sent next, if it has any.
+    pub(crate) fn next_to_deliver(&mut self, client: ClientId) -> Option<Slot> {
+        let known = self.consumers.clients.get(&client)?;
+        let subscriptions = known.subscriptions.iter();
+        let mut queues: Vec<(Ticket, QueueSlot, Selection)> =
+            subscriptions.map(|(queue, it)| (it.served, *queue, it.selection)).collect();
+        queues.sort_unstable_by_key(|(served, ..)| *served);
+        queues.into_iter().find_map(|(_, queue, selection)| {
+            let task = self.first_to_take(queue, selection)?;
+            (!self.has_ended(queue)).then_some(task)
+        })
     }
 
     pub(crate) fn end_subscription(&mut self, client: ClientId, queue: QueueSlot) {
@@ -295,10 +323,11 @@ impl Engine {
         };
         let (selection, mode) = (subscription.selection, subscription.mode);
         let mut tasks = Vec::new();
-        let want = Want { client, selection, mode, is_tied: false };
+        let is_held = mode == TakeMode::Pop && self.consumers.client(client).holds;
+        let want = Want { client, selection, mode, is_tied: is_held };
         self.collect(queue, want, &mut 1, &mut tasks);
         assert!(!tasks.is_empty(), "{client:?} was served by nothing");
-        let popped = mode == TakeMode::Pop;
+        let popped = mode == TakeMode::Pop && !is_held;
         self.outputs.push_back(Output::Delivery { client, tasks, popped });
 
         let served = self.consumers.draw();

@@ -1,5 +1,5 @@
-//! One engine's part of a take over the queues of several engines: it shows what it has, and lets
-//! the client wait. Which engine's task is chosen is decided by who asks.
+//! One engine's part of a take over the queues of several engines, or of subscriptions there: it
+//! shows what it has, and lets the client wait. Which engine's task is chosen is decided by who asks.
 
 use crate::engine::{Answered, Engine};
 use crate::memory::consumers::Standing;
@@ -22,6 +22,11 @@ impl Engine {
             Share::Look { done, ref take } => self.look(client, done, take),
             Share::Wait { ref take, is_echo } => self.wait_too(client, request, take, is_echo),
             Share::Pop(receipts) => Ok(Some(self.pop_held(receipts))),
+            Share::Permit { deliveries, holds } => Ok(Some(self.permit(client, deliveries, holds))),
+            Share::Next => {
+                let first = self.next_to_deliver(client);
+                Ok(Some(self.shown(first)))
+            }
         }
     }
 
@@ -39,12 +44,17 @@ impl Engine {
                 first = first.or_else(|| self.first_to_take(queue, take.selection));
             }
         }
+        Ok(Some(self.shown(first)))
+    }
+
+    /// Shows a task without its payload.
+    fn shown(&self, first: Option<Slot>) -> Reply {
         let record = |slot: Slot| {
             let queue = &self.queues[self.tasks[slot].queue];
             let record = self.tasks.record(slot, queue.names());
             TaskRecord { payload: Bytes::default(), away: None, ..record }
         };
-        Ok(Some(Reply::Shown(first.into_iter().map(record).collect())))
+        Reply::Shown(first.into_iter().map(record).collect())
     }
 
     /// Returns the task of a queue that a take would take first, if it may be taken now.

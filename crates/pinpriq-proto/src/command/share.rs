@@ -29,6 +29,17 @@ pub enum Share<'a> {
     /// Pops what a [`Share::Wait`] has taken for a pop. The reply is
     /// [`Reply::Tasks`](crate::reply::Reply::Tasks) with those of which the lease has not ended.
     Pop(&'a [Receipt]),
+    /// Permits exactly this number of further deliveries, whatever was permitted before. The reply
+    /// is [`Reply::Done`](crate::reply::Reply::Done).
+    Permit {
+        /// The number of deliveries.
+        deliveries: u32,
+        /// Whether deliveries that pop hold their tasks first, as a [`Share::Wait`] does.
+        holds: bool,
+    },
+    /// Reads the task that the subscriptions of the client would be sent next. The reply is that
+    /// to a [`Share::Look`].
+    Next,
 }
 
 impl<'a> Share<'a> {
@@ -40,14 +51,14 @@ impl<'a> Share<'a> {
                 take.queues.each(Right::Take, tell);
             }
             Self::Wait { take, .. } => take.queues.each(Right::Take, tell),
-            Self::Pop(_) => {}
+            Self::Pop(_) | Self::Permit { .. } | Self::Next => {}
         }
     }
 
     pub(super) const fn destination(&self) -> Destination<'a> {
         match *self {
             Self::Look { take, .. } | Self::Wait { take, .. } => Destination::Queues(take.queues),
-            Self::Pop(_) => Destination::Deliveries,
+            Self::Pop(_) | Self::Permit { .. } | Self::Next => Destination::Deliveries,
         }
     }
 
@@ -55,7 +66,7 @@ impl<'a> Share<'a> {
         let (done, take): (&[Done<'_>], _) = match *self {
             Self::Look { done, take } => (done, take),
             Self::Wait { take, .. } => (&[], take),
-            Self::Pop(_) => return None,
+            Self::Pop(_) | Self::Permit { .. } | Self::Next => return None,
         };
         Some((Lanes(&[], take.member), (done, Lanes(take.queues, None))))
     }
@@ -63,7 +74,7 @@ impl<'a> Share<'a> {
     pub(super) const fn on_full_disk(&self) -> Disk {
         match *self {
             Self::Look { take, .. } | Self::Wait { take, .. } => take.mode.on_full_disk(),
-            Self::Pop(_) => Disk::Served,
+            Self::Pop(_) | Self::Permit { .. } | Self::Next => Disk::Served,
         }
     }
 
@@ -76,7 +87,7 @@ impl<'a> Share<'a> {
     pub const fn is_change(&self) -> bool {
         match self {
             Self::Look { done, .. } => !done.is_empty(),
-            Self::Wait { .. } => false,
+            Self::Wait { .. } | Self::Permit { .. } | Self::Next => false,
             Self::Pop(_) => true,
         }
     }

@@ -27,7 +27,7 @@ use self::kinds::{
     ACK, ACK_ALL, AWAIT, BURY, CREDIT, DIG, EXPLAIN, EXPORT, FAIL, GET, GIVE_BACK, HEAD,
     IMPORT_QUEUE, IMPORT_SCHEDULE, KILL, LEASES, LET_GO, MOVE, NUMBERED, PEEK, PLOW, PUBLISH, PUT,
     PUT_BACK, PUT_BURIED, PUT_IN_LINE, PUT_NUMBERED, QUEUE_CREATE, QUEUE_SET, REDRIVE, RELEASE,
-    RESERVE, RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SHARE_LOOK, SHARE_POP, SNATCH, SUBSCRIBE,
+    RESERVE, RESTART, SCAN, SCHEDULE_FIRE, SCHEDULE_SET, SHARE_LOOK, SHARE_NEXT, SNATCH, SUBSCRIBE,
     SWITCH, TAKE, TAKE_DONE, TOUCH, TRANSACTION, UNSUBSCRIBE, UPDATE, WITHIN,
 };
 use self::parts::{begin_in, put_names, take_queue_first};
@@ -219,7 +219,7 @@ pub(crate) fn decode<R>(
         }
         TRANSACTION => return stepping::take(input, then),
         WITHIN => return within::take(input, then),
-        kind @ SHARE_LOOK..=SHARE_POP => return sharing::take(kind, rest, then),
+        kind @ SHARE_LOOK..=SHARE_NEXT => return sharing::take(kind, rest, then),
         kind @ IMPORT_QUEUE..=IMPORT_SCHEDULE => return carrying::take_import(kind, input, then),
         kind @ (QUEUE_CREATE | QUEUE_SET) => return queues::take_changing(kind, input, then),
         kind => take_without_list(kind, input)?,

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pinpriq_proto::task::ClientId;
+use pinpriq_proto::fields::Seen;
+use pinpriq_proto::task::{ClientId, TaskRecord};
 
 use crate::config::DoorName;
 
@@ -48,6 +49,22 @@ impl Contacts {
     /// Returns the contact of a client that is still there.
     pub(crate) fn find(&self, client: ClientId) -> Option<Contact> {
         self.known().get(&client).cloned()
+    }
+
+    /// Shows a task with the client that has taken it, while that is connected.
+    pub(crate) fn see<R>(
+        &self,
+        task: &TaskRecord,
+        hides_receipt: bool,
+        look: impl FnOnce(&Seen<'_>) -> R,
+    ) -> R {
+        let seen = Seen { hides_receipt, ..Seen::of(task) };
+        match seen.holder().and_then(|holder| self.find(holder)) {
+            None => look(&seen),
+            Some(Contact { name, address, .. }) => {
+                look(&Seen { client_name: &name, client_address: Some(address), ..seen })
+            }
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<ClientId, Contact>> {

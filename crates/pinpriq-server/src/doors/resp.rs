@@ -35,11 +35,10 @@ use pinpriq_proto::wire::resp::{
 };
 
 pub use self::carrying::check_record;
-pub use self::describe::command_tables;
+pub use self::describe::{command_tables, record_table, task_table};
 pub use self::settings::settings_table;
 
 use self::call::{Call, Talk, protocol_of};
-pub(crate) use self::encode::moments as task_moments;
 pub(crate) use self::looking::cursor_after as leases_cursor;
 pub(crate) use self::queues::{cursor_after as names_cursor, name_at as names_after};
 use self::runs::RUNS;

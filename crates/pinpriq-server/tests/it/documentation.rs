@@ -1,5 +1,5 @@
-//! The tables of commands, settings and figures in `docs/protocol/resp.md`, that of paths in
-//! `docs/http.md` and that of metrics in `docs/monitoring.md` are printed from the tables that
+//! The tables of commands, fields, settings and figures in `docs/protocol/resp.md`, that of paths
+//! in `docs/http.md` and that of metrics in `docs/monitoring.md` are printed from the tables that
 //! drive the server. `UPDATE_EXPECT=1` prints them again.
 
 use std::path::Path;
@@ -7,7 +7,9 @@ use std::path::Path;
 /// A table of the page: the word in its marks, and what prints it.
 type Table = (&'static str, fn() -> String);
 
-const TABLES: [Table; 5] = [
+const TABLES: [Table; 7] = [
+    ("task", pinpriq_server::task_table),
+    ("record", pinpriq_server::record_table),
     ("commands", pinpriq_server::command_tables),
     ("settings", pinpriq_server::settings_table),
     ("stats", pinpriq_server::stats_table),

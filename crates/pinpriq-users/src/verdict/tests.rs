@@ -125,6 +125,8 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
         (Command::PutBack(&[]), ""),
         (Command::GiveBack(&[RECEIPT]), ""),
         (Command::Share(Share::Pop(&[RECEIPT])), ""),
+        (Command::Share(Share::Permit { deliveries: 1, holds: true }), ""),
+        (Command::Share(Share::Next), ""),
     ];
     table.extend(looking());
     table.extend(managing());

@@ -218,6 +218,12 @@ impl Words {
                     self.list().iter().map(|text| receipts(std::str::from_utf8(text).unwrap()));
                 Command::Share(Share::Pop(Vec::leak(receipts.collect())))
             }
+            "PERMIT" => {
+                let (count, holds) = (self.number(), self.flag("HOLDS"));
+                let deliveries = u32::try_from(count).unwrap();
+                Command::Share(Share::Permit { deliveries, holds })
+            }
+            "NEXT" => Command::Share(Share::Next),
             "NUMBER" => Command::Numbered { number: self.number(), deed: self.deed() },
             "KICK" => {
                 let (queue, count) = (self.bytes(), self.number());

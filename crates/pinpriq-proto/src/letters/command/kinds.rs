@@ -72,3 +72,5 @@ pub(super) const HEAD: u8 = 86;
 pub(super) const SHARE_LOOK: u8 = 87;
 pub(super) const SHARE_WAIT: u8 = 88;
 pub(super) const SHARE_POP: u8 = 89;
+pub(super) const SHARE_PERMIT: u8 = 90;
+pub(super) const SHARE_NEXT: u8 = 91;

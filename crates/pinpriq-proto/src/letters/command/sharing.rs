@@ -1,10 +1,10 @@
 //! What an engine is asked for when a take names queues of several engines.
 
 use crate::command::{Command, Done, Share};
-use crate::records::primitives::end;
+use crate::records::primitives::{end, put_number, take_small};
 use crate::task::Receipt;
 
-use super::kinds::{SHARE_LOOK, SHARE_POP, SHARE_WAIT};
+use super::kinds::{SHARE_LOOK, SHARE_NEXT, SHARE_PERMIT, SHARE_POP, SHARE_WAIT};
 use super::putting::{encode_take, put_done, take_done, take_take};
 use super::{NO_RECEIPT, take_inner_take, take_names, take_receipts};
 use crate::letters::Malformed;
@@ -21,15 +21,19 @@ pub(super) fn encode(share: &Share<'_>, out: &mut Vec<u8>) {
         }
         Share::Wait { take, is_echo } => {
             out.push(SHARE_WAIT);
-            let mut flags = Packed::default();
-            flags.flag(*is_echo);
-            flags.put(out);
+            put_flag(out, *is_echo);
             encode_take(take, out);
         }
         Share::Pop(receipts) => {
             out.push(SHARE_POP);
             put_list(out, receipts, put_receipt);
         }
+        Share::Permit { deliveries, holds } => {
+            out.push(SHARE_PERMIT);
+            put_flag(out, *holds);
+            put_number(out, u64::from(*deliveries));
+        }
+        Share::Next => out.push(SHARE_NEXT),
     }
 }
 
@@ -52,11 +56,16 @@ pub(super) fn take<R>(
             Share::Look { done: &done, take: take_take(flags, &names, input)? }
         }
         SHARE_WAIT => {
-            let is_echo = take_echo(input)?;
+            let is_echo = take_flag(input)?;
             let flags = take_inner_take(input)?;
             names = take_names(input)?;
             Share::Wait { take: take_take(flags, &names, input)?, is_echo }
         }
+        SHARE_PERMIT => {
+            let holds = take_flag(input)?;
+            Share::Permit { deliveries: take_small(input, "credit")?, holds }
+        }
+        SHARE_NEXT => Share::Next,
         _ => {
             receipts = take_receipts(input)?;
             Share::Pop(&receipts)
@@ -66,10 +75,15 @@ pub(super) fn take<R>(
     Ok(then(&Command::Share(share)))
 }
 
-/// Reads whether another engine counts the wait.
-fn take_echo(input: &mut &[u8]) -> Result<bool, Malformed> {
+fn put_flag(out: &mut Vec<u8>, flag: bool) {
+    let mut flags = Packed::default();
+    flags.flag(flag);
+    flags.put(out);
+}
+
+fn take_flag(input: &mut &[u8]) -> Result<bool, Malformed> {
     let mut flags = Packing::take(input)?;
-    let is_echo = flags.flag();
+    let flag = flags.flag();
     flags.end()?;
-    Ok(is_echo)
+    Ok(flag)
 }

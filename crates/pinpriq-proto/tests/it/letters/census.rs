@@ -44,6 +44,8 @@ census!(commands of Command<'static>:
     Command::Share(Share::Look { .. }),
     Command::Share(Share::Wait { .. }),
     Command::Share(Share::Pop(_)),
+    Command::Share(Share::Permit { .. }),
+    Command::Share(Share::Next),
     Command::Numbered { deed: Deed::Read, .. },
     Command::Numbered { deed: Deed::Take, .. },
     Command::Numbered { deed: Deed::Delete, .. },

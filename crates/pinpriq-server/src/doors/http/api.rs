@@ -250,7 +250,8 @@ pub(crate) fn router(api: Api) -> Router {
 
 /// Lets pages of this origin use the server.
 fn cors(origin: HeaderValue) -> CorsLayer {
-    let exposed = FIELDS.into_iter().map(HeaderName::from_static).chain([RETRY_AFTER]);
+    let exposed =
+        FIELDS.into_iter().map(|(name, _)| HeaderName::from_static(name)).chain([RETRY_AFTER]);
     CorsLayer::new()
         .allow_origin(origin)
         .allow_methods(AllowMethods::mirror_request())

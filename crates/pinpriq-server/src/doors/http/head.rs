@@ -40,17 +40,18 @@ pub(crate) struct Head {
     pub(crate) hands_over: bool,
 }
 
-/// The header fields that an answer may have besides its content type.
-pub(crate) const FIELDS: [&str; 9] = [
-    "pinpriq-id",
-    "pinpriq-receipt",
-    "pinpriq-queue",
-    "pinpriq-key",
-    "pinpriq-priority",
-    "pinpriq-attempts",
-    "pinpriq-failures",
-    "pinpriq-state",
-    "pinpriq-lease-until",
+/// The header fields that an answer may have besides its content type, each with the field of a
+/// task that it has.
+pub(crate) const FIELDS: [(&str, &str); 9] = [
+    ("pinpriq-id", "id"),
+    ("pinpriq-receipt", "receipt"),
+    ("pinpriq-queue", "queue"),
+    ("pinpriq-key", "key"),
+    ("pinpriq-priority", "priority"),
+    ("pinpriq-attempts", "attempts"),
+    ("pinpriq-failures", "failures"),
+    ("pinpriq-state", "state"),
+    ("pinpriq-lease-until", "lease_until"),
 ];
 
 impl Head {
@@ -67,7 +68,7 @@ impl Head {
         let count = u8::try_from(self.fields.len()).unwrap_or(u8::MAX);
         out.push(count);
         for (name, value) in self.fields.iter().take(usize::from(count)) {
-            let place = FIELDS.iter().position(|known| known == name).unwrap_or_default();
+            let place = FIELDS.iter().position(|(known, _)| known == name).unwrap_or_default();
             out.push(u8::try_from(place).unwrap_or_default());
             let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
             out.extend_from_slice(&length.to_le_bytes());
@@ -86,7 +87,7 @@ impl Head {
             let [place, low, high, ref after @ ..] = *rest else { return None };
             let (value, after) =
                 after.split_at_checked(usize::from(u16::from_le_bytes([low, high])))?;
-            let name = FIELDS.get(usize::from(place))?;
+            let (name, _) = FIELDS.get(usize::from(place))?;
             head.fields.push((name, String::from_utf8_lossy(value).into_owned()));
             rest = after;
         }
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn heads_come_back_from_their_bytes() {
         let mut head = Head::new(201, Content::Octets);
-        head.fields = FIELDS.iter().map(|name| (*name, format!("of {name}"))).collect();
+        head.fields = FIELDS.iter().map(|(name, _)| (*name, format!("of {name}"))).collect();
         for hands_over in [false, true] {
             head.hands_over = hands_over;
             let mut bytes = Vec::new();

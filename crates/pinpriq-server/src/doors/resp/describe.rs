@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use pinpriq_proto::fields::{Shown, TASK, carried};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::keys::Positions;
@@ -232,4 +233,21 @@ pub fn command_tables() -> String {
         text.push('\n');
     }
     text
+}
+
+/// Prints the fields of a task for the page of the docs.
+#[must_use]
+pub fn task_table() -> String {
+    let mut table = String::from("| field | value |\n|---|---|\n");
+    for field in TASK.iter().filter(|field| field.shown != Shown::Never) {
+        let _ = writeln!(table, "| `{}` | {} |", field.name, field.help);
+    }
+    table
+}
+
+/// Prints the fields of a task in an export for the page of the docs.
+#[must_use]
+pub fn record_table() -> String {
+    let names: Vec<String> = carried().map(|(_, carried)| format!("`{}`", carried.name)).collect();
+    format!("| a task has |\n|---|\n| {} |\n", names.join(", "))
 }

@@ -3,11 +3,12 @@
 use std::num::NonZeroU64;
 
 use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::fields::{Field, Shown, TASK, Value as FieldValue};
 use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::reply::{Outcome, Output, Refusal, Reply};
-use pinpriq_proto::schedule::{Form, Scheduled, ShownSchedule};
+use pinpriq_proto::schedule::{Form, ShownSchedule};
 use pinpriq_proto::stats::Figures;
-use pinpriq_proto::task::{Bytes, Origin, State, TaskId, TaskRecord};
+use pinpriq_proto::task::{Bytes, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Writer;
@@ -16,7 +17,6 @@ use super::call::Shape;
 use super::queues::cursor_after;
 use super::values::{bytes, moment, state_letter, task_id, whole};
 use super::{carrying, looking, settings};
-use crate::clients::about::at_home;
 use crate::clients::contacts::Contacts;
 use crate::figures::{Value, histogram_line, stats};
 use pinpriq_proto::request::parts::receipt_numbers;
@@ -219,89 +219,34 @@ fn meta(
     record: &TaskRecord,
     hidden: Option<bool>,
 ) {
-    writer.map(26 + usize::from(hidden.is_some()));
-    writer.bulk(b"queue");
-    writer.bulk(&record.queue);
-    writer.bulk(b"member");
-    bytes(writer, record.lane.as_ref().map(|lane| &lane.member));
-    writer.bulk(b"id");
-    task_id(writer, &record.id);
-    if let Some(hidden) = hidden {
-        writer.bulk(b"receipt");
-        receipt(writer, record, hidden);
-    }
-    writer.bulk(b"payload");
-    writer.bulk(&record.payload);
-    writer.bulk(b"key");
-    bytes(writer, record.terms.key.as_ref());
-    writer.bulk(b"priority");
-    match record.progress.priority {
-        Some(priority) => writer.integer(priority),
-        None => writer.null(),
-    }
-    writer.bulk(b"state");
-    state_letter(writer, Some(record.progress.state.kind()));
-    writer.bulk(b"attempts");
-    whole(writer, u64::from(record.progress.attempts));
-    writer.bulk(b"failures");
-    whole(writer, u64::from(record.progress.failures));
-    writer.bulk(b"reason");
-    bytes(writer, record.progress.reason.as_ref());
-    for (name, at) in moments(record) {
-        writer.bulk(name.as_bytes());
-        moment(writer, at);
-    }
-    holder((writer, contacts), record);
-    origin(writer, record.origin());
-    scheduled(writer, record.scheduled());
-}
-
-/// Returns the moments of a task, each under its name.
-pub(crate) fn moments(record: &TaskRecord) -> [(&'static str, Option<Timestamp>); 5] {
-    let (ready_at, lease_until, purge_at) = match &record.progress.state {
-        State::Waiting { ready_at } => (Some(*ready_at), None, None),
-        State::Taken(lease) => (None, lease.deadline, None),
-        State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried(_) | State::Done => (None, None, None),
+    let is_shown = |field: &&Field| match field.shown {
+        Shown::Always => true,
+        Shown::Handed => hidden.is_some(),
+        Shown::Never => false,
     };
-    [
-        ("put_at", Some(record.put_at)),
-        ("ttl_at", record.progress.expires_at),
-        ("ready_at", ready_at),
-        ("lease_until", lease_until),
-        ("purge_at", purge_at),
-    ]
-}
-
-/// Writes what a dead letter was in the queue that it comes from.
-fn origin(writer: &mut Writer<'_>, origin: Option<&Origin>) {
-    writer.bulk(b"origin_queue");
-    bytes(writer, origin.map(|origin| &origin.queue));
-    writer.bulk(b"origin_id");
-    match origin {
-        Some(origin) => task_id(writer, &origin.id),
-        None => writer.null(),
-    }
-    for (name, number) in [
-        ("origin_put_at", origin.map(|origin| origin.put_at.ms())),
-        ("origin_attempts", origin.map(|origin| origin.attempts.into())),
-        ("origin_failures", origin.map(|origin| origin.failures.into())),
-        ("origin_at", origin.map(|origin| origin.at.ms())),
-    ] {
-        writer.bulk(name.as_bytes());
-        match number {
-            Some(number) => whole(writer, number),
-            None => writer.null(),
+    let fields = TASK.iter().filter(is_shown);
+    writer.map(fields.clone().count());
+    contacts.see(record, hidden.unwrap_or(true), |seen| {
+        for field in fields {
+            writer.bulk(field.name.as_bytes());
+            field_value(writer, (field.read)(seen));
         }
-    }
+    });
 }
 
-/// Writes which schedule has put a task, and for which slot.
-fn scheduled(writer: &mut Writer<'_>, scheduled: Option<&Scheduled>) {
-    writer.bulk(b"schedule");
-    bytes(writer, scheduled.map(|scheduled| &scheduled.schedule));
-    writer.bulk(b"slot");
-    moment(writer, scheduled.and_then(|scheduled| scheduled.slot));
+fn field_value(writer: &mut Writer<'_>, value: FieldValue<'_>) {
+    match value {
+        FieldValue::Missing => writer.null(),
+        FieldValue::Bytes(bytes) => writer.bulk(bytes),
+        FieldValue::Id(id) => task_id(writer, id),
+        FieldValue::Receipt(it) => writer.bulk_numbers(&receipt_numbers(it), b'-'),
+        FieldValue::State(state) => state_letter(writer, Some(state)),
+        FieldValue::Integer(number) => writer.integer(number),
+        FieldValue::Number(number) => whole(writer, number),
+        FieldValue::Moment(at) => whole(writer, at.ms()),
+        FieldValue::Span(span) => whole(writer, span.ms()),
+        FieldValue::Address(address) => writer.bulk(address.to_string().as_bytes()),
+    }
 }
 
 /// Writes everything about a schedule.
@@ -354,30 +299,6 @@ fn schedule(writer: &mut Writer<'_>, shown: &ShownSchedule) {
     for (field, word) in [("on_missed", on_missed), ("overlap", overlap), ("paused", paused)] {
         writer.bulk(field.as_bytes());
         writer.bulk(word.as_bytes());
-    }
-}
-
-/// Writes which client took the task, with its name and address as long as it is connected.
-fn holder((writer, contacts): (&mut Writer<'_>, &Contacts), record: &TaskRecord) {
-    let holder = match &record.progress.state {
-        State::Taken(lease) => lease.client().map(at_home),
-        _ => None,
-    };
-    let contact = holder.and_then(|holder| contacts.find(holder));
-    writer.bulk(b"client");
-    match holder {
-        Some(holder) => whole(writer, holder.0),
-        None => writer.null(),
-    }
-    writer.bulk(b"client_name");
-    match contact.as_ref().filter(|contact| !contact.name.is_empty()) {
-        Some(contact) => writer.bulk(&contact.name),
-        None => writer.null(),
-    }
-    writer.bulk(b"client_address");
-    match contact {
-        Some(contact) => writer.bulk(contact.address.to_string().as_bytes()),
-        None => writer.null(),
     }
 }
 

@@ -13,27 +13,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::export::QueueExported;
-use pinpriq_proto::schedule::{Form, Scheduled};
+use pinpriq_proto::fields::{Carried, Seen, Value, carried};
+use pinpriq_proto::schedule::Form;
 use pinpriq_proto::settings::{Settings, Shown};
-use pinpriq_proto::task::{Counts, Origin, State, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::task::{TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
 
 pub(super) use self::reading::{Record, record};
 use crate::figures::stats::{paused_until, paused_word};
 use crate::plain::plain;
-
-/// The word for a state.
-const fn state_word(kind: StateKind) -> &'static str {
-    match kind {
-        StateKind::Ready => "ready",
-        StateKind::Taken => "taken",
-        StateKind::Waiting => "waiting",
-        StateKind::Buried => "buried",
-        StateKind::Zombie => "zombie",
-        StateKind::Done => "done",
-    }
-}
 
 /// An object that is being written, field by field.
 struct Object {
@@ -75,10 +64,7 @@ impl Object {
     }
 
     fn id(&mut self, name: &str, id: &TaskId) {
-        match id {
-            TaskId::Given(bytes) => self.bytes(name, bytes),
-            other => self.bytes(name, other.to_string().as_bytes()),
-        }
+        self.bytes(name, &id.text());
     }
 
     fn number(&mut self, name: &str, number: impl std::fmt::Display) {
@@ -104,12 +90,6 @@ impl Object {
             Some(0) => {}
             Some(priority) => self.number("priority", priority),
             None => self.number("priority", "null"),
-        }
-    }
-
-    fn unless_zero(&mut self, name: &str, number: u64) {
-        if number > 0 {
-            self.number(name, number);
         }
     }
 
@@ -160,48 +140,23 @@ fn put_settings(object: &mut Object, settings: &Settings) {
 }
 
 /// A task, and the end of the window of its unique key.
-pub(super) fn task(task: &TaskRecord, until: Option<Timestamp>) -> String {
+pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String {
+    let seen = Seen { unique_until, ..Seen::of(task) };
     let mut object = Object::of("task");
-    let progress = &task.progress;
-    object.bytes("queue", &task.queue);
-    object.id("id", &task.id);
-    object.word("state", state_word(progress.state.kind()));
-    match progress.state {
-        State::Waiting { ready_at } => object.moment("ready_at", Some(ready_at)),
-        State::Zombie { purge_at } => object.moment("purge_at", Some(purge_at)),
-        State::Buried(burial) => object.unless_zero("burial", burial.number()),
-        State::Ready | State::Taken(_) | State::Done => {}
+    for (field, Carried { name, usual, .. }) in carried() {
+        match (field.read)(&seen) {
+            value if value == *usual => {}
+            Value::Bytes(bytes) => object.bytes(name, bytes),
+            Value::Id(id) => object.id(name, id),
+            Value::State(state) => object.word(name, state.word()),
+            Value::Integer(number) => object.number(name, number),
+            Value::Number(number) => object.number(name, number),
+            Value::Moment(at) => object.number(name, at.ms()),
+            Value::Span(span) => object.number(name, span.ms()),
+            // Neither leases nor clients leave the server.
+            Value::Missing | Value::Receipt(_) | Value::Address(_) => object.number(name, "null"),
+        }
     }
-    object.moment("put_at", Some(task.put_at));
-    object.moment("expires_at", progress.expires_at);
-    object.priority(progress.priority);
-    object.maybe_bytes("key", task.terms.key.as_deref());
-    object.span("ttr_ms", task.terms.ttr);
-    object.unless_zero("attempts", progress.attempts.into());
-    object.unless_zero("failures", progress.failures.into());
-    object.maybe_bytes("reason", progress.reason.as_deref());
-    object.unless_zero("delay_ms", progress.delay().ms());
-    let Counts { timeouts, releases, buries, kicks } = progress.counts();
-    for (name, count) in
-        [("timeouts", timeouts), ("releases", releases), ("buries", buries), ("kicks", kicks)]
-    {
-        object.unless_zero(name, count.into());
-    }
-    if let Some(Origin { queue, id, put_at, attempts, failures, at }) = task.origin() {
-        object.bytes("origin_queue", queue);
-        object.id("origin_id", id);
-        object.moment("origin_put_at", Some(*put_at));
-        object.number("origin_attempts", attempts);
-        object.number("origin_failures", failures);
-        object.moment("origin_at", Some(*at));
-    }
-    if let Some(Scheduled { schedule, slot }) = task.scheduled() {
-        object.bytes("schedule", schedule);
-        object.moment("slot", *slot);
-    }
-    object.maybe_bytes("unique", task.unique().map(|key| &**key));
-    object.moment("unique_until", until);
-    object.bytes("payload", &task.payload);
     object.end()
 }
 

@@ -10,7 +10,7 @@ use super::{Asked, Shard};
 
 /// How often the thread looks at its sockets, and does what it finds there, before the store begins
 /// the next write. The first time clients get the replies that the last write has allowed, and the
-/// second time most of their next requests have arrived. See "Gathering" in docs/performance.md.
+/// second time most of their next requests have arrived.
 const GATHERING_PASSES: u32 = 2;
 
 impl Shard {

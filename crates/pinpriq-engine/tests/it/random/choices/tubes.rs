@@ -62,7 +62,12 @@ impl Chooser<'_> {
     }
 
     pub(super) fn share(&mut self) -> Share<'static> {
-        match self.dice.below(4) {
+        match self.dice.below(6) {
+            4 => Share::Next,
+            5 => {
+                let deliveries = u32::try_from(self.dice.below(4)).unwrap();
+                Share::Permit { deliveries, holds: self.dice.once_in(2) }
+            }
             0 => Share::Look { done: self.done(), take: self.take() },
             3 if !self.memory.receipts.is_empty() => {
                 let held = self.tasks().into_iter().find_map(|task| match &task.progress.state {

@@ -124,6 +124,8 @@ fn puts_and_takes() {
             r#"58 b00000001 02 b00000000 01 04 "jobs""#,
         ),
         (Command::Share(Share::Pop(&[RECEIPT])), "59 01 01 02 03"),
+        (Command::Share(Share::Permit { deliveries: 300, holds: true }), "5a b00000001 ac 02"),
+        (Command::Share(Share::Next), "5b"),
         (Command::Take(pop), r#"02 b11010010 b00000011 01 04 "jobs""#),
     ]);
 }

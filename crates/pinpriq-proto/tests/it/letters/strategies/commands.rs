@@ -118,7 +118,10 @@ fn put_or_take() -> BoxedStrategy<Command<'static>> {
         (list(done.clone()), take.clone()).prop_map(|(done, take)| Share::Look { done, take });
     let wait_too =
         (take.clone(), any::<bool>()).prop_map(|(take, is_echo)| Share::Wait { take, is_echo });
-    let share = prop_oneof![look, wait_too, list(receipt()).prop_map(Share::Pop)];
+    let permit =
+        any::<(u32, bool)>().prop_map(|(deliveries, holds)| Share::Permit { deliveries, holds });
+    let held = list(receipt()).prop_map(Share::Pop);
+    let share = prop_oneof![look, wait_too, held, permit, Just(Share::Next)];
     let share = share.prop_map(Command::Share);
     let take_done =
         (list(done), take.clone()).prop_map(|(done, take)| Command::TakeDone { done, take });

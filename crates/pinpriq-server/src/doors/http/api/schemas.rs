@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use pinpriq_proto::fields::{Kind as FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{Kind, SETTINGS};
 
 use super::super::form::Form;
@@ -255,40 +256,24 @@ fn problem() -> Value {
 }
 
 fn task() -> Value {
-    with_bytes(
-        &[
-            "queue",
-            "member",
-            "id",
-            "payload",
-            "key",
-            "reason",
-            "client_name",
-            "origin_queue",
-            "origin_id",
-            "schedule",
-        ],
-        &[
-            ("receipt", text()),
-            ("priority", json!({"type": "integer", "format": "int64"})),
-            ("state", state()),
-            ("attempts", whole()),
-            ("failures", whole()),
-            ("put_at", moment()),
-            ("ttl_at", moment()),
-            ("ready_at", moment()),
-            ("lease_until", moment()),
-            ("purge_at", moment()),
-            ("client", whole()),
-            ("client_address", text()),
-            ("origin_put_at", moment()),
-            ("origin_attempts", whole()),
-            ("origin_failures", whole()),
-            ("origin_at", moment()),
-            ("slot", moment()),
-        ],
-        &["state", "attempts", "failures", "put_at"],
-    )
+    let (mut coded, mut others, mut required) = (Vec::new(), Vec::new(), Vec::new());
+    for field in TASK.iter().filter(|field| field.shown != Shown::Never) {
+        let schema = match field.kind {
+            // They may be in base64 under another name, so none of them is required.
+            FieldKind::Bytes | FieldKind::Payload | FieldKind::Id => {
+                coded.push(field.name);
+                continue;
+            }
+            FieldKind::Receipt | FieldKind::Address => text(),
+            FieldKind::State => state(),
+            FieldKind::Integer => json!({"type": "integer", "format": "int64"}),
+            FieldKind::Count | FieldKind::Number | FieldKind::Span => whole(),
+            FieldKind::Moment => moment(),
+        };
+        others.push((field.name, schema));
+        required.extend(field.always.then_some(field.name));
+    }
+    with_bytes(&coded, &others, &required)
 }
 
 fn counts() -> Value {

@@ -6,17 +6,14 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
-use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::fields::{Carried, Draft, Kind, Value as Given, carried};
+use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan};
 use pinpriq_proto::settings::{Pause, Paused};
-use pinpriq_proto::task::{
-    Burial, Bytes, Counts, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId,
-    TaskRecord, Terms, Trace,
-};
+use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
 use serde_json::{Map, Value};
 
-use super::state_word;
 use crate::calendars::cron;
 use crate::figures::stats::{paused_until, paused_word};
 
@@ -107,9 +104,13 @@ impl Fields {
         value.as_u64().map(Some).ok_or_else(|| format!("'{name}' is a number from 0 to 2^64 - 1"))
     }
 
-    fn small(&mut self, name: &str) -> Result<u32, Wrong> {
-        let number = self.number(name)?.unwrap_or(0);
-        u32::try_from(number).map_err(|_| format!("'{name}' is a number from 0 to 2^32 - 1"))
+    fn count(&mut self, name: &str) -> Result<Option<u64>, Wrong> {
+        match self.number(name)? {
+            Some(number) if number > u32::MAX.into() => {
+                Err(format!("'{name}' is a number from 0 to 2^32 - 1"))
+            }
+            number => Ok(number),
+        }
     }
 
     fn moment(&mut self, name: &str) -> Result<Option<Timestamp>, Wrong> {
@@ -126,13 +127,14 @@ impl Fields {
         }
     }
 
-    fn priority(&mut self) -> Result<Option<i64>, Wrong> {
-        match self.take("priority") {
-            None => Ok(Some(0)),
+    /// Reads a number that may be null, and is `usual` if it was left out.
+    fn integer(&mut self, name: &str, usual: Option<i64>) -> Result<Option<i64>, Wrong> {
+        match self.take(name) {
+            None => Ok(usual),
             Some(Value::Null) => Ok(None),
             Some(value) => {
-                let sentence = "'priority' is null or a number from -2^63 to 2^63 - 1";
-                value.as_i64().map(Some).ok_or_else(|| sentence.to_owned())
+                let wrong = || format!("'{name}' is null or a number from -2^63 to 2^63 - 1");
+                value.as_i64().map(Some).ok_or_else(wrong)
             }
         }
     }
@@ -216,96 +218,36 @@ impl Fields {
         Ok(Some(settings))
     }
 
-    fn state(&mut self) -> Result<State, Wrong> {
-        let kind = self.one_of("state", &StateKind::ALL, state_word)?;
-        let (ready_at, purge_at) = (self.moment("ready_at")?, self.moment("purge_at")?);
-        let burial = self.number("burial")?;
-        if burial.is_some() && kind != StateKind::Buried {
-            return Err(format!("a {} task has no 'burial'", state_word(kind)));
-        }
-        let needed = |at: Option<Timestamp>, name: &str| {
-            at.ok_or_else(|| format!("a {} task has '{name}'", state_word(kind)))
-        };
-        let state = match kind {
-            StateKind::Ready => State::Ready,
-            StateKind::Taken => {
-                let grant = Grant { incarnation: 0, serial: 0 };
-                State::Taken(Lease { grant, holder: None, deadline: None, ttr: None })
-            }
-            StateKind::Waiting => State::Waiting { ready_at: needed(ready_at, "ready_at")? },
-            StateKind::Buried => State::Buried(burial.map_or(Burial::UNKNOWN, Burial::of_number)),
-            StateKind::Zombie => State::Zombie { purge_at: needed(purge_at, "purge_at")? },
-            StateKind::Done => State::Done,
-        };
-        let misplaced = match kind {
-            StateKind::Waiting => purge_at.map(|_| "purge_at"),
-            StateKind::Zombie => ready_at.map(|_| "ready_at"),
-            _ => ready_at.map(|_| "ready_at").or_else(|| purge_at.map(|_| "purge_at")),
-        };
-        match misplaced {
-            None => Ok(state),
-            Some(name) => Err(format!("a {} task has no '{name}'", state_word(kind))),
-        }
-    }
-
     fn task(&mut self, queue: Bytes, payload: Option<&[u8]>) -> Result<Record, Wrong> {
-        let state = self.state()?;
-        let id = self.bytes("id")?.unwrap_or_default();
-        let scheduled = self.bytes("schedule")?;
-        let slot = self.moment("slot")?;
-        if slot.is_some() && scheduled.is_none() {
-            return Err("'slot' goes with 'schedule'".to_owned());
+        let mut draft = Draft::of(queue);
+        for (field, Carried { name, usual, write, .. }) in carried() {
+            let usually = |value: Option<_>| value.unwrap_or(*usual);
+            match field.kind {
+                Kind::Bytes => {
+                    let bytes = self.bytes(name)?;
+                    write(&mut draft, usually(bytes.as_deref().map(Given::Bytes)));
+                }
+                Kind::Payload => write(&mut draft, Given::Bytes(&self.payload(payload)?)),
+                Kind::Id => {
+                    let id = self.id(name)?;
+                    write(&mut draft, usually(id.as_ref().map(Given::Id)));
+                }
+                Kind::State => {
+                    let state = self.one_of(name, &StateKind::ALL, StateKind::word)?;
+                    write(&mut draft, Given::State(state));
+                }
+                Kind::Integer => {
+                    let number = self.integer(name, usual.integer())?;
+                    write(&mut draft, number.map_or(Given::Missing, Given::Integer));
+                }
+                Kind::Count => write(&mut draft, usually(self.count(name)?.map(Given::Number))),
+                Kind::Number => write(&mut draft, usually(self.number(name)?.map(Given::Number))),
+                Kind::Moment => write(&mut draft, usually(self.moment(name)?.map(Given::Moment))),
+                Kind::Span => write(&mut draft, usually(self.span(name)?.map(Given::Span))),
+                Kind::Receipt | Kind::Address => {}
+            }
         }
-        let scheduled = scheduled.map(|schedule| Scheduled { schedule, slot });
-        let unique = self.bytes("unique")?;
-        let until = self.moment("unique_until")?;
-        if until.is_some() && unique.is_none() {
-            return Err("'unique_until' goes with 'unique'".to_owned());
-        }
-        let counts = Counts {
-            timeouts: self.small("timeouts")?,
-            releases: self.small("releases")?,
-            buries: self.small("buries")?,
-            kicks: self.small("kicks")?,
-        };
-        let trace = Trace::of(self.span("delay_ms")?.unwrap_or(Span::ZERO), counts);
-        let progress = Progress {
-            priority: self.priority()?,
-            seq: 0,
-            expires_at: self.moment("expires_at")?,
-            attempts: self.small("attempts")?,
-            failures: self.small("failures")?,
-            reason: self.bytes("reason")?,
-            trace,
-            state,
-        };
-        let task = TaskRecord {
-            number: 0,
-            queue,
-            lane: None,
-            id: TaskId::Given(id),
-            // The engine takes a moment that has not come yet for now.
-            put_at: self.moment("put_at")?.unwrap_or(Timestamp::MAX),
-            terms: self.terms()?,
-            progress,
-            past: Past::of(self.origin()?, scheduled, unique),
-            payload: self.payload(payload)?,
-            away: None,
-            shared: false,
-        };
-        Ok(Record::Task(Box::new(task), until))
-    }
-
-    fn origin(&mut self) -> Result<Option<Origin>, Wrong> {
-        let Some(queue) = self.bytes("origin_queue")? else { return Ok(None) };
-        Ok(Some(Origin {
-            queue,
-            id: self.id("origin_id")?.ok_or("it has no 'origin_id'")?,
-            put_at: self.moment("origin_put_at")?.ok_or("it has no 'origin_put_at'")?,
-            attempts: self.small("origin_attempts")?,
-            failures: self.small("origin_failures")?,
-            at: self.moment("origin_at")?.ok_or("it has no 'origin_at'")?,
-        }))
+        draft.finish().map(|(task, until)| Record::Task(Box::new(task), until))
     }
 
     fn window(&mut self, queue: Bytes) -> Result<WindowRecord, Wrong> {
@@ -323,7 +265,7 @@ impl Fields {
             queue,
             payload: self.payload(payload)?,
             terms: self.terms()?,
-            priority: self.priority()?,
+            priority: self.integer("priority", Some(0))?,
             ttl: self.span("ttl_ms")?,
             form: self.form()?,
             on_missed: self.one_of("on_missed", &OnMissed::ALL, OnMissed::word)?,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pinpriq_dice::Dice;
-use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan};
+use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_proto::settings::{CAPACITY, Pause, Paused, RATE, Rate, Value};
-use pinpriq_proto::task::{Bytes, Counts, Past, Progress, Terms, Trace};
+use pinpriq_proto::task::{Bytes, Counts, Origin, Past, Progress, State, Terms, Trace};
 
 use super::*;
 

@@ -1,0 +1,655 @@
+//! The fields of a task: what each is called, what it means, how it is read from a task and how an
+//! import puts it back. One table.
+//!
+//! From it come the map of `WITHMETA` and `GET`, the object and the schema of HTTP, the records of
+//! exports and the table of the docs. How a value looks in one of these is decided there.
+
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+
+use crate::schedule::Scheduled;
+use crate::task::{
+    Burial, Bytes, ClientId, Counts, Grant, Lease, Origin, Past, Progress, Receipt, State,
+    StateKind, TaskId, TaskRecord, Terms, Trace,
+};
+use crate::time::{Span, Timestamp};
+
+/// A field of a task.
+pub struct Field {
+    /// Its name in replies.
+    pub name: &'static str,
+    /// The kind of its values.
+    pub kind: Kind,
+    /// Whether every task has a value.
+    pub always: bool,
+    /// What replies have it.
+    pub shown: Shown,
+    /// What it says, for people.
+    pub help: &'static str,
+    /// Reads its value.
+    pub read: for<'s> fn(&Seen<'s>) -> Value<'s>,
+    /// How it leaves with an export, if it does.
+    pub carried: Option<Carried>,
+}
+
+/// A field as exports have it.
+#[derive(Clone, Copy)]
+pub struct Carried {
+    /// Its name there.
+    pub name: &'static str,
+    /// Where it stands among the fields of a record. The payload is last.
+    pub place: u8,
+    /// The value that stands for a field that is left out.
+    pub usual: Value<'static>,
+    /// Puts the value back.
+    pub write: fn(&mut Draft, Value<'_>),
+}
+
+/// What is wrong with a record.
+pub type Wrong = String;
+
+/// The kind of a field's values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Bytes of a client, which often are text.
+    Bytes,
+    /// The payload.
+    Payload,
+    /// The id of a task.
+    Id,
+    /// The proof of a lease.
+    Receipt,
+    /// A state.
+    State,
+    /// A number that may be negative.
+    Integer,
+    /// A number from 0 to 2^32 - 1.
+    Count,
+    /// A number from 0 to 2^64 - 1.
+    Number,
+    /// A moment.
+    Moment,
+    /// A duration.
+    Span,
+    /// The address of a client.
+    Address,
+}
+
+/// What replies have a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown {
+    /// All that show all about a task.
+    Always,
+    /// Those that can hand a task over. `GET` leaves it out.
+    Handed,
+    /// None: it is only exported.
+    Never,
+}
+
+/// The value of a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value<'a> {
+    /// The task has none.
+    Missing,
+    /// Of [`Kind::Bytes`] and [`Kind::Payload`].
+    Bytes(&'a [u8]),
+    /// Of [`Kind::Id`].
+    Id(&'a TaskId),
+    /// Of [`Kind::Receipt`].
+    Receipt(Receipt),
+    /// Of [`Kind::State`].
+    State(StateKind),
+    /// Of [`Kind::Integer`].
+    Integer(i64),
+    /// Of [`Kind::Count`] and [`Kind::Number`].
+    Number(u64),
+    /// Of [`Kind::Moment`].
+    Moment(Timestamp),
+    /// Of [`Kind::Span`].
+    Span(Span),
+    /// Of [`Kind::Address`].
+    Address(SocketAddr),
+}
+
+/// A task, and what is known about it besides.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'s> {
+    /// The task.
+    pub task: &'s TaskRecord,
+    /// Whether the receipt of its lease is for other eyes.
+    pub hides_receipt: bool,
+    /// The name of the client that has taken it, while that is connected. Empty if it has none.
+    pub client_name: &'s [u8],
+    /// The address of that client.
+    pub client_address: Option<SocketAddr>,
+    /// The end of the window of its unique key.
+    pub unique_until: Option<Timestamp>,
+}
+
+/// A task of a record that is being read.
+#[derive(Debug)]
+pub struct Draft {
+    task: TaskRecord,
+    trace: Trace,
+    past: Past,
+    unique_until: Option<Timestamp>,
+    /// What was found first to be wrong with it.
+    wrong: Option<Wrong>,
+}
+
+/// All fields of a task: first those of replies, in their order, then those that are only exported.
+pub static TASK: [Field; 36] = [
+    Field::of("queue", Kind::Bytes, "name; for a task in a lane the topic", |it| {
+        Value::Bytes(&it.task.queue)
+    })
+    .always()
+    // The queue is the one that the command names.
+    .carried(0, |_, _| {}),
+    Field::of("member", Kind::Bytes, "whose lane it is in, if it is in one", |it| {
+        bytes(it.task.lane.as_ref().map(|lane| &lane.member))
+    }),
+    Field::of("id", Kind::Id, "its id", |it| Value::Id(&it.task.id)).always().carried(
+        1,
+        |draft, value| {
+            // Only the text counts. The queue decides the form.
+            draft.task.id = TaskId::Given(
+                value.id().map_or_else(Bytes::default, |id| Bytes::from(&*id.text())),
+            );
+        },
+    ),
+    Field::of("receipt", Kind::Receipt, "of the lease just granted (`TAKE`)", |it| {
+        let receipt = it.task.receipt().filter(|_| !it.hides_receipt);
+        receipt.map_or(Value::Missing, Value::Receipt)
+    })
+    .shown(Shown::Handed),
+    Field::of("payload", Kind::Payload, "its bytes", |it| Value::Bytes(&it.task.payload))
+        .always()
+        .carried(u8::MAX, |draft, value| {
+            draft.task.payload = value.bytes().unwrap_or_default().into();
+        }),
+    Field::of("key", Kind::Bytes, "its key, if it has one", |it| bytes(it.task.terms.key.as_ref()))
+        .carried(8, |draft, value| {
+            draft.task.terms.key = value.bytes().map(Bytes::from);
+        }),
+    Field::of("priority", Kind::Integer, "its priority, if it has one", |it| {
+        it.task.progress.priority.map_or(Value::Missing, Value::Integer)
+    })
+    .carried(7, |draft, value| {
+        draft.task.progress.priority = value.integer();
+    })
+    .usually(Value::Integer(0)),
+    Field::of(
+        "state",
+        Kind::State,
+        "a letter; for `POP` the state before it was popped, R",
+        |it| Value::State(it.task.progress.state.kind()),
+    )
+    .always()
+    .carried(2, |draft, value| {
+        draft.task.progress.state = match value.state() {
+            StateKind::Ready => State::Ready,
+            StateKind::Taken => {
+                let grant = Grant { incarnation: 0, serial: 0 };
+                State::Taken(Lease { grant, holder: None, deadline: None, ttr: None })
+            }
+            StateKind::Waiting => State::Waiting { ready_at: Timestamp::ZERO },
+            StateKind::Buried => State::Buried(Burial::UNKNOWN),
+            StateKind::Zombie => State::Zombie { purge_at: Timestamp::ZERO },
+            StateKind::Done => State::Done,
+        };
+    }),
+    Field::of("attempts", Kind::Count, "how often it was taken, this time included", |it| {
+        count(it.task.progress.attempts)
+    })
+    .always()
+    .counted(10, |draft, value| draft.task.progress.attempts = value.count()),
+    Field::of("failures", Kind::Count, "how often it has failed", |it| {
+        count(it.task.progress.failures)
+    })
+    .always()
+    .counted(11, |draft, value| draft.task.progress.failures = value.count()),
+    Field::of(
+        "reason",
+        Kind::Bytes,
+        "why it failed or was buried the last time, perhaps empty",
+        |it| bytes(it.task.progress.reason.as_ref()),
+    )
+    .carried(12, |draft, value| {
+        draft.task.progress.reason = value.bytes().map(Bytes::from);
+    }),
+    Field::of("put_at", Kind::Moment, "moment of the put", |it| Value::Moment(it.task.put_at))
+        .always()
+        .carried(5, |draft, value| {
+            // The engine takes a moment that has not come yet for now.
+            draft.task.put_at = value.moment().unwrap_or(Timestamp::MAX);
+        }),
+    Field::of("ttl_at", Kind::Moment, "end of its time to live, if it has one", |it| {
+        moment(it.task.progress.expires_at)
+    })
+    .carried(6, |draft, value| {
+        draft.task.progress.expires_at = value.moment();
+    })
+    .carried_as("expires_at"),
+    Field::of("ready_at", Kind::Moment, "end of its delay, in W", |it| {
+        match it.task.progress.state {
+            State::Waiting { ready_at } => Value::Moment(ready_at),
+            _ => Value::Missing,
+        }
+    })
+    .carried(3, |draft, value| {
+        draft
+            .set_end("ready_at", StateKind::Waiting, value, |ready_at| State::Waiting { ready_at });
+    }),
+    Field::of(
+        "lease_until",
+        Kind::Moment,
+        "end of its lease, in T, if the lease has a TTR",
+        |it| match &it.task.progress.state {
+            State::Taken(lease) => moment(lease.deadline),
+            _ => Value::Missing,
+        },
+    ),
+    Field::of("purge_at", Kind::Moment, "end of its stay, in Z", |it| {
+        match it.task.progress.state {
+            State::Zombie { purge_at } => Value::Moment(purge_at),
+            _ => Value::Missing,
+        }
+    })
+    .carried(3, |draft, value| {
+        draft.set_end("purge_at", StateKind::Zombie, value, |purge_at| State::Zombie { purge_at });
+    }),
+    Field::of(
+        "client",
+        Kind::Number,
+        "number of the client that has taken it, in T, until the server restarts",
+        |it| it.holder().map_or(Value::Missing, |holder| Value::Number(holder.0)),
+    ),
+    Field::of(
+        "client_name",
+        Kind::Bytes,
+        "name of that client, if it has one and is still connected",
+        |it| match it.client_name {
+            [] => Value::Missing,
+            name => Value::Bytes(name),
+        },
+    ),
+    Field::of(
+        "client_address",
+        Kind::Address,
+        "address of that client, while it is connected",
+        |it| it.client_address.map_or(Value::Missing, Value::Address),
+    ),
+    Field::of(
+        "origin_queue",
+        Kind::Bytes,
+        "the queue that a dead letter comes from; only dead letters have this and the following",
+        |it| bytes(it.task.origin().map(|origin| &origin.queue)),
+    )
+    .carried(18, |draft, value| {
+        draft.past.origin = value.bytes().map(|queue| Origin {
+            queue: queue.into(),
+            id: TaskId::Number(0),
+            put_at: Timestamp::ZERO,
+            attempts: 0,
+            failures: 0,
+            at: Timestamp::ZERO,
+        });
+    }),
+    Field::of("origin_id", Kind::Id, "its id there", |it| {
+        it.task.origin().map_or(Value::Missing, |origin| Value::Id(&origin.id))
+    })
+    .carried(19, |draft, value| {
+        draft.set_origin("origin_id", value, |origin, value| {
+            origin.id = value.id()?.clone();
+            Some(())
+        });
+    }),
+    Field::of("origin_put_at", Kind::Moment, "moment of its put there", |it| {
+        moment(it.task.origin().map(|origin| origin.put_at))
+    })
+    .carried(20, |draft, value| {
+        draft.set_origin("origin_put_at", value, |origin, value| {
+            origin.put_at = value.moment()?;
+            Some(())
+        });
+    }),
+    Field::of("origin_attempts", Kind::Count, "how often it was taken there", |it| {
+        it.task.origin().map_or(Value::Missing, |origin| count(origin.attempts))
+    })
+    .carried(21, |draft, value| {
+        draft.set_origin("origin_attempts", value, |origin, value| {
+            origin.attempts = value.count();
+            Some(())
+        });
+    }),
+    Field::of("origin_failures", Kind::Count, "how often it failed there", |it| {
+        it.task.origin().map_or(Value::Missing, |origin| count(origin.failures))
+    })
+    .carried(22, |draft, value| {
+        draft.set_origin("origin_failures", value, |origin, value| {
+            origin.failures = value.count();
+            Some(())
+        });
+    }),
+    Field::of("origin_at", Kind::Moment, "moment at which it moved", |it| {
+        moment(it.task.origin().map(|origin| origin.at))
+    })
+    .carried(23, |draft, value| {
+        draft.set_origin("origin_at", value, |origin, value| {
+            origin.at = value.moment()?;
+            Some(())
+        });
+    }),
+    Field::of("schedule", Kind::Bytes, "the schedule that has put it, if one has", |it| {
+        bytes(it.task.scheduled().map(|scheduled| &scheduled.schedule))
+    })
+    .carried(24, |draft, value| {
+        let schedule = value.bytes().map(Bytes::from);
+        draft.past.scheduled = schedule.map(|schedule| Scheduled { schedule, slot: None });
+    }),
+    Field::of("slot", Kind::Moment, "moment of the slot for which a schedule has put it", |it| {
+        moment(it.task.scheduled().and_then(|scheduled| scheduled.slot))
+    })
+    .carried(25, |draft, value| match (&mut draft.past.scheduled, value.moment()) {
+        (Some(scheduled), slot) => scheduled.slot = slot,
+        (None, Some(_)) => draft.refuse("'slot' goes with 'schedule'"),
+        (None, None) => {}
+    }),
+    Field::of("burial", Kind::Number, "its place among those that are buried", |it| {
+        match it.task.progress.state {
+            State::Buried(burial) if burial != Burial::UNKNOWN => Value::Number(burial.number()),
+            _ => Value::Missing,
+        }
+    })
+    .shown(Shown::Never)
+    .carried(4, |draft, value| match (&mut draft.task.progress.state, value) {
+        (_, Value::Missing) => {}
+        (State::Buried(burial), _) => *burial = Burial::of_number(value.number()),
+        _ => draft.misplace("burial"),
+    }),
+    Field::of("ttr", Kind::Span, "its own time to release", |it| {
+        it.task.terms.ttr.map_or(Value::Missing, Value::Span)
+    })
+    .shown(Shown::Never)
+    .carried(9, |draft, value| {
+        draft.task.terms.ttr = value.span();
+    })
+    .carried_as("ttr_ms"),
+    Field::of("delay", Kind::Span, "the delay that it was last given", |it| {
+        Value::Span(it.task.progress.delay())
+    })
+    .shown(Shown::Never)
+    .carried(13, |draft, value| {
+        draft.trace.delay = value.span().unwrap_or(Span::ZERO);
+    })
+    .carried_as("delay_ms")
+    .usually(Value::Span(Span::ZERO)),
+    Field::exported_count("timeouts", "how often a lease has reached its deadline", |it| {
+        count(it.task.progress.counts().timeouts)
+    })
+    .counted(14, |draft, value| draft.trace.counts.timeouts = value.count()),
+    Field::exported_count("releases", "how often it was released", |it| {
+        count(it.task.progress.counts().releases)
+    })
+    .counted(15, |draft, value| draft.trace.counts.releases = value.count()),
+    Field::exported_count("buries", "how often it was buried", |it| {
+        count(it.task.progress.counts().buries)
+    })
+    .counted(16, |draft, value| draft.trace.counts.buries = value.count()),
+    Field::exported_count("kicks", "how often it was dug up", |it| {
+        count(it.task.progress.counts().kicks)
+    })
+    .counted(17, |draft, value| draft.trace.counts.kicks = value.count()),
+    Field::of("unique", Kind::Bytes, "its unique key", |it| bytes(it.task.unique()))
+        .shown(Shown::Never)
+        .carried(26, |draft, value| {
+            draft.past.unique = value.bytes().map(Bytes::from);
+        }),
+    Field::of("unique_until", Kind::Moment, "the end of the window of that key", |it| {
+        moment(it.unique_until)
+    })
+    .shown(Shown::Never)
+    .carried(27, |draft, value| {
+        draft.unique_until = value.moment();
+        if draft.unique_until.is_some() && draft.past.unique.is_none() {
+            draft.refuse("'unique_until' goes with 'unique'");
+        }
+    }),
+];
+
+impl Field {
+    const fn of(
+        name: &'static str,
+        kind: Kind,
+        help: &'static str,
+        read: for<'s> fn(&Seen<'s>) -> Value<'s>,
+    ) -> Self {
+        Self { name, kind, always: false, shown: Shown::Always, help, read, carried: None }
+    }
+
+    /// A count that replies do not have.
+    const fn exported_count(
+        name: &'static str,
+        help: &'static str,
+        read: for<'s> fn(&Seen<'s>) -> Value<'s>,
+    ) -> Self {
+        Self::of(name, Kind::Count, help, read).shown(Shown::Never)
+    }
+
+    const fn always(mut self) -> Self {
+        self.always = true;
+        self
+    }
+
+    const fn shown(mut self, shown: Shown) -> Self {
+        self.shown = shown;
+        self
+    }
+
+    const fn carried(mut self, place: u8, write: fn(&mut Draft, Value<'_>)) -> Self {
+        self.carried = Some(Carried { name: self.name, place, usual: Value::Missing, write });
+        self
+    }
+
+    /// The same for a number that is 0 unless something else is said.
+    const fn counted(self, place: u8, write: fn(&mut Draft, Value<'_>)) -> Self {
+        self.carried(place, write).usually(Value::Number(0))
+    }
+
+    const fn usually(mut self, value: Value<'static>) -> Self {
+        if let Some(carried) = &mut self.carried {
+            carried.usual = value;
+        }
+        self
+    }
+
+    const fn carried_as(mut self, name: &'static str) -> Self {
+        if let Some(carried) = &mut self.carried {
+            carried.name = name;
+        }
+        self
+    }
+
+    /// The field of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        TASK.iter().find(|field| field.name == name)
+    }
+}
+
+/// The fields of a record, in its order.
+pub fn carried() -> impl Iterator<Item = (&'static Field, &'static Carried)> {
+    static ORDER: LazyLock<Vec<(&Field, &Carried)>> = LazyLock::new(|| {
+        let carried = TASK.iter().filter_map(|field| Some((field, field.carried.as_ref()?)));
+        let mut carried: Vec<_> = carried.collect();
+        carried.sort_by_key(|(_, carried)| carried.place);
+        carried
+    });
+    ORDER.iter().copied()
+}
+
+impl<'s> Seen<'s> {
+    /// A task about which nothing else is known.
+    #[must_use]
+    pub const fn of(task: &'s TaskRecord) -> Self {
+        Self {
+            task,
+            hides_receipt: false,
+            client_name: &[],
+            client_address: None,
+            unique_until: None,
+        }
+    }
+
+    /// The client that has taken the task.
+    #[must_use]
+    pub fn holder(&self) -> Option<ClientId> {
+        match &self.task.progress.state {
+            State::Taken(lease) => lease.client().map(|it| ClientId(it.0 & !ClientId::SECOND)),
+            _ => None,
+        }
+    }
+}
+
+impl Value<'_> {
+    fn bytes(&self) -> Option<&[u8]> {
+        if let Self::Bytes(bytes) = self { Some(bytes) } else { None }
+    }
+
+    fn id(&self) -> Option<&TaskId> {
+        if let Self::Id(id) = self { Some(id) } else { None }
+    }
+
+    fn state(self) -> StateKind {
+        if let Self::State(state) = self { state } else { StateKind::Ready }
+    }
+
+    fn number(self) -> u64 {
+        if let Self::Number(number) = self { number } else { 0 }
+    }
+
+    fn count(self) -> u32 {
+        u32::try_from(self.number()).unwrap_or(u32::MAX)
+    }
+
+    /// The number, if it is one that may be negative.
+    #[must_use]
+    pub fn integer(self) -> Option<i64> {
+        if let Self::Integer(number) = self { Some(number) } else { None }
+    }
+
+    fn moment(self) -> Option<Timestamp> {
+        if let Self::Moment(at) = self { Some(at) } else { None }
+    }
+
+    fn span(self) -> Option<Span> {
+        if let Self::Span(span) = self { Some(span) } else { None }
+    }
+}
+
+fn bytes(bytes: Option<&Bytes>) -> Value<'_> {
+    bytes.map_or(Value::Missing, |bytes| Value::Bytes(bytes))
+}
+
+fn count(count: u32) -> Value<'static> {
+    Value::Number(count.into())
+}
+
+fn moment(at: Option<Timestamp>) -> Value<'static> {
+    at.map_or(Value::Missing, Value::Moment)
+}
+
+impl Draft {
+    /// A task of this queue, of which nothing was read yet. [`carried`] fields are to be written in
+    /// their order, those that are left out as what is [`Carried::usual`].
+    #[must_use]
+    pub fn of(queue: Bytes) -> Self {
+        let task = TaskRecord {
+            number: 0,
+            queue,
+            lane: None,
+            id: TaskId::Given(Bytes::default()),
+            put_at: Timestamp::MAX,
+            terms: Terms::NONE,
+            progress: Progress::fresh(0, Some(0)),
+            past: None,
+            payload: Bytes::default(),
+            away: None,
+            shared: false,
+        };
+        let trace = Trace { delay: Span::ZERO, counts: Counts::NONE };
+        let past = Past { origin: None, scheduled: None, unique: None };
+        Self { task, trace, past, unique_until: None, wrong: None }
+    }
+
+    /// The task that was read and the end of the window of its unique key, or what is wrong.
+    pub fn finish(self) -> Result<(TaskRecord, Option<Timestamp>), Wrong> {
+        let Self { mut task, trace, past, unique_until, wrong } = self;
+        task.progress.trace = Trace::of(trace.delay, trace.counts);
+        task.past = Past::of(past.origin, past.scheduled, past.unique);
+        wrong.map_or(Ok((task, unique_until)), Err)
+    }
+
+    fn refuse(&mut self, wrong: impl Into<Wrong>) {
+        self.wrong.get_or_insert_with(|| wrong.into());
+    }
+
+    fn misplace(&mut self, name: &str) {
+        let state = self.task.progress.state.kind().word();
+        self.refuse(format!("a {state} task has no '{name}'"));
+    }
+
+    /// Sets the moment at which a task leaves its state. It goes with the state `of` alone.
+    fn set_end(&mut self, name: &str, of: StateKind, at: Value<'_>, state: fn(Timestamp) -> State) {
+        match at.moment() {
+            Some(at) if self.task.progress.state.kind() == of => {
+                self.task.progress.state = state(at);
+            }
+            None if self.task.progress.state.kind() != of => {}
+            Some(_) => self.misplace(name),
+            None => self.refuse(format!("a {} task has '{name}'", of.word())),
+        }
+    }
+
+    /// Sets a part of the origin. Dead letters need all of them apart from numbers.
+    fn set_origin(
+        &mut self,
+        name: &str,
+        value: Value<'_>,
+        set: fn(&mut Origin, Value<'_>) -> Option<()>,
+    ) {
+        let Some(origin) = &mut self.past.origin else {
+            if value != Value::Missing {
+                self.refuse(format!("a task has no field '{name}'"));
+            }
+            return;
+        };
+        if set(origin, value).is_none() {
+            self.refuse(format!("it has no '{name}'"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let names: BTreeSet<&str> = TASK.iter().map(|field| field.name).collect();
+        assert_eq!(names.len(), TASK.len());
+        let names: BTreeSet<&str> = carried().map(|(_, carried)| carried.name).collect();
+        assert_eq!(names.len(), carried().count());
+    }
+
+    #[test]
+    fn fields_that_are_only_exported_come_last_and_are_exported() {
+        let first = TASK.iter().position(|field| field.shown == Shown::Never).unwrap();
+        for field in &TASK[first..] {
+            assert_eq!(field.shown, Shown::Never, "{}", field.name);
+            assert!(field.carried.is_some(), "{}", field.name);
+        }
+    }
+}
