@@ -1,5 +1,5 @@
 //! One engine's part of a take over the queues of several engines, or of subscriptions there: it
-//! shows what it has, and lets the client wait. Which engine's task is chosen is decided by who asks.
+//! shows what it has, and lets the client wait. The caller chooses among the engines.
 
 use crate::engine::{Answered, Engine};
 use crate::memory::consumers::Standing;
