@@ -354,7 +354,7 @@ class Talk:
         self.settle()
 
     def may_wait(self, speaker):
-        """Whether no other client waits for one of its tubes: beanstalkd serves those in no order."""
+        """Whether it alone waits for its tubes: beanstalkd serves several in no order."""
         others = (it for it in self.speakers if it.waiting)
         return all(not speaker.watched & it.watched for it in others)
 

@@ -312,7 +312,7 @@ def run(name: str, url: str, broker: Broker, options: argparse.Namespace, place:
 
 
 def await_empty(url: str) -> None:
-    """Wait until no task is there or taken any more, so that late second runs are counted."""
+    """Wait until no task is left or taken, so that late second runs are counted."""
     until = time.monotonic() + 2 * LEASE_S + 10
     with Client(url) as client:
         while time.monotonic() < until:

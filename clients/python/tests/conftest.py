@@ -48,7 +48,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session")
 def program() -> str:
-    """The path of the server program. The tests fail if nobody says where it is."""
+    """The path of the server program. The tests fail if it is not given."""
     path = os.environ.get("PINPRIQ_PROGRAM")
     if not path:
         pytest.fail("set PINPRIQ_PROGRAM to the path of the pinpriq program", pytrace=False)

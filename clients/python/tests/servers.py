@@ -108,7 +108,7 @@ class Server:
 
 
 class LossyProxy:
-    """A TCP proxy that carries requests on, and loses as many replies as it is told.
+    """A TCP proxy that carries requests on, and loses as many replies as the test says.
 
     A reply is lost together with its connection, after the server has carried out the request.
     """

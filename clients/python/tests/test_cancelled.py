@@ -1,4 +1,4 @@
-"""What becomes of tasks when nobody waits for them any more."""
+"""What becomes of tasks when their caller gave up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers whose jobs end in ways that nobody expects."""
+"""Workers whose jobs end in unexpected ways."""
 
 from __future__ import annotations
 

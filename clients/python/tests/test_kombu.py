@@ -253,7 +253,7 @@ def test_applications_with_prefixes_share_nothing(server: Server, client: Client
 def test_messages_of_queues_that_may_be_dead_end(
     server: Server, client: Client, arguments: dict[str, Any], ttl_s: float, kind: str
 ) -> None:
-    """Whoever publishes them, and over whichever exchange."""
+    """From any publisher, over any exchange."""
     exchange = Exchange("news" if kind else "", type=kind or "direct")
     with connections(server, 2) as [owner, publisher]:
         Queue("jobs", exchange, routing_key="jobs", **arguments)(owner.default_channel).declare()

@@ -47,7 +47,7 @@ export interface ClientOptions {
    * blocks, in milliseconds. Then another connection is made. 15,000 by default.
    */
   readonly silenceMaxMs?: number;
-  /** Is told of each lost connection. The client connects again by itself. */
+  /** Called for each lost connection. The client connects again by itself. */
   readonly onConnectionError?: (error: Error) => void;
 }
 
@@ -139,7 +139,7 @@ export class Client implements AsyncDisposable {
   /**
    * Carries out several commands at one moment, all or none. Returns their replies in order.
    * Refused with `EXECABORT`, where `position` tells the command and `cause` is its refusal. It is
-   * sent once: `ConnectionLost` means that nobody knows whether it happened.
+   * sent once: `ConnectionLost` means that it is unknown whether it happened.
    */
   async transaction(collect: (transaction: Transaction) => unknown): Promise<Plain[]> {
     const transaction = new Transaction();

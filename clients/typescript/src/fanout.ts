@@ -59,7 +59,7 @@ export class Topic<T> {
 
   /**
    * Puts a task into the lane of each member, all or none. Returns how many lanes; 0 means that
-   * nobody has joined. It is sent once: if the reply is lost it throws `ConnectionLost`.
+   * no member has joined. It is sent once: if the reply is lost it throws `ConnectionLost`.
    */
   async publish(payload: T, options: PublishOptions = {}): Promise<number> {
     const { signal, ...rest } = options;

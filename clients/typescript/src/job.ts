@@ -180,7 +180,7 @@ export class Job<T> implements AsyncDisposable {
       const { reply } = await this.#source.caller.call(words.list, { isRepeatable: true, signal });
       return textOf(reply) as StateOrGone;
     } catch (error) {
-      // A lease that has ended needs no end any more.
+      // A lease that has ended needs no further end.
       if (!isRefused(error, "STALE")) this.#settlement = before;
       throw error;
     }

@@ -144,7 +144,7 @@ export class Lane<T> implements JobSource<T> {
     return numberOf(await this.change(commands.plow(this.name, rest), { signal }));
   }
 
-  /** Removes tasks in any state, whoever holds them. Returns how many there were. */
+  /** Removes tasks in any state, also those that are held. Returns how many there were. */
   async kill(ids: string | readonly string[], options: Abortable = {}): Promise<number> {
     const all = typeof ids === "string" ? [ids] : ids;
     return numberOf(await this.change(commands.kill(this.name, all), options));
@@ -161,7 +161,7 @@ export class Lane<T> implements JobSource<T> {
     return textOf(await this.change(words, { signal })) as StateOrGone;
   }
 
-  /** Takes a task away from its holder. Refused with `NOTTAKEN` if nobody holds it. */
+  /** Takes a task away from its holder. Refused with `NOTTAKEN` if it is not held. */
   async snatch(id: string, options: ComeBack = {}): Promise<StateOrGone> {
     const { signal, ...rest } = options;
     const words = commands.snatch(this.name, id, rest);

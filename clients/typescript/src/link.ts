@@ -196,7 +196,7 @@ export class Link {
   }
 }
 
-// The error of a request that had left, or cannot leave any more.
+// The error of a request that had left, or can no longer leave.
 function lost(command: string, cause: Error): Error {
   if (cause instanceof Closed || cause instanceof Refused) return cause;
   const message = `the connection ended before the reply to ${command}: ${cause.message}`;

@@ -1,7 +1,7 @@
 // The unique keys that make them safe to repeat.
 import { randomBytes } from "node:crypto";
 
-/** Makes unique keys that nobody else makes. */
+/** Makes unique keys that no other client makes. */
 export class OwnKeys {
   readonly #prefix = `${randomBytes(12).toString("base64url")}-`;
   readonly #retryForMs: number;

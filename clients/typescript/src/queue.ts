@@ -111,7 +111,7 @@ export class Queue<T> extends Lane<T> {
     const sending = { isRepeatable: true, blocksMs, signal };
     const { reply, repeated } = await this.caller.call(words.list, sending);
     const [id, isNew, outcome] = listOf(reply);
-    // Nobody else has the key that was made for this put.
+    // No other put has the key that was made for this one.
     const result = { id: textOf(id), isNew: unique === undefined || isNew === 1, repeated };
     return { result, outcome: textOrNull(outcome) };
   }

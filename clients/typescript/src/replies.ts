@@ -5,7 +5,7 @@ import { MapBytes, type Reply } from "./resp.js";
 /** Ready, taken, waiting, buried, and Z and D: finished and kept. */
 export type State = "R" | "T" | "W" | "B" | "Z" | "D";
 
-/** A state, or X: the task is not in the queue any more. */
+/** A state, or X: the task has left the queue. */
 export type StateOrGone = State | "X";
 
 /** How a task ended, or `timeout` if it has not ended in time. */

@@ -43,7 +43,7 @@ export function pop(
   return waitForTasks(caller, words, options, {});
 }
 
-/** Gives a task back that nobody will work on. That its lease has ended already is fine. */
+/** Gives a task back that will not be worked on. That its lease has ended already is fine. */
 export async function giveBack(caller: Caller, task: RawTask): Promise<void> {
   const words = commands.release(task.queue, task.receipt ?? "");
   await caller.call(words.list, { isRepeatable: true, retryForMs: 1_000 }).catch(() => undefined);

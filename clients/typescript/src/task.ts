@@ -1,4 +1,4 @@
-// A task that is shown, or that was popped: nobody holds a lease for it.
+// A task that is shown, or that was popped: it has no lease.
 import type { Codec } from "./codec.js";
 import type { RawTask, TaskMeta } from "./replies.js";
 

@@ -50,7 +50,7 @@ export function callHook<A>(hook: ((about: A) => unknown) | undefined, about: A,
     try {
       log(`a hook of the program threw: ${escaped(hookReason(error))}`);
     } catch {
-      // The log itself is broken, and there is nobody else to tell.
+      // The log itself is broken, and there is nowhere else to report it.
     }
   };
   try {

@@ -46,7 +46,7 @@ export class Worker<T> implements AsyncDisposable {
 
   /**
    * Settles when the worker has stopped. Rejects if it cannot go on, such as without a right to
-   * take. If nobody awaits it, Node ends the process then.
+   * take. If it is not awaited, Node ends the process then.
    */
   readonly finished: Promise<void>;
 
@@ -198,7 +198,7 @@ export class Worker<T> implements AsyncDisposable {
     try {
       await this.#admit(words, {});
     } catch (error) {
-      // Nothing was acknowledged, or nobody knows. One lease that has ended refuses all.
+      // Nothing was acknowledged, or that is unknown. One lease that has ended refuses all.
       await Promise.all(done.map((job) => this.#acknowledgeAlone(job)));
       if (!isRefused(error, "STALE")) throw error;
       return;
@@ -394,7 +394,7 @@ export class Worker<T> implements AsyncDisposable {
     this.#keeper.stop();
   }
 
-  // Whoever still works on a job whose lease is lost is not waited for either.
+  // Functions that still work on a job whose lease is lost are not awaited either.
   async #releaseLate(): Promise<void> {
     const late = [...this.#working.keys()].filter(({ control }) => !control.isAborted);
     for (const { control } of late) control.abort(new PinpriqError("the worker has stopped"));

@@ -40,7 +40,7 @@ export interface WorkerOptions<T> extends Selection {
    * queue. Where the queue has none, it is a second, twice as long after each further failure.
    */
   readonly failDelayMs?: (job: Job<T>, error: unknown) => number | undefined;
-  /** Is told what happens. */
+  /** Called for each event. */
   readonly trace?: (event: WorkerEvent<T>) => void;
   /**
    * Writes a line when the worker starts and stops, about each job that fails, and about troubles.

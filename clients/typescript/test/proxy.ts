@@ -47,7 +47,7 @@ export class Proxy {
     return new Promise((onLost) => (this.#losing = { command, times: 1, instead, onLost }));
   }
 
-  /** Passes nothing on any more over the connections that are there, as if a cable were cut. */
+  /** Stops passing bytes over the connections that are there, as if a cable were cut. */
   fallSilent(): void {
     for (const socket of this.#sockets) socket.removeAllListeners("data").resume();
   }

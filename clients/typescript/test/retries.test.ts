@@ -49,7 +49,7 @@ test("put_whose_task_is_finished_before_it_is_sent_again_makes_no_second_one", a
   await lost;
   await worker.stop();
   assert.equal(put.repeated, true);
-  // Nobody knows any more how it ended.
+  // It is no longer known how it ended.
   assert.equal(put.outcome, null);
   assert.equal((await seen.stats())["put"], 1);
 });

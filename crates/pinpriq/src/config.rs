@@ -82,7 +82,7 @@ pub(crate) enum Unusable {
     /// Users come from one place.
     #[error("users and password-file are two ways to have users: give one of them")]
     UsersTwice,
-    /// Nobody knows whom the clients talk to.
+    /// Clients cannot know whom they talk to.
     #[error("encrypted connections need both tls-cert and tls-key, and {missing} is missing")]
     NoCertificate { missing: &'static str },
     /// A certificate is there, and nothing is encrypted.
@@ -91,7 +91,7 @@ pub(crate) enum Unusable {
          resps, https or beanstalkds one"
     )]
     NothingEncrypted,
-    /// Nobody knows which certificates of clients are right.
+    /// It is unknown which certificates of clients are right.
     #[error("tls-client needs tls-client-ca, the authorities that sign certificates of clients")]
     NoClientAuthority,
     /// Engines count sessions in seconds.

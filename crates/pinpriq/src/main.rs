@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 /// Tasks are many small blocks that come and go across threads. Their memory must return to the
-/// system even when nothing happens any more.
+/// system even when nothing happens.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -22,7 +22,7 @@ pub(crate) enum Next {
     Command(Words),
     /// Nothing yet: wait for replies to what is under way.
     Later,
-    /// Nothing any more.
+    /// Nothing more.
     End,
 }
 

@@ -1,4 +1,4 @@
-//! The progress of long work, on stderr while it continues; nothing if nobody watches.
+//! The progress of long work, on stderr while it continues; nothing without a terminal.
 //!
 //! It is a line that is overwritten a few times a second, from the first second on.
 

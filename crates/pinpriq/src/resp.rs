@@ -42,7 +42,7 @@ pub(crate) fn credentials() -> Option<(String, String)> {
 }
 
 /// Returns the first command, which signs in if the environment says as whom. The connection gets
-/// the name of the machine and the number of the process, so that whoever looks at leases knows who
+/// the name of the machine and the number of the process, so that the list of leases shows who
 /// holds them.
 fn greeting() -> Words {
     let words = match credentials() {

@@ -1,7 +1,7 @@
 //! Every setting of the server, once: as a flag, as an environment variable, as a key of the
 //! configuration file.
 //!
-//! A setting that nobody gave is `None` here; defaults and precedence are the business of
+//! A setting that was not given is `None` here; defaults and precedence are the business of
 //! `config.rs`. Values that cannot be meant, such as a bound of 0, are refused here, in the same
 //! words wherever they come from.
 

@@ -153,7 +153,7 @@ class Denied(Refused):
 
 
 class StoreFailed(Refused):
-    """`STORE`: the disk failed, and nothing can be changed any more."""
+    """`STORE`: the disk failed, and nothing can be changed."""
 
 
 _KINDS: dict[str, type[Refused]] = {

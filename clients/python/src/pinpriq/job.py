@@ -31,6 +31,6 @@ def check_function(function: Callable[..., Any]) -> None:
 
 
 def check_result(result: Any) -> None:
-    """Raise `TypeError` if what a function returned is work that nobody has done yet."""
+    """Raise `TypeError` if what a function returned is work that is not done yet."""
     if inspect.isgenerator(result) or inspect.isasyncgen(result) or inspect.isawaitable(result):
         raise TypeError(f"the function returned {type(result).__name__}, which has not run")

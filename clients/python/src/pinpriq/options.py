@@ -27,7 +27,7 @@ _FILES = (
     ("PINPRIQ_CLIENT_KEY", "ssl_keyfile", ("ssl_keyfile",)),
 )
 
-#: What this package decides by itself, so that nobody can give it to redis-py.
+#: What this package decides by itself, so that callers cannot give it to redis-py.
 _OWN = ("db", "path", "protocol", "decode_responses", "retry", "connection_class")
 
 #: What a URL cannot say, since the client has an argument for it that more depends on.

@@ -43,7 +43,7 @@ class Put:
 
     `new` is false for a duplicate: then `id` is that of the first task. With a key that the caller
     gave, that may be the task of this very put, sent again after a lost reply. `outcome` tells how
-    the task ended, for a put that waits. It is None if nobody knows, or if the put did not wait.
+    the task ended, for a put that waits. It is None if that is unknown, or if the put did not wait.
     """
 
     id: str

@@ -144,7 +144,7 @@ fn cycle(arguments: &BenchArgs) -> Vec<Move> {
         Workload::Pop => &[Step::Put, Step::Pop],
         Workload::FanOut => {
             // A slot takes no more copies of a member than it has published before, so there is
-            // always one, whoever published it.
+            // always one, from any publisher.
             let of_members = (0..members(arguments))
                 .flat_map(|member| [Step::Take, Step::Ack].map(|step| Move { step, member }));
             return [Step::Publish.into()].into_iter().chain(of_members).collect();
@@ -161,7 +161,7 @@ fn members(arguments: &BenchArgs) -> u32 {
     }
 }
 
-/// Returns the name of a member, which nobody else would choose.
+/// Returns a name of a member that no other program would choose.
 fn member(arguments: &BenchArgs, number: u32) -> String {
     format!("{}-member-{number}", arguments.queue)
 }

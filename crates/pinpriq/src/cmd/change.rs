@@ -1,5 +1,5 @@
 //! `pinpriq dig`, `plow`, `kill`, `switch`, `snatch`, `restart`, `update`, `move` and `redrive`:
-//! changing tasks by their ids or states, whoever holds them.
+//! changing tasks by their ids or states, also those that are held.
 
 use pinpriq_proto::wire::resp::Words;
 

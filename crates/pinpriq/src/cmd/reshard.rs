@@ -14,7 +14,7 @@ use crate::output::print_text;
 /// Writes the new directory and prints what each of its shards was given.
 pub(crate) fn reshard(arguments: &ReshardArgs) -> Result<Exit, Failure> {
     let ReshardArgs { dir, new_dir, shards } = arguments;
-    // That there is such a directory is told in the same words as elsewhere.
+    // Refuse an existing directory in the same words as elsewhere.
     open(dir)?;
     let reports = reshard::reshard(dir, new_dir, usize::from(*shards), options());
     let reports =

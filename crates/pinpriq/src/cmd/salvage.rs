@@ -20,7 +20,7 @@ const UNFIT_SHOWN: usize = 20;
 /// Writes the new directory and prints what was saved and what was lost.
 pub(crate) fn salvage(arguments: &SalvageArgs) -> Result<Exit, Failure> {
     let SalvageArgs { dir, new_dir } = arguments;
-    // That there is such a directory is told in the same words as elsewhere.
+    // Refuse an existing directory in the same words as elsewhere.
     open(dir)?;
     let failed = |error: DirectoryError| directory_failure(&error, new_dir);
     let shards = shards_in(dir);
@@ -36,7 +36,7 @@ pub(crate) fn salvage(arguments: &SalvageArgs) -> Result<Exit, Failure> {
 
 /// How a new journal is written.
 pub(super) fn options() -> JournalOptions {
-    // The seed keeps payloads from imitating records, so nobody may be able to guess it.
+    // The seed keeps payloads from imitating records, so it must not be guessable.
     let salt_seed = RandomState::new().hash_one(std::process::id());
     JournalOptions { salt_seed, ..JournalOptions::default() }
 }

@@ -195,7 +195,7 @@ impl Traffic for Sends<'_> {
                     match awaited {
                         [] => {}
                         [outcome] => {
-                            // Nobody knows how the first task ended if only its window is left.
+                            // It is unknown how the first task ended if only its window is left.
                             if !matches!(outcome, Value::Null) {
                                 self.tally.heed_outcome(exit_of(outcome)?);
                             }

@@ -32,7 +32,7 @@ pub(crate) const STATES: [(&str, &str); 6] = [
     ("D", "done"),
 ];
 
-/// What is told of a queue, or of all of them.
+/// The figures of a queue, or of all of them.
 struct Row {
     /// None for all of them together.
     queue: Option<Vec<u8>>,
@@ -169,7 +169,7 @@ fn number(map: &Value, name: &str) -> i64 {
     }
 }
 
-/// What stands in place of the age of a dead letter, which nobody is expected to take.
+/// What stands in place of the age of a dead letter, which no worker is expected to take.
 pub(super) const OF_DEAD_LETTERS: &str = "(dead)";
 
 /// The rows as lines of equal length, below a line with the names of the columns. Dead letters are

@@ -37,7 +37,7 @@ pub(crate) fn user(command: &UserCommand) -> Result<Exit, Failure> {
 }
 
 fn add(AddArgs { name, rules, no_password, file }: &AddArgs) -> Result<Exit, Failure> {
-    // Nobody should type a password in vain.
+    // Do not ask for a password in vain.
     match load(&file.users) {
         Err(StoreError::Missing(_)) => {}
         loaded => {

@@ -160,7 +160,7 @@ class AsyncLink:
             await self.give_back(connection)
 
     async def _undo(self, connection: Any, request: Request[Any]) -> None:
-        """End a request that nobody waits for any more, and undo it if it was carried out."""
+        """End a request whose caller gave up, and undo it if it was carried out."""
         assert request.undo is not None
         try:
             # The server ends what blocks, and sends the replies to what it has done.

@@ -67,7 +67,7 @@ async def attempt(
 ) -> BaseException | None:
     """Call a function with an argument, and return what was raised, or None.
 
-    A function without `async` runs in a thread, so that it blocks nobody. It has an asyncio task
+    A function without `async` runs in a thread, so that it blocks no other. It has an asyncio task
     of its own, so only a cancellation of this call is raised, and not one inside of the function.
     """
     job = asyncio.create_task(_attempt(function, argument))

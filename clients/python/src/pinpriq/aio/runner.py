@@ -186,7 +186,7 @@ class AsyncRunner:
         except PinpriqError:
             if done is None:
                 raise
-            # Nothing was acknowledged or taken, or nobody knows. Both are fine after this.
+            # Nothing was acknowledged or taken, or that is unknown. Both are fine after this.
             await self._acknowledge(done)
             taken = await self._take_from(source, count, wait_s, [])
         if done is not None:

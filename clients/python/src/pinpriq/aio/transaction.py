@@ -23,7 +23,7 @@ class AsyncTransaction:
     """Collects commands. Leaving its block carries them out; an exception forgets them.
 
     `results` then has what each command returned. A refused command refuses all: `Aborted` tells
-    its position and its refusal. It is never sent again, so after `Disconnected` nobody knows
+    its position and its refusal. It is never sent again, so after `Disconnected` it is unknown
     whether it was carried out.
     """
 

@@ -1,12 +1,12 @@
 """The bindings of exchanges to queues, which all processes share.
 
 Each exchange has a queue on the server, `kombu.bindings.` and its name after the prefix of the
-application, with a task for each binding. These tasks have no priority, so nobody takes them. The
-table of the exchange without a name has the temporary queues.
+application, with a task for each binding. These tasks have no priority, so they are never taken.
+The table of the exchange without a name has the temporary queues.
 
 Any of these queues may vanish: somebody drops it, or a server that keeps nothing starts again. A
-mark that whoever makes a table puts into it tells the others that it is a new one. Then each
-process writes its own bindings again.
+mark in each new table tells the others that it is new. Then each process writes its own bindings
+again.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Bindings:
             self._tables.pop(exchange, None)
 
     def owns(self, exchange: str, binding: Binding) -> bool:
-        """Tell whether this process has bound a queue, and nobody has ended that."""
+        """Tell whether this process has bound a queue, and that has not ended."""
         return _id(binding) in self._own.get(exchange, {})
 
     def own(self, exchange: str) -> list[Binding]:
@@ -117,7 +117,7 @@ class Bindings:
             self._queue(exchange).kill(_id(binding))
 
     def remove_queue(self, queue: str) -> None:
-        """End all bindings of a queue, whoever has made them."""
+        """End all bindings of a queue, of all processes."""
         for name in list(self._client.queue_names(self._prefix)):
             exchange = name.removeprefix(self._prefix)
             for binding in self.table(exchange, 0.0):

@@ -121,7 +121,7 @@ class Channel(virtual.Channel):
         key = properties.get(KEY_PROPERTY) or uuid4().hex
         sent = {name: value for name, value in properties.items() if name != KEY_PROPERTY}
         eta = _eta(message.get("headers") or {})
-        # Nobody empties a temporary queue whose owner is gone, so its messages end by themselves.
+        # A temporary queue outlives its owner, so its messages end by themselves.
         ttl_s = self.bindings.message_ttl_s(queue)
         expiration = properties.get("expiration")
         if expiration is not None:
@@ -312,7 +312,7 @@ class Channel(virtual.Channel):
         return int(self._server_queue(queue).stats().counts[State.READY])
 
     def _purge(self, queue: str) -> int:
-        """Remove the messages that nobody has taken. Returns how many."""
+        """Remove the messages that are not taken. Returns how many."""
         self.keeper.await_released(self.queue_prefix + queue)
         server_queue = self._server_queue(queue)
         purged = 0
@@ -340,7 +340,7 @@ class Channel(virtual.Channel):
     def basic_cancel(self, consumer_tag: str) -> None:
         """Deliver the messages of a queue no longer.
 
-        A take that is under way is waited for, so that no message is held by nobody.
+        A take that is under way is waited for, so that each held message has a holder.
         """
         queue = self._tag_to_queue.get(consumer_tag)
         super().basic_cancel(consumer_tag)

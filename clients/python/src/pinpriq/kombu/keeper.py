@@ -152,7 +152,7 @@ class Keeper:
         try:
             replies = self._client.link.run_all([request for _, request in batch])
         except Exception as error:
-            # Without this thread no lease would be settled or renewed any more.
+            # Without this thread leases would no longer be settled or renewed.
             log.warning("leases are settled later: %s", error)
             with self._changed:
                 self._requests.extendleft(reversed(batch))

@@ -44,7 +44,7 @@ class Poller:
         loop.on_tick.add(self.look)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         for fd in list(self._watched):
             self._unwatch(fd)
         if self._loop is not None:

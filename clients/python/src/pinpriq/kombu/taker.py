@@ -99,8 +99,8 @@ class Taker:
     def _confirmed(self, tasks: list[Task]) -> list[Task]:
         """Return the tasks whose leases are on disk.
 
-        The server may forget a lease if it is killed within milliseconds of the take. Whoever
-        worked on such a task would not be the only one. A renewal is on disk when its reply comes.
+        The server may forget a lease if it is killed within milliseconds of the take. A worker
+        on such a task may not be the only one. A renewal is on disk when its reply comes.
         """
         requests = [about_tasks.touch(task.queue, task.receipt) for task in tasks]
         confirmed = []
@@ -117,7 +117,7 @@ class Taker:
                 else:
                     confirmed.append(task)
         except BROKEN as error:
-            # Nobody works on the others, so they come again when their leases have ended.
+            # The others are not worked on, so they come again when their leases have ended.
             self._broken(str(error))
         return confirmed
 

@@ -52,7 +52,7 @@ class Transport(virtual.Transport):
     default_port = 7251
     driver_type = "pinpriq"
     driver_name = "pinpriq"
-    #: Takes block on the server, so nobody has to sleep between them.
+    #: Takes block on the server, so no sleep is needed between them.
     polling_interval = None
     #: Whether connections are encrypted.
     encrypted = False

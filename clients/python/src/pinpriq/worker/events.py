@@ -26,7 +26,7 @@ class Retry(_Wish):
 
 
 class Bury(_Wish):
-    """Raise it to set the job aside, because nobody can ever do it."""
+    """Raise it to set the job aside, because it can never be done."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)

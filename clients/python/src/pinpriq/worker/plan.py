@@ -14,7 +14,7 @@ from .events import Event
 
 log = logging.getLogger("pinpriq.worker")
 
-#: How long one take may block, in seconds. A worker that is told to stop notices it after that.
+#: How long one take may block, in seconds. A worker that has to stop notices it after that.
 WAIT_S = 1.0
 
 #: The first and the longest pause after an error, in seconds.

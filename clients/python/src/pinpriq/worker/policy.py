@@ -1,6 +1,6 @@
 """How often a job may fail and when it comes back, where its queue does not say so.
 
-The queue counts failures, waits and buries by itself. Here it is only decided what it is told. The
+The queue counts failures, waits and buries by itself. This decides only what is sent to it. The
 figures are those of `pinpriq take --exec`.
 """
 

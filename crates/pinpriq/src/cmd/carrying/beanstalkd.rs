@@ -15,7 +15,7 @@
 //!   removed only after beanstalkd has said that somebody else has the job, or has finished it.
 //!   Without an answer, as when a connection breaks, the task stays.
 //! - **One batch may be doubled.** Between the second step and the third, a batch is on both sides,
-//!   and no other is. Whoever runs the import again puts its jobs a second time.
+//!   and no other is. Another import puts its jobs a second time.
 //! - **Jobs keep their states.** Only ready jobs are reserved, which hides them from workers of
 //!   beanstalkd; if the import dies, beanstalkd makes them ready again, at the same place. A
 //!   delayed or buried job would become ready too, so it is only looked at, and deleted by its

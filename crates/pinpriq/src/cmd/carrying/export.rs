@@ -174,7 +174,7 @@ impl Target {
         matches!(self, Self::Stdout(_))
     }
 
-    /// Writes a line. Whoever reads stdout may have seen enough.
+    /// Writes a line. The reader of stdout may have seen enough.
     fn line(&mut self, line: &[u8]) -> Result<Wanted, Failure> {
         let write = |out: &mut dyn Write| out.write_all(line).and_then(|()| out.write_all(b"\n"));
         match self {

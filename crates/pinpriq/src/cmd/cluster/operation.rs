@@ -11,7 +11,7 @@ pub(super) enum Operation {
     Nodes,
     Shards,
     Check,
-    /// Tells a node to drain, or not to any more.
+    /// Starts or stops the drain of a node.
     Drain {
         node: String,
         drains: bool,

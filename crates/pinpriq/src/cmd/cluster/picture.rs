@@ -40,7 +40,7 @@ impl Picture {
         node.draining || self.view.drained.contains(&node.name)
     }
 
-    /// The shards that nobody owns.
+    /// The shards without an owner.
     pub(super) fn without_owner(&self) -> Vec<usize> {
         self.shards_where(|own| own.is_none())
     }

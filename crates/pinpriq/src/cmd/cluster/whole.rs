@@ -24,7 +24,7 @@ use crate::output::print_text;
 pub(super) fn import(ImportArgs { dir, shards, room }: &ImportArgs) -> Result<Exit, Failure> {
     let of = &room.of;
     of.engine()?;
-    // That there is such a directory is told in the same words as elsewhere.
+    // Refuse an existing directory in the same words as elsewhere.
     open(dir)?;
     let Held { contents, guards } = read_directory(dir).map_err(|it| of_directory(&it))?;
     let (from, to) = (Division::of_server(contents.len()), division_of_cluster(*shards));

@@ -64,7 +64,7 @@ impl Running {
         self.signal(Signal::TERM);
     }
 
-    /// Tells the command and everything that it started that nobody is there any more.
+    /// Sends the command and everything that it started a hang-up.
     pub(super) fn hang_up(&self) {
         self.signal(Signal::HUP);
     }
@@ -93,7 +93,7 @@ fn wait_until_exited(pid: Pid) {
     while matches!(waitid(WaitId::Pid(pid), options), Err(Errno::INTR)) {}
 }
 
-/// Whether a command ended because it was told that nobody is there any more.
+/// Whether a command ended because of a hang-up.
 pub(super) fn is_hung_up(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::HUP.as_raw())
 }

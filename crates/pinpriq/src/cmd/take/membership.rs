@@ -90,7 +90,7 @@ impl<'a> Membership<'a> {
     }
 
     /// Ends the membership, or renews its whole lease if `stay`. Says what is lost with the lane. A
-    /// lane with buried tasks is kept, since nobody has looked at them.
+    /// lane with buried tasks is kept, since they were not looked at.
     pub(super) fn end(&self, stay: bool) {
         let mut client = None;
         let ended = connected(&mut client, self.endpoint).and_then(|client| {
@@ -196,7 +196,7 @@ impl fmt::Display for Left {
     }
 }
 
-/// Returns a name from those of the machine and of this process under which nobody has a lane in
+/// Returns a name from those of the machine and of this process under which no member has a lane in
 /// the topic. Machines in containers may share all of these.
 pub(super) fn own_name(client: &mut Client, topic: &OsStr) -> Result<OsString, Trouble> {
     let machine = rustix::system::uname();

@@ -64,7 +64,7 @@ fn copy(mut from: ChildStderr, end: &io::PipeReader, kept: &SyncSender<String>) 
             _ => break,
         }
     }
-    // Nobody waits for the line if the worker has ended.
+    // The line is not wanted if the worker has ended.
     let _ = kept.send(tail.last_line());
     while matches!(copy_some(&mut from, &mut tail), Ok(1..)) {}
 }
@@ -79,7 +79,7 @@ fn copy_some(from: &mut ChildStderr, tail: &mut Tail) -> io::Result<usize> {
             Ok(length) => {
                 let bytes = buffer.get(..length).unwrap_or_default();
                 tail.add(bytes);
-                // The command must be able to go on even if nobody reads this.
+                // The command must be able to go on even if this is not read.
                 let _ = io::stderr().write_all(bytes);
                 return Ok(length);
             }

@@ -56,7 +56,7 @@ pub(super) struct Stop {
 struct State {
     /// How often the worker was asked to stop.
     signals: u32,
-    /// Whether the commands are to be told that nobody is there any more.
+    /// Whether the commands get a hang-up.
     is_hung_up: bool,
     /// Whether a job failed in a way that would affect the others too.
     given_up: bool,
@@ -119,7 +119,7 @@ impl Stop {
         is_first
     }
 
-    /// Whether the commands are to be told that nobody is there any more.
+    /// Whether the commands get a hang-up.
     pub(super) fn is_hung_up(&self) -> bool {
         self.state().is_hung_up
     }

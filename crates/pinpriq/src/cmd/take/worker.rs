@@ -146,7 +146,7 @@ fn heed(signals: &mut Signals, plan: &Plan<'_>, stop: &Stop) {
             }
             (true, Work::Printing { .. }) => tell("stopping"),
             (false, Work::Running(_)) => {}
-            // Only this ends a write that nobody reads.
+            // Only this ends a write that is not read.
             (false, Work::Printing { .. }) => {
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }

@@ -61,7 +61,7 @@ pub(super) struct PageOf {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Page {
     pub(super) of: PageOf,
-    /// The reply to `QUEUE SHOW`; none if there is no such queue any more.
+    /// The reply to `QUEUE SHOW`; none if the queue is gone.
     pub(super) settings: Option<Value>,
     /// The tasks, with all that is known of each.
     pub(super) tasks: Vec<Value>,
@@ -69,7 +69,7 @@ pub(super) struct Page {
     pub(super) next: Option<Vec<u8>>,
 }
 
-/// What there is to see of a task. None if it is not there any more.
+/// What there is to see of a task. None if it is gone.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Sight {
     pub(super) queue: Vec<u8>,
@@ -80,7 +80,7 @@ pub(super) struct Sight {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// The connection is of no use any more.
+    /// The connection is of no more use.
     Lost(Failure),
     /// The server refused this, and goes on.
     Refused(String),

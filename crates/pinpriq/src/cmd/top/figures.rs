@@ -108,7 +108,7 @@ impl Figures {
         if self.holds_dead_letters { self.counts[0] } else { 0 }
     }
 
-    /// For how long a ready task has been waited for. Nobody waits for dead letters.
+    /// For how long a ready task has been waited for. No worker waits for dead letters.
     pub(super) fn oldest_awaited_ms(&self) -> Option<u64> {
         self.oldest_ms.filter(|_| !self.holds_dead_letters)
     }

@@ -2,7 +2,7 @@
 //!
 //! It looks at what somebody looks at, does what it is asked, and says what came of it. A server
 //! that goes away is tried again and again. Nothing is ever sent twice: a pause that got no answer
-//! is told as such.
+//! is shown as such.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -119,7 +119,7 @@ struct Work<T> {
 enum Stop {
     /// The server is gone.
     Lost(String),
-    /// Nobody is interested any more.
+    /// The receiver has gone.
     Over,
 }
 

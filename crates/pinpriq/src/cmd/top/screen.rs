@@ -102,7 +102,7 @@ impl Drop for Screen {
 /// Leaves the terminal as it was found. Does nothing if it was left already.
 pub(super) fn leave() {
     let Some(Taken { input, output, found }) = taken().take() else { return };
-    // A terminal that has gone needs nothing any more, and one that is stuck may take no more. The
+    // A terminal that has gone needs nothing, and one that is stuck may take no more. The
     // modes come first, since they need no room in it.
     let _ = tcsetattr(&input, OptionalActions::Now, &found);
     let _writing = writing();

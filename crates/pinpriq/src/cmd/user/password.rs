@@ -81,14 +81,14 @@ impl Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        // A terminal that has gone needs nothing any more.
+        // A terminal that has gone needs nothing.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.found);
     }
 }
 
 /// Asks once, in a terminal that shows no keys.
 fn typed(prompt: &str) -> Result<Password, Failure> {
-    // Without stderr nobody sees the prompt, and can answer all the same.
+    // Without stderr the prompt is not seen, and can be answered all the same.
     let _ = io::stderr().write_all(prompt.as_bytes());
     let line = line();
     let _ = io::stderr().write_all(b"\n");

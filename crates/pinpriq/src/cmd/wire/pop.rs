@@ -1,6 +1,6 @@
 //! `pinpriq wire pop`: takes packets out of a queue and prints them.
 //!
-//! Pops one at a time, so that nothing is taken from the queue that may not be printed any more.
+//! Pops one at a time, so that nothing is taken from the queue that can no longer be printed.
 
 use std::os::unix::ffi::OsStrExt as _;
 

@@ -2,7 +2,7 @@
 //!
 //! A push has no reply. But the server replies to a later pop of the same connection only after
 //! every earlier push was accepted and is durable. So this command ends with such a pop, from a
-//! queue that nobody uses: see `docs/protocol/pinpriq.md#ordering-and-durability`.
+//! queue that is not used: see `docs/protocol/pinpriq.md#ordering-and-durability`.
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};

@@ -27,7 +27,7 @@ pub(super) struct Tally {
     rows: BTreeMap<String, Row>,
     /// How many jobs were taken there while they were put here.
     pub(super) taken: u64,
-    /// How many of these could not be withdrawn here any more.
+    /// How many of these could no longer be withdrawn here.
     pub(super) doubled: u64,
     /// How many jobs may be on both sides, since a connection broke.
     pub(super) unsure: u64,

@@ -217,7 +217,7 @@ impl Source {
         Ok(found)
     }
 
-    /// What is told of these jobs, in their order.
+    /// What beanstalkd says of these jobs, in their order.
     pub(super) fn jobs(
         &mut self,
         ids: impl Iterator<Item = u64>,

@@ -1,7 +1,7 @@
 //! How often a task may fail and when it comes back: the worker's flags say so, or else the queue,
 //! or else what is usual.
 //!
-//! The queue counts failures, waits and buries by itself. Here it is only decided what it is told.
+//! The queue counts failures, waits and buries by itself. This decides only what is sent to it.
 
 use pinpriq_client::Worker;
 use pinpriq_proto::wire::resp::Value;

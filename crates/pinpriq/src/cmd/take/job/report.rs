@@ -51,7 +51,7 @@ pub(super) fn told_of(trouble: &Trouble, deed: Deed, again: bool) -> String {
     }
 }
 
-/// Whether a refusal says that the task is not in the hands of this worker any more.
+/// Whether a refusal says that this worker no longer holds the task.
 fn is_of_other_hands(sentence: &str) -> bool {
     let word = sentence.split(' ').next();
     matches!(word, Some("STALE" | "NOTTAKEN" | "NOTOWNER" | "NOTFOUND" | "WRONGSTATE" | "TAKEN"))
