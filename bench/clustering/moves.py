@@ -204,6 +204,6 @@ def report_stops(results, load):
                      ", ".join(sorted(refused)) or "nothing"])
     titles = ["engine", "SIGTERMs", "longest wait, p50 in ms", "p99 in ms",
               "the node took, p50 in s", "refused with"]
-    return (f"{tasks:,} tasks of {size} bytes in {shards} shards, all of one node, which is told to "
+    return (f"{tasks:,} tasks of {size} bytes in {shards} shards, all of one node, which has to "
             f"stop. For each shard a client puts and takes, at the other node; the longest time "
             f"from sending a request for the first time until it was done.\n\n{table(titles, rows)}")

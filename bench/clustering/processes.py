@@ -64,7 +64,7 @@ class Processes:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self, kind, name, command, environment=None):
-        """Starts a process. What is spent is told for each kind."""
+        """Starts a process. What is spent is reported for each kind."""
         inherited = {it: os.environ[it] for it in os.environ if not it.startswith("PINPRIQ_")}
         with open(self.directory / f"{name}.log", "ab") as log:
             self.by_name[name] = subprocess.Popen(

@@ -89,7 +89,7 @@ pub(crate) fn runtime(tree: &Tree) -> Vec<Violation> {
     let may = |file: &File| {
         RUNTIME_CRATES.iter().any(|name| file.path.starts_with(&format!("crates/{name}/")))
     };
-    let message = "tokio stops at the server: this code is told what happens";
+    let message = "tokio stops at the server: this code gets events from its caller";
     let mut found = Vec::new();
     for (file, source) in tree.sources().filter(|(file, _)| !may(file)) {
         let names = |token: &&Token| token.text == "tokio" || token.text.starts_with("tokio_");

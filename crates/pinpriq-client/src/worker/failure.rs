@@ -17,7 +17,7 @@ pub type Outcome = Result<(), Failure>;
 /// async fn call(job: Job) -> Outcome {
 ///     let number = job.text()?; // not UTF-8: fails
 ///     match number {
-///         "unknown" => Err(Failure::bury("nobody has this number")),
+///         "unknown" => Err(Failure::bury("no such number")),
 ///         "busy" => Err(Failure::retry_after(Duration::from_secs(3600), "the line is busy")),
 ///         "later" => Err(Failure::GiveBack { delay: Some(Duration::from_secs(60)) }),
 ///         _ => Ok(()),

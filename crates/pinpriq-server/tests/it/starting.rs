@@ -171,18 +171,18 @@ fn an_idle_connection_is_going_to_be_probed_through_either_door() {
 #[test]
 fn a_server_beyond_loopback_wants_users() {
     let beyond = SocketAddr::from(([0, 0, 0, 0], 0));
-    let nobody = || at(DoorName::Resp, beyond, in_memory());
+    let beyond_loopback = || at(DoorName::Resp, beyond, in_memory());
     test(async || {
-        let refused = start(nobody(), || ()).await.unwrap_err();
+        let refused = start(beyond_loopback(), || ()).await.unwrap_err();
         assert!(matches!(refused, ServeError::Open { address } if address == beyond));
         assert_eq!(refused.exit_code(), 2);
         let told = refused.to_string();
         for way in ["--users", "--password-file", "127.0.0.1", "--insecure-open"] {
             assert!(told.contains(way), "{told}");
         }
-        start(Config { insecure_open: true, ..nobody() }, || ()).await.unwrap();
+        start(Config { insecure_open: true, ..beyond_loopback() }, || ()).await.unwrap();
         let people = People::new(&[Person::new("ana", "put:*")]);
-        start(people.at(nobody()), || ()).await.unwrap();
+        start(people.at(beyond_loopback()), || ()).await.unwrap();
         // No user could use a door without passwords.
         let wire = || at(DoorName::Pinpriq, beyond, in_memory());
         let refused = start(people.at(wire()), || ()).await.unwrap_err();

@@ -180,7 +180,7 @@ fn a_reader_that_has_gone_ends_the_command_quietly() {
     assert_eq!(session.request(), b"\x73\0\x01q");
     assert_eq!(session.request(), b"\x41");
     session.send(ONE);
-    assert_eq!(session.request(), b"", "no credit for what nobody reads");
+    assert_eq!(session.request(), b"", "no credit for what is not read");
     check(&child.wait_with_output().unwrap(), 0, b"");
 }
 

@@ -246,7 +246,7 @@ fn a_cluster_is_looked_at_and_drained() {
 
     drop(n1);
     etcd.ask_until(&["nodes"], |_, text| text.lines().count() == 2);
-    // It is not there any more, but was told.
+    // It is gone, but was reported.
     check(&etcd.ask(&["undrain", "n1"]), 0, b"n1 may have shards again\n");
     check(&etcd.ask(&["undrain", "n1"]), 2, b"");
 
@@ -259,9 +259,9 @@ fn a_cluster_is_looked_at_and_drained() {
 
 #[test]
 fn an_engine_that_is_not_there_and_addresses_that_cannot_be_meant_are_told_apart() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output = pinpriq(&["cluster", "status", "--cluster"])
-        .arg(format!("etcd://{nobody}/look"))
+        .arg(format!("etcd://{nowhere}/look"))
         .output()
         .unwrap();
     check(&output, 1, b"");
@@ -311,7 +311,7 @@ fn without_its_engine_a_node_says_so_and_goes_on_when_it_is_back() {
         waiting.push(stream);
         (!reply.is_empty()).then_some(reply)
     });
-    let refused = refused.expect("nobody was told anything");
+    let refused = refused.expect("no client was answered");
     assert!(refused.starts_with("-CLUSTERDOWN the engine"), "{refused}");
 
     etcd.signal("CONT");

@@ -75,7 +75,7 @@ impl<'d> Etcd<'d> {
         Some(etcd)
     }
 
-    /// The address of a cluster on it, for whoever is before the `@`, with these options.
+    /// The address of a cluster on it, for the user before the `@`, with these options.
     fn url(&self, user: &str, more: &str) -> String {
         let path = |name| self.directory.join(name).display().to_string();
         let (ca, cert, key) = (path("ca.pem"), path("node.pem"), path("node.key"));

@@ -1,8 +1,8 @@
 //! Kills at random moments, and what is there afterwards.
 //!
 //! Every packet carries its own number and bytes that follow from it. What a fence confirmed and
-//! nobody popped must be there, what somebody saw must not, and what is there must be as it was.
-//! Only of what was being popped at the moment of a kill nobody can say where it is.
+//! no client popped must be there, what a client saw must not, and what is there must be as it was.
+//! Only what was being popped at the moment of a kill may be in either place.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -85,7 +85,7 @@ fn push_until_killed(mut wire: Wire, first: u64, count: u64, told: &SyncSender<(
             return (confirmed, end);
         }
         confirmed = end;
-        // Nobody listens any more once the kill is due.
+        // The receiver has gone once the kill is due.
         let _ = told.send(());
     }
     (confirmed, confirmed)
@@ -203,7 +203,7 @@ fn few_packets_survive_many_kills() {
 /// A directory with so many packets, and a server that was killed over it.
 fn killed_with(data: &Path, flags: &[&str], count: u64) {
     let server = Serving::start(data, flags);
-    // Nobody wants to be told.
+    // The receiver may have gone.
     let (told, _) = sync_channel(1);
     assert_eq!(push_until_killed(server.connect(), 0, count, &told), (count, count));
     server.kill();

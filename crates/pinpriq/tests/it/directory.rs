@@ -171,7 +171,7 @@ fn a_write_that_fails_ends_the_service_and_loses_nothing_confirmed() {
         assert!(confirmed < 1_000, "40 MB in a file of 800 kB at most");
     }
     server.logged("the store has failed");
-    // Whoever comes now is closed too, and gets no answer that is not true.
+    // A client that comes now is closed too, and gets no answer that is not true.
     assert_eq!(server.connect().ended(), 0);
     assert_eq!(server.signal("-TERM"), Some(1));
     let server = Serving::start(data.path(), &[]);

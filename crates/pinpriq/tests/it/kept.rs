@@ -115,7 +115,7 @@ fn attacks() -> Vec<Attack> {
             words.push(String::new());
             attacks.push(Attack { long: words.len() - 1, words });
         }
-        // A queue that nobody has, so that what waits goes on waiting.
+        // A queue without consumers, so that what waits goes on waiting.
         if syntax.contains("[WAIT ") && words.len() > named {
             let mut words = words.clone();
             words.extend(["WAIT".to_owned(), "3600000".to_owned()]);

@@ -183,7 +183,7 @@ fn consumers_that_die_at_random_lose_nothing() {
                     for _ in 0..5 {
                         client.say("TAKE q WAIT 100");
                         if dice.index(4) == 0 {
-                            // Blocked, or being served, or with a reply that nobody reads.
+                            // Blocked, or being served, or with a reply that is not read.
                             break;
                         }
                         let taken = client.value();

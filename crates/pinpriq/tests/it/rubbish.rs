@@ -1,4 +1,4 @@
-//! Clients that send anything at all: they are closed, and nobody else notices.
+//! Clients that send anything at all: they are closed, and no other client notices.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -121,7 +121,7 @@ impl Drop for Told<'_> {
     }
 }
 
-/// The most memory for 1,024 pops of 60 kB that nobody reads, and what is left in the queue: the
+/// The most memory for 1,024 pops of 60 kB that are not read, and what is left in the queue: the
 /// packets are 120 MB, and nothing may hold them twice.
 const UNREAD_BYTES_MAX: u64 = 300 << 20;
 

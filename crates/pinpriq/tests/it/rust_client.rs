@@ -76,7 +76,7 @@ fn tasks_are_put_taken_and_settled() {
     });
 }
 
-/// An address at which nobody listens.
+/// An address without a listener.
 fn nowhere() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
@@ -93,8 +93,8 @@ fn of_several_servers_the_first_that_answers_is_used_and_connections_have_names(
         let task = client.queue("jobs").get(&job.id).await.unwrap().unwrap();
         let name = task.client_name.unwrap();
         assert!(name.ends_with(&format!("-{}", std::process::id())), "{name}");
-        let nobody = Client::connect(&format!("redis://{},{}", nowhere(), nowhere())).await;
-        assert!(matches!(nobody, Err(Error::Disconnected { .. })), "{nobody:?}");
+        let refused = Client::connect(&format!("redis://{},{}", nowhere(), nowhere())).await;
+        assert!(matches!(refused, Err(Error::Disconnected { .. })), "{refused:?}");
     });
 }
 
@@ -264,9 +264,9 @@ fn a_topic_has_a_lane_for_each_member() {
 #[test]
 fn what_is_no_server_of_pinpriq_is_told() {
     with_server(&[], async |_, _| {
-        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("pinpriq://{}", nobody.local_addr().unwrap());
-        drop(nobody);
+        let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("pinpriq://{}", unused.local_addr().unwrap());
+        drop(unused);
         let refused = Client::connect(&address).await.unwrap_err();
         assert!(matches!(refused, Error::Disconnected { .. }), "{refused}");
         let refused = Client::connect("queue.example").await.unwrap_err();

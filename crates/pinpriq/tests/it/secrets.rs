@@ -113,7 +113,7 @@ fn over_resp(server: &Serving, token: &str) -> Vec<String> {
         "COMMAND DOCS AUTH".to_owned(),
     ] {
         let reply = resp.ask(&Words::new(&line)).unwrap();
-        // An unknown command is told with its arguments, as Redis tells it: to its sender alone.
+        // An unknown command is named with its arguments, as in Redis, to its sender alone.
         if !line.starts_with("AUTHENTICATE") {
             seen.push(format!("{reply:?}"));
         }

@@ -162,7 +162,7 @@ fn signals_stop_the_server_in_order_with_all_that_was_confirmed() {
                     return confirmed;
                 }
                 confirmed += 1;
-                // Nobody listens any more once the stop is due.
+                // The receiver has gone once the stop is due.
                 let _ = told.send(());
             }
         });

@@ -1,4 +1,4 @@
-//! A server whose log nobody reads any more: it goes on, and stops when it is told to.
+//! A server whose log is no longer read: it continues, and stops on request.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Command;

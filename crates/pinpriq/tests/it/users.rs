@@ -244,8 +244,8 @@ fn a_server_lets_its_users_in_and_reads_them_again() {
     let denied = as_user(&server, "put secrets x", &by_token);
     assert_eq!(denied.status.code(), Some(5));
     assert!(told(&denied).contains("NOPERM") && told(&denied).contains("put:secrets"));
-    let nobody = as_user(&server, "put orders.new x", &[]);
-    assert!(told(&nobody).contains("NOAUTH") && told(&nobody).contains("PINPRIQ_TOKEN"));
+    let stranger = as_user(&server, "put orders.new x", &[]);
+    assert!(told(&stranger).contains("NOAUTH") && told(&stranger).contains("PINPRIQ_TOKEN"));
     let wrong = [("PINPRIQ_USER", "ana"), ("PINPRIQ_PASSWORD", "wrong")];
     assert!(told(&as_user(&server, "put orders.new x", &wrong)).contains("WRONGPASS"));
 

@@ -8,7 +8,7 @@ use pinpriq_proto::wire::{Framing, Request};
 
 use crate::serving::GUARD;
 
-/// A queue that nobody pushes to.
+/// A queue without pushes.
 const FENCE: &[u8] = b"fence";
 
 /// One connection.
@@ -54,7 +54,7 @@ impl Wire {
         let fence = bytes_of(Request::Pop { queue: FENCE });
         self.0.line_mut().send(&[requests, &fence].concat())?;
         let reply = self.try_frame()?;
-        assert_eq!(reply, [], "a frame that nobody expects");
+        assert_eq!(reply, [], "an unexpected frame");
         Ok(())
     }
 

@@ -67,7 +67,7 @@ const FAN_OUT: [&str; 21] = [
     "a member rejoins",
     "a member joins while its former lanes are cleaned",
     "a publication reaches several lanes",
-    "a publication reaches nobody",
+    "a publication reaches no member",
     "a publication reaches a queue's namesake",
     "a lane misses a publication",
     "a lane is left with tasks",
@@ -282,7 +282,7 @@ impl Census {
             home.lane.is_some() && !model.has_ended(place) && !home.paused.input.is_on()
         });
         match open.count() {
-            0 => self.fan_out("a publication reaches nobody"),
+            0 => self.fan_out("a publication reaches no member"),
             1 => {}
             _ => self.fan_out("a publication reaches several lanes"),
         }

@@ -18,7 +18,7 @@ fn all(watermarks: &Watermarks) -> Vec<Option<Watermark>> {
     (0..SHARDS).map(|shard| watermarks.last(shard)).collect()
 }
 
-fn nobody() -> Wake {
+fn no_wake() -> Wake {
     Arc::new(|| ())
 }
 
@@ -38,14 +38,14 @@ fn what_was_kept_is_there_at_the_next_start() {
         assert_eq!(keeper.kept().unwrap(), Some(mark(4, head)));
         woken.recv().unwrap();
     }
-    let mut other = watermarks.keeper(2, nobody());
+    let mut other = watermarks.keeper(2, no_wake());
     other.keep(mark(3, 9));
     other.wait();
     disk.crash(CrashPolicy::LoseUnsynced);
     drop((watermarks, keeper, other));
     let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
     assert_eq!(all(&watermarks), [None, Some(mark(4, 5)), Some(mark(3, 9))]);
-    let mut keeper = watermarks.keeper(1, nobody());
+    let mut keeper = watermarks.keeper(1, no_wake());
     keeper.keep(mark(5, 2));
     keeper.wait();
     drop((watermarks, keeper));
@@ -56,7 +56,7 @@ fn what_was_kept_is_there_at_the_next_start() {
 #[test]
 fn without_a_directory_they_are_kept_in_memory() {
     let watermarks = Watermarks::in_memory(SHARDS);
-    let mut keeper = watermarks.keeper(2, nobody());
+    let mut keeper = watermarks.keeper(2, no_wake());
     keeper.keep(mark(1, 1));
     keeper.wait();
     assert_eq!(keeper.kept().unwrap(), Some(mark(1, 1)));
@@ -96,7 +96,7 @@ fn what_was_kept_outlives_a_power_loss_in_the_next_write() {
 fn a_file_that_was_removed_keeps_nothing() {
     let disk = FaultyDisk::new(4);
     let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
-    let mut keeper = watermarks.keeper(0, nobody());
+    let mut keeper = watermarks.keeper(0, no_wake());
     keeper.keep(mark(1, 1));
     keeper.wait();
     assert!(keeper.kept().is_ok());
@@ -110,7 +110,7 @@ fn a_file_that_was_removed_keeps_nothing() {
 fn a_disk_that_fails_is_told() {
     let disk = FaultyDisk::new(3);
     let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
-    let mut keeper = watermarks.keeper(0, nobody());
+    let mut keeper = watermarks.keeper(0, no_wake());
     disk.stop_at(1);
     keeper.keep(mark(1, 1));
     keeper.wait();

@@ -116,9 +116,9 @@ fn requests_that_have_begun_are_bounded_together() {
 
 #[test]
 fn nobody_sends_a_long_request() {
-    with_people(&[Person::new("ana", "put:*")], async |world, _, [ana, nobody]| {
-        nobody.send_bytes(&half_a_put(100_000)).await;
-        let told = last_words(nobody).await;
+    with_people(&[Person::new("ana", "put:*")], async |world, _, [ana, stranger]| {
+        stranger.send_bytes(&half_a_put(100_000)).await;
+        let told = last_words(stranger).await;
         assert_eq!(told.as_deref(), Some("TOOLARGE"));
         sign_in(ana, "ana").await;
         let mut whole = Vec::new();
@@ -136,14 +136,14 @@ fn who_does_not_sign_in_makes_room_for_others() {
     super::users::with_people_at(
         config,
         &[Person::new("ana", "put:*")],
-        async |world, _, [ana, nobody]| {
+        async |world, _, [ana, stranger]| {
             sign_in(ana, "ana").await;
-            assert_eq!(nobody.told("PING").await, "PONG");
+            assert_eq!(stranger.told("PING").await, "PONG");
             world.advance(9_999);
-            assert_eq!(nobody.told("PING").await, "PONG");
+            assert_eq!(stranger.told("PING").await, "PONG");
             world.advance(1);
-            assert_eq!(last_words(nobody).await, None);
-            nobody.half_close().await;
+            assert_eq!(last_words(stranger).await, None);
+            stranger.half_close().await;
             for _ in 0..4 {
                 assert_eq!(ana.told("PING").await, "PONG");
             }

@@ -29,8 +29,8 @@ fn a_certificate_signs_its_user_in() {
         ana.expect(b"PUT q p\r\n", "$1\r\n1\r\n").await;
         ana.expect(b"PUT other p\r\n", "-NOPERM ").await;
 
-        let mut nobody = stage.connect(RESP, Some(&authority.sign("cleo", &[]))).await;
-        nobody.expect(b"PUT q p\r\n", "-NOAUTH ").await;
+        let mut stranger = stage.connect(RESP, Some(&authority.sign("cleo", &[]))).await;
+        stranger.expect(b"PUT q p\r\n", "-NOAUTH ").await;
         let mut nameless = stage.connect(RESP, None).await;
         nameless.expect(b"PUT q p\r\n", "-NOAUTH ").await;
     });
@@ -77,9 +77,9 @@ fn the_wire_knows_its_clients_by_their_certificates() {
         let mut rest = Vec::new();
         tokio::io::AsyncReadExt::read_to_end(&mut anonymous.0, &mut rest).await.unwrap();
         assert_eq!(rest, b"");
-        let mut nobody = stage.connect(WIRE, Some(&authority.sign("cleo", &[]))).await;
-        nobody.send(&named_bytes(b'P', b"open")).await;
-        tokio::io::AsyncReadExt::read_to_end(&mut nobody.0, &mut rest).await.unwrap();
+        let mut stranger = stage.connect(WIRE, Some(&authority.sign("cleo", &[]))).await;
+        stranger.send(&named_bytes(b'P', b"open")).await;
+        tokio::io::AsyncReadExt::read_to_end(&mut stranger.0, &mut rest).await.unwrap();
         assert_eq!(rest, b"");
     });
 }
@@ -97,8 +97,8 @@ fn http_knows_its_clients_by_their_certificates() {
         assert!(ask(Some(&papers), session, "").await.contains("\"user\":\"ana\""));
         let ben = format!("Authorization: Basic {}\r\n", STANDARD.encode("ben:password"));
         assert!(ask(Some(&papers), session, &ben).await.contains("\"user\":\"ben\""));
-        let nobody = authority.sign("cleo", &[]);
-        for own in [None, Some(&nobody)] {
+        let stranger = authority.sign("cleo", &[]);
+        for own in [None, Some(&stranger)] {
             assert!(ask(own, session, "").await.starts_with("HTTP/1.1 401 "));
         }
         // A page of somebody else cannot use the certificate of a browser.

@@ -74,7 +74,7 @@ impl Import {
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
 
-    /// Expects the end of an import that has found nothing any more.
+    /// Expects the end of an import that has found nothing.
     #[track_caller]
     fn end_empty(mut self) -> (i32, String, String) {
         self.tell("t", [0; 5]);
@@ -98,7 +98,7 @@ fn document(lines: &str) -> String {
     format!("OK {}\r\n---\n{lines}", lines.len() + 4)
 }
 
-/// What is told of a job of the tube `t`.
+/// What is known of a job of the tube `t`.
 fn job(state: &str, priority: u32, left: i64) -> String {
     document(&format!("tube: \"t\"\nstate: {state}\npri: {priority}\nttr: 60\ntime-left: {left}\n"))
 }

@@ -161,7 +161,7 @@ fn put_tells_whether_a_unique_task_is_new() {
     let complaint = String::from_utf8(rejected.stderr).unwrap();
     assert!(complaint.contains("EXISTS the task 1 in the queue \"uploads\""), "{complaint}");
     server.printed(&["pop", "uploads"]);
-    // Only the window is left, so nobody knows how the task has ended.
+    // Only the window is left, so how the task has ended is unknown.
     check(&more(&["--wait-ms", "-1"]), 0, b"1\tduplicate\t-\n");
     for wrong in [&["--count", "2"][..], &["--window", "0"], &["--on-dup", "both"]] {
         assert_eq!(more(wrong).status.code(), Some(2), "{wrong:?}");

@@ -78,7 +78,7 @@ impl Drop for Listener {
     }
 }
 
-/// Looks until a topic has no members any more.
+/// Looks until the last member of a topic has gone.
 fn see_nobody(server: &Server, topic: &str) {
     while !server.printed(&["members", topic]).is_empty() {}
 }
@@ -168,7 +168,7 @@ fn one_who_stays_finds_what_came_meanwhile() {
     assert_eq!(server.printed(&["publish", "news", "meanwhile"]), "1\n");
     let second = Listener::start(&server, &arguments);
     assert_eq!(second.end(), (Some(0), "meanwhile\n".to_owned(), String::new()));
-    // Whoever does not stay takes the lane along.
+    // A member that does not stay takes the lane along.
     let third = Listener::start(&server, &["news", "mailer", "--count", "1"]);
     server.printed(&["publish", "news", "last"]);
     assert_eq!(third.end().1, "last\n");
@@ -265,7 +265,7 @@ fn a_listener_that_was_away_for_too_long_joins_again_and_says_so() {
     let told = "pinpriq: the membership of m in news had ended, with all that was in its lane: \
                 joined again\n";
     // What was on its way when it was suspended is printed, but can be acknowledged no more. That
-    // is told before or after the end of the membership is.
+    // is reported before or after the end of the membership is.
     let mut stale = 0;
     let mut complaint = |listener: &mut Listener| loop {
         let complaint = listener.complaint();

@@ -319,7 +319,7 @@ fn a_command_whose_lease_is_lost_is_ended_and_its_task_left_alone() {
         assert_eq!(played.command(), "TOUCH q 7-1-1");
         played.answer(answer);
     }
-    assert_eq!(played.command(), "", "nothing is told of a task that went to others");
+    assert_eq!(played.command(), "", "no word of a task that went to others");
     let told = "pinpriq: task 7 of q: the lease was lost, so the command was ended\n";
     assert_eq!(worker.end(), told);
 }
@@ -535,7 +535,7 @@ fn a_refused_take_ends_the_worker() {
     let mut second = Played::accept(&listener);
     second.command();
     first.give("-NOPERM you may not\r\n");
-    // The other job is told to end as well.
+    // The other job has to end as well.
     assert_eq!(second.command(), "");
     second.answer(NOTHING);
     let output = worker.wait_with_output().unwrap();

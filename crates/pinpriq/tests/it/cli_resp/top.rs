@@ -200,7 +200,7 @@ fn a_server_that_goes_away_is_told_and_found_again() {
 
 #[test]
 fn without_a_server_it_starts_and_says_so() {
-    // Nobody listens there: the port is that of a server that has ended.
+    // No server listens there: the port is that of a server that has ended.
     let mut server = Server::start();
     server.serving.take().unwrap().stop();
     let mut terminal = top(&server, &[]);

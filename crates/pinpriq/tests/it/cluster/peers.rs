@@ -10,7 +10,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{BETWEEN_TRIES, Etcd, TRIES};
 
-/// What others connect to instead of a node. While it is shut, nobody comes through.
+/// What others connect to instead of a node. While it is shut, no connection comes through.
 struct Gate {
     address: SocketAddr,
     state: Arc<Mutex<Passing>>,
@@ -43,7 +43,7 @@ impl Gate {
         gate
     }
 
-    /// Ends all connections, and lets nobody through any more.
+    /// Ends all connections, and lets no more through.
     fn shut(&self) {
         let mut state = self.state.lock().unwrap();
         state.is_shut = true;

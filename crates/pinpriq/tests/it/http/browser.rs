@@ -1,4 +1,4 @@
-//! A client of HTTP that sends exactly what it is told to, and conversations as text.
+//! A client of HTTP that sends exactly what the test says, and conversations as text.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

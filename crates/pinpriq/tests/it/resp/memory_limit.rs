@@ -7,7 +7,7 @@ use super::redis::{Redis, figure, payloads, serve};
 const TASKS: usize = 120;
 const PAYLOAD_BYTES: usize = 512 << 10;
 
-/// What the server may grow by while nobody reads. All answers together have twelve times that.
+/// What the server may grow by while no client reads. All answers together have twelve times that.
 const GROWTH_BYTES_MAX: u64 = 40 << 20;
 
 /// A payload that tells its task from every other, from its first byte to its last.
