@@ -33,7 +33,7 @@ use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::{Room, Shortage};
 use pinpriq_proto::schedule::{Calendars, EveryOnly};
 use pinpriq_proto::stats::Counters;
-use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord};
+use pinpriq_proto::task::{Bytes, ClientId, Farewell, RequestId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
 /// The result of a command: a reply, `None` if the request waits, or a refusal.
@@ -94,18 +94,6 @@ pub struct Engine {
     pub(crate) undo: Option<Box<UndoLog>>,
     /// The request that is being carried out, until it has its reply.
     asking: Option<(ClientId, RequestId)>,
-}
-
-/// How a connection has ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Farewell<'a> {
-    /// By itself, or because it was ended. The client never heard of these leases.
-    Ended {
-        /// Their receipts.
-        unsent: &'a [Receipt],
-    },
-    /// Because the server stops. No task has failed by that.
-    ServerStops,
 }
 
 /// The result of applying a command.

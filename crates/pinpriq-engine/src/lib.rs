@@ -46,5 +46,5 @@ mod restore;
 mod step;
 mod transition;
 
-pub use engine::{Applied, Engine, Farewell};
+pub use engine::{Applied, Engine};
 pub use transition::listing as transition_listing;

@@ -1,9 +1,8 @@
 //! What happens as time passes, and when a connection ends. The caller supplies the time.
 
-use pinpriq_engine::Farewell;
 use pinpriq_proto::command::TakeMode;
 use pinpriq_proto::reply::{Outcome, Reply};
-use pinpriq_proto::task::{ClientId, Lease, State, StateKind, TaskRecord, reasons};
+use pinpriq_proto::task::{ClientId, Farewell, Lease, State, StateKind, TaskRecord, reasons};
 use pinpriq_proto::time::Timestamp;
 
 use super::{Exit, Model};

@@ -144,6 +144,18 @@ impl ClientId {
     }
 }
 
+/// How a connection has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Farewell<'a> {
+    /// By itself, or because it was ended. The client never heard of these leases.
+    Ended {
+        /// Their receipts.
+        unsent: &'a [Receipt],
+    },
+    /// Because the server stops. No task has failed by that.
+    ServerStops,
+}
+
 /// A request of a client. The door chooses it, and the reply contains it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);

@@ -11,7 +11,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinpriq_engine::Farewell;
 use pinpriq_model::Model;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::{Command, Delay, Put, QueueCommand, Step};
@@ -19,7 +18,7 @@ use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
-use pinpriq_proto::task::{ClientId, Receipt, RequestId, State, TaskRecord};
+use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, State, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_server::calendars::Calendars;
 use pinpriq_server::config::DoorName;

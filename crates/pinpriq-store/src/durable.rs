@@ -11,14 +11,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use pinpriq_engine::{Applied, Engine, Farewell};
+use pinpriq_engine::{Applied, Engine};
 use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_proto::command::Command;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::schedule::Calendars;
 use pinpriq_proto::survey::{IsInUse, QueueNews};
-use pinpriq_proto::task::{Away, Bytes, ClientId, RequestId, StateKind, payload_checksum};
+use pinpriq_proto::task::{
+    Away, Bytes, ClientId, Farewell, RequestId, StateKind, payload_checksum,
+};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use crate::store::{

@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use crate::engine::{Answered, Engine, Farewell};
+use crate::engine::{Answered, Engine};
 use crate::memory::consumers::{ConsumerId, Subscription, Taker, TakerId, Ticket};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::Task;
@@ -23,7 +23,7 @@ use pinpriq_proto::command::{QueueName, Selection, TakeMode};
 use pinpriq_proto::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
-use pinpriq_proto::task::{ClientId, Lease, RequestId, StateKind, reasons};
+use pinpriq_proto::task::{ClientId, Farewell, Lease, RequestId, StateKind, reasons};
 use pinpriq_proto::time::Span;
 
 impl Engine {

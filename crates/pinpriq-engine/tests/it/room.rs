@@ -1,7 +1,7 @@
 //! Clients that ask for more and more. Whatever the command, it is refused at some point, and the
 //! engine never occupies more than it may.
 
-use pinpriq_engine::{Applied, Engine, Farewell};
+use pinpriq_engine::{Applied, Engine};
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::command::{
     Ack, Amendment, Command, Fail, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection,
@@ -12,7 +12,7 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::settings::{AFTERACK, AfterAck, IDS, Ids, Kind, SETTINGS, Value};
-use pinpriq_proto::task::{ClientId, Receipt, RequestId, StateKind, Terms};
+use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, StateKind, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 
 const NOW: Timestamp = Timestamp::from_ms(1_000);

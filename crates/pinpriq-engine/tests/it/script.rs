@@ -22,12 +22,12 @@ mod words;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use pinpriq_engine::{Engine, Farewell};
+use pinpriq_engine::Engine;
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::command::Command;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
-use pinpriq_proto::task::{ClientId, Grant, Receipt, RequestId, State, TaskRecord};
+use pinpriq_proto::task::{ClientId, Farewell, Grant, Receipt, RequestId, State, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use render::Names;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect_file;
-use pinpriq_engine::{Engine, Farewell, transition_listing};
+use pinpriq_engine::{Engine, transition_listing};
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, Command, Deed, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
     Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
@@ -17,7 +17,7 @@ use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, CAPACITY, IDS, Ids, OVERFLOW, Overflow,
 };
-use pinpriq_proto::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord};
+use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
 

@@ -17,11 +17,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pinpriq_engine::Farewell;
 use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::Refusal;
-use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::task::{ClientId, Farewell, RequestId};
 
 use self::guard::Guard;
 pub(crate) use self::news::receive_news;

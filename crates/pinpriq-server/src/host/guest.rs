@@ -9,11 +9,10 @@ mod down;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use pinpriq_engine::Farewell;
 use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::decode_command;
 use pinpriq_proto::reply::Refusal;
-use pinpriq_proto::task::{Bytes, ClientId};
+use pinpriq_proto::task::{Bytes, ClientId, Farewell};
 use pinpriq_proto::time::Timestamp;
 
 use super::inquiries;

@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use pinpriq_engine::{Applied, Farewell};
+use pinpriq_engine::Applied;
 use pinpriq_proto::command::{Command, Delay, Put, Step};
 use pinpriq_proto::facts::Care;
 use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::limits::put_bytes;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
-use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId};
+use pinpriq_proto::task::{Bytes, ClientId, Farewell, Receipt, RequestId};
 
 use super::shard::Shard;
 use crate::clients::about::Manners;

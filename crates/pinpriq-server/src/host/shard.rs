@@ -18,10 +18,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinpriq_engine::{Applied, Farewell};
+use pinpriq_engine::Applied;
 use pinpriq_proto::command::Command;
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_proto::task::{ClientId, RequestId, TaskRecord};
+use pinpriq_proto::task::{ClientId, Farewell, RequestId, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::Durable;
 use pinpriq_store::{Position, StoreError};

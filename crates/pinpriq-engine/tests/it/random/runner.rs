@@ -5,7 +5,7 @@ mod comparison;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::{Applied, Engine, Farewell};
+use pinpriq_engine::{Applied, Engine};
 use pinpriq_model::{Model, Place, Survivors};
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{Command, QueueCommand};
@@ -13,7 +13,7 @@ use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
-use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
+use pinpriq_proto::task::{Bytes, ClientId, Farewell, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::PutUnique;
 
