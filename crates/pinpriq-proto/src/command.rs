@@ -368,7 +368,7 @@ pub enum Command<'a> {
     /// can be kept within names.
     ///
     /// Lists and pages show only what matches. Figures are added up over the queues and topics that
-    /// match, which costs a step for each of them, and leave out what nobody can ask any more about
+    /// match, which costs a step for each of them, and leave out what can no longer be known about
     /// queues that have ceased to exist. A schedule or a member is left alone if its queue, or one
     /// of its topics, does not match. A schedule that is not there is refused in the same words.
     /// Nothing is redriven if one of the dead letters comes from a queue that does not match.

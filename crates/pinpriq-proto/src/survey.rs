@@ -1,6 +1,6 @@
 //! Looking at the figures of many queues, page by page, and hearing which queues come and go.
 //!
-//! Nothing here changes a queue, and no client asks for it: whoever watches the server does.
+//! Nothing here changes a queue, and no client asks for it: the monitor of the server does.
 
 use std::sync::Arc;
 

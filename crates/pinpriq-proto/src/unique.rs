@@ -1,4 +1,4 @@
-//! Unique tasks: what a put says about others like it, and what it is told about them.
+//! Unique tasks: what a put says about others like it, and what it learns about them.
 //!
 //! When a put meets a duplicate is decided in `operations/unique.rs`.
 

@@ -418,7 +418,7 @@ impl Setting {
         SETTINGS.into_iter().find(|setting| setting.tag == tag)
     }
 
-    /// Whether this is the value that a queue has of which nobody has said another.
+    /// Whether this is the value that a queue has without a setting.
     #[must_use]
     pub fn is_default(&self, value: Value<'_>) -> bool {
         (self.read)(&Settings::default()) == value

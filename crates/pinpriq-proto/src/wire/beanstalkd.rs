@@ -1,7 +1,7 @@
 //! The protocol of beanstalkd: bytes to requests and answers, and back.
 //!
 //! The reference is beanstalkd 1.13: its page [`protocol.txt`], and where the page does not say,
-//! what the server does. The bytes are the same, also for requests that nobody should send:
+//! what the server does. The bytes are the same, also for requests that clients should not send:
 //!
 //! - Only spaces may precede a number, and any number of them. A number has no sign and may have
 //!   leading zeros. The bound of `kick` is different: see [`Request::Kick`].

@@ -141,7 +141,7 @@ impl BeanstalkdDoor {
         }
     }
 
-    /// Leaves, unless it has left already: nothing of it counts any more.
+    /// Leaves, unless it has left already: nothing of it counts from now on.
     fn leave(&mut self) {
         if !std::mem::replace(&mut self.has_left, true) {
             self.watched.end(&self.shared);

@@ -53,7 +53,7 @@ pub enum Word {
     TimedOut,
     /// A reservation of the connection is about to end.
     DeadlineSoon,
-    /// The server accepts no jobs any more.
+    /// The server accepts no more jobs.
     Draining,
     /// There is no room for the job.
     OutOfMemory,

@@ -1,6 +1,6 @@
 //! The server's side of a request: bytes in, one borrowed [`Request`] out.
 //!
-//! The decoder finds where lines and bodies end, and skips what nobody wants. Lines are read in
+//! The decoder finds where lines and bodies end, and skips what is not wanted. Lines are read in
 //! `line.rs`. The buffer belongs to the caller.
 
 use super::answer::Fault;

@@ -515,7 +515,7 @@ fn a_job_that_is_too_big_is_skipped_and_then_refused() {
     let streams: [&[u8]; 5] = [
         b"put 1 2 3 10\r\n0123456789\r\nquit\r\n",
         b"put 1 2 3 10\r\nput 1 2 3 4\nquit\r\n",
-        // Nobody looks at what follows the body, or the last number.
+        // What follows the body, or the last number, is not looked at.
         b"put 1 2 3 10\r\n0123456789xxquit\r\n",
         b"put 1 2 3 10 x\r\n0123456789\r\nquit\r\n",
         b"put 1 2 3 10x\r\n0123456789\r\nquit\r\n",

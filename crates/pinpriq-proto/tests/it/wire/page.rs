@@ -127,7 +127,7 @@ fn the_hex_in_the_text_is_that_of_the_vectors() {
         for byte in bytes {
             write!(hex, "{byte:02X} ").unwrap();
         }
-        assert!(prose.matches(hex.trim_end()).count() >= 2, "{words} is told in the text too");
+        assert!(prose.matches(hex.trim_end()).count() >= 2, "{words} stands in the text too");
     }
 }
 

@@ -78,7 +78,7 @@ impl BeanstalkdDoor {
     }
 
     /// Returns the names of all tubes, in the order in which they came. Those that neither a
-    /// connection nor a queue stands for any more are forgotten.
+    /// connection nor a queue stands for are forgotten.
     fn all_tubes(&self, known: &HashMap<Box<[u8]>, Tube>, shown: &TubesShown) -> Vec<Box<[u8]>> {
         // A queue comes after the connection that uses its tube, if both come in one millisecond.
         let mut places: BTreeMap<Place, Vec<Box<[u8]>>> = BTreeMap::new();

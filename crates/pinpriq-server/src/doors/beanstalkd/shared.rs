@@ -90,7 +90,7 @@ impl Default for Shared {
 }
 
 impl Shared {
-    /// Nobody is connected yet. `id` distinguishes this server from others, and jobs may have
+    /// No client is connected yet. `id` distinguishes this server from others, and jobs may have
     /// `job_bytes_max` bytes.
     pub(crate) fn new(id: u64, job_bytes_max: u32) -> Self {
         let mut tubes = Tubes::default();
@@ -198,7 +198,7 @@ impl Shared {
         self.tube(name).is_some_and(|tube| tube.is_wanted())
     }
 
-    /// Returns all tubes that are known, also those that no connection has to do with any more.
+    /// Returns all tubes that are known, also those without a connection.
     pub(super) fn all(&self) -> HashMap<Box<[u8]>, Tube> {
         self.tubes().known.clone()
     }

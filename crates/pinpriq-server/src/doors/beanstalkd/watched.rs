@@ -69,7 +69,7 @@ impl Watched {
         true
     }
 
-    /// Watches nothing any more.
+    /// Stops watching.
     pub(super) fn end(&mut self, shared: &Shared) {
         self.tubes.drain(..).for_each(|tube| shared.unwatch(&tube));
         self.count(0);

@@ -1,4 +1,4 @@
-//! `GET /metrics`: what the server counts, for Prometheus and whoever reads its formats.
+//! `GET /metrics`: what the server counts, for Prometheus and other readers of its formats.
 //!
 //! [`table`] lists every metric once, with the function that reads it from a survey. `exposition`
 //! writes them in the format that was asked for, and [`page`] makes the table of the documentation.

@@ -59,7 +59,7 @@ fn lines_response(body: Body) -> Response {
     response
 }
 
-/// Passes each line on as a frame. Ends when the body does, or when nobody waits any more.
+/// Passes each line on as a frame. Ends when the body does, or when the caller gave up.
 async fn read(
     mut lines: Lines,
     (queue, refusals): (Vec<u8>, Arc<HttpRefusals>),

@@ -1,6 +1,6 @@
 //! Which host a request is for. A page of somebody else can give its own name an address of this
-//! machine, and would then be of the same origin as the server: DNS rebinding. So names that nobody
-//! has given to this server are refused.
+//! machine, and would then be of the same origin as the server: DNS rebinding. So names that were
+//! not given to this server are refused.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -48,7 +48,7 @@ pub(super) fn history(
     request: Request<'_>,
 ) -> Result<Response, Problem> {
     let queue = queue_of(asker, request)?;
-    // That of all queues together cannot be told apart any more.
+    // That of all queues together can no longer be told apart.
     let is_shown = queue.is_some() || asker.sees_all();
     let body = is_shown.then(|| api.monitor.history(queue.as_ref(), columns)).flatten();
     let body = body.unwrap_or_else(|| columns(&History::default()));
@@ -83,7 +83,7 @@ enum Next {
     End,
 }
 
-/// Whoever listens, with what is next.
+/// A listener, with what is next.
 type Coming = Pin<Box<dyn Future<Output = (Looker, Next)> + Send>>;
 
 impl Looker {

@@ -108,7 +108,7 @@ pub(super) async fn figures(asker: &Asker, name: &[u8]) -> Result<Option<Known>,
 }
 
 /// Returns the figures of all queues, in the order of their names. They are asked for by several
-/// at once, so that nobody waits for the way between threads only.
+/// at once, so that no request waits only for the way between threads.
 async fn all_figures(asker: &Asker) -> Result<Vec<(Vec<u8>, Known)>, Problem> {
     let names = all_names(asker).await?;
     let mut askers = JoinSet::new();

@@ -54,7 +54,7 @@ pub(super) async fn answer(
     answered.unwrap_or_else(|problem| refuse(&problem))
 }
 
-/// Tells who asks and what they may do. Nobody is null where there are no users, and may do all.
+/// Tells who asks and what they may do. The user is null where there are no users, and may do all.
 /// Tells where clients of Redis reach the server, too, for commands to copy.
 fn tell(api: &Api, asker: &Asker) -> Response {
     let mut out = Vec::new();

@@ -34,7 +34,7 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 /// What the requests of the dashboard have, and no page of another origin can add.
 const REQUEST: HeaderName = HeaderName::from_static("pinpriq-request");
 
-/// Answers a request if somebody has signed in with it, or nobody needs to.
+/// Answers a request if somebody has signed in with it, or if that is not needed.
 pub(super) async fn check(
     State(api): State<Arc<Api>>,
     mut request: Request,
@@ -185,7 +185,7 @@ fn split(value: &[u8]) -> (&[u8], &[u8]) {
     (word, rest.trim_ascii())
 }
 
-/// Refuses a request, and says how to sign in. A browser that is told of Basic asks its user by
+/// Refuses a request, and says how to sign in. A browser that hears of Basic asks its user by
 /// itself, which is not wanted for the requests of a page.
 fn challenge(problem: &Problem, headers: &HeaderMap) -> Response {
     let mut response = refuse(problem);

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 /// The value that stands for all queues that are not shown one by one.
 pub(super) const OTHER: &str = "_other";
 
-/// The longest name that is told as a whole, in bytes. Each of the tens of lines about a queue has
+/// The longest name that is shown as a whole, in bytes. Each of the tens of lines about a queue has
 /// its name.
 const NAME_BYTES_MAX: usize = 256;
 

@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     Counter,
     Gauge,
     Histogram,
-    /// Something that is told by labels alone.
+    /// Something that labels alone say.
     Info,
 }
 
