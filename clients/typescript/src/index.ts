@@ -28,7 +28,8 @@ export type {
   TakeOptions,
 } from "./options.js";
 export { Queue } from "./queue.js";
-export type { Origin, Outcome, Plain, State, StateOrGone, TaskMeta } from "./replies.js";
+export type { Origin, Outcome, Plain, State, StateOrGone } from "./replies.js";
+export type { TaskMeta } from "./meta.js";
 export { type ScheduleInfo, type ScheduleOptions, Schedules } from "./schedules.js";
 export type { Rate, Settings, SettingsChange } from "./settings.js";
 export { type Stoppable, stopOnSignals } from "./signals.js";

@@ -4,7 +4,8 @@ import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import { isRefused, PinpriqError } from "./errors.js";
 import type { Rest } from "./options.js";
-import { numberOrNull, type RawTask, type StateOrGone, type TaskMeta, textOf } from "./replies.js";
+import { numberOrNull, type RawTask, type StateOrGone, textOf } from "./replies.js";
+import type { TaskMeta } from "./meta.js";
 import type { Words } from "./words.js";
 
 /** What a job needs of where it comes from. */

@@ -1,5 +1,6 @@
 // How replies become typed objects.
 import { PinpriqError } from "./errors.js";
+import { metaOf, type TaskMeta } from "./meta.js";
 import { MapBytes, type Reply } from "./resp.js";
 
 /** Ready, taken, waiting, buried, and Z and D: finished and kept. */
@@ -20,44 +21,6 @@ export interface Origin {
   readonly attempts: number;
   readonly failures: number;
   readonly at: number;
-}
-
-/** What the server knows about a task. Moments are Unix milliseconds. */
-export interface TaskMeta {
-  /** The key of its group. */
-  readonly key: string | null;
-  /** Lower is more urgent. Null: never selected by itself. */
-  readonly priority: number | null;
-  /** Its state when the server replied. */
-  readonly state: State;
-  /** How often it was taken, this time included. */
-  readonly attempts: number;
-  /** How often it has failed. */
-  readonly failures: number;
-  /** Why it failed or was buried the last time. */
-  readonly reason: string | null;
-  /** When it was put. */
-  readonly putAt: number;
-  /** The end of its time to live. */
-  readonly ttlAt: number | null;
-  /** The end of its delay. */
-  readonly readyAt: number | null;
-  /** The end of its lease; null if it lasts as long as the connection. */
-  readonly leaseUntil: number | null;
-  /** The end of its stay as a finished task. */
-  readonly purgeAt: number | null;
-  /** The number of the connection that holds it. */
-  readonly client: number | null;
-  /** The name of that connection. */
-  readonly clientName: string | null;
-  /** The address of that connection. */
-  readonly clientAddress: string | null;
-  /** Where it comes from if it is a dead letter. */
-  readonly origin: Origin | null;
-  /** The schedule that put it. */
-  readonly schedule: string | null;
-  /** The moment at which that was due; null if it was fired by hand. */
-  readonly slot: number | null;
 }
 
 /** A task as it came. */
@@ -180,29 +143,8 @@ function taskOfMap(map: ReplyMap): RawTask {
   };
 }
 
-function metaOf(map: ReplyMap): TaskMeta {
-  return {
-    key: textOrNull(map["key"]),
-    priority: numberOrNull(map["priority"]),
-    state: textOf(map["state"]) as State,
-    attempts: numberOf(map["attempts"]),
-    failures: numberOf(map["failures"]),
-    reason: textOrNull(map["reason"]),
-    putAt: numberOf(map["put_at"]),
-    ttlAt: numberOrNull(map["ttl_at"]),
-    readyAt: numberOrNull(map["ready_at"]),
-    leaseUntil: numberOrNull(map["lease_until"]),
-    purgeAt: numberOrNull(map["purge_at"]),
-    client: numberOrNull(map["client"]),
-    clientName: textOrNull(map["client_name"]),
-    clientAddress: textOrNull(map["client_address"]),
-    origin: originOf(map),
-    schedule: textOrNull(map["schedule"]),
-    slot: numberOrNull(map["slot"]),
-  };
-}
-
-function originOf(map: ReplyMap): Origin | null {
+/** Returns where a dead letter comes from. */
+export function originOf(map: ReplyMap): Origin | null {
   const queue = textOrNull(map["origin_queue"]);
   if (queue === null) return null;
   return {

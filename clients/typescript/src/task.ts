@@ -1,6 +1,7 @@
 // A task that is shown, or that was popped: it has no lease.
 import type { Codec } from "./codec.js";
-import type { RawTask, TaskMeta } from "./replies.js";
+import type { RawTask } from "./replies.js";
+import type { TaskMeta } from "./meta.js";
 
 /** A task without a lease. */
 export interface Task<T> {

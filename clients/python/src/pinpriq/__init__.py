@@ -55,7 +55,6 @@ from .replies import (
     ScheduleShown,
     State,
     Stats,
-    Task,
 )
 from .requests import NO_PRIORITY, OWN
 from .serialisers import Json, MsgPack, Raw, Serialiser
@@ -68,6 +67,7 @@ from .sync.schedules import Schedules
 from .sync.subscription import Subscription
 from .sync.topic import Member, Topic
 from .sync.transaction import Transaction
+from .task import Task
 from .worker import Bury, Event, GiveBack, Retry, Worker
 
 __version__ = "0.1.0"

@@ -20,29 +20,11 @@ from .replies import (
     ScheduleShown,
     State,
     Stats,
-    Task,
 )
 from .serialisers import Serialiser
 from .spans import moment_of, span_of
-
-
-def text(value: Any) -> str:
-    """Return a name or an id. Bytes that are not UTF-8 survive as surrogates."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    return str(value)
-
-
-def text_or_none(value: Any) -> str | None:
-    """Return a name, or None for null."""
-    return None if value is None else text(value)
-
-
-def mapping(flat: Any) -> dict[str, Any]:
-    """Return a map, which RESP2 sends as keys and values in turn."""
-    if isinstance(flat, dict):
-        return {text(key): value for key, value in flat.items()}
-    return {text(flat[index]): flat[index + 1] for index in range(0, len(flat), 2)}
+from .task import Task, task_of
+from .values import mapping, text, text_or_none
 
 
 def plain(value: Any) -> Any:
@@ -110,31 +92,8 @@ def task(reply: Any, serialiser: Serialiser | None) -> Task:
             int(of["origin_failures"] or 0),
             moment_of(of["origin_at"]),
         )
-    return Task(
-        queue=text(of["queue"]),
-        id=text(of["id"]),
-        receipt=text_or_none(of.get("receipt")),
-        payload=of["payload"],
-        value=serialiser.load(of["payload"]) if serialiser else None,
-        member=text_or_none(of["member"]),
-        key=of["key"],
-        priority=of["priority"],
-        state=state(of["state"]),
-        attempts=of["attempts"],
-        failures=of["failures"],
-        reason=text_or_none(of["reason"]),
-        put_at=moment_of(of["put_at"]),
-        ttl_at=moment_of(of["ttl_at"]),
-        ready_at=moment_of(of["ready_at"]),
-        lease_until=moment_of(of["lease_until"]),
-        purge_at=moment_of(of["purge_at"]),
-        client=of["client"],
-        client_name=text_or_none(of["client_name"]),
-        client_address=text_or_none(of["client_address"]),
-        origin=origin,
-        schedule=text_or_none(of.get("schedule")),
-        slot=moment_of(of.get("slot")),
-    )
+    value = serialiser.load(of["payload"]) if serialiser else None
+    return task_of(of, value, origin)
 
 
 def tasks(serialiser: Serialiser | None) -> Callable[[Any], list[Task]]:

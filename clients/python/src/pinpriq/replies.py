@@ -64,40 +64,6 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Task:
-    """A task and all that the server tells about it.
-
-    `value` is the payload as the serialiser of the queue reads it. The fields after `payload`
-    have their default unless the request asked for everything (`meta`). `receipt` is only there
-    for a task that was just taken. `slot` is that of a task that a schedule has put.
-    """
-
-    queue: str
-    id: str
-    receipt: str | None
-    payload: bytes
-    value: Any = None
-    member: str | None = None
-    key: bytes | None = None
-    priority: int | None = None
-    state: State | None = None
-    attempts: int = 0
-    failures: int = 0
-    reason: str | None = None
-    put_at: datetime | None = None
-    ttl_at: datetime | None = None
-    ready_at: datetime | None = None
-    lease_until: datetime | None = None
-    purge_at: datetime | None = None
-    client: int | None = None
-    client_name: str | None = None
-    client_address: str | None = None
-    origin: Origin | None = None
-    schedule: str | None = None
-    slot: datetime | None = None
-
-
-@dataclass(frozen=True)
 class Awaited:
     """How a task that was awaited ended, and its state."""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from .parsing import mapping, text, text_or_none
 from .spans import Span, moment_of, span_ms, span_of
+from .values import mapping, text, text_or_none
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 mod python;
 mod typescript;
 
+use pinpriq_proto::fields::{Field, Shown, TASK};
 use pinpriq_proto::request::options::{Kind, Opt};
 use pinpriq_proto::request::spec::{Group, Spec, Word};
 use pinpriq_proto::request::table::TABLE;
@@ -46,8 +47,10 @@ fn the_clients_say_what_the_table_says() {
     let files = [
         ("python/src/pinpriq/commands.py", python::commands()),
         ("python/src/pinpriq/settings.py", python::settings()),
+        ("python/src/pinpriq/task.py", python::task()),
         ("typescript/src/commands.ts", typescript::commands()),
         ("typescript/src/settings.ts", typescript::settings()),
+        ("typescript/src/meta.ts", typescript::meta()),
     ];
     for (file, text) in files {
         expect_test::expect_file![format!("{clients}{file}")].assert_eq(&text);
@@ -66,6 +69,12 @@ fn given(spec: &'static Spec) -> impl Iterator<Item = &'static Opt> {
         OWN.iter().any(|(of, word)| *word == option.word && (of.is_empty() || *of == spec.name))
     };
     spec.options.iter().filter(move |option| !own(option))
+}
+
+/// The fields of tasks that replies show, but for the origin, which clients make one of.
+fn task_fields() -> impl Iterator<Item = &'static Field> {
+    let shown = |field: &&Field| field.shown != Shown::Never;
+    TASK.iter().filter(shown).filter(|field| !field.name.starts_with("origin_"))
 }
 
 /// A name for people: the exception, or the word in small letters.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from .. import commands, parsing
-from ..parsing import text
-from ..replies import Explanation, Lease, Page, State, Stats, Task
+from .. import commands, parsing, values
+from ..replies import Explanation, Lease, Page, State, Stats
 from ..requests import queues as about_queues
 from ..requests.base import Name, Repeat, Words
 from ..requests.queues import Side
 from ..serialisers import Serialiser, serialiser_named
 from ..settings import QueueSettings, QueueShown, queue_shown
+from ..task import Task
+from ..values import text
 
 P = ParamSpec("P")
 
@@ -192,7 +193,7 @@ class AsyncAdministration:
     async def import_record(self, record: Name, *, payload: bytes | None = None) -> str:
         """Take over one record of an export. Returns the id of a task, or `OK`."""
         words = commands.import_(self.name, record, payload=payload)
-        return await self.client.run(words.request(parsing.text))
+        return await self.client.run(words.request(values.text))
 
     async def command(
         self,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Stale
 from ..job import reason_of
-from ..replies import State, Task
+from ..replies import State
 from ..requests.base import Priority
 from ..spans import Span
+from ..task import Task
 
 if TYPE_CHECKING:
     from .queue import AsyncQueue

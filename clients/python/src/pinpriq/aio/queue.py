@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, overload
 from .. import commands, parsing
 from ..attempts import Deadline
 from ..errors import Exists, Full, NotFound, Refused
-from ..parsing import text
-from ..replies import Awaited, Outcome, Put, State, Task
+from ..replies import Awaited, Outcome, Put, State
 from ..requests import tasks as about_tasks
 from ..requests.base import OWN, Name, OwnKey, Receipt, Repeat
 from ..spans import Span
+from ..task import Task
+from ..values import text
 from .administration import AsyncAdministration
 from .job import AsyncJob
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from .. import commands, parsing
+from .. import commands, parsing, values
 from ..replies import ScheduleShown
 from ..requests import queues as about_queues
 from ..requests.base import Name, Repeat
@@ -75,4 +75,4 @@ class AsyncSchedules:
 
     async def fire(self, name: Name) -> str:
         """Put a task of a schedule now, also while it is paused. Returns its id."""
-        return await self._client.run(commands.schedule_fire(name).request(parsing.text))
+        return await self._client.run(commands.schedule_fire(name).request(values.text))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from .. import commands
 from ..attempts import BROKEN, NotConnected
 from ..errors import Disconnected, is_refusal, refusal_from
-from ..parsing import text, text_or_none
-from ..replies import Task
 from ..requests import tasks as about_tasks
 from ..requests.base import Name, Words
 from ..spans import Span
+from ..task import Task
+from ..values import text, text_or_none
 from .job import AsyncJob
 from .link import late_replies
 from .pools import next_reply, send

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from .. import commands, parsing
 from ..errors import NotFound
-from ..parsing import text
 from ..replies import MemberShown
 from ..requests import queues as about_queues
 from ..requests.base import Name, Repeat
 from ..serialisers import Serialiser, serialiser_named
 from ..spans import Span, span_s
+from ..values import text
 from .heartbeat import AsyncHeartbeat
 from .queue import AsyncQueue
 

@@ -17,9 +17,10 @@ from kombu.utils.json import dumps, loads
 
 from ..errors import NoQueue
 from ..job import reason_of
-from ..replies import State, Task
+from ..replies import State
 from ..requests import tasks as about_tasks
 from ..settings import QueueSettings
+from ..task import Task
 from .bindings import ANONYMOUS, DIRECT_AGE_S, SHARED_AGE_S, TEMPORARY_S, Binding
 from .taker import Taker
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..attempts import BROKEN, NotConnected
 from ..errors import CrossShard, Refused, is_refusal, refusal_from
-from ..replies import Task
 from ..requests import tasks as about_tasks
 from ..sync.client import Client
+from ..task import Task
 
 log = logging.getLogger("pinpriq.kombu")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from .. import commands, parsing
+from .. import commands, parsing, values
 from ..replies import Page
 from ..settings import QueueSettings
 from ..spans import Span
@@ -43,12 +43,12 @@ def info(sections: Sequence[str]) -> Request[dict[str, str]]:
 
 def whoami() -> Request[str | None]:
     """Tell the user of the connection."""
-    return Words("ACL", "WHOAMI").request(parsing.text_or_none, Repeat.SAFE)
+    return Words("ACL", "WHOAMI").request(values.text_or_none, Repeat.SAFE)
 
 
 def client_list() -> Request[str]:
     """Tell who is connected."""
-    return Words("CLIENT", "LIST").request(parsing.text, Repeat.SAFE)
+    return Words("CLIENT", "LIST").request(values.text, Repeat.SAFE)
 
 
 def client_kill(numbers: Sequence[int]) -> Request[int]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .. import commands, parsing
 from ..errors import Refused
-from ..replies import Put, State, Task
+from ..replies import Put, State
 from ..spans import Span
+from ..task import Task
 from .base import NO_PRIORITY, OWN, Name, OwnKey, Receipt, Repeat, Request, Words
 
 if TYPE_CHECKING:

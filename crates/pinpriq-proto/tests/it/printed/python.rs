@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use pinpriq_proto::fields::{Field as Task, Kind as Told};
 use pinpriq_proto::settings::{Kind as Of, SETTINGS, Setting};
 
 use super::{Kind, Opt, Spec, Word, given, pascal, wrapped};
@@ -37,8 +38,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from .parsing import mapping, text, text_or_none
 from .spans import Span, moment_of, span_ms, span_of
+from .values import mapping, text, text_or_none
 
 
 @dataclass(frozen=True)
@@ -364,4 +365,95 @@ fn fields(setting: &'static Setting) -> Vec<Field> {
 
 fn field_name(flag: &str) -> String {
     flag.trim_end_matches("-ms").replace('-', "_")
+}
+
+const TASK_BEGIN: &str = r#"""What the server tells about a task.
+
+Printed from the server's table of fields by `cargo test -p pinpriq-proto printed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .replies import Origin, State
+from .spans import moment_of
+from .values import text, text_or_none
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task and all that the server tells about it.
+
+    The fields after `payload` have their default unless the request asked for everything (`meta`).
+    `receipt` is only there for a task that was just taken. `slot` is that of a task that a schedule
+    has put.
+    """
+
+"#;
+
+const TASK_VALUE: &str = "    #: The payload as the serialiser of the queue reads it.
+    value: Any = None
+";
+
+const TASK_OF: &str = r#"    #: Where a dead letter comes from.
+    origin: Origin | None = None
+
+
+def task_of(of: Mapping[str, Any], value: Any, origin: Origin | None) -> Task:
+    """Return the task that a map tells about."""
+    return Task(
+"#;
+
+/// The fields that a task always has, in the order of the arguments of a task.
+const FIRST: [&str; 4] = ["queue", "id", "receipt", "payload"];
+
+/// The module of tasks.
+pub(super) fn task() -> String {
+    let first = FIRST.iter().filter_map(|name| Task::named(name));
+    let rest = || super::task_fields().filter(|field| !FIRST.contains(&field.name));
+    let mut text = format!("\"{TASK_BEGIN}");
+    for field in first.clone() {
+        let (kind, _, _) = task_field(field);
+        let _ = write!(text, "    #: {}.\n    {}: {kind}\n", upper(field.help), field.name);
+    }
+    text += TASK_VALUE;
+    for field in rest() {
+        let (kind, default, _) = task_field(field);
+        text += &wrapped(&format!("{}.", upper(field.help)), "    #: ", 100);
+        let _ = writeln!(text, "    {}: {kind} = {default}", field.name);
+    }
+    text += TASK_OF;
+    for field in first.chain(rest()) {
+        let (_, _, read) = task_field(field);
+        let name = field.name;
+        let get =
+            if field.always { format!("of[\"{name}\"]") } else { format!("of.get(\"{name}\")") };
+        let _ = writeln!(text, "        {name}={},", read.replace('!', &get));
+    }
+    text + "        value=value,\n        origin=origin,\n    )\n"
+}
+
+fn upper(text: &str) -> String {
+    text[..1].to_uppercase() + &text[1..].replace('`', "")
+}
+
+/// The type of a field, its default, and what reads it, where `!` stands for what was sent.
+fn task_field(field: &Task) -> (&'static str, &'static str, &'static str) {
+    match (field.kind, field.name) {
+        (Told::Payload, _) => ("bytes", "b\"\"", "!"),
+        (Told::Bytes, "key") => ("bytes | None", "None", "!"),
+        (Told::Bytes | Told::Id, _) if field.always => ("str", "\"\"", "text(!)"),
+        (Told::Bytes | Told::Id | Told::Receipt | Told::Address, _) => {
+            ("str | None", "None", "text_or_none(!)")
+        }
+        (Told::State, _) => ("State | None", "None", "State(text(!))"),
+        (Told::Count, _) => ("int", "0", if field.always { "!" } else { "! or 0" }),
+        (Told::Integer | Told::Number, _) => ("int | None", "None", "!"),
+        (Told::Moment, _) => ("datetime | None", "None", "moment_of(!)"),
+        (Told::Span, _) => ("float | None", "None", "span_of(!)"),
+    }
 }

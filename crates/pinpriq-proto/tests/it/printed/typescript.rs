@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use pinpriq_proto::fields::{Field as Task, Kind as Told};
 use pinpriq_proto::settings::{Kind as Of, SETTINGS, Setting};
 
 use super::{Kind, Opt, Spec, Word, about, camel, pascal, wrapped};
@@ -317,4 +318,74 @@ fn fields(setting: &'static Setting) -> Vec<Field> {
         read: "numberOrNull(_)",
     });
     std::iter::once(own).chain(length).collect()
+}
+
+const META_BEGIN: &str = r#"// What the server tells about a task besides its payload. Printed from
+// the server's table of fields by `cargo test -p pinpriq-proto printed`.
+import {
+  numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
+} from "./replies.js";
+
+/** What the server knows about a task. Moments are Unix milliseconds. */
+export interface TaskMeta {
+"#;
+
+const META_OF: &str = r"  /** Where it comes from if it is a dead letter. */
+  readonly origin: Origin | null;
+}
+
+/** Returns what a map tells about a task. */
+export function metaOf(map: ReplyMap): TaskMeta {
+  return {
+";
+
+/// Fields that a task has beside its meta.
+const BESIDE: [&str; 5] = ["queue", "member", "id", "receipt", "payload"];
+
+/// The module of what is told about a task.
+pub(super) fn meta() -> String {
+    let fields = || super::task_fields().filter(|field| !BESIDE.contains(&field.name));
+    let mut text = META_BEGIN.to_owned();
+    for field in fields() {
+        comment(
+            &mut text,
+            "  ",
+            &format!("{}{}.", field.help[..1].to_uppercase(), &field.help[1..]),
+        );
+        let (kind, _) = meta_field(field);
+        let _ = writeln!(text, "  readonly {}: {kind};", meta_name(field));
+    }
+    text += META_OF;
+    for field in fields() {
+        let (_, read) = meta_field(field);
+        let value = read.replace('!', &format!("map[\"{}\"]", field.name));
+        let _ = writeln!(text, "    {}: {value},", meta_name(field));
+    }
+    text + "    origin: originOf(map),\n  };\n}\n"
+}
+
+/// The name of a field, which ends with the unit of a length of time.
+fn meta_name(field: &Task) -> String {
+    camel(field.name) + if field.kind == Told::Span { "Ms" } else { "" }
+}
+
+/// The type of a field, and what reads it, where `!` stands for what was sent.
+fn meta_field(field: &Task) -> (&'static str, &'static str) {
+    match field.kind {
+        Told::State => ("State", "textOf(!) as State"),
+        Told::Bytes | Told::Id | Told::Payload | Told::Receipt | Told::Address => {
+            if field.always {
+                ("string", "textOf(!)")
+            } else {
+                ("string | null", "textOrNull(!)")
+            }
+        }
+        Told::Count | Told::Number | Told::Integer | Told::Moment | Told::Span => {
+            if field.always {
+                ("number", "numberOf(!)")
+            } else {
+                ("number | null", "numberOrNull(!)")
+            }
+        }
+    }
 }

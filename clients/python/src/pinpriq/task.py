@@ -1,0 +1,101 @@
+"""What the server tells about a task.
+
+Printed from the server's table of fields by `cargo test -p pinpriq-proto printed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .replies import Origin, State
+from .spans import moment_of
+from .values import text, text_or_none
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task and all that the server tells about it.
+
+    The fields after `payload` have their default unless the request asked for everything (`meta`).
+    `receipt` is only there for a task that was just taken. `slot` is that of a task that a schedule
+    has put.
+    """
+
+    #: Name; for a task in a lane the topic.
+    queue: str
+    #: Its id.
+    id: str
+    #: Of the lease just granted (TAKE).
+    receipt: str | None
+    #: Its bytes.
+    payload: bytes
+    #: The payload as the serialiser of the queue reads it.
+    value: Any = None
+    #: Whose lane it is in, if it is in one.
+    member: str | None = None
+    #: Its key, if it has one.
+    key: bytes | None = None
+    #: Its priority, if it has one.
+    priority: int | None = None
+    #: A letter; for POP the state before it was popped, R.
+    state: State | None = None
+    #: How often it was taken, this time included.
+    attempts: int = 0
+    #: How often it has failed.
+    failures: int = 0
+    #: Why it failed or was buried the last time, perhaps empty.
+    reason: str | None = None
+    #: Moment of the put.
+    put_at: datetime | None = None
+    #: End of its time to live, if it has one.
+    ttl_at: datetime | None = None
+    #: End of its delay, in W.
+    ready_at: datetime | None = None
+    #: End of its lease, in T, if the lease has a TTR.
+    lease_until: datetime | None = None
+    #: End of its stay, in Z.
+    purge_at: datetime | None = None
+    #: Number of the client that has taken it, in T, until the server restarts.
+    client: int | None = None
+    #: Name of that client, if it has one and is still connected.
+    client_name: str | None = None
+    #: Address of that client, while it is connected.
+    client_address: str | None = None
+    #: The schedule that has put it, if one has.
+    schedule: str | None = None
+    #: Moment of the slot for which a schedule has put it.
+    slot: datetime | None = None
+    #: Where a dead letter comes from.
+    origin: Origin | None = None
+
+
+def task_of(of: Mapping[str, Any], value: Any, origin: Origin | None) -> Task:
+    """Return the task that a map tells about."""
+    return Task(
+        queue=text(of["queue"]),
+        id=text(of["id"]),
+        receipt=text_or_none(of.get("receipt")),
+        payload=of["payload"],
+        member=text_or_none(of.get("member")),
+        key=of.get("key"),
+        priority=of.get("priority"),
+        state=State(text(of["state"])),
+        attempts=of["attempts"],
+        failures=of["failures"],
+        reason=text_or_none(of.get("reason")),
+        put_at=moment_of(of["put_at"]),
+        ttl_at=moment_of(of.get("ttl_at")),
+        ready_at=moment_of(of.get("ready_at")),
+        lease_until=moment_of(of.get("lease_until")),
+        purge_at=moment_of(of.get("purge_at")),
+        client=of.get("client"),
+        client_name=text_or_none(of.get("client_name")),
+        client_address=text_or_none(of.get("client_address")),
+        schedule=text_or_none(of.get("schedule")),
+        slot=moment_of(of.get("slot")),
+        value=value,
+        origin=origin,
+    )

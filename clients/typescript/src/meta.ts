@@ -1,0 +1,66 @@
+// What the server tells about a task besides its payload. Printed from
+// the server's table of fields by `cargo test -p pinpriq-proto printed`.
+import {
+  numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
+} from "./replies.js";
+
+/** What the server knows about a task. Moments are Unix milliseconds. */
+export interface TaskMeta {
+  /** Its key, if it has one. */
+  readonly key: string | null;
+  /** Its priority, if it has one. */
+  readonly priority: number | null;
+  /** A letter; for `POP` the state before it was popped, R. */
+  readonly state: State;
+  /** How often it was taken, this time included. */
+  readonly attempts: number;
+  /** How often it has failed. */
+  readonly failures: number;
+  /** Why it failed or was buried the last time, perhaps empty. */
+  readonly reason: string | null;
+  /** Moment of the put. */
+  readonly putAt: number;
+  /** End of its time to live, if it has one. */
+  readonly ttlAt: number | null;
+  /** End of its delay, in W. */
+  readonly readyAt: number | null;
+  /** End of its lease, in T, if the lease has a TTR. */
+  readonly leaseUntil: number | null;
+  /** End of its stay, in Z. */
+  readonly purgeAt: number | null;
+  /** Number of the client that has taken it, in T, until the server restarts. */
+  readonly client: number | null;
+  /** Name of that client, if it has one and is still connected. */
+  readonly clientName: string | null;
+  /** Address of that client, while it is connected. */
+  readonly clientAddress: string | null;
+  /** The schedule that has put it, if one has. */
+  readonly schedule: string | null;
+  /** Moment of the slot for which a schedule has put it. */
+  readonly slot: number | null;
+  /** Where it comes from if it is a dead letter. */
+  readonly origin: Origin | null;
+}
+
+/** Returns what a map tells about a task. */
+export function metaOf(map: ReplyMap): TaskMeta {
+  return {
+    key: textOrNull(map["key"]),
+    priority: numberOrNull(map["priority"]),
+    state: textOf(map["state"]) as State,
+    attempts: numberOf(map["attempts"]),
+    failures: numberOf(map["failures"]),
+    reason: textOrNull(map["reason"]),
+    putAt: numberOf(map["put_at"]),
+    ttlAt: numberOrNull(map["ttl_at"]),
+    readyAt: numberOrNull(map["ready_at"]),
+    leaseUntil: numberOrNull(map["lease_until"]),
+    purgeAt: numberOrNull(map["purge_at"]),
+    client: numberOrNull(map["client"]),
+    clientName: textOrNull(map["client_name"]),
+    clientAddress: textOrNull(map["client_address"]),
+    schedule: textOrNull(map["schedule"]),
+    slot: numberOrNull(map["slot"]),
+    origin: originOf(map),
+  };
+}
