@@ -106,7 +106,7 @@ async function statistics(client) {
   const tube = await client.stats_tube("lifting");
   assert.equal(tube.name, "lifting");
   assert.deepEqual([tube["current-jobs-ready"], tube["current-using"]], [1, 1]);
-  await refuses(client.stats_tube("nobody-uses-this"), "NOT_FOUND");
+  await refuses(client.stats_tube("not-in-use"), "NOT_FOUND");
   const all = await client.stats();
   assert.equal(all["current-jobs-ready"], 1);
   assert.equal(all["max-job-size"], 65_535);

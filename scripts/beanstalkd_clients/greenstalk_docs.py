@@ -292,7 +292,7 @@ def statistics():
             assert after[name] == before[name] + 1, name
         assert after["draining"] == "false"
         with raises(greenstalk.NotFoundError):
-            client.stats_tube("nobody-uses-this")
+            client.stats_tube("not-in-use")
         with raises(greenstalk.NotFoundError):
             client.stats_job(number)
 
@@ -308,7 +308,7 @@ def pausing_a_tube():
             job = client.reserve(timeout=10)
         client.delete(job)
         with raises(greenstalk.NotFoundError):
-            client.pause_tube("nobody-uses-this", 1)
+            client.pause_tube("not-in-use", 1)
 
 
 def drain_mode():

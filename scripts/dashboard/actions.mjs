@@ -136,7 +136,7 @@ async function ofTasks(hands) {
     const asked = await hands.fill({}, "Kill 1 task", "The task is gone.");
     must(asked.includes(`task ${id} of ${queue}`), asked);
     must((await STATE(api, queue, id)) === "X", "it is still there");
-    await page.getByText("is not there any more").waitFor();
+    await page.getByText("This task has left its queue").waitFor();
   });
   await step("choose and kill several, dig up all, snatch a lease", async () => {
     const ids = [];

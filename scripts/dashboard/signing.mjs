@@ -114,7 +114,7 @@ async function visit({ server, openAt, axe, must, user, colorScheme }) {
   must(status === null, `ana cannot pause mail: ${status}`);
 
   // A queue without tasks shows a command, with the port of this server.
-  await go("#/queues/mail?tab=leases", "Nobody holds a task of this queue");
+  await go("#/queues/mail?tab=leases", "No client holds a task of this queue");
   const commands = await page.locator(".command code").allInnerTexts();
   const wanted = `redis-cli -p ${server.ports.resp} --user ana --askpass TAKE mail`;
   must(commands[0].startsWith(wanted), `the command is ${commands}`);

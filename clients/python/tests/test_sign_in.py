@@ -19,8 +19,8 @@ def test_a_password_is_needed_and_known(program: str, tmp_path: Path) -> None:
     with Client(server.url, password="correct horse battery staple") as client:
         assert client.whoami() == "default"
         client.queue("jobs").put("x")
-    with Client(server.url) as nobody, pytest.raises(Denied) as refused:
-        nobody.queue("jobs").put("x")
+    with Client(server.url) as stranger, pytest.raises(Denied) as refused:
+        stranger.queue("jobs").put("x")
     assert refused.value.kind == "NOAUTH"
     with Client(server.url, password="wrong") as stranger, pytest.raises(Denied):
         stranger.ping()

@@ -278,7 +278,7 @@ export interface FailOptions {
 }
 
 /**
- * Gives a taken task back because it failed: to be tried again, or not any more. The reply: R, W,
+ * Gives a taken task back because it failed: to be tried again or to be given up. The reply: R, W,
  * B, or X if it became a dead letter or its TTL had passed.
  */
 export function fail(
@@ -392,7 +392,7 @@ export interface KillOptions {
   readonly member?: string | undefined;
 }
 
-/** Removes tasks, whatever their state and whoever holds them. The reply: how many. */
+/** Removes tasks in any state, also those that are held. The reply: how many. */
 export function kill(
   queue: string,
   ids: readonly string[],

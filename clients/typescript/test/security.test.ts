@@ -37,12 +37,12 @@ test("wrong_password_is_refused_and_not_tried_again", async () => {
   const server = await Server.start(withUser);
   const wrong = Client.connect(`redis://ana:wrong@127.0.0.1:${server.port}`);
   await assert.rejects(wrong, (error) => isRefused(error, "WRONGPASS"));
-  const nobody = await Client.connect(server.url).catch((error: unknown) => error);
-  if (nobody instanceof Client) {
-    await assert.rejects(nobody.queue("jobs").put(1), (error) => isRefused(error, "NOAUTH"));
-    await nobody.close();
+  const stranger = await Client.connect(server.url).catch((error: unknown) => error);
+  if (stranger instanceof Client) {
+    await assert.rejects(stranger.queue("jobs").put(1), (error) => isRefused(error, "NOAUTH"));
+    await stranger.close();
   } else {
-    assert.ok(isRefused(nobody, "NOAUTH"));
+    assert.ok(isRefused(stranger, "NOAUTH"));
   }
   await server.stop();
 });

@@ -115,8 +115,8 @@ pub enum ServeError {
     },
     /// A server without users would let everybody in who can reach it.
     #[error(
-        "{address} can be reached from other machines, and this server has no users, so whoever \
-         reaches it could use all queues: make users with `pinpriq user add` and name their file \
+        "{address} can be reached from other machines, and this server has no users, so all who \
+         reach it could use all queues: make users with `pinpriq user add` and name their file \
          with --users, name a file with one password with --password-file, listen on 127.0.0.1, \
          or start with --insecure-open"
     )]

@@ -105,7 +105,7 @@ mod tests {
         newer.limits.set(Limit::Tasks, std::num::NonZeroU64::new(1));
         assert_eq!(before.changes(&newer), [Change::Limits]);
         let mut newer = before.clone();
-        newer.password = Some(crate::password::PasswordHash::NOBODY);
+        newer.password = Some(crate::password::PasswordHash::NONE);
         assert_eq!(before.changes(&newer), [Change::Password]);
     }
 

@@ -27,7 +27,7 @@ const PASSES_MAX: u32 = 16;
 const LANES_MAX: u32 = 4;
 
 /// What is hashed with the password of an unknown user.
-const SALT_OF_NOBODY: [u8; 16] = *b"nobody signs in.";
+const SALT_OF_NONE: [u8; 16] = *b"nobody signs in.";
 
 /// A password as somebody typed it. It is wiped from memory when it is dropped.
 #[derive(Clone)]
@@ -127,7 +127,7 @@ impl fmt::Debug for Password {
 impl PasswordHash {
     /// Stands for the hash of a user who does not exist, or has no password. No password is right,
     /// and finding that out takes as long as for a hash that [`make`](Self::make) made.
-    pub const NOBODY: Self = Self(None);
+    pub const NONE: Self = Self(None);
 
     /// Makes the hash of a password, with salt from the system.
     pub fn make(password: &Password) -> Result<Self, NoHash> {
@@ -172,10 +172,10 @@ impl PasswordHash {
     /// Whether this is the password. Without the memory that this takes, none is.
     #[must_use]
     pub fn verify(&self, password: &[u8]) -> bool {
-        let nobody = (&Params::DEFAULT, &SALT_OF_NOBODY[..], &[0; Params::DEFAULT_OUTPUT_LEN][..]);
+        let none = (&Params::DEFAULT, &SALT_OF_NONE[..], &[0; Params::DEFAULT_OUTPUT_LEN][..]);
         let (params, salt, expected) = match &self.0 {
             Some(hash) => (&hash.params, &*hash.salt, &*hash.output),
-            None => nobody,
+            None => none,
         };
         let mut output = Zeroizing::new(vec![0; expected.len()]);
         let is_made = argon2(params.clone()).hash_password_into(password, salt, &mut output);
@@ -233,7 +233,7 @@ mod tests {
         }
         let again = PasswordHash::make(&password).unwrap();
         assert_ne!(again, made, "each hash has salt of its own");
-        assert_eq!(PasswordHash::NOBODY.text(), None);
+        assert_eq!(PasswordHash::NONE.text(), None);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn nobody_has_no_password() {
         for password in [&b""[..], b"nobody", b"swordfish"] {
-            assert!(!PasswordHash::NOBODY.verify(password));
+            assert!(!PasswordHash::NONE.verify(password));
         }
     }
 

@@ -103,7 +103,7 @@ impl Users {
     #[must_use]
     pub fn password_of(&self, name: &str) -> PasswordHash {
         let password = self.user(name).and_then(|user| user.password.clone());
-        password.unwrap_or(PasswordHash::NOBODY)
+        password.unwrap_or(PasswordHash::NONE)
     }
 
     /// All users, by name.

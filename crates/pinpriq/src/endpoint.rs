@@ -188,7 +188,7 @@ fn peers(hosts: &[&str], encryption: &EncryptionArgs) -> Result<Vec<Peer>, Strin
     };
     let tls = Tls::new(&trust, identity).map_err(|error| error.to_string())?;
     if encryption.insecure {
-        tell("--insecure: nobody knows who answers".to_owned());
+        tell("--insecure: it is unknown who answers".to_owned());
     }
     let peer = |host: &&str| Peer::new(&tls, host).map_err(|error| error.to_string());
     hosts.iter().map(peer).collect()

@@ -27,7 +27,7 @@ pub(crate) const CLUSTER_SHARDS_MAX: u64 = 1_024;
 pub(crate) struct Settings {
     /// The data directory, made if it is not there [default: ./pinpriq-data]
     ///
-    /// A node of a cluster has none unless it is told. There it remembers its cluster and how far
+    /// A node of a cluster has none unless it is given. There it remembers its cluster and how far
     /// the engine had come, and ends with exit code 3 if the engine has lost some of that.
     #[arg(long, env = "PINPRIQ_DATA", hide_env_values = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub(crate) struct Settings {
 
     /// Where to listen for RESP, the protocol of Redis clients [default: 127.0.0.1:7251]
     ///
-    /// A host and a port, or `off`. Port 0 takes any free port. Without --users whoever can reach
+    /// A host and a port, or `off`. Port 0 takes any free port. Without --users all who reach
     /// the address can use the queues.
     #[arg(long, env = "PINPRIQ_RESP", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) resp: Option<Listen>,
@@ -55,7 +55,7 @@ pub(crate) struct Settings {
 
     /// Where to listen for HTTP [default: 127.0.0.1:7252]
     ///
-    /// A host and a port, or `off`. Port 0 takes any free port. Without --users whoever can reach
+    /// A host and a port, or `off`. Port 0 takes any free port. Without --users all who reach
     /// the address can use the queues.
     #[arg(long, env = "PINPRIQ_HTTP", hide_env_values = true, value_name = "ADDR|off")]
     pub(crate) http: Option<Listen>,
@@ -143,7 +143,7 @@ pub(crate) struct Settings {
     /// The file of users, who have to sign in [default: none]
     ///
     /// `pinpriq user` makes and changes it. The server reads it again when it changes, and on
-    /// SIGHUP. Without users whoever can reach the server may do everything, so it listens on
+    /// SIGHUP. Without users anyone who can reach the server may do everything, so it listens on
     /// loopback only.
     #[arg(long, env = "PINPRIQ_USERS", hide_env_values = true, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
@@ -156,7 +156,7 @@ pub(crate) struct Settings {
 
     /// Whether to listen beyond loopback without users [default: off]
     ///
-    /// Whoever can reach the server may then use and remove everything in it. It warns at each
+    /// Anyone who can reach the server may then use and remove everything in it. It warns at each
     /// start.
     #[arg(long, env = "PINPRIQ_INSECURE_OPEN", hide_env_values = true, value_name = "on|off")]
     #[arg(num_args = 0..=1, default_missing_value = "on")]

@@ -367,7 +367,7 @@ def fail(
     payload: bytes | None = None,
     member: Name | None = None,
 ) -> Words:
-    """Gives a taken task back because it failed: to be tried again, or not any more.
+    """Gives a taken task back because it failed: to be tried again or to be given up.
 
     The reply: R, W, B, or X if it became a dead letter or its TTL had passed.
 
@@ -513,7 +513,7 @@ def kill(
     *ids: Name,
     member: Name | None = None,
 ) -> Words:
-    """Removes tasks, whatever their state and whoever holds them.
+    """Removes tasks in any state, also those that are held.
 
     The reply: how many.
 

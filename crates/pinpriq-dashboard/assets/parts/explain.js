@@ -10,7 +10,7 @@ const SENTENCES = {
   taken: ({ client, since, until }) =>
     `${
       client === undefined
-        ? "Its holder is not connected any more"
+        ? "Its holder is no longer connected"
         : `Connection ${client} holds it`
     }${since ? `, since ${away(since)}` : ""}${
       until ? `. The lease ends ${away(until)}` : ", as long as it is connected"
@@ -33,7 +33,7 @@ const SENTENCES = {
     number >= 10_000
       ? `At least ${count(number)} tasks come first.`
       : `${plural(number, "task")} ${Number(number) === 1 ? "comes" : "come"} first.`,
-  "no-consumer": () => "Nobody waits for a task of this queue at this moment.",
+  "no-consumer": () => "No worker waits for a task of this queue at this moment.",
   next: () => "It is the next to leave.",
 };
 
@@ -46,7 +46,7 @@ const OF_ALL = {
   taken: ({ client, since, until }, { T }) =>
     `${plural(T, "task")} ${verb(T, "is", "are")} taken. ` +
     `${T > 1 ? "The oldest one is held by " : "Its holder is "}` +
-    `${client === undefined ? "somebody who is not connected any more" : `connection ${client}`}` +
+    `${client === undefined ? "a client that is no longer connected" : `connection ${client}`}` +
     `${since ? `, since ${away(since)}` : ""}` +
     `${until ? `, and its lease ends ${away(until)}` : ""}.`,
   buried: (it, { B }) => {

@@ -153,6 +153,6 @@ function columns(refresh) {
 const nothing = () =>
   empty(
     "No queue has dead letters, and nothing is buried. A queue keeps what " +
-      "has failed too often when it is told to:",
+      "has failed too often, by this setting:",
     redis("QUEUE SET jobs ATTEMPTS 5 BACKOFF 1000 DEADLETTER '{jobs}-dead'"),
   );

@@ -56,7 +56,7 @@ export function leases(page, place) {
     ].filter(Boolean),
     none: () =>
       empty(
-        "Nobody holds a task of this queue. A worker takes one:",
+        "No client holds a task of this queue. A worker takes one:",
         redis(`TAKE ${quoted(place.name.shown)} TTR 60000${
             place.member ? ` MEMBER ${quoted(place.member.shown)}` : ""
           }`,
@@ -68,7 +68,7 @@ export function leases(page, place) {
 }
 
 function holder(row) {
-  if (row.client === undefined) return "nobody who is connected";
+  if (row.client === undefined) return "no connected client";
   const name = Name.in(row, "name")?.shown;
   return [`connection ${row.client}`, name, row.address, row.door].filter(Boolean).join(" · ");
 }

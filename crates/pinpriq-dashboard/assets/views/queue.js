@@ -77,7 +77,7 @@ export async function queue(page, route) {
   let counts = first.stats.counts;
   const tell = (it) => {
     if (!it) {
-      page.fail(new Error("This queue does not exist any more."));
+      page.fail(new Error("This queue no longer exists."));
       return;
     }
     const { stats } = it;

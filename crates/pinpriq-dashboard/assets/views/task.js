@@ -65,7 +65,7 @@ export async function task(page, route) {
     gone.hidden = false;
     fill(
       gone,
-      "This task is not there any more: it was finished, removed, expired or moved. What " +
+      "This task has left its queue: it was finished, removed, expired or moved. What " +
         "is shown is from before.",
     );
     fill(buttons);

@@ -82,7 +82,7 @@ impl<'a> Share<'a> {
         matches!(self, Self::Wait { take, .. } if take.wait.blocks())
     }
 
-    /// Whether it is there to change something, even if nobody waits for a task.
+    /// Whether it is there to change something, even if no client waits for a task.
     #[must_use]
     pub const fn is_change(&self) -> bool {
         match self {

@@ -101,7 +101,7 @@ pub static TABLE: &[Spec] = &[
     Spec::new(
         "FAIL",
         Group::Tasks,
-        "Gives a taken task back because it failed: to be tried again, or not any more",
+        "Gives a taken task back because it failed: to be tried again or to be given up",
         "R, W, B, or X if it became a dead letter or its TTL had passed",
     )
     .words(&[QUEUE, Word::Held])
@@ -138,7 +138,7 @@ pub static TABLE: &[Spec] = &[
     Spec::new(
         "KILL",
         Group::Tasks,
-        "Removes tasks, whatever their state and whoever holds them",
+        "Removes tasks in any state, also those that are held",
         "how many",
     )
     .words(&[QUEUE, Word::Some("id")])
@@ -463,7 +463,7 @@ pub static TABLE: &[Spec] = &[
         "ACL",
         Group::Connection,
         "Tells the user of this connection",
-        "the name, or null for nobody; `default` where there are no users",
+        "the name, or null without one; `default` where there are no users",
     )
     .sub("WHOAMI")
     .access(Access::Everybody),

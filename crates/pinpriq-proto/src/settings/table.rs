@@ -135,7 +135,7 @@ pub const IDS: &Setting = &Setting {
         Word { word: "sequence", help: "1, 2, 3 and so on" },
         Word { word: "time64", help: "Numbers that tell the time, in nanoseconds" },
         Word { word: "uuid", help: "Random ones of 36 characters" },
-        Word { word: "given", help: "Whoever puts a task names it" },
+        Word { word: "given", help: "The producer names it" },
     ]),
     optional: false,
     least: 0,

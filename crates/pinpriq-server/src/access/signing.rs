@@ -266,7 +266,7 @@ impl Roster {
         let user = users.user(name).cloned();
         // One that is too long is wrong, and that takes as long as any other.
         let cut = &password[..password.len().min(PASSWORD_BYTES_MAX)];
-        let expected = if cut == password { users.password_of(name) } else { PasswordHash::NOBODY };
+        let expected = if cut == password { users.password_of(name) } else { PasswordHash::NONE };
         let password = Password::new(cut.to_vec()).ok();
         let roster = Arc::clone(self);
         Begun::Later(Box::pin(async move {

@@ -293,7 +293,7 @@ impl Exchange {
             is_asked
         };
         if is_asked {
-            self.note_owner(shard, Owner::Nobody);
+            self.note_owner(shard, Owner::Unknown);
         }
         let Some(post) = self.home.post().filter(|_| is_asked) else { return };
         let mut unsent = post.take(shard);

@@ -42,7 +42,7 @@ pub enum WholeError {
     Unfounded,
     /// Something is there where nothing may be.
     #[error(
-        "the engine is not empty: {what}. An import needs a cluster that nobody has made yet: give \
+        "the engine is not empty: {what}. An import needs a cluster that does not exist yet: give \
          --cluster another name or schema, or remove the old one"
     )]
     NotEmpty {

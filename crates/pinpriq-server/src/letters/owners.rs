@@ -38,7 +38,7 @@ pub struct Administered {
 pub(crate) enum Owner {
     /// No known node.
     #[default]
-    Nobody,
+    Unknown,
     /// This node.
     Here,
     /// The node with this instance.
@@ -110,7 +110,7 @@ impl Owners {
     /// Returns the table of a cluster with this number of shards, none of which has an owner yet.
     pub(crate) fn new(shards: usize) -> Self {
         Self {
-            shards: RefCell::new(vec![Owner::Nobody; shards]),
+            shards: RefCell::new(vec![Owner::Unknown; shards]),
             terms: RefCell::new(vec![0; shards]),
             logs: RefCell::new(vec![None; shards]),
             nodes: RefCell::default(),
@@ -214,7 +214,7 @@ impl Owners {
             (0..nodes.len()).filter(|at| nodes[*at].clients.is_some()).collect();
         let place_of = |owner: Owner| {
             let is_it = |at: &usize| match owner {
-                Owner::Nobody => false,
+                Owner::Unknown => false,
                 Owner::Here => nodes[*at].is_own,
                 Owner::Node(instance) => nodes[*at].instance.0 == instance,
             };
@@ -223,7 +223,7 @@ impl Owners {
         let (mut runs, mut slots_owned): (Vec<Run>, u16) = (Vec::new(), 0);
         for (shard, owner) in shards.iter().enumerate() {
             let (first, end) = slots_of_shard(shard, shards.len());
-            if *owner != Owner::Nobody {
+            if *owner != Owner::Unknown {
                 slots_owned += end - first;
             }
             let any = || listening.get(shard % listening.len().max(1)).copied();
@@ -245,7 +245,7 @@ impl Owners {
             nodes.iter().find(|node| is_it(node)).map(|node| node.name.clone())
         };
         let owner_of = |owner: &Owner| match *owner {
-            Owner::Nobody => None,
+            Owner::Unknown => None,
             Owner::Here => name_of(&|node| node.is_own),
             Owner::Node(instance) => name_of(&|node| node.instance.0 == instance),
         };
@@ -255,7 +255,7 @@ impl Owners {
             nodes: nodes.len() as u64,
             shards: shards.len() as u64,
             served: count(Owner::Here),
-            ownerless: count(Owner::Nobody),
+            ownerless: count(Owner::Unknown),
             owners: shards.iter().map(owner_of).collect(),
             terms: self.terms.borrow().clone(),
             logs: self.logs.borrow().iter().flatten().copied().collect(),
@@ -349,7 +349,7 @@ mod tests {
             owners.elsewhere(0).map(|to| to.to_string())
         };
         assert_eq!(now(Owner::Node(1)).as_deref(), Some("a:1"));
-        assert_eq!(now(Owner::Nobody), None);
+        assert_eq!(now(Owner::Unknown), None);
         assert_eq!(now(Owner::Node(3)).as_deref(), Some("fd00::3:3"));
         assert_eq!(now(Owner::Node(1)).as_deref(), Some("a:1"));
         assert_eq!(now(Owner::Here), None);

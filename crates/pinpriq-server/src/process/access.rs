@@ -53,7 +53,7 @@ fn roster(config: &Config, audit: Option<&Arc<Audit>>) -> Result<Option<Arc<Rost
             Some(address) => {
                 tracing::warn!(
                     %address,
-                    "--insecure-open: whoever can reach this server can use all its queues"
+                    "--insecure-open: every client that reaches this server can use all its queues"
                 );
                 Ok(None)
             }
@@ -71,7 +71,7 @@ fn roster(config: &Config, audit: Option<&Arc<Audit>>) -> Result<Option<Arc<Rost
             tracing::warn!(
                 %address,
                 door = door.word(),
-                "passwords and tasks pass unencrypted here: whoever is on the way can read them"
+                "passwords and tasks pass unencrypted here and can be read on the way"
             );
         }
     }

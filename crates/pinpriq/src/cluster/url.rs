@@ -232,7 +232,7 @@ fn encryption(options: &mut Options<'_>) -> Result<Ssl, String> {
             return Ok(Ssl::IfOffered(TlsFiles { trust: TrustFiles::Anybody, identity }));
         }
         (None | Some("prefer"), Some(_)) => {
-            Err("sslrootcert protects nobody without sslmode=verify-full: write that too")
+            Err("sslrootcert protects nothing without sslmode=verify-full: write that too")
         }
         (Some("require"), None) => Ok(TrustFiles::Anybody),
         (Some("require" | "verify-ca"), Some(file)) if file == "system" => {

@@ -88,7 +88,7 @@ fn commands_encrypt_when_they_are_told_to() {
     assert_eq!(bench.status.code(), Some(0), "{bench:?}");
     let output = pinpriq(&["put", "q", "x", "--address", &plain, "--insecure"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(String::from_utf8(output.stderr).unwrap().contains("nobody knows who answers"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("it is unknown who answers"));
 }
 
 #[test]

@@ -69,7 +69,7 @@ class AsyncAdministration:
         return await self.client.run(words.request(parsing.state))
 
     async def kill(self, *ids: Name) -> int:
-        """Remove tasks, whatever their state and whoever holds them. Returns how many."""
+        """Remove tasks in any state, also those that are held. Returns how many."""
         words = commands.kill(self.name, *ids, member=self.member)
         return await self.client.run(words.request(parsing.number))
 

@@ -64,8 +64,8 @@ class AsyncQueue(AsyncAdministration):
     ) -> Put:
         """Put a task, and wait until it is finished, at most for `wait` seconds.
 
-        `outcome` of the result tells how it ended, `TIMEOUT` if it has not, and None if nobody
-        knows any more. None as `wait` is without limit.
+        `outcome` of the result tells how it ended, `TIMEOUT` if it has not, and None if that is
+        no longer known. None as `wait` is without limit.
         """
         deadline = Deadline(wait, self.client.options.slice_s)
         done = await self._put(

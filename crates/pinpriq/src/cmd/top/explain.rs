@@ -49,7 +49,7 @@ fn sentence(reason: &Value, has_task: bool, now_ms: i64) -> String {
         b"taken" => taken(reason, it, now_ms),
         b"buried" => match reason.field("reason") {
             Some(why @ Value::Bulk(_)) => format!("{it} was buried: {}.", in_words(why)),
-            _ => format!("{it} was buried, and nobody said why."),
+            _ => format!("{it} was buried, and no reason was given."),
         },
         b"expired" => {
             format!("{it} has outlived its TTL, and leaves as soon as it would be ready.")
@@ -69,7 +69,7 @@ fn sentence(reason: &Value, has_task: bool, now_ms: i64) -> String {
             10_000.. => "At least 10000 tasks come first.".to_owned(),
             count => format!("{count} tasks come first."),
         },
-        b"no-consumer" => "Nobody waits for a task of this queue.".to_owned(),
+        b"no-consumer" => "No worker waits for a task of this queue.".to_owned(),
         b"next" => "It is the next to leave.".to_owned(),
         other => format!("The server says: {}.", super::figures::plain(other)),
     }
@@ -158,7 +158,7 @@ mod tests {
             It is held by client 8, taken 10s ago; the lease ends now.
             It is held by an unknown client; the lease ends with its connection.
             It was buried: no \u{1b}[2J such user.
-            It was buried, and nobody said why.
+            It was buried, and no reason was given.
             It has outlived its TTL, and leaves as soon as it would be ready.
             The queue is paused for takes.
             2 tasks are taken, and LIMIT allows 2 at once.
@@ -166,7 +166,7 @@ mod tests {
             It has no priority, so it leaves only with its group.
             One task comes first.
             At least 10000 tasks come first.
-            Nobody waits for a task of this queue.
+            No worker waits for a task of this queue.
             It is the next to leave.
             The server says: moon-phase."]]
         .assert_eq(&told);

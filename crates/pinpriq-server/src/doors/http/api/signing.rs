@@ -130,8 +130,8 @@ async fn user_of(
 
 /// Returns the user that a certificate was made for.
 fn user_of_certificate(roster: &Roster, name: &str) -> Result<Pass, Problem> {
-    let nobody = || Problem::new("NOAUTH", "the certificate of the client is that of no user");
-    roster.certified(name).ok_or_else(nobody)
+    let unknown = || Problem::new("NOAUTH", "the certificate of the client is that of no user");
+    roster.certified(name).ok_or_else(unknown)
 }
 
 /// Returns the user of a browser that has signed in.

@@ -211,9 +211,9 @@ fn a_user_has_so_many_bytes_in_flight() {
 #[test]
 fn a_connection_of_the_wire_closes_beyond_a_limit() {
     for shards in [1, 3] {
-        let nobody = Person::new("anonymous", "put:* take:*").within(&[("max_tasks", 2)]);
+        let anonymous = Person::new("anonymous", "put:* take:*").within(&[("max_tasks", 2)]);
         let config = Config { shards, ..in_memory() };
-        let people = [nobody, Person::new("boss", "take:*")];
+        let people = [anonymous, Person::new("boss", "take:*")];
         with_people_at(config, &people, async |world, _, [boss]| {
             sign_in(boss, "boss").await;
             let mut wire = crate::client::Client::connect(world.wire_address).await;

@@ -108,7 +108,7 @@ impl Tally {
             let come = left - reserved;
             format!(
                 "jobs {stay} in beanstalkd: {reserved} that workers have reserved, and {come} that \
-                 came meanwhile. Stop whoever puts jobs there, and run the import again"
+                 came meanwhile. Stop the producers there, and run the import again"
             )
         }))
     }

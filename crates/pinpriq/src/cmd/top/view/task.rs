@@ -30,7 +30,7 @@ pub(super) fn draw(
     ])];
     match sight.map(|sight| &sight.task) {
         None => {}
-        Some(None) => lines.push(Line::from("The task is not there any more.")),
+        Some(None) => lines.push(Line::from("The task is gone.")),
         Some(Some(task)) => lines.extend(known(task, model.now_ms())),
     }
     // One can scroll until the last line is the only one.

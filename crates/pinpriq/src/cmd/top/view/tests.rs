@@ -174,7 +174,7 @@ fn a_task() {
         "]],
     );
     model.hear(sight(None));
-    assert!(text(&model).contains("The task is not there any more."));
+    assert!(text(&model).contains("The task is gone."));
 }
 
 #[test]
