@@ -35,6 +35,7 @@ use crate::access::audit::What;
 use crate::clients::about::{Chosen, Dialect, Manners};
 use crate::clients::contacts::Contacts;
 use crate::config::DoorName;
+use crate::facts::Facts;
 use crate::home::desk::Desk;
 use crate::home::door::{Door, Next};
 use crate::session::outbox::Encode;
@@ -95,6 +96,10 @@ impl Door for HttpDoor {
                 check_admin_of(desk, "INFO").map(|()| {
                     desk.say_facts(|facts| with_head(&write::facts(facts)));
                 })
+            }
+            Read::Failure => {
+                desk.note(INFO);
+                check_admin_of(desk, "INFO").map(|()| desk.say_facts(failure))
             }
             Read::Connections => {
                 desk.note(CLIENT_LIST);
@@ -161,6 +166,19 @@ impl HttpDoor {
             Err(malformed) => unreachable!("a transaction is malformed: {malformed}"),
         }
     }
+}
+
+/// Returns an answer that says why the store has failed, or without a body if it has not.
+fn failure(facts: &Facts) -> Vec<u8> {
+    let mut out = Vec::new();
+    match &facts.failure {
+        None => Head::new(204, Content::Nothing).write(&mut out),
+        Some(why) => {
+            Head::new(200, Content::Octets).write(&mut out);
+            out.extend_from_slice(why.as_bytes());
+        }
+    }
+    out
 }
 
 fn end_connection(desk: &Desk, number: u64) {

@@ -51,13 +51,14 @@ use self::rates::Looks;
 use self::route::{Body as Wanted, Does, Own, Route};
 use self::table::ROUTES;
 use super::form::Form;
-use super::frame::Frame;
+use super::frame::{Asked, Frame};
 use super::head::{Content, FIELDS, Head};
 use super::metrics;
 use super::metrics::sight::{Highest, Sight};
 use super::page as dashboard;
 use super::problem::Problem;
 use super::visit::{Answer, Frames, Visit};
+use super::write::value_of;
 use crate::access::audit::Audit;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
@@ -66,6 +67,7 @@ use crate::config::{Config, Limits};
 use crate::doors::RespAt;
 use crate::facts::tally::HttpRefusals;
 use crate::monitor::Monitor;
+use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::code::Code;
 
 /// The header that makes a put unique for a day.
@@ -206,6 +208,19 @@ impl Asker {
     }
 }
 
+impl Asker {
+    /// Asks for the reply to a command as the engine gives it. A refusal is returned as the
+    /// response that says so.
+    async fn value(&self, asked: Asked) -> Result<Result<Reply, Response>, Problem> {
+        let (head, body) = self.whole(&Frame::Command(asked), Form::Value).await?;
+        if head.status != 200 {
+            return Ok(Err(composed::response(&head, body)));
+        }
+        let reply = value_of(&body);
+        Ok(Ok(reply.unwrap_or_else(|| unreachable!("a reply was written here"))))
+    }
+}
+
 /// Returns the router of the API.
 pub(crate) fn router(api: Api) -> Router {
     let refusals = api.refusals.clone();
@@ -279,19 +294,13 @@ pub(crate) async fn alive() -> &'static str {
 
 /// Says whether changes are accepted.
 async fn ready(Extension(asker): Extension<Asker>) -> Response {
-    let facts = asker.whole(&Frame::Server, Form::Nothing).await;
-    match facts.map(|(_, facts)| serde_json::from_slice::<serde_json::Value>(&facts)) {
-        Ok(Ok(facts)) if facts["persistence"]["journal_failure"] == "none" => {
-            "ok\n".into_response()
-        }
-        Ok(Ok(facts)) => {
-            let why =
-                facts["persistence"]["journal_failure"].as_str().unwrap_or_default().to_owned();
+    match asker.whole(&Frame::Failure, Form::Nothing).await {
+        Ok((Head { status: 204, .. }, _)) => "ok\n".into_response(),
+        Ok((Head { status: 200, .. }, why)) => {
+            let why = String::from_utf8_lossy(&why);
             refuse(&Problem::new("STORE", format!("the store has failed: {why}")))
         }
-        Ok(Err(_)) => {
-            refuse(&Problem::new("STORE", "the facts about the server are not to be had"))
-        }
+        Ok(_) => refuse(&Problem::new("STORE", "the facts about the server are not to be had")),
         Err(problem) => refuse(&problem),
     }
 }

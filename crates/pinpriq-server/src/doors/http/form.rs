@@ -35,14 +35,10 @@ pub(crate) enum Form {
     Explained,
     /// A page of leases.
     Leases,
-    /// A page of names, for the handler that has asked.
-    Names,
-    /// The settings of a queue.
-    Settings,
-    /// The figures of one queue.
-    Figures,
+    /// The reply as the engine gave it, for the handler that has asked.
+    Value,
     /// The figures of all queues together.
-    AllFigures,
+    Figures,
     /// The members of a topic.
     Members,
     /// A schedule.
@@ -63,7 +59,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// All of them.
-    pub(crate) const ALL: [Self; 27] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::Nothing,
         Self::Put,
         Self::Line,
@@ -79,10 +75,8 @@ impl Form {
         Self::Removed,
         Self::Explained,
         Self::Leases,
-        Self::Names,
-        Self::Settings,
+        Self::Value,
         Self::Figures,
-        Self::AllFigures,
         Self::Members,
         Self::Schedule,
         Self::Next,

@@ -33,6 +33,8 @@ pub(crate) enum Frame {
     Multi(Vec<(Asked, u8)>),
     /// The facts about the server.
     Server,
+    /// Why its store has failed, if it has.
+    Failure,
     /// Who is connected.
     Connections,
     /// The end of the connection with this number.
@@ -99,6 +101,7 @@ pub(crate) enum Read<'a> {
     Command(Borrowed<'a>),
     Multi(Vec<(Borrowed<'a>, u8)>),
     Server,
+    Failure,
     Connections,
     EndConnection(u64),
     Say(&'a [u8]),
@@ -122,6 +125,7 @@ impl Frame {
                 }
             }
             Self::Server => out.push(2),
+            Self::Failure => out.push(6),
             Self::Connections => out.push(3),
             Self::EndConnection(number) => {
                 out.push(4);
@@ -164,6 +168,7 @@ fn read_body<'a>(body: &mut &'a [u8]) -> Option<Read<'a>> {
         3 => Read::Connections,
         4 => Read::EndConnection(take_number(body)? as u64),
         5 => Read::Say(take_bytes(body)?),
+        6 => Read::Failure,
         kind => unreachable!("a frame of kind {kind}"),
     })
 }

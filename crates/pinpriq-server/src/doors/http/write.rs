@@ -9,19 +9,19 @@ mod task;
 
 use std::num::NonZeroU64;
 
+use pinpriq_proto::letters::{decode_output, encode_output};
 use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
-use pinpriq_proto::task::{StateKind, TaskId, TaskRecord};
+use pinpriq_proto::task::{ClientId, RequestId, StateKind, TaskId, TaskRecord};
 use pinpriq_proto::unique::Awaited;
 
 use super::form::Form;
 use super::head::{Content, Head};
-use super::json::{array, item, object};
+use super::json::object;
 use super::problem::{Problem, answer_aborted};
 use crate::clients::about::Dialect;
 use crate::clients::contacts::Contacts;
 
-pub(crate) use self::looking::names_of;
-pub(crate) use self::queue::{connections, facts};
+pub(crate) use self::queue::{connections, facts, figure_of, figures, schedule, settings};
 
 /// How much of an output is written, and how much may be.
 pub(super) struct Extent<'p> {
@@ -46,6 +46,10 @@ pub(super) fn output(
     };
     let with = &Written { form, contacts };
     match reply {
+        reply if form == Form::Value && !matches!(reply, Reply::Refused(_)) => {
+            value(out, reply);
+            true
+        }
         Reply::Tasks { tasks, .. } if form == Form::Octets => octets(out, tasks, &mut extent),
         Reply::Tasks { tasks, .. } => tasks_of(out, tasks, None, (with, false), extent),
         Reply::Shown(tasks) => tasks_of(out, tasks, None, (with, true), extent),
@@ -58,6 +62,26 @@ pub(super) fn output(
             whole(out, reply, parts, with);
             true
         }
+    }
+}
+
+/// Appends a reply as the engine gave it, to be read by [`value_of`]. It has the payloads that are
+/// in memory.
+fn value(out: &mut Vec<u8>, reply: &Reply) {
+    Head::new(200, Content::Octets).write(out);
+    let mut output =
+        Output::Reply { client: ClientId(0), request: RequestId(0), reply: reply.clone() };
+    for task in output.tasks_mut() {
+        task.away = None;
+    }
+    encode_output(&output, out);
+}
+
+/// Returns the reply in the body of an answer in [`Form::Value`].
+pub(crate) fn value_of(body: &[u8]) -> Option<Reply> {
+    match decode_output(body) {
+        Ok(Output::Reply { reply, .. }) => Some(reply),
+        _ => None,
     }
 }
 
@@ -197,20 +221,20 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &Written<'_>) {
             it.number("incarnation", *incarnation);
         }),
         Reply::Acks(all) => answers_object(out, all),
-        Reply::Names { names, more } => looking::names(out, names, *more),
         Reply::Explained(explained) => looking::explanation(out, explained),
         Reply::Leases { leases, next } => {
             looking::leases(out, leases, next.as_deref(), with.contacts);
         }
-        Reply::Settings { settings, paused, .. } => queue::settings(out, settings, *paused),
-        Reply::Figures(figures) => queue::figures(out, figures, with.form == Form::Figures),
+        Reply::Figures(figures) => queue::figures(out, figures, false),
         Reply::Members(members) => queue::members(out, members),
-        Reply::Schedule(shown) => queue::schedule(out, shown),
+        Reply::Schedule(shown) => schedule(out, shown),
         Reply::Tasks { .. }
         | Reply::Shown(_)
         | Reply::Scanned { .. }
         | Reply::Exported(_)
         | Reply::Transaction(_)
+        | Reply::Names { .. }
+        | Reply::Settings { .. }
         | Reply::DeadlineSoon
         | Reply::Tubes(_)
         | Reply::Refused(_) => unreachable!("this is written in another way"),
@@ -299,9 +323,4 @@ fn put_object(out: &mut Vec<u8>, reply: &Reply) {
 fn state_letter(it: &mut super::json::Object<'_>, state: Option<StateKind>) {
     let letter = state.map_or('X', StateKind::letter);
     it.text("state", letter.encode_utf8(&mut [0; 4]));
-}
-
-/// Appends names in an array.
-pub(super) fn name_array<'n>(out: &mut Vec<u8>, names: impl IntoIterator<Item = &'n [u8]>) {
-    array(out, names, item);
 }

@@ -1,7 +1,7 @@
 //! From what a request gives to a command of the table.
 
 use super::super::form::Form;
-use super::super::frame::{Asked, Frame};
+use super::super::frame::Asked;
 use super::super::problem::Problem;
 use super::given::Values;
 use super::names::decode;
@@ -229,9 +229,9 @@ pub(crate) fn line(queue: &[u8], line: &[u8]) -> Result<Asked, Problem> {
     Ok(asked)
 }
 
-/// Returns the frame of one command on a queue or a lane.
-pub(crate) fn of_queue(command: &str, queue: &[u8], member: Option<&[u8]>) -> Frame {
+/// Returns one command on a queue or a lane.
+pub(crate) fn of_queue(command: &str, queue: &[u8], member: Option<&[u8]>) -> Asked {
     let mut asked = Asked::of(command).words([queue]);
     asked.option(MEMBER, member.map(<[u8]>::to_vec));
-    Frame::Command(asked)
+    asked
 }

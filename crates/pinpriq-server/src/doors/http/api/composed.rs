@@ -1,21 +1,18 @@
 //! Answers that are made of several commands, or of none of the table.
 
-use std::collections::BTreeMap;
-
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use serde_json::value::RawValue;
 
 use super::super::form::Form;
 use super::super::frame::{Asked, Frame};
 use super::super::head::{Content, Head};
-use super::super::json::{Object, array, object};
+use super::super::json::{Object, object};
 use super::super::problem::Problem;
-use super::super::write::names_of;
+use super::super::write::{self, figure_of};
 use super::asking::{self, Request, of_queue};
-use super::ranking::ranked;
+use super::ranking::{figures, ranked};
 use super::rates::{Flow, Rates};
 use super::route::{CONTAINS, OFFSET, SORT};
 use super::route::{Own, Word};
@@ -23,7 +20,11 @@ use super::topics;
 use super::{Api, Asker, given, live, respond};
 use crate::clock::steady_ms;
 use crate::doors::http::visit::Frames;
+use crate::doors::resp::names_cursor;
+use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::options::{COUNT, CURSOR, Opt, PREFIX};
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::task::Bytes;
 
 /// The number of queues or schedules on a page: by default, and at most.
 pub(super) const PAGE: usize = 100;
@@ -105,7 +106,7 @@ async fn page(
     asker: &Asker,
     request: &mut Request<'_>,
     command: &str,
-) -> Result<Result<(String, Vec<Vec<u8>>), Response>, Problem> {
+) -> Result<Result<(String, Vec<Bytes>), Response>, Problem> {
     let mut list = Asked::of(command);
     for option in [PREFIX, CURSOR, COUNT] {
         let mut value = request.values.option(option)?;
@@ -116,12 +117,16 @@ async fn page(
         list.option(option, value);
     }
     std::mem::take(&mut request.values).end("the list")?;
-    let (head, body) = asker.whole(&Frame::Command(list), Form::Names).await?;
-    if head.status != 200 {
-        return Ok(Err(response(&head, body)));
-    }
-    let page = names_of(&body);
-    Ok(Ok(page.unwrap_or_else(|| unreachable!("a page of names was written here"))))
+    Ok(match asker.value(list).await? {
+        Ok(Reply::Names { names, more }) => Ok((cursor_after(&names, more), names)),
+        Ok(_) => unreachable!("a list is answered with names"),
+        Err(refused) => Err(refused),
+    })
+}
+
+/// Returns the cursor of the page after these names.
+pub(super) fn cursor_after(names: &[Bytes], more: bool) -> String {
+    names.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| names_cursor(last))
 }
 
 pub(super) fn count_of(value: &[u8]) -> Result<usize, Problem> {
@@ -146,10 +151,8 @@ async fn queues(
     };
     let mut shown = Vec::with_capacity(names.len());
     for name in names {
-        let figures = of_queue("STATS", &name, None);
-        let (head, body) = asker.whole(&figures, Form::Figures).await?;
-        if head.status == 200 {
-            shown.push((name, body));
+        if let Some(figures) = figures(asker, &name).await? {
+            shown.push((name, figures));
         }
     }
     let (mut out, now_ms) = (Vec::new(), steady_ms());
@@ -159,9 +162,8 @@ async fn queues(
             it.number("total", total);
         }
         it.array("queues", &shown, |out, (name, figures)| {
-            let figures: Shown = serde_json::from_slice(figures).unwrap_or_default();
-            let rates = rates_of(api, name, flow_of(&figures), now_ms);
-            object(out, |it| summary(it, name, &figures, rates));
+            let rates = rates_of(api, name, Flow::of(&figures.counters), now_ms);
+            object(out, |it| summary(it, name, figures, rates));
         });
     });
     Ok(json(200, out))
@@ -171,7 +173,7 @@ async fn queues(
 async fn ordered(
     (api, asker): (&Api, &Asker),
     request: &mut Request<'_>,
-) -> Result<(usize, Vec<Vec<u8>>), Problem> {
+) -> Result<(usize, Vec<Bytes>), Problem> {
     let values = &mut request.values;
     let order = values.option(SORT)?.unwrap_or_else(|| b"name".to_vec());
     let orders = SORT.value.unwrap_or_default();
@@ -215,24 +217,10 @@ async fn server((api, asker): (&Api, &Asker), request: Request<'_>) -> Result<Re
     Ok(response(&head, body))
 }
 
-/// The members of an object, each as it was written.
-type Shown = BTreeMap<String, Box<RawValue>>;
-
-/// Returns how many tasks have come into a queue and left it.
-fn flow_of(figures: &Shown) -> Flow {
-    let number =
-        |name: &str| figures.get(name).and_then(|text| text.get().parse().ok()).unwrap_or_default();
-    Flow::of(number("put"), number("revived"), number("present"))
-}
-
 /// Writes the figures of a queue that a list shows.
-fn summary(it: &mut Object<'_>, name: &[u8], figures: &Shown, rates: Option<Rates>) {
-    let copy = |it: &mut Object<'_>, member: &str| {
-        let text = figures.get(member).map_or("null", |text| text.get());
-        it.member(member, |out| out.extend_from_slice(text.as_bytes()));
-    };
+fn summary(it: &mut Object<'_>, name: &[u8], figures: &Figures, rates: Option<Rates>) {
     it.bytes("name", name);
-    copy(it, "counts");
+    figure_of(it, "counts", figures);
     match rates {
         Some(Rates { came, left }) => {
             it.object("rates", |it| {
@@ -243,9 +231,9 @@ fn summary(it: &mut Object<'_>, name: &[u8], figures: &Shown, rates: Option<Rate
             it.null("rates");
         }
     }
-    copy(it, "oldest_ready_ms");
-    copy(it, "paused");
-    copy(it, "holds_dead_letters");
+    for figure in ["oldest_ready_ms", "paused", "holds_dead_letters"] {
+        figure_of(it, figure, figures);
+    }
 }
 
 /// Shows the settings and figures of a queue or lane.
@@ -261,23 +249,25 @@ async fn show(
     member: Option<&[u8]>,
     status: u16,
 ) -> Result<Response, Problem> {
-    let settings = of_queue("QUEUE SHOW", queue, member);
-    let (head, settings) = asker.whole(&settings, Form::Settings).await?;
-    if head.status != 200 {
-        return Ok(response(&head, settings));
-    }
-    let (head, figures) = asker.whole(&of_queue("STATS", queue, member), Form::Figures).await?;
-    if head.status != 200 {
-        return Ok(response(&head, figures));
-    }
+    let settings = asker.value(of_queue("QUEUE SHOW", queue, member)).await?;
+    let (settings, paused) = match settings {
+        Ok(Reply::Settings { settings, paused, .. }) => (settings, paused),
+        Ok(_) => unreachable!("a queue is shown by its settings"),
+        Err(refused) => return Ok(refused),
+    };
+    let figures = match asker.value(of_queue("STATS", queue, member)).await? {
+        Ok(Reply::Figures(figures)) => figures,
+        Ok(_) => unreachable!("STATS is answered with figures"),
+        Err(refused) => return Ok(refused),
+    };
     let mut out = Vec::new();
     object(&mut out, |it| {
         it.bytes("name", queue);
         if let Some(member) = member {
             it.bytes("member", member);
         }
-        it.member("settings", |out| out.extend_from_slice(&settings));
-        it.member("stats", |out| out.extend_from_slice(&figures));
+        it.member("settings", |out| write::settings(out, &settings, paused));
+        it.member("stats", |out| write::figures(out, &figures, true));
     });
     Ok(json(status, out))
 }
@@ -295,13 +285,9 @@ async fn change_queue(
     if settings.is_empty() && !creates {
         return Err(Problem::bad("the body has at least one setting"));
     }
-    let Frame::Command(change) = of_queue(command, &queue, member.as_deref()) else {
-        unreachable!("this is a command");
-    };
-    let frame = Frame::Command(change.words(settings));
-    let (head, body) = asker.whole(&frame, Form::Nothing).await?;
-    if head.status != 204 {
-        return Ok(response(&head, body));
+    let change = of_queue(command, &queue, member.as_deref()).words(settings);
+    if let Err(refused) = asker.value(change).await? {
+        return Ok(refused);
     }
     if !asker.may_look_at(&queue) {
         return Ok(response(&Head::new(204, Content::Nothing), Vec::new()));
@@ -317,16 +303,15 @@ async fn schedules(asker: &Asker, mut request: Request<'_>) -> Result<Response, 
     };
     let mut shown = Vec::with_capacity(names.len());
     for name in names {
-        let frame = Frame::Command(Asked::of("SCHEDULE SHOW").words([name]));
-        let (head, body) = asker.whole(&frame, Form::Schedule).await?;
-        if head.status == 200 {
-            shown.push(body);
+        let show = Asked::of("SCHEDULE SHOW").words([name]);
+        if let Ok(Reply::Schedule(schedule)) = asker.value(show).await? {
+            shown.push(schedule);
         }
     }
     let mut out = Vec::new();
     object(&mut out, |it| {
         it.text("cursor", &cursor);
-        it.member("schedules", |out| array(out, &shown, |out, one| out.extend_from_slice(one)));
+        it.array("schedules", &shown, |out, one| write::schedule(out, one));
     });
     Ok(json(200, out))
 }
@@ -336,7 +321,7 @@ pub(super) fn json(status: u16, body: Vec<u8>) -> Response {
 }
 
 /// Returns a whole answer as a response.
-fn response(head: &Head, body: Vec<u8>) -> Response {
+pub(super) fn response(head: &Head, body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() =
         StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

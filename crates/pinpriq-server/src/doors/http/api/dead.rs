@@ -5,18 +5,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Deserialize;
 use tokio::sync::Mutex;
 
-use super::super::form::Form;
-use super::super::frame::{Asked, Frame};
+use super::super::frame::Asked;
 use super::super::json::{Object, array, item, object};
 use super::super::problem::Problem;
 use super::Asker;
 use super::asking::of_queue;
 use super::ranking::{all_names, figures};
 use crate::clock::steady_ms;
+use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::options::{COUNT, CURSOR, STATE};
+use pinpriq_proto::task::{Bytes, StateKind, TaskRecord};
 
 /// The most tasks that are looked at: in one queue, and in all together.
 const TASKS_MAX: usize = 1_000;
@@ -41,15 +41,14 @@ const KEPT_FACTOR: u64 = 20;
 pub(super) struct DeadLetters(Mutex<Option<(u64, Vec<u8>)>>);
 
 /// A reason: bytes, or none.
-type Reason = Option<Vec<u8>>;
+type Reason = Option<Bytes>;
 
 /// A queue with dead letters or buried tasks.
-#[derive(Default)]
 struct Found {
-    name: Vec<u8>,
+    name: Bytes,
     letters: u64,
     buried: u64,
-    sources: Vec<Vec<u8>>,
+    sources: Vec<Bytes>,
     reasons: BTreeMap<Reason, u64>,
 }
 
@@ -59,27 +58,6 @@ struct Room {
     bytes: usize,
     /// Whether everything was looked at so far.
     complete: bool,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    deadletter: Option<String>,
-    deadletter_base64: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    cursor: String,
-    tasks: Vec<Task>,
-}
-
-#[derive(Deserialize)]
-struct Task {
-    state: String,
-    reason: Option<String>,
-    reason_base64: Option<String>,
-    origin_queue: Option<String>,
-    origin_queue_base64: Option<String>,
 }
 
 impl DeadLetters {
@@ -102,12 +80,11 @@ impl DeadLetters {
 
 async fn look(asker: &Asker) -> Result<Vec<u8>, Problem> {
     let names = all_names(asker).await?;
-    let mut sources: HashMap<Vec<u8>, Vec<Vec<u8>>> = HashMap::new();
+    let mut sources: HashMap<Bytes, Vec<Bytes>> = HashMap::new();
     for name in &names {
-        let (head, body) = asker.whole(&of_queue("QUEUE SHOW", name, None), Form::Settings).await?;
-        let target = (head.status == 200).then(|| serde_json::from_slice::<Target>(&body).ok());
-        let target = target.flatten().and_then(|it| bytes(it.deadletter, it.deadletter_base64));
-        if let Some(target) = target {
+        let shown = asker.value(of_queue("QUEUE SHOW", name, None)).await?;
+        let Ok(Reply::Settings { settings, .. }) = shown else { continue };
+        if let Some(target) = settings.dead_letter {
             sources.entry(target).or_default().push(name.clone());
         }
     }
@@ -115,12 +92,17 @@ async fn look(asker: &Asker) -> Result<Vec<u8>, Problem> {
     let mut all = Vec::new();
     for name in names {
         let Some(known) = figures(asker, &name).await? else { continue };
-        let (counts, sources) = (known.counts, sources.remove(&name).unwrap_or_default());
-        let letters = if sources.is_empty() { 0 } else { counts.r + counts.t + counts.w };
-        if letters + counts.b == 0 {
+        let sources = sources.remove(&name).unwrap_or_default();
+        let count = |state| known.counters.count(state);
+        let letters = match sources[..] {
+            [] => 0,
+            _ => count(StateKind::Ready) + count(StateKind::Taken) + count(StateKind::Waiting),
+        };
+        let buried = count(StateKind::Buried);
+        if letters + buried == 0 {
             continue;
         }
-        let mut found = Found { name, letters, buried: counts.b, sources, ..Found::default() };
+        let mut found = Found { name, letters, buried, sources, reasons: BTreeMap::new() };
         found.count_reasons(asker, &mut room).await?;
         all.push(found);
     }
@@ -141,33 +123,32 @@ impl Found {
         let (mut tasks, mut bytes_left) = (TASKS_MAX, BYTES_MAX);
         loop {
             let page = scan(&self.name, &cursor, count, state);
-            let (head, body) = asker.whole(&page, Form::Page).await?;
-            let page = serde_json::from_slice::<Page>(&body).ok().filter(|_| head.status == 200);
-            // The queue has gone meanwhile.
-            let Some(page) = page else { return Ok(()) };
-            let number = page.tasks.len();
-            page.tasks.into_iter().for_each(|task| self.note(task));
-            cursor = page.cursor;
-            if cursor == "0" {
+            let Ok(Reply::Scanned { tasks: page, next }) = asker.value(page).await? else {
+                // The queue has gone meanwhile.
                 return Ok(());
+            };
+            let (number, bytes) = (page.len(), page.iter().map(bytes_of).sum());
+            for task in page {
+                self.note(task);
             }
+            let Some(next) = next else { return Ok(()) };
+            cursor = next.to_string();
             tasks = tasks.saturating_sub(number.max(1));
-            bytes_left = bytes_left.saturating_sub(body.len());
+            bytes_left = bytes_left.saturating_sub(bytes);
             room.tasks = room.tasks.saturating_sub(number.max(1));
-            room.bytes = room.bytes.saturating_sub(body.len());
+            room.bytes = room.bytes.saturating_sub(bytes);
             if tasks.min(bytes_left).min(room.tasks).min(room.bytes) == 0 {
                 room.complete = false;
                 return Ok(());
             }
-            let one = (body.len() / number.max(1)).max(1);
+            let one = (bytes / number.max(1)).max(1);
             count = (PAGE_BYTES / one).clamp(1, PAGE_MAX);
         }
     }
 
-    fn note(&mut self, task: Task) {
-        let is_letter = task.origin_queue.is_some() || task.origin_queue_base64.is_some();
-        if is_letter || task.state == "B" {
-            *self.reasons.entry(bytes(task.reason, task.reason_base64)).or_default() += 1;
+    fn note(&mut self, task: TaskRecord) {
+        if task.origin().is_some() || task.progress.state.kind() == StateKind::Buried {
+            *self.reasons.entry(task.progress.reason).or_default() += 1;
         }
     }
 
@@ -188,18 +169,17 @@ impl Found {
     }
 }
 
-fn bytes(text: Option<String>, base64: Option<String>) -> Option<Vec<u8>> {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-
-    text.map(String::into_bytes).or_else(|| STANDARD.decode(base64?).ok())
+/// Returns about how many bytes of a task were looked at.
+fn bytes_of(task: &TaskRecord) -> usize {
+    let reason = task.progress.reason.as_ref().map_or(0, |reason| reason.len());
+    size_of::<TaskRecord>() + task.payload.len() + task.terms.bytes() + reason
 }
 
-/// Returns the frame that asks for a page of tasks.
-fn scan(name: &[u8], cursor: &str, count: usize, state: Option<&str>) -> Frame {
+/// Returns the command that asks for a page of tasks.
+fn scan(name: &[u8], cursor: &str, count: usize, state: Option<&str>) -> Asked {
     let mut asked = Asked::of("SCAN").words([name]);
     asked.option(CURSOR, Some(cursor.as_bytes().to_vec()));
     asked.option(COUNT, Some(count.to_string().into_bytes()));
     asked.option(STATE, state.map(|state| state.as_bytes().to_vec()));
-    Frame::Command(asked)
+    asked
 }

@@ -88,8 +88,6 @@ const fn answer_of(route: &Route) -> &'static str {
         (_, Form::Fired) => "`{id}`",
         (_, Form::Joined) => "`{incarnation}`",
         (_, Form::Answers | Form::Multi) => "`{answers}`",
-        (_, Form::Names | Form::Settings | Form::Figures | Form::AllFigures) => {
-            "the figures of all queues together"
-        }
+        (_, Form::Value | Form::Figures) => "the figures of all queues together",
     }
 }

@@ -8,20 +8,21 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use super::super::form::Form;
-use super::super::frame::{Asked, Frame};
+use super::super::frame::Asked;
 use super::super::problem::Problem;
-use super::super::write::names_of;
 use super::asking::of_queue;
-use super::composed::rates_of;
+use super::composed::{cursor_after, rates_of};
 use super::rates::{Flow, Rates};
 use super::{Api, Asker};
 use crate::clock::steady_ms;
+use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::options::{COUNT, CURSOR};
+use pinpriq_proto::stats::Figures;
+use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_proto::time::Span;
 
 /// How many names are asked for at once.
 const NAMES: usize = 1_000;
@@ -43,8 +44,9 @@ pub(super) struct Ranking {
 /// What queues are ordered by.
 #[derive(Debug)]
 struct Ranked {
-    name: Vec<u8>,
-    counts: Counts,
+    name: Bytes,
+    /// Its tasks in each state, in the order of [`StateKind::ALL`].
+    counts: [u64; 6],
     rates: Option<Rates>,
     oldest_ms: Option<u64>,
 }
@@ -53,63 +55,36 @@ struct Ranked {
 #[derive(Debug, Default)]
 pub(super) struct Rankings(Mutex<Option<Arc<Ranking>>>);
 
-/// The number of tasks in each state.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub(super) struct Counts {
-    pub(super) r: u64,
-    pub(super) t: u64,
-    pub(super) w: u64,
-    pub(super) b: u64,
-    pub(super) z: u64,
-    pub(super) d: u64,
-}
-
-/// Those of the figures of a queue that matter here.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Known {
-    pub(super) counts: Counts,
-    oldest_ready_ms: Option<u64>,
-    put: u64,
-    revived: u64,
-    present: u64,
-}
-
-impl Known {
-    fn flow(&self) -> Flow {
-        Flow::of(self.put, self.revived, self.present)
-    }
-}
-
 /// Returns the names of all queues, in order.
-pub(super) async fn all_names(asker: &Asker) -> Result<Vec<Vec<u8>>, Problem> {
+pub(super) async fn all_names(asker: &Asker) -> Result<Vec<Bytes>, Problem> {
     let (mut all, mut cursor) = (Vec::new(), "0".to_owned());
     loop {
         let mut list = Asked::of("QUEUE LIST");
         list.option(COUNT, Some(NAMES.to_string().into_bytes()));
         list.option(CURSOR, Some(cursor.into_bytes()));
-        let (_, body) = asker.whole(&Frame::Command(list), Form::Names).await?;
-        let Some((next, names)) = names_of(&body) else {
+        let Ok(Reply::Names { names, more }) = asker.value(list).await? else {
             let sentence = "the queues cannot be listed at the moment";
             return Err(Problem::new("TRYAGAIN", sentence));
         };
+        cursor = cursor_after(&names, more);
         all.extend(names);
-        if next == "0" {
+        if !more {
             return Ok(all);
         }
-        cursor = next;
     }
 }
 
 /// Returns the figures of a queue, if it is still there.
-pub(super) async fn figures(asker: &Asker, name: &[u8]) -> Result<Option<Known>, Problem> {
-    let (head, body) = asker.whole(&of_queue("STATS", name, None), Form::Figures).await?;
-    Ok((head.status == 200).then(|| serde_json::from_slice(&body).unwrap_or_default()))
+pub(super) async fn figures(asker: &Asker, name: &[u8]) -> Result<Option<Box<Figures>>, Problem> {
+    Ok(match asker.value(of_queue("STATS", name, None)).await? {
+        Ok(Reply::Figures(figures)) => Some(figures),
+        _ => None,
+    })
 }
 
 /// Returns the figures of all queues, in the order of their names. They are asked for by several
 /// at once, so that no request waits only for the way between threads.
-async fn all_figures(asker: &Asker) -> Result<Vec<(Vec<u8>, Known)>, Problem> {
+async fn all_figures(asker: &Asker) -> Result<Vec<(Bytes, Box<Figures>)>, Problem> {
     let names = all_names(asker).await?;
     let mut askers = JoinSet::new();
     for (place, part) in names.chunks(names.len().div_ceil(ASKERS).max(1)).enumerate() {
@@ -138,7 +113,7 @@ pub(super) async fn ranked(
     (api, asker): (&Api, &Asker),
     (order, descending): (&str, bool),
     contains: &[u8],
-) -> Result<Vec<Vec<u8>>, Problem> {
+) -> Result<Vec<Bytes>, Problem> {
     let wanted = folded(contains);
     let has = |name: &[u8]| wanted.is_empty() || folded(name).contains(&wanted);
     if order == "name" {
@@ -173,13 +148,11 @@ impl Ranked {
             // Rates have no sign, and so their order is that of their bits.
             if rate < 0.0 { 0 } else { rate.to_bits() + 1 }
         };
+        let states = StateKind::ALL.into_iter().zip(self.counts);
+        if let Some((_, count)) = states.into_iter().find(|(state, _)| state.word() == order) {
+            return count;
+        }
         match order {
-            "ready" => self.counts.r,
-            "taken" => self.counts.t,
-            "waiting" => self.counts.w,
-            "buried" => self.counts.b,
-            "zombie" => self.counts.z,
-            "done" => self.counts.d,
             "in" => thousandths(|it| it.came),
             "out" => thousandths(|it| it.left),
             _ => self.oldest_ms.map_or(0, |ms| ms + 1),
@@ -198,8 +171,9 @@ impl Rankings {
         }
         let mut queues = Vec::new();
         for (name, known) in all_figures(asker).await? {
-            let rates = rates_of(api, &name, known.flow(), now_ms);
-            let (counts, oldest_ms) = (known.counts, known.oldest_ready_ms);
+            let rates = rates_of(api, &name, Flow::of(&known.counters), now_ms);
+            let counts = StateKind::ALL.map(|state| known.counters.count(state));
+            let oldest_ms = known.oldest_ready.map(Span::ms);
             queues.push(Ranked { name, counts, rates, oldest_ms });
         }
         let took_ms = steady_ms().saturating_sub(now_ms);
@@ -217,9 +191,9 @@ mod tests {
     use super::*;
 
     fn ranked(ready: u64, out: Option<f64>, oldest_ms: Option<u64>) -> Ranked {
-        let counts = Counts { r: ready, ..Counts::default() };
+        let counts = [ready, 0, 0, 0, 0, 0];
         let rates = out.map(|left| Rates { came: 0.0, left });
-        Ranked { name: b"q".to_vec(), counts, rates, oldest_ms }
+        Ranked { name: b"q".as_slice().into(), counts, rates, oldest_ms }
     }
 
     #[test]

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use pinpriq_proto::stats::Counters;
+
 /// At most this many queues are remembered. Beyond it, all are forgotten.
 const QUEUES_MAX: usize = 20_000;
 
@@ -24,8 +26,9 @@ pub(super) struct Flow {
 
 impl Flow {
     /// Returns what figures tell. A task that came back has not left after all.
-    pub(super) const fn of(put: u64, revived: u64, present: u64) -> Self {
-        Self { came: put, left: put.saturating_add(revived).saturating_sub(present) }
+    pub(super) fn of(counters: &Counters) -> Self {
+        let Counters { put, revived, .. } = *counters;
+        Self { came: put, left: put.saturating_add(revived).saturating_sub(counters.present()) }
     }
 }
 

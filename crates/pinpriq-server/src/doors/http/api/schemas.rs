@@ -54,7 +54,7 @@ pub(super) fn of_form(route: &Route) -> Vec<Told> {
         Form::Count => ok(object(&[("count", whole())], &["count"])),
         Form::Explained => ok(named("Explanation")),
         Form::Leases => ok(page("leases", named("Lease"))),
-        Form::AllFigures => ok(json!({"type": "object", "required": ["counts", "put"]})),
+        Form::Figures => ok(json!({"type": "object", "required": ["counts", "put"]})),
         Form::Members => ok(object(&[("members", array(named("Member")))], &["members"])),
         Form::Schedule => ok(named("Schedule")),
         Form::Fired => ok(object(&[("id", text()), ("id_base64", text())], &[])),
@@ -64,13 +64,7 @@ pub(super) fn of_form(route: &Route) -> Vec<Told> {
             ok(object(&[("answers", answers)], &["answers"]))
         }
         Form::Multi => ok(object(&[("answers", array(json!({})))], &["answers"])),
-        Form::Nothing
-        | Form::Removed
-        | Form::Page
-        | Form::Names
-        | Form::Settings
-        | Form::Figures
-        | Form::Atomic => nothing(),
+        Form::Nothing | Form::Removed | Form::Page | Form::Value | Form::Atomic => nothing(),
     }
 }
 

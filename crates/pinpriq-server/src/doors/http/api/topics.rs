@@ -2,28 +2,16 @@
 //! cluster, only the lanes of the shards that this node serves are known.
 
 use axum::response::Response;
-use serde::Deserialize;
 
-use super::super::form::Form;
-use super::super::frame::{Asked, Frame};
+use super::super::frame::Asked;
 use super::super::json::object;
 use super::super::problem::Problem;
 use super::asking::Request;
 use super::composed::{PAGE, PAGE_MAX, count_of, json};
 use super::{Api, Asker};
 use crate::doors::resp::{names_after, names_cursor};
+use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::options::{COUNT, CURSOR, PREFIX};
-
-#[derive(Default, Deserialize)]
-struct Members {
-    members: Vec<Member>,
-}
-
-#[derive(Deserialize)]
-struct Member {
-    ready: u64,
-    taken: u64,
-}
 
 /// Shows topics page by page, with the figures of all their lanes together.
 pub(super) async fn answer(
@@ -42,9 +30,10 @@ pub(super) async fn answer(
     let mut names = topics.iter().filter(|name| is_meant(name) && asker.may_look_at(name));
     let mut shown = Vec::new();
     for name in names.by_ref().take(count) {
-        let frame = Frame::Command(Asked::of("MEMBERS").words([&**name]));
-        let (_, body) = asker.whole(&frame, Form::Members).await?;
-        let Members { members } = serde_json::from_slice(&body).unwrap_or_default();
+        let members = match asker.value(Asked::of("MEMBERS").words([&**name])).await? {
+            Ok(Reply::Members(members)) => members,
+            _ => Vec::new(),
+        };
         shown.push((name, members));
     }
     let last = shown.last().filter(|_| names.next().is_some());

@@ -1,37 +1,11 @@
 //! Why a task waits, who holds what, and which names there are, as JSON.
 
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
-use pinpriq_proto::task::Bytes;
 
 use super::super::json::{Object, object};
-use super::name_array;
 use crate::clients::about::at_home;
 use crate::clients::contacts::Contacts;
-use crate::doors::resp::{leases_cursor, names_cursor};
-
-/// Appends a page of names.
-pub(super) fn names(out: &mut Vec<u8>, names: &[Bytes], more: bool) {
-    let cursor =
-        names.last().filter(|_| more).map_or_else(|| "0".to_owned(), |it| names_cursor(it));
-    object(out, |it| {
-        it.text("cursor", &cursor);
-        it.member("names", |out| name_array(out, names.iter().map(|name| &**name)));
-    });
-}
-
-/// Returns the cursor and the names of a page that [`names`] has written.
-pub(crate) fn names_of(body: &[u8]) -> Option<(String, Vec<Vec<u8>>)> {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-
-    let page: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let name = |name: &serde_json::Value| match name {
-        serde_json::Value::String(text) => Some(text.clone().into_bytes()),
-        other => STANDARD.decode(other["base64"].as_str()?).ok(),
-    };
-    let names = page["names"].as_array()?.iter().map(name).collect::<Option<_>>()?;
-    Some((page["cursor"].as_str()?.to_owned(), names))
-}
+use crate::doors::resp::leases_cursor;
 
 /// Appends why a task is not handed out.
 pub(super) fn explanation(out: &mut Vec<u8>, explanation: &Explanation) {

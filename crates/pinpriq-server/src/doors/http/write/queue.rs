@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::figures::{Value, info, stats};
 
 /// Appends the settings of a queue, those that are not set as null.
-pub(super) fn settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused) {
+pub(crate) fn settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused) {
     let shown = |setting: &'static Setting| setting.shown((setting.read)(settings));
     object(out, |it| {
         for (name, shown) in SETTINGS.into_iter().flat_map(shown) {
@@ -33,12 +33,18 @@ pub(super) fn settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused) {
 }
 
 /// Appends the figures of a queue, or of all together.
-pub(super) fn figures(out: &mut Vec<u8>, figures: &Figures, of_one: bool) {
+pub(crate) fn figures(out: &mut Vec<u8>, figures: &Figures, of_one: bool) {
     object(out, |it| {
         for (name, value) in stats::told(figures, of_one) {
             figure(it, name, &value);
         }
     });
+}
+
+/// Writes one of the figures of a queue.
+pub(crate) fn figure_of(it: &mut Object<'_>, name: &str, figures: &Figures) {
+    let known = stats::told(figures, true).into_iter().find(|(known, _)| *known == name);
+    figure(it, name, &known.map_or(Value::Missing, |(_, value)| value));
 }
 
 /// Appends all facts about the server, by section.
@@ -96,7 +102,7 @@ pub(super) fn members(out: &mut Vec<u8>, all: &[MemberFigures]) {
 }
 
 /// Appends a schedule.
-pub(super) fn schedule(out: &mut Vec<u8>, shown: &ShownSchedule) {
+pub(crate) fn schedule(out: &mut Vec<u8>, shown: &ShownSchedule) {
     let ShownSchedule { name, plan, course, next_at } = shown;
     object(out, |it| {
         it.bytes("name", name).bytes("queue", &plan.queue).bytes("payload", &plan.payload);
