@@ -1,4 +1,5 @@
-//! Makes functions of the facts that stand on the declaration of each command.
+//! Makes functions of what stands on declarations: the facts about each command, and how each type
+//! is written in letters.
 //!
 //! `#[derive(Command)]` belongs on an enum of commands. Each variant carries `#[command(…)]` with
 //! one fact after the other. A fact is an expression, in which the fields of the variant are known
@@ -9,6 +10,7 @@
 //! Nothing here knows a command, and nothing here decides anything.
 
 mod facts;
+mod letters;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -18,4 +20,21 @@ use syn::{DeriveInput, parse_macro_input};
 pub fn derive_command(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     facts::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Derives how a type is written in a letter and read from one.
+///
+/// An enum is written as the number of its variant, `#[letter(7)]` or its discriminant, and the
+/// fields of that. Fields without a tag are always there, one after the other. A named field with a
+/// tag, `#[letter(3)]`, is left out if it has its usual value: that of its type, or the one that
+/// `default = …` says. It is written as its tag and its value, in the order of the tags, and the
+/// byte 0 follows the last one. A program that does not know a tag refuses the letter, or passes
+/// over the field if its tag is 128 or more. `closed` says of a type or a variant that it never
+/// gets such fields, and it has no byte 0. `most = …` says how many of a type a list may have.
+///
+/// So numbers and tags that were given keep their meaning, and a new field gets the next tag.
+#[proc_macro_derive(Letter, attributes(letter))]
+pub fn derive_letter(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    letters::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

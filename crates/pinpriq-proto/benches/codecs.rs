@@ -1,13 +1,20 @@
-//! Measures the cost of the two codecs for a message with a payload of 100 bytes.
+//! Measures the cost of the codecs for a message with a payload of 100 bytes.
 //!
 //! Each iteration reads or writes a thousand consecutive messages, as a pipelining client sends
-//! them. What a server does with them is not measured here. Nothing here judges the results.
+//! them, or a thousand letters between shards. What a server does with them is not measured here.
+//! Nothing here judges the results.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot go on has nothing to tell")]
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 
+use pinpriq_proto::command::{
+    Ack, Command, Held, HeldBy, Put, QueueName, Selection, Take, TakeMode, Wait,
+};
+use pinpriq_proto::letters::{decode_command, encode_command};
+use pinpriq_proto::task::{Grant, Receipt};
+use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::resp::{
     self, Protocol, RequestDecoder, RequestLimits, Writer, put_command,
 };
@@ -99,5 +106,57 @@ fn pinpriq_reply_encoded(bencher: Bencher<'_, '_>) {
             put_packet(&mut out, b"k", black_box(&PAYLOAD)).expect("it is short enough");
         }
         black_box(&out);
+    });
+}
+
+/// The commands that most letters carry.
+const LETTERS: [&str; 3] = ["PUT", "TAKE", "ACK"];
+
+fn command(name: &str) -> Command<'static> {
+    let held = Held {
+        queue: QueueName { name: b"jobs", member: None },
+        by: HeldBy::Receipt(Receipt {
+            number: 70_000,
+            grant: Grant { incarnation: 3, serial: 90_000 },
+        }),
+    };
+    match name {
+        "PUT" => Command::Put(Put { priority: Some(5), ..Put::new(b"jobs", &PAYLOAD) }),
+        "TAKE" => Command::Take(Take {
+            queues: &[b"jobs"],
+            member: None,
+            count: 1,
+            wait: Wait::For(Span::from_ms(1_000)),
+            selection: Selection::DEFAULT,
+            mode: TakeMode::Lease { ttr: None },
+        }),
+        _ => Command::Ack(Ack { held, payload: None, zombie: None }),
+    }
+}
+
+#[divan::bench(args = LETTERS)]
+fn letter_encoded(bencher: Bencher<'_, '_>, name: &str) {
+    let command = command(name);
+    let mut out = Vec::new();
+    bencher.counter(ItemsCount::new(MESSAGES)).bench_local(|| {
+        out.clear();
+        for _ in 0..MESSAGES {
+            encode_command(black_box(&command), &mut out);
+        }
+        black_box(&out);
+    });
+}
+
+#[divan::bench(args = LETTERS)]
+fn letter_decoded(bencher: Bencher<'_, '_>, name: &str) {
+    let mut letter = Vec::new();
+    encode_command(&command(name), &mut letter);
+    bencher.counter(ItemsCount::new(MESSAGES)).bench_local(|| {
+        for _ in 0..MESSAGES {
+            let kind = decode_command(black_box(&letter), |command| {
+                black_box(command);
+            });
+            assert_eq!(kind, Ok(()));
+        }
     });
 }

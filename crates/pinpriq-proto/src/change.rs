@@ -155,7 +155,7 @@ pub struct MemberRecord {
 }
 
 /// A schedule.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct ScheduleRecord {
     /// Distinguishes it from every other schedule that has or had its name.
     pub number: u64,

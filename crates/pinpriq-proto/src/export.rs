@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use crate::unique::WindowRecord;
 
 /// See [`Command::Export`](crate::command::Command::Export).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct Export<'a> {
     /// The queue.
     pub queue: &'a [u8],
@@ -22,72 +22,91 @@ pub struct Export<'a> {
 
 /// A place in an export: first what was decided about the queue, then its tasks by seq, then the
 /// windows that have outlived their tasks by key, then its schedules by number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub enum ExportPlace<B = Bytes> {
     /// Before everything.
     #[default]
+    #[letter(1)]
     Start,
     /// After the task of this seq. 0 is before the first.
+    #[letter(2)]
     Task(u64),
     /// After the window of this key. The empty key is before the first.
+    #[letter(3)]
     Window(B),
     /// After the schedule of this number. 0 is before the first.
+    #[letter(4)]
     Schedule(u64),
 }
 
 /// A page of an export.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct Exported {
     /// What was decided about the queue, if anything was.
+    #[letter(1)]
     pub queue: Option<Box<QueueExported>>,
     /// Its tasks, by seq.
+    #[letter(2)]
     pub tasks: Vec<TaskRecord>,
     /// The ends of the windows of those tasks that have one, by number.
+    #[letter(3)]
     pub ends: Vec<(u64, Timestamp)>,
     /// The windows that have outlived their tasks, by key.
+    #[letter(4)]
     pub windows: Vec<WindowRecord>,
     /// The schedules that put tasks into the queue, by number.
+    #[letter(5)]
     pub schedules: Vec<ScheduleRecord>,
     /// Where the next page begins; `None` after the last.
+    #[letter(6)]
     pub next: Option<ExportPlace>,
 }
 
 /// What was decided about a queue.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct QueueExported {
     /// Its name.
     pub name: Bytes,
     /// Its settings, unless only its pause keeps it in being.
+    #[letter(1)]
     pub settings: Option<Settings>,
     /// Its pause.
+    #[letter(2)]
     pub paused: Paused,
 }
 
 /// One record of an export, for another server. Its parts keep what they have been through.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Import<'a> {
     /// Settings and pause of a queue. They replace all that the queue had.
+    #[letter(1)]
     Queue {
         /// The queue.
         queue: &'a [u8],
         /// The settings that differ from the defaults. If missing, the queue keeps its settings.
+        #[letter(1)]
         settings: Option<&'a [Assignment<'a>]>,
         /// The pause.
+        #[letter(2)]
         paused: Paused,
     },
     /// A task. It gets another number, and another seq. Where ids are given it keeps its id, of
     /// which only the text counts; an empty one stands for none. Elsewhere it gets another one. A
     /// taken task comes in as a ready one, and one that was put later than now was put now.
+    #[letter(2)]
     Task {
         /// The task.
         task: &'a TaskRecord,
         /// The end of the window of its unique key.
+        #[letter(1)]
         until: Option<Timestamp>,
     },
     /// A window that has outlived its task. It gets another number.
+    #[letter(3)]
     Window(&'a WindowRecord),
     /// A schedule. It gets another number. Slots that have passed since are those of a time
     /// without a server.
+    #[letter(4)]
     Schedule(&'a ScheduleRecord),
 }
 

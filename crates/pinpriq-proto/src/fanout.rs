@@ -14,33 +14,39 @@ pub const LEASE_DEFAULT: Span = Span::from_ms(60_000);
 
 /// Puts one task into each lane of a topic: all or none, even across a crash. The reply is the
 /// number of lanes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct Publish<'a> {
     /// The topic.
     pub topic: &'a [u8],
     /// What the tasks carry. It is stored once, however many lanes there are.
     pub payload: &'a [u8],
     /// What never changes about the tasks.
+    #[letter(1)]
     pub terms: Terms<&'a [u8]>,
     /// Lower is more urgent. Without a priority the tasks are never selected.
+    #[letter(2, default = Some(0))]
     pub priority: Option<i64>,
     /// The moment from which the task is no longer delivered.
+    #[letter(3, default = Deadline::OfLane)]
     pub deadline: Deadline,
 }
 
 /// When a published task ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Deadline {
     /// The TTL that a lane sets for its tasks, if it sets one.
+    #[letter(1)]
     OfLane,
     /// This moment in the engine's own time. If it has passed, the task reaches no lane.
+    #[letter(2)]
     At(Timestamp),
     /// This long from now.
+    #[letter(3)]
     After(Span),
 }
 
 /// The commands of members.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
 pub enum MemberCommand<'a> {
     /// Registers the member if it is not registered, and gives it a lane in the topic if it has
     /// none. The reply is the member's incarnation.
@@ -49,12 +55,14 @@ pub enum MemberCommand<'a> {
         names = QueueName { name: topic, member: Some(member) }, disk = Refused, change, within,
         care = LongWork
     )]
+    #[letter(1)]
     Join {
         /// The topic.
         topic: &'a [u8],
         /// The member.
         member: &'a [u8],
         /// How long it lives without a sign of life, from now on.
+        #[letter(1)]
         lease: Option<Span>,
     },
     /// A sign of life.
@@ -62,10 +70,12 @@ pub enum MemberCommand<'a> {
         needs(take = Anywhere), shard = Destination::Everywhere(Joining::Membership),
         names = Called("member", member), disk = Served, change, within, care = LongWork
     )]
+    #[letter(2)]
     Beat {
         /// The member.
         member: &'a [u8],
         /// How long it lives without another one, from now on.
+        #[letter(1)]
         lease: Option<Span>,
     },
     /// Ends one lane. The reply is 1, or 0 if there was none.
@@ -74,6 +84,7 @@ pub enum MemberCommand<'a> {
         names = QueueName { name: topic, member: Some(member) }, disk = Served, change,
         care = LongWork
     )]
+    #[letter(3)]
     LeaveTopic {
         /// The topic.
         topic: &'a [u8],
@@ -85,16 +96,18 @@ pub enum MemberCommand<'a> {
         needs(take = Anywhere), shard = Destination::Everywhere(Joining::Membership),
         names = Called("member", it), disk = Served, change, within, care = LongWork
     )]
+    #[letter(4)]
     Leave(&'a [u8]),
     /// Lists the members with a lane in the topic.
     #[command(
         needs(look = it), shard = it, names = Called("topic", it), disk = Served, care = LongReply
     )]
+    #[letter(5)]
     List(&'a [u8]),
 }
 
 /// A member of one topic.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct MemberFigures {
     /// Its name.
     pub member: Bytes,

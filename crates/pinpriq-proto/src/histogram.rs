@@ -6,7 +6,7 @@ use crate::time::Span;
 pub const BUCKETS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 60_000, 3_600_000];
 
 /// Times, counted in buckets. They are kept in memory only, so they begin with the server.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct TimeHistogram {
     /// All times together, in milliseconds.
     pub sum_ms: u64,

@@ -1,40 +1,74 @@
 //! The commands and outputs of the engine as bytes.
 //!
-//! A [`Command`] goes to another shard in a letter, and its [`Output`]s come back in one. Each has
-//! exactly one encoding. First comes a byte for its kind. If there are choices, a number follows
-//! whose bits say which were made. The fields that they need come last. A usual value takes no
-//! room. Numbers are LEB128 in their shortest form, and texts have their length before them. A
-//! value that the bits can express must not be written out.
+//! A [`Command`] goes to another shard in a letter, and its [`Output`]s come back in one. How each
+//! type is written follows from its declaration, see [`pinpriq_derive::Letter`]: the number of the
+//! variant, the fields that are always there, then a tag and a value for each other field that has
+//! not its usual value, and the byte 0. Numbers are LEB128 in their shortest form, texts and lists
+//! have their length before them. Tasks, settings and schedules are written as in the journal. So
+//! each value has exactly one encoding, and a new command or a new field needs nothing here.
 //!
 //! ```
 //! use pinpriq_proto::command::{Command, Put};
 //! use pinpriq_proto::letters::{decode_command, encode_command};
 //!
 //! let mut letter = Vec::new();
-//! let put = Command::Put(Put::new(b"jobs", b"hello"));
+//! let put = Command::Put(Put { priority: Some(5), ..Put::new(b"jobs", b"hello") });
 //! encode_command(&put, &mut letter);
-//! assert_eq!(letter, b"\x01\x00\x04jobs\x05hello");
+//! assert_eq!(letter, b"\x01\x04jobs\x05hello\x02\x01\x0a\0");
 //! assert_eq!(decode_command(&letter, |command| *command == put), Ok(true));
 //! ```
 //!
 //! Encoding cannot fail. Decoding is total: any bytes give a value or an error, never a panic, and
-//! no allocation depends on a length that was only declared. This crate knows nothing about several
-//! commands in one letter, where a letter goes, or who may send it. It does not check whether a
-//! command makes sense, since the engine does. Both ends are the same build: there is no version,
-//! and nothing here may be written to a disk.
+//! what is allocated is in proportion to the bytes that are there. A number or a tag that is not
+//! known is refused with a sentence which says that a newer version wrote it. Whether two nodes
+//! speak the same version at all is decided when they greet each other. This module knows nothing
+//! about several commands in one letter, where a letter goes, or who may send it. It does not check
+//! whether a command makes sense, since the engine does. Nothing here may be written to a disk.
 
-mod command;
-mod fields;
-mod flags;
-mod list;
-mod output;
-mod paused;
-mod records;
-mod settings;
+mod arena;
+#[cfg(test)]
+mod tests;
+mod values;
 
+pub(crate) use self::arena::Arena;
+#[cfg(test)]
+pub(crate) use self::tests::Dice;
 use crate::command::{Command, Step};
+use crate::limits::TRANSACTION_STEPS_MAX;
+use crate::records::primitives::{end, take_byte, take_bytes};
 pub use crate::records::{Malformed, primitives};
-use crate::reply::Output;
+use crate::reply::{Output, Reply};
+
+/// The tags from here on may be ignored by who does not know them.
+const IGNORABLE_FROM: u8 = 128;
+
+/// A value in a letter.
+pub(crate) trait Letter<'a>: Sized {
+    /// The most of these that a list may have.
+    const MOST: usize = usize::MAX;
+
+    /// Appends it.
+    fn put(&self, out: &mut Vec<u8>);
+
+    /// Takes what [`Letter::put`] appends.
+    fn take(input: &mut &'a [u8], arena: &'a Arena) -> Result<Self, Malformed>;
+
+    /// Appends it if it is known not to be the default of its type.
+    #[inline]
+    fn put_unusual(&self, out: &mut Vec<u8>) {
+        self.put(out);
+    }
+
+    /// Takes what [`Letter::put_unusual`] appends.
+    #[inline]
+    fn take_unusual(input: &mut &'a [u8], arena: &'a Arena) -> Result<Self, Malformed> {
+        Self::take(input, arena)
+    }
+
+    /// Returns any value.
+    #[cfg(test)]
+    fn sample(dice: &mut Dice) -> Self;
+}
 
 /// Appends a command.
 ///
@@ -42,7 +76,7 @@ use crate::reply::Output;
 /// If the payload of a task that is put back was left in the store and not read back.
 #[inline]
 pub fn encode_command(command: &Command<'_>, out: &mut Vec<u8>) {
-    command::encode(command, out);
+    command.put(out);
 }
 
 /// Decodes one command that fills `bytes` exactly, and calls `then` with it. Strings are borrowed
@@ -52,7 +86,11 @@ pub fn decode_command<R>(
     bytes: &[u8],
     then: impl FnOnce(&Command<'_>) -> R,
 ) -> Result<R, Malformed> {
-    command::decode(bytes, then)
+    let (arena, mut rest) = (Arena::default(), bytes);
+    let command = Command::take(&mut rest, &arena)?;
+    end(rest)?;
+    check(&command)?;
+    Ok(then(&command))
 }
 
 /// The steps of a transaction, encoded one by one.
@@ -64,12 +102,22 @@ pub struct Steps {
 impl Steps {
     /// Adds a step.
     pub fn push(&mut self, step: &Step<'_>) {
-        command::stepping::put_step(&mut self.bytes, step);
+        step.put(&mut self.bytes);
     }
 
     /// Calls `then` with a transaction of these steps.
     pub fn decode<R>(&self, then: impl FnOnce(&Command<'_>) -> R) -> Result<R, Malformed> {
-        command::stepping::take_all(&self.bytes, then)
+        let (arena, mut rest) = (Arena::default(), &self.bytes[..]);
+        let mut steps = Vec::new();
+        while !rest.is_empty() {
+            if steps.len() == TRANSACTION_STEPS_MAX {
+                return Err(Malformed::OutOfRange("steps"));
+            }
+            steps.push(Step::take(&mut rest, &arena)?);
+        }
+        let command = Command::Transaction(&steps);
+        check(&command)?;
+        Ok(then(&command))
     }
 }
 
@@ -79,10 +127,72 @@ impl Steps {
 /// # Panics
 /// If a payload was left in the store and not read back.
 pub fn encode_output(output: &Output, out: &mut Vec<u8>) {
-    output::encode(output, out);
+    output.put(out);
 }
 
 /// Decodes one output that fills `bytes` exactly.
 pub fn decode_output(bytes: &[u8]) -> Result<Output, Malformed> {
-    output::decode(bytes)
+    let (arena, mut rest) = (Arena::default(), bytes);
+    let output = Output::take(&mut rest, &arena)?;
+    end(rest)?;
+    check_output(&output)?;
+    Ok(output)
+}
+
+/// Refuses commands within others that the engine does not carry out there.
+fn check(command: &Command<'_>) -> Result<(), Malformed> {
+    let is_no_step = |step: &Step<'_>| matches!(step, Step::Command(it) if !it.is_step());
+    match command {
+        Command::Transaction(steps) if steps.iter().any(is_no_step) => {
+            Err(Malformed::OutOfRange("step"))
+        }
+        Command::Within { command, .. } if !command.can_be_within() => {
+            Err(Malformed::OutOfRange("command within names"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses replies within others that the engine does not give there.
+fn check_output(output: &Output) -> Result<(), Malformed> {
+    let is_no_step = |it: &Reply| matches!(it, Reply::Transaction(_) | Reply::Refused(_));
+    match output {
+        Output::Reply { reply: Reply::Transaction(replies), .. }
+            if replies.iter().any(is_no_step) =>
+        {
+            Err(Malformed::OutOfRange("reply of a step"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Passes over fields that are not known and may be ignored, up to the one with the tag `known`.
+pub(crate) fn pass_ignorable(tag: &mut u8, known: u8, input: &mut &[u8]) -> Result<(), Malformed> {
+    while (IGNORABLE_FROM..known).contains(tag) {
+        take_bytes(input)?;
+        let next = take_byte(input)?;
+        if next <= *tag && next != 0 {
+            return Err(Malformed::OutOfRange("order of fields"));
+        }
+        *tag = next;
+    }
+    Ok(())
+}
+
+/// Refuses what follows the known fields of `what`, unless it may be ignored.
+#[inline]
+pub(crate) fn end_fields(
+    mut tag: u8,
+    what: &'static str,
+    known: &[u8],
+    input: &mut &[u8],
+) -> Result<(), Malformed> {
+    if tag == 0 {
+        return Ok(());
+    }
+    if known.contains(&tag) {
+        return Err(Malformed::OutOfRange("order of fields"));
+    }
+    pass_ignorable(&mut tag, u8::MAX, input)?;
+    if tag == 0 { Ok(()) } else { Err(Malformed::UnknownField { what, tag }) }
 }

@@ -8,26 +8,31 @@ use crate::task::{Bytes, ClientId, StateKind, TaskId};
 use crate::time::Timestamp;
 
 /// See [`Command::Scan`](crate::command::Command::Scan).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct Scan<'a> {
     /// The queue.
     pub queue: QueueName<'a>,
     /// Only tasks whose seq is above this one.
+    #[letter(1)]
     pub after: u64,
     /// The most tasks to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
     pub count: u32,
     /// If given, only tasks of this state.
+    #[letter(2)]
     pub state: Option<StateKind>,
     /// If given, only tasks with this key.
+    #[letter(3)]
     pub key: Option<&'a [u8]>,
 }
 
 /// See [`Command::Leases`](crate::command::Command::Leases).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct Leases<'a> {
     /// The queue. Without it, all queues and lanes.
+    #[letter(1)]
     pub queue: Option<QueueName<'a>>,
     /// Only leases after this place. For one queue, only its seq counts.
+    #[letter(2)]
     pub after: Option<LeasePlace<&'a [u8]>>,
     /// The most leases to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
     pub count: u32,
@@ -41,9 +46,10 @@ impl<'a> Leases<'a> {
 
 /// A place in the order of leases: queues by name, then lanes by number, and within each the tasks
 /// by seq. The order is that of the fields.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, pinpriq_derive::Letter)]
 pub struct LeasePlace<B = Bytes> {
     /// The number of the lane, if the task is in one.
+    #[letter(1)]
     pub lane: Option<u64>,
     /// The name of the queue or topic.
     pub queue: B,
@@ -52,62 +58,79 @@ pub struct LeasePlace<B = Bytes> {
 }
 
 /// A lease, as it is shown to others than its holder.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct LeaseShown {
     /// Where it stands in the order of leases.
     pub place: LeasePlace,
     /// The member that has the lane, if the task is in one.
+    #[letter(1)]
     pub member: Option<Bytes>,
     /// The id of the task.
     pub id: TaskId,
     /// The connection that took the task, while it exists.
+    #[letter(2)]
     pub holder: Option<ClientId>,
     /// When the task was taken, if that was since the server has started.
+    #[letter(3)]
     pub since: Option<Timestamp>,
     /// When the lease ends. Without a deadline it ends with the holder's connection.
+    #[letter(4)]
     pub until: Option<Timestamp>,
 }
 
 /// What a task waits for, or why a queue has no task to hand out.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct Explanation {
     /// The id of the task; `None` if no task of the queue can be chosen.
+    #[letter(1)]
     pub id: Option<TaskId>,
     /// Its state.
+    #[letter(2)]
     pub state: Option<StateKind>,
     /// Since when it is in this state, if that was since the server has started.
+    #[letter(3)]
     pub since: Option<Timestamp>,
     /// The reasons, in the order of [`Reason`].
     pub reasons: Vec<Reason>,
 }
 
 /// One reason why a task is where it is.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Reason {
     /// Its delay has not passed yet.
+    #[letter(1)]
     Delayed {
         /// The end of the delay.
         until: Timestamp,
     },
     /// It is taken.
+    #[letter(2)]
     Taken {
         /// The connection that took it, while it exists.
+        #[letter(1)]
         client: Option<ClientId>,
         /// When it was taken, if that was since the server has started.
+        #[letter(2)]
         since: Option<Timestamp>,
         /// When the lease ends, if it has a deadline.
+        #[letter(3)]
         until: Option<Timestamp>,
     },
     /// It was buried.
+    #[letter(3)]
     Buried {
         /// The reason that was given.
+        #[letter(1)]
         reason: Option<Bytes>,
     },
     /// Its TTL has passed, and it leaves as soon as it would be ready.
+    #[letter(4)]
     Expired,
     /// The queue is paused for takes.
+    #[letter(5)]
     Paused,
     /// As many tasks of the queue are taken as its limit allows.
+    #[letter(6)]
     Limit {
         /// The number of tasks that are taken.
         taken: u64,
@@ -115,20 +138,25 @@ pub enum Reason {
         most: u64,
     },
     /// The queue has handed out as many tasks as its rate allows.
+    #[letter(7)]
     Rate {
         /// When the next one may leave.
         next_at: Timestamp,
     },
     /// It has no priority, so it leaves only with its group.
+    #[letter(8)]
     NoPriority,
     /// Other tasks come first.
+    #[letter(9)]
     Behind {
         /// Their number, exact if it is below [`BEHIND_MAX`](crate::limits::BEHIND_MAX).
         at_least: u64,
     },
     /// No consumer waits for it.
+    #[letter(10)]
     NoConsumer,
     /// It is the next to be handed out.
+    #[letter(11)]
     Next,
 }
 

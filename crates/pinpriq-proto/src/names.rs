@@ -10,7 +10,8 @@ pub fn is_tube_name(name: &[u8]) -> bool {
 }
 
 /// A name of a queue or topic, or what such names begin with.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, pinpriq_derive::Letter)]
+#[letter(closed, most = crate::limits::WITHIN_NAMES_MAX)]
 pub struct NamePattern<'a> {
     /// The name or the prefix.
     pub bytes: &'a [u8],
@@ -39,7 +40,8 @@ impl<'a> NamePattern<'a> {
 }
 
 /// The queue that a command is about. A topic and a queue of the same name are unrelated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
 pub struct QueueName<'a> {
     /// The name of the queue, or of the topic.
     pub name: &'a [u8],

@@ -1,24 +1,24 @@
 //! How a task has ended, for those who wait for its end.
 
 /// How a task ended for a client that awaited it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Outcome {
     /// It was acknowledged.
-    Acked,
+    Acked = 0,
     /// It was buried.
-    Buried,
+    Buried = 1,
     /// Its TTL passed.
-    Expired,
+    Expired = 2,
     /// It was killed.
-    Killed,
+    Killed = 3,
     /// It was moved to the queue for dead letters.
-    Dead,
+    Dead = 4,
     /// It made room for a more urgent task.
-    Evicted,
+    Evicted = 5,
     /// It was moved to another queue by hand.
-    Moved,
+    Moved = 6,
     /// It did not end in time.
-    Timeout,
+    Timeout = 7,
 }
 
 impl Outcome {

@@ -21,12 +21,20 @@ pub enum Malformed {
     #[error("it is cut short")]
     Short,
     /// The kind is not known.
-    #[error("there is no {what} of the kind {kind}")]
+    #[error("{what} {kind} is not known: a newer version wrote it")]
     UnknownKind {
         /// What was decoded: a record, a command or an output.
         what: &'static str,
         /// The byte of the kind.
         kind: u8,
+    },
+    /// A field that this program does not know, since a newer version wrote it.
+    #[error("the field {tag} of {what} is not known: a newer version wrote it")]
+    UnknownField {
+        /// What has the field.
+        what: &'static str,
+        /// The tag of the field.
+        tag: u8,
     },
     /// An attribute that this program does not know, since a newer version wrote it.
     #[error("the attribute {0} is not known: a newer version wrote it")]

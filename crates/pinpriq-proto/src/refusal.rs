@@ -1,7 +1,7 @@
 //! Why a command was refused: a word for programs, and a sentence for people.
 
 /// A request that could not be granted.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct Refusal {
     /// The kind, for programs.
     pub kind: RefusalKind,
@@ -10,55 +10,55 @@ pub struct Refusal {
 }
 
 /// The kinds of refusals. The first word of a refusal on the wire is [`RefusalKind::word`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
 pub enum RefusalKind {
     /// An argument is not valid.
-    BadArgument,
+    BadArgument = 0,
     /// The queue does not exist.
-    NoQueue,
+    NoQueue = 1,
     /// The task, the member or the schedule does not exist.
-    NotFound,
+    NotFound = 2,
     /// The id or the queue exists already.
-    Exists,
+    Exists = 3,
     /// The queue requires ids from the caller.
-    IdRequired,
+    IdRequired = 4,
     /// The task is not taken.
-    NotTaken,
+    NotTaken = 5,
     /// The task is taken by another connection.
-    NotOwner,
+    NotOwner = 6,
     /// The receipt is not of a current lease.
-    Stale,
+    Stale = 7,
     /// The task is taken.
-    Taken,
+    Taken = 8,
     /// The state of the task does not allow the operation.
-    WrongState,
+    WrongState = 9,
     /// The payload is too large.
-    TooLarge,
+    TooLarge = 10,
     /// The queue is at its capacity.
-    Full,
+    Full = 11,
     /// The queue is paused for input.
-    Paused,
+    Paused = 12,
     /// A bound of the server is reached; try later.
-    Busy,
+    Busy = 13,
     /// The store failed, so nothing can be changed.
-    Store,
+    Store = 14,
     /// The server stops. The engine itself never returns this.
-    Closing,
+    Closing = 15,
     /// The request needs several shards. The engine itself never returns this.
-    CrossShard,
+    CrossShard = 16,
     /// A step of the transaction was refused. The sentence begins with its position, counted from
     /// 1, and the word of its refusal.
-    ExecAbort,
+    ExecAbort = 17,
     /// The owner of the shard is changing, and the request was not carried out. The engine itself
     /// never returns this.
-    TryAgain,
+    TryAgain = 18,
     /// The distributed engine does not answer, and the request was not carried out. The engine
     /// itself never returns this.
-    ClusterDown,
+    ClusterDown = 19,
     /// The request may have been carried out or not. The engine itself never returns this.
-    Unknown,
+    Unknown = 20,
     /// The user may not do this with this queue or topic.
-    NoPerm,
+    NoPerm = 21,
 }
 
 impl RefusalKind {

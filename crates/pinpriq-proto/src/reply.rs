@@ -20,9 +20,10 @@ use crate::time::{Span, Timestamp};
 use crate::unique::PutUnique;
 
 /// Something to be sent to a client.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Output {
     /// The reply to a request.
+    #[letter(1)]
     Reply {
         /// The client that made the request.
         client: ClientId,
@@ -32,12 +33,14 @@ pub enum Output {
         reply: Reply,
     },
     /// Tasks for a subscriber: one task, or one group with the selected task first.
+    #[letter(2)]
     Delivery {
         /// The client that receives them.
         client: ClientId,
         /// The tasks.
         tasks: Vec<TaskRecord>,
         /// Whether they were popped, so that they must be put back if they cannot be sent.
+        #[letter(1)]
         popped: bool,
     },
 }
@@ -61,7 +64,7 @@ impl Output {
 
 /// Queues that can be tubes, and what has happened in all that were there since the server has
 /// started.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct TubesShown {
     /// The queues, in no particular order.
     pub tubes: Vec<TubeShown>,
@@ -74,11 +77,12 @@ pub struct TubesShown {
 }
 
 /// A queue that can be a tube, as it is now.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct TubeShown {
     /// Its name.
     pub name: Bytes,
     /// Whether it exists. If not, these are the figures that are kept for a while after its end.
+    #[letter(1)]
     pub exists: bool,
     /// When it came into being, or the server started with it.
     pub came_at: Timestamp,
@@ -95,6 +99,7 @@ pub struct TubeShown {
     /// Blocked reserves that wait for it.
     pub reserves: u64,
     /// Its pause.
+    #[letter(2)]
     pub paused: Paused,
     /// How long the pause of its output is in all, if it ends by itself, or since the server has
     /// started.
@@ -102,87 +107,119 @@ pub struct TubeShown {
 }
 
 /// The reply to a request.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Reply {
     /// The request was carried out, and there is nothing to return.
+    #[letter(1)]
     Done,
     /// The task was put under this id.
+    #[letter(2)]
     Put(TaskId),
     /// The task was put under this id, and ended like this or not in time.
+    #[letter(3)]
     PutOutcome(TaskId, Outcome),
     /// The unique task was put, or was there already.
+    #[letter(4)]
     PutUnique(PutUnique),
     /// The tasks that were read, possibly none.
+    #[letter(5)]
     Shown(Vec<TaskRecord>),
     /// The tasks that were taken or popped, possibly none.
+    #[letter(6)]
     Tasks {
         /// The tasks.
         tasks: Vec<TaskRecord>,
         /// Whether they were popped, so that they must be put back if they cannot be sent.
+        #[letter(1)]
         popped: bool,
     },
     /// There is no task to take, and a lease of the client ends within
     /// [`DEADLINE_MARGIN`](crate::limits::DEADLINE_MARGIN).
+    #[letter(7)]
     DeadlineSoon,
     /// The queues that can be tubes.
+    #[letter(8)]
     Tubes(Box<TubesShown>),
     /// The task of the requested id, if there is one.
+    #[letter(9)]
     Task(Option<Box<TaskRecord>>),
     /// Why a task is not handed out.
+    #[letter(10)]
     Explained(Box<Explanation>),
     /// A page of the tasks of a queue.
+    #[letter(11)]
     Scanned {
         /// The tasks, by seq.
         tasks: Vec<TaskRecord>,
         /// The seq after which the next page begins; `None` after the last page.
+        #[letter(1)]
         next: Option<NonZeroU64>,
     },
     /// A page of an export.
+    #[letter(12)]
     Exported(Box<Exported>),
     /// A page of leases.
+    #[letter(13)]
     Leases {
         /// The leases, in the order of their places.
         leases: Vec<LeaseShown>,
         /// The place after which the next page begins; `None` after the last page.
+        #[letter(1)]
         next: Option<Box<LeasePlace>>,
     },
     /// The new state of the task; `None` if it expired in that step.
+    #[letter(14)]
     State(Option<StateKind>),
     /// The new deadline or the next slot, if there is one.
+    #[letter(15)]
     Deadline(Option<Timestamp>),
     /// A count.
+    #[letter(16)]
     Count(u64),
     /// How the awaited task ended, and its state; `None` if it was removed.
+    #[letter(17)]
     Outcome(Outcome, Option<StateKind>),
     /// One result for each receipt.
+    #[letter(18)]
     Acks(Vec<Result<(), Refusal>>),
     /// The settings of a queue.
+    #[letter(19)]
     Settings {
         /// The settings.
         settings: Box<Settings>,
         /// The pause.
+        #[letter(1)]
         paused: Paused,
         /// Whether it exists even when empty.
+        #[letter(2)]
         created: bool,
     },
     /// Names of queues or schedules, and whether there are more.
+    #[letter(20)]
     Names {
         /// The names, in order.
         names: Vec<Bytes>,
         /// Whether more follow after the last.
+        #[letter(1)]
         more: bool,
     },
     /// The figures of a queue, or of all queues together.
+    #[letter(21)]
     Figures(Box<Figures>),
     /// The member is registered under this incarnation.
+    #[letter(22)]
     Joined(u64),
     /// The members of a topic, in order of their names.
+    #[letter(23)]
     Members(Vec<MemberFigures>),
     /// A schedule.
+    #[letter(24)]
     Schedule(Box<ShownSchedule>),
     /// The steps of the transaction were carried out. One reply for each, none of them a refusal.
+    #[letter(25)]
     Transaction(Vec<Self>),
     /// The request could not be granted, and nothing has changed.
+    #[letter(26)]
     Refused(Refusal),
 }
 

@@ -73,25 +73,25 @@ pub trait Calendars: Debug + Send + Sync {
 pub struct EveryOnly;
 
 /// What is done about slots of the time while the server was down.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub enum OnMissed {
     /// One task is put, for the last of them.
     #[default]
-    One,
+    One = 0,
     /// A task is put for each of the latest [`MADE_UP_MAX`].
-    All,
+    All = 1,
     /// Nothing.
-    None,
+    None = 2,
 }
 
 /// What is done at a slot while the task of the slot before is not finished.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub enum Overlap {
     /// A task is put all the same.
     #[default]
-    Allow,
+    Allow = 0,
     /// The slot is skipped.
-    Skip,
+    Skip = 1,
 }
 
 /// What a client has decided about a schedule.
@@ -146,7 +146,7 @@ pub struct Scheduled {
 }
 
 /// The commands on schedules. The name of each schedule is unique.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
 pub enum ScheduleCommand<'a> {
     /// Creates a schedule, or replaces its plan. The reply is the next slot.
     #[command(
@@ -155,22 +155,26 @@ pub enum ScheduleCommand<'a> {
         names = (it.queue, Called("name of a schedule", it.name)), disk = Refused, change,
         within, audit = it.name, care = LongWork
     )]
+    #[letter(1)]
     Set(NewSchedule<'a>),
     /// Shows a schedule.
     #[command(
         needs(look = Anywhere), shard = it, names = Called("name of a schedule", it),
         disk = Served, within, care = LongReply
     )]
+    #[letter(2)]
     Show(&'a [u8]),
     /// Lists the names of schedules, in order.
     #[command(
         needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
         names = (), disk = Served, within, care = LongReply
     )]
+    #[letter(3)]
     List {
         /// Only names that begin with this.
         prefix: &'a [u8],
         /// Only names after this one.
+        #[letter(1)]
         after: Option<&'a [u8]>,
         /// The most names to return.
         count: usize,
@@ -180,29 +184,33 @@ pub enum ScheduleCommand<'a> {
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
         disk = Refused, change, within, audit = it, care = LongWork
     )]
+    #[letter(4)]
     Pause(&'a [u8]),
     /// From now on slots put tasks again.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
         disk = Refused, change, within, audit = it, care = LongWork
     )]
+    #[letter(5)]
     Resume(&'a [u8]),
     /// Removes a schedule. Its tasks stay. The reply is the number of schedules removed.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
         disk = Served, change, within, audit = it, care = LongWork
     )]
+    #[letter(6)]
     Drop(&'a [u8]),
     /// Puts a task now, also while the schedule is paused. The reply is its id.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
         disk = Refused, change, within, audit = it, care = LongWork
     )]
+    #[letter(7)]
     Fire(&'a [u8]),
 }
 
 /// See [`ScheduleCommand::Set`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct NewSchedule<'a> {
     /// The name of the schedule.
     pub name: &'a [u8],
@@ -211,40 +219,49 @@ pub struct NewSchedule<'a> {
     /// See [`Plan::payload`].
     pub payload: &'a [u8],
     /// See [`Plan::terms`].
+    #[letter(1)]
     pub terms: Terms<&'a [u8]>,
     /// See [`Plan::priority`].
+    #[letter(2, default = Some(0))]
     pub priority: Option<i64>,
     /// See [`Plan::ttl`].
+    #[letter(3)]
     pub ttl: Option<Span>,
     /// When it is due.
     pub when: When<'a>,
     /// See [`Plan::on_missed`].
+    #[letter(4)]
     pub on_missed: OnMissed,
     /// See [`Plan::overlap`].
+    #[letter(5)]
     pub overlap: Overlap,
 }
 
 /// When a new schedule is due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum When<'a> {
     /// Again after each time of this length.
+    #[letter(1)]
     Every {
         /// The time from one slot to the next, at least [`EVERY_MIN`].
         every: Span,
         /// Any slot. Without it, the first slot is `every` after now.
+        #[letter(1)]
         at: Option<Timestamp>,
     },
     /// As a cron expression says.
+    #[letter(2)]
     Cron {
         /// The expression.
         expression: &'a [u8],
         /// The name of the time zone.
+        #[letter(1)]
         zone: Option<&'a [u8]>,
     },
 }
 
 /// The reply to [`ScheduleCommand::Show`].
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct ShownSchedule {
     /// Its name.
     pub name: Bytes,
@@ -253,6 +270,7 @@ pub struct ShownSchedule {
     /// How far it has come. The slots that have passed while it is paused count as missed.
     pub course: Course,
     /// The next slot, if there is one.
+    #[letter(1)]
     pub next_at: Option<Timestamp>,
 }
 

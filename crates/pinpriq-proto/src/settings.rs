@@ -136,23 +136,28 @@ impl Default for Settings {
 pub type Assignment<'a> = (&'static Setting, Value<'a>);
 
 /// Which sides of a queue are paused. A pause survives a restart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct Paused {
     /// Puts are refused.
+    #[letter(1)]
     pub input: Pause,
     /// The queue looks empty to takes, pops and subscribers.
+    #[letter(2)]
     pub output: Pause,
 }
 
 /// Whether a side of a queue is paused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub enum Pause {
     /// It is not.
     #[default]
+    #[letter(1)]
     Off,
     /// Until somebody ends it.
+    #[letter(2)]
     Endless,
     /// Until this moment.
+    #[letter(3)]
     Until(Timestamp),
 }
 

@@ -75,43 +75,57 @@ pub enum Exit {
 }
 
 /// The counters of one queue, or of all.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct Counters {
     /// Tasks present in each state, in the order of [`StateKind::ALL`].
     pub counts: [u64; 6],
     /// How often each move happened, in no particular order. A queue sees few kinds of moves, so a
     /// short list costs less than a table.
+    #[letter(1)]
     pub moves: Vec<(Move, u64)>,
     /// Tasks that entered in R, W or B, including those found at the start in R, T, W or B.
+    #[letter(2)]
     pub put: u64,
     /// Tasks that were acknowledged or popped, also those that are kept since.
+    #[letter(3)]
     pub acked: u64,
     /// Tasks that left because their TTL passed.
+    #[letter(4)]
     pub expired: u64,
     /// Tasks that were killed.
+    #[letter(5)]
     pub killed: u64,
     /// Tasks that were moved to the queue for dead letters.
+    #[letter(6)]
     pub dead: u64,
     /// Tasks that made room for more urgent ones.
+    #[letter(7)]
     pub evicted: u64,
     /// Tasks that were moved to another queue by hand.
+    #[letter(8)]
     pub moved: u64,
     /// Kept tasks that were removed, for whatever reason.
+    #[letter(9)]
     pub purged: u64,
     /// Tasks that came back after they had been acknowledged or popped.
+    #[letter(10)]
     pub revived: u64,
     /// How often tasks have failed.
+    #[letter(11)]
     pub failures: u64,
     /// Puts that have met a duplicate.
+    #[letter(12)]
     pub duplicates: u64,
     /// Bytes of payloads and keys of the tasks present.
+    #[letter(13)]
     pub bytes: u64,
     /// How long tasks of one queue took, once any was taken. Not counted over all queues.
+    #[letter(14)]
     pub times: Option<Box<Times>>,
 }
 
 /// How long the tasks of one queue took.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct Times {
     /// How long they were ready before they were taken or popped.
     pub waited: TimeHistogram,
@@ -123,29 +137,38 @@ pub struct Times {
 }
 
 /// The reply to a request for figures.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub struct Figures {
     /// The counters.
     pub counters: Counters,
     /// How long ago the oldest of the tasks that can be selected was put. Only for one queue.
+    #[letter(1)]
     pub oldest_ready: Option<Span>,
     /// How many ready tasks have each priority, of the most urgent
     /// [`PRIORITIES_MAX`](crate::limits::PRIORITIES_MAX) of them. Only for one queue.
+    #[letter(2)]
     pub priorities: Vec<(i64, u64)>,
     /// Blocked takers.
+    #[letter(3)]
     pub takers: u64,
     /// Subscribers.
+    #[letter(4)]
     pub subscribers: u64,
     /// The pause. For all queues together it has no meaning: see `paused_queues`.
+    #[letter(5)]
     pub paused: Paused,
     /// The number of paused queues.
+    #[letter(6)]
     pub paused_queues: u64,
     /// The number of existing queues, not counting lanes.
+    #[letter(7)]
     pub queues: u64,
     /// For a lane: the number of published tasks that it did not take because it was full or
     /// paused.
+    #[letter(8)]
     pub missed: Option<u64>,
     /// Whether the queue is the one for dead letters of another queue. Only for one queue.
+    #[letter(9)]
     pub holds_dead_letters: bool,
 }
 

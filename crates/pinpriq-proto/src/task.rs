@@ -27,20 +27,20 @@ pub enum TaskId {
 }
 
 /// The states of a task, without their data.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
 pub enum StateKind {
     /// R: can be selected, if it has a priority.
-    Ready,
+    Ready = 0,
     /// T: held by a consumer under a lease.
-    Taken,
+    Taken = 1,
     /// W: its delay has not passed yet.
-    Waiting,
+    Waiting = 2,
     /// B: set aside until somebody digs it up.
-    Buried,
+    Buried = 3,
     /// Z: finished, and kept for a while.
-    Zombie,
+    Zombie = 4,
     /// D: finished, and kept for good.
-    Done,
+    Done = 5,
 }
 
 /// The state of a task with the data of that state.
@@ -111,7 +111,8 @@ pub struct Counts {
 
 /// The number of one grant of a lease. It is unique for ever, since it contains the incarnation of
 /// the server that granted it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
 pub struct Grant {
     /// The incarnation of the server. It rises, durably, before the first request is served.
     pub incarnation: u64,
@@ -120,7 +121,8 @@ pub struct Grant {
 }
 
 /// The proof of one lease. Its text form names the task and the grant.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
 pub struct Receipt {
     /// The [`TaskRecord::number`] of the task, which also determines its queue.
     pub number: u64,
@@ -129,7 +131,7 @@ pub struct Receipt {
 }
 
 /// A connection. Never reused within an incarnation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
 pub struct ClientId(pub u64);
 
 impl ClientId {
@@ -157,7 +159,7 @@ pub enum Farewell<'a> {
 }
 
 /// A request of a client. The door chooses it, and the reply contains it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
 pub struct RequestId(pub u64);
 
 /// The name of a lane, as its tasks hold it.

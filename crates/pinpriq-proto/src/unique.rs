@@ -15,53 +15,60 @@ pub const UNIQUE_BYTES_MAX: usize = 255;
 pub const WINDOW_OVERHEAD_BYTES: u64 = 256;
 
 /// What makes a task unique among those of its queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct Unique<'a> {
     /// Puts into one queue with an equal key are duplicates, as long as the task of the first is
     /// ready, taken, waiting or buried.
     pub key: &'a [u8],
     /// For how long after this put others are duplicates too, whatever becomes of its task.
+    #[letter(1)]
     pub window: Option<Span>,
     /// What happens if this put is a duplicate.
+    #[letter(2)]
     pub on_duplicate: OnDuplicate,
 }
 
 /// What happens to a put that meets a duplicate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub enum OnDuplicate {
     /// Nothing changes. The reply names the first task.
     #[default]
-    Keep,
+    Keep = 0,
     /// It is refused.
-    Reject,
+    Reject = 1,
     /// The first task becomes what this put says.
-    Replace,
+    Replace = 2,
 }
 
 /// The reply to a put of a unique task.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct PutUnique {
     /// The id of the task: of the new one, or of the first.
     pub id: TaskId,
     /// Whether it is a new task.
+    #[letter(1)]
     pub new: bool,
     /// How it ended, if the put waits for that.
+    #[letter(2, default = Awaited::No)]
     pub awaited: Awaited,
 }
 
 /// How a task ended for a put that may wait for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Awaited {
     /// The put did not wait.
+    #[letter(1)]
     No,
     /// The task has left its queue, and it is not known how.
+    #[letter(2)]
     Unknown,
     /// It ended like this, or not in time.
+    #[letter(3)]
     Known(Outcome),
 }
 
 /// A time in which puts with a key are duplicates, whatever becomes of the first task.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct WindowRecord {
     /// The number of the first task.
     pub number: u64,

@@ -7,49 +7,62 @@ use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
 
 /// See [`Command::Put`](super::Command::Put).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub struct Put<'a> {
     /// The queue.
     pub queue: &'a [u8],
     /// What the task carries.
     pub payload: &'a [u8],
     /// What never changes about it.
+    #[letter(1)]
     pub terms: Terms<&'a [u8]>,
     /// Lower is more urgent. Without a priority the task is never selected.
+    #[letter(2, default = Some(0))]
     pub priority: Option<i64>,
     /// How long it stays waiting first.
+    #[letter(3, default = Delay::NONE)]
     pub delay: Delay,
     /// Its time to live.
+    #[letter(4, default = TimeToLive::Default)]
     pub ttl: TimeToLive,
     /// Its id. Required where the queue's ids are given, and refused elsewhere.
+    #[letter(5)]
     pub id: Option<&'a [u8]>,
     /// Whether the reply waits until the task is finished.
+    #[letter(6)]
     pub wait: Option<Wait>,
     /// What makes it unique.
+    #[letter(7)]
     pub unique: Option<Unique<'a>>,
 }
 
 /// How long a new task stays waiting.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Delay {
     /// This long after its put. Zero is no delay.
+    #[letter(1)]
     For(Span),
     /// Until this moment, however long the put is on its way. One that has passed holds nothing
     /// back.
+    #[letter(2)]
     Until(Timestamp),
 }
 
 /// The time to live of a new task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum TimeToLive {
     /// The TTL of the queue.
+    #[letter(1)]
     Default,
     /// This duration.
+    #[letter(2)]
     For(Span),
     /// Unlimited.
+    #[letter(3)]
     Endless,
     /// Only the moment of the put: a consumer that is blocked already gets the task, or no one
     /// does.
+    #[letter(4)]
     Instant,
 }
 

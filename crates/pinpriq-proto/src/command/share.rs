@@ -6,11 +6,12 @@ use crate::rights::{Need, Right};
 use crate::task::Receipt;
 
 /// See [`Command::Share`](super::Command::Share).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Share<'a> {
     /// Acknowledges tasks, and reads the task that a take would take first. The reply is
     /// [`Reply::Shown`](crate::reply::Reply::Shown) with one task or none, without its payload. If
     /// an ack is refused, nothing is acknowledged.
+    #[letter(1)]
     Look {
         /// The tasks to acknowledge first.
         done: &'a [Done<'a>],
@@ -20,25 +21,31 @@ pub enum Share<'a> {
     /// Takes tasks as soon as there are any. A pop takes them under a lease that ends with the
     /// connection, and that is no failure then: [`Share::Pop`] pops them, and
     /// [`Command::GiveBack`](super::Command::GiveBack) returns them.
+    #[letter(2)]
     Wait {
         /// The take.
         take: Take<'a>,
         /// Whether the client waits in another engine at the same time, where it is counted.
+        #[letter(1)]
         is_echo: bool,
     },
     /// Pops what a [`Share::Wait`] has taken for a pop. The reply is
     /// [`Reply::Tasks`](crate::reply::Reply::Tasks) with those of which the lease has not ended.
+    #[letter(3)]
     Pop(&'a [Receipt]),
     /// Permits exactly this number of further deliveries, whatever was permitted before. The reply
     /// is [`Reply::Done`](crate::reply::Reply::Done).
+    #[letter(4)]
     Permit {
         /// The number of deliveries.
         deliveries: u32,
         /// Whether deliveries that pop hold their tasks first, as a [`Share::Wait`] does.
+        #[letter(1)]
         holds: bool,
     },
     /// Reads the task that the subscriptions of the client would be sent next. The reply is that
     /// to a [`Share::Look`].
+    #[letter(5)]
     Next,
 }
 

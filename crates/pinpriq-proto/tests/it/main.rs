@@ -2,8 +2,6 @@
 //! and do no harm.
 
 #[cfg(test)]
-mod letters;
-#[cfg(test)]
 mod printed;
 #[cfg(test)]
 mod wire;

@@ -48,9 +48,10 @@ pub(crate) struct Versions {
     pub(crate) oldest: u16,
 }
 
-/// The versions that this node speaks. The oldest is the one before the newest, once there are two,
-/// so that nodes can be replaced one after the other.
-pub(crate) const VERSIONS: Versions = Versions { newest: 1, oldest: 1 };
+/// The versions that this node speaks. The oldest is the one before the newest, once two of them
+/// are released, so that nodes can be replaced one after the other. Letters have tags since version
+/// 2.
+pub(crate) const VERSIONS: Versions = Versions { newest: 2, oldest: 2 };
 
 impl Versions {
     /// Returns the highest version that two nodes speak.

@@ -1,0 +1,383 @@
+//! What commands have in common: which tasks, which lease, how long to wait, what changes.
+
+use crate::facts::{Care, Disk, Named, Subject};
+use crate::names::QueueName;
+use crate::refusal::Refusal;
+use crate::rights::{Need, Right};
+use crate::task::{Receipt, StateKind};
+use crate::time::Span;
+
+/// See [`Command::Take`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Take<'a> {
+    /// The queues, tried in this order.
+    pub queues: &'a [&'a [u8]],
+    /// If given, the queues are topics, and the lanes of this member in them are meant.
+    #[letter(1)]
+    pub member: Option<&'a [u8]>,
+    /// The most tasks, or groups, to take.
+    #[letter(2, default = 1)]
+    pub count: u32,
+    /// How long to block for the first.
+    #[letter(3, default = Wait::No)]
+    pub wait: Wait,
+    /// Which tasks.
+    #[letter(4, default = Selection::DEFAULT)]
+    pub selection: Selection,
+    /// Whether to lease or pop them.
+    #[letter(5, default = TakeMode::Lease { ttr: None })]
+    pub mode: TakeMode,
+}
+
+/// A lease whose task is done, see [`Command::TakeDone`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
+pub struct Done<'a> {
+    /// The queue of the task, or the topic of its lane.
+    pub queue: &'a [u8],
+    /// The proof of the lease.
+    pub receipt: Receipt,
+}
+
+/// Whether what is taken is leased.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub enum TakeMode {
+    /// Taken under a lease, with this TTR if given.
+    #[letter(1)]
+    Lease {
+        /// The time to release.
+        #[letter(1)]
+        ttr: Option<Span>,
+    },
+    /// Taken under a lease that no connection holds: only its receipt proves it. It certainly has a
+    /// deadline.
+    #[letter(2)]
+    Unheld {
+        /// The time to release.
+        #[letter(1)]
+        ttr: Option<Span>,
+        /// The time to release if neither the take, the task nor its queue names one.
+        otherwise: Span,
+    },
+    /// Taken and acknowledged in one step.
+    #[letter(3)]
+    Pop,
+}
+
+impl TakeMode {
+    /// A pop leaves nothing on the disk but its end.
+    pub(super) const fn on_full_disk(self) -> Disk {
+        match self {
+            Self::Pop => Disk::Served,
+            Self::Lease { .. } | Self::Unheld { .. } => Disk::Leases,
+        }
+    }
+
+    /// Returns the TTR that the request names, if it names one.
+    #[must_use]
+    pub const fn ttr(self) -> Option<Span> {
+        match self {
+            Self::Lease { ttr } => ttr,
+            Self::Unheld { ttr: Some(ttr), .. } => Some(ttr),
+            Self::Unheld { ttr: None, otherwise } => Some(otherwise),
+            Self::Pop => None,
+        }
+    }
+}
+
+/// How long a blocking command blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub enum Wait {
+    /// Not at all.
+    #[letter(1)]
+    No,
+    /// At most this long.
+    #[letter(2)]
+    For(Span),
+    /// Without end.
+    #[letter(3)]
+    Forever,
+}
+
+/// Which tasks of a queue are chosen. Order and grouping are part of the request, not of the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Selection {
+    /// The end to start from.
+    #[letter(1, default = End::Min)]
+    pub from: End,
+    /// The order within one priority.
+    #[letter(2, default = Order::Oldest)]
+    pub order: Order,
+    /// Whether the tasks with the same key are included.
+    #[letter(3)]
+    pub group: bool,
+    /// Whether to skip tasks with a payload over [`crate::limits::NARROW_PAYLOAD_BYTES_MAX`].
+    #[letter(4)]
+    pub narrow: bool,
+}
+
+/// An end of the queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, pinpriq_derive::Letter)]
+pub enum End {
+    /// The lowest priority number, the most urgent.
+    Min = 0,
+    /// The highest priority number.
+    Max = 1,
+}
+
+/// An order within one priority.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, pinpriq_derive::Letter)]
+pub enum Order {
+    /// First in, first out.
+    Oldest = 0,
+    /// Last in, first out.
+    Newest = 1,
+}
+
+/// See [`Command::Peek`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Peek<'a> {
+    /// The queue.
+    pub queue: QueueName<'a>,
+    /// Which tasks. Groups are not followed.
+    #[letter(1, default = Selection::DEFAULT)]
+    pub selection: Selection,
+    /// If given, reads the tasks of that state in order of their seq, instead of those that a take
+    /// would choose. For R these come first, and then those without priority, the newest first.
+    #[letter(2)]
+    pub state: Option<StateKind>,
+    /// The most tasks to read.
+    pub count: u32,
+}
+
+/// How the holder of a lease names its task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
+pub struct Held<'a> {
+    /// The queue.
+    pub queue: QueueName<'a>,
+    /// The proof.
+    pub by: HeldBy<'a>,
+}
+
+/// The proof that a holder shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub enum HeldBy<'a> {
+    /// The receipt of the lease.
+    #[letter(1)]
+    Receipt(Receipt),
+    /// The id alone, on the connection that holds the lease.
+    #[letter(2)]
+    Id(&'a [u8]),
+}
+
+/// See [`Command::Ack`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Ack<'a> {
+    /// The task.
+    pub held: Held<'a>,
+    /// A new payload, for a task that is kept.
+    #[letter(1)]
+    pub payload: Option<&'a [u8]>,
+    /// Keeps the task as a zombie for this long, whatever the queue's setting.
+    #[letter(2)]
+    pub zombie: Option<Span>,
+}
+
+/// See [`Command::Release`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Release<'a> {
+    /// The task.
+    pub held: Held<'a>,
+    /// How long it stays waiting first.
+    #[letter(1)]
+    pub delay: Span,
+    /// What else changes.
+    #[letter(2)]
+    pub amendment: Amendment<'a>,
+    /// Whether it goes behind all other tasks of its priority.
+    #[letter(3)]
+    pub tail: bool,
+}
+
+/// See [`Command::Fail`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Fail<'a> {
+    /// The task.
+    pub held: Held<'a>,
+    /// Why it failed, if that is said.
+    #[letter(1)]
+    pub reason: Option<&'a [u8]>,
+    /// How long it waits before it is ready again. Without it, as long as the queue's back-off
+    /// says.
+    #[letter(2)]
+    pub delay: Option<Span>,
+    /// A new payload, if any.
+    #[letter(3)]
+    pub payload: Option<&'a [u8]>,
+}
+
+/// A move of a task, named by its id, into another state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Transfer<'a> {
+    /// The queue.
+    pub queue: QueueName<'a>,
+    /// The id.
+    pub id: &'a [u8],
+    /// How long it stays waiting first. On a switch to Z, how long it stays there.
+    #[letter(1)]
+    pub delay: Span,
+    /// What else changes.
+    #[letter(2)]
+    pub amendment: Amendment<'a>,
+}
+
+/// What changes together with a transition. Either both happen or neither.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
+pub struct Amendment<'a> {
+    /// A new payload.
+    #[letter(1)]
+    pub payload: Option<&'a [u8]>,
+    /// A new priority.
+    #[letter(2)]
+    pub priority: Assign<Option<i64>>,
+    /// A new TTL, counted from now, or no TTL.
+    #[letter(3)]
+    pub ttl: Assign<Option<Span>>,
+}
+
+/// A value that may be replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
+pub enum Assign<T> {
+    /// The value stays.
+    #[default]
+    #[letter(1)]
+    Keep,
+    /// The value becomes this.
+    #[letter(2)]
+    To(T),
+}
+
+/// See [`Command::Update`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Update<'a> {
+    /// The queue.
+    pub queue: QueueName<'a>,
+    /// The id.
+    pub id: &'a [u8],
+    /// What changes.
+    #[letter(1)]
+    pub amendment: Amendment<'a>,
+    /// The proof, if the task is taken and this connection does not hold the lease.
+    #[letter(2)]
+    pub receipt: Option<Receipt>,
+}
+
+/// Sides of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub enum Sides {
+    /// Puts.
+    Input = 0,
+    /// Takes, pops and deliveries.
+    Output = 1,
+    /// Both.
+    Both = 2,
+}
+
+impl Selection {
+    /// The selection of the pinpriq wire: the newest task of the most urgent priority, with its
+    /// group, and nothing that this wire cannot carry.
+    pub const PINPRIQ: Self =
+        Self { from: End::Min, order: Order::Newest, group: true, narrow: true };
+
+    /// The default selection of every other door: the oldest task of the most urgent priority,
+    /// alone.
+    pub const DEFAULT: Self =
+        Self { from: End::Min, order: Order::Oldest, group: false, narrow: false };
+}
+
+impl<'c> Subject<'c> for &'c [Done<'c>] {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.iter().for_each(|done| done.queue.each(right, tell));
+    }
+}
+
+impl<'c> Subject<'c> for Held<'c> {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.queue.each(right, tell);
+    }
+}
+
+impl<'c> Subject<'c> for Transfer<'c> {
+    fn each(&self, right: Right, tell: &mut dyn FnMut(Need<'c>)) {
+        self.queue.each(right, tell);
+    }
+}
+
+impl<'c> Named<'c> for &'c [Done<'c>] {
+    fn check(&self) -> Result<(), Refusal> {
+        self.iter().try_for_each(|done| done.queue.check())
+    }
+
+    fn name(&self) -> Option<&'c [u8]> {
+        self.first().map(|done| done.queue)
+    }
+}
+
+impl Held<'_> {
+    /// Returns the right to touch it. By its id alone, a task can be touched that is not taken.
+    pub(super) const fn right(&self) -> Right {
+        match self.by {
+            HeldBy::Receipt(_) => Right::Take,
+            HeldBy::Id(_) => Right::Manage,
+        }
+    }
+}
+
+impl Update<'_> {
+    pub(super) const fn right(&self) -> Right {
+        if self.receipt.is_some() { Right::Take } else { Right::Manage }
+    }
+}
+
+impl Take<'_> {
+    #[inline]
+    pub(super) const fn care(&self) -> Care {
+        match self.selection.group {
+            _ if self.count > 1 => Care::LongReply,
+            true => Care::Group,
+            false => Care::Plain,
+        }
+    }
+}
+
+impl Wait {
+    /// Whether this can block at all.
+    #[must_use]
+    pub fn blocks(self) -> bool {
+        !matches!(self, Self::No | Self::For(Span::ZERO))
+    }
+}
+
+impl<'a> Transfer<'a> {
+    /// A transfer without delay that changes nothing else.
+    #[must_use]
+    pub fn new(queue: impl Into<QueueName<'a>>, id: &'a [u8]) -> Self {
+        Self {
+            queue: queue.into(),
+            id,
+            delay: Span::ZERO,
+            amendment: Amendment { payload: None, priority: Assign::Keep, ttl: Assign::Keep },
+        }
+    }
+}
+
+impl<T> Assign<T> {
+    /// The new value, or `current` if it stays.
+    pub fn or(self, current: T) -> T {
+        match self {
+            Self::Keep => current,
+            Self::To(value) => value,
+        }
+    }
+}
