@@ -116,7 +116,7 @@ export class Caller {
     const reply = link.send(words, limits);
     // The server ends the wait as soon as this side of the connection ends, so that a task under
     // way still arrives. Another connection could not ask for that: behind a load balancer it may
-    // be one to another node, where the number of this one is that of somebody else.
+    // be one to another node, where the number of this one is that of another client.
     const interrupt = (): void => link.endInput(INTERRUPTION_MS);
     signal?.addEventListener("abort", interrupt, { once: true });
     try {

@@ -150,7 +150,7 @@ export class Lane<T> implements JobSource<T> {
     return numberOf(await this.change(commands.kill(this.name, all), options));
   }
 
-  /** Turns a task into another state. Refused with `TAKEN` while somebody holds it. */
+  /** Turns a task into another state. Refused with `TAKEN` while it is held. */
   async switchTo(
     id: string,
     state: Exclude<State, "T">,
@@ -170,7 +170,7 @@ export class Lane<T> implements JobSource<T> {
 
   /**
    * Brings a waiting, buried or finished task back as if it had never been taken. Refused with
-   * `TAKEN` while somebody holds it.
+   * `TAKEN` while it is held.
    */
   async restart(id: string, options: ComeBack = {}): Promise<StateOrGone> {
     const { signal, ...rest } = options;

@@ -70,7 +70,7 @@ export type WorkerEvent<T> =
   | { readonly type: "released"; readonly job: Job<T> }
   /** The handler has settled the job itself. */
   | { readonly type: "settled"; readonly job: Job<T> }
-  /** Somebody else may have the job now. */
+  /** Another worker may have the job now. */
   | { readonly type: "leaseLost"; readonly job: Job<T>; readonly error: unknown }
   /** Something went wrong, and the worker goes on. */
   | { readonly type: "trouble"; readonly error: unknown; readonly job?: Job<T> }

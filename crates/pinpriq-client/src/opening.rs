@@ -85,7 +85,7 @@ impl Opening {
         }
     }
 
-    /// The first command, which signs in if somebody shall.
+    /// The first command, which signs in if there is a user.
     fn greeting(&self) -> Words {
         let Options { address, name, .. } = &self.options;
         let words = match &address.password {

@@ -12,7 +12,7 @@ use crate::name::Name;
 pub enum State {
     /// It can be taken.
     Ready,
-    /// Somebody has it under a lease.
+    /// A client has it under a lease.
     Taken,
     /// Its delay has not passed.
     Waiting,

@@ -143,7 +143,7 @@ impl Contestant {
     }
 }
 
-/// Returns a free port of the loopback interface. Somebody else might take it before the server
+/// Returns a free port of the loopback interface. Another process might take it before the server
 /// does; then the server reports that.
 fn free_address() -> Fallible<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)

@@ -30,7 +30,7 @@ function tell(isGone) {
 
 let tellSignedOut = () => {};
 
-// Calls a function when the server wants somebody to sign in.
+// Calls a function when the server asks for a sign-in.
 export function onSignedOut(listener) {
   tellSignedOut = listener;
 }

@@ -157,7 +157,7 @@ async function begin() {
   if (!isOut) show(false);
 }
 
-// Somebody has to sign in, or to sign in again. Then the page begins anew, with the same view.
+// The server asks for a sign-in, perhaps again. Then the page begins anew, with the same view.
 let isOut = false;
 onSignedOut(() => {
   if (isOut) return;

@@ -343,7 +343,7 @@ impl Etcd {
         channels[index] = None;
         let next = (index + 1) % channels.len();
         let order = Ordering::Relaxed;
-        // Somebody else may have turned to it already.
+        // Another call may have turned to it already.
         _ = self.inner.current.compare_exchange(index, next, order, order);
     }
 

@@ -126,7 +126,7 @@ impl EtcdRemote {
         }
     }
 
-    /// Returns nothing if somebody else was faster, or an earlier copy of this.
+    /// Returns nothing if another writer was faster, or an earlier copy of this.
     async fn seize_once(&self, at_least: Term) -> Result<Option<Seized>, Trouble> {
         let keys = &self.keys;
         let found = self.etcd.transact(&reading(vec![one(keys.fence())])).await?;

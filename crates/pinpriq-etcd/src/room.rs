@@ -20,7 +20,7 @@ use crate::generated::{
 };
 use crate::transaction::reading;
 
-/// What etcd says when somebody else has compacted as far or farther.
+/// What etcd says when another node has compacted as far or farther.
 const COMPACTED: &str = "etcdserver: mvcc: required revision has been compacted";
 
 /// The alarm of a member that has no room, as its status tells it.

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Verdict {
     /// An acknowledged task is gone, and nothing can have ended it.
     Lost,
-    /// A task was handed out while somebody certainly had it, or one put came out as two tasks.
+    /// A task was handed out while a client certainly had it, or one put came out as two tasks.
     Duplicated,
     /// A task was handed out after it had ended.
     Resurrected,

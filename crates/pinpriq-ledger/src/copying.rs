@@ -49,7 +49,7 @@ pub fn read_until(
 }
 
 /// A log that was seized in order to fill it. Nothing can be written by anybody else, and nothing
-/// is written by this one once somebody else has seized the log.
+/// is written by this one once another writer has seized the log.
 pub struct Filling {
     ledger: Box<dyn Ledger>,
     seized: Seized,

@@ -23,7 +23,7 @@ struct Draft {
     contents: Contents,
     /// The moment of its first batch.
     since: Timestamp,
-    /// Whether somebody waits for it.
+    /// Whether a caller waits for it.
     is_urgent: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Pending {
     target_bytes: usize,
     encoder: Encoder,
     drafts: VecDeque<Draft>,
-    /// The number of them that somebody waits for.
+    /// The number of them that a caller waits for.
     urgent: usize,
     /// The number of the next new entry.
     next: Seq,
@@ -96,7 +96,7 @@ impl Pending {
         self.bytes
     }
 
-    /// Whether somebody waits for the first entry or one behind it.
+    /// Whether a caller waits for the first entry or one behind it.
     pub(crate) const fn is_urgent(&self) -> bool {
         self.urgent > 0
     }

@@ -102,8 +102,8 @@ impl Model {
         }
     }
 
-    /// The next moment at which a place that is short of tokens gets one, while somebody waits for
-    /// its tasks.
+    /// The next moment at which a place that is short of tokens gets one, while a consumer waits
+    /// for its tasks.
     pub(super) fn next_token(&self) -> Option<Timestamp> {
         let waited_for = |place: &Place, home: &Home| {
             self.waits_for(place) && home.has_tasks_for_anyone(self.now) && home.has_room_to_take()

@@ -279,7 +279,7 @@ impl Model {
             return false;
         }
         if self.places.contains_key(&record.number) {
-            // It was kept after the pop. If somebody has brought it back since, it stays.
+            // It was kept after the pop. If a client has brought it back since, it stays.
             let finished = matches!(
                 self.task(record.number).progress.state,
                 State::Zombie { .. } | State::Done

@@ -179,7 +179,7 @@ impl Model {
         }
     }
 
-    /// Whether somebody waits for the tasks of a place.
+    /// Whether a consumer waits for the tasks of a place.
     pub(super) fn waits_for(&self, place: &Place) -> bool {
         let has_credit =
             |known: &&Subscription| self.credits.get(&known.client).is_some_and(|left| *left > 0);
@@ -187,7 +187,7 @@ impl Model {
             || self.subscriptions.iter().filter(has_credit).any(|known| known.place == *place)
     }
 
-    /// Whether somebody waits who could have a task of a place, with a small payload or any.
+    /// Whether a consumer waits that could have a task of a place, with a small payload or any.
     pub(super) fn is_waited_for(&self, place: &Place, is_small: bool) -> bool {
         let could_have = |selection: Selection| is_small || !selection.narrow;
         let has_credit = |client| self.credits.get(&client).is_some_and(|left| *left > 0);

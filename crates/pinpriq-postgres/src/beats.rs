@@ -1,6 +1,6 @@
 //! Which sessions have ended, judged by beats that do not change. Reads no clock and no table.
 //!
-//! The server's clock is not asked. A session has ended when somebody has seen the same beat for
+//! The server's clock is not asked. A session has ended when a node has seen the same beat for
 //! the time to live on a clock of its own, and has looked often enough meanwhile. If the server was
 //! away for long, no node could renew, and none counts as ended for that.
 

@@ -109,7 +109,7 @@ impl PostgresLog {
             let before: i64 = column(row, 0)?;
             let parameters: Parameters<'_> = &[&self.shard, &at_least, &writer, &before];
             let rows = self.ask(&mut lane, Ask::Seize, parameters).await?;
-            // Without a row somebody else was faster.
+            // Without a row another writer was faster.
             if let Some(row) = rows.first() {
                 let tenure = Tenure { term: Term(number(row, 0)?), writer: self.writer };
                 self.set_beat(tenure, column(row, 3)?);

@@ -153,7 +153,7 @@ pub enum Pause {
     #[default]
     #[letter(1)]
     Off,
-    /// Until somebody ends it.
+    /// Until a client ends it.
     #[letter(2)]
     Endless,
     /// Until this moment.
@@ -229,7 +229,7 @@ impl Pause {
 }
 
 impl Paused {
-    /// Pauses these sides until somebody ends it.
+    /// Pauses these sides until a client ends it.
     #[must_use]
     pub const fn endlessly(input: bool, output: bool) -> Self {
         let input = if input { Pause::Endless } else { Pause::Off };

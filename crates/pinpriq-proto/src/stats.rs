@@ -64,7 +64,7 @@ pub enum Exit {
     Acked,
     /// Its TTL had passed.
     Expired,
-    /// Somebody removed it.
+    /// A client removed it.
     Killed,
     /// It became a dead letter.
     Dead,

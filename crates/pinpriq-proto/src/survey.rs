@@ -33,7 +33,7 @@ pub struct QueueNews {
     pub what: QueueChange,
 }
 
-/// Says whether somebody has to do with a queue of this name, although it may not exist.
+/// Says whether a queue of this name is in use, although it may not exist.
 pub type IsInUse = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// See [`QueueNews`].

@@ -232,7 +232,7 @@ pub struct Progress {
     pub expires_at: Option<Timestamp>,
     /// The number of times it was taken.
     pub attempts: u32,
-    /// The number of times it failed since somebody decided that it begins again.
+    /// The number of times it failed since a client made it begin again.
     pub failures: u32,
     /// Why it failed or was buried last, if that was said. See [`reasons`] for those of the server.
     pub reason: Option<Bytes>,

@@ -29,7 +29,7 @@ pub trait Remote: Send + Sync + 'static {
     fn target_bytes(&self) -> usize;
 }
 
-/// What a log has come to, as somebody reads it who does not own it. It may have changed since.
+/// What a log has come to, as others than its owner read it. It may have changed since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogState {
     /// Who has seized it last.

@@ -1,9 +1,9 @@
 //! The one time line, and the only reader of the machine's clocks.
 //!
 //! Time starts at the wall clock, but never before the latest moment that the store knows, and
-//! continues with the monotonic clock. The two can drift apart, because somebody set the wall clock
-//! or the machine slept. Time is then drawn towards the wall clock by half a millisecond for every
-//! second, which no lease, delay or TTL notices. A step is logged. Time never goes back.
+//! continues with the monotonic clock. The two can drift apart, because an operator set the wall
+//! clock or the machine slept. Time is then drawn towards the wall clock by half a millisecond for
+//! every second, which no lease, delay or TTL notices. A step is logged. Time never goes back.
 
 use std::cell::Cell;
 use std::future::Future;

@@ -2,7 +2,7 @@
 //! minutes of them, and what becomes of queues.
 //!
 //! It runs where HTTP does, and asks the shards by letters that are small enough that no client
-//! notices. Without somebody who looks it asks each second for totals only. How its figures are
+//! notices. Without a viewer it asks each second for totals only. How its figures are
 //! told is up to the doors.
 
 pub(crate) mod history;
@@ -56,11 +56,11 @@ struct State {
     history: History,
     of_queues: HashMap<Bytes, OneQueue>,
     listeners: usize,
-    /// Until when somebody is interested, by the steady clock.
+    /// Until when there is interest, by the steady clock.
     interest_until_ms: u64,
 }
 
-/// A queue that somebody looks at.
+/// A queue with a viewer.
 #[derive(Debug, Default)]
 struct OneQueue {
     listeners: usize,
@@ -77,7 +77,7 @@ pub(crate) struct Second {
     pub(crate) sample: Sample,
     /// How many writes the journal made.
     pub(crate) writes: f64,
-    /// The queues that somebody looks at, with their rates. One that does not exist has none.
+    /// The queues with viewers, with their rates. One that does not exist has none.
     pub(crate) of_queues: HashMap<Bytes, Option<QueueSecond>>,
     /// Whether the shards keep news of queues since its survey.
     keeps_news: bool,
@@ -160,7 +160,7 @@ impl Monitor {
         Some(Listening { monitor: self.clone(), seconds, latest, queue })
     }
 
-    /// Returns the rates of a queue that is shown, if somebody looks.
+    /// Returns the rates of a queue that is shown, if there is a viewer.
     pub(crate) fn rates_of(&self, queue: &[u8]) -> Option<Rates> {
         let state = self.state();
         let survey = state.latest_whole.as_ref()?;
@@ -169,7 +169,7 @@ impl Monitor {
     }
 
     /// Calls `look` with the history of all queues together, or of one of them. That of one begins
-    /// when somebody first looks at it; `None` if too many have one.
+    /// when a viewer first looks at it; `None` if too many have one.
     pub(crate) fn history<T>(
         &self,
         queue: Option<&Bytes>,
@@ -189,7 +189,7 @@ impl Monitor {
 }
 
 impl State {
-    /// Notes that somebody looks.
+    /// Notes that there is a viewer.
     fn wish(&mut self) {
         self.interest_until_ms = steady_ms() + INTEREST_MS;
     }
@@ -227,7 +227,7 @@ impl State {
     }
 }
 
-/// Somebody who hears what happens each second.
+/// A listener to what happens each second.
 #[derive(Debug)]
 pub(crate) struct Listening {
     monitor: Arc<Monitor>,
@@ -243,7 +243,7 @@ impl Listening {
         self.queue.as_ref()
     }
 
-    /// Returns the next second: at first the one that has passed, if somebody listened already.
+    /// Returns the next second: at first the one that has passed, if there was a listener already.
     /// A slow listener misses some. `None` when the server stops.
     pub(crate) async fn next(&mut self) -> Option<Arc<Second>> {
         if let Some(latest) = self.latest.take().filter(|it| self.suits(it)) {

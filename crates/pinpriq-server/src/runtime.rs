@@ -32,7 +32,7 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
 }
 
 /// Does long work that lets all other threads of the machine go before it. If they leave it nothing
-/// for a while, it is begun once more with a share of a processor: somebody waits for it. Returns
+/// for a while, it is begun once more with a share of a processor: a caller waits for it. Returns
 /// nothing if the system has no thread for it.
 pub(crate) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Clone + Send + 'static,

@@ -103,7 +103,7 @@ impl Book {
             | Change::WindowGone(_) => false,
             Change::Task(task) => {
                 if let Some((known, _)) = self.current.tasks.get(&task.number) {
-                    // The store moves a record, or somebody has changed the task.
+                    // The store moves a record, or a client has changed the task.
                     let is_ready_again = task.progress.state == State::Ready;
                     if was_taken(&task.number) { is_ready_again } else { *known != **task }
                 } else {

@@ -239,7 +239,7 @@ impl Disk for RealDisk {
         self.directory.sync_all()
     }
 
-    /// The directory itself carries the lock too, since somebody may remove the file.
+    /// The directory itself carries the lock too, since the file may be removed.
     fn lock(&self) -> Result<Box<dyn Send>, LockError> {
         let (file, mut beside) = match self.lock_file()? {
             Some((file, beside)) => (Some(file), beside),

@@ -27,7 +27,7 @@ pub struct Position(pub u64);
 /// How soon a batch has to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Urgency {
-    /// Somebody waits for it.
+    /// A client waits for it.
     Soon,
     /// No client waits for it: only grants, or records that are written again. It is written with
     /// the next batch or after [`LAZY_MS`], and synced with the next synced batch or after
@@ -314,7 +314,7 @@ pub trait Reclaims {
         Err(StoreError::OutOfOrder { call: "hold" })
     }
 
-    /// The bytes of volumes that the store has given up but that still exist because somebody holds
+    /// The bytes of volumes that the store has given up but that still exist because a reader holds
     /// them.
     fn held_bytes(&mut self) -> u64 {
         0

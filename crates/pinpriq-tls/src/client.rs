@@ -22,7 +22,7 @@ pub enum Roots {
 pub enum Trust {
     /// Anybody. This protects only from those who read and do not change what is sent.
     Anybody,
-    /// Somebody with a certificate of these authorities, for any host.
+    /// A server with a certificate of these authorities, for any host.
     Authority(Roots),
     /// The host that was connected to, with a certificate of these authorities.
     Host(Roots),

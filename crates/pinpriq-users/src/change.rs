@@ -1,6 +1,6 @@
 //! What differs between users before and after a file was read again.
 //!
-//! A server ends what somebody may no longer do; how is not known here.
+//! A server ends what a user may no longer do; how is not known here.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Who may do what: users with their rules, passwords, tokens and limits, and the file that holds
 //! them.
 //!
-//! A file is read into [`Users`], which answers who somebody is and what they may do. An
+//! A file is read into [`Users`], which answers who a client is and what it may do. An
 //! [`Editor`] changes the text of a file and keeps its comments; [`store`] reads and writes the
 //! file itself. Which command of a server needs which right is not known here. This crate has no
 //! sockets and no clock, and starts no threads.

@@ -29,7 +29,7 @@ const LANES_MAX: u32 = 4;
 /// What is hashed with the password of an unknown user.
 const SALT_OF_NONE: [u8; 16] = *b"nobody signs in.";
 
-/// A password as somebody typed it. It is wiped from memory when it is dropped.
+/// A password as it was typed. It is wiped from memory when it is dropped.
 #[derive(Clone)]
 pub struct Password(Zeroizing<Vec<u8>>);
 

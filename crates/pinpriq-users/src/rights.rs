@@ -6,7 +6,7 @@
 use crate::Right;
 use crate::rule::Rule;
 
-/// Everything that somebody may do.
+/// Everything that a user may do.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Rights {
     /// For each right that is given on queues, in the order of [`Right::ON_NAMES`].

@@ -195,7 +195,7 @@ fn found(path: &Path) -> Result<Found, StoreError> {
         io::ErrorKind::NotFound => StoreError::Missing(path.to_owned()),
         _ => StoreError::Unreadable { path: path.to_owned(), error },
     };
-    // To open a pipe would wait for somebody who writes into it.
+    // To open a pipe would wait for a writer.
     if !path.metadata().map_err(unreadable)?.is_file() {
         return Err(unreadable(io::Error::other("it is no file")));
     }

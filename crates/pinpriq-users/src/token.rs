@@ -78,7 +78,7 @@ impl fmt::Debug for Token {
 }
 
 impl TokenDigest {
-    /// Returns the digest of what somebody shows as a token, unless it cannot be one.
+    /// Returns the digest of what a client shows as a token, unless it cannot be one.
     #[must_use]
     pub fn of_shown(text: &[u8]) -> Option<Self> {
         let characters = text.strip_prefix(TOKEN_PREFIX.as_bytes())?;

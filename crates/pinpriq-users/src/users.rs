@@ -12,7 +12,7 @@ use crate::rights::Rights;
 use crate::rule::Rule;
 use crate::token::TokenDigest;
 
-/// Somebody who may sign in, or in whose name a door acts.
+/// A user who may sign in, or in whose name a door acts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct User {
     /// What they are called.
@@ -98,7 +98,7 @@ impl Users {
         self.holder(digest).map(|held| (&held.user, &held.token))
     }
 
-    /// What the password of somebody is checked against. It is there whether they exist or not, and
+    /// What the password of a user is checked against. It is there whether they exist or not, and
     /// checking takes as long, so that the time does not betray which users exist.
     #[must_use]
     pub fn password_of(&self, name: &str) -> PasswordHash {

@@ -33,7 +33,7 @@ impl fmt::Display for Lack<'_> {
     }
 }
 
-/// Compares what a command needs with what somebody may do. Costs a few comparisons for each queue
+/// Compares what a command needs with what a user may do. Costs a few comparisons for each queue
 /// that it names.
 #[must_use]
 pub fn judge<'c>(rights: &Rights, command: &Command<'c>) -> Verdict<'c> {

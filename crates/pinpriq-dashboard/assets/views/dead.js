@@ -1,4 +1,4 @@
-// Dead letters over all queues, and what is buried: what needs somebody, and why.
+// Dead letters over all queues, and what is buried: what needs attention, and why.
 
 import { fill, h } from "../h.js";
 import { read } from "../api.js";

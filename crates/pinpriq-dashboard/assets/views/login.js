@@ -3,7 +3,7 @@
 import { fill, h } from "../h.js";
 import { change } from "../api.js";
 
-// Shows the form in a node, and calls a function when somebody has signed in.
+// Shows the form in a node, and calls a function after the sign-in.
 export function login(root, done) {
   const error = h("p", { class: "form-error", role: "alert", hidden: true });
   const shared = { required: true, spellcheck: "false", autocapitalize: "none" };

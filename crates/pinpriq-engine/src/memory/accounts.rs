@@ -14,7 +14,7 @@ pub(crate) struct Accounts {
     charged: Option<Bytes>,
     /// The tasks that an account was charged with, by number.
     of_task: BTreeMap<u64, Bytes>,
-    /// How the number of tasks has changed since somebody last asked.
+    /// How the number of tasks has changed since the last question.
     changes: BTreeMap<Bytes, i64>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The object of such a queue stays, with its counters. All are kept equally long, so the oldest
 //! ends first. Nothing wakes the engine for that: calls forget some of those whose time is over.
-//! Those that somebody has to do with are kept on.
+//! Those that are in use stay.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,10 +15,10 @@ use pinpriq_proto::time::{Span, Timestamp};
 /// The most queues that one call forgets because their time is over.
 pub(crate) const FORGOTTEN_PER_CALL: usize = 64;
 
-/// How long a queue that somebody has to do with is kept at least, before that is asked again.
+/// How long a queue in use is kept at least, before that is asked again.
 const IN_USE_SPAN: Span = Span::from_ms(60_000);
 
-/// Says whether somebody has to do with a queue although it does not exist.
+/// Says whether a queue is in use although it does not exist.
 #[derive(Clone, Default)]
 pub(crate) struct InUse(pub(crate) Option<IsInUse>);
 

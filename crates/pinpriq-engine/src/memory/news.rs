@@ -21,7 +21,7 @@ impl News {
         }
     }
 
-    /// Notes what became of a queue, if somebody wants to know.
+    /// Notes what became of a queue, if that is wanted.
     #[inline]
     pub(crate) fn note(&mut self, queue: &Bytes, what: QueueChange) {
         if self.most > 0 {

@@ -479,7 +479,7 @@ impl Queues {
         }
     }
 
-    /// Whether somebody has to do with a queue although it may not exist.
+    /// Whether a queue is in use although it may not exist.
     fn is_in_use(&self, slot: QueueSlot) -> bool {
         let queue = &self[slot];
         queue.is_tube && queue.lane.is_none() && self.in_use.holds(&queue.name)

@@ -136,7 +136,7 @@ impl Engine {
         Ok(Some(Reply::Count(count)))
     }
 
-    /// Pauses sides of a queue, for a while or until somebody ends it.
+    /// Pauses sides of a queue, for a while or until a client ends it.
     fn pause_sides(&mut self, name: QueueName<'_>, sides: Sides, length: Option<Span>) -> Answered {
         check_positive("the length of the pause", length)?;
         self.moment("the length of the pause", length.unwrap_or(Span::ZERO))?;

@@ -305,7 +305,7 @@ impl Engine {
     }
 }
 
-/// Forgets how often a task was taken and has failed, and why: somebody has decided that it begins
+/// Forgets how often a task was taken and has failed, and why: a client has decided that it begins
 /// again.
 pub(crate) fn begin_again(task: &mut Task) {
     task.set_attempts(0);

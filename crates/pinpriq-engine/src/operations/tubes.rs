@@ -10,8 +10,8 @@ use pinpriq_proto::reply::{Reply, TubeShown, TubesShown};
 use pinpriq_proto::survey::IsInUse;
 
 impl Engine {
-    /// Keeps the figures of queues that can be tubes, as long as this says that somebody has to do
-    /// with them, although they do not exist.
+    /// Keeps the figures of queues that can be tubes, as long as this says that a client uses
+    /// them, although they do not exist.
     pub fn keep_figures_while(&mut self, is_in_use: IsInUse) {
         self.queues.in_use = InUse(Some(is_in_use));
     }

@@ -90,7 +90,7 @@ impl Cluster {
         if !is_installed() {
             return None;
         }
-        // Somebody else may take a port before a member does.
+        // Another process may take a port before a member does.
         let cluster = (0..CLUSTER_TRIES).find_map(|_| Self::try_start(more));
         assert!(cluster.is_some(), "no cluster could be started");
         cluster

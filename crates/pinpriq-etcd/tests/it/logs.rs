@@ -109,7 +109,7 @@ impl Log {
         }
     }
 
-    /// What was appended is there, once each and in its order, for somebody who comes later.
+    /// What was appended is there, once each and in its order, for a later reader.
     pub(crate) fn check(&self, client: &Client, shard: u16) {
         let mut ledger = client.ledger(shard, Writer(u128::MAX));
         let seized = seize(&mut *ledger).unwrap();

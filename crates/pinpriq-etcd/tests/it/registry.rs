@@ -167,7 +167,7 @@ fn sessions_outlive_members_that_are_killed_or_silent() {
         .map(|instance| Node::announced(&cluster.client(cluster.options()), ttl, instance))
         .collect();
     assert_eq!(nodes[0].change(None, Some(OwnState::Serving)), RegistryAnswer::Done);
-    // One of them is the leader, and each of them is in use by somebody at some time.
+    // One of them is the leader, and each of them is in use at some time.
     for at in 0..6 {
         for node in &mut nodes {
             node.registry.start(RegistryCall::Renew);

@@ -147,7 +147,7 @@ impl Secure {
         }
     }
 
-    /// Changes the rights of somebody, which makes all tokens old.
+    /// Changes the rights of a user, which makes all tokens old.
     pub(crate) fn change_rights(&self) {
         let root = format!(r#"{{"name":"root","password":"{PASSWORD}"}}"#);
         let answer = gateway(self.plain, "auth/authenticate", &root);

@@ -1,5 +1,5 @@
-//! Until when a lease certainly lasted, and the earliest moment at which somebody else may have its
-//! task.
+//! Until when a lease certainly lasted, and the earliest moment at which another client may have
+//! its task.
 //!
 //! Both are the earliest moment at which the server can have had a reason.
 

@@ -29,7 +29,7 @@ pub(super) fn check_task(book: &Book, task: &Task, tolerance: Tolerance, report:
     two_acks(book, task, report);
 }
 
-/// Checks one lease. `next_us` is when somebody else certainly had the task.
+/// Checks one lease. `next_us` is when another client certainly had the task.
 fn check_lease(
     book: &Book,
     task: &Task,

@@ -289,7 +289,7 @@ fn follow(seed: u64, knobs: FakeKnobs) -> (u64, u64) {
     let mut dice = Dice::new(seed);
     let (engine, steady) = (FakeEngine::new(seed, knobs), Steady::default());
     steady.pass(1_000);
-    // Each with the moment at which somebody else was seen to have the log.
+    // Each with the moment at which another store was seen to have the log.
     let mut owners: Vec<(Owner, Option<u64>)> = Vec::new();
     let (mut open, mut kept) = (0, 0);
     for step in 0..600 {

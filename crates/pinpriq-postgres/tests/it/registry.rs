@@ -369,7 +369,7 @@ fn a_claim_ends_the_session_whose_place_it_takes() {
     let client = engine.client();
     let is_hidden = (0..40).any(|_| {
         pause(TTL / 10);
-        // Somebody else renews for it.
+        // Another client renews for it.
         engine.sql(&client, "UPDATE s.session SET beat = beat + 1 WHERE instance::text LIKE '%2'");
         bela.view(RegistryCall::Look).nodes.len() == 1
     });

@@ -184,7 +184,7 @@ fn silence_is_unknown_and_nothing_is_cancelled() {
     let tenure = seize(&mut *ledger).tenure;
     let mut client = engine.client();
     for (seq, bytes) in [(1, &b"first"[..]), (2, b"second")] {
-        // While somebody holds the row, the append and some resolves get stuck.
+        // While another session holds the row, the append and some resolves get stuck.
         let held = engine.runtime.block_on(client.transaction()).unwrap();
         let lock = held.simple_query("SELECT 1 FROM s.shard FOR UPDATE");
         engine.runtime.block_on(lock).unwrap();

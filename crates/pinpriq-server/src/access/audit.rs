@@ -49,13 +49,13 @@ pub(crate) fn dropped() -> u64 {
 /// What has happened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum What {
-    /// Somebody has signed in.
+    /// A client has signed in.
     SignedIn,
-    /// Somebody has shown a wrong password or token.
+    /// A client has shown a wrong password or token.
     SignInFailed,
-    /// Somebody was refused for want of a right.
+    /// A client was refused for want of a right.
     Denied,
-    /// Somebody has carried out a command that changes settings or destroys something.
+    /// A client has carried out a command that changes settings or destroys something.
     Command,
     /// A user has changed in the file.
     UserChanged,

@@ -1,4 +1,4 @@
-//! Who somebody is, as a connection or a request carries it.
+//! The identity that a connection or a request carries.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) struct Pass {
     pub(crate) version: u64,
 }
 
-/// How somebody has shown who they are.
+/// How a client has shown who it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Proof {
     /// By the password of the user.

@@ -1,8 +1,8 @@
 //! The users of the server, as its file of users has them now.
 //!
-//! All places share the roster. The file is read again when it changes, and when somebody asks for
-//! that; one that cannot be used changes nothing and is reported once. Who watches the file is up
-//! to `process::users`.
+//! All places share the roster. The file is read again when it changes, and when an operator asks
+//! for that; one that cannot be used changes nothing and is reported once. Who watches the file is
+//! up to `process::users`.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -96,7 +96,7 @@ impl Roster {
         users.user(ANONYMOUS).map(|user| Pass::new(Arc::clone(user), Proof::Door, version))
     }
 
-    /// Returns the pass of somebody with a certificate for this name, if it is that of a user.
+    /// Returns the pass of a client with a certificate for this name, if it is that of a user.
     pub(crate) fn certified(&self, name: &str) -> Option<Pass> {
         let (users, version) = self.users();
         users.user(name).map(|user| Pass::new(Arc::clone(user), Proof::Certificate, version))
@@ -113,7 +113,7 @@ impl Roster {
         self.asked.notify_one();
     }
 
-    /// Waits until somebody asks for the file to be read again.
+    /// Waits until an operator asks for the file to be read again.
     pub(crate) async fn asked(&self) {
         self.asked.notified().await;
     }

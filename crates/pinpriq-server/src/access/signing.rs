@@ -49,7 +49,7 @@ const SLOWED_MAX: usize = 1_000;
 /// From how many addresses failures are counted.
 const ADDRESSES_MAX: usize = 10_000;
 
-/// What somebody shows to sign in.
+/// What a client shows to sign in.
 #[derive(Clone, Copy)]
 pub(crate) enum Shown<'a> {
     /// A name, and a password or a token.
@@ -58,7 +58,7 @@ pub(crate) enum Shown<'a> {
     Alone(&'a [u8]),
 }
 
-/// Returns the name that somebody claims to have, cut to a length that a name can have. It is empty
+/// Returns the name that a client claims to have, cut to a length that a name can have. It is empty
 /// for a token, which is a secret.
 pub(crate) fn claimed(shown: Shown<'_>) -> String {
     match shown {
@@ -225,7 +225,7 @@ fn network_of(from: IpAddr) -> IpAddr {
 }
 
 impl Roster {
-    /// Checks what somebody at this address shows. Tokens and remembered passwords are checked at
+    /// Checks what a client at this address shows. Tokens and remembered passwords are checked at
     /// once, which costs some microseconds.
     pub(crate) fn sign_in(self: &Arc<Self>, shown: Shown<'_>, from: IpAddr) -> Begun {
         let (name, secret) = match shown {
@@ -242,7 +242,7 @@ impl Roster {
                 let pass = Pass::new(Arc::clone(user), Proof::Token(token.clone()), version);
                 return Begun::Known(Outcome::In(pass));
             }
-            // What looks like a token may still be somebody's password.
+            // What looks like a token may still be a password.
         }
         let name = str::from_utf8(name.unwrap_or(DEFAULT.as_bytes())).unwrap_or_default();
         self.check_password(name, secret, from)
@@ -301,7 +301,7 @@ impl Roster {
         aside(verify).await.unwrap_or(false)
     }
 
-    /// Lets somebody in whose password was right in this version of the users.
+    /// Lets a user in whose password was right in this version of the users.
     fn let_in(&self, user: Arc<User>, version: u64, hash: [u8; 32]) -> Outcome {
         let pass = Pass::new(user, Proof::Password, version);
         self.signing.remember(hash, steady_ms());

@@ -61,7 +61,7 @@ pub(crate) struct About {
     pub(crate) certificate: Option<Arc<str>>,
     /// What counts it as a connection of its user.
     pub(crate) counted: Option<Counted>,
-    /// Its user, if the server has users and somebody has signed in.
+    /// Its user, if the server has users and one has signed in.
     pub(crate) pass: Option<Pass>,
 }
 

@@ -27,7 +27,7 @@ pub trait ClusterEngine: Send + Sync {
     fn registry(&self, session_ttl: Duration, wake: Wake) -> Box<dyn Registry>;
 }
 
-/// What a log has come to, as somebody reads it who does not own it. It may have changed since.
+/// What a log has come to, as others than its owner read it. It may have changed since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogEnds {
     /// The tenure that has seized it last.

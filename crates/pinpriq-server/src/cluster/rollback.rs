@@ -1,7 +1,7 @@
 //! What a node does when it finds that the engine has lost what it had said to keep: it notes that
 //! in the record of the cluster, so that all others stop too, and ends.
 //!
-//! Before that it asks whether somebody has accepted the loss.
+//! Before that it asks whether the loss was accepted.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) struct Reporter {
 pub(crate) enum Reported {
     /// It was noted, or could not be. The node has to end.
     Noted,
-    /// Somebody has accepted the loss: this is true of the cluster now.
+    /// The loss was accepted: this is true of the cluster now.
     Accepted(Meta),
 }
 

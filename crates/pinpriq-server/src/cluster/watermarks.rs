@@ -225,7 +225,7 @@ impl Shared {
             return;
         }
         drop(state);
-        // What is in a file that somebody has removed is not kept.
+        // The content of a removed file is not kept.
         let written = write(&**file, &due)
             .and_then(|()| StoreError::refuse_gone(&**disk, FILE_NAME, &**file));
         let mut state = self.lock();

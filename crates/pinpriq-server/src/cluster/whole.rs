@@ -55,7 +55,7 @@ pub enum WholeError {
         /// Why, and what to do.
         why: String,
     },
-    /// Somebody else has taken the place of this import.
+    /// Another import has taken the place of this one.
     #[error(
         "another import into this cluster has begun meanwhile, so this one was given up; if that \
          one does not end either, run one of them again"

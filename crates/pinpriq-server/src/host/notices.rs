@@ -41,7 +41,7 @@ impl Notices {
         );
     }
 
-    /// Logs that a connection to this door could not be encrypted. Somebody who only looks whether
+    /// Logs that a connection to this door could not be encrypted. A probe that only looks whether
     /// the port is open is no warning.
     pub(crate) fn no_handshake(
         &self,

@@ -114,10 +114,10 @@ pub(crate) struct Shard {
     failed_bell: Notify,
     /// Whether another process may own the shard without notice.
     may_be_taken_over: bool,
-    /// Whether somebody was kept waiting because another process may own the shard by now, or
+    /// Whether a client was kept waiting because another process may own the shard by now, or
     /// because the engine under the cluster does not answer.
     was_held_up: Cell<bool>,
-    /// Rung when somebody waits for that engine.
+    /// Rung when a client waits for that engine.
     kept_bell: Notify,
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Surveyor {
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) survey: Survey,
-    /// The figures of the queues that somebody looks at.
+    /// The figures of the queues with viewers.
     pub(crate) of_queues: Vec<(Bytes, Option<Figures>)>,
     pub(crate) news: Vec<QueueNews>,
     pub(crate) news_were_lost: bool,
@@ -89,7 +89,7 @@ impl Surveyor {
         found
     }
 
-    /// Surveys these queues and all that are shown. Collects news of queues if somebody listens.
+    /// Surveys these queues and all that are shown. Collects news of queues if there is a listener.
     pub(crate) async fn whole(&mut self, queues: &[Bytes], listens: bool) -> Found {
         let mut found = self.begin(if listens { NEWS_MAX } else { 0 }).await;
         found.survey.is_whole = true;

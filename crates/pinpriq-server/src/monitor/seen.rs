@@ -1,4 +1,4 @@
-//! What of a survey somebody may see who may not look at everything.
+//! The part of a survey that a user may see.
 
 use std::sync::OnceLock;
 
@@ -12,13 +12,13 @@ use super::rates::Rates;
 use super::survey::Survey;
 use crate::facts::Facts;
 
-/// Whether somebody may look at every queue and at the server, so that they see all there is.
+/// Whether a user may look at every queue and at the server, so that they see all there is.
 pub(crate) fn sees_all(rights: &Rights) -> bool {
     rights.is_admin() && rights.allows_all(Right::Look)
 }
 
 impl Survey {
-    /// Returns what somebody with these rights may see: the queues that they may look at, added up,
+    /// Returns what a user with these rights may see: the queues that they may look at, added up,
     /// and the server only if they may run it. Costs a step for each queue that is shown.
     pub(crate) fn seen_with(&self, rights: &Rights) -> Self {
         let mut seen =
@@ -48,7 +48,7 @@ impl Survey {
 }
 
 impl Second {
-    /// Returns what somebody with these rights may see of it.
+    /// Returns what a user with these rights may see of it.
     pub(crate) fn seen_with(&self, rights: &Rights) -> Self {
         let survey = self.survey.seen_with(rights);
         let (looks_at_all, is_admin) = (rights.allows_all(Right::Look), rights.is_admin());

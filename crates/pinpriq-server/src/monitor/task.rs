@@ -1,4 +1,4 @@
-//! Runs a monitor: a survey each second, and more when somebody asks.
+//! Runs a monitor: a survey each second, and more on request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -75,7 +75,7 @@ struct Runner {
     monitor: Arc<Monitor>,
     /// The survey of the second before.
     former: Option<Arc<Survey>>,
-    /// The figures of the queues that somebody looks at, of the second before.
+    /// The figures of the queues with viewers, of the second before.
     former_queues: HashMap<Bytes, Figures>,
     /// The news that were not told yet.
     news: Vec<QueueNews>,

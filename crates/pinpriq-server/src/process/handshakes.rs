@@ -57,7 +57,7 @@ impl Drop for Room {
     }
 }
 
-/// A handshake that somebody waits for.
+/// A handshake with its waiting caller.
 struct Wanted {
     stream: StdStream,
     config: Arc<ServerConfig>,

@@ -283,7 +283,7 @@ impl Choosing {
                 self.go_on(may_wait)
             }
             (Heard::Reply(_), Stage::Waiting) => self.hear_nothing(may_wait),
-            // Somebody else has taken it meanwhile, or its lease is over.
+            // Another client has taken it meanwhile, or its lease is over.
             (Heard::Reply(_), Stage::Taking | Stage::Popping(_)) => {
                 self.held = None;
                 self.stage = Stage::Settling;

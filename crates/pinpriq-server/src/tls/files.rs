@@ -1,6 +1,6 @@
 //! The certificates and the key of the server, as their files have them now.
 //!
-//! The files are read again when they change, and when somebody asks for that. Those that cannot be
+//! The files are read again when they change, and on request. Those that cannot be
 //! used change nothing and are reported once. Who watches them is up to `process::watching`.
 
 use std::fmt;
@@ -82,7 +82,7 @@ impl Files {
         self.asked.notify_one();
     }
 
-    /// Waits until somebody asks for the files to be read again.
+    /// Waits until an operator asks for the files to be read again.
     pub(crate) async fn asked(&self) {
         self.asked.notified().await;
     }

@@ -36,7 +36,7 @@ pub(crate) struct People {
     written: u64,
 }
 
-/// Somebody in it.
+/// A user in it.
 pub(crate) struct Person {
     pub(crate) name: String,
     pub(crate) rules: Vec<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Person {
 }
 
 impl Person {
-    /// Somebody with a password and these rules, separated by spaces.
+    /// A user with a password and these rules, separated by spaces.
     pub(crate) fn new(name: &str, rules: &str) -> Self {
         let rules = rules.split_whitespace().map(str::to_owned).collect();
         Self {

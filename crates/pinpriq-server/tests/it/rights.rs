@@ -6,7 +6,7 @@ pub(crate) struct Row {
     pub(crate) needs: Vec<&'static str>,
 }
 
-/// Somebody to try a request as.
+/// A user to try a request as.
 pub(crate) struct Attempt {
     /// The place of the row.
     pub(crate) row: usize,
@@ -24,8 +24,8 @@ pub(crate) fn rows(table: &'static str) -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// Returns who tries what: somebody with all rights that a request needs, others who lack one each,
-/// and somebody of another tenant.
+/// Returns who tries what: a user with all rights that a request needs, others who lack one each,
+/// and one of another tenant.
 pub(crate) fn attempts(rows: &[Row]) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     for (at, Row { needs, .. }) in rows.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Reads single records back: payloads that were left on the disk.
 //!
 //! A reader holds the segment of a payload that is to be shown later, and reads it when it is to be
-//! sent. A segment that is put away while somebody holds it is removed and not reused: the
+//! sent. A segment that is put away while it is held is removed and not reused: the
 //! operating system keeps it until the last holder has gone. The caller checks the content of a
 //! record, because a single record has no checksum.
 
@@ -26,7 +26,7 @@ pub(crate) struct Volumes {
     open: BTreeMap<u32, Weak<OpenSegment>>,
     /// The segments that were held last.
     recent: VecDeque<Arc<OpenSegment>>,
-    /// Segments that were removed while somebody held them, with their bytes.
+    /// Segments that were removed while they were held, with their bytes.
     removed: Vec<(Weak<OpenSegment>, u64)>,
 }
 
@@ -59,7 +59,7 @@ impl Volumes {
         Ok(opened)
     }
 
-    /// Notes that a segment of this many bytes is about to be put away. Returns whether somebody
+    /// Notes that a segment of this many bytes is about to be put away. Returns whether a reader
     /// holds it; then its file must not be reused.
     pub(crate) fn release(&mut self, number: u32, bytes: u64) -> bool {
         self.recent.retain(|segment| segment.number != number);
@@ -71,7 +71,7 @@ impl Volumes {
         is_held
     }
 
-    /// The bytes of segments that exist only because somebody holds them.
+    /// The bytes of segments that exist only because they are held.
     pub(crate) fn held_bytes(&mut self) -> u64 {
         self.removed.retain(|(segment, _)| segment.strong_count() > 0);
         self.removed.iter().map(|(_, bytes)| bytes).sum()

@@ -89,7 +89,7 @@ impl Pending {
         self.count
     }
 
-    /// Whether somebody waits for any of it.
+    /// Whether a caller waits for any of it.
     pub(crate) fn is_urgent(&self) -> bool {
         self.soon
     }

@@ -98,7 +98,7 @@ impl Window {
             .map_err(|error| StoreError::from_io("read", &self.name, from, error))?;
         self.held += read;
         if self.held < size {
-            // Somebody has truncated it meanwhile.
+            // It was truncated meanwhile.
             self.end = offset + self.held as u64;
         }
         Ok(())

@@ -158,7 +158,7 @@ fn create_segment(disk: &dyn Disk, roll: &Roll) -> Result<Active, StoreError> {
     Ok(Active { name, file, unsynced: false })
 }
 
-/// Opens the prepared file, or returns none if somebody removed it. Its content does not matter.
+/// Opens the prepared file, or returns none if it was removed. Its content does not matter.
 fn open_spare(disk: &dyn Disk, spare: u32) -> Result<Option<NamedFile>, StoreError> {
     let name = spare_name(spare);
     match disk.open(&name, OpenMode::ReadWrite) {

@@ -176,7 +176,7 @@ fn the_room_of_a_spare_is_its_own_before_it_is_filled() {
         spare().filter(|bytes| *bytes >= 1 << 20)
     });
     assert!(filled.is_some_and(|bytes| bytes < 4 << 20), "{filled:?} bytes are filled");
-    // Somebody else takes all that is left.
+    // Another program takes all that is left.
     disk.set_capacity(disk.used());
     caller.settle().unwrap();
     assert_eq!(spare(), Some(4 << 20));

@@ -1,4 +1,4 @@
-//! Files that somebody removes, moves or replaces while a journal uses them, and files that cannot
+//! Files that are removed, moved or replaced while a journal uses them, and files that cannot
 //! be opened.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! What each command needs, written down by hand as rules, and what somebody with some of these
+//! What each command needs, written down by hand as rules, and what a user with some of these
 //! rights may do. `wherever` stands for a right on all that only the engine knows.
 
 use crate::Rule;

@@ -25,7 +25,7 @@ pub(crate) enum ClusterUrl {
         endpoints: Vec<String>,
         /// The name of the cluster.
         name: String,
-        /// Who signs in, if somebody does, and with which password.
+        /// The user, if there is one, and the password.
         user: Option<(String, Password)>,
         /// How connections are encrypted, if they are.
         tls: Option<TlsFiles>,
@@ -77,7 +77,7 @@ pub(crate) struct TlsFiles {
 pub(crate) enum TrustFiles {
     /// Anybody.
     Anybody,
-    /// Somebody whom the authorities in this file know.
+    /// A server that the authorities in this file know.
     Authority(String),
     /// The host that was named.
     Host(Option<String>),

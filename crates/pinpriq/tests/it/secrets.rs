@@ -11,7 +11,7 @@ use crate::http::browser::Browser;
 use crate::peer::pinpriq;
 use crate::serving::Serving;
 
-/// Secrets that are right, and what somebody shows who has none.
+/// Secrets that are right, and what a client without one shows.
 const PASSWORD: &str = "correct-horse-battery";
 const GUESS: &str = "wrong-horse-guess";
 const TYPED_INTO_THE_FILE: &str = "staple-typed-into-the-file";
@@ -61,7 +61,7 @@ fn secrets_are_in_no_output() {
     let mut seen = over_resp(&server, &token);
     seen.extend(over_http(&server, &token));
 
-    // A password that somebody has typed where its hash belongs.
+    // A password that stands where its hash belongs.
     let broken = format!("[users.ana]\npassword = \"{TYPED_INTO_THE_FILE}\"\n");
     write(&path, broken.as_bytes());
     server.send("-HUP");

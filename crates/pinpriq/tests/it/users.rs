@@ -211,7 +211,7 @@ fn a_terminal_asks_twice_and_shows_nothing() {
     assert_ne!(place.text(), before);
 }
 
-/// Runs a client command of somebody, whose secret stands in this variable.
+/// Runs a client command of a user, whose secret stands in this variable.
 fn as_user(server: &Serving, line: &str, variables: &[(&str, &str)]) -> Output {
     let arguments: Vec<&str> = line.split(' ').collect();
     let mut command = pinpriq(&arguments);

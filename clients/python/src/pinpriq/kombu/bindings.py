@@ -162,7 +162,7 @@ class Bindings:
                 for binding in self.table(ANONYMOUS, age_s):
                     if binding.queue == queue:
                         return binding.message_ttl_s
-            # A queue that is declared later has another name, except that somebody gave it one.
+            # A queue that is declared later has another name, except one that was given.
             if len(self._lasting) >= LASTING_MAX:
                 self._lasting.clear()
             self._lasting[queue] = now + LASTING_AGE_S
@@ -230,7 +230,7 @@ class Bindings:
                 self._write(exchange, binding)
             self._marks[exchange] = self._mark(exchange)
             return self._read_once(exchange)[1]
-        # In the same table, what is missing was ended by somebody, or its time was over.
+        # In the same table, what is missing was ended, or its time was over.
         found = {_id(binding) for binding in table}
         for id_ in [
             each for each, binding in own.items() if each not in found and binding.ttl_s is None
@@ -253,7 +253,7 @@ class Bindings:
 
 
 def _binding(payload: bytes) -> Binding | None:
-    """Return the binding of a task, or None for one that somebody else has put there."""
+    """Return the binding of a task, or None for one that is not a binding."""
     try:
         fields: list[Any] = json.loads(payload)
         binding = Binding(*fields)

@@ -199,7 +199,7 @@ class Channel(virtual.Channel):
         """Bind a queue to an exchange."""
         exchange = exchange or "amq.direct"
         if not self.bindings.owns(exchange, Binding(routing_key or "", None, queue)):
-            # Somebody may have ended a binding that was made here.
+            # Another process may have ended a binding that was made here.
             self.state.binding_delete(queue, exchange, routing_key)
         super().queue_bind(queue, exchange, routing_key, arguments, **kwargs)
 

@@ -144,7 +144,7 @@ impl Cluster {
             *self.counts.entry("a node gave up").or_default() += 1;
             self.end(name);
             if !self.is_rough {
-                // The session of a dead node went on for long: somebody starts this one again.
+                // The session of a dead node went on for long: start this one again.
                 self.start(name, 1);
                 self.turn(name);
             }

@@ -100,7 +100,7 @@ fn begin(
         match ask(engine, call)? {
             RegistryAnswer::Done => return Ok(meta),
             RegistryAnswer::Meta(there) if there == meta => return Ok(meta),
-            // Somebody else was faster.
+            // Another import was faster.
             _ => {}
         }
     }

@@ -66,7 +66,7 @@ impl Shard {
         self.kept_bell.notify_one();
     }
 
-    /// The bell that rings when somebody waits for an engine that does not answer.
+    /// The bell that rings when a client waits for an engine that does not answer.
     pub(crate) const fn kept_bell(&self) -> &Notify {
         &self.kept_bell
     }

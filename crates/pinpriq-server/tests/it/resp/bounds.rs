@@ -91,7 +91,7 @@ fn requests_that_have_begun_are_bounded_together() {
         for _ in 0..20 {
             let mut client = world.connect().await;
             client.send_bytes(&half_a_put(100_000)).await;
-            // The server has read that when it has answered somebody else twice.
+            // The server has read that when it has answered another client twice.
             for _ in 0..4 {
                 assert_eq!(other.told("PING").await, "PONG");
             }

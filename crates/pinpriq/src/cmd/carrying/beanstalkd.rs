@@ -6,13 +6,13 @@
 //! 2. They are put here. A reply means that a task is as durable as the server makes any.
 //! 3. Those that have a reply are deleted there. All others stay, and are given back if they were
 //!    reserved.
-//! 4. A job that could not be deleted was taken by somebody else, who is responsible for it from
+//! 4. A job that could not be deleted was taken by another worker, which is responsible for it from
 //!    now on. Its task is removed here.
 //!
 //! So these hold at every moment, whatever crashes:
 //!
 //! - **Nothing is lost.** Each job is in beanstalkd until its task is durable here. A task is
-//!   removed only after beanstalkd has said that somebody else has the job, or has finished it.
+//!   removed only after beanstalkd has said that another worker has the job, or has finished it.
 //!   Without an answer, as when a connection breaks, the task stays.
 //! - **One batch may be doubled.** Between the second step and the third, a batch is on both sides,
 //!   and no other is. Another import puts its jobs a second time.

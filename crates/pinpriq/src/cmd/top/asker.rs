@@ -1,7 +1,7 @@
 //! Asks the server: rounds of figures, what there is to see of a queue and a task, and pauses.
 //!
 //! A round asks for the names of all queues, but for the figures of a bounded number of them: first
-//! those that somebody looks at, then the others in turn. So a round costs no more with 10,000
+//! those on the screen, then the others in turn. So a round costs no more with 10,000
 //! queues than with a few hundred. It knows nothing of screens.
 
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ pub(super) struct Asker {
     turn: Vec<u8>,
 }
 
-/// What somebody looks at.
+/// What is on the screen.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Focus {
     /// The queues whose rows are on the screen.

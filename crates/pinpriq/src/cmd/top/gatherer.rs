@@ -1,6 +1,6 @@
 //! The thread that talks to the server, so that the screen never waits for the network.
 //!
-//! It looks at what somebody looks at, does what it is asked, and says what came of it. A server
+//! It looks at what is on the screen, does what it is asked, and says what came of it. A server
 //! that goes away is tried again and again. Nothing is ever sent twice: a pause that got no answer
 //! is shown as such.
 
@@ -26,7 +26,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 /// What the thread may be asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// Somebody looks at something else.
+    /// Something else is on the screen.
     Look,
     /// Pause a queue for takes, or end that.
     Pause { queue: Vec<u8>, pause: bool },

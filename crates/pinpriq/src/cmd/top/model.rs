@@ -74,7 +74,7 @@ pub(super) struct Watched {
     pub(super) history: History,
 }
 
-/// Where somebody is.
+/// Where the user is.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Place {
     Overview,

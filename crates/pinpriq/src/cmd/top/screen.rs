@@ -60,7 +60,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Takes the terminal over once more, after somebody else had it or it was disturbed.
+    /// Takes the terminal over once more, after another program had it or it was disturbed.
     pub(super) fn again(&mut self) -> io::Result<()> {
         with_taken(|taken| {
             let mut raw = taken.found.clone();
@@ -141,7 +141,7 @@ fn write_all(output: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
         match rustix::io::write(output, bytes) {
             Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
             Err(Errno::INTR) => {}
-            // Somebody else who uses the terminal does not want to wait for it. We do.
+            // Another program that uses the terminal does not want to wait for it. We do.
             Err(Errno::AGAIN) => {
                 poll(&mut [PollFd::new(&output, PollFlags::OUT)], None)?;
             }

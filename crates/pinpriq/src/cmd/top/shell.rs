@@ -43,7 +43,7 @@ enum Event {
     Resized,
     /// The process was stopped and goes on.
     Continued,
-    /// Somebody wants the program to end, or the terminal is gone.
+    /// The user wants the program to end, or the terminal is gone.
     Stop,
     /// A thread has failed. What it has to say was printed.
     Broken,
@@ -60,7 +60,7 @@ impl Drop for Teller {
     }
 }
 
-/// Runs the screen until somebody leaves it.
+/// Runs the screen until the user leaves it.
 pub(super) fn run(arguments: &TopArgs) -> Result<Exit, Failure> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::unusable(
@@ -218,7 +218,7 @@ fn watch_keys(teller: Teller) {
             }
             let count = match rustix::io::read(stdin.as_fd(), &mut bytes) {
                 Err(Errno::INTR) => continue,
-                // Somebody else who uses the terminal does not want to wait for it. We do.
+                // Another program that uses the terminal does not want to wait for it. We do.
                 Err(Errno::AGAIN) => {
                     let stdin = stdin.as_fd();
                     let _ = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None);

@@ -1,4 +1,4 @@
-//! How the state looks: it is drawn into a buffer, which somebody else brings to a terminal.
+//! How the state looks: it is drawn into a buffer, which another file brings to a terminal.
 //!
 //! It decides nothing and changes nothing. There are no colours, only bold, dim and reversed, so
 //! it can be read on any background.

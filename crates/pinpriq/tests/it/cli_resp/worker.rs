@@ -13,7 +13,7 @@ fn write_to(fifo: &str, line: &str) {
     writeln!(pipe, "{line}").unwrap();
 }
 
-/// Waits for what somebody writes to a named pipe.
+/// Waits for what is written to a named pipe.
 fn read_from(fifo: &str) -> String {
     let mut text = String::new();
     OpenOptions::new().read(true).open(fifo).unwrap().read_to_string(&mut text).unwrap();

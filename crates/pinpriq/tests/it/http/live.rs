@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Site;
 use super::browser::{Browser, Request};
 
-/// Somebody who listens to events.
+/// A listener to events.
 struct Listener {
     browser: Browser,
     /// What was heard of queues.

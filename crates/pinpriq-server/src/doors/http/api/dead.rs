@@ -61,7 +61,7 @@ struct Room {
 }
 
 impl DeadLetters {
-    /// Returns the answer as JSON. For somebody who may not look at every queue it is found anew.
+    /// Returns the answer as JSON. For a user who may not look at every queue it is found anew.
     pub(super) async fn told(&self, asker: &Asker) -> Result<Vec<u8>, Problem> {
         let mut latest = self.0.lock().await;
         let now_ms = steady_ms();

@@ -1,4 +1,4 @@
-//! Which host a request is for. A page of somebody else can give its own name an address of this
+//! Which host a request is for. A page of another site can give its own name an address of this
 //! machine, and would then be of the same origin as the server: DNS rebinding. So names that were
 //! not given to this server are refused.
 
@@ -22,7 +22,7 @@ pub(super) async fn check(State(api): State<Arc<Api>>, request: Request, next: N
     let authority = (request.version(), request.uri().authority());
     match host_of(authority, request.headers()) {
         Err(problem) => {
-            // Somebody on the way may have understood another host.
+            // A proxy on the way may have understood another host.
             let mut response = refuse(&problem);
             if is_http_1(&request) {
                 close_after(&mut response);

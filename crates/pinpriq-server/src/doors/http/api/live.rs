@@ -67,7 +67,7 @@ fn queue_of(asker: &Asker, request: Request<'_>) -> Result<Option<Arc<[u8]>>, Pr
     Ok(queue.map(Into::into))
 }
 
-/// Somebody who listens, and who they are if the server has users.
+/// A listener, and its user if the server has users.
 struct Looker {
     listening: Listening,
     user: Option<(Pass, Arc<Roster>)>,
@@ -178,7 +178,7 @@ impl http_body::Body for Events {
     }
 }
 
-/// Returns the last event of somebody who may no longer look.
+/// Returns the last event of a user who may no longer look.
 fn denied() -> Vec<u8> {
     let mut out = Vec::new();
     event(&mut out, "notice", |it| {
@@ -187,7 +187,7 @@ fn denied() -> Vec<u8> {
     out
 }
 
-/// Returns the events of a second, for somebody who looks at all queues or at one.
+/// Returns the events of a second, for a viewer of all queues or of one.
 fn told(second: &Second, queue: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1_024);
     event(&mut out, "figures", |it| figures(it, second, queue));

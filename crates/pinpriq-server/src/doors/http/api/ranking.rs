@@ -161,7 +161,7 @@ impl Ranked {
 }
 
 impl Rankings {
-    /// Returns the latest ranking. For somebody who may not look at every queue it is made anew.
+    /// Returns the latest ranking. For a user who may not look at every queue it is made anew.
     async fn latest(&self, api: &Api, asker: &Asker) -> Result<Arc<Ranking>, Problem> {
         let mut latest = self.0.lock().await;
         let now_ms = steady_ms();

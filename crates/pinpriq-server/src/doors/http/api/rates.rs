@@ -1,6 +1,6 @@
 //! How fast tasks come and go in queues, between two looks at their figures.
 //!
-//! The server counts tasks and keeps no rates. So a rate is what happened since somebody last
+//! The server counts tasks and keeps no rates. So a rate is what happened since a viewer last
 //! looked at the queue over HTTP, if that was not too long ago.
 
 use std::collections::HashMap;

@@ -34,7 +34,7 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 /// What the requests of the dashboard have, and no page of another origin can add.
 const REQUEST: HeaderName = HeaderName::from_static("pinpriq-request");
 
-/// Answers a request if somebody has signed in with it, or if that is not needed.
+/// Answers a request if a user has signed in with it, or if that is not needed.
 pub(super) async fn check(
     State(api): State<Arc<Api>>,
     mut request: Request,
@@ -68,7 +68,7 @@ pub(super) async fn check(
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    // An answer without an end is under way as long as somebody reads it.
+    // An answer without an end is under way as long as it is read.
     response.map(|body| {
         Body::new(body.map_frame(move |frame| {
             let _counted = &counted;
@@ -154,7 +154,7 @@ fn user_of_session(
     Ok(pass)
 }
 
-/// Signs somebody in.
+/// Signs a user in.
 pub(super) async fn sign_in(
     (api, roster): (&Api, &Arc<Roster>),
     asker: &Asker,

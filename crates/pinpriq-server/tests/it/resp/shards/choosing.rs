@@ -18,7 +18,7 @@ async fn see_nobody_waiting(control: &mut Client) {
     }
 }
 
-/// Waits until somebody waits at each of the queues.
+/// Waits until a client waits at each of the queues.
 async fn see_waiting(control: &mut Client, takers: i64) {
     for queue in queues() {
         while number(&control.ask(&format!("STATS {queue}")).await, "takers") != takers {}

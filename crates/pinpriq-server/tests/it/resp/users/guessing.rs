@@ -23,7 +23,7 @@ fn those_who_are_too_many_are_told_to_try_again() {
             clients.push(connect_from([127, 0, 0, last], world.address).await);
         }
         for client in &mut clients {
-            // That of somebody who does not exist takes as long as any.
+            // That of an unknown user takes as long as any.
             client.say("AUTH nobody wrong").await;
         }
         // A user who is signed in notices nothing.

@@ -137,7 +137,7 @@ impl Moving<'_> {
         given_back
     }
 
-    /// Removes tasks whose jobs somebody else has taken.
+    /// Removes tasks whose jobs another worker has taken.
     fn withdraw(&mut self, tube: &str, ids: &[&Vec<u8>]) -> Result<(), Failure> {
         if ids.is_empty() {
             return Ok(());

@@ -193,7 +193,7 @@ impl Source {
                     self.watched, self.address
                 )));
             }
-            // If somebody was quicker, what is next is looked for later.
+            // If another client was quicker, what is next is looked for later.
             let Some(job) = reserved else { break };
             found.push(job);
         }
