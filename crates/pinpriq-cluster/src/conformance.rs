@@ -121,6 +121,7 @@ fn record(instance: u128) -> NodeRecord {
         name: format!("n{instance}"),
         data: instance << 64,
         addresses,
+        fingerprint: Some([u8::try_from(instance).unwrap_or(0); 32]),
         version: "0.1.0".to_owned(),
         draining: false,
         suspended: false,
@@ -128,7 +129,7 @@ fn record(instance: u128) -> NodeRecord {
 }
 
 fn meta_of(shards: u16) -> Meta {
-    Meta { id: 5, shards, format: 1, secret: [9; 32], ..Meta::default() }
+    Meta { id: 5, shards, format: 1, ..Meta::default() }
 }
 
 impl<'b> Site<'b> {

@@ -46,6 +46,9 @@ pub struct NodeRecord {
     pub data: u128,
     /// Where it listens.
     pub addresses: Addresses,
+    /// The SHA-256 of the certificate that it shows to other nodes. Nodes that do not encrypt have
+    /// none.
+    pub fingerprint: Option<[u8; 32]>,
     /// The version of the program.
     pub version: String,
     /// Whether it gives up its shards and gets no new ones.
@@ -112,8 +115,6 @@ pub struct Meta {
     pub shards: u16,
     /// The version of entries and links that all nodes may write.
     pub format: u32,
-    /// What nodes prove to each other that they know.
-    pub secret: [u8; 32],
     /// How often a roll-back of the engine was accepted.
     pub generation: u32,
     /// A roll-back that was not accepted yet.

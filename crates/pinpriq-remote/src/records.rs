@@ -18,7 +18,6 @@ struct MetaText {
     id: String,
     shards: u16,
     format: u32,
-    secret: String,
     #[serde(default)]
     generation: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +55,8 @@ struct NodeText {
     resp_cluster: String,
     #[serde(default)]
     pinpriq: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
     #[serde(default)]
     version: String,
     #[serde(default)]
@@ -85,13 +86,11 @@ enum StateText {
 /// Returns what is true of a cluster as bytes.
 #[must_use]
 pub fn meta_bytes(meta: &Meta) -> Vec<u8> {
-    let [first, second] = [&meta.secret[..16], &meta.secret[16..]].map(number_of);
     json(&MetaText {
         v: VERSION,
         id: digits(meta.id),
         shards: meta.shards,
         format: meta.format,
-        secret: digits(first) + &digits(second),
         generation: meta.generation,
         rolled_back: meta.rolled_back.clone().map(|it| {
             let RolledBack { node, shard, generation, expected, found } = it;
@@ -105,17 +104,13 @@ pub fn meta_bytes(meta: &Meta) -> Vec<u8> {
 #[must_use]
 pub fn read_meta(bytes: &[u8]) -> Option<Meta> {
     let text: MetaText = serde_json::from_slice(bytes).ok()?;
-    let (first, second) = text.secret.split_at_checked(32)?;
-    let mut secret = [0; 32];
-    secret[..16].copy_from_slice(&number(first)?.to_be_bytes());
-    secret[16..].copy_from_slice(&number(second)?.to_be_bytes());
     let MetaText { v, shards, format, generation, rolled_back, importing, .. } = text;
     let rolled_back = rolled_back.map(|it| {
         let RolledBackText { node, shard, generation, expected, found } = it;
         RolledBack { node, shard, generation, expected, found }
     });
     let (is_right, id) = (v <= VERSION && shards > 0, number(&text.id)?);
-    is_right.then_some(Meta { id, shards, format, secret, generation, rolled_back, importing })
+    is_right.then_some(Meta { id, shards, format, generation, rolled_back, importing })
 }
 
 /// Returns what a node says as bytes. Its instance is not in them: it is the key of the record.
@@ -130,6 +125,7 @@ pub fn node_bytes(node: &NodeRecord) -> Vec<u8> {
         resp: node.addresses.resp,
         resp_cluster: node.addresses.resp_cluster,
         pinpriq: node.addresses.pinpriq,
+        fingerprint: node.fingerprint.map(fingerprint_digits),
         version: node.version,
         draining: node.draining,
         suspended: node.suspended,
@@ -141,10 +137,11 @@ pub fn node_bytes(node: &NodeRecord) -> Vec<u8> {
 pub fn read_node(instance: Instance, bytes: &[u8]) -> Option<NodeRecord> {
     let text: NodeText = serde_json::from_slice(bytes).ok()?;
     let data = number(&text.data).filter(|_| text.v <= VERSION)?;
+    let fingerprint = text.fingerprint.as_deref().and_then(read_fingerprint);
     let NodeText { name, link, resp, resp_cluster, pinpriq, version, draining, suspended, .. } =
         text;
     let addresses = Addresses { link, resp, resp_cluster, pinpriq };
-    Some(NodeRecord { instance, name, data, addresses, version, draining, suspended })
+    Some(NodeRecord { instance, name, data, addresses, fingerprint, version, draining, suspended })
 }
 
 /// Returns what the owner of a shard says as bytes.
@@ -254,8 +251,17 @@ fn digits(number: u128) -> String {
     format!("{number:032x}")
 }
 
-fn number_of(bytes: &[u8]) -> u128 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+fn fingerprint_digits(fingerprint: [u8; 32]) -> String {
+    let half = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
+    digits(half(&fingerprint[..16])) + &digits(half(&fingerprint[16..]))
+}
+
+fn read_fingerprint(text: &str) -> Option<[u8; 32]> {
+    let (first, second) = text.split_at_checked(32)?;
+    let mut fingerprint = [0; 32];
+    fingerprint[..16].copy_from_slice(&number(first)?.to_be_bytes());
+    fingerprint[16..].copy_from_slice(&number(second)?.to_be_bytes());
+    Some(fingerprint)
 }
 
 /// Reads 32 hexadecimal digits. There is one text for each number.

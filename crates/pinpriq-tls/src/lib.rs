@@ -2,9 +2,10 @@
 //! file: certificates and keys come as the texts of PEM files. Opens no connection.
 //!
 //! [`Tls`] is for the side that connects, [`Credentials`] for the side that is connected to. Both
-//! know TLS 1.2 and 1.3 only.
+//! know TLS 1.2 and 1.3 only. [`NodeKey`] is for both sides of a link between two nodes.
 
 mod client;
+mod node;
 mod server;
 mod trouble;
 mod trust;
@@ -19,6 +20,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 
 pub use self::client::{Peer, Roots, Tls, Trust};
+pub use self::node::{Fingerprint, NodeKey, fingerprint, is_other_node};
 pub use self::server::{Clients, Credentials, common_name};
 pub use self::trouble::{Options, explain};
 

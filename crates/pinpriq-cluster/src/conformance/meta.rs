@@ -26,8 +26,8 @@ fn the_first_meta_is_kept(bench: &mut dyn Bench) {
     let mut site = Site::empty(bench);
     let first = meta_of(3);
     assert_eq!(found(&mut site, first.clone()), first);
-    let (id, shards, format, secret) = (6, 4, 2, [1; 32]);
-    let other = Meta { id, shards, format, secret, generation: 1, ..Meta::default() };
+    let (id, shards, format) = (6, 4, 2);
+    let other = Meta { id, shards, format, generation: 1, ..Meta::default() };
     assert_eq!(found(&mut site, other), first, "the meta is there");
     let mut stranger = site.stranger();
     assert_eq!(site.look(&mut stranger).owners.len(), 3, "as many owners as shards");
@@ -38,12 +38,10 @@ fn the_first_meta_is_kept(bench: &mut dyn Bench) {
 /// Nothing of a meta is rounded or cut.
 fn all_bits_of_a_meta_are_kept(bench: &mut dyn Bench) {
     let mut site = Site::empty(bench);
-    let secret = std::array::from_fn(|at| u8::try_from(255 - at * 8).unwrap_or(0));
     let meta = Meta {
         id: u128::MAX - 1,
         shards: 1024,
         format: u32::MAX,
-        secret,
         generation: u32::MAX - 1,
         rolled_back: Some(RolledBack {
             node: "ñ\"🦔\0".to_owned(),

@@ -102,7 +102,7 @@ impl Node {
     /// A node that has announced itself, in a cluster of 16 shards.
     pub(crate) fn announced(client: &Client, ttl: Duration, instance: u128) -> Self {
         let mut node = Self::new(client, ttl, instance);
-        let meta = Meta { id: 1, shards: 16, format: 1, secret: [2; 32], ..Meta::default() };
+        let meta = Meta { id: 1, shards: 16, format: 1, ..Meta::default() };
         assert_eq!(node.ask(RegistryCall::Found(meta.clone())), RegistryAnswer::Meta(meta));
         assert_eq!(node.announce(), RegistryAnswer::Done);
         node
@@ -317,7 +317,7 @@ fn records_that_cannot_be_read_are_not_there() {
     let known = node.change(Some(OwnState::Loading), Some(OwnState::Serving));
     assert_eq!(known, RegistryAnswer::Done);
     put(&cluster, "meta", b"{\"v\":2}");
-    let meta = Meta { id: 1, shards: 16, format: 1, secret: [2; 32], ..Meta::default() };
+    let meta = Meta { id: 1, shards: 16, format: 1, ..Meta::default() };
     let found = node.ask(RegistryCall::Found(meta));
     assert!(matches!(found, RegistryAnswer::Unreachable(_)), "it is not overwritten: {found:?}");
     assert!(node.view(RegistryCall::Renew).owners.is_empty());

@@ -96,7 +96,7 @@ impl Node {
     /// A node that has announced itself, in a cluster of 16 shards.
     fn announced(engine: &Engine, postgres: &Postgres, instance: u128) -> Self {
         let mut node = Self { registry: registry(&engine.runtime, postgres, TTL), instance };
-        let meta = Meta { id: 1, shards: 16, format: 1, secret: [2; 32], ..Meta::default() };
+        let meta = Meta { id: 1, shards: 16, format: 1, ..Meta::default() };
         assert_eq!(node.ask(RegistryCall::Found(meta.clone())), RegistryAnswer::Meta(meta));
         assert_eq!(node.announce(), RegistryAnswer::Done);
         node
@@ -410,7 +410,7 @@ fn rows_that_cannot_be_read_are_not_there() {
     assert_eq!(node.change(Some(OwnState::Loading), None), RegistryAnswer::Changed);
     assert_eq!(node.change(Some(OwnState::Serving), None), RegistryAnswer::Done);
     engine.sql(&client, "UPDATE s.meta SET body = '{\"v\":2}'");
-    let meta = Meta { id: 1, shards: 16, format: 1, secret: [2; 32], ..Meta::default() };
+    let meta = Meta { id: 1, shards: 16, format: 1, ..Meta::default() };
     let found = node.ask(RegistryCall::Found(meta));
     assert!(is_unreachable(&found), "it is not overwritten: {found:?}");
     assert!(node.view(RegistryCall::Renew).owners.is_empty());

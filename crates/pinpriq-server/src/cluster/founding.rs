@@ -23,15 +23,11 @@ const FIRST_ANSWER: Duration = Duration::from_secs(30);
 /// How soon the registry is asked again that did not answer, in milliseconds.
 const AGAIN_MS: u64 = 100;
 
-/// Returns what is true of a new cluster with this many shards. Its id and its secret are drawn.
+/// Returns what is true of a new cluster with this many shards. Its id is drawn.
 #[must_use]
 pub fn new_meta(shards: u16) -> Meta {
-    let mut secret = [0; 32];
-    for part in secret.chunks_mut(8) {
-        part.copy_from_slice(&random().to_le_bytes());
-    }
     let id = u128::from(random()) << 64 | u128::from(random());
-    Meta { id, shards, format: FORMAT, secret, ..Meta::default() }
+    Meta { id, shards, format: FORMAT, ..Meta::default() }
 }
 
 /// What a node remembers of its cluster.

@@ -22,14 +22,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinpriq_proto::time::Span;
+use pinpriq_tls::{Fingerprint, NodeKey};
+use rustls::ServerConfig;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use self::dialing::Peer;
 use self::greeting::{Agreed, Own, Trouble, greet_dialer};
 use self::line::{Line, Loss};
-use super::frame::{Secret, Unwelcome};
+use super::frame::Unwelcome;
 use crate::clock::Clock;
 use crate::config::Watch;
 use crate::keepalive::watch;
@@ -47,11 +49,22 @@ pub(crate) struct NetworkOptions {
     pub(crate) listener: StdListener,
     /// This node.
     pub(crate) own: u128,
-    /// What all nodes of the cluster know, and nobody else.
-    pub(crate) secret: Secret,
+    /// Its key, whose fingerprint the other nodes find in the registry.
+    pub(crate) key: NodeKey,
     /// How long a node may be silent. Each says something five times in this time.
     pub(crate) session_ttl: Duration,
     pub(crate) clock: Rc<dyn Clock>,
+}
+
+/// What the registry says of another node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Record {
+    /// Its name.
+    pub(crate) node: String,
+    /// The host and the port where it listens, or empty if it does not.
+    pub(crate) address: String,
+    /// That of its certificate. Nodes that do not encrypt have none.
+    pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 /// What happens to the connections.
@@ -100,16 +113,21 @@ struct Throttles {
     failed: Throttle,
     stranger: Throttle,
     version: Throttle,
-    secret: Throttle,
+    record: Throttle,
 }
 
 /// The connections between this node and the others.
 pub(crate) struct Network {
     own: Cell<u128>,
-    secret: Secret,
+    key: NodeKey,
+    accepting: Arc<ServerConfig>,
     ttl: Span,
     clock: Rc<dyn Clock>,
     events: Rc<dyn Fn(NetworkEvent)>,
+    /// What the registry says of the other nodes.
+    records: RefCell<BTreeMap<u128, Record>>,
+    /// Wakes those who wait for a record.
+    records_changed: Notify,
     peers: RefCell<BTreeMap<u128, Rc<Peer>>>,
     /// Those that were reported to have come, and not yet to be gone.
     incoming: RefCell<BTreeMap<u64, Incoming>>,
@@ -127,15 +145,18 @@ impl Network {
         options: NetworkOptions,
         events: Rc<dyn Fn(NetworkEvent)>,
     ) -> io::Result<Rc<Self>> {
-        let NetworkOptions { listener, own, secret, session_ttl, clock } = options;
+        let NetworkOptions { listener, own, key, session_ttl, clock } = options;
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let network = Rc::new(Self {
             own: Cell::new(own),
-            secret,
+            accepting: key.accepting(),
+            key,
             ttl: Span::from_ms(u64::try_from(session_ttl.as_millis()).unwrap_or(u64::MAX)),
             clock,
             events,
+            records: RefCell::default(),
+            records_changed: Notify::new(),
             peers: RefCell::default(),
             incoming: RefCell::default(),
             came: Cell::new(0),
@@ -145,24 +166,25 @@ impl Network {
         Ok(network)
     }
 
-    /// Sets which other nodes there are, each with the host and the port where it listens. Dials
-    /// new ones, and those whose address has changed. Connections to others end, and are reported
-    /// as lost a little later. Nothing that arrives on them is delivered any more.
-    pub(crate) fn set_peers(self: &Rc<Self>, peers: &[(u128, String)]) {
+    /// Sets which other nodes there are, which alone may connect. Dials new ones, and those whose
+    /// record has changed. Connections to others end, and are reported as lost a little later.
+    /// Nothing that arrives on them is delivered any more.
+    pub(crate) fn set_peers(self: &Rc<Self>, peers: BTreeMap<u128, Record>) {
         let own = self.own.get();
-        let wanted: BTreeMap<u128, &String> =
-            peers.iter().map(|(instance, address)| (*instance, address)).collect();
         let mut known = self.peers.borrow_mut();
+        let listens = |record: &&Record| !record.address.is_empty();
         for (instance, peer) in &*known {
-            peer.aim(wanted.get(instance).copied());
+            peer.aim(peers.get(instance).filter(listens));
         }
-        for (instance, address) in wanted {
-            if instance != own && !known.contains_key(&instance) {
-                let peer = Rc::new(Peer::new(address));
-                known.insert(instance, peer.clone());
-                tokio::task::spawn_local(self.clone().keep(instance, peer));
+        for (instance, record) in peers.iter().filter(|(_, record)| listens(record)) {
+            if *instance != own && !known.contains_key(instance) {
+                let peer = Rc::new(Peer::new(record.clone()));
+                known.insert(*instance, peer.clone());
+                tokio::task::spawn_local(self.clone().keep(*instance, peer));
             }
         }
+        *self.records.borrow_mut() = peers;
+        self.records_changed.notify_waiters();
     }
 
     /// Sets which instance this node is. If it is another than before, all connections end, are
@@ -242,24 +264,43 @@ impl Network {
         }
     }
 
+    /// Returns what the registry says of this instance. One that dials this node may have read the
+    /// registry later than this node has, which therefore waits for a while.
+    async fn record_of(&self, instance: u128) -> Option<Record> {
+        let known = async {
+            loop {
+                let changed = self.records_changed.notified();
+                if let Some(record) = self.records.borrow().get(&instance) {
+                    return record.clone();
+                }
+                changed.await;
+            }
+        };
+        tokio::select! {
+            record = known => Some(record),
+            () = self.clock.until(self.clock.now().after(Span::from_ms(self.ttl.ms() / 2))) => None,
+        }
+    }
+
     /// Greets whoever has connected, and serves the connection until it ends.
     async fn receive(
         self: Rc<Self>,
-        mut stream: TcpStream,
+        stream: TcpStream,
         from: SocketAddr,
         place: OwnedSemaphorePermit,
     ) {
         let own = self.own.get();
         let greeted = async {
             self.prepare(&stream)?;
-            greet_dialer(&mut stream, &self.secret, Own::new(own)).await
+            let record_of = async |instance| self.record_of(instance).await;
+            greet_dialer(stream, self.accepting.clone(), Own::new(own), record_of).await
         };
         let greeted = tokio::select! {
             greeted = greeted => greeted,
             () = self.clock.until(self.clock.now().after(self.ttl)) => Err(Trouble::Late),
         };
         drop(place);
-        let Agreed { instance, version, sealer, opener } = match greeted {
+        let Agreed { socket, instance, version } = match greeted {
             Ok(greeted) => greeted,
             Err(trouble) => return self.log_unwelcome(from, &trouble),
         };
@@ -270,7 +311,7 @@ impl Network {
         self.replace(instance);
         let id = self.came.get();
         self.came.set(id + 1);
-        let line = Rc::new(Line::new(sealer));
+        let line = Rc::new(Line::default());
         self.incoming.borrow_mut().insert(id, Incoming { instance, line: line.clone() });
         let node = Hex(instance);
         tracing::debug!(%from, %node, connection = id, version, "another node has connected");
@@ -278,7 +319,7 @@ impl Network {
         let deliver = |body| {
             self.tell(NetworkEvent::Message { from: Way::Incoming(id), body });
         };
-        let loss = line.run((stream, opener), (self.ttl, &*self.clock), deliver).await;
+        let loss = line.run(socket, (self.ttl, &*self.clock), deliver).await;
         line.end();
         log_gone((from, instance), &loss);
         let removed = self.incoming.borrow_mut().remove(&id);
@@ -301,10 +342,19 @@ impl Network {
 
     fn log_unwelcome(&self, from: SocketAddr, trouble: &Trouble) {
         let throttle = match trouble {
-            Trouble::Unwelcome(Unwelcome::Stranger) => &self.throttles.stranger,
+            Trouble::Encryption(_) | Trouble::Unwelcome(Unwelcome::Plain | Unwelcome::Stranger) => {
+                &self.throttles.stranger
+            }
             Trouble::Unwelcome(Unwelcome::Versions { .. }) => &self.throttles.version,
-            Trouble::Unwelcome(Unwelcome::Secret) => &self.throttles.secret,
-            Trouble::Unwelcome(Unwelcome::Instance(_)) | Trouble::Late | Trouble::Socket(_) => {
+            Trouble::Unwelcome(
+                Unwelcome::Unknown(_)
+                | Unwelcome::NoFingerprint { .. }
+                | Unwelcome::Certificate { .. },
+            ) => &self.throttles.record,
+            Trouble::Unwelcome(Unwelcome::Instance(_) | Unwelcome::Seeks(_))
+            | Trouble::Late
+            | Trouble::Closed
+            | Trouble::Socket(_) => {
                 tracing::debug!(%from, reason = %trouble, "no node has connected");
                 return;
             }

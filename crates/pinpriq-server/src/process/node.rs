@@ -2,14 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::io;
 use std::net::TcpListener as StdListener;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_cluster::ownership::{Order, Ownership, OwnershipOptions};
-use pinpriq_cluster::{Addresses, Instance, Meta, NodeRecord};
+use pinpriq_cluster::{Addresses, Instance, NodeRecord};
 use pinpriq_ledger::Writer;
 use pinpriq_proto::time::Span;
+use pinpriq_tls::NodeKey;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
@@ -35,7 +37,7 @@ use crate::config::{Config, DoorName};
 use crate::error::ServeError;
 use crate::facts::cluster::Report;
 use crate::letters::letter::HostNews;
-use crate::links::network::{Network, NetworkEvent, NetworkOptions, Way};
+use crate::links::network::{Network, NetworkEvent, NetworkOptions, Record, Way};
 use crate::random::random;
 use crate::runtime::runtime;
 use crate::stop::Stop;
@@ -134,8 +136,12 @@ impl Node {
         let instance = draw();
         // Without a directory, each process counts as another node of its name.
         let data_id = memory.data().map_or_else(|| draw().0, NodeData::id);
-        let record = record(&cluster, (instance, data_id), &listeners, &link)?;
-        let network = network(link, instance, (&meta, &cluster), clock.clone())?;
+        let key = new_key()?;
+        let record = NodeRecord {
+            fingerprint: Some(key.fingerprint()),
+            ..record(&cluster, (instance, data_id), &listeners, &link)?
+        };
+        let network = network((link, key), instance, &cluster, clock.clone())?;
         let (heard, tell) = hearing(bell.clone());
         let carrier = Box::new(OverNetwork(network.0.clone()));
         let exchange = Exchange::new(context.shard().clone(), carrier, tell);
@@ -305,8 +311,8 @@ impl Control {
                 self.network.set_own(own.0);
                 let nodes = self.ownership.view().nodes.iter();
                 let others = nodes.filter(|node| node.instance != own);
-                let peers = others.map(|it| (it.instance.0, it.addresses.link.clone()));
-                self.network.set_peers(&peers.collect::<Vec<_>>());
+                let peers = others.map(|it| (it.instance.0, peer(it)));
+                self.network.set_peers(peers.collect());
                 self.note_nodes();
             }
             Order::GiveUp(why) => return Err(ServeError::Cluster { why }),
@@ -341,9 +347,21 @@ fn record(
             pinpriq: of_door(DoorName::Pinpriq),
         },
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        draining: false,
-        suspended: false,
+        ..NodeRecord::default()
     })
+}
+
+fn new_key() -> Result<NodeKey, ServeError> {
+    NodeKey::generate().map_err(|error| ServeError::Runtime { source: io::Error::other(error) })
+}
+
+/// Returns what the links need to know of another node.
+fn peer(node: &NodeRecord) -> Record {
+    Record {
+        node: node.name.clone(),
+        address: node.addresses.link.clone(),
+        fingerprint: node.fingerprint,
+    }
 }
 
 /// The exchange, once there is one.
@@ -351,19 +369,14 @@ type Later = Rc<RefCell<Option<Rc<Exchange>>>>;
 
 /// Starts the links to other nodes.
 fn network(
-    listener: StdListener,
+    (listener, key): (StdListener, NodeKey),
     own: Instance,
-    (meta, cluster): (&Meta, &ClusterConfig),
+    cluster: &ClusterConfig,
     clock: Rc<SystemClock>,
 ) -> Result<(Rc<Network>, Later), ServeError> {
     let later: Later = Rc::default();
-    let options = NetworkOptions {
-        listener,
-        own: own.0,
-        secret: meta.secret,
-        session_ttl: cluster.session_ttl,
-        clock,
-    };
+    let options =
+        NetworkOptions { listener, own: own.0, key, session_ttl: cluster.session_ttl, clock };
     let events = {
         let later = later.clone();
         Rc::new(move |event| {

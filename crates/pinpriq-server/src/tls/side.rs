@@ -1,18 +1,16 @@
-//! The server's side of one encrypted connection, as far as bytes go, between the socket and
-//! rustls.
+//! Our side of one encrypted connection, as far as bytes go, between the socket and rustls.
 //!
-//! A bounded number of bytes is on its way here: at most [`PIECE_BYTES`] that the server has given
+//! A bounded number of bytes is on its way here: at most [`PIECE_BYTES`] that we have given
 //! to rustls, and what one read of the socket has brought.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use pinpriq_tls::common_name;
-use rustls::{ServerConfig, ServerConnection};
+use rustls::Connection;
+use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead as _, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -36,9 +34,9 @@ thread_local! {
     static ENCRYPTED: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
 }
 
-/// The server's side of an encrypted connection.
+/// Our side of an encrypted connection.
 pub(crate) struct Side {
-    connection: ServerConnection,
+    connection: Connection,
     /// How many bytes rustls was given that have not left yet.
     given: usize,
     /// Whether the client has ended its side.
@@ -80,9 +78,8 @@ impl Side {
     /// Carries out a handshake.
     pub(super) async fn shake(
         stream: &TcpStream,
-        config: Arc<ServerConfig>,
+        connection: Connection,
     ) -> Result<Self, HandshakeError> {
-        let connection = ServerConnection::new(config)?;
         let mut side = Self { connection, given: 0, has_ended: false, is_closed: false };
         let mut is_first = true;
         loop {
@@ -102,7 +99,7 @@ impl Side {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error.into()),
             };
-            if std::mem::take(&mut is_first) && bytes[0] != HANDSHAKE {
+            if std::mem::take(&mut is_first) && ![HANDSHAKE, ALERT].contains(&bytes[0]) {
                 return Err(HandshakeError::Plain);
             }
             if let Err(refused) = side.take_in(&bytes[..count]) {
@@ -113,11 +110,9 @@ impl Side {
         }
     }
 
-    /// Returns the common name of the client's certificate, if it has shown one: empty unless there
-    /// is exactly one.
-    pub(super) fn common_name(&self) -> Option<Arc<str>> {
-        let certificate = self.connection.peer_certificates()?.first()?;
-        Some(common_name(certificate).unwrap_or_default().into())
+    /// Returns the certificate of the other side, if it has shown one.
+    pub(super) fn certificate(&self) -> Option<&CertificateDer<'static>> {
+        self.connection.peer_certificates()?.first()
     }
 
     /// Whether there are encrypted bytes that the socket has not taken yet.
@@ -271,8 +266,9 @@ impl Side {
     }
 }
 
-/// The first byte of a client that begins a handshake.
+/// The first byte of whoever begins a handshake, and of whoever refuses one.
 const HANDSHAKE: u8 = 0x16;
+const ALERT: u8 = 0x15;
 
 /// A socket as rustls writes to it.
 struct Raw<'a>(&'a TcpStream);

@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use rustls::ServerConfig;
+use pinpriq_tls::{Fingerprint, common_name, fingerprint};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -32,12 +34,23 @@ impl Socket {
         Self { stream, side: None }
     }
 
-    /// Carries out a handshake, and returns a socket that is encrypted.
+    /// Carries out a handshake with the side that has connected, and returns a socket that is
+    /// encrypted.
     pub(crate) async fn shake(
         stream: TcpStream,
         config: Arc<ServerConfig>,
     ) -> Result<Self, HandshakeError> {
-        let side = Side::shake(&stream, config).await?;
+        let side = Side::shake(&stream, ServerConnection::new(config)?.into()).await?;
+        Ok(Self { stream, side: Some(Box::new(side)) })
+    }
+
+    /// Does the same with the side that was connected to, which is not known by its name.
+    pub(crate) async fn shake_as_client(
+        stream: TcpStream,
+        config: Arc<ClientConfig>,
+    ) -> Result<Self, HandshakeError> {
+        let name = ServerName::from(stream.peer_addr()?.ip());
+        let side = Side::shake(&stream, ClientConnection::new(config, name)?.into()).await?;
         Ok(Self { stream, side: Some(Box::new(side)) })
     }
 
@@ -54,7 +67,13 @@ impl Socket {
     /// Returns the common name of the client's certificate, if it has shown one: empty unless there
     /// is exactly one.
     pub(crate) fn common_name(&self) -> Option<Arc<str>> {
-        self.side.as_ref()?.common_name()
+        let certificate = self.side.as_ref()?.certificate()?;
+        Some(common_name(certificate).unwrap_or_default().into())
+    }
+
+    /// Returns the fingerprint of the other side's certificate, if it has shown one.
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        self.side.as_ref()?.certificate().map(fingerprint)
     }
 
     /// Returns what is below the encryption: events are its own, and bytes may be discarded there.

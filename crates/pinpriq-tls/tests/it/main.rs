@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 mod authority;
+mod node;
 mod tls;

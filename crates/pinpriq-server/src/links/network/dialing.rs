@@ -9,7 +9,9 @@ use tokio::sync::Notify;
 
 use super::greeting::{Agreed, Own, Trouble, greet_acceptor};
 use super::line::{Line, Loss};
-use super::{Hex, Network, NetworkEvent, Way};
+use super::{Hex, Network, NetworkEvent, Record, Way};
+use crate::links::frame::Unwelcome;
+use crate::tls::socket::Socket;
 
 /// How long it waits before it dials again, at first and at most.
 const PAUSE: Span = Span::from_ms(100);
@@ -17,8 +19,8 @@ const PAUSE_MAX: Span = Span::from_ms(1_000);
 
 /// Another node.
 pub(super) struct Peer {
-    /// Where it listens. `None` once it is no longer wanted.
-    address: RefCell<Option<String>>,
+    /// What the registry says of it. `None` once it is no longer wanted.
+    record: RefCell<Option<Record>>,
     /// How often the connection was to start again.
     starts: Cell<u64>,
     /// Wakes the task that dials, when `starts` has changed.
@@ -28,20 +30,20 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(address: &str) -> Self {
+    pub(super) fn new(record: Record) -> Self {
         Self {
-            address: RefCell::new(Some(address.to_owned())),
+            record: RefCell::new(Some(record)),
             starts: Cell::default(),
             changed: Notify::default(),
             line: RefCell::default(),
         }
     }
 
-    /// Sets where it listens, if it is wanted.
-    pub(super) fn aim(&self, address: Option<&String>) {
-        let is_same = self.address.borrow().as_ref() == address;
+    /// Sets what the registry says of it, if it is wanted.
+    pub(super) fn aim(&self, record: Option<&Record>) {
+        let is_same = self.record.borrow().as_ref() == record;
         if !is_same {
-            *self.address.borrow_mut() = address.cloned();
+            *self.record.borrow_mut() = record.cloned();
             self.start_again();
         }
     }
@@ -83,20 +85,19 @@ impl Network {
         // What was logged last about failed attempts.
         let mut told = None;
         loop {
-            let (starts, address) = (peer.starts.get(), peer.address.borrow().clone());
-            let Some(address) = address else { break };
+            let (starts, record) = (peer.starts.get(), peer.record.borrow().clone());
+            let Some(record) = record else { break };
             let dialed = tokio::select! {
-                dialed = self.dial(instance, &address) => dialed,
+                dialed = self.dial(instance, &record) => dialed,
                 () = self.clock.until(self.clock.now().after(self.ttl)) => Err(Trouble::Late),
                 () = peer.restarted(starts) => continue,
             };
             match dialed {
-                Ok((stream, agreed)) if peer.starts.get() == starts => {
-                    let (node, version) = (Hex(instance), agreed.version);
-                    tracing::debug!(%address, %node, version, "connected to another node");
+                Ok(agreed) if peer.starts.get() == starts => {
+                    log_connected((instance, &record), agreed.version);
                     let began = self.clock.now();
-                    let loss = self.talk(instance, &peer, (stream, agreed)).await;
-                    log_loss((instance, &address), &loss);
+                    let loss = self.talk(instance, &peer, agreed.socket).await;
+                    log_loss((instance, &record), &loss);
                     told = None;
                     // One that is lost again and again is not dialed more often than others.
                     if self.clock.now() >= began.after(PAUSE_MAX) {
@@ -106,7 +107,7 @@ impl Network {
                 Ok(_) => {}
                 Err(trouble) => {
                     let text = trouble.to_string();
-                    log_trouble((instance, &address), &text, told.as_ref() == Some(&text));
+                    log_trouble((instance, &record), &text, told.as_ref() == Some(&text));
                     told = Some(text);
                 }
             }
@@ -120,49 +121,52 @@ impl Network {
         self.peers.borrow_mut().remove(&instance);
     }
 
-    async fn dial(&self, instance: u128, address: &str) -> Result<(TcpStream, Agreed), Trouble> {
-        let mut stream = TcpStream::connect(address).await?;
+    async fn dial(&self, instance: u128, record: &Record) -> Result<Agreed, Trouble> {
+        let Some(fingerprint) = record.fingerprint else {
+            return Err(Unwelcome::NoFingerprint { node: record.node.clone() }.into());
+        };
+        let stream = TcpStream::connect(&record.address).await.map_err(Trouble::Socket)?;
         self.prepare(&stream)?;
         let own = Own::new(self.own.get());
-        let agreed = greet_acceptor(&mut stream, &self.secret, own, instance).await?;
-        Ok((stream, agreed))
+        greet_acceptor(stream, self.key.dialing(fingerprint), own, (instance, record)).await
     }
 
     /// Reports the connection, serves it until it ends, and reports that.
-    async fn talk(
-        &self,
-        instance: u128,
-        peer: &Peer,
-        (stream, Agreed { sealer, opener, .. }): (TcpStream, Agreed),
-    ) -> Loss {
-        let line = Rc::new(Line::new(sealer));
+    async fn talk(&self, instance: u128, peer: &Peer, socket: Socket) -> Loss {
+        let line = Rc::new(Line::default());
         *peer.line.borrow_mut() = Some(line.clone());
         self.tell(NetworkEvent::Up(instance));
         let deliver = |body| {
             self.tell(NetworkEvent::Message { from: Way::Outgoing(instance), body });
         };
-        let loss = line.run((stream, opener), (self.ttl, &*self.clock), deliver).await;
+        let loss = line.run(socket, (self.ttl, &*self.clock), deliver).await;
         *peer.line.borrow_mut() = None;
         self.tell(NetworkEvent::Down(instance));
         loss
     }
 }
 
+fn log_connected((instance, record): (u128, &Record), version: u16) {
+    let (Record { node, address, .. }, instance) = (record, Hex(instance));
+    tracing::debug!(address, node, %instance, version, "connected to another node");
+}
+
 /// Logs why a node cannot be dialed, as a warning if that is new.
-fn log_trouble((instance, address): (u128, &str), reason: &str, is_known: bool) {
-    let node = Hex(instance);
+fn log_trouble((instance, record): (u128, &Record), reason: &str, is_known: bool) {
+    let (Record { node, address, .. }, instance) = (record, Hex(instance));
     if is_known {
-        tracing::debug!(%address, %node, reason, "still no connection to another node");
+        tracing::debug!(address, node, %instance, reason, "still no connection to another node");
     } else {
-        tracing::warn!(%address, %node, reason, "no connection to another node");
+        tracing::warn!(address, node, %instance, reason, "no connection to another node");
     }
 }
 
-fn log_loss((instance, address): (u128, &str), loss: &Loss) {
-    let node = Hex(instance);
+fn log_loss((instance, record): (u128, &Record), loss: &Loss) {
+    let (Record { node, address, .. }, instance) = (record, Hex(instance));
     if matches!(loss, Loss::Wanted) {
-        tracing::debug!(%address, %node, "the connection to another node was ended");
+        tracing::debug!(address, node, %instance, "the connection to another node was ended");
     } else {
-        tracing::warn!(%address, %node, reason = %loss, "the connection to another node is lost");
+        let reason = loss.to_string();
+        tracing::warn!(address, node, %instance, reason, "the connection to another node is lost");
     }
 }

@@ -1,17 +1,20 @@
-//! Greetings and proofs on a socket: whether the other side is a node of this cluster.
+//! Handshakes and greetings on a socket: whether the other side is the node that it must be.
 //!
 //! How long that may take is up to the caller.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::io;
+use std::sync::Arc;
 
+use pinpriq_tls::is_other_node;
+use rustls::{ClientConfig, ServerConfig};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::links::frame::{
-    Greeting, Meeting, Opener, PROOF_BYTES, Sealer, Secret, Side, Unwelcome, VERSIONS, Versions,
-};
+use super::Record;
+use crate::links::frame::{Greeting, Unwelcome, VERSIONS, Versions};
+use crate::tls::side::HandshakeError;
+use crate::tls::socket::Socket;
 
 /// Why there is no connection to a node.
 #[derive(Debug, Error)]
@@ -19,12 +22,41 @@ pub(super) enum Trouble {
     /// It is not one that is talked to.
     #[error(transparent)]
     Unwelcome(#[from] Unwelcome),
+    /// The two do not agree on an encryption.
+    #[error("the encryption fails: {0}")]
+    Encryption(rustls::Error),
     /// It did not answer in time.
     #[error("it does not answer")]
     Late,
-    /// It cannot be reached, or has closed the connection.
+    /// It has ended the connection instead of an answer.
+    #[error("it has closed the connection: its log says why if it does not accept this node")]
+    Closed,
+    /// It cannot be reached, or the connection broke.
     #[error(transparent)]
-    Socket(#[from] io::Error),
+    Socket(io::Error),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => Self::Closed,
+            _ => Self::Socket(error),
+        }
+    }
+}
+
+impl From<HandshakeError> for Trouble {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::Plain => Unwelcome::Plain.into(),
+            HandshakeError::Closed
+            | HandshakeError::Crowded
+            | HandshakeError::Refused(rustls::Error::AlertReceived(_)) => Self::Closed,
+            HandshakeError::Late => Self::Late,
+            HandshakeError::Refused(error) => Self::Encryption(error),
+            HandshakeError::Broken(error) => error.into(),
+        }
+    }
 }
 
 /// What a node says of itself.
@@ -41,73 +73,80 @@ impl Own {
 }
 
 /// What was agreed with another node.
+#[derive(Debug)]
 pub(super) struct Agreed {
+    pub(super) socket: Socket,
     /// The other node.
     pub(super) instance: u128,
     /// The version of everything that follows.
     pub(super) version: u16,
-    pub(super) sealer: Sealer,
-    pub(super) opener: Opener,
 }
 
 /// Greets the node that was dialed, which must be this one.
 pub(super) async fn greet_acceptor(
-    stream: &mut TcpStream,
-    secret: &Secret,
+    stream: TcpStream,
+    config: Arc<ClientConfig>,
     own: Own,
-    expected: u128,
+    (expected, record): (u128, &Record),
 ) -> Result<Agreed, Trouble> {
-    let dialer = new_greeting(own);
-    stream.write_all(&dialer.encode()).await?;
-    let (acceptor, version) = read_greeting(stream, own).await??;
-    if acceptor.instance != expected {
-        return Err(Unwelcome::Instance(acceptor.instance).into());
+    let mut socket = match Socket::shake_as_client(stream, config).await {
+        Err(HandshakeError::Refused(error)) if is_other_node(&error) => {
+            return Err(Unwelcome::Certificate { node: record.node.clone() }.into());
+        }
+        shaken => shaken?,
+    };
+    say(&mut socket, own, expected).await?;
+    let (Greeting { instance, .. }, version) = read_greeting(&mut socket, own).await??;
+    if instance != expected {
+        return Err(Unwelcome::Instance(instance).into());
     }
-    let meeting = Meeting::of(secret, &dialer, &acceptor);
-    // It is sent in any case, so that both sides learn whose secret is wrong.
-    stream.write_all(&meeting.proof(Side::Dialer)).await?;
-    let mut proof = [0; PROOF_BYTES];
-    stream.read_exact(&mut proof).await?;
-    meeting.check(Side::Acceptor, &proof)?;
-    let (sealer, opener) = meeting.into_frames(Side::Dialer);
-    Ok(Agreed { instance: acceptor.instance, version, sealer, opener })
+    Ok(Agreed { socket, instance, version })
 }
 
-/// Greets whoever has connected. Returns which node it is.
+/// Greets whoever has connected, if it is the node that it says it is. `record_of` returns what the
+/// registry knows of an instance.
 pub(super) async fn greet_dialer(
-    stream: &mut TcpStream,
-    secret: &Secret,
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
     own: Own,
+    record_of: impl AsyncFnOnce(u128) -> Option<Record>,
 ) -> Result<Agreed, Trouble> {
-    let greeted = read_greeting(stream, own).await?;
-    let acceptor = new_greeting(own);
+    let mut socket = Socket::shake(stream, config).await?;
+    let greeted = read_greeting(&mut socket, own).await?;
     if let Err(Unwelcome::Versions { .. }) = greeted {
-        // So that the other side learns it too. Closing a socket with unread input would destroy
-        // what was written.
-        stream.write_all(&acceptor.encode()).await?;
-        stream.shutdown().await?;
-        let mut rest = [0; 256];
-        while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
+        // So that the other side learns it too. It sends nothing before it has the answer.
+        say(&mut socket, own, 0).await?;
+        socket.shutdown().await?;
     }
-    let (dialer, version) = greeted?;
-    let meeting = Meeting::of(secret, &dialer, &acceptor);
-    let mut answer = acceptor.encode().to_vec();
-    answer.extend_from_slice(&meeting.proof(Side::Acceptor));
-    stream.write_all(&answer).await?;
-    let mut proof = [0; PROOF_BYTES];
-    stream.read_exact(&mut proof).await?;
-    meeting.check(Side::Dialer, &proof)?;
-    let (sealer, opener) = meeting.into_frames(Side::Acceptor);
-    Ok(Agreed { instance: dialer.instance, version, sealer, opener })
+    let (Greeting { instance, other, .. }, version) = greeted?;
+    let record = record_of(instance).await.ok_or(Unwelcome::Unknown(instance))?;
+    let node = record.node;
+    match record.fingerprint {
+        None => return Err(Unwelcome::NoFingerprint { node }.into()),
+        Some(right) if socket.fingerprint() != Some(right) => {
+            return Err(Unwelcome::Certificate { node }.into());
+        }
+        Some(_) => {}
+    }
+    say(&mut socket, own, instance).await?;
+    if other != own.instance {
+        return Err(Unwelcome::Seeks(other).into());
+    }
+    Ok(Agreed { socket, instance, version })
+}
+
+async fn say(socket: &mut Socket, Own { instance, versions }: Own, other: u128) -> io::Result<()> {
+    socket.write_all(&Greeting { versions, instance, other }.encode()).await?;
+    socket.flush().await
 }
 
 /// Reads a greeting, and returns it with the version that is spoken after it.
 async fn read_greeting(
-    stream: &mut TcpStream,
+    socket: &mut Socket,
     own: Own,
 ) -> io::Result<Result<(Greeting, u16), Unwelcome>> {
     let mut start = [0; Greeting::START_BYTES];
-    stream.read_exact(&mut start).await?;
+    socket.read_exact(&mut start).await?;
     let greeted = Greeting::decode_start(&start);
     let agreed = greeted.and_then(|theirs| Ok((theirs, own.versions.common(theirs)?)));
     let (theirs, version) = match agreed {
@@ -115,32 +154,6 @@ async fn read_greeting(
         Err(unwelcome) => return Ok(Err(unwelcome)),
     };
     let mut rest = [0; Greeting::BYTES - Greeting::START_BYTES];
-    stream.read_exact(&mut rest).await?;
+    socket.read_exact(&mut rest).await?;
     Ok(Ok((Greeting::decode(theirs, &rest), version)))
-}
-
-/// Returns a greeting that is different from all before. The keys of the hashes come from the
-/// random numbers of the system, and change from one to the next.
-fn new_greeting(Own { instance, versions }: Own) -> Greeting {
-    let mut fresh = [0; 32];
-    for (place, part) in fresh.chunks_exact_mut(8).enumerate() {
-        part.copy_from_slice(&RandomState::new().hash_one((instance, place)).to_le_bytes());
-    }
-    Greeting { versions, instance, fresh }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::{Own, new_greeting};
-
-    #[test]
-    fn no_two_greetings_are_the_same() {
-        let numbers: BTreeSet<[u8; 32]> =
-            (0..1_000).map(|_| new_greeting(Own::new(1)).fresh).collect();
-        assert_eq!(numbers.len(), 1_000);
-        let parts: BTreeSet<&[u8]> = numbers.iter().flat_map(|number| number.chunks(8)).collect();
-        assert_eq!(parts.len(), 4_000);
-    }
 }

@@ -8,21 +8,22 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use pinpriq_proto::time::{Span, Timestamp};
 use thiserror::Error;
-use tokio::io::AsyncReadExt as _;
-use tokio::net::TcpStream;
-use tokio::net::tcp::WriteHalf;
+use tokio::io::{AsyncRead as _, ReadBuf};
 
 use crate::bell::Bell;
 use crate::clock::Clock;
-use crate::links::frame::{BadFrame, Opener, Sealer};
+use crate::links::frame::{TooLong, claimed_bytes, put_frame, take_frame};
+use crate::tls::socket::Socket;
 
 /// How many pings are sent in the time after which a silent node is given up.
 const PINGS: u64 = 5;
 
-/// The room that is made for what is read next.
+/// The most bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
 
 /// A buffer that has grown beyond this is given back when it is empty.
@@ -49,21 +50,22 @@ pub(super) enum Loss {
     /// The other side accepts nothing.
     #[error("nothing was accepted for too long")]
     Stuck,
-    /// A frame was not the one that was sent, or would be too long.
+    /// A frame would be too long.
     #[error(transparent)]
-    Frame(#[from] BadFrame),
+    Frame(#[from] TooLong),
 }
 
 /// What waits to be written.
+#[derive(Default)]
 struct Outbound {
-    sealer: Sealer,
     /// Frames that no write was given yet.
     frames: Vec<u8>,
     /// Why no frame can be sent any more.
-    failed: Option<BadFrame>,
+    failed: Option<TooLong>,
 }
 
 /// One connection.
+#[derive(Default)]
 pub(super) struct Line {
     outbound: RefCell<Outbound>,
     /// How many bytes the current write was given and the socket has not accepted yet.
@@ -83,24 +85,13 @@ struct Moments {
 }
 
 impl Line {
-    /// Returns a connection whose frames are written like this.
-    pub(super) fn new(sealer: Sealer) -> Self {
-        let outbound = Outbound { sealer, frames: Vec::new(), failed: None };
-        Self {
-            outbound: RefCell::new(outbound),
-            unwritten: Cell::default(),
-            bell: Bell::default(),
-            ended: Cell::default(),
-        }
-    }
-
     /// Sends a body. An empty one is a ping.
     pub(super) fn send(&self, body: &[u8]) {
-        let Outbound { sealer, frames, failed } = &mut *self.outbound.borrow_mut();
+        let Outbound { frames, failed } = &mut *self.outbound.borrow_mut();
         if self.ended.get() || failed.is_some() {
             return;
         }
-        *failed = sealer.seal(body, frames).err();
+        *failed = put_frame(body, frames).err();
         self.bell.ring();
     }
 
@@ -118,11 +109,13 @@ impl Line {
     /// Reads, writes and pings until the connection ends. Returns why.
     pub(super) async fn run(
         &self,
-        (stream, opener): (TcpStream, Opener),
+        mut socket: Socket,
         (ttl, clock): (Span, &dyn Clock),
         deliver: impl Fn(Vec<u8>),
     ) -> Loss {
-        match self.serve((stream, opener), (ttl, clock), deliver).await {
+        let served = self.serve(&mut socket, (ttl, clock), deliver).await;
+        socket.close();
+        match served {
             Ok(never) => match never {},
             // What was read first counts, since the other side may have said why it ends.
             Err(_) if self.ended.get() => Loss::Wanted,
@@ -132,12 +125,12 @@ impl Line {
 
     async fn serve(
         &self,
-        (mut stream, mut opener): (TcpStream, Opener),
+        socket: &mut Socket,
         (ttl, clock): (Span, &dyn Clock),
         deliver: impl Fn(Vec<u8>),
     ) -> Result<std::convert::Infallible, Loss> {
-        let (mut reader, writer) = stream.split();
-        let (mut input, mut writing) = (Vec::with_capacity(READ_BYTES), Writing::default());
+        let (mut room, mut input) = (vec![0; READ_BYTES], Vec::new());
+        let mut writing = Writing::default();
         let now = clock.now();
         let mut moments = Moments { heard: now, accepted: now, complete_by: None };
         let every = Span::from_ms((ttl.ms() / PINGS).max(1));
@@ -147,50 +140,54 @@ impl Line {
             if self.ended.get() {
                 return Err(Loss::Wanted);
             }
-            if self.write(&writer, &mut writing)? {
+            if self.write(socket, &mut writing)? {
                 moments.accepted = clock.now();
             }
-            input.reserve(READ_BYTES / 2);
-            tokio::select! {
-                read = reader.read_buf(&mut input) => {
-                    if read? == 0 {
-                        return Err(Loss::Closed);
-                    }
-                    let any = self.open(&mut opener, &mut input, &deliver)?;
-                    moments.note_frames((any, &input), clock.now(), ttl);
+            let waits = writing.has_bytes() || socket.wants_write();
+            let wait = |task: &mut Context<'_>| {
+                let mut buffer = ReadBuf::new(&mut room);
+                let read = Pin::new(&mut *socket).poll_read(task, &mut buffer);
+                let count = buffer.filled().len();
+                let read = read.map_ok(|()| count);
+                let is_due = ping.as_mut().poll(task).is_ready();
+                let is_writable = waits && socket.stream().poll_write_ready(task)?.is_ready();
+                let is_rung = self.bell.poll_rung(task).is_ready();
+                let read = match read {
+                    Poll::Ready(read) => Some(read?),
+                    Poll::Pending if is_due || is_writable || is_rung => None,
+                    Poll::Pending => return Poll::Pending,
+                };
+                Poll::Ready(io::Result::Ok((read, is_due)))
+            };
+            let (read, is_due) = poll_fn(wait).await?;
+            if let Some(count) = read {
+                if count == 0 {
+                    return Err(Loss::Closed);
                 }
-                ready = writer.writable(), if writing.has_bytes() => ready?,
-                () = poll_fn(|task| self.bell.poll_rung(task)) => {}
-                () = &mut ping => {
-                    // After a long rest of this thread more may have happened than it has seen.
-                    let now = clock.now();
-                    if reader.try_read_buf(&mut input).is_ok_and(|count| count > 0) {
-                        let any = self.open(&mut opener, &mut input, &deliver)?;
-                        moments.note_frames((any, &input), now, ttl);
-                    }
-                    if self.write(&writer, &mut writing)? {
-                        moments.accepted = now;
-                    }
-                    moments.check(now, ttl)?;
-                    if self.waiting_bytes() == 0 {
-                        self.send(&[]);
-                    }
-                    ping = clock.until(now.after(every));
+                input.extend_from_slice(&room[..count]);
+                let any = self.open(&mut input, &deliver)?;
+                moments.note_frames((any, &input), clock.now(), ttl);
+            }
+            if is_due {
+                // After a long rest of this thread the socket may accept more than it has seen.
+                let now = clock.now();
+                if self.write(socket, &mut writing)? {
+                    moments.accepted = now;
                 }
+                moments.check(now, ttl)?;
+                if self.waiting_bytes() == 0 {
+                    self.send(&[]);
+                }
+                ping = clock.until(now.after(every));
             }
         }
     }
 
     /// Delivers the bodies of all complete frames, and removes these. Returns whether there were
     /// any.
-    fn open(
-        &self,
-        opener: &mut Opener,
-        input: &mut Vec<u8>,
-        deliver: &impl Fn(Vec<u8>),
-    ) -> Result<bool, BadFrame> {
+    fn open(&self, input: &mut Vec<u8>, deliver: &impl Fn(Vec<u8>)) -> Result<bool, TooLong> {
         let mut at = 0;
-        while let Some((body, used)) = opener.open(&input[at..])? {
+        while let Some((body, used)) = take_frame(&input[at..])? {
             if self.ended.get() {
                 break;
             }
@@ -201,14 +198,14 @@ impl Line {
         }
         input.drain(..at);
         if input.is_empty() && input.capacity() > KEPT_BYTES {
-            *input = Vec::with_capacity(READ_BYTES);
+            *input = Vec::new();
         }
         Ok(at > 0)
     }
 
     /// Writes as much as the socket accepts. Returns whether it accepted anything, or everything is
     /// written.
-    fn write(&self, writer: &WriteHalf<'_>, writing: &mut Writing) -> Result<bool, Loss> {
+    fn write(&self, socket: &mut Socket, writing: &mut Writing) -> Result<bool, Loss> {
         let mut has_moved = false;
         loop {
             if !writing.has_bytes() {
@@ -220,9 +217,10 @@ impl Line {
             }
             self.unwritten.set(writing.rest().len());
             if !writing.has_bytes() {
+                socket.write_own()?;
                 return Ok(true);
             }
-            match writer.try_write(writing.rest()) {
+            match socket.try_write(writing.rest()) {
                 Ok(0) => return Err(Loss::Closed),
                 Ok(count) => {
                     writing.at += count;
@@ -269,7 +267,7 @@ impl Moments {
         if input.is_empty() {
             self.complete_by = None;
         } else if any || self.complete_by.is_none() {
-            let length = Opener::claimed_bytes(input).unwrap_or(0);
+            let length = claimed_bytes(input).unwrap_or(0);
             let pace = Span::from_ms((length / BYTES_PER_MS) as u64);
             self.complete_by = Some(self.heard.after(ttl).after(pace));
         }

@@ -21,8 +21,7 @@ fn node(number: u8) -> NodeRecord {
         data: 0,
         addresses: Addresses { link: at(3), resp: at(1), ..Addresses::default() },
         version: "1.2.3".to_owned(),
-        draining: false,
-        suspended: false,
+        ..NodeRecord::default()
     }
 }
 

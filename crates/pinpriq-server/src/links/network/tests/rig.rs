@@ -1,25 +1,30 @@
-//! Nodes with a clock of their own, a node that the test plays itself, and a proxy that tampers.
+//! Nodes with a clock of their own, a node that the test plays itself, and a proxy that sees what
+//! passes.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{Debug, Write as _};
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_tls::{Fingerprint, NodeKey};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::{LocalSet, spawn_local, yield_now};
+use tracing::field::Field;
+use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use crate::clock::ManualClock;
-use crate::links::frame::{Greeting, Opener, PROOF_BYTES, Sealer, Secret};
-use crate::links::network::greeting::{Agreed, Own, greet_acceptor, greet_dialer};
-use crate::links::network::{Network, NetworkEvent, NetworkOptions};
-
-pub(super) const SECRET: Secret = [7; 32];
+use crate::links::frame::{put_frame, take_frame};
+use crate::links::network::greeting::{Own, greet_acceptor, greet_dialer};
+use crate::links::network::{Network, NetworkEvent, NetworkOptions, Record};
+use crate::tls::socket::Socket;
 
 pub(super) const TTL: Span = Span::from_ms(5_000);
 
@@ -48,33 +53,46 @@ pub(super) struct Node {
     pub(super) network: Rc<Network>,
     pub(super) clock: ManualClock,
     pub(super) address: SocketAddr,
+    pub(super) key: NodeKey,
     instance: u128,
+    /// What it finds in the registry.
+    known: RefCell<BTreeMap<u128, Record>>,
     events: Rc<(RefCell<VecDeque<NetworkEvent>>, Notify)>,
 }
 
+/// What the registry says of a node that listens there.
+pub(super) fn record(
+    instance: u128,
+    address: SocketAddr,
+    fingerprint: Option<Fingerprint>,
+) -> Record {
+    Record { node: format!("n{instance}"), address: address.to_string(), fingerprint }
+}
+
 impl Node {
-    pub(super) fn start(instance: u128, secret: Secret) -> Self {
-        Self::listen(instance, secret, listener())
+    pub(super) fn start(instance: u128) -> Self {
+        Self::listen(instance, listener())
     }
 
-    pub(super) fn listen(instance: u128, secret: Secret, listener: StdListener) -> Self {
-        Self::hooked((instance, secret), listener, Rc::default())
+    pub(super) fn listen(instance: u128, listener: StdListener) -> Self {
+        Self::hooked(instance, listener, Rc::default())
     }
 
     /// Starts a node that does what is in the hook when a body arrives.
     pub(super) fn with_hook(instance: u128) -> (Self, Hook) {
         let hook = Hook::default();
-        (Self::hooked((instance, SECRET), listener(), hook.clone()), hook)
+        (Self::hooked(instance, listener(), hook.clone()), hook)
     }
 
-    fn hooked((instance, secret): (u128, Secret), listener: StdListener, hook: Hook) -> Self {
+    fn hooked(instance: u128, listener: StdListener, hook: Hook) -> Self {
+        let key = NodeKey::generate().unwrap();
         let address = listener.local_addr().unwrap();
         let clock = ManualClock::at(Timestamp::from_ms(1_000_000));
         let events: Rc<(RefCell<VecDeque<NetworkEvent>>, Notify)> = Rc::default();
         let options = NetworkOptions {
             listener,
             own: instance,
-            secret,
+            key: key.clone(),
             session_ttl: Duration::from_millis(TTL.ms()),
             clock: Rc::new(clock.clone()),
         };
@@ -88,12 +106,47 @@ impl Node {
             seen.1.notify_one();
         };
         let network = Network::start(options, Rc::new(note)).unwrap();
-        Self { network, clock, address, instance, events }
+        let known = RefCell::default();
+        Self { network, clock, address, key, instance, known, events }
     }
 
-    /// Makes another node its only peer.
+    /// Makes another node the only one that it dials, and has that one know it.
     pub(super) fn dial(&self, other: &Self) {
-        self.network.set_peers(&[(other.instance, other.address.to_string())]);
+        other.meet(self.instance, &self.key);
+        self.dial_only(&[(other.instance, other.record())]);
+    }
+
+    /// What the registry says of it.
+    pub(super) fn record(&self) -> Record {
+        record(self.instance, self.address, Some(self.key.fingerprint()))
+    }
+
+    /// Has it dial these nodes, and no other that it knows.
+    pub(super) fn dial_only(&self, others: &[(u128, Record)]) {
+        for record in self.known.borrow_mut().values_mut() {
+            record.address.clear();
+        }
+        self.known.borrow_mut().extend(others.iter().cloned());
+        self.look();
+    }
+
+    /// Has it find a node in the registry that does not listen.
+    pub(super) fn meet(&self, instance: u128, key: &NodeKey) {
+        let fingerprint = Some(key.fingerprint());
+        let mut known = self.known.borrow_mut();
+        let met = known.entry(instance).or_insert_with(|| Record {
+            node: format!("n{instance}"),
+            address: String::new(),
+            fingerprint,
+        });
+        met.fingerprint = fingerprint;
+        drop(known);
+        self.look();
+    }
+
+    /// Has it look at the registry.
+    fn look(&self) {
+        self.network.set_peers(self.known.borrow().clone());
     }
 
     /// Waits for the next event.
@@ -141,126 +194,174 @@ impl Node {
 
 /// A node that the test plays itself.
 pub(super) struct Raw {
-    pub(super) stream: TcpStream,
-    pub(super) sealer: Sealer,
-    opener: Opener,
+    pub(super) socket: Socket,
     input: Vec<u8>,
+}
+
+/// Where a node that the test plays itself is dialed.
+pub(super) struct RawListener {
+    listener: TcpListener,
+    instance: u128,
+    key: NodeKey,
 }
 
 impl Raw {
     /// Has a node dial this instance, and accepts it.
     pub(super) async fn accept(node: &Node, instance: u128) -> Self {
-        Self::accept_at(&Self::listen(node, instance), node, instance).await
+        Self::accept_at(&Self::listen(node, instance), node).await
     }
 
     /// Has a node dial this instance.
-    pub(super) fn listen(node: &Node, instance: u128) -> TcpListener {
+    pub(super) fn listen(node: &Node, instance: u128) -> RawListener {
         let listener = TcpListener::from_std(listener()).unwrap();
-        let address = listener.local_addr().unwrap();
-        node.network.set_peers(&[(instance, address.to_string())]);
-        listener
+        let (address, key) = (listener.local_addr().unwrap(), NodeKey::generate().unwrap());
+        node.dial_only(&[(instance, record(instance, address, Some(key.fingerprint())))]);
+        RawListener { listener, instance, key }
     }
 
-    /// Accepts a node that dials this instance.
-    pub(super) async fn accept_at(listener: &TcpListener, node: &Node, instance: u128) -> Self {
-        let (mut stream, _) = listener.accept().await.unwrap();
+    /// Accepts a node that dials.
+    pub(super) async fn accept_at(raw: &RawListener, node: &Node) -> Self {
+        let (stream, _) = raw.listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let greeted = greet_dialer(&mut stream, &SECRET, Own::new(instance)).await;
-        let Ok(Agreed { sealer, opener, .. }) = greeted else { panic!("the node was not greeted") };
-        assert_eq!(node.next().await, NetworkEvent::Up(instance));
-        Self { stream, sealer, opener, input: Vec::new() }
+        let (own, record_of) = (Own::new(raw.instance), async |_| Some(node.record()));
+        let agreed = greet_dialer(stream, raw.key.accepting(), own, record_of).await.unwrap();
+        assert_eq!(node.next().await, NetworkEvent::Up(raw.instance));
+        Self { socket: agreed.socket, input: Vec::new() }
     }
 
-    /// Dials a node as this instance.
+    /// Dials a node as this instance, which the node knows.
     pub(super) async fn dial(node: &Node, instance: u128) -> Self {
-        let mut stream = TcpStream::connect(node.address).await.unwrap();
+        let key = NodeKey::generate().unwrap();
+        node.meet(instance, &key);
+        let stream = TcpStream::connect(node.address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        let own = Own::new(instance);
-        let greeted = greet_acceptor(&mut stream, &SECRET, own, node.instance).await;
-        let Ok(Agreed { sealer, opener, .. }) = greeted else { panic!("the node was not greeted") };
-        Self { stream, sealer, opener, input: Vec::new() }
+        let (config, own) = (key.dialing(node.key.fingerprint()), Own::new(instance));
+        let to = (node.instance, &node.record());
+        let agreed = greet_acceptor(stream, config, own, to).await.unwrap();
+        Self { socket: agreed.socket, input: Vec::new() }
     }
 
     pub(super) async fn send(&mut self, body: &[u8]) {
         let mut frame = Vec::new();
-        self.sealer.seal(body, &mut frame).unwrap();
-        self.stream.write_all(&frame).await.unwrap();
+        put_frame(body, &mut frame).unwrap();
+        self.write(&frame).await.unwrap();
+    }
+
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.socket.write_all(bytes).await?;
+        self.socket.flush().await
     }
 
     /// Waits for the next frame, which must be a ping.
     pub(super) async fn expect_ping(&mut self) {
         loop {
-            if let Some((body, used)) = self.opener.open(&self.input).unwrap() {
+            if let Some((body, used)) = take_frame(&self.input).unwrap() {
                 assert_eq!(body, b"");
                 self.input.drain(..used);
                 return;
             }
-            assert!(self.stream.read_buf(&mut self.input).await.unwrap() > 0, "it was closed");
+            assert!(self.socket.read_buf(&mut self.input).await.unwrap() > 0, "it was closed");
         }
     }
 }
 
-/// What a proxy does to the second frame of the dialer.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Tampering {
-    None,
-    /// Changes this bit of it.
-    Flip(usize),
-    Repeat,
-    Drop,
-    /// Sends the third before it.
-    Swap,
+/// What a proxy has seen, and whether it changes a bit of what the dialer sends next.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) bytes: RefCell<Vec<u8>>,
+    pub(super) tampers: Cell<bool>,
 }
 
 /// Starts a proxy for one connection at a time. Returns its address.
-pub(super) async fn proxy(to: SocketAddr, tampering: Tampering) -> SocketAddr {
+pub(super) async fn proxy(to: SocketAddr) -> (SocketAddr, Rc<Seen>) {
     let listener = TcpListener::from_std(listener()).unwrap();
-    let address = listener.local_addr().unwrap();
+    let (address, seen) = (listener.local_addr().unwrap(), Rc::<Seen>::default());
+    let noted = seen.clone();
     spawn_local(async move {
-        while let Ok((dialer, _)) = listener.accept().await {
-            let Ok(acceptor) = TcpStream::connect(to).await else { return };
-            let (from_dialer, to_dialer) = dialer.into_split();
-            let (from_acceptor, to_acceptor) = acceptor.into_split();
+        while let Ok((mut dialer, _)) = listener.accept().await {
+            let Ok(mut acceptor) = TcpStream::connect(to).await else { return };
+            let (from_dialer, to_dialer) = dialer.split();
+            let (from_acceptor, to_acceptor) = acceptor.split();
             tokio::select! {
-                _ = pass(from_acceptor, to_dialer) => {}
-                _ = tamper(from_dialer, to_acceptor, tampering) => {}
+                _ = pass(from_acceptor, to_dialer, &noted, false) => {}
+                _ = pass(from_dialer, to_acceptor, &noted, true) => {}
             }
         }
     });
-    address
+    (address, seen)
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> std::io::Result<u64> {
-    tokio::io::copy(&mut from, &mut to).await
-}
-
-async fn tamper(
-    mut from: OwnedReadHalf,
-    mut to: OwnedWriteHalf,
-    tampering: Tampering,
+async fn pass(
+    mut from: ReadHalf<'_>,
+    mut to: WriteHalf<'_>,
+    seen: &Seen,
+    may_tamper: bool,
 ) -> std::io::Result<()> {
-    let mut greeting = [0; Greeting::BYTES + PROOF_BYTES];
-    // The proof comes only after the answer.
-    from.read_exact(&mut greeting[..Greeting::BYTES]).await?;
-    to.write_all(&greeting[..Greeting::BYTES]).await?;
-    from.read_exact(&mut greeting[Greeting::BYTES..]).await?;
-    to.write_all(&greeting[Greeting::BYTES..]).await?;
-    let mut frames = Vec::new();
-    for _ in 0..3 {
-        let mut frame = vec![0; 4];
-        from.read_exact(&mut frame).await?;
-        let length = Opener::claimed_bytes(&frame).unwrap();
-        frame.resize(4 + length + 16, 0);
-        from.read_exact(&mut frame[4..]).await?;
-        frames.push(frame);
+    let mut bytes = vec![0; 64 << 10];
+    loop {
+        let count = from.read(&mut bytes).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        seen.bytes.borrow_mut().extend_from_slice(&bytes[..count]);
+        if may_tamper && seen.tampers.take() {
+            bytes[count - 1] ^= 1;
+        }
+        to.write_all(&bytes[..count]).await?;
     }
-    match tampering {
-        Tampering::None => {}
-        Tampering::Flip(bit) => frames[1][bit / 8] ^= 1 << (bit % 8),
-        Tampering::Repeat => frames.insert(1, frames[1].clone()),
-        Tampering::Drop => drop(frames.remove(1)),
-        Tampering::Swap => frames.swap(1, 2),
+}
+
+/// The lines that were logged on this thread, each with the texts of its fields.
+#[derive(Clone, Default)]
+pub(super) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    /// Keeps what is logged until the guard is dropped.
+    pub(super) fn keep() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let guard = tracing::subscriber::set_default(log.clone());
+        (log, guard)
     }
-    to.write_all(&frames.concat()).await?;
-    pass(from, to).await.map(|_| ())
+
+    /// Returns the warnings that contain this text.
+    pub(super) fn warnings(&self, text: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|line| line.contains(text)).count()
+    }
+
+    /// Waits until there is a warning with all these texts.
+    pub(super) async fn has(&self, texts: &[&str]) {
+        loop {
+            let has = |line: &String| texts.iter().all(|text| line.contains(text));
+            if self.0.lock().unwrap().iter().any(has) {
+                return;
+            }
+            yield_now().await;
+        }
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = String::new();
+        event.record(&mut |field: &Field, value: &dyn Debug| {
+            write!(line, "{field}={value:?} ").unwrap();
+        });
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
 }
