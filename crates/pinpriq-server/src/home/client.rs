@@ -123,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Takes somebody for its user from now on, or nobody.
+    /// Sets its user, or that it has none.
     pub(crate) fn admit(&mut self, pass: Option<Pass>) {
         self.desk.admit(pass);
     }
@@ -275,7 +275,7 @@ impl Client {
             }
             Phase::AwaitingRoom | Phase::Moving(_) | Phase::Closing { .. } => false,
         };
-        // A shard that has ended its side does not reply any more.
+        // A shard that has ended its side no longer replies.
         has_room && self.side != Side::Ended && self.session.links.borrow().broken().is_none()
     }
 

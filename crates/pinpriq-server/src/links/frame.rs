@@ -1,6 +1,6 @@
 //! What two nodes of a cluster write on an encrypted connection: a greeting each, and frames.
 //!
-//! TLS 1.3 has made sure of the key of the other side, and nobody else can read or change what
+//! TLS 1.3 has made sure of the key of the other side, and no other can read or change what
 //! follows. Each node says which versions it speaks, which instance it is, and which one it takes
 //! the other for; they speak the highest version that both know. The one that accepts compares the
 //! certificate that it has seen with the record of that instance, and answers only if it is the

@@ -5,7 +5,7 @@
 //! connection that is lost is reported once, and nothing of it is delivered afterwards. The one
 //! that was dialed is dialed again, and its bodies that did not arrive are gone.
 //!
-//! Everything runs on one thread, within a `LocalSet`. Which nodes there are is told from outside,
+//! Everything runs on one thread, within a `LocalSet`. Which nodes there are comes from outside,
 //! and so is what bodies mean. What was sent and not written yet has no bound of its own here: the
 //! writers bound it, and a node that reads nothing is given up.
 
@@ -168,7 +168,7 @@ impl Network {
 
     /// Sets which other nodes there are, which alone may connect. Dials new ones, and those whose
     /// record has changed. Connections to others end, and are reported as lost a little later.
-    /// Nothing that arrives on them is delivered any more.
+    /// Nothing that arrives on them is delivered.
     pub(crate) fn set_peers(self: &Rc<Self>, peers: BTreeMap<u128, Record>) {
         let own = self.own.get();
         let mut known = self.peers.borrow_mut();
@@ -282,7 +282,7 @@ impl Network {
         }
     }
 
-    /// Greets whoever has connected, and serves the connection until it ends.
+    /// Greets a new connection, and serves it until it ends.
     async fn receive(
         self: Rc<Self>,
         stream: TcpStream,

@@ -266,7 +266,7 @@ impl Side {
     }
 }
 
-/// The first byte of whoever begins a handshake, and of whoever refuses one.
+/// The first byte of a handshake, and of a refusal of one.
 const HANDSHAKE: u8 = 0x16;
 const ALERT: u8 = 0x15;
 

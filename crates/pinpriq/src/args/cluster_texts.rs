@@ -45,7 +45,7 @@ pub(super) const SHARDS: &str = "\
 Print who serves each shard, and what its log has come to.
 
 The owner and its term are what a node says of itself. The term of the log, its last entry and the \
-first one that is kept are what the engine has: whoever seized the log last may change it.";
+first one that is kept are what the engine has: the owner of the log may change it.";
 
 /// After the help of `cluster shards`.
 pub(super) const AFTER_SHARDS: &str = "\
@@ -117,7 +117,7 @@ pub(super) const MOVE: &str = "\
 Tell a shard to move to a node, and to stay there.
 
 Its owner hands it over as soon as no other shard moves. The cluster remembers it, also when nodes \
-are started again, until it is told otherwise. While the node is gone or drained, the shard goes \
+are started again, until that is changed. While the node is gone or drained, the shard goes \
 where it would go otherwise. It counts as a part of what the node gets.";
 
 /// After the help of `cluster move`.
@@ -187,7 +187,7 @@ Make a cluster with what is in the data directory of a single server.
 The server must have been stopped, and there must be no cluster of this name yet: no node may \
 have run on it. Tasks, settings, schedules, members and leases stay as they are, with ids and \
 order, and receipts stay good, as if the server had been started again. The directory is not \
-changed. Do not start a server on it any more once nodes serve the cluster.
+changed. Do not start a server on it once nodes serve the cluster.
 
 Either all of it is there in the end, or no node serves any of it: if this is interrupted or \
 fails on the way, run it again. It removes what it has left behind.

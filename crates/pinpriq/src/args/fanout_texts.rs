@@ -53,8 +53,8 @@ pub(super) const LEAVE: &str = "\
 End the lane of a member in a topic, or a member with all its lanes, and print how many lanes \
 ended.
 
-What is in the lanes is gone at once and for good, also what somebody is working on. Nobody is \
-asked. The lanes of other members are not touched.";
+What is in the lanes is gone at once and for good, also what is being worked on. It does not \
+ask. The lanes of other members are not touched.";
 
 /// After the help of `leave`.
 pub(super) const AFTER_LEAVE: &str = doing!(
@@ -107,7 +107,7 @@ Examples:
   pinpriq listen news mailer --stay --lease-ms 3600000 --exec ./send-mail
 
 Exit codes:
-  0  done: --count tasks were printed or worked on, a signal came, or nobody reads stdout any more
+  0  done: --count tasks were printed or worked on, a signal came, or stdout was closed
   1  no connection at the start
   2  wrong usage
   5  the server refused; stderr says why";

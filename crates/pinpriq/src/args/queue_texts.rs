@@ -35,7 +35,7 @@ pub(super) const TRUNCATE: &str = "\
 Remove all tasks of a queue, and print how many there were. Its settings stay.
 
 The tasks are gone at once and for good, whatever their state, also those that somebody is working \
-on. Nobody is asked.";
+on. It does not ask.";
 
 /// After the help of `queue truncate`.
 pub(super) const AFTER_TRUNCATE: &str = doing!(
@@ -48,7 +48,7 @@ pub(super) const DROP: &str = "\
 Remove a queue with all its tasks and its settings, and print how many tasks there were.
 
 The tasks are gone at once and for good, whatever their state, also those that somebody is working \
-on. Nobody is asked. A later put makes a new queue of the same name, with the usual settings.";
+on. It does not ask. A later put makes a new queue of the same name, with the usual settings.";
 
 /// After the help of `queue drop`.
 pub(super) const AFTER_DROP: &str = doing!(

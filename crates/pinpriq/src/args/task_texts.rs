@@ -129,7 +129,7 @@ Exit codes:
 pub(super) const POP: &str = "\
 Take tasks for good and print them.
 
-A popped task is finished in the same step: nobody has to acknowledge it, and it is gone whatever \
+A popped task is finished in the same step: it needs no acknowledgement, and it is gone whatever \
 becomes of the output. Use take where that must not happen.
 
 Prints the payload of each task on a line; with several queues the name of the queue and a tab \
@@ -332,7 +332,7 @@ pub(super) const KILL: &str = "\
 Remove tasks whatever their state, and print how many there were.
 
 The tasks are gone at once and for good, with their payloads, also those that somebody is working \
-on: whoever holds one finds its receipt stale. Nobody is asked.";
+on: their receipts become stale. It does not ask.";
 
 /// After the help of `kill`.
 pub(super) const AFTER_KILL: &str = doing!(

@@ -19,7 +19,7 @@ pub(super) const USER: &str = "\
 Say who may do what: add users to a file, change them and remove them.
 
 The file is TOML, and can be edited by hand too. These commands keep its comments and its order. \
-They replace it as a whole, so that nobody ever reads a part of it, and wait for each other. It \
+They replace it as a whole, so that a part of it is never read, and wait for each other. It \
 belongs to its owner alone (mode 0600).
 
 A rule is a right and a pattern. The rights are put, take, look and manage. The pattern is the \

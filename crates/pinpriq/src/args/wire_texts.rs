@@ -14,9 +14,9 @@ pub(super) const PUSH: &str = "\
 Push a packet to a queue, and wait until it is durable.
 
 The queue comes into being with its first packet. The payload is at most 65535 bytes and is sent \
-byte for byte: a line end at the end of stdin is part of it. A packet that nobody pops within its \
-time to live, at most 65.535 seconds, is removed. After the push the command pops from a queue \
-that nobody uses and waits for the answer, which the server gives only once the push is durable.";
+byte for byte: a line end at the end of stdin is part of it. A packet that is not popped within \
+its time to live, at most 65.535 seconds, is removed. After the push the command pops from a queue \
+that is not used and waits for the answer, which the server gives only once the push is durable.";
 
 /// After the help of `wire push`.
 pub(super) const AFTER_PUSH: &str = "\

@@ -1,7 +1,7 @@
 //! What comes before the body of an answer: status, content type, header fields.
 //!
-//! The door writes a head in front of the bytes of each answer, and whoever turns these into a
-//! response takes it off again.
+//! The door writes a head in front of the bytes of each answer, and the part that turns these into
+//! a response takes it off again.
 
 /// What the bytes of a body are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -43,7 +43,7 @@ pub(crate) struct Talk {
     pub(crate) steps: Option<Steps>,
     /// Whose rights are asked for, if such a command is not to be carried out at all.
     pub(crate) dry_run: Option<DryRun>,
-    /// The TTR of leases for which nobody else names one, if connections mean nothing: then leases
+    /// The TTR of leases without a TTR of their own, if connections mean nothing: then leases
     /// must have one, and no connection holds them.
     pub(crate) ttr_otherwise: Option<Span>,
 }

@@ -1,7 +1,7 @@
 //! What cluster clients ask about the cluster.
 //!
 //! The replies are those of Redis Cluster. Its slots are ours. A node counts as a master with the
-//! slots for which clients ask it, and nobody has replicas: the engine under the cluster has copies
+//! slots for which clients ask it, and has no replicas: the engine under the cluster has copies
 //! of everything.
 
 use std::fmt::Write as _;

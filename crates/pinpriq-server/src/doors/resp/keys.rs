@@ -69,7 +69,7 @@ pub(crate) fn keys_of<'a>(given: &'a [&'a [u8]]) -> Result<Vec<&'a [u8]>, Fault>
         return Err(Fault::err("Invalid command specified"));
     };
     let mut parts = Parts::of(spec);
-    // A request with wrong options is refused by whoever has its queue.
+    // The node with the queue refuses a request with wrong options.
     let is_sorted = parts.sort(&given[taken..]).is_ok();
     if !is_sorted && parts.words.is_empty() && !spec.words.is_empty() {
         return Err(Fault::err("Invalid arguments specified for command"));

@@ -74,7 +74,7 @@ pub(super) fn take_in(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done
 #[cold]
 pub(super) fn spoil(talk: &mut Talk) {
     if let Some(transaction) = &mut talk.transaction {
-        // Nothing of it is needed any more.
+        // Nothing of it is needed now.
         **transaction = Transaction { is_spoilt: true, ..Transaction::default() };
     }
 }

@@ -115,7 +115,8 @@ impl Desk {
         self.with_pass(|pass| pass.map(|_| ())).is_some()
     }
 
-    /// Refuses a request that needs no right, if nobody has signed in on a server that has users.
+    /// Refuses a request that needs no right, if the client has not signed in on a server with
+    /// users.
     pub(crate) fn check_user(&self) -> Result<(), Undone> {
         if self.is_guarded() && !self.has_user() { Err(Undone::Refused(nobody())) } else { Ok(()) }
     }
@@ -163,7 +164,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Takes somebody for the user of the client from now on, or nobody.
+    /// Sets the user of the client, or that it has none.
     pub(crate) fn admit(&mut self, pass: Option<Pass>) {
         self.seat.session.about.borrow_mut().pass = pass;
         // Another user may not be allowed what the one before has begun.

@@ -21,7 +21,7 @@ use crate::letters::owners::Owner;
 use crate::sharding::Sharding;
 
 /// The shards of the cluster: the first is served here, the second by a node that expects cluster
-/// clients, the third by one that does not, and the last by nobody.
+/// clients, the third by one that does not, and the last by none.
 const SHARDS: usize = 4;
 
 /// The home of a node.

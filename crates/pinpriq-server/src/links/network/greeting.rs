@@ -103,7 +103,7 @@ pub(super) async fn greet_acceptor(
     Ok(Agreed { socket, instance, version })
 }
 
-/// Greets whoever has connected, if it is the node that it says it is. `record_of` returns what the
+/// Greets a new connection, if it is the node that it says it is. `record_of` returns what the
 /// registry knows of an instance.
 pub(super) async fn greet_dialer(
     stream: TcpStream,

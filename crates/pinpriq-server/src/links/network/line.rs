@@ -36,7 +36,7 @@ const BYTES_PER_MS: usize = 1 << 10;
 #[derive(Debug, Error)]
 pub(super) enum Loss {
     /// It was ended from here.
-    #[error("it is not wanted any more")]
+    #[error("it is no longer wanted")]
     Wanted,
     /// The other side has closed it.
     #[error("it was closed by the other side")]
@@ -60,7 +60,7 @@ pub(super) enum Loss {
 struct Outbound {
     /// Frames that no write was given yet.
     frames: Vec<u8>,
-    /// Why no frame can be sent any more.
+    /// Why no more frames can be sent.
     failed: Option<TooLong>,
 }
 

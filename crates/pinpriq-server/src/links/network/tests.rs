@@ -409,7 +409,7 @@ fn a_connection_that_was_lost_is_dialed_again() {
 fn a_node_that_starts_later_is_found() {
     run(async {
         let one = Node::start(1);
-        // Nobody else can listen there, and nobody does yet.
+        // No other process can listen there, and none does yet.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         one.dial_only(&[(2, record(2, socket.local_addr().unwrap(), Some([0; 32])))]);

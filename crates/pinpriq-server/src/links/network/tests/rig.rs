@@ -160,7 +160,7 @@ impl Node {
         }
     }
 
-    /// Returns the events that nobody has waited for.
+    /// Returns the events that were not waited for.
     pub(super) fn seen(&self) -> Vec<NetworkEvent> {
         self.events.0.borrow().iter().cloned().collect()
     }
