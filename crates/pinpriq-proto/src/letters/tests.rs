@@ -84,6 +84,14 @@ impl Dice {
         Settings::default().with(&[(setting, value)]).unwrap_or_default()
     }
 
+    /// Returns terms. All that they can be in bytes is the matter of the records.
+    pub(crate) fn terms<B: Letter<'static>>(&mut self) -> Terms<B> {
+        let mut terms = Terms::NONE;
+        terms.key = Letter::sample(self);
+        terms.ttr = Letter::sample(self);
+        terms
+    }
+
     pub(crate) fn plan(&mut self) -> Plan {
         let form = match self.variant("form", 2) {
             0 => Form::Every { every: Letter::sample(self), anchor: Letter::sample(self) },
@@ -92,7 +100,7 @@ impl Dice {
         Plan {
             queue: Letter::sample(self),
             payload: Letter::sample(self),
-            terms: Terms::of(Letter::sample(self), None),
+            terms: self.terms(),
             priority: Letter::sample(self),
             ttl: Letter::sample(self),
             form,

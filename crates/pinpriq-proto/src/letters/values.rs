@@ -128,7 +128,7 @@ letter!(
     Terms<&'letter [u8]>,
     |it, out| put_terms(out, *it),
     |input, _arena| take_terms(input)?,
-    |dice| Terms::of(Letter::sample(dice), Letter::sample(dice))
+    |dice| dice.terms()
 );
 letter!(Plan, |it, out| put_plan(out, it), |input, _arena| take_plan(input)?, |dice| dice.plan());
 letter!(Course, |it, out| put_course(out, it), |input, _arena| take_course(input)?, |dice| Self {
