@@ -268,42 +268,32 @@ impl Field<'_> {
             return quote!(crate::letters::Letter::put(#bound, out););
         };
         let usual = self.usual();
+        let value = quote!(crate::letters::Letter::#put(#bound, out));
         let value = if tag < IGNORABLE_FROM {
-            quote!(crate::letters::Letter::#put(#bound, out);)
+            value
         } else {
-            quote! {
-                let mut value = ::std::vec::Vec::new();
-                crate::letters::Letter::#put(#bound, &mut value);
-                crate::records::primitives::put_bytes(out, &value);
-            }
+            quote!(crate::letters::put_ignorable(out, |out| #value))
         };
         quote! {
             let usual: #kind = #usual;
-            if *#bound != usual { out.push(#tag); #value }
+            if *#bound != usual { out.push(#tag); #value; }
         }
     }
 
     fn take_tagged(&self) -> TokenStream {
         let (Self { bound, kind, name, tag, .. }, (_, take)) = (self, self.functions());
         let usual = self.usual();
-        let is_ignorable = tag.is_some_and(|tag| tag >= IGNORABLE_FROM);
-        let (pass, value) = if is_ignorable {
-            let pass = quote!(crate::letters::pass_ignorable(&mut tag, #tag, input)?;);
-            let value = quote!({
-                let input = &mut crate::records::primitives::take_bytes(input)?;
-                let value = <#kind as crate::letters::Letter>::#take(input, arena)?;
-                crate::records::primitives::end(input)?;
-                value
-            });
-            (pass, value)
-        } else {
-            (quote!(), quote!(<#kind as crate::letters::Letter>::#take(input, arena)?))
-        };
+        let mut pass = quote!();
+        let mut value = quote!(<#kind as crate::letters::Letter>::#take(input, arena));
+        if tag.is_some_and(|tag| tag >= IGNORABLE_FROM) {
+            pass = quote!(crate::letters::pass_ignorable(&mut tag, #tag, input)?;);
+            value = quote!(crate::letters::take_ignorable(input, |input| #value));
+        }
         quote! {
             let mut #bound: #kind = #usual;
             #pass
             if tag == #tag {
-                let value = #value;
+                let value = #value?;
                 if value == #bound {
                     return Err(crate::letters::Malformed::OutOfRange(#name));
                 }

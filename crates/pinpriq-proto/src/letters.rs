@@ -35,7 +35,7 @@ pub(crate) use self::arena::Arena;
 pub(crate) use self::tests::Dice;
 use crate::command::{Command, Step};
 use crate::limits::TRANSACTION_STEPS_MAX;
-use crate::records::primitives::{end, take_byte, take_bytes};
+use crate::records::primitives::{end, put_bytes, take_byte, take_bytes};
 pub use crate::records::{Malformed, primitives};
 use crate::reply::{Output, Reply};
 
@@ -164,6 +164,26 @@ fn check_output(output: &Output) -> Result<(), Malformed> {
         }
         _ => Ok(()),
     }
+}
+
+/// Appends a field that may be ignored: with its length, so that it can be passed over.
+#[cfg_attr(not(test), expect(dead_code, reason = "no field has such a tag yet"))]
+pub(crate) fn put_ignorable(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
+    let mut field = Vec::new();
+    put(&mut field);
+    put_bytes(out, &field);
+}
+
+/// Takes what [`put_ignorable`] appends.
+#[cfg_attr(not(test), expect(dead_code, reason = "no field has such a tag yet"))]
+pub(crate) fn take_ignorable<'a, T>(
+    input: &mut &'a [u8],
+    take: impl FnOnce(&mut &'a [u8]) -> Result<T, Malformed>,
+) -> Result<T, Malformed> {
+    let mut field = take_bytes(input)?;
+    let value = take(&mut field)?;
+    end(field)?;
+    Ok(value)
 }
 
 /// Passes over fields that are not known and may be ignored, up to the one with the tag `known`.

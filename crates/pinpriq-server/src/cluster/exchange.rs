@@ -207,7 +207,7 @@ impl Exchange {
         let left = match heard {
             Ok(read) => bytes[read..].to_vec(),
             Err(malformed) => {
-                tracing::warn!(%malformed, "another node sent what is no message");
+                tracing::warn!(why = %malformed, "refused a message of another node");
                 return false;
             }
         };

@@ -122,6 +122,16 @@ fn commands_that_were_carried_out_do_not_travel() {
 }
 
 #[test]
+fn a_command_that_only_a_newer_node_knows_is_refused_with_a_sentence() {
+    let mut commands = Commands::default();
+    commands.push(pinpriq_proto::task::RequestId(1), |out| out.push(250));
+    let Err(refused) = decode_errand(&errand_bytes(&Errand::Commands(commands))) else {
+        panic!("an unknown command was read")
+    };
+    assert_eq!(refused.to_string(), "command 250 is not known: a newer version wrote it");
+}
+
+#[test]
 fn a_letter_that_is_cut_anywhere_is_refused() {
     for seed in 0..LETTERS / 4 {
         let mut dice = Dice::new(seed);
