@@ -63,7 +63,7 @@ def running(worker: Worker, how: str, number: int = 2) -> Iterator[None]:
     try:
         yield
     finally:
-        # A worker that has not begun yet cannot be told to stop.
+        # A worker that has not begun yet cannot be stopped.
         while thread.is_alive():
             worker.stop()
             thread.join(0.05)

@@ -36,7 +36,7 @@ export interface JoinOptions extends Abortable {
   readonly heartbeat?: boolean;
   /** Is called when the member had ended and has joined again: it has missed tasks. */
   readonly onRejoined?: (incarnation: number) => void;
-  /** Is called when a sign of life could not be sent. The next one is sent all the same. */
+  /** Is called when a sign of life could not be sent. The next one is still sent. */
   readonly onTrouble?: (error: unknown) => void;
 }
 

@@ -57,7 +57,7 @@ export class Job<T> implements AsyncDisposable {
     return this.#task.meta;
   }
 
-  /** @internal How often it has failed, if that was told. */
+  /** @internal How often it has failed, if that is known. */
   get failures(): number {
     return this.#task.failures ?? 0;
   }

@@ -48,7 +48,7 @@ export class Lane<T> implements JobSource<T> {
 
   /**
    * Takes the most urgent task under a lease. Returns null if there is none within `waitMs`. If the
-   * signal is aborted, a task that arrives all the same is released.
+   * signal is aborted, a task that still arrives is released.
    */
   async take(options: TakeOptions = {}): Promise<Job<T> | null> {
     return (await this.takeMany(1, options))[0] ?? null;

@@ -30,9 +30,9 @@ export interface RawTask {
   readonly id: string;
   readonly receipt: string | null;
   readonly bytes: Buffer;
-  /** How often it has failed, if that was told. */
+  /** How often it has failed, if that is known. */
   readonly failures: number | undefined;
-  /** What else was told, which is decoded when it is read. */
+  /** The other fields, decoded when they are read. */
   readonly meta: TaskMeta | undefined;
 }
 

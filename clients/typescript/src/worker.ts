@@ -87,7 +87,7 @@ export class Worker<T> implements AsyncDisposable {
 
   /**
    * Takes no more jobs, gives back what was taken ahead, and waits for the jobs that are worked on.
-   * Those that take longer than `graceMs` are told by their signal and released.
+   * Those that take longer than `graceMs` get their signal and are released.
    */
   async stop(options: { graceMs?: number } = {}): Promise<void> {
     this.#graceMs = options.graceMs ?? this.#graceMs;

@@ -42,7 +42,7 @@ pub struct OwnershipOptions {
     /// A node claims a shard without an owner after this time for each node that is before it in
     /// the ranking of the shard.
     pub claim_step_ms: u64,
-    /// A host that was told to release its shard and has not done so after this time keeps it,
+    /// A host that has to release its shard and has not done so after this time keeps it,
     /// unless the node is to end.
     pub hand_over_ms: u64,
     /// A shard whose host has failed is not claimed again by the same node for this time.
@@ -199,7 +199,7 @@ impl Ownership {
 
     /// Takes the answers of the registry, does everything that is due at this time, and returns
     /// what the caller has to do, in order. Time never goes back: an earlier time counts as the
-    /// latest one that was told.
+    /// latest one that is known.
     ///
     /// Call it when the registry has an answer, after each report, and at [`Self::poll_timeout`].
     /// Takes O(n) for n shards. When the members have changed, they are placed anew.
@@ -415,13 +415,13 @@ impl Ownership {
             let shards = self.options.shards;
             self.placement = Placement::with_targets(&members, shards, &targets);
             (self.members, self.targets) = (members, targets);
-            // Who is to have no shards is the last to claim any.
+            // A node that should own no shards is the last to claim any.
             let last = self.members.len() as u64;
             for (shard, local) in (0..).zip(&mut self.locals) {
                 local.rank = self.placement.rank(shard, &self.node.name).unwrap_or(last);
                 local.returns = 0;
             }
-            // Who was told to move a shard does not want to wait.
+            // A move by an operator does not wait.
             if is_news {
                 self.calm_since = self.now;
             }

@@ -6,7 +6,7 @@
 //! fall to a node with a lower score. When a node comes or goes, few shards change their nodes
 //! besides those that must.
 //!
-//! This is only what ought to be. Who does own a shard is in the registry.
+//! This is only what ought to be. The registry has the owner of each shard.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Placement {
         Self::with_targets(members, shards, &[])
     }
 
-    /// Places shards like [`Self::new`], except those that were told to move to a node of this
+    /// Places shards like [`Self::new`], except those with a target of this
     /// name: they go there if it may own shards, and count as a part of what it gets. A node that
     /// was told more than its part gets nothing else.
     #[must_use]
@@ -108,7 +108,7 @@ fn order(name: &str, shard: ShardNumber) -> (Reverse<u64>, &str) {
     (Reverse(xxh3_64_with_seed(name.as_bytes(), u64::from(shard))), name)
 }
 
-/// Returns the place of the node of each shard. Where some go was told.
+/// Returns the place of the node of each shard. Some have a target.
 fn place(names: &[String], shards: u16, told: BTreeMap<usize, usize>) -> Vec<usize> {
     if names.is_empty() {
         return Vec::new();

@@ -88,9 +88,9 @@ pub struct View {
     pub nodes: Vec<NodeRecord>,
     /// The owner of each shard, if it has one. There are as many as the cluster has shards.
     pub owners: Vec<Option<OwnRecord>>,
-    /// The nodes of these names were told to drain.
+    /// The nodes of these names have to drain.
     pub drained: Vec<String>,
-    /// The nodes that shards were told to move to, by their names, in order of the shards.
+    /// The shards with a target node, by its name, in order of the shards.
     pub targets: Vec<(ShardNumber, String)>,
     /// What is true of the cluster, if there is one.
     pub meta: Option<Meta>,

@@ -1,4 +1,4 @@
-//! Jobs of the door that speaks beanstalkd's protocol: what clients were told of them, the clients,
+//! Jobs of the door that speaks beanstalkd's protocol: the replies about them, the clients,
 //! and what is left of the jobs afterwards.
 
 pub(crate) mod book;

@@ -12,7 +12,7 @@ export async function learn() {
   return known;
 }
 
-// What was told last, or null.
+// The last answer, or null.
 export const session = () => known;
 
 export const isAdmin = () => known?.admin ?? true;

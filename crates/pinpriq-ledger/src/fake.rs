@@ -62,7 +62,7 @@ impl FakeEngine {
     }
 
     /// Cuts a writer off, or connects it again. While it is cut off, all its calls are answered as
-    /// unknown or unreachable. What it has started before and was told to be unknown may still be
+    /// unknown or unreachable. What it has started before and reported as unknown may still be
     /// made.
     pub fn cut(&self, writer: Writer, is_cut: bool) {
         let mut state = self.state();

@@ -74,7 +74,7 @@ pub const ENTRY_BYTES_MAX: usize = 1 << 20;
 pub enum Call {
     /// Begins a tenure with a term of at least `at_least`, and above all terms before. Once it is
     /// answered, no entry of an earlier tenure is added. If the answer is lost, the log
-    /// may have been seized all the same: seize it again. That ends a tenure of the same writer
+    /// may still have been seized: seize it again. That ends a tenure of the same writer
     /// too. An engine that has lost its newest entries may begin a term again: a call for a
     /// term above all of its own never gets the same tenure twice.
     Seize {
@@ -112,9 +112,9 @@ pub enum Call {
         seq: Seq,
     },
     /// Reads entries from `from` on: at least one if there is one, and no more once they have
-    /// `bytes` together. Fewer may be told. Anybody may read, and sees what is in the log at that
-    /// time, with all that was answered before. From before the first entry that is kept, nothing
-    /// is read.
+    /// `bytes` together. Fewer may be returned. Anybody may read, and sees what is in the log at
+    /// that time, with all that was answered before. From before the first entry that is kept,
+    /// nothing is read.
     Read {
         /// The first entry to read.
         from: Seq,

@@ -436,7 +436,8 @@ impl Running {
     }
 
     /// When the tenure has to be renewed. The steady clock says how soon that is. The time line may
-    /// be further by now than when it was told last, so this may be too early, and never too late.
+    /// be further by now than when it was last reported, so this may be too early, and never too
+    /// late.
     fn renewal_at(&self) -> Option<Timestamp> {
         let soon = self.watch.renews_in().filter(|_| self.in_flight.is_none())?;
         Some(self.now.after(Span::from_ms(soon)))

@@ -87,7 +87,7 @@ pub enum OnMissed {
 /// What is done at a slot while the task of the slot before is not finished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub enum Overlap {
-    /// A task is put all the same.
+    /// A task is still put.
     #[default]
     Allow = 0,
     /// The slot is skipped.

@@ -171,13 +171,13 @@ pub fn read_own(bytes: &[u8]) -> Option<OwnRecord> {
     Some(OwnRecord { instance, term: text.term, state })
 }
 
-/// Returns the name of the node that a shard was told to move to as bytes.
+/// Returns the name of the node that is the target of a shard as bytes.
 #[must_use]
 pub fn target_bytes(node: &str) -> Vec<u8> {
     json(&TargetText { v: VERSION, node: node.to_owned() })
 }
 
-/// Reads the name of the node that a shard was told to move to. None if it cannot be read.
+/// Reads the name of the node that is the target of a shard. None if it cannot be read.
 #[must_use]
 pub fn read_target(bytes: &[u8]) -> Option<String> {
     let text: TargetText = serde_json::from_slice(bytes).ok()?;
@@ -213,12 +213,12 @@ impl ViewBuilder {
         self.owners.push((shard, own));
     }
 
-    /// Adds the name of a node that was told to drain.
+    /// Adds the name of a node that has to drain.
     pub fn drained(&mut self, name: String) {
         self.view.drained.push(name);
     }
 
-    /// Adds the name of the node that a shard was told to move to.
+    /// Adds the name of the node that is the target of a shard.
     pub fn target(&mut self, shard: ShardNumber, node: String) {
         self.view.targets.push((shard, node));
     }

@@ -83,7 +83,7 @@ fn wait_for_idle<T: Send + 'static>(
 /// Lets this thread run when no other one of the machine wants to. The system knows this for single
 /// threads on Linux only.
 fn stand_back() {
-    // Where it is not allowed, the work is done all the same.
+    // Where it is not allowed, the work is done anyway.
     #[cfg(target_os = "linux")]
     let _ = thread_priority::set_thread_priority_and_policy(
         thread_priority::thread_native_id(),

@@ -32,7 +32,7 @@ pub(crate) enum Exit {
     Damaged,
     /// It looked for tasks, and there was none.
     NothingThere,
-    /// The server refused some of what it was asked, and that has been told.
+    /// The server refused some of what it was asked, and that was reported.
     Refused,
     /// It waited for the end of a task, and the task was buried.
     Buried,

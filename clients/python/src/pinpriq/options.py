@@ -20,7 +20,7 @@ URL_VARIABLE = "PINPRIQ_URL"
 _SCHEMES = {"pinpriq": "redis", "pinpriqs": "rediss", "redis": "redis", "rediss": "rediss"}
 _PORTS = {"redis": 7251, "rediss": 7261}
 
-#: The variables that the command line heeds too: files of certificates, in the words of redis-py.
+#: The variables that the command line reads too: files of certificates, in the words of redis-py.
 _FILES = (
     ("PINPRIQ_CA", "ssl_ca_certs", ("ssl_ca_certs", "ssl_ca_data", "ssl_ca_path")),
     ("PINPRIQ_CLIENT_CERT", "ssl_certfile", ("ssl_certfile",)),

@@ -46,7 +46,7 @@ impl Policy for Transactions {
             }
             Err(told) => told,
         };
-        // One that has to fail has not happened, whatever was told.
+        // One that has to fail has not happened, whatever the reply was.
         let told = if has_to_fail(self.asked) { Told::Refused } else { told };
         self.known.insert(self.asked, told);
     }

@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Waits until they have been told everything, and judges what is in their queues.
+    /// Waits until all replies have arrived, and judges what is in their queues.
     pub(super) fn judge_policies(&mut self) {
         let until = self.now + LOOK_MS;
         while self.patrons.iter().any(|patron| patron.line.waits()) {

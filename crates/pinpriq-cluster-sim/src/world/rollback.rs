@@ -194,7 +194,7 @@ impl World {
         }
         let saved = self.losing.saved.take();
         if kind == Kind::RegistryRolledBack {
-            // Nothing is lost that clients were told.
+            // Nothing is lost that a reply confirmed.
             self.registry.roll_back(saved.as_ref());
         } else {
             self.begin_history(QUEUES);

@@ -1,4 +1,4 @@
-//! Nodes that were told to drain, by their names.
+//! Nodes that drain, by their names.
 
 use super::{Bench, Case, Node, Site, instances};
 use crate::registry::RegistryCall;

@@ -113,8 +113,8 @@ fn an_owner_says_how_far_it_has_come(bench: &mut dyn Bench) {
     }
 }
 
-/// Who has not seen that a roll-back was noted or accepted claims nothing, and what it serves is
-/// not a claim.
+/// A node that has not seen that a roll-back was noted or accepted claims nothing, and what it
+/// serves is not a claim.
 fn a_claim_with_a_stale_record_of_the_cluster_is_refused(bench: &mut dyn Bench) {
     let mut site = Site::new(bench);
     let [mut anna, mut bela] = site.pair();

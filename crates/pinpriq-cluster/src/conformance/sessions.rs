@@ -164,7 +164,7 @@ fn odd_texts_of_a_node_survive(bench: &mut dyn Bench) {
     }
 }
 
-/// Who has not announced itself has no session.
+/// A node that has not announced itself has no session.
 fn without_a_session_nothing_is_renewed_or_owned(bench: &mut dyn Bench) {
     let mut site = Site::new(bench);
     let mut stranger = site.stranger();

@@ -1,4 +1,4 @@
-//! Shards that were told to move to a node.
+//! Shards with a target, the node that they have to move to.
 
 use super::{Bench, Case, Site, instances};
 use crate::registry::RegistryCall;

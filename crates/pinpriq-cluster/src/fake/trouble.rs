@@ -18,7 +18,7 @@ pub struct FakeKnobs {
     pub lost_applied: u64,
     /// The change is never made and the answer is lost.
     pub lost_never: u64,
-    /// The answer is lost, and the change is tried only after the caller was told so.
+    /// The answer is lost, and the change is tried only after the caller knows that.
     pub lost_later: u64,
     /// The process reaches nothing for a while.
     pub outage: u64,

@@ -21,7 +21,7 @@ pub enum ShardState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Release {
     pub(super) since: u64,
-    /// When the host was told. Until then it serves.
+    /// When the host got the order. Until then it serves.
     pub(super) ordered_at: Option<u64>,
     /// Whether the shard moves to a better place. Otherwise the node gives up all its shards.
     pub(super) is_move: bool,
@@ -38,7 +38,7 @@ pub(super) struct Host {
     pub(super) kept_until: u64,
     /// Since when it says nothing, because its log does not answer.
     pub(super) suspended_since: Option<u64>,
-    /// Whether it was told to end because of that. Others may claim the shard meanwhile: a node
+    /// Whether it has to end because of that. Others may claim the shard meanwhile: a node
     /// that seizes its log fences this host.
     pub(super) is_given_up: bool,
 }

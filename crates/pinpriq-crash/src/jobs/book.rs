@@ -1,4 +1,4 @@
-//! What clients were told of jobs: for each one the states that it may be in.
+//! What replies said of jobs: for each one the states that it may be in.
 //!
 //! What a request may do is written down before it is sent, and what it did after its answer,
 //! unless something else has happened to the job since. So the book allows more than what is true,
@@ -54,7 +54,7 @@ pub(crate) struct Ticket {
     pub(crate) fate: Fate,
 }
 
-/// What all clients were told.
+/// What all replies said.
 #[derive(Default)]
 pub(crate) struct Book {
     payloads: Payloads,

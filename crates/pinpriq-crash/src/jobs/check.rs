@@ -1,4 +1,4 @@
-//! What is left of jobs after a crash, compared with what clients were told.
+//! What is left of jobs after a crash, compared with the replies.
 
 use std::net::SocketAddr;
 

@@ -2,7 +2,7 @@
 //!
 //! After each of them every job that was inserted and not deleted must be there, with its state,
 //! priority, tube and body; reserved ones are ready again, and deleted ones are gone. Histories
-//! know nothing of the states of this protocol, so what clients were told is compared with what
+//! know nothing of the states of this protocol, so the replies to clients are compared with what
 //! the server shows.
 
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::server::{Door, Program};
 /// The number of kills, or power losses, for a directory before it is drained.
 const ROUNDS: u64 = 20;
 
-/// What clients were told in all.
+/// What all replies said.
 #[derive(Default)]
 struct Totals {
     struck: u64,

@@ -3,7 +3,7 @@
 //! A slot of a schedule puts one task, a transaction happens as a whole or not at all, a task that
 //! has failed too often becomes a dead letter, and a unique task is put once. The histories of the
 //! other scenarios know neither schedules nor unique tasks. Here the queues are emptied after each
-//! kill, and what they held is compared with what clients were told.
+//! kill, and what they held is compared with the replies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ const PAGE: u64 = 1_000;
 /// The number of kills between two lines of the report.
 const LINE: u64 = 100;
 
-/// What a client was told about something that it asked for.
+/// The reply to a request of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Told {
     Done,
@@ -53,13 +53,13 @@ enum Told {
 #[derive(Clone, Copy, Debug)]
 struct Failing {
     put: Told,
-    /// What was told of the last failure: whether the task is dead.
+    /// What the reply to the last failure said: whether the task is dead.
     dead: Option<bool>,
     /// Whether a failure was not answered.
     unclear: bool,
 }
 
-/// What clients were told in one round, by the payloads.
+/// The replies of one round, by the payloads.
 #[derive(Default)]
 struct Round {
     transactions: BTreeMap<u64, Told>,
@@ -111,7 +111,7 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     Ok(Verdict::of(found.figures(struck), &found.failures))
 }
 
-/// Starts the server, kills it under load, and returns what clients were told, and the next number.
+/// Starts the server, kills it under load, and returns the replies, and the next number.
 fn strike(
     wanted: &Wanted,
     data: &Path,
@@ -247,7 +247,7 @@ impl Found {
         )
     }
 
-    /// Empties the queues, and compares what they held with what clients were told.
+    /// Empties the queues, and compares what they held with the replies.
     fn compare(&mut self, wire: &mut Resp, round: &Round) -> Fallible<()> {
         self.compare_transactions(&emptied(wire, STEPS)?, round);
         let left = asked(wire, &words("SCAN", &[WORK]).option("COUNT", Some(PAGE)))?;

@@ -44,7 +44,7 @@ pub(crate) struct UndoLog {
     pub(crate) outputs: usize,
     /// The payloads that no task uses if the transaction is not undone.
     pub(crate) forgotten: Vec<Kept>,
-    /// What awaiters are to be told.
+    /// What awaiters have to receive.
     pub(crate) told: Vec<(u64, Outcome, Option<StateKind>)>,
     /// The queues that may be unneeded.
     pub(crate) untidied: Vec<QueueSlot>,

@@ -229,7 +229,7 @@ impl State {
         }
         let answer = self.apply(transaction);
         if !was_made(&answer) {
-            // What was refused is refused for good: its caller may be told so.
+            // What was refused is refused for good: its caller may know it.
             transaction.again_at = None;
         }
         if is_stray && matches!(transaction.call, Call::Append { .. }) {

@@ -18,7 +18,7 @@ pub struct FakeKnobs {
     pub lost_applied: u64,
     /// The change is never made and the answer is lost.
     pub lost_never: u64,
-    /// The answer is lost, and the change is tried only after the caller was told so.
+    /// The answer is lost, and the change is tried only after the caller knows that.
     pub lost_later: u64,
     /// A change that was made is tried again some steps later. Not for [`Seize`], which has a
     /// condition of its own against it.

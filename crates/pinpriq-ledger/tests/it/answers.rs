@@ -60,7 +60,7 @@ const TAKE: Command<'static> = Command::Take(Take {
     mode: TakeMode::Lease { ttr: Some(Span::from_ms(30_000)) },
 });
 
-/// Commands that change nothing here, and whose answers say something all the same.
+/// Commands that change nothing here, and whose answers still say something.
 fn idle_commands() -> Vec<Command<'static>> {
     let grant = Grant { incarnation: 1, serial: 9 };
     let receipt = Receipt { number: 1, grant };

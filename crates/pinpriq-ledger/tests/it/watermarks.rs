@@ -11,7 +11,7 @@ use pinpriq_store::{Store, StoreError, Urgency};
 
 const SHARD: u16 = 4;
 
-/// A disk that keeps what it was told to, as far as the test lets it.
+/// A disk that keeps what was written, as far as the test lets it.
 #[derive(Clone, Default)]
 struct Book(Arc<Mutex<Page>>);
 

@@ -175,7 +175,7 @@ fn a_host_is_believed_as_far_as_was_asked() {
     {
         secure.change_certificate(validity);
         let options = secure.options("bert", "127.0.0.1", &Trust::Host(secure.roots()), None);
-        // The server reads its files some time after it was told to.
+        // The server reads its files some time after the signal.
         let refusal = (0..200).find_map(|_| {
             let refusal = secure.engine.connect(options.clone()).err().map(|it| it.to_string());
             refusal.filter(|it| it.contains(sentence)).or_else(|| {

@@ -1,6 +1,6 @@
 //! What users use up, beside what their limits allow.
 //!
-//! All places of the server share this. A user without a limit is counted all the same, so that a
+//! All places of the server share this. A user without a limit is counted too, so that a
 //! limit that is set later finds those who are there.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What clients are told that want to know which node of a cluster has a queue.
+//! The answers to clients that ask which node of a cluster has a queue.
 //!
 //! Such a client keeps a map of the slots, and asks each node for what that node serves. What
 //! belongs to another node is refused with its address instead of being forwarded. If that address

@@ -82,7 +82,7 @@ struct Runner {
     news_were_lost: bool,
     /// Whether the shards keep news since the last survey.
     keeps_news: bool,
-    /// Whether the failure of the store was told.
+    /// Whether the failure of the store was reported.
     has_failed: bool,
 }
 

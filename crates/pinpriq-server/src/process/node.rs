@@ -304,7 +304,7 @@ impl Control {
                 self.hosting.start(usize::from(shard), self.memory.generation());
             }
             Order::Release(shard) => self.hosting.release(usize::from(shard)),
-            // The host ends all the same, and reports that.
+            // The host ends anyway, and reports that.
             Order::Resume(_) => {}
             Order::Refresh => {
                 let own = self.ownership.node().instance;

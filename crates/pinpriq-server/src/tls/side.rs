@@ -41,7 +41,7 @@ pub(crate) struct Side {
     given: usize,
     /// Whether the client has ended its side.
     has_ended: bool,
-    /// Whether the client was told that nothing more comes.
+    /// Whether the client knows that nothing more comes.
     is_closed: bool,
 }
 
@@ -188,7 +188,7 @@ impl Side {
         self.poll_flush(stream, task)
     }
 
-    /// Tells the client that nothing more comes, if that can be told at once.
+    /// Tells the client that nothing more comes, if that can be sent at once.
     pub(super) fn close(&mut self, stream: &TcpStream) {
         // What has not left yet must not leave now: it counts as not sent.
         if !self.is_closed && !self.connection.wants_write() {

@@ -204,14 +204,14 @@ impl Stage {
         self.nodes[at].feed(client, format!("{line}\r\n").as_bytes());
     }
 
-    /// What a client was told since the last time.
+    /// What a client received since the last time.
     fn told(&mut self, (at, client): (usize, ClientId)) -> String {
         let mut bytes = Vec::new();
         self.nodes[at].drain_replies(client, &mut bytes);
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Sends a request, and waits for something to be told.
+    /// Sends a request, and waits for a reply.
     fn ask(&mut self, who: (usize, ClientId), line: &str) -> String {
         self.send(who, line);
         for _ in 0..PATIENCE_MS / 10 {

@@ -27,7 +27,7 @@ pub(crate) trait Engine: ClusterEngine {
 pub(crate) enum Empty {
     /// It is prepared, if it needs to be.
     Prepare,
-    /// It is refused, if this can be told without asking for the cluster. Nothing is changed.
+    /// It is refused, if this is known without asking for the cluster. Nothing is changed.
     Refuse,
 }
 

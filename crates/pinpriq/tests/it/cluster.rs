@@ -318,7 +318,7 @@ fn without_its_engine_a_node_says_so_and_goes_on_when_it_is_back() {
     etcd.ask_until(&["status"], |code, text| code == 0 && text.starts_with("all shards"));
     let is_served = (0..TRIES).any(|_| reply(&mut put(address)).starts_with('$'));
     assert!(is_served, "it does not serve again");
-    // The last one was told already.
+    // The last one was reported already.
     waiting.pop();
     for mut stream in waiting {
         let said = (0..TRIES).map(|_| reply(&mut stream)).find(|reply| !reply.is_empty());

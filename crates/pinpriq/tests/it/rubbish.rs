@@ -81,7 +81,7 @@ fn rubbish_is_closed_and_a_proper_client_loses_nothing() {
             });
         }
         let mut wire = server.connect();
-        // A scope waits for its threads even if this one panics, so they must be told.
+        // A scope waits for its threads even if this one panics, so they must be stopped.
         let _told = Told(&goes_on);
         let mut number = 0_u64;
         while begun.elapsed() < Duration::from_secs(seconds) || number < 100 {

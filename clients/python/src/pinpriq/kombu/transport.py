@@ -27,7 +27,7 @@ LEASE_S = 60.0
 #: Options of a transport that go to the client.
 CLIENT_OPTIONS = ("retry_for", "window", "socket_timeout", "max_connections", "client_name")
 
-#: Options that kombu itself heeds, with every transport.
+#: Options that kombu itself uses, with every transport.
 KOMBU_OPTIONS = (
     *("max_retries", "interval_start", "interval_step", "interval_max"),
     *("connect_retries_timeout", "errback", "callback", "polling_interval"),

@@ -130,7 +130,7 @@ def undone(tasks: Sequence[Task], member: Name | None) -> list[Sequence[Request[
 def _put_again(task: Task, id_: str | None) -> Request[Put]:
     now = datetime.now(timezone.utc)
     ttl_s = None if task.ttl_at is None else max(0.001, (task.ttl_at - now).total_seconds())
-    # Without a state nothing but the payload was told.
+    # Without a state only the payload is known.
     told = task.state is not None
     return put(
         task.queue,

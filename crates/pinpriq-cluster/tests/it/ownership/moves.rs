@@ -218,9 +218,9 @@ fn a_shard_moves_to_where_it_was_told() {
     let mut stage = Stage::alone(4);
     stage.join(node("b", 20, 1));
     stage.desk().view.targets = (0..4).map(|shard| (shard, "a".to_owned())).collect();
-    assert_eq!(stage.run(8 * TTL), [], "all of them were told to stay");
+    assert_eq!(stage.run(8 * TTL), [], "all of them have to stay");
     stage.desk().view.targets[2].1 = "b".to_owned();
-    // Who was told so does not wait.
+    // A node with that order does not wait.
     assert_eq!(shards(&stage.run(TTL), Order::Release), [2]);
     stage.node.note_released(2);
     stage.run(0);

@@ -190,7 +190,7 @@ impl Cluster {
         }
     }
 
-    /// Ends the trouble. Who was told to stop still does, and who was told to drain still drains.
+    /// Ends the trouble. Nodes that stop or drain go on with that.
     pub(super) fn make_peace(&mut self) {
         self.registry.set_knobs(FakeKnobs::PERFECT);
         self.is_rough = false;

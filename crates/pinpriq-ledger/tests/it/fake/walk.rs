@@ -1,6 +1,6 @@
 //! Writers that compete for one log of an engine in trouble, and keep to the rules of the ledger.
 //!
-//! They note what they were told. [`Walk::check`] compares that with the history of the engine.
+//! They note the answers. [`Walk::check`] compares that with the history of the engine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Client {
     }
 }
 
-/// A run with what its writers were told.
+/// A run with the answers to its writers.
 pub(crate) struct Walk {
     pub(crate) engine: FakeEngine,
     dice: Dice,
@@ -249,7 +249,7 @@ impl Walk {
         client.open = None;
     }
 
-    /// Compares the history of the engine with itself, and with what was told.
+    /// Compares the history of the engine with itself, and with the answers.
     pub(crate) fn check(&self) {
         let mut fence = None;
         let mut head = 0;

@@ -35,7 +35,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Returns the lines that an event leads to: its own, or none if it was told within the last
+    /// Returns the lines that an event leads to: its own, or none if it was written within the last
     /// second.
     pub(super) fn add(&mut self, event: Event, at_ms: u64) -> String {
         let mut lines = String::new();

@@ -83,7 +83,7 @@ impl Stage {
         self.hear(End::To(node), |body| message::put_ended(body, SHARD, false));
     }
 
-    /// The nodes that were told anything since the last time, with what.
+    /// The nodes that got messages since the last time, with these.
     fn told(&self) -> Vec<(u128, Vec<u8>)> {
         self.exchange.send();
         let said = self.said.take().into_iter();
@@ -162,7 +162,7 @@ fn reading(stage: &Stage) -> Client {
     client
 }
 
-/// The request in what a node was told, with the bytes that it occupies.
+/// The request in the messages to a node, with the bytes that it occupies.
 fn request_in(body: &[u8]) -> (RequestId, usize) {
     let mut found = None;
     let read = message::read(body, |message| {

@@ -35,7 +35,7 @@ struct Meddled {
 struct Plan {
     /// The number of calls that are answered. No later one is carried out.
     answered: u64,
-    /// Whether the first one that is not answered is carried out all the same.
+    /// Whether the first one that is not answered is carried out nevertheless.
     is_carried_out: bool,
     asked: AtomicU64,
     /// What happens when a log is asked, and whether it happens once more.

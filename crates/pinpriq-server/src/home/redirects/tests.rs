@@ -1,4 +1,4 @@
-//! What cluster clients are told at the home of a cluster, without any other node.
+//! The answers to cluster clients at the home of a cluster, without any other node.
 
 use std::net::SocketAddr;
 use std::rc::Rc;

@@ -36,9 +36,9 @@ pub struct Remembers {
 pub(super) enum Thought {
     /// The node knows its cluster.
     Opened,
-    /// It has heeded why a host has failed.
+    /// It has handled why a host has failed.
     Faced,
-    /// It has heeded what the registry shows. Nothing may be served if there is a reason.
+    /// It has handled what the registry shows. Nothing may be served if there is a reason.
     Heeded(Option<String>),
 }
 
@@ -141,7 +141,7 @@ impl Mind {
         self.thinking.is_some()
     }
 
-    /// Begins to heed why a host has failed. Only if it does not think.
+    /// Begins to handle why a host has failed. Only if it does not think.
     pub(super) fn face(&mut self, shard: ShardNumber, failure: StoreError) {
         let Some(mut memory) = self.memory.take() else { return };
         self.thinking = Some(Box::pin(async move {
@@ -150,7 +150,7 @@ impl Mind {
         }));
     }
 
-    /// Begins to heed what the registry shows. Only if it does not think.
+    /// Begins to handle what the registry shows. Only if it does not think.
     pub(super) fn heed(&mut self, meta: Option<Meta>, has_session: bool) {
         let Some(mut memory) = self.memory.take() else { return };
         self.thinking = Some(Box::pin(async move {

@@ -95,7 +95,7 @@ pub struct Node {
     mind: Option<Mind>,
     /// The host whose failure is faced, and how it has ended.
     faced: Option<(u16, HostEnd)>,
-    /// What was heeded last of what the registry shows, and when.
+    /// What was handled last of what the registry shows, and when.
     heeded: (Option<Meta>, u64),
     /// Why nothing is served.
     halted: Option<String>,

@@ -94,7 +94,7 @@ fn replies_that_are_read_late_are_complete_and_in_order() {
             writing.flush().await.unwrap();
             writing
         });
-        // The server stops reading, and serves the others all the same.
+        // The server stops reading, and still serves the others.
         for _ in 0..1_000 {
             assert_eq!(control.told("PING").await, "PONG");
         }

@@ -332,7 +332,7 @@ fn a_task_that_comes_while_the_worker_stops_is_given_back() {
     first.command();
     worker.signal("-TERM");
     worker.line();
-    // The end of input has come, and the task all the same.
+    // The end of input has come, and the task nevertheless.
     assert_eq!(first.command(), "");
     first.answer(TASK);
     let mut second = Played::accept(&listener);
@@ -511,7 +511,7 @@ fn signs_of_life_have_a_connection_of_their_own() {
     assert_eq!(first.command(), "TAKE QUEUES 1 q WAIT 333 WITHMETA MEMBER m");
     worker.signal("-TERM");
     assert_eq!(worker.line(), "pinpriq: stopping\n");
-    // The end of input has come, and a task all the same: it goes back with its connection.
+    // The end of input has come, and a task nevertheless: it goes back with its connection.
     assert_eq!(first.command(), "");
     first.answer(TASK);
     loop {

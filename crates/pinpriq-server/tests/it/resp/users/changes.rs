@@ -25,7 +25,7 @@ async fn until(client: &mut Client, request: &str, expected: &str) {
     panic!("{request} is still answered {told}, and not {expected}");
 }
 
-/// Lets others do something until a client has been told something.
+/// Lets others do something until a client has received something.
 async fn until_told(client: &mut Client, other: &mut Client) {
     for _ in 0..ASKS_MAX {
         if !client.is_silent() {
@@ -95,7 +95,7 @@ const WAITING: [(&str, &str); 4] = [
     ("TAKE q WAIT -1", "NOPERM"),
     ("POP QUEUES 2 other q WAIT 100000000", "NOPERM"),
     ("AWAIT q 1 WAIT -1", "NOPERM"),
-    // The task is there, and its id must be told.
+    // The task is there, and its id must be sent.
     ("PUT q x WAIT -1", "[2 timeout]"),
 ];
 
