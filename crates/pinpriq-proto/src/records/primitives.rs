@@ -42,14 +42,6 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a value if there is one. The bytes before it must say whether there is one.
-#[inline]
-pub fn put_if<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
-    if let Some(value) = value {
-        put(out, value);
-    }
-}
-
 /// Takes one byte.
 #[inline]
 pub fn take_byte(input: &mut &[u8]) -> Result<u8, Malformed> {
