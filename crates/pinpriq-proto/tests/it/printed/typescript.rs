@@ -342,7 +342,7 @@ export function metaOf(map: ReplyMap): TaskMeta {
 /// Fields that a task has beside its meta.
 const BESIDE: [&str; 5] = ["queue", "member", "id", "receipt", "payload"];
 
-/// The module of what is told about a task.
+/// The module of the fields of a task.
 pub(super) fn meta() -> String {
     let fields = || super::task_fields().filter(|field| !BESIDE.contains(&field.name));
     let mut text = META_BEGIN.to_owned();

@@ -29,7 +29,7 @@ pub(crate) fn check(desk: &Desk, spec: &Spec) -> Done {
         return Ok(());
     }
     if !desk.has_user() {
-        return Err(nobody());
+        return Err(not_signed_in());
     }
     match spec.access {
         Access::Admins => check_admin_of(desk, &spec.full_name()),
@@ -42,10 +42,10 @@ pub(crate) fn check(desk: &Desk, spec: &Spec) -> Done {
 #[cold]
 pub(crate) fn not_before_sign_in(desk: &Desk, fault: Fault) -> Fault {
     let is_somebody = !desk.is_guarded() || desk.has_user();
-    if is_somebody { fault } else { nobody() }
+    if is_somebody { fault } else { not_signed_in() }
 }
 
-fn nobody() -> Fault {
+fn not_signed_in() -> Fault {
     Fault { code: Code::NoAuth, sentence: "Authentication required.".to_owned() }
 }
 

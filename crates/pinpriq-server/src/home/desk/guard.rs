@@ -118,7 +118,11 @@ impl Desk {
     /// Refuses a request that needs no right, if the client has not signed in on a server with
     /// users.
     pub(crate) fn check_user(&self) -> Result<(), Undone> {
-        if self.is_guarded() && !self.has_user() { Err(Undone::Refused(nobody())) } else { Ok(()) }
+        if self.is_guarded() && !self.has_user() {
+            Err(Undone::Refused(not_signed_in()))
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns the refusal of a request of which so much has arrived and that is not complete, if
@@ -251,7 +255,7 @@ impl Desk {
             };
             Some(Ok((within, !user.limits.is_empty())))
         });
-        let judged = judged.unwrap_or_else(|| Err(nobody()));
+        let judged = judged.unwrap_or_else(|| Err(not_signed_in()));
         let (within, is_limited) = judged.map_err(Undone::Refused)?;
         if within.is_none()
             && let Some(guard) = &mut self.guard
@@ -353,7 +357,7 @@ impl Desk {
 }
 
 /// The refusal of a request before anybody has signed in.
-fn nobody() -> Refusal {
+fn not_signed_in() -> Refusal {
     let sentence = "nobody has signed in on this connection".to_owned();
     Refusal::new(RefusalKind::NoPerm, sentence)
 }

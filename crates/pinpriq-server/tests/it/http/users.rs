@@ -86,7 +86,7 @@ fn a_password_and_a_token_sign_in() {
         }
         let wrong = [
             basic("ana:wrong"),
-            basic("nobody:password"),
+            basic("nemo:password"),
             "Authorization: Bearer pinpriq_x\r\n".to_owned(),
             "Authorization: Digest x\r\n".to_owned(),
             "Authorization: Basic\r\n".to_owned(),
@@ -145,7 +145,7 @@ fn a_browser_signs_in_and_out() {
     let people = [Person::new("ana", "put:q look:q"), Person::new("ben", "")];
     with_people(&people, async |address, people| {
         assert_eq!(begin(address, "ana", "wrong").await.0, 401);
-        assert_eq!(begin(address, "nobody", "password").await.0, 401);
+        assert_eq!(begin(address, "nemo", "password").await.0, 401);
         let (status, cookie) = begin(address, "ana", "password").await;
         assert_eq!(status, 204);
         for part in ["path=/", "httponly", "samesite=strict", "max-age=43200"] {

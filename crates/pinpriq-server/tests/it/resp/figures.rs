@@ -68,7 +68,7 @@ fn each_refusal_counts_by_its_first_word() {
                 ("PUT q p TTL 0", "BADARG"),
                 ("HELLO 9", "NOPROTO"),
                 ("QUEUE SHOW nowhere", "NOQUEUE"),
-                ("BEAT nobody", "NOTFOUND"),
+                ("BEAT nemo", "NOTFOUND"),
                 ("ACK q 1-1-1", "STALE"),
             ] {
                 assert_eq!(client.told(line).await, word, "{line}");

@@ -93,7 +93,7 @@ fn a_password_a_token_and_hello_sign_in() {
     with_people(&[ana, Person::new("ben", "")], async |world, _, [client]| {
         let wrong = [
             "AUTH ana wrong".to_owned(),
-            "AUTH nobody password".to_owned(),
+            "AUTH cleo password".to_owned(),
             "AUTH password".to_owned(),
             format!("AUTH {}", token.to_lowercase()),
             format!("AUTH ben {token}"),
@@ -256,15 +256,15 @@ fn refusals_tell_no_names_of_schedules() {
     let people = [
         Person::new("boss", "put:* take:* look:* manage:*"),
         Person::new("ana", "put:a* look:a* manage:a*"),
-        Person::new("nobody", ""),
+        Person::new("cleo", ""),
     ];
-    with_people(&people, async |_, _, [boss, ana, nobody]| {
-        for (client, name) in [(&mut *boss, "boss"), (&mut *ana, "ana"), (&mut *nobody, "nobody")] {
+    with_people(&people, async |_, _, [boss, ana, cleo]| {
+        for (client, name) in [(&mut *boss, "boss"), (&mut *ana, "ana"), (&mut *cleo, "cleo")] {
             sign_in(client, name).await;
         }
         boss.ask("SCHEDULE SET there b1 x EVERY 100000").await;
         for command in ["SHOW", "PAUSE", "RESUME", "FIRE", "DROP"] {
-            for client in [&mut *ana, &mut *nobody] {
+            for client in [&mut *ana, &mut *cleo] {
                 let [one, other] =
                     ["there", "not-there"].map(|it| format!("SCHEDULE {command} {it}"));
                 let told = client.ask(&one).await;
@@ -325,7 +325,7 @@ fn a_dry_run_tells_what_somebody_lacks_and_does_nothing() {
             ("ana STATS", "OK"),
             ("ana CLIENT LIST", "User ana lacks the right admin"),
             ("ana PING", "OK"),
-            ("nobody PING", "ERR"),
+            ("cleo PING", "ERR"),
             ("ana NONSENSE", "ERR"),
         ];
         for (request, expected) in table {

@@ -37,7 +37,7 @@ fn a_member_is_alive_in_every_shard_and_leaves_all_of_them() {
             }
             // One that is known in one shard alone is known.
             assert_eq!(client.told("BEAT other").await, "OK");
-            assert_eq!(client.told("BEAT nobody").await, "NOTFOUND");
+            assert_eq!(client.told("BEAT nemo").await, "NOTFOUND");
             assert_eq!(client.told(&format!("LEAVE {} m", topics[2])).await, "1");
             assert_eq!(client.told("LEAVE m").await, "3");
             assert_eq!(client.told("LEAVE m").await, "0");
@@ -76,7 +76,7 @@ fn what_is_published_in_any_shard_comes_to_the_lanes_there() {
                 let ack = format!("ACK {topic} {}", receipt(&taken));
                 assert_eq!(client.told(&ack).await, "OK");
             }
-            let elsewhere = client.ask(&format!("TAKE {} MEMBER nobody", topics[0])).await;
+            let elsewhere = client.ask(&format!("TAKE {} MEMBER nemo", topics[0])).await;
             assert_eq!(show(&elsewhere), "NOTFOUND");
         }
         assert_eq!(number(&homes[0].ask("STATS").await, "present"), 2 * 6);

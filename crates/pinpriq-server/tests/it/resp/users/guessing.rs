@@ -24,7 +24,7 @@ fn those_who_are_too_many_are_told_to_try_again() {
         }
         for client in &mut clients {
             // That of an unknown user takes as long as any.
-            client.say("AUTH nobody wrong").await;
+            client.say("AUTH nemo wrong").await;
         }
         // A user who is signed in notices nothing.
         assert_eq!(ana.told("ACL WHOAMI").await, "ana");
