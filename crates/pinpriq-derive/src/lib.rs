@@ -10,6 +10,7 @@
 //! Nothing here knows a command, and nothing here decides anything.
 
 mod facts;
+mod kinds;
 mod letters;
 
 use proc_macro::TokenStream;
@@ -37,4 +38,12 @@ pub fn derive_command(input: TokenStream) -> TokenStream {
 pub fn derive_letter(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     letters::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Derives the kinds of an enum, and how one of a kind is made of fields that somebody chooses: see
+/// `pinpriq_proto::choosing`.
+#[proc_macro_derive(Kinds)]
+pub fn derive_kinds(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    kinds::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -29,7 +29,16 @@ use crate::task::{Receipt, StateKind, TaskRecord};
 use crate::time::Span;
 
 /// A request of one client.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    pinpriq_derive::Command,
+    pinpriq_derive::Kinds,
+    pinpriq_derive::Letter,
+)]
 pub enum Command<'a> {
     /// Puts a task into a queue, which is created if it does not exist.
     #[command(

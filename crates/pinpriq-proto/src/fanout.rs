@@ -46,7 +46,16 @@ pub enum Deadline {
 }
 
 /// The commands of members.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    pinpriq_derive::Command,
+    pinpriq_derive::Kinds,
+    pinpriq_derive::Letter,
+)]
 pub enum MemberCommand<'a> {
     /// Registers the member if it is not registered, and gives it a lane in the topic if it has
     /// none. The reply is the member's incarnation.

@@ -8,6 +8,7 @@
 
 pub mod backoff;
 pub mod change;
+pub mod choosing;
 pub mod command;
 pub mod export;
 pub mod facts;

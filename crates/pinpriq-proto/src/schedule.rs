@@ -146,7 +146,16 @@ pub struct Scheduled {
 }
 
 /// The commands on schedules. The name of each schedule is unique.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    pinpriq_derive::Command,
+    pinpriq_derive::Kinds,
+    pinpriq_derive::Letter,
+)]
 pub enum ScheduleCommand<'a> {
     /// Creates a schedule, or replaces its plan. The reply is the next slot.
     #[command(

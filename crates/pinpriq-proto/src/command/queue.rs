@@ -6,7 +6,16 @@ use crate::settings::{Assignment, destination_of, each_need_of};
 use crate::time::Span;
 
 /// The commands that administer queues.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Debug,
+    pinpriq_derive::Command,
+    pinpriq_derive::Kinds,
+    pinpriq_derive::Letter,
+)]
 pub enum QueueCommand<'a> {
     /// Creates a queue that exists even when it is empty.
     #[command(

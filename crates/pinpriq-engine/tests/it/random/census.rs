@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_engine::transition_listing;
+use pinpriq_engine::{Applied, transition_listing};
 use pinpriq_model::{Home, Model, Place};
 use pinpriq_proto::change::RecordKey;
-use pinpriq_proto::command::{Command, Deed, Held, HeldBy, Put, QueueName, Wait};
+use pinpriq_proto::command::{Command, Deed, Held, HeldBy, Put, QueueCommand, QueueName, Wait};
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
-use pinpriq_proto::schedule::Form;
+use pinpriq_proto::schedule::{Form, ScheduleCommand};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{Awaited, OnDuplicate, PutUnique, Unique, WindowRecord};
@@ -24,6 +24,8 @@ pub(super) struct Census {
     /// Transactions that were carried out, and that were not.
     transactions: [u64; 2],
     compactions: u64,
+    /// The kinds of commands that were not refused, each with the name of its type.
+    carried_out: BTreeSet<(&'static str, &'static str)>,
     /// Commands that were refused because there was no room.
     busy: BTreeSet<&'static str>,
     fan_out: BTreeMap<&'static str, u64>,
@@ -33,34 +35,42 @@ pub(super) struct Census {
     no_perm: BTreeSet<&'static str>,
 }
 
-/// Every command that can need room must have been refused for lack of it.
-const NEED_ROOM: [&str; 22] = [
-    "put",
-    "put as buried",
-    "reserve",
-    "share",
-    "take",
-    "ack",
-    "release",
-    "bury",
-    "fail",
-    "move",
-    "dig",
-    "switch",
-    "snatch",
-    "restart",
-    "update",
-    "await",
-    "subscribe",
-    "queue",
-    "publish",
-    "join",
-    "schedule",
-    "import",
+/// Every kind of command. Each must have been carried out.
+const KINDS: [(&str, &[&str]); 4] = [
+    ("Command", Command::KINDS),
+    ("Queue", QueueCommand::KINDS),
+    ("Member", MemberCommand::KINDS),
+    ("Schedule", ScheduleCommand::KINDS),
 ];
 
-/// Every command that may be refused because of names must have been.
-const NEED_NAMES: [&str; 6] = ["numbered", "schedule", "join", "beat", "leave", "redrive"];
+/// Commands that must have been refused for lack of room.
+const NEED_ROOM: [&str; 22] = [
+    "Put",
+    "PutBuried",
+    "Reserve",
+    "Share",
+    "Take",
+    "Ack",
+    "Release",
+    "Bury",
+    "Fail",
+    "Move",
+    "Dig",
+    "Switch",
+    "Snatch",
+    "Restart",
+    "Update",
+    "Await",
+    "Subscribe",
+    "Queue",
+    "Publish",
+    "Member",
+    "Schedule",
+    "Import",
+];
+
+/// Commands that must have been refused because of names.
+const NEED_NAMES: [&str; 6] = ["Numbered", "Schedule", "Join", "Beat", "Leave", "Redrive"];
 
 /// Everything that must have happened in fan-out.
 const FAN_OUT: [&str; 21] = [
@@ -232,48 +242,19 @@ impl Census {
         }
     }
 
-    /// Counts a command that was refused because there was no room.
-    pub(super) fn note_busy(&mut self, command: &Command<'_>) {
-        self.busy.insert(match command {
-            Command::Within { command, .. } => return self.note_busy(command),
-            Command::Put(_) | Command::PutInLine { .. } => "put",
-            Command::PutBuried { .. } | Command::PutNumbered(_) => "put as buried",
-            Command::Take(_) | Command::TakeDone { .. } => "take",
-            Command::Share(_) => "share",
-            Command::Reserve(_) => "reserve",
-            Command::Ack(_) => "ack",
-            Command::Release(_) => "release",
-            Command::Bury { .. } => "bury",
-            Command::Fail(_) => "fail",
-            Command::Move { .. } => "move",
-            Command::Redrive { .. } => "redrive",
-            Command::Dig(_) => "dig",
-            Command::Switch { .. } => "switch",
-            Command::Snatch(_) => "snatch",
-            Command::Restart(_) => "restart",
-            Command::Update(_) => "update",
-            Command::Await { .. } => "await",
-            Command::Subscribe { .. } => "subscribe",
-            Command::Queue(_) => "queue",
-            Command::Publish(_) => "publish",
-            Command::Member(_) => "join",
-            Command::Schedule(_) => "schedule",
-            Command::Import(_) => "import",
-            other => panic!("{other:?} needs no room"),
-        });
-    }
-
-    /// Counts a command that was refused because of the names that it keeps within.
-    pub(super) fn note_no_perm(&mut self, command: &Command<'_>) {
-        self.no_perm.insert(match command {
-            Command::Within { command: Command::Schedule(_), .. } => "schedule",
-            Command::Within { command: Command::Redrive { .. }, .. } => "redrive",
-            Command::Within { command: Command::Member(MemberCommand::Leave(_)), .. } => "leave",
-            Command::Within { command: Command::Member(MemberCommand::Join { .. }), .. } => "join",
-            Command::Within { command: Command::Member(_), .. } => "beat",
-            Command::Within { command: Command::Numbered { .. }, .. } => "numbered",
-            other => panic!("{other:?} needs no permission"),
-        });
+    /// Counts a command by what has become of it.
+    pub(super) fn note_applied(&mut self, command: &Command<'_>, applied: Applied) {
+        match (command, applied) {
+            (Command::Within { command, .. }, Applied::Refused(RefusalKind::NoPerm)) => {
+                self.no_perm.extend(kinds_of(command).map(|(_, kind)| kind));
+            }
+            (Command::Within { command, .. }, _) => self.note_applied(command, applied),
+            (_, Applied::Refused(RefusalKind::Busy)) => {
+                self.busy.insert(Command::KINDS[command.kind()]);
+            }
+            (_, Applied::Refused(_)) => {}
+            _ => self.carried_out.extend(kinds_of(command)),
+        }
     }
 
     fn note_publish(&mut self, model: &Model, topic: &[u8]) {
@@ -577,6 +558,13 @@ impl Census {
                 missing.push(format!("a put that waited for room {outcome}"));
             }
         }
+        for (of, kinds) in KINDS {
+            for kind in kinds.iter().filter(|kind| **kind != "Within") {
+                if !self.carried_out.contains(&(of, *kind)) {
+                    missing.push(format!("{of}::{kind} is carried out"));
+                }
+            }
+        }
         for what in NEED_ROOM {
             if !self.busy.contains(what) {
                 missing.push(format!("{what} finds no room"));
@@ -606,6 +594,18 @@ impl Census {
         assert!(self.transactions.iter().all(|count| *count > 200), "{:?}", self.transactions);
         assert!(self.deliveries > 0 && self.restarts > 0 && self.compactions > 0, "{self:#?}");
     }
+}
+
+/// The kind of a command, and that of the command in it.
+fn kinds_of(command: &Command<'_>) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let within = match command {
+        Command::Queue(it) => Some((1, it.kind())),
+        Command::Member(it) => Some((2, it.kind())),
+        Command::Schedule(it) => Some((3, it.kind())),
+        _ => None,
+    };
+    let kinds = [Some((0, command.kind())), within];
+    kinds.into_iter().flatten().map(|(of, kind)| (KINDS[of].0, KINDS[of].1[kind]))
 }
 
 fn cells(line: &str) -> Vec<&str> {

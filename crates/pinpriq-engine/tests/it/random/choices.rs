@@ -2,15 +2,15 @@
 //! collide.
 
 mod carrying;
+mod kinds;
 mod lanes;
 mod schedules;
 mod tubes;
 
 use pinpriq_model::Model;
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Command, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
-    QueueCommand, QueueName, Release, Selection, Sides, Step, Take, TakeMode, TimeToLive, Transfer,
-    Update, Wait,
+    Amendment, Assign, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
+    QueueName, Selection, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
@@ -25,6 +25,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
 
 use super::dice::Dice;
+use kinds::About;
 use lanes::{known_member, place_of};
 pub(super) use schedules::SCHEDULES;
 
@@ -59,9 +60,14 @@ pub(super) struct Chooser<'a> {
     pub(super) dice: &'a mut Dice,
     pub(super) model: &'a Model,
     pub(super) memory: &'a Memory,
+    about: About,
 }
 
 impl<'a> Chooser<'a> {
+    pub(super) fn new(dice: &'a mut Dice, model: &'a Model, memory: &'a Memory) -> Self {
+        Self { dice, model, memory, about: About::default() }
+    }
+
     pub(super) fn command(&mut self) -> Command<'static> {
         let crowded = self.model.task_count() > 24;
         if self.memory.fans_out {
@@ -74,7 +80,7 @@ impl<'a> Chooser<'a> {
             }
         }
         if self.dice.once_in(16) {
-            return self.transaction();
+            return Command::Transaction(self.steps());
         }
         if self.dice.once_in(20) {
             return self.within();
@@ -84,21 +90,18 @@ impl<'a> Chooser<'a> {
 
     /// A command that keeps within names, of which most can.
     fn within(&mut self) -> Command<'static> {
-        let mut names = Vec::new();
-        for _ in 0..self.dice.pick(&[0, 1, 1, 2, 3]) {
-            let bytes = self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"t", b"not there"]);
-            names.push(NamePattern { bytes, is_prefix: self.dice.once_in(3) });
-        }
-        if self.dice.once_in(100) {
-            names.resize(WITHIN_NAMES_MAX + 1, NamePattern::beginning(b""));
-        }
+        let names = self.patterns();
         let command = match self.dice.below(24) {
             0 => self.command(),
-            20..=22 => self.numbered(),
+            20..=22 => Command::Numbered { number: self.number(), deed: self.deed() },
             23 => Command::Tubes(None),
             1..=3 => Command::Leases(Leases { queue: None, ..self.leases() }),
             4..=5 => Command::Queue(QueueCommand::Stats(None)),
-            6..=7 => Command::Queue(self.list()),
+            6..=7 => Command::Queue(QueueCommand::List {
+                prefix: self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"b"]),
+                after: self.dice.once_in(2).then(|| self.queue()),
+                count: usize::try_from(self.dice.below(3)).unwrap(),
+            }),
             8..=12 => Command::Schedule(self.schedule()),
             13..=16 => {
                 let member = self.member();
@@ -111,11 +114,23 @@ impl<'a> Chooser<'a> {
             }
             _ => Command::Redrive { queue: self.place(), count: self.moved() },
         };
-        Command::Within { names: Vec::leak(names), command: Box::leak(Box::new(command)) }
+        Command::Within { names, command: Box::leak(Box::new(command)) }
+    }
+
+    fn patterns(&mut self) -> &'static [NamePattern<'static>] {
+        let mut names = Vec::new();
+        for _ in 0..self.dice.pick(&[0, 1, 1, 2, 3]) {
+            let bytes = self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"t", b"not there"]);
+            names.push(NamePattern { bytes, is_prefix: self.dice.once_in(3) });
+        }
+        if self.dice.once_in(100) {
+            names.resize(WITHIN_NAMES_MAX + 1, NamePattern::beginning(b""));
+        }
+        Vec::leak(names)
     }
 
     /// Several commands, of which most make sense.
-    fn transaction(&mut self) -> Command<'static> {
+    fn steps(&mut self) -> &'static [Step<'static>] {
         let mut steps = Vec::new();
         for _ in 0..self.dice.below(6) {
             steps.push(match self.dice.below(60) {
@@ -137,115 +152,7 @@ impl<'a> Chooser<'a> {
                 }
             });
         }
-        Command::Transaction(Vec::leak(steps))
-    }
-
-    #[expect(clippy::too_many_lines, reason = "one arm for each command")]
-    fn plain_command(&mut self) -> Command<'static> {
-        let crowded = self.model.task_count() > 24;
-        match self.dice.below(141) {
-            137..=140 => Command::Share(self.share()),
-            127..=136 => self.of_tubes(),
-            124..=125 if !crowded => Command::Import(self.import()),
-            124..=126 => Command::Export(self.export()),
-            116..=119 => Command::Schedule(self.schedule()),
-            120..=121 => {
-                let (queue, id) = self.target();
-                Command::Explain { queue, id: (!self.dice.once_in(3)).then_some(id) }
-            }
-            122 => Command::Scan(self.scan()),
-            123 => Command::Leases(self.leases()),
-            103..=109 => {
-                let held = if self.dice.once_in(3) {
-                    let (queue, id) = self.endangered();
-                    Held { queue, by: HeldBy::Id(id) }
-                } else {
-                    self.held()
-                };
-                let (payload, reason) = (self.payload(), self.reason());
-                Command::Fail(Fail { held, reason, delay: self.maybe_span(), payload })
-            }
-            112..=113 if self.memory.has_little_room => {
-                let (from, state) = (self.place(), self.dice.pick(&StateKind::ALL));
-                Command::Move { from, to: b"not there", count: self.moved(), state }
-            }
-            110..=113 => {
-                let (from, to, count) = (self.place(), self.queue(), self.moved());
-                let any = self.dice.pick(&StateKind::ALL);
-                let state = if self.dice.once_in(2) { StateKind::Ready } else { any };
-                Command::Move { from, to, count, state }
-            }
-            114..=115 => Command::Redrive { queue: self.place(), count: self.moved() },
-            100..=101 => Command::Member(self.tend()),
-            102 if !crowded => Command::Publish(self.publish()),
-            0..=19 if !crowded => {
-                let put = self.put();
-                let is_full = self.model.is_full(put.queue);
-                if is_full && !self.dice.once_in(4) {
-                    let long = Span::from_ms(100_000);
-                    let room = if self.dice.once_in(4) { self.span() } else { long };
-                    return Command::PutInLine { put, room };
-                }
-                Command::Put(put)
-            }
-            0..=33 => Command::Take(self.take()),
-            34..=35 => Command::TakeDone { done: self.done(), take: self.take() },
-            36..=38 => Command::Peek(self.peek()),
-            39 => Command::Get { queue: self.place(), id: self.id() },
-            40..=44 => {
-                let held = self.held();
-                Command::Ack(Ack { held, payload: self.payload(), zombie: self.maybe_span() })
-            }
-            45 => self.ack_all(),
-            46..=50 => {
-                let amendment = self.amendment();
-                let (held, delay) = (self.held(), self.delay());
-                let tail = self.dice.once_in(4);
-                Command::Release(Release { held, delay, amendment, tail })
-            }
-            51..=54 => {
-                let (held, payload, reason) = (self.held(), self.payload(), self.reason());
-                Command::Bury { held, payload, reason }
-            }
-            55..=58 => Command::Touch { held: self.held(), by: self.maybe_span() },
-            59..=61 => Command::Dig(self.transfer()),
-            62 => {
-                let count = (!self.dice.once_in(3)).then(|| self.dice.below(4));
-                let (delay, ttl) = (self.delay(), self.maybe_span());
-                Command::Plow { queue: self.place(), count, delay, ttl }
-            }
-            63..=64 => {
-                let (queue, first) = self.target();
-                let mut ids = vec![first];
-                ids.extend((0..self.dice.below(2)).map(|_| self.id()));
-                Command::Kill { queue, ids: Vec::leak(ids) }
-            }
-            65..=68 => self.switch(),
-            69..=70 => Command::Snatch(self.transfer()),
-            71..=73 => Command::Restart(self.transfer()),
-            74..=76 => self.update(),
-            77..=80 => {
-                let (queue, id) = self.endangered();
-                let wait = if self.dice.once_in(2) { Wait::Forever } else { self.wait() };
-                Command::Await { queue, id, wait }
-            }
-            81..=83 => {
-                let (queues, member) = self.some_queues();
-                let selection = self.selection();
-                Command::Subscribe { queues, member, selection, mode: self.mode() }
-            }
-            84 => {
-                let none: (&[&[u8]], _) = (&[], self.dice.pick(&[None, None, Some(MEMBERS[0])]));
-                let (queues, member) = if self.dice.once_in(2) { none } else { self.some_queues() };
-                Command::Unsubscribe { queues, member }
-            }
-            85..=87 => Command::Credit(self.dice.pick(&[1, 1, 1, 2, 3, 0, u32::MAX])),
-            88..=91 if !self.memory.popped.is_empty() => {
-                let index = self.dice.below(self.memory.popped.len() as u64);
-                Command::PutBack(self.memory.popped[usize::try_from(index).unwrap()].clone().leak())
-            }
-            _ => Command::Queue(self.administration()),
-        }
+        Vec::leak(steps)
     }
 
     fn reason(&mut self) -> Option<&'static [u8]> {
@@ -431,19 +338,6 @@ impl<'a> Chooser<'a> {
         (queue, issued.receipt)
     }
 
-    fn ack_all(&mut self) -> Command<'static> {
-        if self.memory.receipts.is_empty() {
-            return Command::AckAll { queue: self.place(), receipts: &[] };
-        }
-        let (queue, first) = self.old_receipt();
-        let mut receipts = vec![first];
-        receipts.extend((0..self.dice.below(3)).map(|_| self.old_receipt().1));
-        if self.dice.once_in(4) {
-            return Command::GiveBack(Vec::leak(receipts));
-        }
-        Command::AckAll { queue, receipts: Vec::leak(receipts) }
-    }
-
     fn amendment(&mut self) -> Amendment<'static> {
         let mut amendment = Amendment { payload: self.payload(), ..Amendment::default() };
         if self.dice.once_in(4) {
@@ -460,9 +354,8 @@ impl<'a> Chooser<'a> {
         Transfer { queue, id, delay: self.delay(), amendment: self.amendment() }
     }
 
-    fn switch(&mut self) -> Command<'static> {
+    fn switch(&mut self, mut transfer: Transfer<'static>) -> Command<'static> {
         let to = self.dice.pick(&StateKind::ALL);
-        let mut transfer = self.transfer();
         if !self.dice.once_in(5) {
             // Usually what makes sense for that state.
             let delays = matches!(to, StateKind::Waiting | StateKind::Zombie);
@@ -474,13 +367,13 @@ impl<'a> Chooser<'a> {
         Command::Switch { transfer, to }
     }
 
-    fn update(&mut self) -> Command<'static> {
+    fn update(&mut self) -> Update<'static> {
         let (queue, id) = self.target();
         let task = self.model.find(queue, id).ok().flatten().map(|number| self.model.task(number));
         let current = task.and_then(TaskRecord::receipt).filter(|_| self.dice.once_in(2));
         let any = self.dice.once_in(10) && !self.memory.receipts.is_empty();
         let receipt = if any { Some(self.old_receipt().1) } else { current };
-        Command::Update(Update { queue, id, amendment: self.amendment(), receipt })
+        Update { queue, id, amendment: self.amendment(), receipt }
     }
 
     fn selection(&mut self) -> Selection {
@@ -540,11 +433,12 @@ impl<'a> Chooser<'a> {
 
     fn unique(&mut self, queue: &[u8]) -> Unique<'static> {
         let keys: [&[u8]; 4] = [b"u", b"v", &[b'w'; 255], b"x"];
-        let taken = self.tasks().into_iter().find(|task| {
-            let is_taken = task.progress.state.kind() == StateKind::Taken;
-            is_taken && task.queue.as_ref() == queue && task.unique().is_some()
+        let rare = self.dice.pick(&[StateKind::Taken, StateKind::Taken, StateKind::Waiting]);
+        let known = self.tasks().into_iter().find(|task| {
+            let is_rare = task.progress.state.kind() == rare;
+            is_rare && task.queue.as_ref() == queue && task.unique().is_some()
         });
-        if let Some(key) = taken.and_then(TaskRecord::unique).filter(|_| self.dice.once_in(3)) {
+        if let Some(key) = known.and_then(TaskRecord::unique).filter(|_| self.dice.once_in(3)) {
             let on_duplicate = self.dice.pick(&OnDuplicate::ALL).0;
             let key = Vec::leak(key.to_vec());
             return Unique { key, window: None, on_duplicate };
@@ -617,31 +511,15 @@ impl<'a> Chooser<'a> {
     }
 
     fn administration(&mut self) -> QueueCommand<'static> {
-        let (name, queue) = (self.queue(), self.place());
-        let sides = self.dice.pick(&[Sides::Input, Sides::Output, Sides::Both]);
-        match self.dice.below(20) {
-            0..=1 => QueueCommand::Create { queue: name, settings: self.settings() },
-            2..=5 => QueueCommand::Set { queue, settings: self.settings() },
-            6 => QueueCommand::Show(queue),
-            7 => self.list(),
-            8..=9 => QueueCommand::Truncate(queue),
-            10..=11 => QueueCommand::Drop(name),
-            12 => {
-                let length = self.dice.once_in(2).then(|| self.span());
-                QueueCommand::Pause { queue, sides, length }
-            }
-            13..=16 => QueueCommand::Resume { queue, sides },
-            17 => QueueCommand::Stats(None),
-            _ => QueueCommand::Stats(Some(queue)),
-        }
-    }
-
-    fn list(&mut self) -> QueueCommand<'static> {
-        QueueCommand::List {
-            prefix: self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"b"]),
-            after: self.dice.once_in(2).then(|| self.queue()),
-            count: usize::try_from(self.dice.below(3)).unwrap(),
-        }
+        let kind = self.kind(QueueCommand::KINDS, |kind| match kind {
+            "Set" | "Resume" => 8,
+            "Stats" => 6,
+            "Create" | "Truncate" | "Drop" => 4,
+            "Hold" => 1,
+            _ => 2,
+        });
+        self.about = About::of((self.place(), b""));
+        QueueCommand::of_kind(kind, self)
     }
 
     fn policies(&mut self) -> Vec<Assignment<'static>> {

@@ -11,7 +11,7 @@ use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::Limits;
-use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::task::{Bytes, ClientId, Farewell, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -119,7 +119,7 @@ impl<'a> Runner<'a> {
             23..=26 => self.compact(),
             _ => {
                 let (model, memory) = (&self.model, &self.memory);
-                let command = Chooser { dice: &mut dice, model, memory }.command();
+                let command = Chooser::new(&mut dice, model, memory).command();
                 self.apply(now, client, &command);
             }
         }
@@ -153,12 +153,7 @@ impl<'a> Runner<'a> {
         self.last_request += 1;
         let request = RequestId(self.last_request);
         let applied = self.engine.apply(now, client, request, command);
-        if applied == Applied::Refused(RefusalKind::Busy) {
-            self.census.borrow_mut().note_busy(command);
-        }
-        if applied == Applied::Refused(RefusalKind::NoPerm) {
-            self.census.borrow_mut().note_no_perm(command);
-        }
+        self.census.borrow_mut().note_applied(command, applied);
         let said = self.listen();
         let drawn = self.drawn_ids(request, &said);
         self.census.borrow_mut().note_command(&self.model, client, command);

@@ -57,15 +57,13 @@ impl Chooser<'_> {
     }
 
     pub(super) fn tend(&mut self) -> MemberCommand<'static> {
-        let lease = if self.dice.once_in(2) { None } else { Some(self.lease()) };
-        let (topic, member) = (self.topic(), self.member());
-        match self.dice.below(16) {
-            0..=8 => self.join(),
-            9..=11 => MemberCommand::Beat { member, lease },
-            12..=13 => MemberCommand::LeaveTopic { topic, member },
-            14 => MemberCommand::Leave(member),
-            _ => MemberCommand::List(topic),
-        }
+        let kind = self.kind(MemberCommand::KINDS, |kind| match kind {
+            "Join" => 9,
+            "Beat" => 3,
+            "Leave" => 1,
+            _ => 2,
+        });
+        MemberCommand::of_kind(kind, self)
     }
 
     /// A lease long enough for something to happen before it ends.

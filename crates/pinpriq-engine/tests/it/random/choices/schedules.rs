@@ -11,27 +11,20 @@ pub(crate) const SCHEDULES: [&[u8]; 3] = [b"s", b"a", b""];
 
 impl Chooser<'_> {
     pub(super) fn schedule(&mut self) -> ScheduleCommand<'static> {
-        let name = self.schedule_name();
-        match self.dice.below(10) {
-            0..=3 => ScheduleCommand::Set(self.new_schedule(name)),
-            4 => ScheduleCommand::Show(name),
-            5 => ScheduleCommand::List {
-                prefix: self.dice.pick(&[b"".as_slice(), b"a", b"s", b"b"]),
-                after: self.dice.once_in(2).then(|| self.schedule_name()),
-                count: usize::try_from(self.dice.below(3)).unwrap(),
-            },
-            6 => ScheduleCommand::Pause(name),
-            7 => ScheduleCommand::Resume(name),
-            8 if self.dice.once_in(2) => ScheduleCommand::Drop(name),
-            _ => ScheduleCommand::Fire(name),
-        }
+        let kind = self.kind(ScheduleCommand::KINDS, |kind| match kind {
+            "Set" => 8,
+            "Fire" => 3,
+            "Drop" => 1,
+            _ => 2,
+        });
+        ScheduleCommand::of_kind(kind, self)
     }
 
-    fn schedule_name(&mut self) -> &'static [u8] {
+    pub(super) fn schedule_name(&mut self) -> &'static [u8] {
         if self.dice.once_in(100) { &LONG_NAME } else { self.dice.pick(&SCHEDULES) }
     }
 
-    fn new_schedule(&mut self, name: &'static [u8]) -> NewSchedule<'static> {
+    pub(super) fn new_schedule(&mut self, name: &'static [u8]) -> NewSchedule<'static> {
         let now = self.model.now.ms();
         let every = Span::from_ms(self.dice.pick(&[100, 100, 101, 150, 700, 99, u64::MAX]));
         let at = self.dice.pick(&[now.saturating_sub(250), now, now + 120]);
