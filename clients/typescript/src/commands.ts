@@ -28,7 +28,9 @@ export interface PutOptions {
   readonly unique?: Word | undefined;
   /** How long the unique key counts after the put, even if the task is finished. */
   readonly windowMs?: number | undefined;
-  /** What becomes of a duplicate, keep unless it is given. */
+  /**
+   * What a duplicate does: keep the first task as it is (the default), be rejected, or replace it.
+   */
   readonly onDuplicate?: "keep" | "reject" | "replace" | undefined;
   /** The task is buried at once. */
   readonly state?: "B" | undefined;
@@ -971,9 +973,11 @@ export interface ScheduleSetOptions {
   readonly ttlMs?: number | undefined;
   /** How long a lease of the task lasts unless it is renewed. */
   readonly ttrMs?: number | undefined;
-  /** What is put for slots that passed while the server was down, one unless it is given. */
+  /** What is put for slots missed while the server was down: one task (the default), all, none. */
   readonly missed?: "one" | "all" | "none" | undefined;
-  /** Whether a slot puts a task while the last one is unfinished. */
+  /**
+   * Whether a slot puts a task while the last one is unfinished: allow (the default), or skip it.
+   */
   readonly overlap?: "allow" | "skip" | undefined;
 }
 

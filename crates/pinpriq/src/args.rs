@@ -20,9 +20,9 @@ use self::looking::{ExplainArgs, LeasesArgs, ScanArgs};
 use self::queues::{PingArgs, QueueCommand, StatsArgs, StatusArgs};
 use self::schedules::ScheduleCommand;
 use self::tasks::{
-    AckArgs, AwaitArgs, BuryArgs, DigArgs, FailArgs, IdArgs, KillArgs, MoveArgs, PeekArgs,
-    PlowArgs, PopArgs, PutArgs, RedriveArgs, ReleaseArgs, SwitchArgs, TakeArgs, TouchArgs,
-    TransferArgs, UpdateArgs,
+    AckArgs, AwaitArgs, BuryArgs, DigArgs, FailArgs, GetArgs, KillArgs, MoveArgs, PeekArgs,
+    PlowArgs, PopArgs, PutArgs, RedriveArgs, ReleaseArgs, RestartArgs, SnatchArgs, SwitchArgs,
+    TakeArgs, TouchArgs, UpdateArgs,
 };
 use self::top::TopArgs;
 use self::users::UserCommand;
@@ -37,6 +37,7 @@ mod cluster_texts;
 pub(crate) mod encryption;
 pub(crate) mod fanout;
 mod fanout_texts;
+pub(crate) mod given;
 pub(crate) mod looking;
 mod queue_settings;
 mod queue_texts;
@@ -101,7 +102,7 @@ pub(crate) enum Command {
     Peek(PeekArgs),
     /// Print all that is known of a task
     #[command(after_help = task_texts::AFTER_GET)]
-    Get(IdArgs),
+    Get(GetArgs),
     /// Print why a task is not handed out, or which task would be next
     #[command(long_about = task_texts::EXPLAIN, after_help = task_texts::AFTER_EXPLAIN)]
     Explain(ExplainArgs),
@@ -128,10 +129,10 @@ pub(crate) enum Command {
     Switch(SwitchArgs),
     /// Take a task away from its holder, and print the state that it is in then
     #[command(after_help = task_texts::AFTER_SNATCH)]
-    Snatch(TransferArgs),
+    Snatch(SnatchArgs),
     /// Bring a waiting, buried or finished task back, and print the state that it is in then
     #[command(after_help = task_texts::AFTER_RESTART)]
-    Restart(TransferArgs),
+    Restart(RestartArgs),
     /// Change the priority, payload or time to live of a task in place
     #[command(after_help = task_texts::AFTER_UPDATE)]
     Update(UpdateArgs),
@@ -211,6 +212,9 @@ pub(crate) enum Command {
     /// Print the manual page, or write all of them
     #[command(after_help = texts::AFTER_MAN)]
     Man(ManArgs),
+    /// The commands of the server that have no arguments of their own here.
+    #[command(flatten)]
+    Other(given::Other),
 }
 
 /// The arguments of `serve`.

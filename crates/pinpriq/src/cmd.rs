@@ -36,6 +36,7 @@ use crate::exit::{Exit, Failure};
 /// Runs one command to its end.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
+        Command::Other(arguments) => asking::print_any(&arguments),
         Command::Serve(arguments) => serve::serve(*arguments),
         Command::Put(arguments) => put::put(&arguments),
         Command::Take(arguments) => take::take(&arguments),

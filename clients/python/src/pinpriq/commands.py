@@ -66,7 +66,8 @@ def put(
     `room`: how long to wait for room in a full queue.
     `unique`: no second task is put with this key while the first is unfinished.
     `window`: how long the unique key counts after the put, even if the task is finished.
-    `on_duplicate`: what becomes of a duplicate, keep unless it is given.
+    `on_duplicate`: what a duplicate does: keep the first task as it is (the default), be rejected,
+    or replace it.
     `state`: the task is buried at once.
     `reason`: why, for people who look at the task later; at most 1,024 bytes.
     """
@@ -1273,8 +1274,10 @@ def schedule_set(
     group.
     `ttl`: how long the task lives unless it is taken.
     `ttr`: how long a lease of the task lasts unless it is renewed.
-    `missed`: what is put for slots that passed while the server was down, one unless it is given.
-    `overlap`: whether a slot puts a task while the last one is unfinished.
+    `missed`: what is put for slots missed while the server was down: one task (the default), all,
+    none.
+    `overlap`: whether a slot puts a task while the last one is unfinished: allow (the default), or
+    skip it.
     """
     words = Words("SCHEDULE", "SET")
     words.add(schedule)

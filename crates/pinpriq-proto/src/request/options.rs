@@ -78,10 +78,13 @@ pub const ZONE: Opt = with(
 pub const MISSED: Opt = with(
     "MISSED",
     "one|all|none",
-    "What is put for slots that passed while the server was down, one unless it is given",
+    "What is put for slots missed while the server was down: one task (the default), all, none",
 );
-pub const OVERLAP: Opt =
-    with("OVERLAP", "allow|skip", "Whether a slot puts a task while the last one is unfinished");
+pub const OVERLAP: Opt = with(
+    "OVERLAP",
+    "allow|skip",
+    "Whether a slot puts a task while the last one is unfinished: allow (the default), or skip it",
+);
 pub const UNIQUE: Opt =
     with("UNIQUE", "key", "No second task is put with this key while the first is unfinished");
 pub const WINDOW: Opt = with(
@@ -89,8 +92,11 @@ pub const WINDOW: Opt = with(
     "ms",
     "How long the unique key counts after the put, even if the task is finished",
 );
-pub const ONDUP: Opt =
-    with("ONDUP", "keep|reject|replace", "What becomes of a duplicate, keep unless it is given");
+pub const ONDUP: Opt = with(
+    "ONDUP",
+    "keep|reject|replace",
+    "What a duplicate does: keep the first task as it is (the default), be rejected, or replace it",
+);
 
 /// An option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

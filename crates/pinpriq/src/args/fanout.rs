@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use clap::Args;
 
+use super::given::{self, Given};
 use super::tasks::ClientArgs;
-use super::values::{OrNone, count, number_in, time_above_0, time_from};
+use super::values::{count, time_above_0, time_from};
 use super::worker::EffortArgs;
 
 /// The arguments of `publish`.
@@ -21,28 +22,13 @@ pub(crate) struct PublishArgs {
     #[arg(long, conflicts_with_all = ["payload", "count"])]
     pub(crate) lines: bool,
 
-    /// The key: tasks of a lane with the same key form a group
-    #[arg(long, value_name = "KEY")]
-    pub(crate) key: Option<OsString>,
-
-    /// The lower, the more urgent; a task with none leaves only with its group [default: 0]
-    #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
-    pub(crate) priority: Option<OrNone<i64>>,
-
-    /// How long the task may wait in each lane [default: the lane's]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0, conflicts_with = "deadline")]
-    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
-    pub(crate) ttl_ms: Option<u64>,
-
-    /// The moment from which on nobody is given the task, in Unix milliseconds
-    #[arg(long, value_name = "UNIX-MS")]
-    #[arg(value_parser = number_in::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
-    pub(crate) deadline: Option<u64>,
-
     /// Publish this many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) count: u64,
+
+    #[command(flatten)]
+    pub(crate) given: Given<given::Publish>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -57,11 +43,8 @@ pub(crate) struct JoinArgs {
     /// The name of the member, any bytes
     pub(crate) member: OsString,
 
-    /// How long the member lives without a sign of life [default: as before, or
-    /// 60000]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "lease")]
-    pub(crate) lease_ms: Option<u64>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Join>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -73,10 +56,8 @@ pub(crate) struct BeatArgs {
     /// The name of the member, any bytes
     pub(crate) member: OsString,
 
-    /// How long the member lives without a further one [default: as before]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "lease")]
-    pub(crate) lease_ms: Option<u64>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Beat>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::tasks::{ClientArgs, LaneArgs};
-use super::values::{State, count};
+use super::given::{self, Given};
+use super::tasks::ClientArgs;
+use super::values::count;
 
 /// The arguments of `explain`.
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) id: Option<OsString>,
 
     #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Explain>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -29,21 +30,13 @@ pub(crate) struct ScanArgs {
     /// The name of the queue, any bytes
     pub(crate) queue: OsString,
 
-    /// Only tasks in this state
-    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
-    pub(crate) state: Option<State>,
-
-    /// Only tasks with this key
-    #[arg(long, value_name = "KEY")]
-    pub(crate) key: Option<OsString>,
-
     /// Ask for this many at a time, up to 1000
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = count)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) page: u64,
 
     #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Scan>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -55,9 +48,8 @@ pub(crate) struct LeasesArgs {
     /// The name of the queue; without it the leases are those of all queues
     pub(crate) queue: Option<OsString>,
 
-    /// The lane of this member of a topic; QUEUE names the topic then
-    #[arg(long, value_name = "MEMBER", requires = "queue")]
-    pub(crate) member: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Leases>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,

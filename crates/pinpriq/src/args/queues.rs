@@ -4,10 +4,11 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
+use super::given::{self, Given};
 use super::queue_settings::GivenSettings;
 use super::queue_texts as texts;
-use super::tasks::{ClientArgs, LaneArgs};
-use super::values::{Side, number_in, time_above_0};
+use super::tasks::ClientArgs;
+use super::values::{Side, number_in};
 
 /// What can be done with a queue.
 #[derive(Debug, Subcommand)]
@@ -20,13 +21,13 @@ pub(crate) enum QueueCommand {
     Set(SetArgs),
     /// Print the settings of a queue
     #[command(after_help = texts::AFTER_SHOW)]
-    Show(LaneNameArgs),
+    Show(ShowArgs),
     /// Print the names of all queues
     #[command(after_help = texts::AFTER_LIST)]
     List(ListArgs),
     /// Remove all tasks of a queue, in whatever state; its settings stay
     #[command(long_about = texts::TRUNCATE, after_help = texts::AFTER_TRUNCATE)]
-    Truncate(LaneNameArgs),
+    Truncate(TruncateArgs),
     /// Remove a queue: all its tasks, in whatever state, and its settings
     #[command(long_about = texts::DROP, after_help = texts::AFTER_DROP)]
     Drop(NameArgs),
@@ -35,7 +36,7 @@ pub(crate) enum QueueCommand {
     Pause(PauseArgs),
     /// End a pause
     #[command(after_help = texts::AFTER_RESUME)]
-    Resume(SideArgs),
+    Resume(ResumeArgs),
 }
 
 /// A queue, and nothing else.
@@ -48,14 +49,34 @@ pub(crate) struct NameArgs {
     pub(crate) client: ClientArgs,
 }
 
-/// A queue or a lane, and nothing else.
+/// The arguments of `queue show`.
 #[derive(Debug, Args)]
-pub(crate) struct LaneNameArgs {
+pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) name: NameArgs,
 
     #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::QueueShow>,
+}
+
+/// The arguments of `queue truncate`.
+#[derive(Debug, Args)]
+pub(crate) struct TruncateArgs {
+    #[command(flatten)]
+    pub(crate) name: NameArgs,
+
+    #[command(flatten)]
+    pub(crate) given: Given<given::QueueTruncate>,
+}
+
+/// The arguments of `queue resume`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    pub(crate) sides: SideArgs,
+
+    #[command(flatten)]
+    pub(crate) given: Given<given::QueueResume>,
 }
 
 /// The arguments of `queue set`.
@@ -65,7 +86,7 @@ pub(crate) struct SetArgs {
     pub(crate) settings: SettingsArgs,
 
     #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::QueueSet>,
 }
 
 /// The arguments of `queue create`, and the better part of those of `queue set`.
@@ -92,7 +113,7 @@ pub(crate) struct ListArgs {
     pub(crate) client: ClientArgs,
 }
 
-/// The arguments of `queue resume`, and some of `queue pause`.
+/// What `queue pause` and `queue resume` have in common.
 #[derive(Debug, Args)]
 pub(crate) struct SideArgs {
     /// The name of the queue, any bytes
@@ -101,9 +122,6 @@ pub(crate) struct SideArgs {
     /// One side only; without it both
     #[arg(value_enum)]
     pub(crate) side: Option<Side>,
-
-    #[command(flatten)]
-    pub(crate) lane: LaneArgs,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -115,10 +133,8 @@ pub(crate) struct PauseArgs {
     #[command(flatten)]
     pub(crate) sides: SideArgs,
 
-    /// How long the pause lasts; without it until it is ended
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "for")]
-    pub(crate) for_ms: Option<u64>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::QueuePause>,
 }
 
 /// The arguments of `ping`.
@@ -151,9 +167,8 @@ pub(crate) struct StatsArgs {
     /// The name of the queue; without it the figures are those of all queues together
     pub(crate) queue: Option<OsString>,
 
-    /// The lane of this member of a topic; QUEUE names the topic then
-    #[arg(long, value_name = "MEMBER", requires = "queue")]
-    pub(crate) member: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Stats>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,

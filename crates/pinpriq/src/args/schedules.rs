@@ -6,10 +6,10 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
+use super::given::{self, Given};
 use super::queues::ListArgs;
 use super::schedule_texts as texts;
 use super::tasks::ClientArgs;
-use super::values::{OnMissed, OrNone, Overlap, number_in, time_above_0, time_from};
 
 /// What can be done with a schedule.
 #[derive(Debug, Subcommand)]
@@ -49,6 +49,7 @@ pub(crate) struct NameArgs {
 
 /// The arguments of `schedule set`.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("when").args(["EVERY", "CRON"]).required(true))]
 pub(crate) struct SetArgs {
     /// The name of the schedule, any bytes
     pub(crate) name: OsString,
@@ -60,57 +61,8 @@ pub(crate) struct SetArgs {
     pub(crate) payload: Option<OsString>,
 
     #[command(flatten)]
-    pub(crate) when: WhenArgs,
-
-    /// A moment that is a slot, in Unix milliseconds [default: --every from now]
-    #[arg(long, value_name = "UNIX-MS", conflicts_with = "cron")]
-    #[arg(value_parser = number_in::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
-    pub(crate) at: Option<u64>,
-
-    /// The IANA time zone of --cron, such as Europe/Berlin [default: UTC]
-    #[arg(long, value_name = "NAME", conflicts_with = "every")]
-    pub(crate) zone: Option<OsString>,
-
-    /// The key: tasks of a queue with the same key form a group
-    #[arg(long, value_name = "KEY")]
-    pub(crate) key: Option<OsString>,
-
-    /// The lower, the more urgent; a task with none leaves only with its group [default: 0]
-    #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
-    pub(crate) priority: Option<OrNone<i64>>,
-
-    /// How long each task lives unless it is taken [default: the queue's]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
-    pub(crate) ttl_ms: Option<u64>,
-
-    /// How long a lease of each task lasts [default: the queue's]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "ttr")]
-    pub(crate) ttr_ms: Option<u64>,
-
-    /// Which slots are made up that passed while the server was down [default: one]
-    #[arg(long, value_name = "WORD", value_enum, ignore_case = true)]
-    pub(crate) missed: Option<OnMissed>,
-
-    /// What happens while the task of the last slot is unfinished [default: allow]
-    #[arg(long, value_name = "WORD", value_enum, ignore_case = true)]
-    pub(crate) overlap: Option<Overlap>,
+    pub(crate) given: Given<given::ScheduleSet>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
-}
-
-/// When a schedule is due: one of both.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct WhenArgs {
-    /// The time from one slot to the next, at least 100 ms
-    #[arg(long, value_name = "TIME", value_parser = time_from(100))]
-    #[arg(allow_hyphen_values = true)]
-    pub(crate) every: Option<u64>,
-
-    /// A cron expression: minute, hour, day of month, month, day of week
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) cron: Option<OsString>,
 }

@@ -5,13 +5,11 @@ use std::ffi::OsString;
 use clap::Args;
 
 use super::encryption::EncryptionArgs;
-use super::values::{
-    End, OnDuplicate, OrNone, Order, State, count, time_above_0, time_or_none, wait,
-};
+use super::given::{self, Given, word_of};
+use super::values::{count, time_above_0, wait};
 use super::worker::WorkerArgs;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
-use crate::units::duration_ms;
 
 /// Where the server is, and how its answers are printed.
 #[derive(Debug, Args)]
@@ -37,14 +35,6 @@ impl ClientArgs {
     }
 }
 
-/// Whose tasks are meant.
-#[derive(Debug, Args)]
-pub(crate) struct LaneArgs {
-    /// The lane of this member of a topic; QUEUE names the topic then
-    #[arg(long, value_name = "MEMBER")]
-    pub(crate) member: Option<OsString>,
-}
-
 /// The arguments of `put`.
 #[derive(Debug, Args)]
 pub(crate) struct PutArgs {
@@ -55,67 +45,12 @@ pub(crate) struct PutArgs {
     pub(crate) payload: Option<OsString>,
 
     /// Put each line of stdin as a task, without its line end
-    #[arg(long, conflicts_with_all = ["payload", "count", "id"])]
+    #[arg(long, conflicts_with_all = ["payload", "count"])]
     pub(crate) lines: bool,
 
-    /// The key: tasks of a queue with the same key form a group
-    #[arg(long, value_name = "KEY")]
-    pub(crate) key: Option<OsString>,
-
-    /// The lower, the more urgent; a task with none leaves only with its group [default: 0]
-    #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
-    pub(crate) priority: Option<OrNone<i64>>,
-
-    /// How long the task waits before it can be taken [default: 0]
-    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
-    #[arg(allow_hyphen_values = true, visible_alias = "delay")]
-    pub(crate) delay_ms: Option<u64>,
-
-    /// How long the task lives unless it is taken [default: the queue's]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
-    pub(crate) ttl_ms: Option<u64>,
-
-    /// How long a lease of the task lasts [default: the queue's]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "ttr")]
-    pub(crate) ttr_ms: Option<u64>,
-
-    /// The id, for a queue with `--ids given`
-    #[arg(long, value_name = "ID")]
-    pub(crate) id: Option<OsString>,
-
-    /// Wait this long until the task is finished; -1 is without end
-    #[arg(long, value_name = "TIME")]
-    #[arg(value_parser = wait)]
-    #[arg(allow_hyphen_values = true, visible_alias = "wait")]
-    pub(crate) wait_ms: Option<i64>,
-
-    /// Wait this long for room in a full queue
-    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
-    #[arg(allow_hyphen_values = true)]
-    pub(crate) room: Option<u64>,
-
     /// Put the task as buried: it waits until it is dug up or kicked
-    #[arg(long, conflicts_with_all = ["delay_ms", "wait_ms", "room", "unique"])]
+    #[arg(long, conflicts_with_all = ["DELAY", "WAIT", "ROOM", "UNIQUE"])]
     pub(crate) buried: bool,
-
-    /// Why it is buried
-    #[arg(long, value_name = "TEXT", requires = "buried")]
-    pub(crate) reason: Option<OsString>,
-
-    /// Put no second task with this key while the first is unfinished
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["lines", "count"])]
-    pub(crate) unique: Option<OsString>,
-
-    /// Count others as duplicates for this long, even if the first task is finished
-    #[arg(long, value_name = "TIME", value_parser = time_above_0, requires = "unique")]
-    #[arg(allow_hyphen_values = true)]
-    pub(crate) window: Option<u64>,
-
-    /// What becomes of a duplicate [default: keep, the first task stays as it is]
-    #[arg(long, value_name = "WORD", value_enum, requires = "unique")]
-    pub(crate) on_dup: Option<OnDuplicate>,
 
     /// Put the task this many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count)]
@@ -123,19 +58,10 @@ pub(crate) struct PutArgs {
     pub(crate) count: u64,
 
     #[command(flatten)]
+    pub(crate) given: Given<given::Put>,
+
+    #[command(flatten)]
     pub(crate) client: ClientArgs,
-}
-
-/// Which of the tasks are meant.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct SelectionArgs {
-    /// From which end of the priorities [default: min]
-    #[arg(long, value_name = "END", value_enum)]
-    pub(crate) from: Option<End>,
-
-    /// In which order within one priority [default: oldest, newest from the end max]
-    #[arg(long, value_name = "ORDER", value_enum)]
-    pub(crate) order: Option<Order>,
 }
 
 /// The arguments of `take`.
@@ -162,14 +88,7 @@ pub(crate) struct TakeArgs {
     pub(crate) ttr_ms: u64,
 
     #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-
-    /// Take all tasks of a group together; --count counts groups
-    #[arg(long)]
-    pub(crate) group: bool,
-
-    #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Take>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -186,26 +105,8 @@ pub(crate) struct PopArgs {
     #[arg(required = true, value_name = "QUEUE")]
     pub(crate) queues: Vec<OsString>,
 
-    /// Pop up to this many [default: 1]
-    #[arg(long, value_name = "N", value_parser = count)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) count: Option<u64>,
-
-    /// Wait this long for a task; -1 is without end [default: 0]
-    #[arg(long, value_name = "TIME")]
-    #[arg(value_parser = wait)]
-    #[arg(allow_hyphen_values = true, visible_alias = "wait")]
-    pub(crate) wait_ms: Option<i64>,
-
     #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-
-    /// Pop all tasks of a group together; --count counts groups
-    #[arg(long)]
-    pub(crate) group: bool,
-
-    #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Pop>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -222,9 +123,6 @@ pub(crate) struct HeldArgs {
     pub(crate) receipts: Vec<OsString>,
 
     #[command(flatten)]
-    pub(crate) lane: LaneArgs,
-
-    #[command(flatten)]
     pub(crate) client: ClientArgs,
 }
 
@@ -234,40 +132,8 @@ pub(crate) struct AckArgs {
     #[command(flatten)]
     pub(crate) held: HeldArgs,
 
-    /// A new payload, for a task that stays
-    #[arg(long, value_name = "PAYLOAD")]
-    pub(crate) payload: Option<OsString>,
-
-    /// Keep the finished task this long [default: as the queue says]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "zombie")]
-    pub(crate) zombie_ms: Option<u64>,
-}
-
-/// What a task can be given when it goes back to its queue.
-#[derive(Debug, Args)]
-pub(crate) struct BackArgs {
-    /// How long the task waits before it can be taken [default: 0]
-    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
-    #[arg(allow_hyphen_values = true, visible_alias = "delay")]
-    pub(crate) delay_ms: Option<u64>,
-
-    /// A new time to live [default: the old one goes on]
-    #[arg(long, value_name = "TIME", value_parser = time_above_0)]
-    #[arg(allow_hyphen_values = true, visible_alias = "ttl")]
-    pub(crate) ttl_ms: Option<u64>,
-}
-
-/// What a task can be given besides.
-#[derive(Debug, Args)]
-pub(crate) struct AmendmentArgs {
-    /// A new priority, or none [default: it stays]
-    #[arg(long, value_name = "N|none", allow_negative_numbers = true)]
-    pub(crate) priority: Option<OrNone<i64>>,
-
-    /// A new payload [default: it stays]
-    #[arg(long, value_name = "PAYLOAD")]
-    pub(crate) payload: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Ack>,
 }
 
 /// The arguments of `release`.
@@ -277,14 +143,7 @@ pub(crate) struct ReleaseArgs {
     pub(crate) held: HeldArgs,
 
     #[command(flatten)]
-    pub(crate) back: BackArgs,
-
-    #[command(flatten)]
-    pub(crate) amendment: AmendmentArgs,
-
-    /// Put it behind all others of its priority [default: its old place]
-    #[arg(long)]
-    pub(crate) tail: bool,
+    pub(crate) given: Given<given::Release>,
 }
 
 /// The arguments of `bury`.
@@ -293,13 +152,8 @@ pub(crate) struct BuryArgs {
     #[command(flatten)]
     pub(crate) held: HeldArgs,
 
-    /// Why, for whoever looks at it later
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: Option<OsString>,
-
-    /// A new payload [default: it stays]
-    #[arg(long, value_name = "PAYLOAD")]
-    pub(crate) payload: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Bury>,
 }
 
 /// The arguments of `fail`.
@@ -308,18 +162,8 @@ pub(crate) struct FailArgs {
     #[command(flatten)]
     pub(crate) held: HeldArgs,
 
-    /// What went wrong, for whoever looks at it later
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: Option<OsString>,
-
-    /// How long the task waits before it can be taken [default: the queue's back-off]
-    #[arg(long, value_name = "TIME", value_parser = duration_ms)]
-    #[arg(allow_hyphen_values = true, visible_alias = "delay")]
-    pub(crate) delay_ms: Option<u64>,
-
-    /// A new payload [default: it stays]
-    #[arg(long, value_name = "PAYLOAD")]
-    pub(crate) payload: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Fail>,
 }
 
 /// The arguments of `touch`.
@@ -342,7 +186,7 @@ pub(crate) struct TouchArgs {
     pub(crate) by_ms: Option<u64>,
 
     #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Touch>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -359,15 +203,8 @@ pub(crate) struct PeekArgs {
     #[arg(allow_negative_numbers = true)]
     pub(crate) count: u64,
 
-    /// Tasks in this state [default: ready]
-    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
-    pub(crate) state: Option<State>,
-
     #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-
-    #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Peek>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -381,9 +218,6 @@ pub(crate) struct IdArgs {
 
     /// The id of the task
     pub(crate) id: OsString,
-
-    #[command(flatten)]
-    pub(crate) lane: LaneArgs,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -400,6 +234,9 @@ pub(crate) struct AwaitArgs {
     #[arg(value_parser = wait)]
     #[arg(allow_hyphen_values = true, visible_alias = "wait")]
     pub(crate) wait_ms: i64,
+
+    #[command(flatten)]
+    pub(crate) given: Given<given::Await>,
 }
 
 /// The arguments of `dig`.
@@ -409,10 +246,7 @@ pub(crate) struct DigArgs {
     pub(crate) task: IdArgs,
 
     #[command(flatten)]
-    pub(crate) back: BackArgs,
-
-    #[command(flatten)]
-    pub(crate) amendment: AmendmentArgs,
+    pub(crate) given: Given<given::Dig>,
 }
 
 /// The arguments of `plow`.
@@ -421,16 +255,8 @@ pub(crate) struct PlowArgs {
     /// The name of the queue, any bytes
     pub(crate) queue: OsString,
 
-    /// At most this many [default: all]
-    #[arg(long, value_name = "N", value_parser = count)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) count: Option<u64>,
-
     #[command(flatten)]
-    pub(crate) back: BackArgs,
-
-    #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Plow>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -445,18 +271,8 @@ pub(crate) struct MoveArgs {
     /// The name of the queue that they enter, any bytes
     pub(crate) to: OsString,
 
-    /// At most this many, up to 10000 [default: 1000]
-    #[arg(long, value_name = "N", value_parser = count)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) count: Option<u64>,
-
-    /// Tasks in this state; none that is taken can be moved [default: ready]
-    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
-    pub(crate) state: Option<State>,
-
-    /// The lane of this member of a topic; FROM names the topic then
-    #[arg(long, value_name = "MEMBER")]
-    pub(crate) member: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Move>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -468,13 +284,8 @@ pub(crate) struct RedriveArgs {
     /// The name of the queue with the dead letters, any bytes
     pub(crate) queue: OsString,
 
-    /// At most this many, up to 10000 [default: 1000]
-    #[arg(long, value_name = "N", value_parser = count)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) count: Option<u64>,
-
     #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Redrive>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -491,7 +302,7 @@ pub(crate) struct KillArgs {
     pub(crate) ids: Vec<OsString>,
 
     #[command(flatten)]
-    pub(crate) lane: LaneArgs,
+    pub(crate) given: Given<given::Kill>,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -504,21 +315,11 @@ pub(crate) struct SwitchArgs {
     pub(crate) task: IdArgs,
 
     /// The new state
-    #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
-    pub(crate) to: State,
+    #[arg(long, value_name = "STATE", value_parser = word_of("R|W|T|B|Z|D"), ignore_case = true)]
+    pub(crate) to: OsString,
 
     #[command(flatten)]
-    pub(crate) back: BackArgs,
-}
-
-/// The arguments of `snatch` and `restart`.
-#[derive(Debug, Args)]
-pub(crate) struct TransferArgs {
-    #[command(flatten)]
-    pub(crate) task: IdArgs,
-
-    #[command(flatten)]
-    pub(crate) back: BackArgs,
+    pub(crate) given: Given<given::Switch>,
 }
 
 /// The arguments of `update`.
@@ -528,14 +329,35 @@ pub(crate) struct UpdateArgs {
     pub(crate) task: IdArgs,
 
     #[command(flatten)]
-    pub(crate) amendment: AmendmentArgs,
+    pub(crate) given: Given<given::Update>,
+}
 
-    /// A new time to live, or none [default: the old one goes on]
-    #[arg(long, value_name = "TIME|none")]
-    #[arg(value_parser = time_or_none, allow_hyphen_values = true, visible_alias = "ttl")]
-    pub(crate) ttl_ms: Option<OrNone<u64>>,
+/// The arguments of `get`.
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    #[command(flatten)]
+    pub(crate) task: IdArgs,
 
-    /// The receipt, needed for a task that is taken
-    #[arg(long, value_name = "RECEIPT")]
-    pub(crate) receipt: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) given: Given<given::Get>,
+}
+
+/// The arguments of `snatch`.
+#[derive(Debug, Args)]
+pub(crate) struct SnatchArgs {
+    #[command(flatten)]
+    pub(crate) task: IdArgs,
+
+    #[command(flatten)]
+    pub(crate) given: Given<given::Snatch>,
+}
+
+/// The arguments of `restart`.
+#[derive(Debug, Args)]
+pub(crate) struct RestartArgs {
+    #[command(flatten)]
+    pub(crate) task: IdArgs,
+
+    #[command(flatten)]
+    pub(crate) given: Given<given::Restart>,
 }

@@ -110,107 +110,30 @@ impl<T: fmt::Display> fmt::Display for OrNone<T> {
     }
 }
 
-/// A state in which a task can be.
+/// The states in which a task can be: their letters, their names, and what they mean.
+pub(crate) const STATES: [(&str, &str, &str); 6] = [
+    ("R", "ready", "Can be taken"),
+    ("T", "taken", "Held under a lease"),
+    ("W", "waiting", "Its delay has not passed"),
+    ("B", "buried", "Set aside"),
+    ("Z", "zombie", "Finished, and kept for a while"),
+    ("D", "done", "Finished, and kept for good"),
+];
+
+/// A side of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum State {
-    /// Can be taken
-    #[value(alias = "R")]
-    Ready,
-    /// Held under a lease
-    #[value(alias = "T")]
-    Taken,
-    /// Its delay has not passed
-    #[value(alias = "W")]
-    Waiting,
-    /// Set aside
-    #[value(alias = "B")]
-    Buried,
-    /// Finished, and kept for a while
-    #[value(alias = "Z")]
-    Zombie,
-    /// Finished, and kept for good
-    #[value(alias = "D")]
-    Done,
+pub(crate) enum Side {
+    /// Where tasks are put
+    In,
+    /// Where they are taken
+    Out,
 }
 
-impl fmt::Display for State {
+impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Ready => "R",
-            Self::Taken => "T",
-            Self::Waiting => "W",
-            Self::Buried => "B",
-            Self::Zombie => "Z",
-            Self::Done => "D",
+            Self::In => "IN",
+            Self::Out => "OUT",
         })
-    }
-}
-
-/// Defines an enum of words that are sent as they stand on the command line, in upper case.
-macro_rules! sent_words {
-    ($(
-        $(#[$about:meta])*
-        $name:ident { $($(#[$word_about:meta])* $word:ident $sent:literal,)* }
-    )*) => {
-        $(
-            $(#[$about])*
-            #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-            pub(crate) enum $name { $($(#[$word_about])* $word,)* }
-
-            impl fmt::Display for $name {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str(match self { $(Self::$word => $sent,)* })
-                }
-            }
-        )*
-    };
-}
-
-sent_words! {
-    /// The end of the priority order.
-    End {
-        /// The lowest number, which is the most urgent
-        Min "MIN",
-        /// The highest number
-        Max "MAX",
-    }
-    /// The order within one priority.
-    Order {
-        /// First in, first out
-        Oldest "OLDEST",
-        /// Last in, first out
-        Newest "NEWEST",
-    }
-    /// What becomes of a duplicate.
-    OnDuplicate {
-        /// The first task stays as it is
-        Keep "keep",
-        /// The command fails
-        Reject "reject",
-        /// The first task becomes what this put says, unless it is taken
-        Replace "replace",
-    }
-    /// Which slots are made up after the server was down.
-    OnMissed {
-        /// One task, for the last of them
-        One "one",
-        /// A task for each of the latest 1000
-        All "all",
-        /// Nothing
-        None "none",
-    }
-    /// What happens at a slot while the task of the last one is unfinished.
-    Overlap {
-        /// The slot puts its task all the same
-        Allow "allow",
-        /// The slot is missed
-        Skip "skip",
-    }
-    /// A side of a queue.
-    Side {
-        /// Where tasks are put
-        In "IN",
-        /// Where they are taken
-        Out "OUT",
     }
 }

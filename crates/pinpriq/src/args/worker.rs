@@ -12,7 +12,7 @@ use crate::units::duration_ms;
 #[command(next_help_heading = "As a worker")]
 pub(crate) struct WorkerArgs {
     /// Run this for each task, with sh -c and the payload on stdin
-    #[arg(long, value_name = "CMD", conflicts_with_all = ["wait_ms", "group", "json"])]
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["wait_ms", "GROUP", "json"])]
     pub(crate) exec: Option<OsString>,
 
     #[command(flatten)]

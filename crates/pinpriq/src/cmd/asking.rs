@@ -2,6 +2,7 @@
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
+use crate::args::given::Other;
 use crate::args::tasks::ClientArgs;
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
@@ -34,6 +35,26 @@ pub(super) fn order(client: &ClientArgs, words: &Words) -> Result<Exit, Failure>
     ask_and(client, words, |printer, _| {
         printer.fields(&[hidden("ok", &Value::Boolean(true))])?;
         Ok(Exit::Done)
+    })
+}
+
+/// Asks, and prints whatever comes: a map, a line for each part of a list, or one value.
+pub(super) fn print_any(arguments: &Other) -> Result<Exit, Failure> {
+    ask_and(&arguments.client, &arguments.words, |printer, answer| match &answer {
+        Value::Null | Value::Map(_) => print_map(printer, &answer),
+        Value::Array(values) => {
+            for value in values {
+                let wanted = match value {
+                    Value::Map(_) => printer.map(value)?,
+                    _ => printer.fields(&[shown("reply", value)])?,
+                };
+                if wanted == Wanted::NoMore {
+                    break;
+                }
+            }
+            Ok(if values.is_empty() { Exit::NothingThere } else { Exit::Done })
+        }
+        _ => printer.fields(&[shown("reply", &answer)]).map(|_| Exit::Done),
     })
 }
 

@@ -5,8 +5,8 @@ use pinpriq_proto::wire::resp::Words;
 
 use super::asking::{ask, order};
 use crate::args::tasks::{
-    AmendmentArgs, BackArgs, DigArgs, IdArgs, KillArgs, LaneArgs, MoveArgs, PlowArgs, RedriveArgs,
-    SwitchArgs, TransferArgs, UpdateArgs,
+    DigArgs, IdArgs, KillArgs, MoveArgs, PlowArgs, RedriveArgs, RestartArgs, SnatchArgs,
+    SwitchArgs, UpdateArgs,
 };
 use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
@@ -32,13 +32,13 @@ pub(crate) fn switch(arguments: &SwitchArgs) -> Result<Exit, Failure> {
 }
 
 /// Takes a task away from its holder.
-pub(crate) fn snatch(arguments: &TransferArgs) -> Result<Exit, Failure> {
-    ask(&arguments.task.client, &transfer_words("SNATCH", arguments), "state")
+pub(crate) fn snatch(arguments: &SnatchArgs) -> Result<Exit, Failure> {
+    ask(&arguments.task.client, &snatch_words(arguments), "state")
 }
 
 /// Brings a waiting, buried or finished task back.
-pub(crate) fn restart(arguments: &TransferArgs) -> Result<Exit, Failure> {
-    ask(&arguments.task.client, &transfer_words("RESTART", arguments), "state")
+pub(crate) fn restart(arguments: &RestartArgs) -> Result<Exit, Failure> {
+    ask(&arguments.task.client, &restart_words(arguments), "state")
 }
 
 /// Changes a task in place.
@@ -57,67 +57,43 @@ pub(crate) fn redrive(arguments: &RedriveArgs) -> Result<Exit, Failure> {
 }
 
 pub(super) fn dig_words(arguments: &DigArgs) -> Words {
-    let words = back(task("DIG", &arguments.task), &arguments.back);
-    lane(amendment(words, &arguments.amendment), &arguments.task.lane)
+    arguments.given.after(task("DIG", &arguments.task))
 }
 
 pub(super) fn plow_words(arguments: &PlowArgs) -> Words {
-    let words = Words::new("PLOW").name(&arguments.queue).option("COUNT", arguments.count);
-    lane(back(words, &arguments.back), &arguments.lane)
+    arguments.given.after(Words::new("PLOW").name(&arguments.queue))
 }
 
 pub(super) fn kill_words(arguments: &KillArgs) -> Words {
     let words = Words::new("KILL").name(&arguments.queue);
-    let words = arguments.ids.iter().fold(words, |words, id| words.name(id));
-    lane(words, &arguments.lane)
+    arguments.given.after(arguments.ids.iter().fold(words, |words, id| words.name(id)))
 }
 
 pub(super) fn switch_words(arguments: &SwitchArgs) -> Words {
-    let words = task("SWITCH", &arguments.task).bytes(arguments.to.to_string());
-    lane(back(words, &arguments.back), &arguments.task.lane)
+    arguments.given.after(task("SWITCH", &arguments.task).name(&arguments.to))
 }
 
-pub(super) fn transfer_words(command: &str, arguments: &TransferArgs) -> Words {
-    lane(back(task(command, &arguments.task), &arguments.back), &arguments.task.lane)
+pub(super) fn snatch_words(arguments: &SnatchArgs) -> Words {
+    arguments.given.after(task("SNATCH", &arguments.task))
+}
+
+pub(super) fn restart_words(arguments: &RestartArgs) -> Words {
+    arguments.given.after(task("RESTART", &arguments.task))
 }
 
 pub(super) fn update_words(arguments: &UpdateArgs) -> Words {
-    let words = amendment(task("UPDATE", &arguments.task), &arguments.amendment)
-        .option("TTL", arguments.ttl_ms)
-        .named("RECEIPT", arguments.receipt.as_deref());
-    lane(words, &arguments.task.lane)
+    arguments.given.after(task("UPDATE", &arguments.task))
 }
 
 pub(super) fn move_words(arguments: &MoveArgs) -> Words {
-    Words::new("MOVE")
-        .name(&arguments.from)
-        .name(&arguments.to)
-        .option("COUNT", arguments.count)
-        .option("STATE", arguments.state)
-        .named("MEMBER", arguments.member.as_deref())
+    arguments.given.after(Words::new("MOVE").name(&arguments.from).name(&arguments.to))
 }
 
 pub(super) fn redrive_words(arguments: &RedriveArgs) -> Words {
-    let words = Words::new("REDRIVE").name(&arguments.queue).option("COUNT", arguments.count);
-    lane(words, &arguments.lane)
+    arguments.given.after(Words::new("REDRIVE").name(&arguments.queue))
 }
 
 /// A command on a task by its id.
-fn task(command: &str, task: &IdArgs) -> Words {
+pub(super) fn task(command: &str, task: &IdArgs) -> Words {
     Words::new(command).name(&task.queue).name(&task.id)
-}
-
-/// Adds what a task can be given when it goes back to its queue.
-pub(super) fn back(words: Words, back: &BackArgs) -> Words {
-    words.option("DELAY", back.delay_ms).option("TTL", back.ttl_ms)
-}
-
-/// Adds what a task can be given besides.
-pub(super) fn amendment(words: Words, amendment: &AmendmentArgs) -> Words {
-    words.option("PRIORITY", amendment.priority).named("PAYLOAD", amendment.payload.as_deref())
-}
-
-/// Adds whose lane is meant, if one is.
-pub(super) fn lane(words: Words, lane: &LaneArgs) -> Words {
-    words.named("MEMBER", lane.member.as_deref())
 }

@@ -64,22 +64,16 @@ pub(crate) fn members(arguments: &MembersArgs) -> Result<Exit, Failure> {
 }
 
 pub(super) fn publish_words(arguments: &PublishArgs, payload: &[u8]) -> Words {
-    Words::new("PUBLISH")
-        .name(&arguments.topic)
-        .bytes(payload)
-        .named("KEY", arguments.key.as_deref())
-        .option("PRIORITY", arguments.priority)
-        .option("TTL", arguments.ttl_ms)
-        .option("DEADLINE", arguments.deadline)
+    arguments.given.after(Words::new("PUBLISH").name(&arguments.topic).bytes(payload))
 }
 
 pub(super) fn join_words(arguments: &JoinArgs) -> Words {
     let words = Words::new("JOIN").name(&arguments.topic).name(&arguments.member);
-    words.option("LEASE", arguments.lease_ms)
+    arguments.given.after(words)
 }
 
 pub(super) fn beat_words(arguments: &BeatArgs) -> Words {
-    Words::new("BEAT").name(&arguments.member).option("LEASE", arguments.lease_ms)
+    arguments.given.after(Words::new("BEAT").name(&arguments.member))
 }
 
 pub(super) fn leave_words(arguments: &LeaveArgs) -> Words {

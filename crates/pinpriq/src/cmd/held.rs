@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
-use super::change::{amendment, back, lane};
 use crate::args::tasks::{AckArgs, BuryArgs, ClientArgs, FailArgs, ReleaseArgs, TouchArgs};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
@@ -55,43 +54,25 @@ pub(crate) fn touch(arguments: &TouchArgs) -> Result<Exit, Failure> {
 }
 
 pub(super) fn ack_words(arguments: &AckArgs, receipt: &OsStr) -> Words {
-    let words = Words::new("ACK")
-        .name(&arguments.held.queue)
-        .name(receipt)
-        .named("PAYLOAD", arguments.payload.as_deref())
-        .option("ZOMBIE", arguments.zombie_ms);
-    lane(words, &arguments.held.lane)
+    arguments.given.after(Words::new("ACK").name(&arguments.held.queue).name(receipt))
 }
 
 pub(super) fn release_words(arguments: &ReleaseArgs, receipt: &OsStr) -> Words {
-    let words = Words::new("RELEASE").name(&arguments.held.queue).name(receipt);
-    let words = amendment(back(words, &arguments.back), &arguments.amendment);
-    lane(words.flag("TAIL", arguments.tail), &arguments.held.lane)
+    arguments.given.after(Words::new("RELEASE").name(&arguments.held.queue).name(receipt))
 }
 
 pub(super) fn bury_words(arguments: &BuryArgs, receipt: &OsStr) -> Words {
-    let words = Words::new("BURY")
-        .name(&arguments.held.queue)
-        .name(receipt)
-        .named("PAYLOAD", arguments.payload.as_deref())
-        .named("REASON", arguments.reason.as_deref());
-    lane(words, &arguments.held.lane)
+    arguments.given.after(Words::new("BURY").name(&arguments.held.queue).name(receipt))
 }
 
 pub(super) fn fail_words(arguments: &FailArgs, receipt: &OsStr) -> Words {
-    let words = Words::new("FAIL")
-        .name(&arguments.held.queue)
-        .name(receipt)
-        .named("REASON", arguments.reason.as_deref())
-        .option("DELAY", arguments.delay_ms)
-        .named("PAYLOAD", arguments.payload.as_deref());
-    lane(words, &arguments.held.lane)
+    arguments.given.after(Words::new("FAIL").name(&arguments.held.queue).name(receipt))
 }
 
 pub(super) fn touch_words(arguments: &TouchArgs, name: &OsStr) -> Words {
     let words = Words::new("TOUCH").name(&arguments.queue);
     let words = if arguments.id.is_some() { words.bytes("ID") } else { words };
-    lane(words.name(name).option("BY", arguments.by_ms), &arguments.lane)
+    arguments.given.after(words.name(name).option("BY", arguments.by_ms))
 }
 
 /// Sends a command for each of `names`, and prints what is `answered`, or only that it is done.

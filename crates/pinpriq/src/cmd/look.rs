@@ -3,9 +3,9 @@
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::asking::{TaskField, ask_and, exit_of, print_map, print_tasks};
-use super::change::lane;
+use super::change::task;
 use crate::args::queues::StatsArgs;
-use crate::args::tasks::{AwaitArgs, IdArgs, PeekArgs, SelectionArgs};
+use crate::args::tasks::{AwaitArgs, GetArgs, PeekArgs};
 use crate::exit::{Exit, Failure};
 use crate::printer::shown;
 use crate::resp::unexpected;
@@ -19,8 +19,8 @@ pub(crate) fn peek(arguments: &PeekArgs) -> Result<Exit, Failure> {
 }
 
 /// Prints all of one task.
-pub(crate) fn get(arguments: &IdArgs) -> Result<Exit, Failure> {
-    ask_and(&arguments.client, &record_words(arguments), |printer, answer| {
+pub(crate) fn get(arguments: &GetArgs) -> Result<Exit, Failure> {
+    ask_and(&arguments.task.client, &record_words(arguments), |printer, answer| {
         print_map(printer, &answer)
     })
 }
@@ -44,33 +44,21 @@ pub(crate) fn stats(arguments: &StatsArgs) -> Result<Exit, Failure> {
 }
 
 pub(super) fn peek_words(arguments: &PeekArgs) -> Words {
-    let words = Words::new("PEEK").name(&arguments.queue);
-    let words = selection(words, arguments.selection)
-        .option("STATE", arguments.state)
-        .option("COUNT", Some(arguments.count))
-        .flag("WITHMETA", arguments.client.json);
-    lane(words, &arguments.lane)
+    let words = Words::new("PEEK").name(&arguments.queue).option("COUNT", Some(arguments.count));
+    arguments.given.after(words.flag("WITHMETA", arguments.client.json))
 }
 
-pub(super) fn record_words(arguments: &IdArgs) -> Words {
-    lane(Words::new("GET").name(&arguments.queue).name(&arguments.id), &arguments.lane)
+pub(super) fn record_words(arguments: &GetArgs) -> Words {
+    arguments.given.after(task("GET", &arguments.task))
 }
 
 pub(super) fn await_words(arguments: &AwaitArgs) -> Words {
-    let AwaitArgs { task, wait_ms } = arguments;
-    let words = Words::new("AWAIT").name(&task.queue).name(&task.id);
-    lane(words.option("WAIT", Some(wait_ms)), &task.lane)
+    let words = task("AWAIT", &arguments.task).option("WAIT", Some(arguments.wait_ms));
+    arguments.given.after(words)
 }
 
 pub(super) fn stats_words(arguments: &StatsArgs) -> Words {
     let words = Words::new("STATS");
-    match &arguments.queue {
-        Some(queue) => words.name(queue).named("MEMBER", arguments.member.as_deref()),
-        None => words,
-    }
-}
-
-/// Adds which tasks are meant.
-pub(super) fn selection(words: Words, selection: SelectionArgs) -> Words {
-    words.option("FROM", selection.from).option("ORDER", selection.order)
+    let words = arguments.queue.iter().fold(words, |words, queue| words.name(queue));
+    arguments.given.after(words)
 }

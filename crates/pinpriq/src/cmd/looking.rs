@@ -3,7 +3,6 @@
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::asking::{TaskField, ask_and, print_map, print_tasks};
-use super::change::lane;
 use crate::args::looking::{ExplainArgs, LeasesArgs, ScanArgs};
 use crate::args::tasks::ClientArgs;
 use crate::connection::Wanted;
@@ -96,22 +95,17 @@ fn print_pages(
 pub(super) fn explain_words(arguments: &ExplainArgs) -> Words {
     let words = Words::new("EXPLAIN").name(&arguments.queue);
     let words = arguments.id.iter().fold(words, |words, id| words.name(id));
-    lane(words, &arguments.lane)
+    arguments.given.after(words)
 }
 
 pub(super) fn scan_words(arguments: &ScanArgs, cursor: &[u8]) -> Words {
     let words = Words::new("SCAN").name(&arguments.queue).bytes("CURSOR").bytes(cursor);
-    let words = words
-        .option("COUNT", Some(arguments.page))
-        .option("STATE", arguments.state)
-        .named("KEY", arguments.key.as_deref())
-        .flag("WITHMETA", arguments.client.json);
-    lane(words, &arguments.lane)
+    let words = words.option("COUNT", Some(arguments.page));
+    arguments.given.after(words.flag("WITHMETA", arguments.client.json))
 }
 
 pub(super) fn leases_words(arguments: &LeasesArgs, cursor: &[u8]) -> Words {
     let words = Words::new("LEASES");
     let words = arguments.queue.iter().fold(words, |words, queue| words.name(queue));
-    let words = words.bytes("CURSOR").bytes(cursor);
-    words.named("MEMBER", arguments.member.as_deref())
+    arguments.given.after(words.bytes("CURSOR").bytes(cursor))
 }

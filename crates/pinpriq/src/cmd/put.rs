@@ -23,20 +23,6 @@ pub(crate) fn put(arguments: &PutArgs) -> Result<Exit, Failure> {
 
 /// What is sent.
 pub(super) fn words(arguments: &PutArgs, payload: &[u8]) -> Words {
-    Words::new("PUT")
-        .name(&arguments.queue)
-        .bytes(payload)
-        .named("KEY", arguments.key.as_deref())
-        .option("PRIORITY", arguments.priority)
-        .option("DELAY", arguments.delay_ms)
-        .option("TTL", arguments.ttl_ms)
-        .option("TTR", arguments.ttr_ms)
-        .named("ID", arguments.id.as_deref())
-        .option("WAIT", arguments.wait_ms)
-        .option("ROOM", arguments.room)
-        .named("UNIQUE", arguments.unique.as_deref())
-        .option("WINDOW", arguments.window)
-        .option("ONDUP", arguments.on_dup)
-        .option("STATE", arguments.buried.then_some("B"))
-        .named("REASON", arguments.reason.as_deref())
+    let words = Words::new("PUT").name(&arguments.queue).bytes(payload);
+    arguments.given.after(words.option("STATE", arguments.buried.then_some("B")))
 }

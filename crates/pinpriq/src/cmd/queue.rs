@@ -3,10 +3,10 @@
 use pinpriq_proto::wire::resp::Words;
 
 use super::asking::{ask, ask_and, order, print_map};
-use super::change::lane;
 use super::names;
 use crate::args::queues::{
-    LaneNameArgs, NameArgs, PauseArgs, QueueCommand, SetArgs, SettingsArgs, SideArgs,
+    NameArgs, PauseArgs, QueueCommand, ResumeArgs, SetArgs, SettingsArgs, ShowArgs, SideArgs,
+    TruncateArgs,
 };
 use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
@@ -21,10 +21,12 @@ pub(crate) fn queue(command: &QueueCommand) -> Result<Exit, Failure> {
         QueueCommand::Create(SettingsArgs { client, .. })
         | QueueCommand::Set(SetArgs { settings: SettingsArgs { client, .. }, .. })
         | QueueCommand::Pause(PauseArgs { sides: SideArgs { client, .. }, .. })
-        | QueueCommand::Resume(SideArgs { client, .. }) => order(client, &words),
-        QueueCommand::Truncate(LaneNameArgs { name: NameArgs { client, .. }, .. })
+        | QueueCommand::Resume(ResumeArgs { sides: SideArgs { client, .. }, .. }) => {
+            order(client, &words)
+        }
+        QueueCommand::Truncate(TruncateArgs { name: NameArgs { client, .. }, .. })
         | QueueCommand::Drop(NameArgs { client, .. }) => ask(client, &words, "count"),
-        QueueCommand::Show(LaneNameArgs { name: NameArgs { client, .. }, .. }) => {
+        QueueCommand::Show(ShowArgs { name: NameArgs { client, .. }, .. }) => {
             ask_and(client, &words, |printer, answer| print_map(printer, &answer))
         }
         QueueCommand::List(arguments) => names::print(LIST, arguments, "queue"),
@@ -37,18 +39,17 @@ pub(super) fn words(command: &QueueCommand) -> Words {
     let sided = |command: &str, arguments: &SideArgs| {
         let words = Words::new(command).name(&arguments.queue);
         let side = arguments.side.iter();
-        let words = side.fold(words, |words, side| words.bytes(side.to_string()));
-        lane(words, &arguments.lane)
+        side.fold(words, |words, side| words.bytes(side.to_string()))
     };
     match command {
         QueueCommand::Create(arguments) => settings("QUEUE CREATE", arguments),
-        QueueCommand::Set(it) => lane(settings("QUEUE SET", &it.settings), &it.lane),
-        QueueCommand::Show(it) => lane(named("QUEUE SHOW", &it.name), &it.lane),
+        QueueCommand::Set(it) => it.given.after(settings("QUEUE SET", &it.settings)),
+        QueueCommand::Show(it) => it.given.after(named("QUEUE SHOW", &it.name)),
         QueueCommand::List(arguments) => names::words(LIST, arguments, b"0"),
-        QueueCommand::Truncate(it) => lane(named("QUEUE TRUNCATE", &it.name), &it.lane),
+        QueueCommand::Truncate(it) => it.given.after(named("QUEUE TRUNCATE", &it.name)),
         QueueCommand::Drop(arguments) => named("QUEUE DROP", arguments),
-        QueueCommand::Pause(it) => sided("QUEUE PAUSE", &it.sides).option("FOR", it.for_ms),
-        QueueCommand::Resume(arguments) => sided("QUEUE RESUME", arguments),
+        QueueCommand::Pause(it) => it.given.after(sided("QUEUE PAUSE", &it.sides)),
+        QueueCommand::Resume(it) => it.given.after(sided("QUEUE RESUME", &it.sides)),
     }
 }
 

@@ -48,18 +48,6 @@ pub(super) fn words(command: &ScheduleCommand, payload: &[u8]) -> Words {
 }
 
 fn set_words(arguments: &SetArgs, payload: &[u8]) -> Words {
-    Words::new("SCHEDULE SET")
-        .name(&arguments.name)
-        .name(&arguments.queue)
-        .bytes(payload)
-        .option("EVERY", arguments.when.every)
-        .option("AT", arguments.at)
-        .named("CRON", arguments.when.cron.as_deref())
-        .named("ZONE", arguments.zone.as_deref())
-        .named("KEY", arguments.key.as_deref())
-        .option("PRIORITY", arguments.priority)
-        .option("TTL", arguments.ttl_ms)
-        .option("TTR", arguments.ttr_ms)
-        .option("MISSED", arguments.missed)
-        .option("OVERLAP", arguments.overlap)
+    let words = Words::new("SCHEDULE SET").name(&arguments.name).name(&arguments.queue);
+    arguments.given.after(words.bytes(payload))
 }

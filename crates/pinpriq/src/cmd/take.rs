@@ -4,8 +4,6 @@
 use pinpriq_proto::wire::resp::Words;
 
 use super::asking::{TaskField, ask_and, print_tasks};
-use super::change::lane;
-use super::look::selection;
 use crate::args::tasks::{PopArgs, TakeArgs};
 use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
@@ -50,18 +48,13 @@ pub(super) fn words(arguments: &TakeArgs) -> Words {
     selecting(arguments)
         .option("COUNT", arguments.count)
         .option("WAIT", arguments.wait_ms)
-        .flag("GROUP", arguments.group)
         .flag("WITHMETA", arguments.client.json)
 }
 
 /// What is sent by a command that pops.
 pub(super) fn pop_words(arguments: &PopArgs) -> Words {
     let words = Words::new("POP").queues(&arguments.queues);
-    lane(selection(words, arguments.selection), &arguments.lane)
-        .option("COUNT", arguments.count)
-        .option("WAIT", arguments.wait_ms)
-        .flag("GROUP", arguments.group)
-        .flag("WITHMETA", arguments.client.json)
+    arguments.given.after(words).flag("WITHMETA", arguments.client.json)
 }
 
 /// What is sent by a worker, which may wait this long for a task.
@@ -71,5 +64,5 @@ pub(super) fn worker_words(arguments: &TakeArgs, wait_ms: Option<u64>) -> Words 
 
 fn selecting(arguments: &TakeArgs) -> Words {
     let words = Words::new("TAKE").queues(&arguments.queues).option("TTR", Some(arguments.ttr_ms));
-    lane(selection(words, arguments.selection), &arguments.lane)
+    arguments.given.after(words)
 }

@@ -46,8 +46,8 @@ fn words(command: &Command) -> Words {
         Command::Plow(it) => change::plow_words(it),
         Command::Kill(it) => change::kill_words(it),
         Command::Switch(it) => change::switch_words(it),
-        Command::Snatch(it) => change::transfer_words("SNATCH", it),
-        Command::Restart(it) => change::transfer_words("RESTART", it),
+        Command::Snatch(it) => change::snatch_words(it),
+        Command::Restart(it) => change::restart_words(it),
         Command::Update(it) => change::update_words(it),
         Command::Move(it) => change::move_words(it),
         Command::Redrive(it) => change::redrive_words(it),
@@ -72,6 +72,7 @@ fn words(command: &Command) -> Words {
             let payload = payload.unwrap_or_else(|| "stdin".into());
             schedule::words(it, payload.as_encoded_bytes())
         }
+        Command::Other(it) => it.words.clone(),
         other => panic!("{other:?} does not speak RESP"),
     }
 }
@@ -114,13 +115,13 @@ fn putting_and_taking() {
         ("take q", "TAKE QUEUES 1 q TTR 30000"),
         (
             "take q COUNT --count 5 --wait-ms -1 --ttr-ms 9 --from max --order newest --group",
-            "TAKE QUEUES 2 q COUNT TTR 9 FROM MAX ORDER NEWEST COUNT 5 WAIT -1 GROUP",
+            "TAKE QUEUES 2 q COUNT TTR 9 FROM MAX ORDER NEWEST GROUP COUNT 5 WAIT -1",
         ),
         ("take q --json", "TAKE QUEUES 1 q TTR 30000 WITHMETA"),
         ("pop q", "POP QUEUES 1 q"),
         (
             "pop q WAIT --count 5 --wait-ms -1 --from max --order newest --group --json",
-            "POP QUEUES 2 q WAIT FROM MAX ORDER NEWEST COUNT 5 WAIT -1 GROUP WITHMETA",
+            "POP QUEUES 2 q WAIT COUNT 5 WAIT -1 FROM MAX ORDER NEWEST GROUP WITHMETA",
         ),
         (
             "take a b --exec cat --count 5 --from min",
@@ -156,9 +157,9 @@ fn looking_and_changing() {
         ("peek q", "PEEK q COUNT 1"),
         (
             "peek q --count 3 --state b --from max --order oldest --json",
-            "PEEK q FROM MAX ORDER OLDEST STATE B COUNT 3 WITHMETA",
+            "PEEK q COUNT 3 WITHMETA FROM MAX ORDER OLDEST STATE B",
         ),
-        ("peek q --state waiting", "PEEK q STATE W COUNT 1"),
+        ("peek q --state waiting", "PEEK q COUNT 1 STATE W"),
         ("get q 7", "GET q 7"),
         ("await q 7", "AWAIT q 7 WAIT -1"),
         ("await q 7 --wait-ms 0", "AWAIT q 7 WAIT 0"),
@@ -167,7 +168,7 @@ fn looking_and_changing() {
         ("scan q", "SCAN q CURSOR 0 COUNT 100"),
         (
             "scan q --state waiting --key k --page 5 --json --member m",
-            "SCAN q CURSOR 0 COUNT 5 STATE W KEY k WITHMETA MEMBER m",
+            "SCAN q CURSOR 0 COUNT 5 WITHMETA STATE W KEY k MEMBER m",
         ),
         ("export q", "EXPORT q COUNT 1000 CURSOR 0"),
         ("leases", "LEASES CURSOR 0"),
@@ -176,6 +177,8 @@ fn looking_and_changing() {
         ("plow q", "PLOW q"),
         ("plow q --count 3 --delay-ms 1 --ttl-ms 2", "PLOW q COUNT 3 DELAY 1 TTL 2"),
         ("kill q 7 8", "KILL q 7 8"),
+        ("kick q 5 --member m", "KICK q 5 MEMBER m"),
+        ("kick q --id 7", "KICK q ID 7"),
         ("switch q 7 --to zombie --delay-ms 5", "SWITCH q 7 Z DELAY 5"),
         ("snatch q 7", "SNATCH q 7"),
         ("restart q 7 --ttl-ms 5", "RESTART q 7 TTL 5"),
@@ -278,7 +281,7 @@ fn lanes_are_named_last() {
         ("fail t 1-2-3 --member m --reason r", "FAIL t 1-2-3 REASON r MEMBER m"),
         ("touch t 1-2-3 --member m", "TOUCH t 1-2-3 MEMBER m"),
         ("touch t --id 7 --by-ms 5 --member m", "TOUCH t ID 7 BY 5 MEMBER m"),
-        ("peek t --member m --state taken", "PEEK t STATE T COUNT 1 MEMBER m"),
+        ("peek t --member m --state taken", "PEEK t COUNT 1 STATE T MEMBER m"),
         ("get t 7 --member m", "GET t 7 MEMBER m"),
         ("await t 7 --member m", "AWAIT t 7 WAIT -1 MEMBER m"),
         ("dig t 7 --member m --priority 1", "DIG t 7 PRIORITY 1 MEMBER m"),
@@ -320,6 +323,8 @@ fn contradictions_are_wrong_usage() {
         "wire",
         "push q p",
         "touch q",
+        "kick q",
+        "kick q 5 --id 7",
         "touch q --id 7",
         "touch q 1-2-3 --id 7 --by-ms 1",
         "ack q",
