@@ -1,5 +1,5 @@
-//! Makes functions of what stands on declarations: the facts about each command, and how each type
-//! is written in letters.
+//! Makes functions of what stands on declarations: the facts about each command, what its request
+//! looks like, and how each type is written in letters.
 //!
 //! `#[derive(Command)]` belongs on an enum of commands. Each variant carries `#[command(…)]` with
 //! one fact after the other. A fact is an expression, in which the fields of the variant are known
@@ -12,15 +12,27 @@
 mod facts;
 mod kinds;
 mod letters;
+mod request;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Derives the facts about the commands of an enum.
-#[proc_macro_derive(Command, attributes(command))]
+/// Derives the facts about the commands of an enum, and how their requests are read.
+#[proc_macro_derive(Command, attributes(command, request, key, word, words, option, flat))]
 pub fn derive_command(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    facts::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+    let derived = facts::derive(&input).and_then(|mut facts| {
+        facts.extend(request::derive_rows(&input)?);
+        Ok(facts)
+    });
+    derived.unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Derives how a struct is part of the requests of commands.
+#[proc_macro_derive(Arguments, attributes(key, word, words, option, flat))]
+pub fn derive_arguments(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    request::derive_arguments(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Derives how a type is written in a letter and read from one.

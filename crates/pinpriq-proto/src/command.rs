@@ -20,6 +20,7 @@ pub use self::tubes::{Deed, Reserve};
 use crate::export::{Export, Import};
 use crate::facts::{Anywhere, Called, Destination, Joining, Lanes, Subject};
 use crate::fanout::{MemberCommand, Publish};
+use crate::limits::MOVED_DEFAULT;
 use crate::looking::{Leases, Scan};
 use crate::names::NamePattern;
 pub use crate::names::QueueName;
@@ -46,6 +47,18 @@ pub enum Command<'a> {
         step = it.wait.is_none(), blocks = it.waits(), care = it.care()
     )]
     #[letter(1)]
+    #[request(by_hand,
+        Spec::new("PUT", Group::Tasks,
+            "Puts a task into a queue",
+            "the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1 \
+             or 0), and with WAIT the outcome")
+        .words(&[Word::Key("queue"), Word::One("payload")])
+        .options(&[
+            options::KEY, options::PRIORITY, options::DELAY, options::AT, options::TTL,
+            options::TTR, options::ID, options::WAIT, options::ROOM, options::UNIQUE,
+            options::WINDOW, options::ONDUP, options::STATE_BURIED, options::REASON,
+        ])
+    )]
     Put(Put<'a>),
     /// Puts a task into a queue. If the queue is full, the put waits until there is room.
     #[command(
@@ -83,6 +96,26 @@ pub enum Command<'a> {
         disk = it.mode.on_full_disk(), blocks = it.wait.blocks(), care = it.care()
     )]
     #[letter(5)]
+    #[request(by_hand,
+        Spec::new("TAKE", Group::Tasks,
+            "Takes the most urgent tasks under a lease",
+            "an array of tasks, empty if there are none")
+        .words(&[Word::Queues])
+        .options(&[
+            options::COUNT, options::WAIT, options::TTR, options::FROM, options::ORDER,
+            options::GROUP, options::WITHMETA, options::DONE, options::MEMBER,
+        ])
+    )]
+    #[request(by_hand,
+        Spec::new("POP", Group::Tasks,
+            "Takes the most urgent tasks for good",
+            "an array of tasks, empty if there are none")
+        .words(&[Word::Queues])
+        .options(&[
+            options::COUNT, options::WAIT, options::FROM, options::ORDER, options::GROUP,
+            options::WITHMETA, options::MEMBER,
+        ])
+    )]
     Take(Take<'a>),
     /// Takes the most urgent task of several queues under a lease that is tied to the connection.
     /// The reply is the task, none if the time is up, or
@@ -161,33 +194,74 @@ pub enum Command<'a> {
         care = if it.count > 1 { LongReply } else { Plain }
     )]
     #[letter(14)]
+    #[request(
+        Spec::new("PEEK", Group::Tasks,
+            "Shows tasks and changes nothing",
+            "an array of tasks, empty if there are none")
+        .options(&[
+            options::FROM, options::ORDER, options::STATE, options::COUNT, options::WITHMETA,
+            options::MEMBER,
+        ])
+    )]
     Peek(Peek<'a>),
     /// Reads one task.
     #[command(needs(look = queue), shard = queue, disk = Served)]
     #[letter(15)]
+    #[request(Spec::new(
+        "GET",
+        Group::Tasks,
+        "Shows one task by its id",
+        "a map with all that is known, or null"
+    ))]
     Get {
         /// The queue.
+        #[key]
         queue: QueueName<'a>,
         /// The id, in its text form.
+        #[word]
         id: &'a [u8],
     },
     /// Explains why a task is not handed out, or without an id, which task would be next.
     #[command(needs(look = queue), shard = queue, disk = Served, care = LongWork)]
     #[letter(16)]
+    #[request(
+        Spec::new("EXPLAIN", Group::Tasks,
+            "Tells why a task is not handed out, or which task would be next",
+            "a map: id, state, since, reasons")
+        .last()
+    )]
     Explain {
         /// The queue.
+        #[key]
         queue: QueueName<'a>,
         /// The id, in its text form.
         #[letter(1)]
+        #[word]
         id: Option<&'a [u8]>,
     },
     /// Reads all tasks of a queue, page by page.
     #[command(needs(look = it.queue), shard = it.queue, disk = Served, care = LongReply)]
     #[letter(17)]
+    #[request(
+        Spec::new("SCAN", Group::Tasks,
+            "Shows all tasks of a queue, page by page",
+            "the cursor of the next page (0 after the last) and an array of tasks")
+        .options(&[
+            options::CURSOR, options::COUNT, options::STATE, options::KEY, options::WITHMETA,
+            options::MEMBER,
+        ])
+        .last()
+    )]
     Scan(Scan<'a>),
     /// Reads all that another server needs to go on with a queue, page by page.
     #[command(needs(look = it.queue), shard = it.queue, disk = Served, care = LongReply)]
     #[letter(18)]
+    #[request(
+        Spec::new("EXPORT", Group::Queues,
+            "Shows all that another server needs to go on with a queue, page by page",
+            "the cursor of the next page (0 after the last) and an array of records as JSON")
+        .last()
+    )]
     Export(Export<'a>),
     /// Takes over a record of an export. The reply is the id of a task, and nothing for others.
     #[command(
@@ -196,6 +270,14 @@ pub enum Command<'a> {
         care = LongWork
     )]
     #[letter(19)]
+    #[request(by_hand,
+        Spec::new("IMPORT", Group::Queues,
+            "Takes over one record of an export",
+            "the id of a task; OK for other records")
+        .words(&[Word::Key("queue"), Word::One("record")])
+        .options(&[options::PAYLOAD])
+        .last()
+    )]
     Import(Import<'a>),
     /// Reads the leases of a queue, or of all, page by page.
     #[command(
@@ -203,10 +285,26 @@ pub enum Command<'a> {
         within = it.queue.is_none(), care = LongReply
     )]
     #[letter(20)]
+    #[request(
+        Spec::new("LEASES", Group::Tasks,
+            "Shows who holds which task, in one queue or in all, page by page",
+            "the cursor of the next page (0 after the last) and an array of maps: queue, member, \
+             id, client, name, address, since, until")
+        .options(&[options::COUNT, options::CURSOR, options::MEMBER])
+        .last()
+    )]
     Leases(Leases<'a>),
     /// Finishes a taken task.
     #[command(needs(take = it.held), shard = it.held.queue, disk = Served, change, step)]
     #[letter(21)]
+    #[request(by_hand,
+        Spec::new("ACK", Group::Tasks,
+            "Finishes taken tasks",
+            "OK; for several receipts an array of OK or error, one for each")
+        .words(&[Word::Key("queue"), Word::HeldOrMore])
+        .options(&[options::PAYLOAD, options::ZOMBIE, options::MEMBER])
+        .while_subscribed()
+    )]
     Ack(Ack<'a>),
     /// Finishes several taken tasks, each with its own result.
     #[command(needs(take = queue), shard = queue, disk = Served, change, step, care = LongReply)]
@@ -220,23 +318,39 @@ pub enum Command<'a> {
     /// Returns a taken task to the queue.
     #[command(needs(take = it.held), shard = it.held.queue, disk = Refused, change, step)]
     #[letter(23)]
+    #[request(
+        Spec::new("RELEASE", Group::Tasks,
+            "Gives a taken task back to its queue",
+            "R, W, or X if its TTL had passed")
+        .while_subscribed()
+    )]
     Release(Release<'a>),
     /// Sets a taken task aside.
     #[command(needs(take = held), shard = held.queue, disk = Refused, change, step)]
     #[letter(24)]
+    #[request(Spec::new("BURY", Group::Tasks, "Sets a taken task aside", "OK") .while_subscribed())]
     Bury {
         /// The task.
+        #[flat]
         held: Held<'a>,
         /// A new payload, if any.
         #[letter(1)]
+        #[option]
         payload: Option<&'a [u8]>,
         /// The reason, if one is given.
         #[letter(2)]
+        #[option]
         reason: Option<&'a [u8]>,
     },
     /// Ends a lease because its holder could not do the task. The reply is the new state.
     #[command(needs(take = it.held), shard = it.held.queue, disk = Refused, change, step)]
     #[letter(25)]
+    #[request(
+        Spec::new("FAIL", Group::Tasks,
+            "Gives a taken task back because it failed: to be tried again or to be given up",
+            "R, W, B, or X if it became a dead letter or its TTL had passed")
+        .while_subscribed()
+    )]
     Fail(Fail<'a>),
     /// Acknowledges tasks and takes others, in one step. If any of the tasks cannot be
     /// acknowledged, or the take is refused, nothing happens. The acks stand while the take blocks
@@ -260,31 +374,62 @@ pub enum Command<'a> {
         step
     )]
     #[letter(27)]
+    #[request(
+        Spec::new("TOUCH", Group::Tasks,
+            "Renews or moves the deadline of a lease, or moves the TTL of a ready task",
+            "the new deadline in Unix milliseconds, or null if there is none")
+        .while_subscribed()
+    )]
     Touch {
         /// The task.
+        #[flat]
         held: Held<'a>,
-        /// How far to move the deadline. Without it a lease gets its TTR again from now.
+        /// How much the deadline moves, instead of a whole lease from now.
         #[letter(1)]
+        #[option("BY")]
         by: Option<Span>,
     },
     /// Makes a buried task ready or waiting again.
     #[command(needs(manage = it), shard = it.queue, disk = Refused, change, step)]
     #[letter(28)]
+    #[request(Spec::new(
+        "DIG",
+        Group::Tasks,
+        "Brings a buried task back",
+        "R, W, or X if its TTL had passed"
+    ))]
     Dig(Transfer<'a>),
     /// Makes the oldest buried tasks of a queue ready or waiting again.
     #[command(needs(manage = queue), shard = queue, disk = Refused, change, care = LongWork)]
     #[letter(29)]
+    #[request(Spec::new(
+        "PLOW",
+        Group::Tasks,
+        "Brings the oldest buried tasks back, all of them without COUNT",
+        "how many"
+    ))]
+    #[request(by_hand,
+        Spec::new("KICK", Group::Tasks,
+            "DIG by id, or PLOW with a count: the words of beanstalkd",
+            "as DIG or PLOW")
+        .words(&[Word::Key("queue"), Word::CountOrId])
+        .options(&[options::MEMBER])
+    )]
     Plow {
         /// The queue.
+        #[key]
         queue: QueueName<'a>,
         /// The most tasks to bring back; all of them if `None`.
         #[letter(1)]
+        #[option]
         count: Option<u64>,
         /// How long they wait first.
         #[letter(2)]
+        #[option(default = Span::ZERO)]
         delay: Span,
         /// A new TTL.
         #[letter(3)]
+        #[option]
         ttl: Option<Span>,
     },
     /// Removes tasks, whatever their state.
@@ -293,34 +438,71 @@ pub enum Command<'a> {
         care = LongWork
     )]
     #[letter(30)]
+    #[request(Spec::new(
+        "KILL",
+        Group::Tasks,
+        "Removes tasks in any state, also those that are held",
+        "how many"
+    ))]
     Kill {
         /// The queue.
+        #[key]
         queue: QueueName<'a>,
         /// Their ids.
+        #[words(Word::Some("id"))]
         ids: &'a [&'a [u8]],
     },
     /// Moves a task that is not taken into any other state.
     #[command(needs(manage = transfer), shard = transfer.queue, disk = Refused, change, step)]
     #[letter(31)]
+    #[request(
+        Spec::new("SWITCH", Group::Tasks,
+            "Turns a task that is not taken into another state",
+            "the state")
+        .options(&[options::DELAY, options::TTL, options::MEMBER])
+    )]
     Switch {
         /// The task, and its new delay and TTL.
+        #[flat]
         transfer: Transfer<'a>,
         /// The new state. T is refused.
+        #[word("R|W|B|Z|D")]
         to: StateKind,
     },
     /// Takes a task away from its holder.
     #[command(needs(manage = it), shard = it.queue, disk = Refused, change)]
     #[letter(32)]
+    #[request(
+        Spec::new("SNATCH", Group::Tasks,
+            "Takes a task away from its holder",
+            "R, W, or X if its TTL had passed")
+        .options(&[options::DELAY, options::TTL, options::MEMBER])
+    )]
     Snatch(Transfer<'a>),
     /// Makes a waiting or finished task ready again, with its attempts at 0.
     #[command(needs(manage = it), shard = it.queue, disk = Refused, change, step)]
     #[letter(33)]
+    #[request(
+        Spec::new("RESTART", Group::Tasks,
+            "Brings a waiting, buried or finished task back as if it had never been taken",
+            "R, W, or X if its TTL had passed")
+        .options(&[options::DELAY, options::TTL, options::MEMBER])
+    )]
     Restart(Transfer<'a>),
     /// Changes a task in place.
     #[command(
         needs = it.queue.each(it.right(), tell), shard = it.queue, disk = Refused, change, step
     )]
     #[letter(34)]
+    #[request(
+        Spec::new("UPDATE", Group::Tasks,
+            "Changes a task where it is",
+            "OK")
+        .options(&[
+            options::PRIORITY, options::PAYLOAD, options::TTL_OR_NONE, options::RECEIPT,
+            options::MEMBER,
+        ])
+    )]
     Update(Update<'a>),
     /// Moves tasks of one state to another queue, the oldest first. The reply is their number.
     #[command(
@@ -328,14 +510,24 @@ pub enum Command<'a> {
         names = (to, from), disk = Refused, change, audit = from, care = LongWork
     )]
     #[letter(35)]
+    #[request(Spec::new(
+        "MOVE",
+        Group::Tasks,
+        "Moves tasks of one state to another queue, the oldest first",
+        "how many"
+    ))]
     Move {
         /// The queue or lane that they leave.
+        #[key]
         from: QueueName<'a>,
         /// The queue that they enter.
+        #[key]
         to: &'a [u8],
         /// The most tasks to move, at most [`MOVED_MAX`](crate::limits::MOVED_MAX).
+        #[option(default = MOVED_DEFAULT)]
         count: u32,
         /// Their state, which stays. T is refused.
+        #[option(default = StateKind::Ready)]
         state: StateKind,
     },
     /// Moves ready dead letters back to the queues that they come from, the oldest first. The
@@ -345,21 +537,39 @@ pub enum Command<'a> {
         audit = queue, care = LongWork
     )]
     #[letter(36)]
+    #[request(Spec::new(
+        "REDRIVE",
+        Group::Tasks,
+        "Moves ready dead letters back to the queues that they come from",
+        "how many"
+    ))]
     Redrive {
         /// The queue of the dead letters.
+        #[key]
         queue: QueueName<'a>,
         /// The most tasks to move, at most [`MOVED_MAX`](crate::limits::MOVED_MAX).
+        #[option(default = MOVED_DEFAULT)]
         count: u32,
     },
     /// Blocks until a task is finished.
     #[command(needs(look = queue), shard = queue, disk = Served, blocks = wait.blocks())]
     #[letter(37)]
+    #[request(
+        Spec::new("AWAIT", Group::Tasks,
+            "Waits until a task is finished",
+            "the outcome (acked, buried, expired, killed, dead, evicted, moved, timeout) and the \
+             state")
+        .last()
+    )]
     Await {
         /// The queue.
+        #[key]
         queue: QueueName<'a>,
         /// The id.
+        #[word]
         id: &'a [u8],
         /// How long to block.
+        #[option(default = Wait::No)]
         wait: Wait,
     },
     /// Starts deliveries of tasks from these queues, one delivery for each credit.
@@ -368,6 +578,14 @@ pub enum Command<'a> {
         names = Lanes(queues, member), disk = Served, care = Subscription
     )]
     #[letter(38)]
+    #[request(by_hand,
+        Spec::new("SUBSCRIBE", Group::Push,
+            "Has tasks delivered, one for each credit",
+            "how many subscriptions the connection has")
+        .words(&[Word::Queues])
+        .options(&[options::TTR, options::POP, options::MEMBER])
+        .while_subscribed()
+    )]
     Subscribe {
         /// The queues.
         queues: &'a [&'a [u8]],
@@ -387,16 +605,39 @@ pub enum Command<'a> {
         names = Lanes(queues, member), disk = Served, care = LongWork
     )]
     #[letter(39)]
+    #[request(
+        Spec::new("UNSUBSCRIBE", Group::Push,
+            "Ends subscriptions, all of them if none is named",
+            "how many subscriptions are left")
+        .while_subscribed()
+    )]
     Unsubscribe {
         /// The queues.
+        #[words(Word::AnyQueues)]
         queues: &'a [&'a [u8]],
         /// If given, the queues are topics, and the lanes of this member in them are meant.
         #[letter(1)]
+        #[option]
         member: Option<&'a [u8]>,
     },
     /// Allows this number of further deliveries.
     #[command(needs(), shard = Destination::Deliveries, names = (), disk = Served)]
     #[letter(40)]
+    #[request(by_hand,
+        Spec::new("CREDIT", Group::Push,
+            "Grants that many further deliveries",
+            "the credit before the deliveries that it sets off")
+        .words(&[Word::One("n")])
+        .access(Access::Users)
+        .while_subscribed()
+    )]
+    #[request(by_hand,
+        Spec::new("READY", Group::Push,
+            "Grants one further delivery",
+            "the credit before the delivery that it sets off")
+        .access(Access::Users)
+        .while_subscribed()
+    )]
     Credit(u32),
     /// Returns popped tasks whose reply or delivery could not be sent completely.
     #[command(needs(), shard = Destination::Deliveries, names = (), disk = Served, change)]
@@ -417,6 +658,12 @@ pub enum Command<'a> {
         disk = Served, change, step, care = OwnTime
     )]
     #[letter(44)]
+    #[request(
+        Spec::new("PUBLISH", Group::FanOut,
+            "Puts one task into each lane of a topic",
+            "how many lanes")
+        .last()
+    )]
     Publish(Publish<'a>),
     /// Joins, beats, leaves, or lists members.
     #[command(inner)]

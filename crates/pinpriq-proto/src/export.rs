@@ -3,6 +3,7 @@
 
 use crate::change::ScheduleRecord;
 use crate::facts::{Anywhere, Called, Destination, Subject};
+use crate::limits::PAGE_DEFAULT;
 use crate::rights::{Need, Right};
 use crate::settings::{Assignment, Paused, Settings, destination_of, each_need_of};
 use crate::task::{Bytes, TaskRecord};
@@ -10,13 +11,16 @@ use crate::time::Timestamp;
 use crate::unique::WindowRecord;
 
 /// See [`Command::Export`](crate::command::Command::Export).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Export<'a> {
     /// The queue.
+    #[key]
     pub queue: &'a [u8],
     /// Where the page begins.
+    #[option(with = cursors::export)]
     pub after: ExportPlace<&'a [u8]>,
     /// The most records to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
+    #[option(default = PAGE_DEFAULT)]
     pub count: u32,
 }
 

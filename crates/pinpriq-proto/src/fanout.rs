@@ -14,20 +14,25 @@ pub const LEASE_DEFAULT: Span = Span::from_ms(60_000);
 
 /// Puts one task into each lane of a topic: all or none, even across a crash. The reply is the
 /// number of lanes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Publish<'a> {
     /// The topic.
+    #[key]
     pub topic: &'a [u8],
     /// What the tasks carry. It is stored once, however many lanes there are.
+    #[word]
     pub payload: &'a [u8],
     /// What never changes about the tasks.
     #[letter(1)]
+    #[option(with = reading::key_alone)]
     pub terms: Terms<&'a [u8]>,
     /// Lower is more urgent. Without a priority the tasks are never selected.
     #[letter(2, default = Some(0))]
+    #[option(default = Some(0))]
     pub priority: Option<i64>,
     /// The moment from which the task is no longer delivered.
     #[letter(3, default = Deadline::OfLane)]
+    #[flat]
     pub deadline: Deadline,
 }
 
@@ -65,13 +70,22 @@ pub enum MemberCommand<'a> {
         care = LongWork
     )]
     #[letter(1)]
+    #[request(Spec::new(
+        "JOIN",
+        Group::FanOut,
+        "Gives a member a lane in a topic, and registers it if need be",
+        "the incarnation of the member"
+    ))]
     Join {
         /// The topic.
+        #[key]
         topic: &'a [u8],
         /// The member.
+        #[word]
         member: &'a [u8],
         /// How long it lives without a sign of life, from now on.
         #[letter(1)]
+        #[option]
         lease: Option<Span>,
     },
     /// A sign of life.
@@ -80,11 +94,19 @@ pub enum MemberCommand<'a> {
         names = Called("member", member), disk = Served, change, within, care = LongWork
     )]
     #[letter(2)]
+    #[request(Spec::new(
+        "BEAT",
+        Group::FanOut,
+        "Gives a sign of life, which begins the lease of a member anew",
+        "OK"
+    ))]
     Beat {
         /// The member.
+        #[word]
         member: &'a [u8],
         /// How long it lives without another one, from now on.
         #[letter(1)]
+        #[option]
         lease: Option<Span>,
     },
     /// Ends one lane. The reply is 1, or 0 if there was none.
@@ -94,6 +116,12 @@ pub enum MemberCommand<'a> {
         care = LongWork
     )]
     #[letter(3)]
+    #[request(by_hand,
+        Spec::new("LEAVE", Group::FanOut,
+            "Ends a lane of a member; without a topic the member and all its lanes",
+            "how many lanes ended")
+        .words(&[Word::MaybeKeyFirst("topic"), Word::One("member")])
+    )]
     LeaveTopic {
         /// The topic.
         topic: &'a [u8],
@@ -112,7 +140,13 @@ pub enum MemberCommand<'a> {
         needs(look = it), shard = it, names = Called("topic", it), disk = Served, care = LongReply
     )]
     #[letter(5)]
-    List(&'a [u8]),
+    #[request(
+        Spec::new("MEMBERS", Group::FanOut,
+            "Tells the members of a topic",
+            "an array of maps: member, incarnation, lease_until, ready, taken")
+        .last()
+    )]
+    List(#[key("topic")] &'a [u8]),
 }
 
 /// A member of one topic.

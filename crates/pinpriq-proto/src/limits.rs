@@ -188,3 +188,15 @@ impl Default for Limits {
         }
     }
 }
+
+/// How many tasks a request moves that says nothing else.
+pub const MOVED_DEFAULT: u32 = 1_000;
+
+/// The number of tasks, leases or records on a page if the request names none.
+pub const PAGE_DEFAULT: u32 = 100;
+
+/// The number of names on a page if the request names none.
+pub const NAMES_DEFAULT: usize = 100;
+
+/// The most names on a page.
+pub const NAMES_MAX: usize = 10_000;

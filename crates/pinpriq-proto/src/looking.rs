@@ -3,38 +3,47 @@
 //! Nothing here changes anything, and a look is no sign of life of a member.
 
 use crate::facts::{Destination, Joining};
+use crate::limits::PAGE_DEFAULT;
 use crate::names::QueueName;
 use crate::task::{Bytes, ClientId, StateKind, TaskId};
 use crate::time::Timestamp;
 
 /// See [`Command::Scan`](crate::command::Command::Scan).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Scan<'a> {
     /// The queue.
+    #[key]
     pub queue: QueueName<'a>,
     /// Only tasks whose seq is above this one.
     #[letter(1)]
+    #[option(with = cursors::seq)]
     pub after: u64,
     /// The most tasks to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
+    #[option(default = PAGE_DEFAULT)]
     pub count: u32,
     /// If given, only tasks of this state.
     #[letter(2)]
+    #[option]
     pub state: Option<StateKind>,
     /// If given, only tasks with this key.
     #[letter(3)]
+    #[option]
     pub key: Option<&'a [u8]>,
 }
 
 /// See [`Command::Leases`](crate::command::Command::Leases).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Leases<'a> {
     /// The queue. Without it, all queues and lanes.
     #[letter(1)]
+    #[key]
     pub queue: Option<QueueName<'a>>,
     /// Only leases after this place. For one queue, only its seq counts.
     #[letter(2)]
+    #[option(with = cursors::lease)]
     pub after: Option<LeasePlace<&'a [u8]>>,
     /// The most leases to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
+    #[option(default = PAGE_DEFAULT)]
     pub count: u32,
 }
 

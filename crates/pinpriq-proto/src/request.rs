@@ -5,8 +5,11 @@
 
 mod alphabet;
 pub mod code;
+pub mod cursors;
 pub mod fault;
 pub mod options;
 pub mod parts;
+pub mod reading;
+pub mod settings;
 pub mod spec;
 pub mod table;

@@ -7,6 +7,7 @@
 use std::fmt::Debug;
 
 use crate::facts::{Anywhere, Called, Destination, Joining};
+use crate::limits::{NAMES_DEFAULT, NAMES_MAX};
 use crate::task::{Bytes, TaskId, Terms};
 use crate::time::{Span, Timestamp};
 
@@ -165,6 +166,17 @@ pub enum ScheduleCommand<'a> {
         within, audit = it.name, care = LongWork
     )]
     #[letter(1)]
+    #[request(by_hand,
+        Spec::new("SCHEDULE", Group::Schedules,
+            "Puts a task into a queue again and again, or changes when and which",
+            "the next slot in Unix milliseconds")
+        .sub("SET")
+        .words(&[Word::Key("schedule"), Word::Key("queue"), Word::One("payload")])
+        .options(&[
+            options::EVERY, options::AT_SLOT, options::CRON, options::ZONE, options::KEY,
+            options::PRIORITY, options::TTL, options::TTR, options::MISSED, options::OVERLAP,
+        ])
+    )]
     Set(NewSchedule<'a>),
     /// Shows a schedule.
     #[command(
@@ -172,20 +184,36 @@ pub enum ScheduleCommand<'a> {
         disk = Served, within, care = LongReply
     )]
     #[letter(2)]
-    Show(&'a [u8]),
+    #[request(
+        Spec::new("SCHEDULE", Group::Schedules,
+            "Tells what a schedule does and what it has done",
+            "a map")
+        .sub("SHOW")
+    )]
+    Show(#[key("schedule")] &'a [u8]),
     /// Lists the names of schedules, in order.
     #[command(
         needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
         names = (), disk = Served, within, care = LongReply
     )]
     #[letter(3)]
+    #[request(
+        Spec::new("SCHEDULE", Group::Schedules,
+            "Tells the names of the schedules, page by page",
+            "the cursor of the next page (0 after the last) and the names in order")
+        .sub("LIST")
+        .options(&[options::PREFIX, options::COUNT, options::CURSOR])
+    )]
     List {
         /// Only names that begin with this.
+        #[option(default = b"")]
         prefix: &'a [u8],
         /// Only names after this one.
         #[letter(1)]
+        #[option(with = cursors::name)]
         after: Option<&'a [u8]>,
         /// The most names to return.
+        #[option(default = NAMES_DEFAULT, most = NAMES_MAX)]
         count: usize,
     },
     /// From now on slots put no tasks.
@@ -194,28 +222,52 @@ pub enum ScheduleCommand<'a> {
         disk = Refused, change, within, audit = it, care = LongWork
     )]
     #[letter(4)]
-    Pause(&'a [u8]),
+    #[request(
+        Spec::new("SCHEDULE", Group::Schedules,
+            "Lets slots pass without a task",
+            "OK")
+        .sub("PAUSE")
+    )]
+    Pause(#[key("schedule")] &'a [u8]),
     /// From now on slots put tasks again.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
         disk = Refused, change, within, audit = it, care = LongWork
     )]
     #[letter(5)]
-    Resume(&'a [u8]),
+    #[request(
+        Spec::new("SCHEDULE", Group::Schedules,
+            "Ends a pause of a schedule",
+            "OK")
+        .sub("RESUME")
+    )]
+    Resume(#[key("schedule")] &'a [u8]),
     /// Removes a schedule. Its tasks stay. The reply is the number of schedules removed.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
         disk = Served, change, within, audit = it, care = LongWork
     )]
     #[letter(6)]
-    Drop(&'a [u8]),
+    #[request(
+        Spec::new("SCHEDULE", Group::Schedules,
+            "Removes a schedule; its tasks stay",
+            "1, or 0 if there is none")
+        .sub("DROP")
+    )]
+    Drop(#[key("schedule")] &'a [u8]),
     /// Puts a task now, also while the schedule is paused. The reply is its id.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),
         disk = Refused, change, within, audit = it, care = LongWork
     )]
     #[letter(7)]
-    Fire(&'a [u8]),
+    #[request(
+        Spec::new("SCHEDULE", Group::Schedules,
+            "Puts a task of a schedule now, also while it is paused",
+            "the id")
+        .sub("FIRE")
+    )]
+    Fire(#[key("schedule")] &'a [u8]),
 }
 
 /// See [`ScheduleCommand::Set`].

@@ -135,18 +135,22 @@ pub enum Order {
 }
 
 /// See [`Command::Peek`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Peek<'a> {
     /// The queue.
+    #[key]
     pub queue: QueueName<'a>,
     /// Which tasks. Groups are not followed.
     #[letter(1, default = Selection::DEFAULT)]
+    #[flat]
     pub selection: Selection,
     /// If given, reads the tasks of that state in order of their seq, instead of those that a take
     /// would choose. For R these come first, and then those without priority, the newest first.
     #[letter(2)]
+    #[option]
     pub state: Option<StateKind>,
     /// The most tasks to read.
+    #[option(default = 1)]
     pub count: u32,
 }
 
@@ -185,65 +189,82 @@ pub struct Ack<'a> {
 }
 
 /// See [`Command::Release`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Release<'a> {
     /// The task.
+    #[flat]
     pub held: Held<'a>,
     /// How long it stays waiting first.
     #[letter(1)]
+    #[option(default = Span::ZERO)]
     pub delay: Span,
     /// What else changes.
     #[letter(2)]
+    #[flat]
     pub amendment: Amendment<'a>,
     /// Whether it goes behind all other tasks of its priority.
     #[letter(3)]
+    #[option]
     pub tail: bool,
 }
 
 /// See [`Command::Fail`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Fail<'a> {
     /// The task.
+    #[flat]
     pub held: Held<'a>,
     /// Why it failed, if that is said.
     #[letter(1)]
+    #[option]
     pub reason: Option<&'a [u8]>,
     /// How long it waits before it is ready again. Without it, as long as the queue's back-off
     /// says.
     #[letter(2)]
+    #[option]
     pub delay: Option<Span>,
     /// A new payload, if any.
     #[letter(3)]
+    #[option]
     pub payload: Option<&'a [u8]>,
 }
 
 /// A move of a task, named by its id, into another state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Transfer<'a> {
     /// The queue.
+    #[key]
     pub queue: QueueName<'a>,
     /// The id.
+    #[word]
     pub id: &'a [u8],
     /// How long it stays waiting first. On a switch to Z, how long it stays there.
     #[letter(1)]
+    #[option(default = Span::ZERO)]
     pub delay: Span,
     /// What else changes.
     #[letter(2)]
+    #[flat]
     pub amendment: Amendment<'a>,
 }
 
 /// What changes together with a transition. Either both happen or neither.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter, pinpriq_derive::Arguments,
+)]
 pub struct Amendment<'a> {
-    /// A new payload.
-    #[letter(1)]
-    pub payload: Option<&'a [u8]>,
-    /// A new priority.
-    #[letter(2)]
-    pub priority: Assign<Option<i64>>,
     /// A new TTL, counted from now, or no TTL.
     #[letter(3)]
+    #[option(with = reading::new_ttl)]
     pub ttl: Assign<Option<Span>>,
+    /// A new priority.
+    #[letter(2)]
+    #[option]
+    pub priority: Assign<Option<i64>>,
+    /// A new payload.
+    #[letter(1)]
+    #[option]
+    pub payload: Option<&'a [u8]>,
 }
 
 /// A value that may be replaced.
@@ -259,17 +280,21 @@ pub enum Assign<T> {
 }
 
 /// See [`Command::Update`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct Update<'a> {
     /// The queue.
+    #[key]
     pub queue: QueueName<'a>,
     /// The id.
+    #[word]
     pub id: &'a [u8],
     /// What changes.
     #[letter(1)]
+    #[flat]
     pub amendment: Amendment<'a>,
     /// The proof, if the task is taken and this connection does not hold the lease.
     #[letter(2)]
+    #[option]
     pub receipt: Option<Receipt>,
 }
 

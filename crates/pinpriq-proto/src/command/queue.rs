@@ -2,6 +2,7 @@
 
 use super::{QueueName, Sides};
 use crate::facts::{Anywhere, Destination, Joining};
+use crate::limits::{NAMES_DEFAULT, NAMES_MAX};
 use crate::settings::{Assignment, destination_of, each_need_of};
 use crate::time::Span;
 
@@ -23,10 +24,18 @@ pub enum QueueCommand<'a> {
         names = queue, disk = Refused, change, audit = queue, care = LongWork
     )]
     #[letter(1)]
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Makes a queue that exists even when it is empty",
+            "OK")
+        .sub("CREATE")
+    )]
     Create {
         /// Its name.
+        #[key]
         queue: &'a [u8],
         /// The settings that differ from the defaults.
+        #[words(Word::AnySettings, with = settings)]
         settings: &'a [Assignment<'a>],
     },
     /// Changes settings. An unknown queue is created, an unknown lane is not.
@@ -36,51 +45,96 @@ pub enum QueueCommand<'a> {
         audit = queue, care = LongWork
     )]
     #[letter(2)]
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Changes settings of a queue, which is created if need be",
+            "OK")
+        .sub("SET")
+    )]
     Set {
         /// Its name.
+        #[key]
         queue: QueueName<'a>,
         /// What changes.
+        #[words(Word::Settings, with = settings)]
         settings: &'a [Assignment<'a>],
     },
     /// Returns the settings.
     #[command(needs(look = it), shard = it, disk = Served, care = LongWork)]
     #[letter(3)]
-    Show(QueueName<'a>),
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Tells the settings of a queue",
+            "a map")
+        .sub("SHOW")
+    )]
+    Show(#[key("queue")] QueueName<'a>),
     /// Lists the names of queues, in order.
     #[command(
         needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
         names = (), disk = Served, within, care = LongReply
     )]
     #[letter(4)]
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Tells the names of the queues, page by page",
+            "the cursor of the next page (0 after the last) and the names in order")
+        .sub("LIST")
+        .options(&[options::PREFIX, options::COUNT, options::CURSOR])
+    )]
     List {
         /// Only names that begin with this.
+        #[option(default = b"")]
         prefix: &'a [u8],
         /// Only names after this one.
         #[letter(1)]
+        #[option(with = cursors::name)]
         after: Option<&'a [u8]>,
         /// The most names to return.
+        #[option(default = NAMES_DEFAULT, most = NAMES_MAX)]
         count: usize,
     },
     /// Removes all tasks.
     #[command(needs(manage = it), shard = it, disk = Served, change, audit = it, care = LongWork)]
     #[letter(5)]
-    Truncate(QueueName<'a>),
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Removes all tasks of a queue",
+            "how many")
+        .sub("TRUNCATE")
+    )]
+    Truncate(#[key("queue")] QueueName<'a>),
     /// Removes all tasks, the settings and the pause.
     #[command(needs(manage = it), shard = it, disk = Served, change, audit = it, care = LongWork)]
     #[letter(6)]
-    Drop(&'a [u8]),
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Removes a queue with its tasks, settings and pause",
+            "how many tasks it had")
+        .sub("DROP")
+    )]
+    Drop(#[key("queue")] &'a [u8]),
     /// Pauses sides of a queue.
     #[command(
         needs(manage = queue), shard = queue, disk = Refused, change, audit = queue, care = LongWork
     )]
     #[letter(7)]
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Pauses a queue for puts, for takes, or for both, for good or for a while",
+            "OK")
+        .sub("PAUSE")
+    )]
     Pause {
         /// Its name.
+        #[key]
         queue: QueueName<'a>,
         /// Which sides.
+        #[word("IN|OUT", default = Sides::Both)]
         sides: Sides,
-        /// How long, if it ends by itself.
+        /// How long the pause lasts; without it until it is ended.
         #[letter(1)]
+        #[option("FOR")]
         length: Option<Span>,
     },
     /// Pauses the output of a queue for this long, or ends that pause if it is `None`.
@@ -104,10 +158,13 @@ pub enum QueueCommand<'a> {
         needs(manage = queue), shard = queue, disk = Served, change, audit = queue, care = LongWork
     )]
     #[letter(9)]
+    #[request(Spec::new("QUEUE", Group::Queues, "Ends a pause", "OK") .sub("RESUME"))]
     Resume {
         /// Its name.
+        #[key]
         queue: QueueName<'a>,
         /// Which sides.
+        #[word("IN|OUT", default = Sides::Both)]
         sides: Sides,
     },
     /// Returns the figures of one queue, or of all queues together.
@@ -116,5 +173,11 @@ pub enum QueueCommand<'a> {
         shard = it.map_or(Destination::Everywhere(Joining::Figures), Destination::from)
     )]
     #[letter(10)]
-    Stats(Option<QueueName<'a>>),
+    #[request(Spec::new(
+        "STATS",
+        Group::Queues,
+        "Tells the figures of a queue, or of all together",
+        "a map"
+    ))]
+    Stats(#[key("queue")] Option<QueueName<'a>>),
 }

@@ -50,7 +50,7 @@ impl<'a> Parts<'a> {
 
     /// Returns the parts of a request whose words and options are told apart already. Each option
     /// must be one of the command, and be given once.
-    pub fn given(
+    pub fn told_apart(
         spec: &'static Spec,
         words: &'a [&'a [u8]],
         options: impl Iterator<Item = (Opt, &'a [u8])>,
@@ -273,6 +273,12 @@ impl<'a> Parts<'a> {
             self.spec.full_name(),
             option.word
         );
+        self.given(option)
+    }
+
+    /// Like [`Self::option`], also of an option that the command does not have.
+    #[inline]
+    pub(crate) fn given(&self, option: Opt) -> Option<&'a [u8]> {
         // Most requests give no options, and the others few.
         if self.options_bits & option.bit == 0 {
             return None;
@@ -311,23 +317,13 @@ impl<'a> Parts<'a> {
 
     /// Returns a moment in Unix milliseconds.
     pub fn moment(&self, option: Opt) -> Result<Option<Timestamp>, Fault> {
-        let Some(value) = self.option(option) else { return Ok(None) };
-        let ms = number(value).filter(|ms| *ms <= Timestamp::MAX.ms());
-        let moment = ms.map(Timestamp::from_ms).ok_or_else(|| {
-            let rule = "is a moment in Unix milliseconds before the year 10000";
-            no_value(&format!("{} {rule}", option.word), value)
-        });
-        moment.map(Some)
+        self.option(option).map(|value| moment(option.word, value)).transpose()
     }
 
     /// Returns a number of at least 1.
     #[inline]
     pub fn count(&self, option: Opt) -> Result<Option<u64>, Fault> {
-        let Some(value) = self.option(option) else { return Ok(None) };
-        match number(value) {
-            Some(count) if count > 0 => Ok(Some(count)),
-            _ => Err(no_value(&format!("{} is a number of at least 1", option.word), value)),
-        }
+        self.option(option).map(|value| count(option.word, value)).transpose()
     }
 
     /// Returns a priority, or none.
@@ -337,18 +333,14 @@ impl<'a> Parts<'a> {
             None => Ok(Assign::Keep),
             // The usual ones have one digit.
             Some([digit @ b'0'..=b'9']) => Ok(Assign::To(Some(i64::from(digit - b'0')))),
-            Some(value) => any_priority(value),
+            Some(value) => any_priority(value).map(Assign::To),
         }
     }
 
     /// Returns how long to block. -1 means without end.
     #[inline]
     pub fn wait(&self) -> Result<Option<Wait>, Fault> {
-        match self.option(options::WAIT) {
-            None => Ok(None),
-            Some(b"-1") => Ok(Some(Wait::Forever)),
-            Some(value) => span(options::WAIT.word, value).map(|span| Some(Wait::For(span))),
-        }
+        self.option(options::WAIT).map(|value| wait(options::WAIT.word, value)).transpose()
     }
 
     /// Returns the end from which to select.
@@ -378,10 +370,10 @@ impl<'a> Parts<'a> {
 
 /// Parses a priority, or none.
 #[inline(never)]
-fn any_priority(text: &[u8]) -> Result<Assign<Option<i64>>, Fault> {
+pub(super) fn any_priority(text: &[u8]) -> Result<Option<i64>, Fault> {
     match signed(text) {
-        Some(priority) => Ok(Assign::To(Some(priority))),
-        None if text.eq_ignore_ascii_case(b"NONE") => Ok(Assign::To(None)),
+        Some(priority) => Ok(Some(priority)),
+        None if text.eq_ignore_ascii_case(b"NONE") => Ok(None),
         None => Err(no_value("PRIORITY is a whole number of 64 bits or NONE", text)),
     }
 }
@@ -425,6 +417,28 @@ fn signed(text: &[u8]) -> Option<i64> {
             magnitude => 0_i64.checked_sub_unsigned(magnitude),
         },
     }
+}
+
+/// Parses a number of at least 1.
+#[inline]
+pub(super) fn count(word: &str, text: &[u8]) -> Result<u64, Fault> {
+    match number(text) {
+        Some(count) if count > 0 => Ok(count),
+        _ => Err(no_value(&format!("{word} is a number of at least 1"), text)),
+    }
+}
+
+/// Parses how long to block. -1 means without end.
+#[inline]
+pub(super) fn wait(word: &str, text: &[u8]) -> Result<Wait, Fault> {
+    if text == b"-1" { Ok(Wait::Forever) } else { span(word, text).map(Wait::For) }
+}
+
+/// Parses a moment in Unix milliseconds.
+pub(super) fn moment(word: &str, text: &[u8]) -> Result<Timestamp, Fault> {
+    let ms = number(text).filter(|ms| *ms <= Timestamp::MAX.ms());
+    let rule = "is a moment in Unix milliseconds before the year 10000";
+    ms.map(Timestamp::from_ms).ok_or_else(|| no_value(&format!("{word} {rule}"), text))
 }
 
 /// Parses a duration in whole milliseconds. From any moment of today it ends before the year 10000.

@@ -28,6 +28,8 @@ pub struct Spec {
     pub access: Access,
     /// Whether a subscribed connection that speaks RESP2 may use it.
     pub while_subscribed: bool,
+    /// Whether it stands behind the other commands of its chapter.
+    pub(crate) is_last: bool,
 }
 
 /// Who may use a command of a server that has users.
@@ -98,6 +100,11 @@ pub enum Word {
     HeldOrMore,
 }
 
+impl Word {
+    /// Stands where a list has no word yet.
+    pub(crate) const HELD: Self = Self::Held;
+}
+
 impl Group {
     /// All of them, in the order of the documentation page.
     pub const ALL: [Self; 8] = [
@@ -146,6 +153,7 @@ impl Spec {
             options: &[],
             access: Access::Rights,
             while_subscribed: false,
+            is_last: false,
         }
     }
 
@@ -165,6 +173,20 @@ impl Spec {
     #[must_use]
     pub const fn options(self, options: &'static [Opt]) -> Self {
         Self { options, ..self }
+    }
+
+    /// Gives it these words and options where it has none.
+    #[must_use]
+    pub(crate) const fn or(self, words: &'static [Word], options: &'static [Opt]) -> Self {
+        let words = if self.words.is_empty() { words } else { self.words };
+        let options = if self.options.is_empty() { options } else { self.options };
+        Self { words, options, ..self }
+    }
+
+    /// Puts it at the end of its chapter.
+    #[must_use]
+    pub const fn last(self) -> Self {
+        Self { is_last: true, ..self }
     }
 
     /// Sets who may use it.

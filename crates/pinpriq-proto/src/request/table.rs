@@ -3,411 +3,13 @@
 pub mod places;
 
 use super::alphabet::letters;
-use super::options;
-use super::options::{
-    AT, BY, COUNT, CRON, CURSOR, DEADLINE, DELAY, DONE, EVERY, FOR, FROM, GROUP, KEY, LEASE,
-    MEMBER, MISSED, ONDUP, ORDER, OVERLAP, PAYLOAD, POP, PREFIX, PRIORITY, REASON, RECEIPT, ROOM,
-    STATE, STATE_BURIED, TAIL, TTL, TTL_OR_NONE, TTR, UNIQUE, WAIT, WINDOW, WITHMETA, ZOMBIE, ZONE,
-};
 use super::parts::OPTIONS_MAX;
+use super::reading::{Read, Row};
 use super::spec::{Access, Group, Spec, Word};
+use crate::command::Command;
 
-const QUEUE: Word = Word::Key("queue");
-const ID: Word = Word::One("id");
-const TOPIC: Word = Word::Key("topic");
-const NAME: Word = Word::One("member");
-const SCHEDULE: Word = Word::Key("schedule");
-
-/// The commands, each with its chapter, in the order of the documentation page.
-pub static TABLE: &[Spec] = &[
-    Spec::new(
-        "PUT",
-        Group::Tasks,
-        "Puts a task into a queue",
-        "the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1 \
-                or 0), and with WAIT the outcome",
-    )
-    .words(&[QUEUE, Word::One("payload")])
-    .options(&[
-        KEY,
-        PRIORITY,
-        DELAY,
-        AT,
-        TTL,
-        TTR,
-        options::ID,
-        WAIT,
-        ROOM,
-        UNIQUE,
-        WINDOW,
-        ONDUP,
-        STATE_BURIED,
-        REASON,
-    ]),
-    Spec::new(
-        "TAKE",
-        Group::Tasks,
-        "Takes the most urgent tasks under a lease",
-        "an array of tasks, empty if there are none",
-    )
-    .words(&[Word::Queues])
-    .options(&[COUNT, WAIT, TTR, FROM, ORDER, GROUP, WITHMETA, DONE, MEMBER]),
-    Spec::new(
-        "POP",
-        Group::Tasks,
-        "Takes the most urgent tasks for good",
-        "an array of tasks, empty if there are none",
-    )
-    .words(&[Word::Queues])
-    .options(&[COUNT, WAIT, FROM, ORDER, GROUP, WITHMETA, MEMBER]),
-    Spec::new(
-        "PEEK",
-        Group::Tasks,
-        "Shows tasks and changes nothing",
-        "an array of tasks, empty if there are none",
-    )
-    .words(&[QUEUE])
-    .options(&[FROM, ORDER, STATE, COUNT, WITHMETA, MEMBER]),
-    Spec::new(
-        "GET",
-        Group::Tasks,
-        "Shows one task by its id",
-        "a map with all that is known, or null",
-    )
-    .words(&[QUEUE, ID])
-    .options(&[MEMBER]),
-    Spec::new(
-        "ACK",
-        Group::Tasks,
-        "Finishes taken tasks",
-        "OK; for several receipts an array of OK or error, one for each",
-    )
-    .words(&[QUEUE, Word::HeldOrMore])
-    .options(&[PAYLOAD, ZOMBIE, MEMBER])
-    .while_subscribed(),
-    Spec::new(
-        "RELEASE",
-        Group::Tasks,
-        "Gives a taken task back to its queue",
-        "R, W, or X if its TTL had passed",
-    )
-    .words(&[QUEUE, Word::Held])
-    .options(&[DELAY, TTL, PRIORITY, PAYLOAD, TAIL, MEMBER])
-    .while_subscribed(),
-    Spec::new("BURY", Group::Tasks, "Sets a taken task aside", "OK")
-        .words(&[QUEUE, Word::Held])
-        .options(&[PAYLOAD, REASON, MEMBER])
-        .while_subscribed(),
-    Spec::new(
-        "FAIL",
-        Group::Tasks,
-        "Gives a taken task back because it failed: to be tried again or to be given up",
-        "R, W, B, or X if it became a dead letter or its TTL had passed",
-    )
-    .words(&[QUEUE, Word::Held])
-    .options(&[REASON, DELAY, PAYLOAD, MEMBER])
-    .while_subscribed(),
-    Spec::new(
-        "TOUCH",
-        Group::Tasks,
-        "Renews or moves the deadline of a lease, or moves the TTL of a ready task",
-        "the new deadline in Unix milliseconds, or null if there is none",
-    )
-    .words(&[QUEUE, Word::Held])
-    .options(&[BY, MEMBER])
-    .while_subscribed(),
-    Spec::new("DIG", Group::Tasks, "Brings a buried task back", "R, W, or X if its TTL had passed")
-        .words(&[QUEUE, ID])
-        .options(&[DELAY, TTL, PRIORITY, PAYLOAD, MEMBER]),
-    Spec::new(
-        "PLOW",
-        Group::Tasks,
-        "Brings the oldest buried tasks back, all of them without COUNT",
-        "how many",
-    )
-    .words(&[QUEUE])
-    .options(&[COUNT, DELAY, TTL, MEMBER]),
-    Spec::new(
-        "KICK",
-        Group::Tasks,
-        "DIG by id, or PLOW with a count: the words of beanstalkd",
-        "as DIG or PLOW",
-    )
-    .words(&[QUEUE, Word::CountOrId])
-    .options(&[MEMBER]),
-    Spec::new(
-        "KILL",
-        Group::Tasks,
-        "Removes tasks in any state, also those that are held",
-        "how many",
-    )
-    .words(&[QUEUE, Word::Some("id")])
-    .options(&[MEMBER]),
-    Spec::new(
-        "SWITCH",
-        Group::Tasks,
-        "Turns a task that is not taken into another state",
-        "the state",
-    )
-    .words(&[QUEUE, ID, Word::One("R|W|B|Z|D")])
-    .options(&[DELAY, TTL, MEMBER]),
-    Spec::new(
-        "SNATCH",
-        Group::Tasks,
-        "Takes a task away from its holder",
-        "R, W, or X if its TTL had passed",
-    )
-    .words(&[QUEUE, ID])
-    .options(&[DELAY, TTL, MEMBER]),
-    Spec::new(
-        "RESTART",
-        Group::Tasks,
-        "Brings a waiting, buried or finished task back as if it had never been taken",
-        "R, W, or X if its TTL had passed",
-    )
-    .words(&[QUEUE, ID])
-    .options(&[DELAY, TTL, MEMBER]),
-    Spec::new("UPDATE", Group::Tasks, "Changes a task where it is", "OK")
-        .words(&[QUEUE, ID])
-        .options(&[PRIORITY, PAYLOAD, TTL_OR_NONE, RECEIPT, MEMBER]),
-    Spec::new(
-        "MOVE",
-        Group::Tasks,
-        "Moves tasks of one state to another queue, the oldest first",
-        "how many",
-    )
-    .words(&[Word::Key("from"), Word::Key("to")])
-    .options(&[COUNT, STATE, MEMBER]),
-    Spec::new(
-        "REDRIVE",
-        Group::Tasks,
-        "Moves ready dead letters back to the queues that they come from",
-        "how many",
-    )
-    .words(&[QUEUE])
-    .options(&[COUNT, MEMBER]),
-    Spec::new(
-        "EXPLAIN",
-        Group::Tasks,
-        "Tells why a task is not handed out, or which task would be next",
-        "a map: id, state, since, reasons",
-    )
-    .words(&[Word::Key("queue"), Word::Maybe("id")])
-    .options(&[MEMBER]),
-    Spec::new(
-        "SCAN",
-        Group::Tasks,
-        "Shows all tasks of a queue, page by page",
-        "the cursor of the next page (0 after the last) and an array of tasks",
-    )
-    .words(&[Word::Key("queue")])
-    .options(&[CURSOR, COUNT, STATE, KEY, WITHMETA, MEMBER]),
-    Spec::new(
-        "LEASES",
-        Group::Tasks,
-        "Shows who holds which task, in one queue or in all, page by page",
-        "the cursor of the next page (0 after the last) and an array of maps: queue, \
-                member, id, client, name, address, since, until",
-    )
-    .words(&[Word::MaybeKey("queue")])
-    .options(&[COUNT, CURSOR, MEMBER]),
-    Spec::new(
-        "AWAIT",
-        Group::Tasks,
-        "Waits until a task is finished",
-        "the outcome (acked, buried, expired, killed, dead, evicted, moved, timeout) and \
-                the state",
-    )
-    .words(&[QUEUE, ID])
-    .options(&[WAIT, MEMBER]),
-    Spec::new(
-        "SUBSCRIBE",
-        Group::Push,
-        "Has tasks delivered, one for each credit",
-        "how many subscriptions the connection has",
-    )
-    .words(&[Word::Queues])
-    .options(&[TTR, POP, MEMBER])
-    .while_subscribed(),
-    Spec::new(
-        "UNSUBSCRIBE",
-        Group::Push,
-        "Ends subscriptions, all of them if none is named",
-        "how many subscriptions are left",
-    )
-    .words(&[Word::AnyQueues])
-    .options(&[MEMBER])
-    .while_subscribed(),
-    Spec::new(
-        "CREDIT",
-        Group::Push,
-        "Grants that many further deliveries",
-        "the credit before the deliveries that it sets off",
-    )
-    .words(&[Word::One("n")])
-    .access(Access::Users)
-    .while_subscribed(),
-    Spec::new(
-        "READY",
-        Group::Push,
-        "Grants one further delivery",
-        "the credit before the delivery that it sets off",
-    )
-    .access(Access::Users)
-    .while_subscribed(),
-    Spec::new(
-        "JOIN",
-        Group::FanOut,
-        "Gives a member a lane in a topic, and registers it if need be",
-        "the incarnation of the member",
-    )
-    .words(&[TOPIC, NAME])
-    .options(&[LEASE]),
-    Spec::new(
-        "BEAT",
-        Group::FanOut,
-        "Gives a sign of life, which begins the lease of a member anew",
-        "OK",
-    )
-    .words(&[NAME])
-    .options(&[LEASE]),
-    Spec::new(
-        "LEAVE",
-        Group::FanOut,
-        "Ends a lane of a member; without a topic the member and all its lanes",
-        "how many lanes ended",
-    )
-    .words(&[Word::MaybeKeyFirst("topic"), NAME]),
-    Spec::new(
-        "PUBLISH",
-        Group::FanOut,
-        "Puts one task into each lane of a topic",
-        "how many lanes",
-    )
-    .words(&[TOPIC, Word::One("payload")])
-    .options(&[KEY, PRIORITY, DEADLINE, TTL]),
-    Spec::new(
-        "MEMBERS",
-        Group::FanOut,
-        "Tells the members of a topic",
-        "an array of maps: member, incarnation, lease_until, ready, taken",
-    )
-    .words(&[TOPIC]),
-    Spec::new("QUEUE", Group::Queues, "Makes a queue that exists even when it is empty", "OK")
-        .sub("CREATE")
-        .words(&[QUEUE, Word::AnySettings]),
-    Spec::new(
-        "QUEUE",
-        Group::Queues,
-        "Changes settings of a queue, which is created if need be",
-        "OK",
-    )
-    .sub("SET")
-    .words(&[QUEUE, Word::Settings])
-    .options(&[MEMBER]),
-    Spec::new("QUEUE", Group::Queues, "Tells the settings of a queue", "a map")
-        .sub("SHOW")
-        .words(&[QUEUE])
-        .options(&[MEMBER]),
-    Spec::new(
-        "QUEUE",
-        Group::Queues,
-        "Tells the names of the queues, page by page",
-        "the cursor of the next page (0 after the last) and the names in order",
-    )
-    .sub("LIST")
-    .options(&[PREFIX, COUNT, CURSOR]),
-    Spec::new("QUEUE", Group::Queues, "Removes all tasks of a queue", "how many")
-        .sub("TRUNCATE")
-        .words(&[QUEUE])
-        .options(&[MEMBER]),
-    Spec::new(
-        "QUEUE",
-        Group::Queues,
-        "Removes a queue with its tasks, settings and pause",
-        "how many tasks it had",
-    )
-    .sub("DROP")
-    .words(&[QUEUE]),
-    Spec::new(
-        "QUEUE",
-        Group::Queues,
-        "Pauses a queue for puts, for takes, or for both, for good or for a while",
-        "OK",
-    )
-    .sub("PAUSE")
-    .words(&[QUEUE, Word::Maybe("IN|OUT")])
-    .options(&[FOR, MEMBER]),
-    Spec::new("QUEUE", Group::Queues, "Ends a pause", "OK")
-        .sub("RESUME")
-        .words(&[QUEUE, Word::Maybe("IN|OUT")])
-        .options(&[MEMBER]),
-    Spec::new("STATS", Group::Queues, "Tells the figures of a queue, or of all together", "a map")
-        .words(&[Word::MaybeKey("queue")])
-        .options(&[MEMBER]),
-    Spec::new(
-        "EXPORT",
-        Group::Queues,
-        "Shows all that another server needs to go on with a queue, page by page",
-        "the cursor of the next page (0 after the last) and an array of records as JSON",
-    )
-    .words(&[Word::Key("queue")])
-    .options(&[CURSOR, COUNT]),
-    Spec::new(
-        "IMPORT",
-        Group::Queues,
-        "Takes over one record of an export",
-        "the id of a task; OK for other records",
-    )
-    .words(&[Word::Key("queue"), Word::One("record")])
-    .options(&[PAYLOAD]),
-    Spec::new(
-        "SCHEDULE",
-        Group::Schedules,
-        "Puts a task into a queue again and again, or changes when and which",
-        "the next slot in Unix milliseconds",
-    )
-    .sub("SET")
-    .words(&[SCHEDULE, Word::Key("queue"), Word::One("payload")])
-    .options(&[EVERY, options::AT_SLOT, CRON, ZONE, KEY, PRIORITY, TTL, TTR, MISSED, OVERLAP]),
-    Spec::new(
-        "SCHEDULE",
-        Group::Schedules,
-        "Tells what a schedule does and what it has done",
-        "a map",
-    )
-    .sub("SHOW")
-    .words(&[SCHEDULE]),
-    Spec::new(
-        "SCHEDULE",
-        Group::Schedules,
-        "Tells the names of the schedules, page by page",
-        "the cursor of the next page (0 after the last) and the names in order",
-    )
-    .sub("LIST")
-    .options(&[PREFIX, COUNT, CURSOR]),
-    Spec::new("SCHEDULE", Group::Schedules, "Lets slots pass without a task", "OK")
-        .sub("PAUSE")
-        .words(&[SCHEDULE]),
-    Spec::new("SCHEDULE", Group::Schedules, "Ends a pause of a schedule", "OK")
-        .sub("RESUME")
-        .words(&[SCHEDULE]),
-    Spec::new(
-        "SCHEDULE",
-        Group::Schedules,
-        "Removes a schedule; its tasks stay",
-        "1, or 0 if there is none",
-    )
-    .sub("DROP")
-    .words(&[SCHEDULE]),
-    Spec::new(
-        "SCHEDULE",
-        Group::Schedules,
-        "Puts a task of a schedule now, also while it is paused",
-        "the id",
-    )
-    .sub("FIRE")
-    .words(&[SCHEDULE]),
+/// The commands that the engine does not know.
+const OF_DOORS: &[Spec] = &[
     Spec::new(
         "MULTI",
         Group::Transactions,
@@ -610,6 +212,54 @@ pub static TABLE: &[Spec] = &[
     .words(&[Word::One("TEXT|JSON"), Word::One("operation"), Word::Any("argument")])
     .access(Access::Admins),
 ];
+
+/// How many commands there are.
+const COMMANDS: usize = Command::ROWS.len() + OF_DOORS.len();
+
+/// Every command, and how its request is read: chapter by chapter, in each first those of the
+/// engine in the order of their declarations.
+const ROWS: [Row; COMMANDS] = {
+    let mut rows = [Row::NONE; COMMANDS];
+    let (mut chapter, mut end) = (0, 0);
+    while chapter < 2 * Group::ALL.len() {
+        let (group, is_last) = (Group::ALL[chapter / 2], chapter % 2 == 1);
+        let mut at = 0;
+        while at < COMMANDS {
+            let engine = Command::ROWS.len();
+            let row =
+                if at < engine { Command::ROWS[at] } else { Row(OF_DOORS[at - engine], None) };
+            if row.0.group as usize == group as usize && row.0.is_last == is_last {
+                rows[end] = row;
+                end += 1;
+            }
+            at += 1;
+        }
+        chapter += 1;
+    }
+    rows
+};
+
+/// The commands, each with its chapter, in the order of the documentation page.
+pub static TABLE: &[Spec] = &{
+    let mut specs = [Row::NONE.0; COMMANDS];
+    let mut at = 0;
+    while at < COMMANDS {
+        specs[at] = ROWS[at].0;
+        at += 1;
+    }
+    specs
+};
+
+/// How the request of each command is read, unless a door does that itself.
+pub static READS: &[Option<Read>] = &{
+    let mut reads = [None; COMMANDS];
+    let mut at = 0;
+    while at < COMMANDS {
+        reads[at] = ROWS[at].1;
+        at += 1;
+    }
+    reads
+};
 
 /// The names of the commands as numbers. Each comes with the end of its entries, which are
 /// adjacent.

@@ -28,7 +28,7 @@ use self::frame::{Borrowed, Read};
 use self::head::{Content, Head};
 use self::problem::Problem;
 use super::resp::call::{Call, Shape, Talk};
-use super::resp::runs::RUNS;
+use super::resp::runs::run;
 use super::resp::users::{check, check_admin_of};
 use super::{DoorKind, DoorOptions};
 use crate::access::audit::What;
@@ -138,7 +138,7 @@ impl HttpDoor {
         if desk.is_guarded() {
             check(desk, &TABLE[asked.entry])?;
         }
-        RUNS[asked.entry](&mut Call { desk, talk: &mut self.talk, parts: &parts })
+        run(asked.entry, &mut Call { desk, talk: &mut self.talk, parts: &parts })
     }
 
     /// Carries out several commands as one.
@@ -200,7 +200,7 @@ fn end_connection(desk: &Desk, number: u64) {
 fn parts_of<'a>(asked: &'a Borrowed<'a>) -> Result<Parts<'a>, Fault> {
     let spec = &TABLE[asked.entry];
     let options = asked.options.iter().map(|(place, value)| (spec.options[*place], *value));
-    let mut parts = Parts::given(spec, &asked.words, options);
+    let mut parts = Parts::told_apart(spec, &asked.words, options);
     parts.by_id = asked.by_id;
     for (queue, text) in &asked.done {
         parts.add_done(queue, receipt(text)?);

@@ -1,9 +1,10 @@
 //! The RESP door: the whole command set, for every Redis client.
 //!
-//! `pinpriq_proto::request` describes the commands and takes requests apart. [`runs`] says which
-//! function carries out which: `tasks`, `push`, `queues`, `looking` and `connection` turn requests
-//! into commands of the engine. [`transaction`] keeps the requests between MULTI and EXEC.
-//! [`settings`] reads and writes the settings of queues, and [`encode`] writes the replies.
+//! `pinpriq_proto::request` describes the commands and takes requests apart. [`runs`] says how each
+//! is carried out: most become a command of the engine as their declaration says, and `tasks`,
+//! `push`, `fanout` and `connection` have functions for the others. [`transaction`] keeps the
+//! requests between MULTI and EXEC. [`settings`] writes the settings of queues, and [`encode`] the
+//! replies.
 
 pub(crate) mod call;
 mod carrying;
@@ -16,7 +17,6 @@ mod fanout;
 mod keys;
 mod looking;
 mod push;
-mod queues;
 mod records;
 pub(crate) mod runs;
 mod schedules;
@@ -39,9 +39,7 @@ pub use self::describe::{command_tables, record_table, task_table};
 pub use self::settings::settings_table;
 
 use self::call::{Call, Talk, protocol_of};
-pub(crate) use self::looking::cursor_after as leases_cursor;
-pub(crate) use self::queues::{cursor_after as names_cursor, name_at as names_after};
-use self::runs::RUNS;
+use self::runs::run;
 use super::{DoorKind, DoorOptions};
 use crate::clients::about::{Dialect, Manners};
 use crate::clients::contacts::Contacts;
@@ -184,7 +182,7 @@ fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result
     }
     let mut parts = Parts::of(spec);
     parts.sort(&given[taken..])?;
-    RUNS[place](&mut Call { desk, talk, parts: &parts })
+    run(place, &mut Call { desk, talk, parts: &parts })
 }
 
 /// Like [`entry_of`], for a request within a transaction.

@@ -1,28 +1,17 @@
 //! The commands that carry queues between servers, and how a page of an export is written.
 
-use std::fmt::Write as _;
-
 use pinpriq_proto::command::Command;
-use pinpriq_proto::export::{Export, ExportPlace, Exported, Import};
+use pinpriq_proto::export::{Exported, Import};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::{Call, Shape};
-use super::looking::{no_cursor, page};
-use super::queues::bytes_of_digits;
 use super::records::{self, Record};
-use super::settings::changes;
+use pinpriq_proto::request::cursors::export::cursor_after;
 use pinpriq_proto::request::fault::Fault;
-use pinpriq_proto::request::options::{CURSOR, PAYLOAD};
-use pinpriq_proto::request::parts::number;
+use pinpriq_proto::request::options::PAYLOAD;
+use pinpriq_proto::request::settings::changes;
 
 type Done = Result<(), Fault>;
-
-pub(super) fn export(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let after = parts.option(CURSOR).map(place_at).transpose()?.unwrap_or_default();
-    let export = Export { queue: parts.word(0), after: after.borrowed(), count: page(call)? };
-    call.ask(Shape::Plain, &Command::Export(export))
-}
 
 pub(super) fn import(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
@@ -89,55 +78,5 @@ fn record_of(page: &Exported, at: usize) -> String {
     match page.windows.get(at) {
         Some(window) => records::window(window),
         None => records::schedule(&page.schedules[at - page.windows.len()]),
-    }
-}
-
-/// Returns the cursor of the page after this place: a letter for the kind of the record before it,
-/// and its seq, its key in hexadecimal digits, or its number.
-fn cursor_after(place: &ExportPlace) -> String {
-    match place {
-        ExportPlace::Start => "0".to_owned(),
-        ExportPlace::Task(seq) => format!("t{seq}"),
-        ExportPlace::Window(key) => {
-            let mut cursor = String::from("w");
-            for byte in &**key {
-                let _ = write!(cursor, "{byte:02x}");
-            }
-            cursor
-        }
-        ExportPlace::Schedule(number) => format!("s{number}"),
-    }
-}
-
-/// Returns the place that a cursor stands for.
-fn place_at(cursor: &[u8]) -> Result<ExportPlace, Fault> {
-    let place = match cursor {
-        b"0" => Some(ExportPlace::Start),
-        [b't', seq @ ..] => number(seq).map(ExportPlace::Task),
-        [b'w', key @ ..] => bytes_of_digits(key).map(|key| ExportPlace::Window(key.into())),
-        [b's', known @ ..] => number(known).map(ExportPlace::Schedule),
-        _ => None,
-    };
-    place.ok_or_else(|| no_cursor(cursor))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cursors_of_exports_come_back_from_their_text() {
-        for place in [
-            ExportPlace::Start,
-            ExportPlace::Task(u64::MAX),
-            ExportPlace::Window(b"".as_slice().into()),
-            ExportPlace::Window([0, 255, b't'].as_slice().into()),
-            ExportPlace::Schedule(7),
-        ] {
-            assert_eq!(place_at(cursor_after(&place).as_bytes()), Ok(place));
-        }
-        for wrong in ["", "1", "t", "t01", "t-1", "w0", "wxx", "s", "x1", "T1"] {
-            assert!(place_at(wrong.as_bytes()).is_err(), "{wrong:?}");
-        }
     }
 }

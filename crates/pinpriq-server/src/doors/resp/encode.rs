@@ -14,11 +14,11 @@ use pinpriq_proto::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Shape;
-use super::queues::cursor_after;
 use super::values::{bytes, moment, state_letter, task_id, whole};
 use super::{carrying, looking, settings};
 use crate::clients::contacts::Contacts;
 use crate::figures::{Value, histogram_line, stats};
+use pinpriq_proto::request::cursors::name::cursor_after;
 use pinpriq_proto::request::parts::receipt_numbers;
 
 /// Appends an output if it is one of the most frequent ones, which have one piece. Returns whether

@@ -1,108 +1,14 @@
 //! The commands that look at a whole queue, and how their replies are written.
 
-use std::fmt::Write as _;
-
-use pinpriq_proto::command::Command;
-use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Writer;
 
-use super::call::{Call, Shape};
-use super::queues::bytes_of_digits;
 use super::values::{bytes, moment, state_letter, task_id, whole};
 use crate::clients::about::at_home;
 use crate::clients::contacts::Contacts;
-use pinpriq_proto::request::fault::{Fault, shown};
-use pinpriq_proto::request::options::{COUNT, CURSOR, KEY, MEMBER, STATE, WITHMETA};
-use pinpriq_proto::request::parts::{self, number};
-
-type Done = Result<(), Fault>;
-
-/// The number of tasks or leases on a page if the request names none.
-const PAGE: u64 = 100;
-
-pub(super) fn explain(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let id = parts.words.get(1).copied();
-    call.ask(Shape::Plain, &Command::Explain { queue: parts.queue(), id })
-}
-
-pub(super) fn scan(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let after = match parts.option(CURSOR) {
-        Some(cursor) => number(cursor).ok_or_else(|| no_cursor(cursor))?,
-        None => 0,
-    };
-    let scan = Scan {
-        queue: parts.queue(),
-        after,
-        count: page(call)?,
-        state: parts.option(STATE).map(parts::state).transpose()?,
-        key: parts.option(KEY),
-    };
-    let shape = if parts.has(WITHMETA) { Shape::WithMeta } else { Shape::Plain };
-    call.ask(shape, &Command::Scan(scan))
-}
-
-pub(super) fn leases(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    if parts.words.is_empty() && parts.has(MEMBER) {
-        return Err(Fault::bad("LEASES of a lane names the topic first"));
-    }
-    let queue = (!parts.words.is_empty()).then(|| parts.queue());
-    let after = parts.option(CURSOR).map(place_at).transpose()?.flatten();
-    let after = after.as_ref().map(|place| LeasePlace {
-        lane: place.lane,
-        queue: place.queue.as_slice(),
-        seq: place.seq,
-    });
-    call.ask(Shape::Plain, &Command::Leases(Leases { queue, after, count: page(call)? }))
-}
-
-pub(super) fn page(call: &Call<'_, '_>) -> Result<u32, Fault> {
-    let count = call.parts.count(COUNT)?.unwrap_or(PAGE);
-    Ok(u32::try_from(count).unwrap_or(u32::MAX))
-}
-
-/// Returns the cursor of the page after this place: the name of the queue in hexadecimal digits,
-/// the number of the lane if it is one, and the seq.
-pub(crate) fn cursor_after(place: &LeasePlace) -> String {
-    let mut cursor = String::from("q");
-    for byte in &*place.queue {
-        let _ = write!(cursor, "{byte:02x}");
-    }
-    if let Some(lane) = place.lane {
-        let _ = write!(cursor, "-{lane}");
-    }
-    let _ = write!(cursor, "-{}", place.seq);
-    cursor
-}
-
-/// Returns the place that a cursor stands for, or `None` for the start.
-fn place_at(cursor: &[u8]) -> Result<Option<LeasePlace<Vec<u8>>>, Fault> {
-    if cursor == b"0" {
-        return Ok(None);
-    }
-    let parsed = || {
-        let mut parts = cursor.strip_prefix(b"q")?.split(|byte| *byte == b'-');
-        let queue = bytes_of_digits(parts.next()?)?;
-        let numbers: Vec<u64> = parts.map(number).collect::<Option<_>>()?;
-        match numbers[..] {
-            [seq] => Some(LeasePlace { lane: None, queue, seq }),
-            [lane, seq] => Some(LeasePlace { lane: Some(lane), queue, seq }),
-            _ => None,
-        }
-    };
-    parsed().map(Some).ok_or_else(|| no_cursor(cursor))
-}
-
-pub(super) fn no_cursor(cursor: &[u8]) -> Fault {
-    Fault::bad(format!(
-        "{} is not a cursor: begin with 0 and go on with the one that was answered",
-        shown(cursor)
-    ))
-}
+use pinpriq_proto::request::cursors::lease::cursor_after;
 
 pub(super) fn explanation(writer: &mut Writer<'_>, explanation: &Explanation) {
     let Explanation { id, state, since, reasons } = explanation;
@@ -227,27 +133,5 @@ fn lease_map((writer, contacts): (&mut Writer<'_>, &Contacts), lease: &LeaseShow
     let moments: [(&str, Option<Timestamp>); 2] = [("since", *since), ("until", *until)];
     for (word, at) in moments {
         field(writer, word, |it| moment(it, at));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cursors_come_back_from_their_text() {
-        for (lane, queue, seq) in
-            [(None, &b"jobs"[..], 7), (Some(5), b"", u64::MAX), (None, &[0, 255, b'-'], 1)]
-        {
-            let text = cursor_after(&LeasePlace { lane, queue: queue.into(), seq });
-            let place = LeasePlace { lane, queue: queue.to_vec(), seq };
-            assert_eq!(place_at(text.as_bytes()), Ok(Some(place)), "{text}");
-        }
-        assert_eq!(place_at(b"0"), Ok(None));
-        for wrong in
-            ["", "1", "q", "q-", "q6", "q6-1", "q6a", "q6a-", "q6a-1-2-3", "x6a-1", "q6a-01"]
-        {
-            assert!(place_at(wrong.as_bytes()).is_err(), "{wrong:?}");
-        }
     }
 }

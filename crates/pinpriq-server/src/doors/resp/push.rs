@@ -25,12 +25,6 @@ pub(crate) fn subscribe(call: &mut Call<'_, '_>) -> Done {
     call.ask(Shape::Plain, &command)
 }
 
-pub(crate) fn unsubscribe(call: &mut Call<'_, '_>) -> Done {
-    let queues = call.parts.words;
-    let member = call.parts.option(MEMBER);
-    call.ask(Shape::Plain, &Command::Unsubscribe { queues, member })
-}
-
 pub(crate) fn credit(call: &mut Call<'_, '_>) -> Done {
     let given = call.parts.word(0);
     let credits = number(given).and_then(|credits| u32::try_from(credits).ok());

@@ -1,92 +1,85 @@
-//! The function that carries out each command.
+//! How each command is carried out. A request that its declaration describes becomes a command of
+//! the engine here. The others have a function.
 
+use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::request::fault::Fault;
-use pinpriq_proto::request::table::TABLE;
-use pinpriq_proto::request::table::places::place;
+use pinpriq_proto::request::options::WITHMETA;
+use pinpriq_proto::request::reading::{Read, Room};
+use pinpriq_proto::request::table::places::place as place_in_table;
+use pinpriq_proto::request::table::{READS, TABLE};
+use pinpriq_proto::schedule::ScheduleCommand;
 
-use super::call::Call;
-use super::{
-    carrying, cluster, connection, fanout, looking, push, queues, schedules, tasks, transaction,
-    users,
-};
+use super::call::{Call, Shape};
+use super::{carrying, cluster, connection, fanout, push, schedules, tasks, transaction, users};
 
 /// Carries out a request.
-pub(crate) type Run = fn(&mut Call<'_, '_>) -> Result<(), Fault>;
+type Run = fn(&mut Call<'_, '_>) -> Result<(), Fault>;
 
-/// The functions, in the order of the table of commands.
-pub(crate) static RUNS: [Run; TABLE.len()] = {
-    let mut runs: [Option<Run>; TABLE.len()] = [None; TABLE.len()];
-    let mut at = 0;
-    while at < BY_HAND.len() {
-        let (name, sub, run) = BY_HAND[at];
-        runs[place(name, sub)] = Some(run);
-        at += 1;
-    }
-    let mut all: [Run; TABLE.len()] = [connection::ping; TABLE.len()];
-    let mut at = 0;
-    while at < all.len() {
-        match runs[at] {
-            Some(run) => all[at] = run,
-            None => panic!("a command has no function"),
+/// How each command is carried out, in the order of the table of commands.
+static RUNS: [How; TABLE.len()] = {
+    let mut all = [How::ByHand(connection::ping); TABLE.len()];
+    let mut place = 0;
+    while place < all.len() {
+        let mut at = 0;
+        while at < BY_HAND.len() && place_in_table(BY_HAND[at].0, BY_HAND[at].1) != place {
+            at += 1;
         }
-        at += 1;
+        all[place] = match READS[place] {
+            Some(read) => How::Read(read),
+            None if at < BY_HAND.len() => How::ByHand(BY_HAND[at].2),
+            None => panic!("a command has no function, and no request on its declaration"),
+        };
+        place += 1;
     }
     all
 };
+
+/// How a command is carried out.
+#[derive(Clone, Copy)]
+enum How {
+    /// By this function.
+    ByHand(Run),
+    /// The engine carries out what this makes of the request.
+    Read(Read),
+}
+
+/// Carries out the request of the command at this place in the table.
+#[inline]
+pub(crate) fn run(place: usize, call: &mut Call<'_, '_>) -> Result<(), Fault> {
+    match RUNS[place] {
+        How::ByHand(run) => run(call),
+        How::Read(read) => ask(call, read),
+    }
+}
+
+#[inline(never)]
+fn ask(call: &mut Call<'_, '_>, read: Read) -> Result<(), Fault> {
+    let room = Room::default();
+    let parts = call.parts;
+    let command = read(parts, &room)?;
+    let shape = match command {
+        Command::Queue(QueueCommand::List { .. })
+        | Command::Schedule(ScheduleCommand::List { .. }) => Shape::Page,
+        Command::Queue(QueueCommand::Stats(Some(_))) => Shape::QueueFigures,
+        Command::Peek(_) | Command::Scan(_) if parts.has(WITHMETA) => Shape::WithMeta,
+        _ => Shape::Plain,
+    };
+    call.ask(shape, &command)
+}
 
 /// The functions of commands, by their words.
 const BY_HAND: &[(&str, Option<&str>, Run)] = &[
     ("PUT", None, tasks::put),
     ("TAKE", None, tasks::take),
     ("POP", None, tasks::pop),
-    ("PEEK", None, tasks::peek),
-    ("GET", None, tasks::get),
     ("ACK", None, tasks::ack),
-    ("RELEASE", None, tasks::release),
-    ("BURY", None, tasks::bury),
-    ("FAIL", None, tasks::fail),
-    ("TOUCH", None, tasks::touch),
-    ("DIG", None, tasks::dig),
-    ("PLOW", None, tasks::plow),
     ("KICK", None, tasks::kick),
-    ("KILL", None, tasks::kill),
-    ("SWITCH", None, tasks::switch),
-    ("SNATCH", None, tasks::snatch),
-    ("RESTART", None, tasks::restart),
-    ("UPDATE", None, tasks::update),
-    ("MOVE", None, tasks::move_tasks),
-    ("REDRIVE", None, tasks::redrive),
-    ("EXPLAIN", None, looking::explain),
-    ("SCAN", None, looking::scan),
-    ("LEASES", None, looking::leases),
-    ("AWAIT", None, tasks::wait_for),
     ("SUBSCRIBE", None, push::subscribe),
-    ("UNSUBSCRIBE", None, push::unsubscribe),
     ("CREDIT", None, push::credit),
     ("READY", None, push::ready),
-    ("JOIN", None, fanout::join),
-    ("BEAT", None, fanout::beat),
     ("LEAVE", None, fanout::leave),
-    ("PUBLISH", None, fanout::publish),
-    ("MEMBERS", None, fanout::members),
-    ("QUEUE", Some("CREATE"), queues::create),
-    ("QUEUE", Some("SET"), queues::set),
-    ("QUEUE", Some("SHOW"), queues::show),
-    ("QUEUE", Some("LIST"), queues::list),
-    ("QUEUE", Some("TRUNCATE"), queues::truncate),
-    ("QUEUE", Some("DROP"), queues::drop_queue),
-    ("QUEUE", Some("PAUSE"), queues::pause),
-    ("QUEUE", Some("RESUME"), queues::resume),
-    ("STATS", None, queues::stats),
-    ("EXPORT", None, carrying::export),
     ("IMPORT", None, carrying::import),
     ("SCHEDULE", Some("SET"), schedules::set),
-    ("SCHEDULE", Some("SHOW"), schedules::show),
-    ("SCHEDULE", Some("LIST"), schedules::list),
-    ("SCHEDULE", Some("PAUSE"), schedules::pause),
-    ("SCHEDULE", Some("RESUME"), schedules::resume),
-    ("SCHEDULE", Some("DROP"), schedules::drop_schedule),
-    ("SCHEDULE", Some("FIRE"), schedules::fire),
     ("MULTI", None, transaction::multi),
     ("EXEC", None, transaction::exec),
     ("DISCARD", None, transaction::discard),

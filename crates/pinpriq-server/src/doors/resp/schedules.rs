@@ -5,12 +5,9 @@ use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, W
 use pinpriq_proto::task::Terms;
 
 use super::call::{Call, Shape};
-use super::queues::{name_at, page_names};
 use crate::calendars::cron;
 use pinpriq_proto::request::fault::Fault;
-use pinpriq_proto::request::options::{
-    AT, COUNT, CRON, CURSOR, EVERY, KEY, MISSED, OVERLAP, PREFIX, TTL, TTR, ZONE,
-};
+use pinpriq_proto::request::options::{AT, CRON, EVERY, KEY, MISSED, OVERLAP, TTL, TTR, ZONE};
 use pinpriq_proto::request::parts::{Parts, no_value};
 
 type Done = Result<(), Fault>;
@@ -31,40 +28,6 @@ pub(crate) fn set(call: &mut Call<'_, '_>) -> Done {
         overlap: overlap.unwrap_or_default(),
     };
     ask(call, ScheduleCommand::Set(new))
-}
-
-pub(crate) fn show(call: &mut Call<'_, '_>) -> Done {
-    let name = call.parts.word(0);
-    ask(call, ScheduleCommand::Show(name))
-}
-
-pub(crate) fn list(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let prefix = parts.option(PREFIX).unwrap_or_default();
-    let count = page_names(parts.count(COUNT)?);
-    let after = parts.option(CURSOR).map(name_at).transpose()?.flatten();
-    let command = ScheduleCommand::List { prefix, after: after.as_deref(), count };
-    call.ask(Shape::Page, &Command::Schedule(command))
-}
-
-pub(crate) fn pause(call: &mut Call<'_, '_>) -> Done {
-    let name = call.parts.word(0);
-    ask(call, ScheduleCommand::Pause(name))
-}
-
-pub(crate) fn resume(call: &mut Call<'_, '_>) -> Done {
-    let name = call.parts.word(0);
-    ask(call, ScheduleCommand::Resume(name))
-}
-
-pub(crate) fn drop_schedule(call: &mut Call<'_, '_>) -> Done {
-    let name = call.parts.word(0);
-    ask(call, ScheduleCommand::Drop(name))
-}
-
-pub(crate) fn fire(call: &mut Call<'_, '_>) -> Done {
-    let name = call.parts.word(0);
-    ask(call, ScheduleCommand::Fire(name))
 }
 
 fn ask(call: &mut Call<'_, '_>, command: ScheduleCommand<'_>) -> Done {

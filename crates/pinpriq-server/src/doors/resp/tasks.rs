@@ -1,8 +1,7 @@
 //! The commands on tasks.
 
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Command, Delay, Fail, Held, HeldBy, Peek, Put, Release, Selection,
-    Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Command, Delay, Put, Take, TakeMode, TimeToLive, Transfer, Wait,
 };
 use pinpriq_proto::task::{Receipt, StateKind, Terms};
 use pinpriq_proto::time::Span;
@@ -11,15 +10,13 @@ use pinpriq_proto::unique::{OnDuplicate, Unique};
 use super::call::{Call, Shape};
 use pinpriq_proto::request::fault::{Fault, shown};
 use pinpriq_proto::request::options::{
-    self, AT, BY, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, RECEIPT, ROOM, STATE,
-    STATE_BURIED, TAIL, TTL, TTR, UNIQUE, WINDOW, WITHMETA, ZOMBIE,
+    self, AT, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, ROOM, STATE_BURIED, TTL,
+    TTR, UNIQUE, WINDOW, WITHMETA, ZOMBIE,
 };
 use pinpriq_proto::request::parts::{self, Parts, number};
+use pinpriq_proto::request::reading::{held, selection};
 
 type Done = Result<(), Fault>;
-
-/// How many tasks a request moves that says nothing else.
-const MOVED_DEFAULT: u64 = 1_000;
 
 /// The options of `PUT` that few puts have.
 const RARE: u64 =
@@ -142,30 +139,6 @@ fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
     call.ask(shape, &Command::TakeDone { done: &parts.done, take })
 }
 
-fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
-    let from = parts.from()?;
-    Ok(Selection { from, order: parts.order(from)?, group, narrow: false })
-}
-
-pub(crate) fn peek(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let state = parts.option(STATE).map(parts::state).transpose()?;
-    let count = parts.count(COUNT)?.unwrap_or(1);
-    let peek = Peek {
-        queue: parts.queue(),
-        selection: selection(parts, false)?,
-        state,
-        count: u32::try_from(count).unwrap_or(u32::MAX),
-    };
-    let shape = if parts.has(WITHMETA) { Shape::WithMeta } else { Shape::Plain };
-    call.ask(shape, &Command::Peek(peek))
-}
-
-pub(crate) fn get(call: &mut Call<'_, '_>) -> Done {
-    let (queue, id) = (call.parts.queue(), call.parts.word(1));
-    call.ask(Shape::Plain, &Command::Get { queue, id })
-}
-
 pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
     let parts = call.parts;
     if parts.words.len() > 2 && !parts.by_id {
@@ -177,96 +150,6 @@ pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
     let ack =
         Ack { held: held(parts)?, payload: parts.option(PAYLOAD), zombie: parts.span(ZOMBIE)? };
     call.ask(Shape::Plain, &Command::Ack(ack))
-}
-
-pub(crate) fn release(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let release = Release {
-        held: held(parts)?,
-        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
-        amendment: Amendment {
-            payload: parts.option(PAYLOAD),
-            priority: parts.priority()?,
-            ttl: assign(parts.span(TTL)?.map(Some)),
-        },
-        tail: parts.has(TAIL),
-    };
-    call.ask(Shape::Plain, &Command::Release(release))
-}
-
-pub(crate) fn bury(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let command = Command::Bury {
-        held: held(parts)?,
-        payload: parts.option(PAYLOAD),
-        reason: parts.option(REASON),
-    };
-    call.ask(Shape::Plain, &command)
-}
-
-pub(crate) fn fail(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let fail = Fail {
-        held: held(parts)?,
-        reason: parts.option(REASON),
-        delay: parts.span(DELAY)?,
-        payload: parts.option(PAYLOAD),
-    };
-    call.ask(Shape::Plain, &Command::Fail(fail))
-}
-
-pub(crate) fn move_tasks(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let command = Command::Move {
-        from: parts.queue(),
-        to: parts.word(1),
-        count: moved(parts)?,
-        state: parts.option(STATE).map_or(Ok(StateKind::Ready), parts::state)?,
-    };
-    call.ask(Shape::Plain, &command)
-}
-
-pub(crate) fn redrive(call: &mut Call<'_, '_>) -> Done {
-    let (queue, count) = (call.parts.queue(), moved(call.parts)?);
-    call.ask(Shape::Plain, &Command::Redrive { queue, count })
-}
-
-/// Returns how many tasks are to be moved at most.
-fn moved(parts: &Parts<'_>) -> Result<u32, Fault> {
-    let count = parts.count(COUNT)?.unwrap_or(MOVED_DEFAULT);
-    Ok(u32::try_from(count).unwrap_or(u32::MAX))
-}
-
-pub(crate) fn touch(call: &mut Call<'_, '_>) -> Done {
-    let held = held(call.parts)?;
-    let by = call.parts.span(BY)?;
-    call.ask(Shape::Plain, &Command::Touch { held, by })
-}
-
-pub(crate) fn dig(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let transfer = Transfer {
-        queue: parts.queue(),
-        id: parts.word(1),
-        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
-        amendment: Amendment {
-            payload: parts.option(PAYLOAD),
-            priority: parts.priority()?,
-            ttl: assign(parts.span(TTL)?.map(Some)),
-        },
-    };
-    call.ask(Shape::Plain, &Command::Dig(transfer))
-}
-
-pub(crate) fn plow(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let command = Command::Plow {
-        queue: parts.queue(),
-        count: parts.count(COUNT)?,
-        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
-        ttl: parts.span(TTL)?,
-    };
-    call.ask(Shape::Plain, &command)
 }
 
 /// `KICK queue ID id` is DIG, and `KICK queue n` is PLOW with a count.
@@ -284,67 +167,4 @@ pub(crate) fn kick(call: &mut Call<'_, '_>) -> Done {
     };
     let command = Command::Plow { queue, count: Some(count), delay: Span::ZERO, ttl: None };
     call.ask(Shape::Plain, &command)
-}
-
-pub(crate) fn kill(call: &mut Call<'_, '_>) -> Done {
-    let words = call.parts.words;
-    let (queue, ids) = (call.parts.queue(), &words[1..]);
-    call.ask(Shape::Plain, &Command::Kill { queue, ids })
-}
-
-pub(crate) fn switch(call: &mut Call<'_, '_>) -> Done {
-    let to = parts::state(call.parts.word(2))?;
-    let transfer = transfer(call.parts)?;
-    call.ask(Shape::Plain, &Command::Switch { transfer, to })
-}
-
-pub(crate) fn snatch(call: &mut Call<'_, '_>) -> Done {
-    let transfer = transfer(call.parts)?;
-    call.ask(Shape::Plain, &Command::Snatch(transfer))
-}
-
-pub(crate) fn restart(call: &mut Call<'_, '_>) -> Done {
-    let transfer = transfer(call.parts)?;
-    call.ask(Shape::Plain, &Command::Restart(transfer))
-}
-
-pub(crate) fn update(call: &mut Call<'_, '_>) -> Done {
-    let parts = call.parts;
-    let ttl = match parts.option(TTL) {
-        Some(value) if value.eq_ignore_ascii_case(b"NONE") => Assign::To(None),
-        _ => assign(parts.span(TTL)?.map(Some)),
-    };
-    let update = Update {
-        queue: parts.queue(),
-        id: parts.word(1),
-        amendment: Amendment { payload: parts.option(PAYLOAD), priority: parts.priority()?, ttl },
-        receipt: parts.option(RECEIPT).map(parts::receipt).transpose()?,
-    };
-    call.ask(Shape::Plain, &Command::Update(update))
-}
-
-pub(crate) fn wait_for(call: &mut Call<'_, '_>) -> Done {
-    let wait = call.parts.wait()?.unwrap_or(Wait::No);
-    let (queue, id) = (call.parts.queue(), call.parts.word(1));
-    call.ask(Shape::Plain, &Command::Await { queue, id, wait })
-}
-
-/// Returns the task that a holder names: by receipt, or by `ID id`.
-fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
-    let (queue, name) = (parts.queue(), parts.named());
-    let by = if parts.by_id { HeldBy::Id(name) } else { HeldBy::Receipt(parts::receipt(name)?) };
-    Ok(Held { queue, by })
-}
-
-/// Returns a task by its id, with `DELAY` and `TTL`.
-fn transfer<'a>(parts: &Parts<'a>) -> Result<Transfer<'a>, Fault> {
-    Ok(Transfer {
-        delay: parts.span(DELAY)?.unwrap_or(Span::ZERO),
-        amendment: Amendment { ttl: assign(parts.span(TTL)?.map(Some)), ..Amendment::default() },
-        ..Transfer::new(parts.queue(), parts.word(1))
-    })
-}
-
-fn assign<T>(value: Option<T>) -> Assign<T> {
-    value.map_or(Assign::Keep, Assign::To)
 }

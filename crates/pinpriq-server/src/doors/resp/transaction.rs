@@ -12,7 +12,7 @@ use pinpriq_proto::reply::RefusalKind;
 use super::call::{Call, Shape, Talk};
 use super::collected::{Transaction, WORD_OVERHEAD_BYTES};
 use super::entry_of_step;
-use super::runs::RUNS;
+use super::runs::run;
 use super::users::not_before_sign_in;
 use crate::home::desk::Desk;
 use pinpriq_proto::request::fault::Fault;
@@ -112,7 +112,7 @@ fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
         }
         "RESET" | "QUIT" => {
             talk.transaction = None;
-            RUNS[place](&mut Call { desk, talk, parts: &parts })
+            run(place, &mut Call { desk, talk, parts: &parts })
         }
         "UNWATCH" => keep(talk, given, desk),
         name if STEPS.contains(&name) => {
@@ -137,7 +137,7 @@ fn check(talk: &mut Talk, desk: &mut Desk, place: usize, parts: &Parts<'_>) -> D
         return Err(Fault::err("PUT with STATE cannot be part of a transaction"));
     }
     talk.steps = Some(Steps::default());
-    let done = RUNS[place](&mut Call { desk, talk, parts });
+    let done = run(place, &mut Call { desk, talk, parts });
     let steps = talk.steps.take().unwrap_or_default();
     let Some(transaction) = &mut talk.transaction else { return Ok(()) };
     if done.is_err() || transaction.is_spoilt {
@@ -211,7 +211,7 @@ fn add_step(talk: &mut Talk, desk: &mut Desk, given: &[&[u8]]) -> Done {
     }
     let mut parts = Parts::of(spec);
     parts.sort_step(&given[taken..])?;
-    RUNS[place](&mut Call { desk, talk, parts: &parts })
+    run(place, &mut Call { desk, talk, parts: &parts })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use pinpriq_users::{Right, User};
 
 use super::call::{Call, DryRun, Talk};
 use super::entry_of_step;
-use super::runs::RUNS;
+use super::runs::run;
 use crate::access::audit::What;
 use crate::access::signing::{Outcome, Shown, claimed};
 use crate::home::desk::Desk;
@@ -192,7 +192,7 @@ fn lack_of(
     }
     call.talk.steps = Some(Steps::default());
     call.talk.dry_run = Some(DryRun { user: Arc::clone(user), lack: None });
-    let done = RUNS[place](&mut Call { desk: call.desk, talk: call.talk, parts: &parts });
+    let done = run(place, &mut Call { desk: call.desk, talk: call.talk, parts: &parts });
     call.talk.steps = None;
     let dry_run = call.talk.dry_run.take();
     done?;

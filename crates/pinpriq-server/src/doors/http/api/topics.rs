@@ -9,8 +9,10 @@ use super::super::problem::Problem;
 use super::asking::Request;
 use super::composed::{PAGE, PAGE_MAX, count_of, json};
 use super::{Api, Asker};
-use crate::doors::resp::{names_after, names_cursor};
 use pinpriq_proto::reply::Reply;
+use pinpriq_proto::request::cursors::name::{
+    cursor_after as names_cursor, place_at as names_after,
+};
 use pinpriq_proto::request::options::{COUNT, CURSOR, PREFIX};
 
 /// Shows topics page by page, with the figures of all their lanes together.

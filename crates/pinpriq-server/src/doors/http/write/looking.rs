@@ -5,7 +5,7 @@ use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use super::super::json::{Object, object};
 use crate::clients::about::at_home;
 use crate::clients::contacts::Contacts;
-use crate::doors::resp::leases_cursor;
+use pinpriq_proto::request::cursors::lease::cursor_after as leases_cursor;
 
 /// Appends why a task is not handed out.
 pub(super) fn explanation(out: &mut Vec<u8>, explanation: &Explanation) {
