@@ -51,9 +51,8 @@ impl OwnPut {
 
     fn put(&self) -> Put<'_> {
         let unique = self.unique.as_ref();
-        let key = self.terms.key.as_deref();
         Put {
-            terms: Terms { key, ttr: self.terms.ttr },
+            terms: self.terms.borrowed(),
             priority: self.priority,
             delay: self.delay,
             ttl: self.ttl,

@@ -230,8 +230,7 @@ impl Task {
 
     #[inline]
     pub(crate) fn set_terms(&mut self, terms: Terms) {
-        let Terms { key, ttr } = terms;
-        let besides = Terms { key, ttr: self.birth.keep_ttr(ttr) };
+        let besides = Terms { ttr: self.birth.keep_ttr(terms.ttr), ..terms };
         if self.besides.is_some() || !besides.are_none() {
             self.besides_mut().terms = besides;
         }

@@ -71,7 +71,7 @@ impl KeptPut {
         Put {
             queue: &self.queue,
             payload: &self.payload,
-            terms: Terms { key: self.terms.key.as_deref(), ttr: self.terms.ttr },
+            terms: self.terms.borrowed(),
             priority: self.priority,
             delay: self.delay,
             ttl: self.ttl,
