@@ -15,7 +15,6 @@ pub(crate) mod problem;
 pub(crate) mod visit;
 pub(crate) mod write;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use pinpriq_proto::command::Step;
@@ -64,16 +63,13 @@ fn manners(_: &DoorOptions) -> Manners {
 
 fn open(options: &DoorOptions, _: Dialect) -> Box<dyn Door> {
     let talk = Talk { ttr_otherwise: Some(TTR_OTHERWISE), ..Talk::new(Dialect::default()) };
-    let (contacts, parts) = (options.contacts.clone(), RefCell::default());
-    Box::new(HttpDoor { talk, contacts, parts })
+    Box::new(HttpDoor { talk, contacts: options.contacts.clone() })
 }
 
 /// One client's side of the door. It has one request at a time, or the lines of one batch.
 struct HttpDoor {
     talk: Talk,
     contacts: Arc<Contacts>,
-    /// How the parts of the answer to several commands are written.
-    parts: RefCell<Vec<u8>>,
 }
 
 impl Door for HttpDoor {
@@ -85,7 +81,7 @@ impl Door for HttpDoor {
                 self.carry_out(&asked, desk)
             }
             Read::Multi(all) => {
-                for (asked, _) in &all {
+                for asked in &all {
                     desk.count_kept(asked.entry);
                 }
                 desk.note(EXEC);
@@ -142,10 +138,9 @@ impl HttpDoor {
     }
 
     /// Carries out several commands as one.
-    fn carry_out_all(&mut self, all: &[(Borrowed<'_>, u8)], desk: &mut Desk) -> Result<(), Fault> {
-        *self.parts.borrow_mut() = all.iter().map(|(_, form)| *form).collect();
+    fn carry_out_all(&mut self, all: &[Borrowed<'_>], desk: &mut Desk) -> Result<(), Fault> {
         self.talk.steps = Some(Steps::default());
-        for (asked, _) in all {
+        for asked in all {
             let done = self.carry_out(asked, desk);
             if let (Err(fault), Some(steps)) = (done, &mut self.talk.steps) {
                 if fault.code != RefusalKind::BadArgument.into() {
@@ -159,7 +154,7 @@ impl HttpDoor {
         let Some(first) = all.first() else {
             return Err(Fault::bad("there is no command among them"));
         };
-        let parts = parts_of(&first.0)?;
+        let parts = parts_of(first)?;
         let mut call = Call { desk, talk: &mut self.talk, parts: &parts };
         match steps.decode(|command| call.ask(Shape::Plain, command)) {
             Ok(done) => done,
@@ -226,7 +221,6 @@ impl Encode for HttpDoor {
         known: usize,
     ) -> bool {
         let extent = write::Extent { progress, most: out.len() + room, known };
-        let form = (Form::of(dialect), &self.parts.borrow()[..]);
-        write::output(out, output, form, &self.contacts, extent)
+        write::output(out, output, Form::of(dialect), &self.contacts, extent)
     }
 }

@@ -29,8 +29,8 @@ pub(crate) struct Asked {
 pub(crate) enum Frame {
     /// One command.
     Command(Asked),
-    /// Several commands as one, each with how its part of the answer is written.
-    Multi(Vec<(Asked, u8)>),
+    /// Several commands as one.
+    Multi(Vec<Asked>),
     /// The facts about the server.
     Server,
     /// Why its store has failed, if it has.
@@ -99,7 +99,7 @@ pub(crate) struct Borrowed<'a> {
 /// A frame as it is read, borrowing from the input.
 pub(crate) enum Read<'a> {
     Command(Borrowed<'a>),
-    Multi(Vec<(Borrowed<'a>, u8)>),
+    Multi(Vec<Borrowed<'a>>),
     Server,
     Failure,
     Connections,
@@ -119,10 +119,7 @@ impl Frame {
             Self::Multi(all) => {
                 out.push(1);
                 put_number(&mut out, all.len());
-                for (asked, form) in all {
-                    out.push(*form);
-                    asked.put(&mut out);
-                }
+                all.iter().for_each(|asked| asked.put(&mut out));
             }
             Self::Server => out.push(2),
             Self::Failure => out.push(6),
@@ -158,11 +155,7 @@ fn read_body<'a>(body: &mut &'a [u8]) -> Option<Read<'a>> {
         0 => Read::Command(take_asked(body)?),
         1 => {
             let count = take_number(body)?;
-            let take = |_| {
-                let form = take_byte(body)?;
-                Some((take_asked(body)?, form))
-            };
-            Read::Multi((0..count).map(take).collect::<Option<_>>()?)
+            Read::Multi((0..count).map(|_| take_asked(body)).collect::<Option<_>>()?)
         }
         2 => Read::Server,
         3 => Read::Connections,

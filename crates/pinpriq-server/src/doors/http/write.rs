@@ -18,7 +18,6 @@ use super::form::Form;
 use super::head::{Content, Head};
 use super::json::object;
 use super::problem::{Problem, answer_aborted};
-use crate::clients::about::Dialect;
 use crate::clients::contacts::Contacts;
 
 pub(crate) use self::queue::{connections, facts, figure_of, figures, schedule, settings};
@@ -37,7 +36,7 @@ pub(super) struct Extent<'p> {
 pub(super) fn output(
     out: &mut Vec<u8>,
     output: &Output,
-    (form, parts): (Form, &[u8]),
+    form: Form,
     contacts: &Contacts,
     mut extent: Extent<'_>,
 ) -> bool {
@@ -59,7 +58,7 @@ pub(super) fn output(
         }
         Reply::Task(Some(_)) if extent.known == 0 => false,
         reply => {
-            whole(out, reply, parts, with);
+            whole(out, reply, with);
             true
         }
     }
@@ -149,7 +148,7 @@ fn ok(out: &mut Vec<u8>) {
 }
 
 /// Appends an answer that is written in one piece.
-fn whole(out: &mut Vec<u8>, reply: &Reply, parts: &[u8], with: &Written<'_>) {
+fn whole(out: &mut Vec<u8>, reply: &Reply, with: &Written<'_>) {
     match reply {
         Reply::Refused(refusal) => refused(out, refusal, with.form),
         // One receipt alone is acknowledged like any other.
@@ -176,10 +175,7 @@ fn whole(out: &mut Vec<u8>, reply: &Reply, parts: &[u8], with: &Written<'_>) {
         Reply::Transaction(replies) => {
             ok(out);
             object(out, |it| {
-                let forms = parts.iter().map(|form| Form::of(Dialect(*form)));
-                it.array("answers", replies.iter().zip(forms), |out, (reply, form)| {
-                    part(out, reply, &Written { form, contacts: with.contacts });
-                });
+                it.array("answers", replies, |out, reply| part(out, reply, with));
             });
         }
         reply => {

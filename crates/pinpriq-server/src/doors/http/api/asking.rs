@@ -1,6 +1,5 @@
 //! From what a request gives to a command of the table.
 
-use super::super::form::Form;
 use super::super::frame::Asked;
 use super::super::problem::Problem;
 use super::given::Values;
@@ -161,12 +160,11 @@ fn needed(name: &str, given: Option<Vec<u8>>) -> Result<Vec<u8>, Problem> {
     given.ok_or_else(|| Problem::bad(format!("{name} is needed")))
 }
 
-/// Returns a command of a transaction, given as an object, and how its part of the answer is
-/// written.
-pub(crate) fn step(name: &str, mut values: Values) -> Result<(Asked, Form), Problem> {
-    let known = STEPS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-    let Some((command, form)) = known.filter(|_| name == name.to_ascii_lowercase()) else {
-        let names = STEPS.map(|(name, _)| name.to_ascii_lowercase()).join(", ");
+/// Returns a command of a transaction, given as an object.
+pub(crate) fn step(name: &str, mut values: Values) -> Result<Asked, Problem> {
+    let known = STEPS.iter().find(|known| known.eq_ignore_ascii_case(name));
+    let Some(command) = known.filter(|_| name == name.to_ascii_lowercase()) else {
+        let names = STEPS.map(str::to_ascii_lowercase).join(", ");
         return Err(Problem::bad(format!("a command is one of {names}, not {name}")));
     };
     let mut asked = Asked::of(command);
@@ -197,23 +195,13 @@ pub(crate) fn step(name: &str, mut values: Values) -> Result<(Asked, Form), Prob
     }
     add_options(&mut asked, spec, &mut values, spec.options)?;
     values.end(command)?;
-    Ok((asked, *form))
+    Ok(asked)
 }
 
 /// The commands of transactions.
-pub(super) const STEPS: [(&str, Form); 12] = [
-    ("PUT", Form::Put),
-    ("ACK", Form::Nothing),
-    ("RELEASE", Form::State),
-    ("FAIL", Form::State),
-    ("BURY", Form::Nothing),
-    ("TOUCH", Form::Deadline),
-    ("UPDATE", Form::Nothing),
-    ("DIG", Form::State),
-    ("KILL", Form::Count),
-    ("SWITCH", Form::State),
-    ("RESTART", Form::State),
-    ("PUBLISH", Form::Count),
+pub(super) const STEPS: [&str; 12] = [
+    "PUT", "ACK", "RELEASE", "FAIL", "BURY", "TOUCH", "UPDATE", "DIG", "KILL", "SWITCH", "RESTART",
+    "PUBLISH",
 ];
 
 /// Returns the put of one line of a batch.

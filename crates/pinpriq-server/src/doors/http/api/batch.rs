@@ -99,7 +99,7 @@ fn said(problem: &Problem, refusals: &HttpRefusals) -> Vec<u8> {
 
 /// Carries out all lines in one step, or none.
 async fn atomic(asker: &Asker, queue: &[u8], mut lines: Lines) -> Result<Response, Problem> {
-    let (mut all, mut bytes): (Vec<(Asked, u8)>, usize) = (Vec::new(), 0);
+    let (mut all, mut bytes): (Vec<Asked>, usize) = (Vec::new(), 0);
     while let Some(line) = lines.next().await? {
         bytes += line.len();
         if all.len() == TRANSACTION_STEPS_MAX || bytes > ATOMIC_BYTES_MAX {
@@ -109,7 +109,7 @@ async fn atomic(asker: &Asker, queue: &[u8], mut lines: Lines) -> Result<Respons
             );
             return Err(Problem::new("BUSY", sentence));
         }
-        all.push((asking::line(queue, &line)?, Form::Put as u8));
+        all.push(asking::line(queue, &line)?);
     }
     if all.is_empty() {
         return Ok(lines_response(Body::empty()));

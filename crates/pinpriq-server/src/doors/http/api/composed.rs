@@ -92,8 +92,7 @@ async fn multi(asker: &Asker, request: Request<'_>) -> Result<Response, Problem>
     }
     let mut all = Vec::with_capacity(commands.len());
     for (name, values) in commands {
-        let (step, form) = asking::step(&name, values)?;
-        all.push((step, form as u8));
+        all.push(asking::step(&name, values)?);
     }
     if all.is_empty() {
         return Ok(json(200, b"{\"answers\":[]}".to_vec()));

@@ -405,7 +405,7 @@ fn schedule() -> Value {
 /// Returns the commands of a transaction.
 fn multi() -> Value {
     let mut commands = Vec::new();
-    for (command, _) in super::asking::STEPS {
+    for command in super::asking::STEPS {
         let Some(spec) = TABLE.iter().find(|spec| spec.full_name() == command) else { continue };
         let mut properties = Map::new();
         for word in spec.words {
