@@ -119,7 +119,9 @@ impl Frame {
             Self::Multi(all) => {
                 out.push(1);
                 put_number(&mut out, all.len());
-                all.iter().for_each(|asked| asked.put(&mut out));
+                for asked in all {
+                    asked.put(&mut out);
+                }
             }
             Self::Server => out.push(2),
             Self::Failure => out.push(6),
