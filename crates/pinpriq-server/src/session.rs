@@ -1,6 +1,7 @@
 //! What a shard knows about one client, and what waits to be sent to it.
 
 pub(crate) mod choosing;
+pub(crate) mod dealing;
 pub(crate) mod kept;
 pub(crate) mod links;
 pub(crate) mod log;
@@ -14,6 +15,7 @@ use pinpriq_proto::task::{Bytes, RequestId};
 use pinpriq_store::durable::Wanted;
 
 use self::choosing::Choosing;
+use self::dealing::Dealing;
 use self::links::Links;
 use self::outbox::Outbox;
 use crate::access::signing::Outcome;
@@ -40,6 +42,8 @@ pub(crate) struct Session {
     pub(crate) stalled: Cell<bool>,
     /// What it takes from several shards at the moment.
     pub(crate) choosing: RefCell<Option<Choosing>>,
+    /// Its subscriptions, once they are in several shards.
+    pub(crate) dealing: RefCell<Option<Box<Dealing>>>,
     /// Its blocked request, if it has one. Nothing is carried out after it.
     blocked: Cell<Option<Blocked>>,
     /// Why its connection must end, if it must.

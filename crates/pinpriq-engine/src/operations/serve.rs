@@ -23,7 +23,7 @@ use pinpriq_proto::command::{QueueName, Selection, TakeMode};
 use pinpriq_proto::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
-use pinpriq_proto::task::{ClientId, Farewell, Lease, RequestId, StateKind, reasons};
+use pinpriq_proto::task::{Bytes, ClientId, Farewell, Lease, RequestId, StateKind, reasons};
 use pinpriq_proto::time::Span;
 
 impl Engine {
@@ -196,6 +196,22 @@ impl Engine {
             let task = self.first_to_take(queue, selection)?;
             (!self.has_ended(queue)).then_some(task)
         })
+    }
+
+    /// The subscriptions of a client: the queue or topic, the member, and what is delivered how.
+    #[must_use]
+    pub fn subscriptions_of(
+        &self,
+        client: ClientId,
+    ) -> Vec<(Bytes, Option<Bytes>, Selection, TakeMode)> {
+        let known = self.consumers.clients.get(&client);
+        let subscriptions = known.into_iter().flat_map(|known| &known.subscriptions);
+        let named = subscriptions.map(|(slot, it)| {
+            let names = self.queues[*slot].names();
+            let member = names.lane.map(|lane| lane.member.clone());
+            (names.queue.clone(), member, it.selection, it.mode)
+        });
+        named.collect()
     }
 
     pub(crate) fn end_subscription(&mut self, client: ClientId, queue: QueueSlot) {

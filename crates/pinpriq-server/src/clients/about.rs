@@ -20,6 +20,10 @@ pub(crate) const PART: RequestId = RequestId(u64::MAX - 1);
 /// same: it shows what became of the request. It is not sent to the client.
 pub(crate) const MUTE: RequestId = RequestId(u64::MAX - 2);
 
+/// The number of what a shard is asked aside from the requests of the client: its reply fills no
+/// gap.
+pub(crate) const ASIDE: RequestId = RequestId(u64::MAX - 3);
+
 /// Distinguishes the number of a guest from that of a client with its connection here.
 const GUEST: u64 = ClientId::SECOND;
 

@@ -55,6 +55,11 @@ impl Credits {
         outstanding(self.given(), delivered)
     }
 
+    /// Returns the credits that may be spent.
+    pub(crate) const fn drawn(&self) -> u64 {
+        self.drawn
+    }
+
     /// Returns all credits ever given.
     pub(crate) fn given(&self) -> u64 {
         self.drawn + u64::from(self.banked)

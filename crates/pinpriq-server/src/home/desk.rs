@@ -7,6 +7,7 @@
 
 mod auditing;
 pub(crate) mod choosing;
+pub(crate) mod dealing;
 mod everywhere;
 mod guard;
 mod lasting;
@@ -30,8 +31,7 @@ use super::joins::join_delivered;
 use super::pace::Pace;
 use super::redirects::{crossing, redirect};
 use super::route::{
-    elsewhere, queue_of_step, shard_of_all, shard_of_done, shard_of_pair, shard_of_schedule,
-    shard_of_steps,
+    queue_of_step, shard_of_all, shard_of_done, shard_of_pair, shard_of_schedule, shard_of_steps,
 };
 use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
@@ -45,6 +45,7 @@ use crate::letters::letter::{Errand, Part, Question};
 use crate::letters::mailbox::{Post, Route};
 use crate::letters::owners::Owners;
 use crate::session::Session;
+use crate::session::dealing::Dealing;
 use crate::session::kept::{Kept, Share};
 use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
@@ -295,6 +296,9 @@ impl Desk {
         if self.take_from_several(request, command) {
             return Ok(true);
         }
+        if self.subscribe_in_several(request, command)? {
+            return Ok(true);
+        }
         let found = self.find_shard(&destination, command);
         let (to, first) = found.map_err(|refusal| self.crossing(refusal))?;
         if let Some(first) = first {
@@ -305,8 +309,8 @@ impl Desk {
         if first.is_some() {
             self.be_placed(to)?;
         }
-        if is_subscription && !self.settle_deliveries(to) {
-            return Err(Undone::Refused(elsewhere(first.unwrap_or_default())));
+        if is_subscription {
+            self.settle_deliveries(to);
         }
         if to != own {
             self.forward(to, request, command);
@@ -423,9 +427,10 @@ impl Desk {
         let length = post.write_command(to, self.seat.client, request, encode);
         let links = &mut *session.links.borrow_mut();
         links.blocked |= command.may_block();
+        links.lasting.subscriptions.note(command, self.seat.limits.subscriptions_max);
         let link = links.link(post.places(), to);
         link.under_way += length;
-        link.standing.subscribed |= matches!(command, Command::Subscribe { .. });
+        link.standing.subscriptions += u32::from(matches!(command, Command::Subscribe { .. }));
         if request != SILENT {
             let dialect = session.dialect.get();
             session.outbox.borrow_mut().await_reply(post.places(), to, dialect);
@@ -475,15 +480,13 @@ impl Desk {
             || (self.routes.get() && self.seat.session.links.borrow().is_subscribed())
     }
 
-    /// Settles on a shard for all subscriptions and credits of the client. Returns false if they
-    /// are in another already.
-    fn settle_deliveries(&mut self, to: usize) -> bool {
-        let settled = self.seat.session.links.borrow().deliveries;
-        if let Some(settled) = settled {
-            return settled == to;
+    /// Settles on a shard for the subscriptions and credits of the client, if that is open.
+    fn settle_deliveries(&self, to: usize) {
+        let links = &mut *self.seat.session.links.borrow_mut();
+        if links.deliveries.is_none() {
+            links.deliveries = Some(to);
+            links.forget_arrived();
         }
-        self.seat.session.links.borrow_mut().deliveries = Some(to);
-        true
     }
 
     /// Adds credit. It is used for deliveries once the engine may get it.
@@ -504,7 +507,7 @@ impl Desk {
         // one is made.
         self.seat.shard.turn();
         let say = |bytes| self.seat.session.outbox.borrow_mut().push_bytes(bytes);
-        match self.deliveries_abroad() {
+        match self.deliveries_abroad().filter(|_| !self.is_in_several()) {
             None => say(write(self.credits.outstanding(self.delivered()))),
             Some(to) => {
                 let given = self.credits.given();
@@ -534,6 +537,9 @@ impl Desk {
 
     /// Returns the number of deliveries since the credits began.
     fn delivered(&self) -> u64 {
+        if let Some(dealing) = &*self.seat.session.dealing.borrow() {
+            return dealing.accepted();
+        }
         match self.deliveries_abroad() {
             None => self.seat.session.delivered() - self.delivered_before,
             Some(to) => {
@@ -568,6 +574,10 @@ impl Desk {
         if credits == 0 {
             return false;
         }
+        if self.is_in_several() {
+            self.deal(|dealing| dealing.add(u64::from(credits)));
+            return true;
+        }
         let (shard, client) = (&self.seat.shard, self.seat.client);
         let to = to.unwrap_or_else(|| shard.own());
         if to == shard.own() {
@@ -597,7 +607,10 @@ impl Desk {
     /// perhaps forever.
     pub(crate) fn lapse_if_stalled(&mut self) {
         if self.seat.manners.waits_for_room && self.seat.session.is_stalled() {
-            if self.deliveries_abroad().is_some() {
+            if self.is_in_several() {
+                self.credits.withdraw();
+                self.deal(Dealing::withdraw);
+            } else if self.deliveries_abroad().is_some() {
                 self.credits.withdraw();
             } else {
                 self.forget_credits();
@@ -619,13 +632,15 @@ impl Desk {
         {
             let shards = self.seat.shard.places();
             let links = &mut *self.seat.session.links.borrow_mut();
-            links.deliveries = None;
+            self.seat.session.dealing.take();
+            // What is under way from before must not count for what begins after.
+            links.gathers |= links.deliveries.take().is_some() && links.open().next().is_some();
             links.lasting.subscriptions.clear();
             links.lasting.credits = 0;
             let open: Vec<usize> = links.open().collect();
             for to in open {
                 let link = links.link(shards, to);
-                link.standing.subscribed = false;
+                link.standing.subscriptions = 0;
                 (link.delivered, link.delivered_before) = (0, 0);
                 link.resets += 1;
             }

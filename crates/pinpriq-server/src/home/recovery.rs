@@ -17,6 +17,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::Holds;
 
 use super::desk::choosing::hear as hear_choice;
+use super::desk::dealing;
 use crate::clients::about::{MUTE, PART, SILENT, is_guest};
 use crate::clients::ending::Ending;
 use crate::host::shard::Shard;
@@ -77,22 +78,26 @@ fn lose_owner_of(
     let (begun, ends) = {
         let links = &mut *session.links.borrow_mut();
         let is_deaf = links.lasting.manners.is_some_and(|manners| !manners.tells_refusals);
-        let has_subscriptions =
-            links.deliveries == Some(shard) && !links.lasting.subscriptions.is_empty();
-        let loses_deliveries =
-            loss == Loss::Sudden && (is_deaf || links.lasting.subscriptions.pop());
+        let sharding = home.sharding();
+        let is_there = |queue: &[u8]| sharding.shard_of(queue) == shard;
+        let loses_deliveries = loss == Loss::Sudden
+            && links.lasting.subscriptions.to(is_there).any(|(_, pops)| is_deaf || pops);
         let link = links.link(home.places(), shard);
         link.open = false;
-        (link.heard, link.resets) = (0, 0);
+        (link.heard, link.resets, link.arrived) = (0, 0, 0);
         link.delivered_before += std::mem::take(&mut link.delivered);
         let asked = link.log.iter().filter(|it| matches!(it.what, What::Command(..)));
-        (asked.count().saturating_sub(not_begun), has_subscriptions && loses_deliveries)
+        (asked.count().saturating_sub(not_begun), loses_deliveries)
     };
+    dealing::act(home, session, client, |dealing| dealing.lose(shard));
     let mut seen = 0;
     let (is_answered, is_growing) = {
         let choosing = session.choosing.borrow();
         let choosing = choosing.as_ref();
-        (choosing.is_none_or(Choosing::is_answered), choosing.is_some_and(Choosing::is_growing))
+        let dealing = session.dealing.borrow();
+        let is_joining = dealing.as_ref().is_some_and(|dealing| dealing.joining.is_some());
+        let is_answered = choosing.is_none_or(Choosing::is_answered) && !is_joining;
+        (is_answered, choosing.is_some_and(Choosing::is_growing))
     };
     settle(home, (client, session), shard, |asked| {
         if let What::Command(..) = asked.what {
@@ -215,60 +220,68 @@ fn too_late(client: ClientId, to: usize, asked: &Asked, is_down: bool) -> Fate {
 pub(crate) fn gain_owner(home: &Shard, to: usize, route: Route) {
     let Some(post) = home.post() else { return };
     post.set_route(to, route);
-    let now = home.clock().now();
     each_linked(home, to, |client, session| {
-        let links = &mut *session.links.borrow_mut();
-        let Some(manners) = links.lasting.manners else { return };
-        let subscribes = links.deliveries == Some(to);
-        let credits = links.lasting.credits;
-        let (is_blocked, gives_up) = (links.blocked, links.gives_up);
-        let ends = links.lasting.ends;
-        let subscriptions: Vec<Vec<u8>> = if subscribes && ends.is_none() {
-            links.lasting.subscriptions.commands().map(<[u8]>::to_vec).collect()
-        } else {
-            Vec::new()
-        };
-        let link = links.link(home.places(), to);
-        if link.open || (link.log.is_empty() && subscriptions.is_empty()) {
-            return;
-        }
-        link.open = true;
-        post.write_errand(to, client, Errand::Open(manners));
-        if link.account.is_some() {
-            post.write_errand(to, client, Errand::Account(link.account.clone()));
-        }
-        let kept = link.log.take();
-        let is_subscribed = !subscriptions.is_empty();
-        for bytes in subscriptions {
-            let length = Commands::length(bytes.len());
-            let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
-            post.write_command(to, client, SILENT, encode);
-            let what = What::Command(SILENT, Vec::new());
-            let is_owed = false;
-            link.log.keep(Asked { what, at: now, length, carried_out: false, is_owed });
-        }
-        let left = credits.saturating_sub(link.delivered_before);
-        if is_subscribed && left > 0 {
-            let left = u32::try_from(left).unwrap_or(u32::MAX);
-            post.write_errand(to, client, Errand::Credit(left));
-        }
-        for mut asked in kept {
-            if let What::Command(request, bytes) = &asked.what {
-                let bytes = with_time_left(bytes, now.since(asked.at));
-                asked.length = Commands::length(bytes.len());
-                let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
-                post.write_command(to, client, *request, encode);
-            }
-            link.log.keep(asked);
-        }
-        link.under_way = link.log.under_way();
-        if is_blocked && gives_up {
-            post.write_errand(to, client, Errand::EndWaits);
-        }
-        if let Some(stopping) = ends {
-            post.write_errand(to, client, Errand::End { stopping, unsent: Vec::new() });
-        }
+        ask_next_owner(home, (client, session), to);
+        dealing::act(home, session, client, |dealing| dealing.regain(to));
     });
+}
+
+fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usize) {
+    let Some(post) = home.post() else { return };
+    let now = home.clock().now();
+    let links = &mut *session.links.borrow_mut();
+    let Some(manners) = links.lasting.manners else { return };
+    let is_in_several = session.dealing.borrow().is_some();
+    let credits = if is_in_several { 0 } else { links.lasting.credits };
+    let (is_blocked, gives_up) = (links.blocked, links.gives_up);
+    let ends = links.lasting.ends;
+    let sharding = home.sharding();
+    let subscriptions: Vec<Vec<u8>> = if ends.is_none() {
+        let there = links.lasting.subscriptions.to(|queue| sharding.shard_of(queue) == to);
+        there.map(|(command, _)| command.to_vec()).collect()
+    } else {
+        Vec::new()
+    };
+    let link = links.link(home.places(), to);
+    if link.open || (link.log.is_empty() && subscriptions.is_empty()) {
+        return;
+    }
+    link.open = true;
+    post.write_errand(to, client, Errand::Open(manners));
+    if link.account.is_some() {
+        post.write_errand(to, client, Errand::Account(link.account.clone()));
+    }
+    let kept = link.log.take();
+    let is_subscribed = !subscriptions.is_empty();
+    for bytes in subscriptions {
+        let length = Commands::length(bytes.len());
+        let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
+        post.write_command(to, client, SILENT, encode);
+        let what = What::Command(SILENT, Vec::new());
+        let is_owed = false;
+        link.log.keep(Asked { what, at: now, length, carried_out: false, is_owed });
+    }
+    let left = credits.saturating_sub(link.delivered_before);
+    if is_subscribed && left > 0 {
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        post.write_errand(to, client, Errand::Credit(left));
+    }
+    for mut asked in kept {
+        if let What::Command(request, bytes) = &asked.what {
+            let bytes = with_time_left(bytes, now.since(asked.at));
+            asked.length = Commands::length(bytes.len());
+            let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
+            post.write_command(to, client, *request, encode);
+        }
+        link.log.keep(asked);
+    }
+    link.under_way = link.log.under_way();
+    if is_blocked && gives_up {
+        post.write_errand(to, client, Errand::EndWaits);
+    }
+    if let Some(stopping) = ends {
+        post.write_errand(to, client, Errand::End { stopping, unsent: Vec::new() });
+    }
 }
 
 /// Calls `act` for each client with its connection here that has asked anything of this shard.
@@ -297,7 +310,9 @@ fn settle(
     decide: impl FnMut(&Asked) -> Fate,
 ) {
     let Settled { to_choose, is_refused } = take_fates(home, session, to, decide);
-    if !to_choose.is_empty() {
+    if session.choosing.borrow().is_none() {
+        dealing::go_on(home, session, (client, to), to_choose);
+    } else if !to_choose.is_empty() {
         hear_choice(home, session, (client, to), to_choose);
     }
     let links = &mut *session.links.borrow_mut();

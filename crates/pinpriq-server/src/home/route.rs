@@ -1,8 +1,8 @@
 //! Where a command is carried out, when there are several shards.
 //!
 //! The queues of one command must live in one shard, except for those of takes, which
-//! `home::desk::choosing` asks of each shard. So must all subscriptions of one client, since
-//! its credits are for all of them. A command that concerns all queues is asked everywhere.
+//! `home::desk::choosing` asks of each shard, and of subscriptions, which `home::desk::dealing`
+//! makes in each. A command that concerns all queues is asked everywhere.
 
 use pinpriq_proto::command::{Done, Step};
 use pinpriq_proto::facts::Destination;
@@ -101,16 +101,6 @@ pub(super) fn shard_of_schedule(
         shown(name),
         shown(queue)
     )))
-}
-
-/// Returns the refusal of a subscription to queues that live in another shard than those before.
-pub(super) fn elsewhere(queue: &[u8]) -> Refusal {
-    across(format!(
-        "{} lives in another shard than the queues to which this connection has subscribed: use \
-         another connection for it, or give their names a common part in braces, such as {{a}}; \
-         RESET makes the connection free",
-        shown(queue)
-    ))
 }
 
 /// Returns the refusal of what concerns all shards, while this one has no owner.

@@ -9,7 +9,7 @@ mod down;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use pinpriq_proto::command::Command;
+use pinpriq_proto::command::{Command, Share};
 use pinpriq_proto::letters::decode_command;
 use pinpriq_proto::reply::Refusal;
 use pinpriq_proto::task::{Bytes, ClientId, Farewell};
@@ -304,7 +304,13 @@ impl Guest {
         let is_ready = match self.errands.front() {
             None => false,
             // These end a blocked command, or do not depend on it.
-            Some(Errand::EndWaits | Errand::End { .. } | Errand::Credit(_)) => true,
+            Some(
+                Errand::EndWaits
+                | Errand::End { .. }
+                | Errand::Credit(_)
+                | Errand::Permit(_)
+                | Errand::Aside(_),
+            ) => true,
             Some(Errand::Ask(_)) => !is_blocked && !self.is_down(),
             Some(_) => !is_blocked,
         };
@@ -322,6 +328,8 @@ impl Guest {
                 self.seat.shard.apply(self.seat.client, SILENT, &Command::Credit(credits));
                 self.seat.shard.turn();
             }
+            Errand::Permit(total) => self.permit(total),
+            Errand::Aside(command) => self.carry_out_aside(&command),
             Errand::Reset => {
                 self.resets += 1;
                 self.seat.reset();
@@ -351,6 +359,25 @@ impl Guest {
             | Errand::Back { .. } => {}
         }
         true
+    }
+
+    /// Permits so many deliveries in all since the latest reset.
+    fn permit(&self, total: u64) {
+        let deliveries = total.saturating_sub(self.delivered());
+        let deliveries = u32::try_from(deliveries).unwrap_or(u32::MAX);
+        let permit = Share::Permit { deliveries, holds: true };
+        self.seat.shard.apply(self.seat.client, SILENT, &Command::Share(permit));
+        self.seat.shard.turn();
+    }
+
+    /// Carries out a command that came aside from the requests of the client.
+    fn carry_out_aside(&self, command: &Commands) {
+        let (client, shard) = (self.seat.client, &self.seat.shard);
+        if let Some((request, bytes, _)) = command.first() {
+            let applied = decode_command(bytes, |it| shard.apply(client, request, it));
+            assert!(applied.is_ok(), "a shard sent what is no command: {applied:?}");
+        }
+        shard.turn();
     }
 
     /// Carries out commands until one has to wait. Returns whether there were any.
@@ -446,7 +473,7 @@ impl Guest {
         let consumed = std::mem::replace(&mut self.untold, left) - left;
         let standing = Standing {
             stalled: left > 0 || !self.errands.is_empty(),
-            subscribed: self.seat.is_subscribed(),
+            subscriptions: self.seat.subscriptions(),
             ended: self.ending,
         };
         let payloads = self.payloads();

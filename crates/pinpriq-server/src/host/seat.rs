@@ -277,15 +277,18 @@ impl Seat {
     /// Whether the client has subscriptions.
     #[inline]
     pub(crate) fn is_subscribed(&mut self) -> bool {
-        self.subscribed && self.is_still_subscribed()
+        self.subscribed && self.subscriptions() > 0
     }
 
-    /// Checks whether subscriptions are left: those to a lane end with it without a request.
+    /// Returns the number of subscriptions: those to a lane end with it without a request.
     #[inline(never)]
-    fn is_still_subscribed(&mut self) -> bool {
+    pub(crate) fn subscriptions(&mut self) -> u32 {
+        if !self.subscribed {
+            return 0;
+        }
         let count = self.shard.inspect(|it| it.engine().subscriptions(self.client));
         self.subscribed = count > 0;
-        self.subscribed
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     /// Ends everything that belongs to the client, which starts again.

@@ -17,7 +17,7 @@ use pinpriq_store::StoreError;
 use pinpriq_store::durable::{Holds, Wanted};
 use tokio::sync::oneshot;
 
-use crate::clients::about::{About, Chosen, Dialect, Manners};
+use crate::clients::about::{ASIDE, About, Chosen, Dialect, Manners};
 use crate::clients::ending::Ending;
 use crate::clients::unsent::Unsent;
 use crate::config::DoorName;
@@ -113,6 +113,11 @@ pub(crate) enum Errand {
     Commands(Commands),
     /// Further deliveries that the client may be sent.
     Credit(u32),
+    /// How many deliveries the client may be sent since its latest reset, whatever it might be sent
+    /// before. What is popped is held first.
+    Permit(u64),
+    /// A command to carry out although the client may be blocked.
+    Aside(Commands),
     /// A question of which every shard answers its part.
     Ask(Question),
     /// Ends everything that belongs to the client, which starts again. Answered with
@@ -241,7 +246,10 @@ impl News {
 
     /// Returns the number of replies, and of parts of replies.
     pub(crate) fn replies(&self) -> usize {
-        let is_reply = |piece: &&Piece| !matches!(piece, Piece::Output(Output::Delivery { .. }, _));
+        let is_reply = |piece: &&Piece| {
+            let is_apart = matches!(piece, Piece::Output(Output::Reply { request: ASIDE, .. }, _));
+            !is_apart && !matches!(piece, Piece::Output(Output::Delivery { .. }, _))
+        };
         self.pieces.iter().filter(is_reply).count()
     }
 
@@ -262,8 +270,8 @@ impl News {
 pub(crate) struct Standing {
     /// Commands or other errands have to wait.
     pub(crate) stalled: bool,
-    /// It has subscriptions.
-    pub(crate) subscribed: bool,
+    /// How many subscriptions it has.
+    pub(crate) subscriptions: u32,
     /// Why nothing more will be done for it, if so.
     pub(crate) ended: Option<Ending>,
 }

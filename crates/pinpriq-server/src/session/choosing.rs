@@ -23,8 +23,6 @@ use crate::letters::letter::{Part, Piece};
 /// A take over several shards that is under way.
 pub(crate) struct Choosing {
     pub(crate) request: RequestId,
-    /// The gap that is kept for its answer.
-    pub(crate) gap: u64,
     pub(crate) wish: Wish,
     /// The shards that are asked.
     pub(crate) shares: Vec<Share>,
@@ -88,7 +86,7 @@ impl Share {
 
 /// The place of a task: by its priority, by when it was put, and by its number. The lowest comes
 /// first.
-type Urgency = (i128, i128, i128);
+pub(crate) type Urgency = (i128, i128, i128);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -136,7 +134,7 @@ pub(crate) enum Next {
 }
 
 /// What a shard has said.
-enum Heard {
+pub(crate) enum Heard {
     /// It hands tasks over.
     Tasks(Output, Holds),
     /// Anything else.
@@ -147,7 +145,7 @@ enum Heard {
 
 impl Choosing {
     pub(crate) fn new(
-        (request, gap): (RequestId, u64),
+        request: RequestId,
         (wish, shares): (Wish, Vec<Share>),
         (wait, now): (Wait, Timestamp),
     ) -> Self {
@@ -157,7 +155,7 @@ impl Choosing {
         };
         let stage = Stage::Looking { is_soon: false };
         let (held, ownerless, gathered) = (None, None, Gathered::default());
-        Self { request, gap, wish, shares, held, wait, until, ownerless, gathered, stage }
+        Self { request, wish, shares, held, wait, until, ownerless, gathered, stage }
     }
 
     /// Returns how long it waits from now on.
@@ -277,7 +275,8 @@ impl Choosing {
                 let is_soon = is_soon || matches!(reply, Reply::DeadlineSoon);
                 self.stage = Stage::Looking { is_soon };
                 if let Reply::Shown(tasks) = reply {
-                    let head = tasks.first().map(|task| self.urgency(task));
+                    let selection = self.selection();
+                    let head = tasks.first().map(|task| urgency(selection, task));
                     self.shares[index].head = head;
                 }
                 self.go_on(may_wait)
@@ -407,23 +406,27 @@ impl Choosing {
         Some(index)
     }
 
-    fn urgency(&self, task: &TaskRecord) -> Urgency {
-        let selection = match &self.wish {
+    const fn selection(&self) -> Selection {
+        match &self.wish {
             Wish::Reserve => Selection::DEFAULT,
             Wish::Tasks(tasks) => tasks.selection,
-        };
-        // A task without a priority is never first.
-        let priority = i128::from(task.progress.priority.unwrap_or_default());
-        let (put_at, number) = (i128::from(task.put_at.ms()), i128::from(task.number));
-        let priority = if selection.from == End::Min { priority } else { -priority };
-        match selection.order {
-            Order::Oldest => (priority, put_at, number),
-            Order::Newest => (priority, -put_at, -number),
         }
     }
 }
 
-fn heard(piece: Piece) -> Heard {
+/// Returns the place of a task.
+pub(crate) fn urgency(selection: Selection, task: &TaskRecord) -> Urgency {
+    // A task without a priority is never first.
+    let priority = i128::from(task.progress.priority.unwrap_or_default());
+    let (put_at, number) = (i128::from(task.put_at.ms()), i128::from(task.number));
+    let priority = if selection.from == End::Min { priority } else { -priority };
+    match selection.order {
+        Order::Oldest => (priority, put_at, number),
+        Order::Newest => (priority, -put_at, -number),
+    }
+}
+
+pub(crate) fn heard(piece: Piece) -> Heard {
     match piece {
         Piece::Output(Output::Reply { reply: reply @ Reply::Refused(_), .. }, _)
         | Piece::Part(Part::Reply(reply)) => Heard::Reply(reply),

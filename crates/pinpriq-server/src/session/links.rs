@@ -27,7 +27,8 @@ pub(crate) struct Links {
     /// Whether shards may not have done their part of a request yet, so that nothing after it is
     /// carried out.
     pub(crate) gathers: bool,
-    /// The shard that has the client's subscriptions and credits, once it has any.
+    /// The shard that has the client's subscriptions and credits, once it has any. If they are in
+    /// several, the session knows more.
     pub(crate) deliveries: Option<usize>,
     /// What is needed to ask another owner of a shard, if owners may change.
     pub(crate) lasting: Lasting,
@@ -59,6 +60,8 @@ pub(crate) struct Link {
     pub(crate) resets: u64,
     /// The known number of deliveries made there since the client's latest reset.
     pub(crate) delivered: u64,
+    /// The number of these that have arrived from the present owner of the shard.
+    pub(crate) arrived: u64,
     /// The deliveries among these that former owners of the shard have made.
     pub(crate) delivered_before: u64,
     /// What was asked there and is not done, if owners may change.
@@ -103,7 +106,14 @@ impl Links {
 
     /// Whether the client has subscriptions in another shard.
     pub(crate) fn is_subscribed(&self) -> bool {
-        self.shards.iter().any(|link| link.standing.subscribed)
+        self.shards.iter().any(|link| link.standing.subscriptions > 0)
+    }
+
+    /// Counts the deliveries that arrive from now on.
+    pub(crate) fn forget_arrived(&mut self) {
+        for link in &mut self.shards {
+            link.arrived = 0;
+        }
     }
 
     /// Returns the number of shards with links, including links that are not open.

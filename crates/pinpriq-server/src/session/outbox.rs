@@ -75,6 +75,8 @@ pub(crate) struct Outbox {
     reading: Option<(usize, usize)>,
     /// The number of answers that have left `waiting`.
     passed: u64,
+    /// The gap that [`Outbox::keep_place`] has kept last.
+    kept: u64,
     /// What is still to come from other shards, if anything ever was.
     abroad: Option<Box<Abroad>>,
 }

@@ -1,6 +1,5 @@
-//! The subscriptions of one client, so that they can be made again at another owner of their shard.
-//!
-//! A single server keeps none here: its engines know them.
+//! The subscriptions of one client in other shards, so that they can be made again at another owner
+//! of their shard, and so that it is known which are new.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +18,18 @@ type Key = (Vec<u8>, Option<Vec<u8>>);
 
 impl Subscriptions {
     /// Notes what this command does to the subscriptions.
-    pub(crate) fn note(&mut self, command: &Command<'_>) {
+    /// Notes at most so many, since a command may be refused.
+    pub(crate) fn note(&mut self, command: &Command<'_>, most: usize) {
         match *command {
             Command::Subscribe { queues, member, selection, mode } => {
                 for queue in queues {
                     let one = Command::Subscribe { queues: &[queue], member, selection, mode };
                     let mut bytes = Vec::new();
                     encode_command(&one, &mut bytes);
-                    let pops = matches!(mode, TakeMode::Pop);
-                    self.each.insert(key(queue, member), (bytes, pops));
+                    let (key, pops) = (key(queue, member), matches!(mode, TakeMode::Pop));
+                    if self.each.len() < most || self.each.contains_key(&key) {
+                        self.each.insert(key, (bytes, pops));
+                    }
                 }
             }
             Command::Unsubscribe { queues: [], .. } => self.each.clear(),
@@ -45,19 +47,19 @@ impl Subscriptions {
         self.each.clear();
     }
 
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.each.is_empty()
+    /// Whether this one is there.
+    pub(crate) fn has(&self, queue: &[u8], member: Option<&[u8]>) -> bool {
+        self.each.contains_key(&key(queue, member))
     }
 
-    /// Whether any delivery is popped, so that one that gets lost is lost for good.
-    pub(crate) fn pop(&self) -> bool {
-        self.each.values().any(|(_, pops)| *pops)
-    }
-
-    /// Returns the commands that make them again.
-    pub(crate) fn commands(&self) -> impl Iterator<Item = &[u8]> {
-        self.each.values().map(|(bytes, _)| &bytes[..])
+    /// Returns those to queues of which `is_there` holds: the command that makes each again, and
+    /// whether its deliveries are popped, so that one that gets lost is lost for good.
+    pub(crate) fn to(
+        &self,
+        is_there: impl Fn(&[u8]) -> bool,
+    ) -> impl Iterator<Item = (&[u8], bool)> {
+        let each = self.each.iter().filter(move |((queue, _), _)| is_there(queue));
+        each.map(|(_, (bytes, pops))| (&bytes[..], *pops))
     }
 }
 

@@ -2,6 +2,7 @@
 //! moves them.
 
 mod choosing;
+mod subscriptions;
 mod tubes;
 
 use std::rc::Rc;

@@ -98,15 +98,15 @@ impl Desk {
             links.blocked = true;
             links.lasting.manners = Some(self.seat.manners);
         }
-        let gap = session.outbox.borrow_mut().keep_place(session.dialect.get());
-        let mut choosing = Choosing::new((request, gap), what, (wait, shard.now()));
+        session.outbox.borrow_mut().keep_place(session.dialect.get());
+        let mut choosing = Choosing::new(request, what, (wait, shard.now()));
         Asking { shard, session, client: self.seat.client }.act(&mut choosing, 0, Next::Look);
         session.choosing.replace((!choosing.is_over()).then_some(choosing));
     }
 }
 
 /// Returns the queues by their shards, which come in the order of their first queues.
-fn shares_of(queues: &[&[u8]], sharding: Sharding) -> Vec<Share> {
+pub(super) fn shares_of(queues: &[&[u8]], sharding: Sharding) -> Vec<Share> {
     let mut shares = Vec::new();
     for queue in queues {
         share_at(&mut shares, sharding.shard_of(queue)).queues.push((*queue).into());
@@ -146,10 +146,10 @@ pub(crate) fn hear(
 }
 
 /// Who asks shards for a client.
-struct Asking<'a> {
-    shard: &'a Shard,
-    session: &'a Session,
-    client: ClientId,
+pub(super) struct Asking<'a> {
+    pub(super) shard: &'a Shard,
+    pub(super) session: &'a Session,
+    pub(super) client: ClientId,
 }
 
 impl Asking<'_> {
@@ -166,9 +166,9 @@ impl Asking<'_> {
             Next::Look => self.look(choosing),
             Next::Take(index) => self.take_from(choosing, from, index),
             Next::Add(output, holds, next) => self.add(choosing, from, (output, holds), next),
-            Next::Complete => self.session.outbox.borrow_mut().complete(choosing.gap),
+            Next::Complete => self.session.outbox.borrow_mut().complete(),
             Next::Withdraw(reply) => {
-                self.withdraw(choosing.gap);
+                self.withdraw();
                 self.act(choosing, from, Next::Answer(None, reply, Holds::default()));
             }
             Next::Wait => self.wait(choosing),
@@ -183,7 +183,7 @@ impl Asking<'_> {
                 let (client, request) = (self.client, choosing.request);
                 let output = Output::Reply { client, request, reply };
                 let mut outbox = self.session.outbox.borrow_mut();
-                outbox.answer(choosing.gap, from, Some((output, holds)));
+                outbox.answer(from, Some((output, holds)));
                 drop(outbox);
                 self.end_waits(&mut choosing.shares, None);
                 if let Some((shard, held)) = choosing.take_held() {
@@ -191,8 +191,8 @@ impl Asking<'_> {
                 }
             }
             Next::Lost => {
-                self.withdraw(choosing.gap);
-                self.session.outbox.borrow_mut().answer(choosing.gap, None, None);
+                self.withdraw();
+                self.session.outbox.borrow_mut().answer(None, None);
                 self.end_waits(&mut choosing.shares, None);
             }
             Next::GiveBack(output) => {
@@ -236,7 +236,7 @@ impl Asking<'_> {
         }
         {
             let mut outbox = self.session.outbox.borrow_mut();
-            outbox.add_tasks(choosing.gap, from, (output, holds), next.is_none());
+            outbox.add_tasks(from, (output, holds), next.is_none());
         }
         if let Some(index) = next {
             self.note_taken_over(from);
@@ -325,8 +325,8 @@ impl Asking<'_> {
     }
 
     /// Returns what shards have added to an answer that is not given.
-    fn withdraw(&self, gap: u64) {
-        let added = self.session.outbox.borrow_mut().withdraw(gap);
+    fn withdraw(&self) {
+        let added = self.session.outbox.borrow_mut().withdraw();
         for (shard, Unsent { popped, leases, .. }) in added {
             self.give_back(shard, &leases);
             if !popped.is_empty() && !self.is_nowhere(shard) {
@@ -343,7 +343,7 @@ impl Asking<'_> {
     }
 
     /// Whether a shard has no owner that is known.
-    fn is_nowhere(&self, shard: usize) -> bool {
+    pub(super) fn is_nowhere(&self, shard: usize) -> bool {
         self.shard.post().is_some_and(|post| post.route(shard) == Route::Nowhere)
     }
 
@@ -356,7 +356,7 @@ impl Asking<'_> {
 
     /// Writes a command to a shard, and keeps it until it is done if the owner of the shard may
     /// change.
-    fn write(&self, to: usize, request: RequestId, command: &Command<'_>) {
+    pub(super) fn write(&self, to: usize, request: RequestId, command: &Command<'_>) {
         let Some(post) = self.shard.post() else { return };
         let mut bytes = Vec::new();
         encode_command(command, &mut bytes);
@@ -384,7 +384,7 @@ impl Asking<'_> {
 }
 
 /// Returns names as a command has them.
-fn names_of(queues: &[Rc<[u8]>]) -> Vec<&[u8]> {
+pub(super) fn names_of(queues: &[Rc<[u8]>]) -> Vec<&[u8]> {
     queues.iter().map(|queue| &**queue).collect()
 }
 

@@ -31,11 +31,11 @@ impl Desk {
             let links = &mut *session.links.borrow_mut();
             links.blocked |= command.may_block();
             links.lasting.manners = Some(self.seat.manners);
-            links.lasting.subscriptions.note(command);
+            links.lasting.subscriptions.note(command, self.seat.limits.subscriptions_max);
             let link = links.link(post.places(), to);
             let length = Commands::length(bytes.len());
             link.under_way += length;
-            link.standing.subscribed |= matches!(command, Command::Subscribe { .. });
+            link.standing.subscriptions += u32::from(matches!(command, Command::Subscribe { .. }));
             link.log.push(What::Command(request, bytes), length, shard.clock().now());
         }
         let dialect = session.dialect.get();

@@ -1,11 +1,14 @@
 //! What other shards report about errands of clients.
 
+use pinpriq_proto::reply::Output;
 use pinpriq_proto::task::ClientId;
 
-use super::choosing;
+use super::{choosing, dealing};
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, News, Piece, Standing};
 use crate::letters::mailbox::Post;
+use crate::session::Session;
+use crate::session::dealing::receive;
 
 /// Receives the news about errands of a client. If the client has gone, whatever was handed to it
 /// goes back.
@@ -17,7 +20,23 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let replies = news.replies();
     let lends = news.pieces.iter().any(Piece::is_lease);
     let (at, dialect) = ((shard.places(), from), session.dialect.get());
-    let to_choose = session.outbox.borrow_mut().arrive(at, news.pieces, dialect);
+    let (mut deliveries, mut kept) = (0, 0);
+    let receive = |output: Output| {
+        deliveries += u64::from(matches!(output, Output::Delivery { .. }));
+        let output = receive(session.dealing.borrow_mut().as_deref_mut(), from, output);
+        kept += usize::from(output.is_none());
+        output
+    };
+    let how = (dialect, is_blocked(&session));
+    let to_choose = session.outbox.borrow_mut().arrive(at, news.pieces, how, receive);
+    if kept > 0
+        && let Some(post) = shard.post()
+    {
+        post.write_errand(from, client, Errand::Sent(kept));
+    }
+    let is_joining = session.choosing.borrow().is_none();
+    let (to_choose, to_join) =
+        if is_joining { (Vec::new(), to_choose) } else { (to_choose, Vec::new()) };
     if !to_choose.is_empty() {
         choosing::hear(shard, &session, (client, from), to_choose);
     }
@@ -27,7 +46,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
         Some(Ok(payloads)) => outbox.supply(payloads),
         Some(Err(refusal)) => outbox.lose_payloads(&refusal, news.tells_refusals),
     }
-    let links = &mut *session.links.borrow_mut();
+    let mut links = session.links.borrow_mut();
     let link = links.link(shard.places(), from);
     link.heard += heard;
     link.lends |= lends;
@@ -38,8 +57,9 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     // News from before the client's latest reset do not count.
     let is_new = link.resets == news.resets;
     link.delivered = if is_new { news.delivered } else { 0 };
-    let subscribed = is_new && news.standing.subscribed;
-    link.standing = Standing { subscribed, ..news.standing };
+    link.arrived += deliveries;
+    let subscriptions = if is_new { news.standing.subscriptions } else { 0 };
+    link.standing = Standing { subscriptions, ..news.standing };
     if news.standing.ended.is_some() {
         outbox.lose(from);
     }
@@ -49,7 +69,15 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
             outbox.deny_last(&refusal);
         }
     }
+    drop((outbox, links));
+    dealing::go_on(shard, &session, (client, from), to_join);
     session.bell.ring();
+}
+
+/// Whether the client waits for tasks or an outcome, so that deliveries come first.
+fn is_blocked(session: &Session) -> bool {
+    let dealing = session.dealing.borrow();
+    session.links.borrow().blocked && dealing.as_ref().is_none_or(|it| it.joining.is_none())
 }
 
 /// Sends back outputs that have come for a client that has gone.

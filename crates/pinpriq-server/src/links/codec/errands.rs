@@ -27,6 +27,8 @@ const CUT: u8 = 10;
 const BACK: u8 = 11;
 const ACCOUNT: u8 = 12;
 const NO_ACCOUNT: u8 = 13;
+const PERMIT: u8 = 14;
+const ASIDE: u8 = 15;
 
 /// Appends an errand.
 ///
@@ -52,6 +54,14 @@ pub(crate) fn encode_errand(errand: &Errand, out: &mut Vec<u8>) {
         Errand::Credit(credits) => {
             out.push(CREDIT);
             put_number(out, u64::from(*credits));
+        }
+        Errand::Permit(total) => {
+            out.push(PERMIT);
+            put_number(out, *total);
+        }
+        Errand::Aside(command) => {
+            out.push(ASIDE);
+            out.extend_from_slice(command.encoded());
         }
         Errand::Ask(Question::Command(commands)) => {
             out.push(ASK_COMMAND);
@@ -86,9 +96,11 @@ pub(crate) fn decode_errand(bytes: &[u8]) -> Result<Errand, Malformed> {
         OPEN => Errand::Open(take_manners(input)?),
         COMMANDS => return Ok(Errand::Commands(Commands::parse(input)?.0)),
         CREDIT => Errand::Credit(take_small(input, "credit")?),
-        ASK_COMMAND => {
+        PERMIT => Errand::Permit(take_number(input)?),
+        kind @ (ASK_COMMAND | ASIDE) => {
             // An answer is awaited, and there is one for one command.
             return match Commands::parse(input)? {
+                (command, 1) if kind == ASIDE => Ok(Errand::Aside(command)),
                 (command, 1) => Ok(Errand::Ask(Question::Command(command))),
                 _ => Err(Malformed::OutOfRange("commands of a question")),
             };

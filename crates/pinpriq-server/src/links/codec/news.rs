@@ -1,6 +1,6 @@
 //! News: the standing of a client and its counters, then the pieces.
 
-use pinpriq_proto::letters::primitives::{end, put_number, take_byte, take_number};
+use pinpriq_proto::letters::primitives::{end, put_number, take_byte, take_number, take_small};
 use pinpriq_proto::letters::{Malformed, decode_output, encode_output};
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::task::{ClientId, RequestId};
@@ -26,9 +26,10 @@ const NOBODY: (ClientId, RequestId) = (ClientId(0), RequestId(0));
 pub(crate) fn encode_news(news: &News, out: &mut Vec<u8>) {
     let News { pieces, payloads, tells_refusals, consumed, resets, delivered, standing } = news;
     assert!(payloads.is_none(), "another node has asked for no payloads");
-    let Standing { stalled, subscribed, ended } = *standing;
-    out.push(pack([*tells_refusals, stalled, subscribed]));
+    let Standing { stalled, subscriptions, ended } = *standing;
+    out.push(pack([*tells_refusals, stalled]));
     out.push(ended.map_or(0, code_of));
+    put_number(out, u64::from(subscriptions));
     put_number(out, *consumed as u64);
     put_number(out, *resets);
     put_number(out, *delivered);
@@ -42,11 +43,12 @@ pub(crate) fn encode_news(news: &News, out: &mut Vec<u8>) {
 pub(crate) fn decode_news(bytes: &[u8]) -> Result<News, Malformed> {
     let mut rest = bytes;
     let input = &mut rest;
-    let [tells_refusals, stalled, subscribed] = unpack(take_byte(input)?)?;
+    let [tells_refusals, stalled] = unpack(take_byte(input)?)?;
     let ended = match take_byte(input)? {
         0 => None,
         code => Some(ending_of(code)?),
     };
+    let subscriptions = take_small(input, "subscriptions")?;
     let consumed = take_count(input, "consumed")?;
     let (resets, delivered) = (take_number(input)?, take_number(input)?);
     let count = take_number(input)?;
@@ -55,7 +57,7 @@ pub(crate) fn decode_news(bytes: &[u8]) -> Result<News, Malformed> {
         pieces.push(take_piece(input)?);
     }
     end(input)?;
-    let standing = Standing { stalled, subscribed, ended };
+    let standing = Standing { stalled, subscriptions, ended };
     Ok(News { pieces, payloads: None, tells_refusals, consumed, resets, delivered, standing })
 }
 

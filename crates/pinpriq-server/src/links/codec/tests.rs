@@ -49,11 +49,13 @@ fn errand_is_same(one: &Errand, other: &Errand) -> bool {
     match (one, other) {
         (Errand::Open(one), Errand::Open(other)) => one == other,
         (Errand::Commands(one), Errand::Commands(other))
+        | (Errand::Aside(one), Errand::Aside(other))
         | (Errand::Ask(Question::Command(one)), Errand::Ask(Question::Command(other))) => {
             commands_are_same(one, other)
         }
         (Errand::Account(one), Errand::Account(other)) => one == other,
         (Errand::Credit(one), Errand::Credit(other)) => one == other,
+        (Errand::Permit(one), Errand::Permit(other)) => one == other,
         (Errand::Ask(Question::Delivered), Errand::Ask(Question::Delivered))
         | (Errand::Reset, Errand::Reset)
         | (Errand::EndWaits, Errand::EndWaits) => true,
@@ -224,7 +226,7 @@ fn another_command_is_not_what_was_not_sent() {
 #[test]
 fn a_part_of_a_reply_is_a_reply_to_nobody() {
     let with = |output: &Output| {
-        let mut letter = vec![0, 0, 0, 0, 0, 1, 2];
+        let mut letter = vec![0, 0, 0, 0, 0, 0, 1, 2];
         put_sized(&mut letter, |out| pinpriq_proto::letters::encode_output(output, out));
         decode_news(&letter).err()
     };
@@ -241,7 +243,7 @@ fn a_part_of_a_reply_is_a_reply_to_nobody() {
 #[test]
 fn a_declared_length_allocates_nothing() {
     // As many pieces as a number can say, and none that follows.
-    let mut letter = vec![0; 5];
+    let mut letter = vec![0; 6];
     letter.extend([0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]);
     assert_eq!(decode_news(&letter).err(), Some(Malformed::Short));
     // Commands of 4 GiB.
@@ -264,5 +266,5 @@ fn the_bytes_are_these() {
     let expected = [&[10, 0xAC, 2][..], &put_back, &give_back].concat();
     assert_eq!(letter, expected);
     let news = News { consumed: 5, pieces: vec![Piece::Lost], ..News::default() };
-    assert_eq!(news_bytes(&news), [0, 0, 5, 0, 0, 1, 5]);
+    assert_eq!(news_bytes(&news), [0, 0, 0, 5, 0, 0, 1, 5]);
 }

@@ -91,9 +91,9 @@ impl Outbox {
         }
     }
 
-    /// Keeps a gap for an answer that [`Outbox::answer`] gives, and returns it.
-    pub(crate) fn keep_place(&mut self, dialect: Dialect) -> u64 {
-        self.keep_gap(Answer::Owed, dialect)
+    /// Keeps a gap for an answer that [`Outbox::answer`] gives. There is one at a time.
+    pub(crate) fn keep_place(&mut self, dialect: Dialect) {
+        self.kept = self.keep_gap(Answer::Owed, dialect);
     }
 
     /// Expects a reply of shard `from`, out of this number of shards, that [`Outbox::arrive`]
@@ -102,14 +102,10 @@ impl Outbox {
         self.abroad(shards).shards[from].gaps.push_back(CHOICE);
     }
 
-    /// Fills a gap that was kept for this answer, which never comes if there is none. Its output is
-    /// that of shard `from`, if any.
-    pub(crate) fn answer(
-        &mut self,
-        gap: u64,
-        from: Option<usize>,
-        answer: Option<(Output, Holds)>,
-    ) {
+    /// Fills the gap that was kept for this answer, which never comes if there is none. Its output
+    /// is that of shard `from`, if any.
+    pub(crate) fn answer(&mut self, from: Option<usize>, answer: Option<(Output, Holds)>) {
+        let gap = self.kept;
         match answer {
             Some((output, holds)) => {
                 self.fill(gap, from.and_then(|from| u16::try_from(from).ok()), output, holds);
@@ -149,19 +145,29 @@ impl Outbox {
     }
 
     /// Puts an output of another shard, out of this number of shards, where it belongs. A delivery
-    /// after all other answers is written in this dialect. Returns the replies that were expected
+    /// after all other answers is written in this dialect. `is_blocked` says whether the last of
+    /// them is that of a blocked request, which deliveries do not wait for. `receive` sees each
+    /// output first, and returns what goes to the client. Returns the replies that were expected
     /// with [`Outbox::await_choice`].
     pub(crate) fn arrive(
         &mut self,
         (shards, from): (usize, usize),
         pieces: Vec<Piece>,
-        dialect: Dialect,
+        (dialect, is_blocked): (Dialect, bool),
+        mut receive: impl FnMut(Output) -> Option<Output>,
     ) -> Vec<Piece> {
         let mut to_choose = Vec::new();
         for piece in pieces {
+            let piece = match piece {
+                Piece::Output(output, holds) => match receive(output) {
+                    Some(output) => Piece::Output(output, holds),
+                    None => continue,
+                },
+                other => other,
+            };
             let gap = match &piece {
                 Piece::Output(Output::Delivery { .. }, _) => {
-                    self.insert_delivery((shards, from), dialect)
+                    self.insert_delivery((shards, from), dialect, is_blocked)
                 }
                 Piece::Output(Output::Reply { .. }, _) | Piece::Part(_) | Piece::Lost => {
                     let Some(gap) = self.abroad(shards).shards[from].gaps.pop_front() else {
@@ -226,16 +232,26 @@ impl Outbox {
         to_choose
     }
 
-    /// Makes a gap for a delivery, before the next reply of its shard or after all others.
-    fn insert_delivery(&mut self, (shards, from): (usize, usize), dialect: Dialect) -> u64 {
+    /// Makes a gap for a delivery, before the next reply of its shard, before the answer that a
+    /// blocked client waits for, or after all others.
+    fn insert_delivery(
+        &mut self,
+        (shards, from): (usize, usize),
+        dialect: Dialect,
+        is_blocked: bool,
+    ) -> u64 {
         let next = self.abroad(shards).shards[from].gaps.front().copied();
         let next = next.filter(|gap| *gap != CHOICE && *gap >= self.passed);
-        let Some(gap) = next else {
+        let is_open = |it: &Waiting| matches!(it.answer, Answer::Owed | Answer::Growing(_));
+        let last = self.waiting.back().filter(|last| is_blocked && is_open(last));
+        let last = last.map(|_| self.passed + self.waiting.len() as u64 - 1);
+        let Some(gap) = next.or(last) else {
             return self.keep_gap(Answer::Owed, dialect);
         };
         let dialect = self.at(gap).dialect;
         let index = usize::try_from(gap - self.passed).unwrap_or(usize::MAX);
         self.waiting.insert(index, Waiting { dialect, ..Waiting::for_its_turn(Answer::Owed, 0) });
+        self.kept += u64::from(self.kept >= gap);
         for debt in &mut self.abroad(shards).shards {
             for moved in &mut debt.gaps {
                 *moved += u64::from(*moved >= gap && *moved != CHOICE);

@@ -38,15 +38,15 @@ impl Several {
 }
 
 impl Outbox {
-    /// Adds the tasks of a shard to the reply at a gap, which is complete if they are its last.
-    /// Before the last, none of their payloads is on the disk.
+    /// Adds the tasks of a shard to the reply at the kept gap, which is complete if they are its
+    /// last. Before the last, none of their payloads is on the disk.
     pub(crate) fn add_tasks(
         &mut self,
-        gap: u64,
         from: usize,
         (output, holds): (Output, Holds),
         is_last: bool,
     ) {
+        let gap = self.kept;
         let shard = u16::try_from(from).unwrap_or(FORMER);
         let bytes = answer_bytes(&output);
         self.waiting_bytes += bytes;
@@ -77,13 +77,13 @@ impl Outbox {
         waiting.answer = Answer::Growing(grown);
         waiting.holds = holds;
         if is_last {
-            self.complete(gap);
+            self.complete();
         }
     }
 
-    /// Completes the reply at a gap with the tasks that it has.
-    pub(crate) fn complete(&mut self, gap: u64) {
-        let waiting = self.at(gap);
+    /// Completes the reply at the gap that is kept with the tasks that it has.
+    pub(crate) fn complete(&mut self) {
+        let waiting = self.at(self.kept);
         let answer = std::mem::replace(&mut waiting.answer, Answer::Owed);
         waiting.answer = match answer {
             Answer::Growing(output) => Answer::Output(*output),
@@ -91,9 +91,10 @@ impl Outbox {
         };
     }
 
-    /// Removes the tasks from the reply at a gap, and returns them with their shards. The reply is
-    /// owed as before.
-    pub(crate) fn withdraw(&mut self, gap: u64) -> Vec<(usize, Unsent)> {
+    /// Removes the tasks from the reply at the kept gap, and returns them with their shards. The
+    /// reply is owed as before.
+    pub(crate) fn withdraw(&mut self) -> Vec<(usize, Unsent)> {
+        let gap = self.kept;
         let waiting = self.at(gap);
         if !matches!(waiting.answer, Answer::Growing(_)) {
             return Vec::new();

@@ -84,26 +84,26 @@ fn popped(number: u64) -> TaskRecord {
 }
 
 /// A reply to which three of four shards add tasks of these numbers.
-fn several(is_complete: bool) -> (Outbox, u64) {
+fn several(is_complete: bool) -> Outbox {
     const PARTS: [(usize, &[u64]); 3] = [(2, &[20, 21]), (0, &[1]), (3, &[30, 31])];
     let mut outbox = Outbox::default();
-    let gap = outbox.keep_place(Dialect::default());
+    outbox.keep_place(Dialect::default());
     for (from, numbers) in PARTS {
         outbox.await_choice(4, from);
         let tasks = numbers.iter().map(|number| popped(*number)).collect();
         let reply = Reply::Tasks { tasks, popped: true };
         let output = Output::Reply { client: ClientId(1), request: RequestId(1), reply };
         let is_last = is_complete && from == 3;
-        outbox.add_tasks(gap, from, (output, Holds::default()), is_last);
+        outbox.add_tasks(from, (output, Holds::default()), is_last);
     }
-    (outbox, gap)
+    outbox
 }
 
 #[test]
 fn what_several_shards_have_added_goes_back_to_each_unless_its_owner_has_changed() {
     for is_complete in [false, true] {
         for former in [None, Some(2), Some(3)] {
-            let (mut outbox, _) = several(is_complete);
+            let mut outbox = several(is_complete);
             if let Some(former) = former {
                 outbox.settle(former, |_| None);
             }
@@ -126,23 +126,23 @@ fn a_reply_of_several_shards_waits_until_it_is_complete_and_may_be_withdrawn() {
         outbox.encode(&LongAnswers, Position::default(), usize::MAX, Vec::new, |_| {});
         outbox.encoded_bytes()
     };
-    let (mut outbox, gap) = several(false);
+    let mut outbox = several(false);
     assert_eq!(encoded(&mut outbox), 0);
-    outbox.complete(gap);
+    outbox.complete();
     assert_eq!(encoded(&mut outbox), PIECES * PIECE.len());
     assert_eq!(outbox.take_accepted(3, (0, 0)), 0, "the shards were told before");
 
-    let (mut outbox, _) = several(true);
+    let mut outbox = several(true);
     assert_eq!(encoded(&mut outbox), PIECES * PIECE.len());
     outbox.written(PIECES * PIECE.len());
     let told: Vec<usize> = (0..4).map(|from| outbox.take_accepted(from, (0, 0))).collect();
     assert_eq!(told, [0, 0, 0, 1], "the last one learns when it was sent");
 
-    let (mut outbox, gap) = several(false);
+    let mut outbox = several(false);
     let back: Vec<(usize, usize)> =
-        outbox.withdraw(gap).iter().map(|(from, it)| (*from, it.popped_count())).collect();
+        outbox.withdraw().iter().map(|(from, it)| (*from, it.popped_count())).collect();
     assert_eq!(back, [(2, 2), (0, 1), (3, 2)]);
     assert_eq!(outbox.bytes_waiting(), 0);
-    outbox.answer(gap, None, None);
+    outbox.answer(None, None);
     assert!(outbox.is_at_loss());
 }

@@ -11,6 +11,7 @@ mod large;
 mod late;
 mod members;
 mod stops;
+mod subscriptions;
 mod waiting;
 mod wire;
 

@@ -116,7 +116,9 @@ fn unsent(dice: &mut Dice) -> Unsent {
 
 /// Any errand that may go to another node.
 pub(super) fn errand(dice: &mut Dice) -> Errand {
-    match dice.below(12) {
+    match dice.below(14) {
+        12 => Errand::Permit(number(dice)),
+        13 => Errand::Aside(commands(dice, 1)),
         11 => Errand::Account(flag(dice).then(|| bytes(dice))),
         0 => Errand::Open(Manners {
             tells_refusals: flag(dice),
@@ -181,7 +183,7 @@ pub(super) fn news(dice: &mut Dice) -> News {
         delivered: number(dice),
         standing: Standing {
             stalled: flag(dice),
-            subscribed: flag(dice),
+            subscriptions: u32::from(flag(dice)),
             ended: flag(dice).then(|| dice.pick(&Ending::ALL)),
         },
     }

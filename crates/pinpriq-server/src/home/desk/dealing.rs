@@ -1,0 +1,335 @@
+//! Subscribes to the queues of several shards, and deals the credit out, as `session::dealing`
+//! decides.
+//!
+//! Every subscription of this kind is that of a guest, also in the shard that has the connection.
+//! Subscriptions in one shard alone are no concern of this module.
+
+use pinpriq_proto::command::{self, Command, Selection};
+use pinpriq_proto::letters::{decode_command, encode_command};
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_store::durable::Holds;
+
+use super::Desk;
+use super::choosing::{Asking, names_of, shares_of};
+use crate::clients::about::{ASIDE, PART, SILENT};
+use crate::home::route::shard_of_all;
+use crate::host::seat::Undone;
+use crate::host::shard::Shard;
+use crate::letters::letter::{Commands, Errand, Piece};
+use crate::session::Session;
+use crate::session::choosing::{Heard, heard};
+use crate::session::dealing::{Aside, Dealing, Failed, Joining, Part};
+
+impl Desk {
+    /// Whether the client has subscriptions in several shards, or had them before.
+    pub(super) fn is_in_several(&self) -> bool {
+        self.seat.session.dealing.borrow().is_some()
+    }
+
+    /// Changes what is dealt, and does what follows from it.
+    pub(super) fn deal(&self, change: impl FnOnce(&mut Dealing)) {
+        act(&self.seat.shard, &self.seat.session, self.seat.client, change);
+    }
+
+    /// Begins or ends subscriptions, if those of the client are in several shards, or get there.
+    /// Returns whether that is so.
+    pub(super) fn subscribe_in_several(
+        &mut self,
+        request: RequestId,
+        command: &Command<'_>,
+    ) -> Result<bool, Undone> {
+        let (queues, member, selection) = match *command {
+            Command::Subscribe { queues, member, selection, .. } => {
+                (queues, member, Some(selection))
+            }
+            Command::Unsubscribe { queues, member } => (queues, member, None),
+            _ => return Ok(false),
+        };
+        let sharding = self.seat.shard.sharding();
+        if !self.is_in_several() {
+            let settled = self.seat.session.links.borrow().deliveries;
+            let first = queues.first().map(|queue| sharding.shard_of(queue));
+            let (Some(selection), Some(first)) = (selection, first) else { return Ok(false) };
+            let home = settled.unwrap_or(first);
+            if queues.iter().all(|queue| sharding.shard_of(queue) == home) {
+                return Ok(false);
+            }
+            if self.redirects {
+                self.check_one_shard(queues)?;
+            }
+            self.begin_dealing(selection);
+        } else if self.redirects && selection.is_some() {
+            self.check_one_shard(queues)?;
+        }
+        if selection.is_some() {
+            self.check_room(queues, member)?;
+        }
+        self.join(request, command);
+        Ok(true)
+    }
+
+    /// Refuses queues that are in several shards or at another node, for a client that wants to
+    /// know where queues live.
+    fn check_one_shard(&self, queues: &[&[u8]]) -> Result<(), Undone> {
+        let to = shard_of_all(queues, self.seat.shard.sharding());
+        let to = to.map_err(|refusal| self.crossing(refusal))?;
+        queues.first().map_or(Ok(()), |first| self.redirect(to, first))
+    }
+
+    /// Refuses subscriptions beyond the most that a connection may have.
+    fn check_room(&self, queues: &[&[u8]], member: Option<&[u8]>) -> Result<(), Undone> {
+        let known = self.count_subscriptions();
+        let links = self.seat.session.links.borrow();
+        let mut fresh: Vec<&[u8]> = queues.to_vec();
+        fresh.retain(|queue| !links.lasting.subscriptions.has(queue, member));
+        fresh.sort_unstable();
+        fresh.dedup();
+        let (total, most) = (known + fresh.len() as u64, self.seat.limits.subscriptions_max);
+        if total > most as u64 {
+            return Err(Undone::Refused(Refusal::new(
+                RefusalKind::Busy,
+                format!("a connection has at most {most} subscriptions, and these make {total}"),
+            )));
+        }
+        Ok(())
+    }
+
+    fn count_subscriptions(&self) -> u64 {
+        count_subscriptions(&self.seat.shard, &self.seat.session)
+    }
+
+    /// Leaves it to shards to deliver as they are permitted. What the client has in one shard goes
+    /// on there.
+    fn begin_dealing(&mut self, selection: Selection) {
+        let (shard, session) = (self.seat.shard.clone(), self.seat.session.clone());
+        shard.turn();
+        let settled = session.links.borrow().deliveries;
+        let accepted = match settled.filter(|to| *to != shard.own()) {
+            None => self.delivered(),
+            Some(to) => {
+                let links = &mut *session.links.borrow_mut();
+                let link = links.link(shard.places(), to);
+                link.delivered_before + link.arrived
+            }
+        };
+        let left = self.credits.drawn().saturating_sub(accepted);
+        let mut dealing = Dealing::new(selection, left, accepted);
+        self.stay();
+        session.links.borrow_mut().lasting.manners = Some(self.seat.manners);
+        match settled {
+            None => self.settle_deliveries(shard.own()),
+            Some(to) if to != shard.own() => {
+                dealing.add_shard(to, left);
+                dealing.note_subscribed(to, true);
+                dealing.begin_to_hold(to);
+            }
+            Some(own) => {
+                dealing.add_shard(own, 0);
+                self.move_to_guest(own);
+                dealing.note_subscribed(own, true);
+            }
+        }
+        session.dealing.replace(Some(Box::new(dealing)));
+    }
+
+    /// Lets the guest in this shard have the subscriptions of the client here.
+    fn move_to_guest(&self, own: usize) {
+        let (shard, client) = (&self.seat.shard, self.seat.client);
+        let asking = Asking { shard, session: &self.seat.session, client };
+        let permit = command::Share::Permit { deliveries: 0, holds: false };
+        shard.apply(client, SILENT, &Command::Share(permit));
+        let known = shard.inspect(|it| it.engine().subscriptions_of(client));
+        for (queue, member, selection, mode) in known {
+            let (queues, member) = (&[&queue[..]][..], member.as_deref());
+            shard.apply(client, SILENT, &Command::Unsubscribe { queues, member });
+            let subscribe = Command::Subscribe { queues, member, selection, mode };
+            asking.write(own, SILENT, &subscribe);
+            let links = &mut *self.seat.session.links.borrow_mut();
+            links.lasting.subscriptions.note(&subscribe, self.seat.limits.subscriptions_max);
+            links.link(shard.places(), own).standing.subscriptions += 1;
+        }
+        shard.turn();
+    }
+
+    /// Asks each shard for its part, and joins the replies. Nothing after it is carried out before
+    /// that.
+    fn join(&self, request: RequestId, command: &Command<'_>) {
+        let (shard, session) = (&self.seat.shard, &self.seat.session);
+        // Earlier replies come before this one in the outbox.
+        shard.turn_if_begun();
+        let asked = self.parts_of(command);
+        session.outbox.borrow_mut().keep_place(session.dialect.get());
+        session.links.borrow_mut().blocked |= !asked.is_empty();
+        let asking = Asking { shard, session, client: self.seat.client };
+        for part in &asked {
+            let wrote = decode_command(&part.command, |it| asking.write(part.shard, PART, it));
+            debug_assert!(wrote.is_ok(), "what was encoded here can be decoded here");
+            session.outbox.borrow_mut().await_choice(shard.places(), part.shard);
+        }
+        if let Some(dealing) = &mut *session.dealing.borrow_mut() {
+            for part in &asked {
+                dealing.add_shard(part.shard, 0);
+            }
+            let owed = asked.len();
+            dealing.joining = Some(Joining { request, asked, owed, failed: None });
+        }
+        finish(shard, session, self.seat.client);
+    }
+
+    /// Returns the parts of a command for its shards.
+    fn parts_of(&self, command: &Command<'_>) -> Vec<Part> {
+        let session = &self.seat.session;
+        let dealing = session.dealing.borrow();
+        let known: Vec<usize> = dealing.iter().flat_map(|dealing| dealing.shards()).collect();
+        let links = session.links.borrow();
+        let part = |shard: usize, command: &Command<'_>, fresh, member: Option<&[u8]>| {
+            let mut bytes = Vec::new();
+            encode_command(command, &mut bytes);
+            Part { shard, command: bytes, fresh, member: member.map(Box::from), is_done: false }
+        };
+        let (queues, member) = match *command {
+            Command::Unsubscribe { queues: [], .. } => {
+                return known.iter().map(|to| part(*to, command, Vec::new(), None)).collect();
+            }
+            Command::Subscribe { queues, member, .. } | Command::Unsubscribe { queues, member } => {
+                (queues, member)
+            }
+            _ => return Vec::new(),
+        };
+        let shares = shares_of(queues, self.seat.shard.sharding()).into_iter();
+        let parts = shares.filter_map(|share| {
+            let names = &names_of(&share.queues)[..];
+            match *command {
+                Command::Subscribe { selection, mode, .. } => {
+                    let is_fresh = |name: &&&[u8]| !links.lasting.subscriptions.has(name, member);
+                    let fresh = names.iter().filter(is_fresh).map(|name| Box::from(*name));
+                    let one = Command::Subscribe { queues: names, member, selection, mode };
+                    Some(part(share.shard, &one, fresh.collect(), member))
+                }
+                // Elsewhere there is nothing to end.
+                _ if !known.contains(&share.shard) => None,
+                _ => {
+                    let one = Command::Unsubscribe { queues: names, member };
+                    Some(part(share.shard, &one, Vec::new(), member))
+                }
+            }
+        });
+        parts.collect()
+    }
+}
+
+/// Changes what is dealt to a client, if its subscriptions are in several shards, and does what
+/// follows from it.
+pub(crate) fn act(
+    shard: &Shard,
+    session: &Session,
+    client: ClientId,
+    change: impl FnOnce(&mut Dealing),
+) {
+    let asides = {
+        let dealing = &mut *session.dealing.borrow_mut();
+        let Some(dealing) = dealing else { return };
+        change(dealing);
+        let shards: Vec<usize> = dealing.shards().collect();
+        let links = &mut *session.links.borrow_mut();
+        for to in shards {
+            let standing = links.link(shard.places(), to).standing;
+            dealing.note_subscribed(to, standing.subscriptions > 0);
+        }
+        dealing.next(links.lasting.ends.is_some())
+    };
+    let asking = Asking { shard, session, client };
+    for (to, aside) in asides.into_iter().filter(|(to, _)| !asking.is_nowhere(*to)) {
+        asking.ask_aside(to, aside);
+    }
+}
+
+/// Takes what a shard has said about its part of a request, if that is under way, and deals
+/// further.
+pub(crate) fn go_on(
+    shard: &Shard,
+    session: &Session,
+    (client, from): (ClientId, usize),
+    pieces: Vec<Piece>,
+) {
+    for piece in pieces {
+        let mut dealing = session.dealing.borrow_mut();
+        let Some(joining) = dealing.as_mut().and_then(|it| it.joining.as_mut()) else { continue };
+        joining.owed -= 1;
+        let failed = match heard(piece) {
+            Heard::Reply(Reply::Count(_)) => None,
+            Heard::Lost => Some(Failed::Lost),
+            Heard::Reply(reply) => Some(Failed::Refused(reply)),
+            Heard::Tasks(..) => unreachable!("shard {from} was asked for no tasks"),
+        };
+        if failed.is_none() {
+            joining.asked.iter_mut().filter(|it| it.shard == from).for_each(|it| it.is_done = true);
+        }
+        joining.failed = joining.failed.take().or(failed);
+        drop(dealing);
+        finish(shard, session, client);
+    }
+    act(shard, session, client, |_| {});
+}
+
+/// Replies to a request that begins or ends subscriptions, once all shards have. What a refused one
+/// has begun is ended again.
+fn finish(shard: &Shard, session: &Session, client: ClientId) {
+    let joining = {
+        let mut dealing = session.dealing.borrow_mut();
+        let Some(dealing) = dealing.as_mut() else { return };
+        dealing.joining.take_if(|joining| joining.owed == 0)
+    };
+    let Some(Joining { request, asked, failed, .. }) = joining else { return };
+    let asking = Asking { shard, session, client };
+    for part in asked.iter().filter(|part| part.is_done) {
+        if failed.is_none() || part.fresh.is_empty() {
+            let subscriptions = &mut session.links.borrow_mut().lasting.subscriptions;
+            let noted = decode_command(&part.command, |it| subscriptions.note(it, usize::MAX));
+            debug_assert!(noted.is_ok(), "what was encoded here can be decoded here");
+        } else {
+            let queues: Vec<&[u8]> = part.fresh.iter().map(|queue| &**queue).collect();
+            let member = part.member.as_deref();
+            let undo = Command::Unsubscribe { queues: &queues, member };
+            asking.write(part.shard, SILENT, &undo);
+        }
+    }
+    let answer = match failed {
+        Some(Failed::Lost) => None,
+        Some(Failed::Refused(reply)) => Some(reply),
+        None => Some(Reply::Count(count_subscriptions(shard, session))),
+    };
+    let answer = answer.map(|reply| (Output::Reply { client, request, reply }, Holds::default()));
+    session.outbox.borrow_mut().answer(None, answer);
+}
+
+/// Returns the number of subscriptions in all shards.
+fn count_subscriptions(shard: &Shard, session: &Session) -> u64 {
+    let dealing = session.dealing.borrow();
+    let links = &mut *session.links.borrow_mut();
+    let shards = dealing.iter().flat_map(|dealing| dealing.shards());
+    shards.map(|to| u64::from(links.link(shard.places(), to).standing.subscriptions)).sum()
+}
+
+impl Asking<'_> {
+    /// Asks a shard aside from the requests of the client.
+    fn ask_aside(&self, to: usize, aside: Aside) {
+        let Some(post) = self.shard.post() else { return };
+        let write = |request, share: &Command<'_>| {
+            let mut commands = Commands::default();
+            commands.push(request, |out| encode_command(share, out));
+            post.write_errand(to, self.client, Errand::Aside(commands));
+        };
+        match aside {
+            Aside::Permit(open) => {
+                let links = &mut *self.session.links.borrow_mut();
+                let arrived = links.link(post.places(), to).arrived;
+                post.write_errand(to, self.client, Errand::Permit(arrived + open));
+            }
+            Aside::Look => write(ASIDE, &Command::Share(command::Share::Next)),
+            Aside::Pop(held) => write(ASIDE, &Command::Share(command::Share::Pop(&held))),
+            Aside::GiveBack(vain) => write(SILENT, &Command::GiveBack(&vain)),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Subscriptions to queues of shards that several nodes own.
+
+use super::choosing::queues;
+use super::{Stage, TTL_MS};
+
+const SHARDS: u16 = 4;
+
+/// A stage of two nodes, a queue in each shard, those of the first node first, and how a
+/// subscription names them all.
+fn stage() -> (Stage, Vec<String>, String) {
+    let stage = Stage::of(2, SHARDS);
+    let (own, others) = queues(&stage, 0);
+    let all: Vec<String> = own.into_iter().chain(others).collect();
+    let names = format!("QUEUES {SHARDS} {}", all.join(" "));
+    (stage, all, names)
+}
+
+#[test]
+fn the_nodes_deliver_what_the_credit_permits() {
+    let (mut stage, queues, all) = stage();
+    for at in 0..2 {
+        let (client, putter) = (stage.visit(at), stage.visit(1 - at));
+        stage.ask(client, "HELLO 3");
+        for mode in ["POP", "TTR 900000"] {
+            assert_eq!(stage.ask(client, &format!("SUBSCRIBE {all} {mode}")), ":4\r\n");
+            for queue in &queues {
+                assert_eq!(stage.ask(client, "READY"), ":1\r\n");
+                stage.advance(100);
+                stage.ask(putter, &format!("PUT {queue} loaf"));
+                stage.advance(100);
+                assert!(stage.told(client).contains("loaf"), "{mode} {queue}");
+                stage.ask(putter, &format!("PUT {queue} later"));
+                stage.advance(100);
+                assert_eq!(stage.told(client), "");
+                assert!(stage.ask(putter, &format!("POP {queue}")).contains("later"));
+            }
+            assert_eq!(stage.ask(client, "UNSUBSCRIBE"), ":0\r\n");
+        }
+    }
+}
+
+#[test]
+fn what_two_nodes_deliver_at_once_for_one_credit_is_delivered_once() {
+    let (mut stage, queues, all) = stage();
+    let client = stage.visit(0);
+    let putters = [stage.visit(0), stage.visit(1)];
+    stage.ask(client, "HELLO 3");
+    for mode in ["POP", "TTR 900000", ""] {
+        stage.ask(client, &format!("SUBSCRIBE {all} {mode}"));
+        stage.ask(client, "READY");
+        stage.advance(100);
+        stage.send(putters[0], &format!("PUT {} one", queues[0]));
+        stage.send(putters[1], &format!("PUT {} two", queues[3]));
+        stage.advance(500);
+        let told = stage.told(client);
+        let (got, left, queue) =
+            if told.contains("one") { ("one", "two", 3) } else { ("two", "one", 0) };
+        assert!(told.contains(got) && !told.contains(left), "{told}");
+        let back = stage.ask(putters[0], &format!("POP {}", queues[queue]));
+        assert!(back.contains(left), "it went back: {back}");
+        stage.told(putters[1]);
+        stage.ask(client, "RESET");
+        stage.ask(client, "HELLO 3");
+    }
+}
+
+#[test]
+fn deliveries_go_on_when_the_owner_of_some_shards_dies() {
+    let (mut stage, queues, all) = stage();
+    let [client, putter] = [(); 2].map(|()| stage.visit(0));
+    stage.ask(client, "HELLO 3");
+    stage.ask(client, &format!("SUBSCRIBE {all} TTR 900000"));
+    assert_eq!(stage.ask(client, "CREDIT 6"), ":6\r\n");
+    stage.advance(100);
+    stage.kill(1);
+    for (number, queue) in queues[..2].iter().enumerate() {
+        stage.ask(putter, &format!("PUT {queue} first{number}"));
+        stage.advance(100);
+        assert!(stage.told(client).contains(&format!("first{number}")));
+    }
+    stage.advance(6 * TTL_MS);
+    for (number, queue) in queues.iter().enumerate() {
+        stage.ask(putter, &format!("PUT {queue} second{number}"));
+        stage.advance(100);
+        assert!(stage.told(client).contains(&format!("second{number}")), "{queue}");
+    }
+    // All credit is used up, and none was lost.
+    stage.ask(putter, &format!("PUT {} third", queues[2]));
+    stage.advance(100);
+    assert_eq!(stage.told(client), "");
+    let told = stage.ask(client, "READY");
+    assert!(told.starts_with(":1\r\n") && told.contains("third"), "{told}");
+}
+
+#[test]
+fn a_subscription_that_pops_ends_with_the_owner_that_may_have_popped() {
+    let (mut stage, queues, all) = stage();
+    let [client, other, putter] = [(); 3].map(|()| stage.visit(0));
+    for client in [client, other] {
+        stage.ask(client, "HELLO 3");
+    }
+    stage.ask(client, &format!("SUBSCRIBE {all} POP"));
+    stage.ask(client, "CREDIT 6");
+    // It has nothing there that pops.
+    stage.ask(other, &format!("SUBSCRIBE QUEUES 2 {} {} POP", queues[0], queues[1]));
+    stage.ask(other, "CREDIT 6");
+    stage.advance(100);
+    stage.kill(1);
+    stage.advance(6 * TTL_MS);
+    for queue in &queues {
+        stage.ask(putter, &format!("PUT {queue} loaf"));
+    }
+    stage.advance(100);
+    assert_eq!(stage.told(other).matches("loaf").count(), 2);
+    for queue in &queues[2..] {
+        assert!(stage.ask(putter, &format!("POP {queue}")).contains("loaf"));
+    }
+}
