@@ -348,6 +348,7 @@ fn uses() -> TokenStream {
         #[allow(unused_imports, reason = "not every declaration needs all of them")]
         use crate::request::{
             fault::Fault,
+            form::Form,
             options::{self, Opt},
             parts::Parts,
             reading::{Arguments, Key, Room, Row, Value, join, total},

@@ -407,7 +407,7 @@ pub enum Command<'a> {
         Group::Tasks,
         "Brings the oldest buried tasks back, all of them without COUNT",
         "how many"
-    ))]
+    ).http(Form::Count))]
     #[request(by_hand,
         Spec::new("KICK", Group::Tasks,
             "DIG by id, or PLOW with a count: the words of beanstalkd",
@@ -476,6 +476,7 @@ pub enum Command<'a> {
         Spec::new("SNATCH", Group::Tasks,
             "Takes a task away from its holder",
             "R, W, or X if its TTL had passed")
+        .http(Form::State)
         .options(&[options::DELAY, options::TTL, options::MEMBER])
     )]
     Snatch(Transfer<'a>),
@@ -486,6 +487,7 @@ pub enum Command<'a> {
         Spec::new("RESTART", Group::Tasks,
             "Brings a waiting, buried or finished task back as if it had never been taken",
             "R, W, or X if its TTL had passed")
+        .http(Form::State)
         .options(&[options::DELAY, options::TTL, options::MEMBER])
     )]
     Restart(Transfer<'a>),
@@ -542,7 +544,7 @@ pub enum Command<'a> {
         Group::Tasks,
         "Moves ready dead letters back to the queues that they come from",
         "how many"
-    ))]
+    ).http(Form::Count))]
     Redrive {
         /// The queue of the dead letters.
         #[key]
@@ -559,6 +561,7 @@ pub enum Command<'a> {
             "Waits until a task is finished",
             "the outcome (acked, buried, expired, killed, dead, evicted, moved, timeout) and the \
              state")
+        .http(Form::Outcome)
         .last()
     )]
     Await {

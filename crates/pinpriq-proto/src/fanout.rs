@@ -99,7 +99,7 @@ pub enum MemberCommand<'a> {
         Group::FanOut,
         "Gives a sign of life, which begins the lease of a member anew",
         "OK"
-    ))]
+    ).http(Form::Nothing))]
     Beat {
         /// The member.
         #[word]

@@ -7,6 +7,7 @@ mod alphabet;
 pub mod code;
 pub mod cursors;
 pub mod fault;
+pub mod form;
 pub mod options;
 pub mod parts;
 pub mod reading;

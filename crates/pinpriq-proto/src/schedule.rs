@@ -227,6 +227,7 @@ pub enum ScheduleCommand<'a> {
             "Lets slots pass without a task",
             "OK")
         .sub("PAUSE")
+        .http(Form::Nothing)
     )]
     Pause(#[key("schedule")] &'a [u8]),
     /// From now on slots put tasks again.
@@ -240,6 +241,7 @@ pub enum ScheduleCommand<'a> {
             "Ends a pause of a schedule",
             "OK")
         .sub("RESUME")
+        .http(Form::Nothing)
     )]
     Resume(#[key("schedule")] &'a [u8]),
     /// Removes a schedule. Its tasks stay. The reply is the number of schedules removed.
@@ -266,6 +268,7 @@ pub enum ScheduleCommand<'a> {
             "Puts a task of a schedule now, also while it is paused",
             "the id")
         .sub("FIRE")
+        .http(Form::Fired)
     )]
     Fire(#[key("schedule")] &'a [u8]),
 }

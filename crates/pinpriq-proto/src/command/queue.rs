@@ -102,6 +102,7 @@ pub enum QueueCommand<'a> {
             "Removes all tasks of a queue",
             "how many")
         .sub("TRUNCATE")
+        .http(Form::Count)
     )]
     Truncate(#[key("queue")] QueueName<'a>),
     /// Removes all tasks, the settings and the pause.

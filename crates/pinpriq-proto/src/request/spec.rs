@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use super::form::Form;
 use super::options::Opt;
 
 /// One command, or one subcommand of a command that has some.
@@ -30,6 +31,9 @@ pub struct Spec {
     pub while_subscribed: bool,
     /// Whether it stands behind the other commands of its chapter.
     pub(crate) is_last: bool,
+    /// How HTTP answers on the usual path of the command, if it has that: a verb behind the name of
+    /// what it acts on.
+    pub http: Option<Form>,
 }
 
 /// Who may use a command of a server that has users.
@@ -154,6 +158,7 @@ impl Spec {
             access: Access::Rights,
             while_subscribed: false,
             is_last: false,
+            http: None,
         }
     }
 
@@ -199,6 +204,12 @@ impl Spec {
     #[must_use]
     pub const fn while_subscribed(self) -> Self {
         Self { while_subscribed: true, ..self }
+    }
+
+    /// Gives it the usual path of HTTP, with this form of answer.
+    #[must_use]
+    pub const fn http(self, form: Form) -> Self {
+        Self { http: Some(form), ..self }
     }
 
     /// Returns command and subcommand as they are written.

@@ -5,7 +5,6 @@
 //! function as for RESP. The answer is a head and a body in JSON.
 
 pub(crate) mod api;
-pub(crate) mod form;
 pub(crate) mod frame;
 pub(crate) mod head;
 pub(crate) mod json;
@@ -22,7 +21,6 @@ use pinpriq_proto::letters::Steps;
 use pinpriq_proto::reply::{Output, RefusalKind};
 use pinpriq_proto::time::Span;
 
-use self::form::Form;
 use self::frame::{Borrowed, Read};
 use self::head::{Content, Head};
 use self::problem::Problem;
@@ -39,6 +37,7 @@ use crate::home::desk::Desk;
 use crate::home::door::{Door, Next};
 use crate::session::outbox::Encode;
 use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::parts::{Parts, receipt};
 use pinpriq_proto::request::table::TABLE;
 use pinpriq_proto::request::table::places::{place_of, place_of_sub};
@@ -114,7 +113,7 @@ impl Door for HttpDoor {
         };
         if let Err(fault) = done {
             desk.count_refusal(fault.code);
-            let is_line = Form::of(desk.session().dialect.get()) == Form::Line;
+            let is_line = Form::of(desk.session().dialect.get().0) == Form::Line;
             let (problem, mut out) = (Problem::from(fault), Vec::new());
             if is_line {
                 problem.put(&mut out);
@@ -221,6 +220,6 @@ impl Encode for HttpDoor {
         known: usize,
     ) -> bool {
         let extent = write::Extent { progress, most: out.len() + room, known };
-        write::output(out, output, Form::of(dialect), &self.contacts, extent)
+        write::output(out, output, Form::of(dialect.0), &self.contacts, extent)
     }
 }

@@ -50,7 +50,6 @@ use self::ranking::Rankings;
 use self::rates::Looks;
 use self::route::{Body as Wanted, Does, Own, Route};
 use self::table::ROUTES;
-use super::form::Form;
 use super::frame::{Asked, Frame};
 use super::head::{Content, FIELDS, Head};
 use super::metrics;
@@ -69,6 +68,7 @@ use crate::facts::tally::HttpRefusals;
 use crate::monitor::Monitor;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::code::Code;
+use pinpriq_proto::request::form::Form;
 
 /// The header that makes a put unique for a day.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -226,7 +226,7 @@ pub(crate) fn router(api: Api) -> Router {
     let refusals = api.refusals.clone();
     let mut router = Router::new();
     let mut known: Vec<String> = Vec::new();
-    for route in ROUTES {
+    for route in &*ROUTES {
         // A verb behind a name is part of what the name matches.
         let path =
             if route.path.ends_with('}') { format!("/v1{}", route.path) } else { route.written() };

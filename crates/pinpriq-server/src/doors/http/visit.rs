@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pinpriq_proto::reply::Refusal;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::form::Form;
 use super::head::Head;
 use super::problem::Problem;
 use crate::access::pass::Pass;
+use crate::clients::about::Dialect;
 use crate::home::client::{Client, Step};
 use crate::home::connection::Surroundings;
+use pinpriq_proto::request::form::Form;
 
 /// Stands for a piece that was not taken.
 const NEVER: u64 = u64::MAX;
@@ -223,7 +224,7 @@ pub(crate) async fn carry_out(
     wire: Arc<Wire>,
 ) -> Option<Client> {
     let Visit { frames, form, answer, pass } = visit;
-    client.session.dialect.set(form.dialect());
+    client.session.dialect.set(Dialect(form as u8));
     client.admit(pass);
     let mut coming = match frames {
         Frames::One(frame) => {

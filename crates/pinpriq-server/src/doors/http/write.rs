@@ -14,11 +14,11 @@ use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{ClientId, RequestId, StateKind, TaskId, TaskRecord};
 use pinpriq_proto::unique::Awaited;
 
-use super::form::Form;
 use super::head::{Content, Head};
 use super::json::object;
 use super::problem::{Problem, answer_aborted};
 use crate::clients::contacts::Contacts;
+use pinpriq_proto::request::form::Form;
 
 pub(crate) use self::queue::{connections, facts, figure_of, figures, schedule, settings};
 

@@ -12,7 +12,6 @@ use pinpriq_proto::limits::TRANSACTION_STEPS_MAX;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::super::form::Form;
 use super::super::frame::{Asked, Frame};
 use super::super::problem::Problem;
 use super::body::Streamed;
@@ -20,6 +19,7 @@ use super::{Api, Asker, Request, asking};
 use crate::doors::http::visit::Frames;
 use crate::facts::tally::HttpRefusals;
 use pinpriq_proto::request::code::Code;
+use pinpriq_proto::request::form::Form;
 
 /// How many frames may wait for the shards.
 const WAITING: usize = 64;

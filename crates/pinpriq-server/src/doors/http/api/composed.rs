@@ -5,7 +5,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
-use super::super::form::Form;
 use super::super::frame::{Asked, Frame};
 use super::super::head::{Content, Head};
 use super::super::json::{Object, object};
@@ -22,6 +21,7 @@ use crate::clock::steady_ms;
 use crate::doors::http::visit::Frames;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::cursors::name::cursor_after as names_cursor;
+use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{COUNT, CURSOR, Opt, PREFIX};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::task::Bytes;

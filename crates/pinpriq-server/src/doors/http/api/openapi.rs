@@ -8,11 +8,11 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::super::form::Form;
 use super::given::{is_bytes, is_number};
 use super::route::{Body, Does, Own, Route, Word, options_of};
 use super::schemas::{self, of_form};
 use super::table::ROUTES;
+use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{DONE, Opt};
 use pinpriq_proto::request::spec::Spec;
 use pinpriq_proto::request::table::TABLE;
@@ -28,7 +28,7 @@ pub(super) async fn document() -> Response {
 /// Returns the document.
 pub(crate) fn openapi() -> Value {
     let mut paths = Map::new();
-    for route in ROUTES {
+    for route in &*ROUTES {
         let path = paths.entry(route.written()).or_insert_with(|| json!({}));
         path[route.method.as_str().to_ascii_lowercase()] = operation(route);
     }
@@ -457,7 +457,7 @@ mod tests {
     #[test]
     fn every_route_names_what_there_is() {
         let mut ids = Vec::new();
-        for route in ROUTES {
+        for route in &*ROUTES {
             spec_of(route);
             let id = operation_id(route);
             assert!(!ids.contains(&id), "{id} is there twice");

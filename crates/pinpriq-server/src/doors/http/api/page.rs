@@ -6,7 +6,7 @@ use super::openapi::{chapters, fields_of, flags_of, group, summary};
 use super::route::options_of;
 use super::route::{Body, Does, Own, Route};
 use super::table::ROUTES;
-use crate::doors::http::form::Form;
+use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::DONE;
 
 /// Returns the tables of all paths as Markdown, for `docs/http.md`.

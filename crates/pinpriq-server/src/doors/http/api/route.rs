@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 
-use super::super::form::Form;
+use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
     COUNT, CURSOR, DONE, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
 };

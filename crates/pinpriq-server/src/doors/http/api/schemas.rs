@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use pinpriq_proto::fields::{Kind as FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{Kind, SETTINGS};
 
-use super::super::form::Form;
 use super::super::problem::CODES;
 use super::openapi::option_schema;
 use super::route::{Does, Own, Route};
+use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{DEADLINE, DONE, WITHMETA};
 use pinpriq_proto::request::spec::Word;
 use pinpriq_proto::request::table::TABLE;

@@ -1,11 +1,18 @@
 //! Every path of the API, once. The router, the `OpenAPI` document and the page of the
 //! documentation read this table.
+//!
+//! A command whose entry says how HTTP answers has the usual path: a verb, called as the command,
+//! behind the name of what it acts on. The others stand here.
+
+use std::sync::LazyLock;
 
 use axum::http::Method;
 
-use super::super::form::Form;
 use super::route::Word::{Field, Fields, Path, PathId, Payload, Side};
 use super::route::{Body, Does, Own, Route, Word};
+use pinpriq_proto::request::form::Form;
+use pinpriq_proto::request::spec::{Spec, Word as Shape};
+use pinpriq_proto::request::table::TABLE;
 
 const QUEUE: Word = Path("queue");
 const ID: Word = Path("id");
@@ -71,7 +78,36 @@ const fn look(path: &'static str, named: (&'static str, &'static [Word]), form: 
 }
 
 /// All paths, in the order of the documentation.
-pub(crate) static ROUTES: &[Route] = &[
+pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    let usual = TABLE.iter().filter_map(|spec| Some(usual(spec, spec.http?)));
+    OTHERS.into_iter().chain(usual).collect()
+});
+
+/// The usual path of a command. It lives as long as the process.
+///
+/// # Panics
+/// If nothing with a path of its own has a name like its first words.
+fn usual(spec: &Spec, form: Form) -> Route {
+    let (path, words): (_, &[Word]) = match spec.words {
+        [Shape::Key("queue"), Shape::One("id"), ..] => (TASK, &[QUEUE, ID]),
+        [Shape::Key("queue"), ..] => (ONE_QUEUE, &[QUEUE]),
+        [Shape::Key("topic"), ..] => (ONE_TOPIC, &[TOPIC]),
+        [Shape::Key("schedule"), ..] => (ONE_SCHEDULE, &[SCHEDULE]),
+        [Shape::One("member"), ..] => (ONE_MEMBER, &[MEMBER]),
+        _ => unreachable!("{} has no usual path", spec.full_name()),
+    };
+    let others = spec.words[words.len()..].iter().map(|word| match word {
+        Shape::One(name) => Field(name),
+        Shape::Some(name) => Fields(name),
+        _ => unreachable!("HTTP has no such word as {} has", spec.full_name()),
+    });
+    let words: Vec<Word> = words.iter().copied().chain(others).collect();
+    let named = spec.sub.unwrap_or(spec.name).to_ascii_lowercase();
+    verb(path, named.leak(), (spec.full_name().leak(), words.leak()), form)
+}
+
+/// The paths that are not the usual ones.
+const OTHERS: [Route; 50] = [
     command(Method::POST, (TASKS, None), ("PUT", &[QUEUE, Payload]), Body::Payload, Form::Put),
     own(Method::POST, (TASKS, Some("batch")), Own::Batch, Body::Lines, Form::Line),
     own(Method::GET, (TASKS, None), Own::Tasks, Body::None, Form::Page),
@@ -81,10 +117,7 @@ pub(crate) static ROUTES: &[Route] = &[
     verb(TASKS, "kill", ("KILL", &[QUEUE, Fields("ids")]), Form::Count),
     carrying(TASK, "dig", ("DIG", &[QUEUE, ID]), Form::State),
     verb(TASK, "switch", ("SWITCH", &[QUEUE, ID, Field("state")]), Form::State),
-    verb(TASK, "snatch", ("SNATCH", &[QUEUE, ID]), Form::State),
-    verb(TASK, "restart", ("RESTART", &[QUEUE, ID]), Form::State),
     verb(TASK, "touch", ("TOUCH", &[QUEUE, PathId("id")]), Form::Deadline),
-    verb(TASK, "await", ("AWAIT", &[QUEUE, ID]), Form::Outcome),
     look("/queues/{queue}/tasks/{id}/explain", ("EXPLAIN", &[QUEUE, ID]), Form::Explained),
     command(Method::POST, ("/take", None), ("TAKE", &[Fields("queues")]), Body::Json, Form::Tasks),
     command(Method::POST, ("/pop", None), ("POP", &[Fields("queues")]), Body::Json, Form::Tasks),
@@ -104,9 +137,6 @@ pub(crate) static ROUTES: &[Route] = &[
     command(Method::DELETE, (ONE_QUEUE, None), ("QUEUE DROP", &[QUEUE]), Body::None, Form::Count),
     verb(ONE_QUEUE, "pause", ("QUEUE PAUSE", &[QUEUE, Side]), Form::Nothing),
     verb(ONE_QUEUE, "resume", ("QUEUE RESUME", &[QUEUE, Side]), Form::Nothing),
-    verb(ONE_QUEUE, "truncate", ("QUEUE TRUNCATE", &[QUEUE]), Form::Count),
-    verb(ONE_QUEUE, "plow", ("PLOW", &[QUEUE]), Form::Count),
-    verb(ONE_QUEUE, "redrive", ("REDRIVE", &[QUEUE]), Form::Count),
     verb(ONE_QUEUE, "move", ("MOVE", &[QUEUE, Field("to")]), Form::Count),
     look("/queues/{queue}/explain", ("EXPLAIN", &[QUEUE]), Form::Explained),
     look("/queues/{queue}/leases", ("LEASES", &[QUEUE]), Form::Leases),
@@ -116,7 +146,6 @@ pub(crate) static ROUTES: &[Route] = &[
     command(Method::PUT, (LANE, None), ("JOIN", &[TOPIC, MEMBER]), Body::Json, Form::Joined),
     command(Method::DELETE, (LANE, None), ("LEAVE", &[TOPIC, MEMBER]), Body::None, Form::Count),
     command(Method::DELETE, (ONE_MEMBER, None), ("LEAVE", &[MEMBER]), Body::None, Form::Count),
-    verb(ONE_MEMBER, "beat", ("BEAT", &[MEMBER]), Form::Nothing),
     own(Method::POST, ("/multi", None), Own::Multi, Body::Json, Form::Multi),
     own(Method::GET, ("/schedules", None), Own::Schedules, Body::None, Form::Value),
     look(ONE_SCHEDULE, ("SCHEDULE SHOW", &[SCHEDULE]), Form::Schedule),
@@ -134,9 +163,6 @@ pub(crate) static ROUTES: &[Route] = &[
         Body::None,
         Form::Removed,
     ),
-    verb(ONE_SCHEDULE, "pause", ("SCHEDULE PAUSE", &[SCHEDULE]), Form::Nothing),
-    verb(ONE_SCHEDULE, "resume", ("SCHEDULE RESUME", &[SCHEDULE]), Form::Nothing),
-    verb(ONE_SCHEDULE, "fire", ("SCHEDULE FIRE", &[SCHEDULE]), Form::Fired),
     own(Method::GET, ("/server", None), Own::Server, Body::None, Form::Nothing),
     look("/stats", ("STATS", &[]), Form::Figures),
     own(Method::GET, ("/events", None), Own::Events, Body::None, Form::Nothing),

@@ -1,10 +1,8 @@
-//! How the answer to a command is written. A form travels as the dialect of the reply.
-
-use crate::clients::about::Dialect;
+//! How HTTP writes the answer to a command.
 
 /// How an answer is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
+pub enum Form {
     /// No body.
     Nothing,
     /// The id of a task that was put, whether it is new, and how it ended.
@@ -59,7 +57,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// All of them.
-    pub(crate) const ALL: [Self; 25] = [
+    pub const ALL: [Self; 25] = [
         Self::Nothing,
         Self::Put,
         Self::Line,
@@ -87,14 +85,10 @@ impl Form {
         Self::Atomic,
     ];
 
-    /// Returns the form that a dialect stands for.
-    pub(crate) fn of(dialect: Dialect) -> Self {
-        Self::ALL.get(usize::from(dialect.0)).copied().unwrap_or(Self::Nothing)
-    }
-
-    /// Returns the dialect that stands for this form.
-    pub(crate) const fn dialect(self) -> Dialect {
-        Dialect(self as u8)
+    /// Returns the form of this number: its place in [`Form::ALL`].
+    #[must_use]
+    pub fn of(number: u8) -> Self {
+        Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Nothing)
     }
 }
 
@@ -106,7 +100,7 @@ mod tests {
     fn every_form_has_its_place() {
         for (at, form) in Form::ALL.into_iter().enumerate() {
             assert_eq!(form as usize, at);
-            assert_eq!(Form::of(form.dialect()), form);
+            assert_eq!(Form::of(form as u8), form);
         }
     }
 }
