@@ -6,7 +6,6 @@ use super::given::Values;
 use super::names::decode;
 use super::route::options_of;
 use super::route::{Body, Route, Word};
-use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{DONE, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA};
 use pinpriq_proto::request::spec::{Spec, Word as Shape};
 use pinpriq_proto::request::table::TABLE;
