@@ -229,7 +229,7 @@ impl Model {
     }
 
     fn imported_fits(&self, from: &TaskRecord) -> Result<(), RefusalKind> {
-        fits(from.terms.key.as_ref().is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        fits(from.terms.check().is_ok())?;
         self.payload_fits(Some(&from.payload))?;
         self.span_fits(from.terms.ttr, false)?;
         fits(from.progress.reason.as_ref().is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
@@ -270,7 +270,7 @@ impl Model {
 
     fn import_schedule(&mut self, from: &ScheduleRecord) -> Answer {
         let ScheduleRecord { name, plan, course, .. } = from;
-        fits(plan.terms.key.as_ref().is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        fits(plan.terms.check().is_ok())?;
         self.payload_fits(Some(&plan.payload))?;
         self.span_fits(plan.terms.ttr, false)?;
         self.span_fits(plan.ttl, false)?;

@@ -182,7 +182,7 @@ impl Model {
         put: &Put<'_>,
         settings: &Settings,
     ) -> Result<Option<Timestamp>, RefusalKind> {
-        fits(put.terms.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        fits(put.terms.check().is_ok())?;
         self.payload_fits(Some(put.payload))?;
         self.unique_fits(put.unique.as_ref())?;
         self.span_fits(put.terms.ttr, false)?;
@@ -210,7 +210,7 @@ impl Model {
 
     pub(super) fn publish(&mut self, publish: &Publish<'_>) -> Answer {
         fits(publish.topic.len() <= NAME_BYTES_MAX)?;
-        fits(publish.terms.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        fits(publish.terms.check().is_ok())?;
         self.payload_fits(Some(publish.payload))?;
         let expires_at = match publish.deadline {
             Deadline::OfLane => None,

@@ -110,7 +110,7 @@ impl Model {
 
     /// Whether the arguments of a schedule make sense.
     pub(super) fn schedule_fits(&self, new: &NewSchedule<'_>) -> Result<(), RefusalKind> {
-        fits(new.terms.key.is_none_or(|key| key.len() <= NAME_BYTES_MAX))?;
+        fits(new.terms.check().is_ok())?;
         self.payload_fits(Some(new.payload))?;
         self.span_fits(new.terms.ttr, false)?;
         self.span_fits(new.ttl, false)?;

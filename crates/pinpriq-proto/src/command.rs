@@ -53,11 +53,7 @@ pub enum Command<'a> {
             "the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1 \
              or 0), and with WAIT the outcome")
         .words(&[Word::Key("queue"), Word::One("payload")])
-        .options(&[
-            options::KEY, options::PRIORITY, options::DELAY, options::AT, options::TTL,
-            options::TTR, options::ID, options::WAIT, options::ROOM, options::UNIQUE,
-            options::WINDOW, options::ONDUP, options::STATE_BURIED, options::REASON,
-        ])
+        .options(put::OPTIONS)
     )]
     Put(Put<'a>),
     /// Puts a task into a queue. If the queue is full, the put waits until there is room.

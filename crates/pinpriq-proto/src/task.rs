@@ -7,8 +7,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::facts::check_name;
 use crate::limits::ORIGIN_OVERHEAD_BYTES;
 use crate::place::Place;
+use crate::refusal::Refusal;
 use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 
@@ -495,6 +497,12 @@ impl<B> Default for Terms<B> {
 }
 
 impl<B: AsRef<[u8]>> Terms<B> {
+    /// Refuses a key that is too long.
+    #[inline]
+    pub fn check(&self) -> Result<(), Refusal> {
+        self.key.as_ref().map_or(Ok(()), |key| check_name("key", key.as_ref()))
+    }
+
     /// Returns the same terms with borrowed bytes.
     #[must_use]
     #[inline]

@@ -8,7 +8,6 @@ use crate::engine::{Answered, Engine};
 use crate::fanout::publications::Published;
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::QueueSlot;
-use crate::operations::arguments::check_key;
 use crate::transition::Operation;
 use pinpriq_proto::change::{Copied, Place, Publication};
 use pinpriq_proto::fanout::{Deadline, Publish};
@@ -154,7 +153,7 @@ impl Engine {
 
     /// Checks the arguments, and returns the deadline.
     fn check_publish(&self, publish: &Publish<'_>) -> Result<Option<Timestamp>, Refusal> {
-        check_key(publish.terms.key)?;
+        publish.terms.check()?;
         self.check_payload(publish.payload)?;
         match publish.deadline {
             Deadline::OfLane => Ok(None),

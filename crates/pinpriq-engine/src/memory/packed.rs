@@ -225,7 +225,8 @@ impl Task {
 
     /// The terms that its producer set for good.
     pub(crate) fn terms(&self) -> Terms {
-        Terms { key: self.key().cloned(), ttr: self.ttr() }
+        let kept = self.besides.as_ref().map(|besides| besides.terms.clone());
+        Terms { ttr: self.ttr(), ..kept.unwrap_or_default() }
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 
 use pinpriq_proto::command::Command;
 use pinpriq_proto::facts::{check_name, check_queue};
-use pinpriq_proto::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, REASON_BYTES_MAX};
+use pinpriq_proto::limits::{ID_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -36,16 +36,6 @@ pub(crate) fn check_names(command: &Command<'_>) -> Result<(), Refusal> {
 #[inline(never)]
 fn check_other_names(command: &Command<'_>) -> Result<(), Refusal> {
     command.check_names()
-}
-
-pub(crate) fn check_key(key: Option<&[u8]>) -> Result<(), Refusal> {
-    match key {
-        Some(key) if key.len() > NAME_BYTES_MAX => Err(bad(format!(
-            "a key has at most {NAME_BYTES_MAX} bytes, and this one has {}",
-            key.len()
-        ))),
-        _ => Ok(()),
-    }
 }
 
 pub(crate) fn check_id(id: &[u8]) -> Result<(), Refusal> {

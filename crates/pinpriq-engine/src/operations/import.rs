@@ -9,9 +9,7 @@ use crate::engine::{Answered, Engine};
 use crate::memory::packed::Task;
 use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::memory::slots::QueueSlot;
-use crate::operations::arguments::{
-    bad, check_id, check_key, check_positive, check_reason, quoted,
-};
+use crate::operations::arguments::{bad, check_id, check_positive, check_reason, quoted};
 use crate::transition::Operation;
 use pinpriq_proto::change::{Change, ScheduleRecord};
 use pinpriq_proto::command::QueueName;
@@ -137,7 +135,7 @@ impl Engine {
 
     /// Checks only the arguments.
     fn check_imported(&self, record: &TaskRecord) -> Result<(), Refusal> {
-        check_key(record.terms.key.as_deref())?;
+        record.terms.check()?;
         self.check_payload(&record.payload)?;
         check_positive("the TTR", record.terms.ttr)?;
         self.moment("the TTR", record.terms.ttr.unwrap_or(Span::ZERO))?;

@@ -5,9 +5,7 @@ use crate::issued::Issued;
 use crate::memory::consumers::PutAwaited;
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::operations::arguments::{
-    bad, check_id, check_key, check_positive, check_reason, quoted,
-};
+use crate::operations::arguments::{bad, check_id, check_positive, check_reason, quoted};
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
 use crate::transition::Operation;
@@ -261,7 +259,7 @@ impl Engine {
         ttl: Option<Span>,
     ) -> Result<(Span, Option<Timestamp>), Refusal> {
         let delay = put.delay.from(self.now);
-        check_key(put.terms.key)?;
+        put.terms.check()?;
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
         check_positive("the TTR", put.terms.ttr)?;

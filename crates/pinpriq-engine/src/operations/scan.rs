@@ -7,7 +7,8 @@
 use std::num::NonZeroU64;
 
 use crate::engine::{Answered, Engine};
-use crate::operations::arguments::{bad, check_count, check_key};
+use crate::operations::arguments::{bad, check_count};
+use pinpriq_proto::facts::check_name;
 use pinpriq_proto::limits::{LOOKED_MAX, LOOKED_STEPS_MAX};
 use pinpriq_proto::looking::Scan;
 use pinpriq_proto::reply::{Refusal, Reply};
@@ -18,7 +19,7 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn scan(&mut self, scan: &Scan<'_>) -> Answered {
         check_looked(scan.count)?;
-        check_key(scan.key)?;
+        scan.key.map_or(Ok(()), |key| check_name("key", key))?;
         let (mut tasks, mut next) = (Vec::new(), None);
         if let Some(slot) = self.find_queue(scan.queue)? {
             let queue = &self.queues[slot];

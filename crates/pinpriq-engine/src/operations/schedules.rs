@@ -11,7 +11,7 @@ use crate::memory::deadlines::Due;
 use crate::memory::packed::{NewTask, Task};
 use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::operations::admin::page_of_names;
-use crate::operations::arguments::{bad, check_key, check_positive, quoted};
+use crate::operations::arguments::{bad, check_positive, quoted};
 use crate::operations::ids::uuid_v7;
 use crate::transition::Operation;
 use pinpriq_proto::change::{Change, Place, ScheduleMoved, ScheduleRecord};
@@ -83,7 +83,7 @@ impl Engine {
     }
 
     pub(super) fn check_schedule(&self, new: &NewSchedule<'_>) -> Result<(), Refusal> {
-        check_key(new.terms.key)?;
+        new.terms.check()?;
         self.check_payload(new.payload)?;
         check_positive("the TTR", new.terms.ttr)?;
         self.moment("the TTR", new.terms.ttr.unwrap_or(Span::ZERO))?;

@@ -2,9 +2,33 @@
 
 use super::Wait;
 use crate::facts::Care;
+use crate::request::fault::Fault;
+use crate::request::options::{
+    AT, DELAY, ID, KEY, ONDUP, Opt, PRIORITY, REASON, ROOM, STATE_BURIED, TTL, TTR, UNIQUE, WAIT,
+    WINDOW,
+};
+use crate::request::parts::Parts;
 use crate::task::Terms;
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
+
+/// The options of `PUT`.
+pub(super) const OPTIONS: &[Opt] = &[
+    KEY,
+    PRIORITY,
+    DELAY,
+    AT,
+    TTL,
+    TTR,
+    ID,
+    WAIT,
+    ROOM,
+    UNIQUE,
+    WINDOW,
+    ONDUP,
+    STATE_BURIED,
+    REASON,
+];
 
 /// See [`Command::Put`](super::Command::Put).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
@@ -81,6 +105,15 @@ impl<'a> Put<'a> {
             wait: None,
             unique: None,
         }
+    }
+}
+
+impl<'a> Terms<&'a [u8]> {
+    /// Returns the terms that the options of a put give.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
+    pub fn read(parts: &Parts<'a>) -> Result<Self, Fault> {
+        Ok(Self { key: parts.option(KEY), ttr: parts.span(TTR)? })
     }
 }
 

@@ -24,7 +24,7 @@ use super::*;
 const Q: QueueName<'static> = QueueName { name: b"q", member: None };
 const LANE: QueueName<'static> = QueueName { name: b"topic", member: Some(b"member") };
 const RECEIPT: Receipt = Receipt { number: 1, grant: Grant { incarnation: 1, serial: 1 } };
-const TERMS: Terms<&[u8]> = Terms { key: None, ttr: None };
+const TERMS: Terms<&[u8]> = Terms::NONE;
 const HELD: Held<'static> = Held { queue: Q, by: HeldBy::Receipt(RECEIPT) };
 const PUT: Put<'static> = Put {
     queue: b"q",

@@ -26,7 +26,7 @@ fn task(priority: Option<i64>, terms: Terms) -> Task {
 fn jobs_of_beanstalkd_need_no_allocation() {
     for priority in [0, 1_024, 1 << 31, i64::from(u32::MAX)] {
         let ttr = Some(Span::from_ms(60_000));
-        let mut task = task(Some(priority), Terms { key: None, ttr });
+        let mut task = task(Some(priority), Terms::of(None, ttr));
         assert!(task.besides.is_none(), "{priority}");
         assert_eq!((task.priority(), task.ttr()), (Some(priority), ttr));
         task.set_attempts(1);
@@ -40,7 +40,7 @@ fn terms_and_priorities_are_as_they_were_set() {
     let spans = [None, Some(1_000), Some(1), Some(60_500), Some(1 << 40), None];
     for ttr in spans.map(|ms| ms.map(Span::from_ms)) {
         for key in [None, Some(Bytes::from(&b"key"[..]))] {
-            let terms = Terms { key, ttr };
+            let terms = Terms::of(key, ttr);
             task.set_terms(terms.clone());
             assert_eq!((task.terms(), task.put_at().ms()), (terms, 5));
         }

@@ -10,8 +10,8 @@ use pinpriq_proto::unique::{OnDuplicate, Unique};
 use super::call::{Call, Shape};
 use pinpriq_proto::request::fault::{Fault, shown};
 use pinpriq_proto::request::options::{
-    self, AT, COUNT, DELAY, GROUP, KEY, MEMBER, ONDUP, PAYLOAD, REASON, ROOM, STATE_BURIED, TTL,
-    TTR, UNIQUE, WINDOW, WITHMETA, ZOMBIE,
+    self, AT, COUNT, DELAY, GROUP, MEMBER, ONDUP, PAYLOAD, REASON, ROOM, STATE_BURIED, TTL, TTR,
+    UNIQUE, WINDOW, WITHMETA, ZOMBIE,
 };
 use pinpriq_proto::request::parts::{self, Parts, number};
 use pinpriq_proto::request::reading::{held, selection};
@@ -72,7 +72,7 @@ fn put_of<'p>(
         id: parts.option(options::ID),
         wait: parts.wait()?,
         priority: parts.priority()?.or(Some(0)),
-        terms: Terms::of(parts.option(KEY), parts.span(TTR)?),
+        terms: Terms::read(parts)?,
         unique,
     })
 }
