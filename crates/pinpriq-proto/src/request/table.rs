@@ -3,6 +3,7 @@
 pub mod places;
 
 use super::alphabet::letters;
+use super::parts::OPTIONS_MAX;
 use super::reading::{Read, Row};
 use super::spec::{Access, Group, Spec, Word};
 use crate::command::Command;
@@ -249,20 +250,6 @@ pub static TABLE: &[Spec] = &{
     specs
 };
 
-/// Returns the most options that a request can have. DONE is kept apart from the others.
-pub(crate) const fn most_options(table: &[Spec]) -> usize {
-    let (mut most, mut at) = (0, 0);
-    while at < table.len() {
-        let options =
-            table[at].options.len() - matches!(table[at].name.as_bytes(), b"TAKE") as usize;
-        if options > most {
-            most = options;
-        }
-        at += 1;
-    }
-    most
-}
-
 /// How the request of each command is read, unless a door does that itself.
 pub static READS: &[Option<Read>] = &{
     let mut reads = [None; COMMANDS];
@@ -282,6 +269,10 @@ static NAMES: [(u64, usize); TABLE.len()] = {
     let mut index = names.len();
     while index > 0 {
         index -= 1;
+        // DONE is kept apart.
+        let repeats = matches!(TABLE[index].name.as_bytes(), b"TAKE") as usize;
+        let options = TABLE[index].options.len() - repeats;
+        assert!(options <= OPTIONS_MAX, "a command has too many options");
         let number = letters(TABLE[index].name.as_bytes());
         if index + 1 < names.len() && number != names[index + 1].0 {
             end = index + 1;
