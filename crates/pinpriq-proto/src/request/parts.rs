@@ -264,7 +264,8 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the value of an option, if it was given.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
     #[must_use]
     pub fn option(&self, option: Opt) -> Option<&'a [u8]> {
         debug_assert!(
@@ -277,7 +278,8 @@ impl<'a> Parts<'a> {
     }
 
     /// Like [`Self::option`], also of an option that the command does not have.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
     pub(crate) fn given(&self, option: Opt) -> Option<&'a [u8]> {
         // Most requests give no options, and the others few.
         if self.options_bits & option.bit == 0 {
@@ -310,7 +312,8 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns a duration in whole milliseconds.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
     pub fn span(&self, option: Opt) -> Result<Option<Span>, Fault> {
         self.option(option).map(|value| span(option.word, value)).transpose()
     }
@@ -338,7 +341,8 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns how long to block. -1 means without end.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
     pub fn wait(&self) -> Result<Option<Wait>, Fault> {
         self.option(options::WAIT).map(|value| wait(options::WAIT.word, value)).transpose()
     }
