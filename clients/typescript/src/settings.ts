@@ -2,7 +2,7 @@
 // the server's table of settings by `cargo test -p pinpriq-proto printed`.
 import { numberOf, numberOrNull, type ReplyMap, textOf, textOrNull } from "./replies.js";
 
-/** So many tasks in so many milliseconds. */
+/** A number of tasks in a number of milliseconds. */
 export interface Rate {
   readonly count: number;
   readonly perMs: number;

@@ -40,6 +40,19 @@ const OWN: [(&str, &str); 13] = [
     ("PEEK", "COUNT"),
 ];
 
+/// A setting as a client has it.
+struct Property {
+    word: &'static str,
+    name: String,
+    help: &'static str,
+    /// The type of a value that is given, and of one that is shown.
+    given: String,
+    shown: String,
+    /// How a value is sent, and how it is read.
+    send: &'static str,
+    read: &'static str,
+}
+
 /// Compares each file with what is printed for it, or writes it.
 #[test]
 fn the_clients_say_what_the_table_says() {

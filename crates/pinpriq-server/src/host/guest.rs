@@ -361,7 +361,7 @@ impl Guest {
         true
     }
 
-    /// Permits so many deliveries in all since the latest reset.
+    /// Permits this number of deliveries in all since the latest reset.
     fn permit(&self, total: u64) {
         let deliveries = total.saturating_sub(self.delivered());
         let deliveries = u32::try_from(deliveries).unwrap_or(u32::MAX);

@@ -34,7 +34,7 @@ pub(crate) struct Dealing {
 
 /// What a shard is asked aside from the requests of the client.
 pub(crate) enum Aside {
-    /// To permit so many further deliveries than have arrived.
+    /// To permit this number of deliveries beyond those that have arrived.
     Permit(u64),
     /// What it would deliver next.
     Look,

@@ -18,7 +18,7 @@ type Key = (Vec<u8>, Option<Vec<u8>>);
 
 impl Subscriptions {
     /// Notes what this command does to the subscriptions.
-    /// Notes at most so many, since a command may be refused.
+    /// Notes no more than the bound, since a command may be refused.
     pub(crate) fn note(&mut self, command: &Command<'_>, most: usize) {
         match *command {
             Command::Subscribe { queues, member, selection, mode } => {

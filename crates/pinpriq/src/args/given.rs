@@ -144,7 +144,7 @@ impl<C: Of> FromArgMatches for Given<C> {
     }
 }
 
-/// The options of a command in the table, but for those.
+/// The options of a command in the table, except these.
 fn options(command: &str, but: &'static [&'static str]) -> impl Iterator<Item = &'static Opt> {
     let found = TABLE.iter().find(|spec| spec.full_name() == command);
     let options = found.map_or(&[][..], |spec| spec.options);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pinpriq_proto::fields::{Field as Task, Kind as Told};
 use pinpriq_proto::settings::{Kind as Of, SETTINGS, Setting};
 
-use super::{Kind, Opt, Spec, Word, given, pascal, wrapped};
+use super::{Kind, Opt, Property, Spec, Word, given, pascal, wrapped};
 
 /// Words that Python keeps for itself.
 const KEPT: [&str; 4] = ["await", "import", "from", "for"];
@@ -281,13 +281,13 @@ fn value(option: &Opt) -> (String, &'static str, &'static str) {
 /// The module of settings.
 pub(super) fn settings() -> String {
     let mut text = format!("\"{SETTINGS_BEGIN}");
-    let all: Vec<Field> = SETTINGS.into_iter().flat_map(fields).collect();
-    for Field { name, help, given, .. } in &all {
+    let all: Vec<Property> = SETTINGS.into_iter().flat_map(fields).collect();
+    for Property { name, help, given, .. } in &all {
         text += &wrapped(&format!("{help}."), "    #: ", 100);
         let _ = writeln!(text, "    {name}: {given} | None = None");
     }
     text += SETTINGS_WORDS;
-    for Field { word, name, send, .. } in &all {
+    for Property { word, name, send, .. } in &all {
         let value = send.replace('_', &format!("self.{name}")).replace('!', "_");
         let _ = writeln!(
             text,
@@ -295,11 +295,11 @@ pub(super) fn settings() -> String {
         );
     }
     text += SHOWN;
-    for Field { name, shown, .. } in &all {
+    for Property { name, shown, .. } in &all {
         let _ = writeln!(text, "    {name}: {shown}");
     }
     text += SHOWN_OF;
-    for Field { word, name, read, .. } in &all {
+    for Property { word, name, read, .. } in &all {
         let value =
             read.replace('_', &format!("of[\"{}\"]", word.to_lowercase())).replace('!', "_");
         let _ = writeln!(text, "        {name}={value},");
@@ -307,21 +307,11 @@ pub(super) fn settings() -> String {
     text + SHOWN_END
 }
 
-/// A setting in Python. In what sends and reads it, `_` stands for the value and `!` for `_`.
-struct Field {
-    word: &'static str,
-    name: String,
-    help: &'static str,
-    given: String,
-    shown: String,
-    send: &'static str,
-    read: &'static str,
-}
-
-fn fields(setting: &'static Setting) -> Vec<Field> {
+/// The parts of a setting. In what sends and reads it, `_` stands for the value and `!` for `_`.
+fn fields(setting: &'static Setting) -> Vec<Property> {
     let none = if setting.optional { " | Literal[\"none\"]" } else { "" };
     let maybe = if setting.optional { " | None" } else { "" };
-    let of = |given: String, shown: &str, send, read| Field {
+    let of = |given: String, shown: &str, send, read| Property {
         word: setting.name,
         name: field_name(setting.flag),
         help: setting.help,
@@ -351,7 +341,7 @@ fn fields(setting: &'static Setting) -> Vec<Field> {
         }
         Of::Words(_) | Of::WordsOrSpan(..) => of(words(&known), "str", "_", "text(_)"),
     };
-    let length = setting.length().map(|length| Field {
+    let length = setting.length().map(|length| Property {
         word: length.name,
         name: field_name(length.flag),
         help: length.help,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pinpriq_proto::fields::{Field as Task, Kind as Told};
 use pinpriq_proto::settings::{Kind as Of, SETTINGS, Setting};
 
-use super::{Kind, Opt, Spec, Word, about, camel, pascal, wrapped};
+use super::{Kind, Opt, Property, Spec, Word, about, camel, pascal, wrapped};
 
 const COMMANDS: &str = r#"// The words of every command, with their types. The methods of queues use
 // these functions. Printed from the server's table of commands by
@@ -18,7 +18,7 @@ const SETTINGS_BEGIN: &str = r#"// The settings of queues: how they are sent and
 // the server's table of settings by `cargo test -p pinpriq-proto printed`.
 import { numberOf, numberOrNull, type ReplyMap, textOf, textOrNull } from "./replies.js";
 
-/** So many tasks in so many milliseconds. */
+/** A number of tasks in a number of milliseconds. */
 export interface Rate {
   readonly count: number;
   readonly perMs: number;
@@ -249,42 +249,33 @@ fn method(option: &Opt) -> &'static str {
 /// The module of settings.
 pub(super) fn settings() -> String {
     let mut text = SETTINGS_BEGIN.to_owned();
-    let all: Vec<Field> = SETTINGS.into_iter().flat_map(fields).collect();
-    for Field { name, help, given, .. } in &all {
+    let all: Vec<Property> = SETTINGS.into_iter().flat_map(fields).collect();
+    for Property { name, help, given, .. } in &all {
         comment(&mut text, "  ", &format!("{help}."));
         let _ = writeln!(text, "  readonly {name}?: {given};");
     }
     text += SETTINGS_SHOWN;
-    for Field { name, shown, .. } in &all {
+    for Property { name, shown, .. } in &all {
         let _ = writeln!(text, "  readonly {name}: {shown};");
     }
     text += SETTINGS_WORDS;
-    for Field { word, name, send, .. } in &all {
+    for Property { word, name, send, .. } in &all {
         let _ =
             writeln!(text, "    [\"{word}\", {}],", send.replace('_', &format!("change.{name}")));
     }
     text += SETTINGS_OF;
-    for Field { word, name, read, .. } in &all {
+    for Property { word, name, read, .. } in &all {
         let value = read.replace('_', &format!("map[\"{}\"]", word.to_lowercase()));
         let _ = writeln!(text, "    {name}: {},", value.replace('!', name));
     }
     text + SETTINGS_END
 }
 
-/// A setting. In what sends and reads it, `_` stands for the value and `!` for the field's name.
-struct Field {
-    word: &'static str,
-    name: String,
-    help: &'static str,
-    given: String,
-    shown: String,
-    send: &'static str,
-    read: &'static str,
-}
-
-fn fields(setting: &'static Setting) -> Vec<Field> {
+/// The parts of a setting. In what sends and reads it, `_` stands for the value and `!` for the
+/// field's name.
+fn fields(setting: &'static Setting) -> Vec<Property> {
     let none = if setting.optional { " | null" } else { "" };
-    let of = |given: String, send, read| Field {
+    let of = |given: String, send, read| Property {
         word: setting.name,
         name: camel(&setting.flag.replace('-', "_")),
         help: setting.help,
@@ -308,7 +299,7 @@ fn fields(setting: &'static Setting) -> Vec<Field> {
             of(union(&known.join("|")), "_", "textOf(_) as Settings[\"!\"]")
         }
     };
-    let length = setting.length().map(|length| Field {
+    let length = setting.length().map(|length| Property {
         word: length.name,
         name: camel(&length.flag.replace('-', "_")),
         help: length.help,
