@@ -5,14 +5,21 @@
 //! decides which shard a name belongs to. [`fake`] is a registry in memory for tests, and
 //! [`conformance`] is what every registry is tested with.
 //!
-//! Nothing here reads a clock or opens a socket.
+//! None of these reads a clock or opens a socket. Features add what does: `remote` asks an engine
+//! over a network, `etcd` and `postgres` are logs and registry on each engine.
 
 pub mod clocks;
 pub mod conformance;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod fake;
 pub mod ownership;
 pub mod placement;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod registry;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod slots;
 
 pub use fake::{FakeKnobs, FakeRegistry, Saved};

@@ -9,14 +9,14 @@ use super::source::{Token, lines_naming};
 use super::tree::{File, Tree};
 
 /// The crates that may name the async runtime.
-pub(crate) const RUNTIME_CRATES: [&str; 6] = [
-    "pinpriq-server",
-    "pinpriq",
-    "pinpriq-client",
-    "pinpriq-remote",
-    "pinpriq-etcd",
-    "pinpriq-postgres",
-];
+pub(crate) const RUNTIME_CRATES: [&str; 4] =
+    ["pinpriq-server", "pinpriq", "pinpriq-client", CLUSTER];
+
+/// The parts of [`CLUSTER`] that may: those that ask an engine over a network.
+const RUNTIME_PARTS: [&str; 3] = ["remote", "etcd", "postgres"];
+
+/// Which node serves which shard, and the engines that it is agreed on with.
+const CLUSTER: &str = "pinpriq-cluster";
 
 /// The one file through which the store reaches the operating system's files.
 const DISK: &str = "crates/pinpriq-store/src/real_disk.rs";
@@ -87,7 +87,12 @@ fn is_sleep(word: &str, path: &str) -> bool {
 /// Only the outermost crates name the async runtime.
 pub(crate) fn runtime(tree: &Tree) -> Vec<Violation> {
     let may = |file: &File| {
-        RUNTIME_CRATES.iter().any(|name| file.path.starts_with(&format!("crates/{name}/")))
+        let mut folders = file.path.split('/').skip(1);
+        let Some(name) = folders.next().filter(|name| RUNTIME_CRATES.contains(name)) else {
+            return false;
+        };
+        let mut parts = folders.filter_map(|part| part.split('.').next());
+        name != CLUSTER || parts.any(|part| RUNTIME_PARTS.contains(&part))
     };
     let message = "tokio stops at the server: this code gets events from its caller";
     let mut found = Vec::new();
@@ -177,10 +182,13 @@ mod tests {
                 ("crates/pinpriq-store/tests/it/main.rs", "#[tokio::test]\nasync fn a() {}\n"),
                 ("crates/pinpriq-proto/src/lib.rs", "use tokio_util::codec;\n"),
                 ("crates/pinpriq-serverless/src/lib.rs", "use tokio::sync;\n"),
+                ("crates/pinpriq-cluster/src/placement.rs", "use tokio::sync;\n"),
             ],
             &[
                 ("crates/pinpriq-server/src/lib.rs", "use tokio::sync;\n"),
                 ("crates/pinpriq/src/main.rs", "use tokio::sync;\n"),
+                ("crates/pinpriq-cluster/src/etcd/client.rs", "use tokio::sync;\n"),
+                ("crates/pinpriq-cluster/tests/it/remote.rs", "use tokio::sync;\n"),
                 ("crates/pinpriq-engine/src/lib.rs", "//! Knows no tokio.\n"),
             ],
         );

@@ -52,7 +52,7 @@ const CIRCLE_MAX: usize = 3;
 const LARGER: [(&str, usize); 4] = [
     ("crates/pinpriq/src/args/wire.rs", 4),
     ("crates/pinpriq-client/src/client.rs", 5),
-    ("crates/pinpriq-etcd/src/client.rs", 5),
+    ("crates/pinpriq-cluster/src/etcd/client.rs", 5),
     ("crates/pinpriq-server/src/doors/resp/connection.rs", 4),
 ];
 

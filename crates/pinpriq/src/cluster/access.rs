@@ -1,8 +1,8 @@
 //! Reads the files that the address of a cluster names: certificates, keys and passwords. They are
 //! read once, before the engine is connected.
 
-use pinpriq_etcd::EtcdUser;
-use pinpriq_postgres::Encryption;
+use pinpriq_cluster::etcd::EtcdUser;
+use pinpriq_cluster::postgres::Encryption;
 use pinpriq_tls::{Identity, Pem, Roots, Tls, Trust};
 
 use super::url::{Password, Ssl, TlsFiles, TrustFiles};

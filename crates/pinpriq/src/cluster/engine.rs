@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pinpriq_cluster::etcd::{COMPACT_EVERY, Etcd, EtcdOptions, EtcdRegistry};
+use pinpriq_cluster::postgres::{Postgres, PostgresOptions, PostgresRegistry};
+use pinpriq_cluster::remote::{LogState, RegistryClient, RemoteLedger, Wake};
 use pinpriq_cluster::{Registry, ShardNumber};
-use pinpriq_etcd::{COMPACT_EVERY, Etcd, EtcdOptions, EtcdRegistry};
 use pinpriq_ledger::{Ledger, Unreachable, Writer};
-use pinpriq_postgres::{Postgres, PostgresOptions, PostgresRegistry};
-use pinpriq_remote::{LogState, RegistryClient, RemoteLedger, Wake};
 use pinpriq_server::clock::steady_ms;
 use pinpriq_server::cluster::{ClusterEngine, LogEnds};
 use tokio::runtime::Handle;

@@ -1,7 +1,7 @@
 //! What was found of a cluster, and what follows from it. Asks nothing.
 
+use pinpriq_cluster::remote::LogState;
 use pinpriq_cluster::{Instance, NodeRecord, OwnRecord, OwnState, View};
-use pinpriq_remote::LogState;
 
 /// A cluster as it was a moment ago.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,10 @@
 //! What is said of a cluster, for pictures that a registry and its logs can show.
 
+use pinpriq_cluster::remote::LogState;
 use pinpriq_cluster::{
     Addresses, Instance, Meta, NodeRecord, OwnRecord, OwnState, RolledBack, View,
 };
 use pinpriq_ledger::{Seq, Status, Tenure, Term, Writer};
-use pinpriq_remote::LogState;
 
 use super::picture::{Picture, named};
 use super::words;

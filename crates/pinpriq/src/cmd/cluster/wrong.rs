@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use pinpriq_cluster::remote::LogState;
 use pinpriq_cluster::{OwnRecord, OwnState};
 use pinpriq_ledger::Status;
-use pinpriq_remote::LogState;
 
 use super::picture::{Picture, named, state_word};
 

@@ -1,0 +1,230 @@
+//! A real PostgreSQL in a temporary directory, and a runtime for its clients. Tests nothing.
+
+use std::future::pending;
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use pinpriq_cluster::postgres::{ConnectError, Postgres, PostgresOptions, Report};
+use pinpriq_cluster::remote::RemoteLedger;
+use pinpriq_ledger::{Ledger, Writer};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Handle};
+use tokio_postgres::{Client, NoTls};
+
+/// How often a server that starts is asked whether it is there, 20 ms apart.
+const PROBES_MAX: u32 = 3_000;
+
+/// A server. Dropping it ends it.
+pub(crate) struct Engine {
+    binaries: PathBuf,
+    directory: TempDir,
+    pub(crate) port: u16,
+    settings: Vec<String>,
+    child: Option<Child>,
+    pub(crate) runtime: Handle,
+}
+
+impl Engine {
+    /// Starts a server with these settings. None if PostgreSQL is not installed.
+    pub(crate) fn start(settings: &[&str]) -> Option<Self> {
+        let Some(binaries) = binaries() else {
+            let is_required = std::env::var("PINPRIQ_ENGINES").is_ok_and(|it| it == "required");
+            assert!(!is_required, "PostgreSQL is required and not installed");
+            println!("NOT RUN: PostgreSQL is not installed");
+            return None;
+        };
+        let directory = TempDir::new().unwrap();
+        give_to_server(directory.path());
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let runtime = runtime();
+        let mut engine = Self { binaries, directory, port: 0, settings, child: None, runtime };
+        let initdb = engine
+            .command("initdb")
+            .args(["--username=pinpriq", "--auth=trust", "--no-sync", "--locale=C"])
+            .output()
+            .unwrap();
+        assert!(initdb.status.success(), "{}", String::from_utf8_lossy(&initdb.stderr));
+        engine.run(true);
+        Some(engine)
+    }
+
+    /// A program of PostgreSQL, as a user that it accepts.
+    fn command(&self, program: &str) -> Command {
+        let program = self.binaries.join(program);
+        let mut command = if geteuid().is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command.current_dir(self.directory.path());
+        command.arg("-D").arg(self.directory.path().join("data"));
+        command
+    }
+
+    /// Starts the server on its port, or on a free one the first time, and waits until it accepts
+    /// statements.
+    fn run(&mut self, is_first: bool) {
+        for _ in 0..5 {
+            if is_first {
+                self.port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            }
+            let mut command = self.command("postgres");
+            command.args(["-h", "127.0.0.1", "-k", "", "-p", &self.port.to_string()]);
+            for setting in &self.settings {
+                command.args(["-c", setting]);
+            }
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            let mut child = command.process_group(0).spawn().unwrap();
+            drain(child.stderr.take().unwrap());
+            for _ in 0..PROBES_MAX {
+                if TcpStream::connect(("127.0.0.1", self.port)).is_ok() && self.accepts() {
+                    self.child = Some(child);
+                    return;
+                }
+                if child.try_wait().unwrap().is_some() {
+                    // The port was taken meanwhile, or a process of the server before is not gone.
+                    break;
+                }
+                thread::park_timeout(Duration::from_millis(20));
+            }
+            _ = child.kill();
+            _ = child.wait();
+        }
+        panic!("PostgreSQL does not start");
+    }
+
+    fn accepts(&self) -> bool {
+        let address = self.address();
+        let attempt = async move {
+            let (client, connection) = tokio_postgres::connect(&address, NoTls).await.ok()?;
+            tokio::spawn(connection);
+            client.simple_query("SELECT 1").await.ok()
+        };
+        self.runtime.block_on(attempt).is_some()
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("host=127.0.0.1 port={} user=pinpriq dbname=postgres", self.port)
+    }
+
+    /// Ends all processes of the server at once, as a power loss would.
+    pub(crate) fn kill(&mut self) {
+        let mut child = self.child.take().unwrap();
+        let parent = child.id();
+        // The processes for connections are no longer in the group of their parent.
+        let children = format!("/proc/{parent}/task/{parent}/children");
+        let children = std::fs::read_to_string(children).unwrap();
+        child.kill().unwrap();
+        for child in children.split_whitespace() {
+            // It may have ended meanwhile.
+            _ = kill_process(Pid::from_raw(child.parse().unwrap()).unwrap(), Signal::KILL);
+        }
+        child.wait().unwrap();
+    }
+
+    /// Starts the server again on its port, after it was killed.
+    pub(crate) fn restart(&mut self) {
+        self.run(false);
+    }
+
+    pub(crate) fn options(&self, schema: &str) -> PostgresOptions {
+        PostgresOptions::new(&self.address(), schema, 1 << 40)
+    }
+
+    pub(crate) fn connect(
+        &self,
+        options: PostgresOptions,
+    ) -> Result<(Postgres, Report), ConnectError> {
+        self.runtime.block_on(Postgres::connect(options))
+    }
+
+    /// A ledger on a connected server.
+    pub(crate) fn ledger(&self, postgres: &Postgres, shard: u16, writer: u128) -> Box<dyn Ledger> {
+        let log = postgres.log(shard, Writer(writer));
+        Box::new(RemoteLedger::new(log, self.runtime.clone(), Arc::new(|| ())))
+    }
+
+    /// A session beside those of the ledgers.
+    pub(crate) fn client(&self) -> Client {
+        let address = self.address();
+        self.runtime.block_on(async move {
+            let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+            tokio::spawn(connection);
+            client
+        })
+    }
+
+    /// Runs statements in a session of their own, and returns the first value of the last row.
+    pub(crate) fn sql(&self, client: &Client, sql: &str) -> Option<String> {
+        let messages = self.runtime.block_on(client.simple_query(sql)).unwrap();
+        let values = messages.iter().filter_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        });
+        values.last()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // An immediate shutdown, in which the server ends all its processes.
+            _ = kill_process(Pid::from_child(child), Signal::QUIT);
+            _ = child.wait();
+        }
+    }
+}
+
+/// Reads what a server says until it ends, so that it never waits for its reader.
+fn drain(output: impl std::io::Read + Send + 'static) {
+    let is_wanted = std::env::var_os("PINPRIQ_ENGINE_OUTPUT").is_some();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if is_wanted {
+                println!("{line}");
+            }
+        }
+    });
+}
+
+/// A runtime on a thread of its own, until the test ends.
+fn runtime() -> Handle {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let handle = runtime.handle().clone();
+    thread::spawn(move || runtime.block_on(pending::<()>()));
+    handle
+}
+
+/// The directory with the programs of the newest PostgreSQL.
+fn binaries() -> Option<PathBuf> {
+    let versions = Path::new("/usr/lib/postgresql").read_dir().into_iter().flatten();
+    let mut found: Vec<PathBuf> =
+        versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect();
+    found.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    found.splice(0..0, std::env::split_paths(&path));
+    found.into_iter().rfind(|path| path.join("initdb").exists() && path.join("postgres").exists())
+}
+
+/// Makes the user of the server own a file or a directory.
+pub(crate) fn give_to_server(path: &Path) {
+    if geteuid().is_root() {
+        chown(path, Some(id("-u")), Some(id("-g"))).unwrap();
+    }
+}
+
+/// The number of the user or group `postgres`.
+fn id(which: &str) -> u32 {
+    let output = Command::new("id").args([which, "postgres"]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+}
