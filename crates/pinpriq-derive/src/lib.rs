@@ -4,12 +4,13 @@
 //! `#[derive(Command)]` belongs on an enum of commands. Each variant carries `#[command(…)]` with
 //! one fact after the other. A fact is an expression, in which the fields of the variant are known
 //! by their names, and the only field of a tuple variant as `it`. Of each fact the derive makes one
-//! method with one arm for each variant. So a command without a decision does not compile. What
-//! the facts are is one table, `FACTS`; what they mean is in `pinpriq_proto::facts`.
+//! method with one arm for each variant. So a command without a decision does not compile. The
+//! facts are listed in `facts.rs`; what they mean is in `pinpriq_proto::facts`.
 //!
 //! Nothing here knows a command, and nothing here decides anything.
 
 mod facts;
+mod given;
 mod kinds;
 mod letters;
 mod request;

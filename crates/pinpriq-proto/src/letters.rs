@@ -166,23 +166,56 @@ fn check_output(output: &Output) -> Result<(), Malformed> {
     }
 }
 
-/// Appends a field that may be ignored: with its length, so that it can be passed over.
-#[cfg_attr(not(test), expect(dead_code, reason = "no field has such a tag yet"))]
-pub(crate) fn put_ignorable(out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
+/// Appends a field with this tag, unless it has its usual value. A field that may be ignored has
+/// its length before it, so that it can be passed over.
+#[inline]
+pub(crate) fn put_tagged<T: PartialEq>(
+    tag: u8,
+    value: &T,
+    usual: &T,
+    out: &mut Vec<u8>,
+    put: impl FnOnce(&T, &mut Vec<u8>),
+) {
+    if value == usual {
+        return;
+    }
+    out.push(tag);
+    if tag < IGNORABLE_FROM {
+        return put(value, out);
+    }
     let mut field = Vec::new();
-    put(&mut field);
+    put(value, &mut field);
     put_bytes(out, &field);
 }
 
-/// Takes what [`put_ignorable`] appends.
-#[cfg_attr(not(test), expect(dead_code, reason = "no field has such a tag yet"))]
-pub(crate) fn take_ignorable<'a, T>(
+/// Takes what [`put_tagged`] appends, if `tag`, the one that comes next, is that of the field.
+#[inline]
+pub(crate) fn take_tagged<'a, T: PartialEq>(
+    field: (u8, &'static str),
+    tag: &mut u8,
+    usual: T,
     input: &mut &'a [u8],
     take: impl FnOnce(&mut &'a [u8]) -> Result<T, Malformed>,
 ) -> Result<T, Malformed> {
-    let mut field = take_bytes(input)?;
-    let value = take(&mut field)?;
-    end(field)?;
+    let (known, name) = field;
+    if known >= IGNORABLE_FROM {
+        pass_ignorable(tag, known, input)?;
+    }
+    if *tag != known {
+        return Ok(usual);
+    }
+    let value = if known < IGNORABLE_FROM {
+        take(input)?
+    } else {
+        let mut bytes = take_bytes(input)?;
+        let value = take(&mut bytes)?;
+        end(bytes)?;
+        value
+    };
+    if value == usual {
+        return Err(Malformed::OutOfRange(name));
+    }
+    *tag = take_byte(input)?;
     Ok(value)
 }
 
