@@ -50,6 +50,8 @@ MASKED = {
 RUN_MOST = 40
 # The last line of a map in a file that leaves out some of its lines.
 ELLIPSIS = "…"
+# How wide a line of a file may be.
+WIDTH = 100
 
 
 class Trouble(Exception):
@@ -299,7 +301,7 @@ class Client:
 
 
 def shown(data):
-    """Writes bytes of a reply as one line of a file."""
+    """Writes a line of a reply. What is between two lines in a file, two spaces, is not in it."""
     text = ""
     for byte, run in itertools.groupby(data):
         count = len(list(run))
@@ -311,7 +313,9 @@ def shown(data):
             text += f"\\{{{chr(byte)}*{count}}}"
         else:
             text += chr(byte) * count
-    return text[:-1] + "\\x20" if text.endswith(" ") else text
+    while "  " in text:
+        text = text.replace("  ", " \\x20")
+    return text[:-1] + "\\x20" if text.endswith(" ") else text or '""'
 
 
 def shown_reply(reply):
@@ -337,13 +341,13 @@ def shown_reply(reply):
 
 def quoted(data):
     """Writes bytes to be sent, between quotation marks."""
-    return '"' + shown(data).replace('"', '\\"') + '"'
+    return '"' + shown(data).replace('"', '\\"') + '"' if data else '""'
 
 
 def written_line(data):
     """Writes a line to be sent, without its CRLF."""
     plain = all(0x20 <= byte < 0x7F for byte in data) and not data.startswith(b'"')
-    if plain and data and not data.endswith(b" ") and not {0x22, 0x5C} & set(data):
+    if plain and data and not {0x22, 0x5C} & set(data):
         text = data.decode()
         if shown(data) == text:
             return text
@@ -377,6 +381,14 @@ def unquoted(text):
     return result
 
 
+LINE = re.compile(r'("(?:[^"\\]|\\.)*"|.+?)(?:  |$)')
+
+
+def commands(text):
+    """Returns the bytes of lines with two spaces between them."""
+    return b"".join(command(line) for line in LINE.findall(text))
+
+
 def command(text):
     """Returns the bytes of a line: as they are, or between quotation marks."""
     if text.startswith('"'):
@@ -393,9 +405,10 @@ class Step:
     """What a client does, or what happens, and the replies that are expected of it."""
 
     def __init__(self, number, text):
-        self.number, self.text = number, text
-        self.expected = {"<": [], "B": [], "P": []}
-        match = re.fullmatch(r"([a-z])([>|=!<\-/.X])(?: (.*))?", text)
+        self.number = number
+        self.text, _, replies = text.partition(" → ")
+        self.expected = {"<": replies.split("  ") if replies else [], "B": [], "P": []}
+        match = re.fullmatch(r"([a-z])([>|=!<\-/.X])(?: (.*))?", self.text)
         if match:
             self.client, self.kind, self.words = match[1], match[2], match[3] or ""
         elif match := re.fullmatch(r"([!+]) (\w+)", text):
@@ -413,9 +426,18 @@ class Step:
         return bool(self.expected["B"] or self.expected["P"])
 
     def written(self):
+        """Returns its lines. Replies stand behind it if there is room, and else below it."""
+        replies = "  ".join(self.expected["<"])
+        beside = f"{self.text} → {replies}"
+        if not self.differs() and replies and len(beside) <= WIDTH:
+            return [beside]
         lines = [self.text]
         for mark in "B P".split() if self.differs() else "<":
-            lines += [f"{mark} {line}" if line else mark for line in self.expected[mark]]
+            for at, line in enumerate(self.expected[mark]):
+                if at and len(lines[-1]) + 2 + len(line) <= WIDTH:
+                    lines[-1] += "  " + line
+                else:
+                    lines.append(f"{mark} {line}")
         return lines
 
 
@@ -444,11 +466,11 @@ class File:
                 parts = self.conversations[-1].parts
             elif not line or line.startswith("#"):
                 parts.append(line)
-            elif match := re.fullmatch(r"([<BP])(?: (.*))?", line):
+            elif match := re.fullmatch(r"([<BP]) (.*)", line):
                 steps = [part for part in parts if isinstance(part, Step)]
                 if not steps:
                     raise Trouble(f"{path}:{number}: a reply to nothing")
-                steps[-1].expected[match[1]].append(match[2] or "")
+                steps[-1].expected[match[1]] += match[2].split("  ")
             elif parts is self.preface:
                 raise Trouble(f"{path}:{number}: a step before the first conversation")
             else:
@@ -500,9 +522,9 @@ class Play:
             raise Trouble("what was sent with the next write is not sent yet")
         client.is_idle = kind in "><" or client.is_idle and kind == "-"
         if kind == "|":
-            client.unsent += command(words)
+            client.unsent += commands(words)
         elif kind == ">":
-            client.send(command(words))
+            client.send(commands(words))
             return shown_reply(client.reply())
         elif kind == "<":
             return [line for _ in range(int(words or 1)) for line in shown_reply(client.reply())]
@@ -510,7 +532,7 @@ class Play:
             client.send(unquoted(words))
             self.settle(client)
         elif kind == "!":
-            client.send(command(words))
+            client.send(commands(words))
             self.expect_nothing(client)
         elif kind == "-":
             self.expect_nothing(client)

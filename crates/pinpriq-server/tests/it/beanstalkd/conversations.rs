@@ -34,13 +34,13 @@ pub(crate) enum Act {
 
 /// What a client does.
 pub(crate) enum Deed {
-    /// Keeps a line to be sent with the next one.
+    /// Keeps lines to be sent with the next ones.
     Keep(Vec<u8>),
-    /// Sends a line and reads a reply.
+    /// Sends lines and reads a reply.
     Ask(Vec<u8>),
     /// Sends bytes.
     Send(Vec<u8>),
-    /// Sends a line, and is sent nothing.
+    /// Sends lines, and is sent nothing.
     Wait(Vec<u8>),
     /// Reads this many replies.
     Read(usize),
@@ -78,28 +78,34 @@ fn read_file(text: &str) -> Vec<Conversation> {
         }
         let Some(first) = text.chars().next().filter(|first| *first != '#') else { continue };
         let steps = &mut all.last_mut().unwrap().steps;
-        let reply = text.get(2..).unwrap_or_default();
         match first {
-            '<' => steps.last_mut().unwrap().expected.push(reply.to_owned()),
-            'P' => {
+            '<' | 'P' => {
                 let step = steps.last_mut().unwrap();
                 step.is_for_beanstalkd = false;
-                step.expected.push(reply.to_owned());
+                step.expected.extend(replies(&text[2..]));
             }
             'B' => {
                 let step = steps.last_mut().unwrap();
                 step.is_for_beanstalkd = step.expected.is_empty();
             }
-            _ => steps.push(Step {
-                line,
-                text: text.to_owned(),
-                act: read_act(text),
-                expected: Vec::new(),
-                is_for_beanstalkd: false,
-            }),
+            _ => {
+                let (text, after) = text.split_once(" → ").unwrap_or((text, ""));
+                steps.push(Step {
+                    line,
+                    text: text.to_owned(),
+                    act: read_act(text),
+                    expected: replies(after).collect(),
+                    is_for_beanstalkd: false,
+                });
+            }
         }
     }
     all
+}
+
+/// The lines of replies.
+fn replies(text: &str) -> impl Iterator<Item = String> {
+    text.split("  ").filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
 fn read_act(text: &str) -> Act {
@@ -112,10 +118,10 @@ fn read_act(text: &str) -> Act {
         _ => {}
     }
     let deed = match what {
-        '|' => Deed::Keep(line(words)),
-        '>' => Deed::Ask(line(words)),
+        '|' => Deed::Keep(lines(words)),
+        '>' => Deed::Ask(lines(words)),
         '=' => Deed::Send(unquoted(words)),
-        '!' => Deed::Wait(line(words)),
+        '!' => Deed::Wait(lines(words)),
         '<' if words.is_empty() => Deed::Read(1),
         '<' => Deed::Read(words.parse().unwrap()),
         '-' => Deed::Hear,
@@ -127,11 +133,18 @@ fn read_act(text: &str) -> Act {
     Act::Client(who, deed)
 }
 
-/// The bytes of a line that is sent.
-fn line(words: &str) -> Vec<u8> {
-    let mut bytes =
-        if words.starts_with('"') { unquoted(words) } else { words.as_bytes().to_vec() };
-    bytes.extend_from_slice(b"\r\n");
+/// The bytes of lines that are sent, with two spaces between them.
+fn lines(words: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::new(), words);
+    while !rest.is_empty() {
+        let is_quoted = rest.starts_with('"');
+        let between = if is_quoted { "\"  " } else { "  " };
+        let end = rest.find(between).map_or(rest.len(), |at| at + between.len() - 2);
+        let line = &rest[..end];
+        bytes.extend(if is_quoted { unquoted(line) } else { line.as_bytes().to_vec() });
+        bytes.extend_from_slice(b"\r\n");
+        rest = rest.get(end + 2..).unwrap_or_default();
+    }
     bytes
 }
 

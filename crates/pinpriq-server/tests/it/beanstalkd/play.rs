@@ -316,7 +316,7 @@ fn document(line: Vec<u8>, body: &[u8]) -> Vec<String> {
     lines.iter().map(|line| shown(line)).collect()
 }
 
-/// Bytes as one line of a file.
+/// A line of a reply. What is between two of them in a file, two spaces, is not in it.
 fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for run in bytes.chunk_by(|one, other| one == other) {
@@ -330,8 +330,12 @@ fn shown(bytes: &[u8]) -> String {
             _ => text.push_str(&format!("\\x{byte:02x}").repeat(run.len())),
         }
     }
+    while text.contains("  ") {
+        text = text.replace("  ", " \\x20");
+    }
     match text.strip_suffix(' ') {
         Some(rest) => format!("{rest}\\x20"),
+        None if text.is_empty() => "\"\"".to_owned(),
         None => text,
     }
 }

@@ -1,8 +1,8 @@
 //! Plays conversations that are written down, and writes down what comes back.
 //!
 //! A line of a conversation begins with the letter of a client, which connects when it is first
-//! heard of, and a sign; `testdata/resp/README.md` says what the signs mean. Lines that begin with
-//! `<`, `2` or `3` are what the server sent.
+//! heard of, and a sign; `testdata/resp/README.md` says what the signs mean. What the server sent
+//! stands behind an arrow, or in lines that begin with `<`, `2` or `3`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How wide a line of what the server sent may be.
 const WIDTH: usize = 98;
+
+/// Stands before an answer in the line of its request.
+const ARROW: &str = " → ";
 
 /// Stands in a map for all fields that are not shown.
 const ELLIPSIS: &str = "…";
@@ -43,12 +46,15 @@ pub(super) async fn play(script: &str) -> String {
             vec![("2 ", second), ("3 ", third)]
         };
         for (mark, answers) in marked {
-            for (at, answer) in answers.into_iter().enumerate() {
-                for line in answer.shortened(recorded.get(at)).lines() {
-                    text.push_str(mark);
-                    text.push_str(&line);
-                    text.push('\n');
+            let shortened = answers.into_iter().enumerate();
+            let shortened = shortened.map(|(at, it)| it.shortened(recorded.get(at)).lines());
+            let lines: Vec<String> = shortened.flatten().collect();
+            match lines.as_slice() {
+                [one] if mark == "< " && line.chars().count() + one.len() < WIDTH => {
+                    text.truncate(text.len() - 1);
+                    writeln!(text, "{ARROW}{one}").unwrap();
                 }
+                lines => lines.iter().for_each(|it| writeln!(text, "{mark}{it}").unwrap()),
             }
         }
     }
@@ -63,10 +69,13 @@ fn steps(script: &str) -> Vec<(&str, Vec<Node>)> {
         match line.split_at_checked(2) {
             Some(("2 ", _)) => {}
             Some(("< " | "3 ", answer)) => {
-                let words = answer.split("  ").map(str::trim).filter(|word| !word.is_empty());
-                steps.last_mut().unwrap().1.extend(words);
+                steps.last_mut().unwrap().1.extend(values(answer));
             }
-            _ => steps.push((line, Vec::new())),
+            _ if line.starts_with('#') => steps.push((line, Vec::new())),
+            _ => {
+                let (line, answer) = line.split_once(ARROW).unwrap_or((line, ""));
+                steps.push((line, values(answer).collect()));
+            }
         }
     }
     let read = |words: Vec<&str>| {
@@ -76,6 +85,11 @@ fn steps(script: &str) -> Vec<(&str, Vec<Node>)> {
     let shortened = |words: &[&str]| words.contains(&ELLIPSIS);
     let read = |words: Vec<_>| if shortened(&words) { read(words) } else { Vec::new() };
     steps.into_iter().map(|(line, words)| (line, read(words))).collect()
+}
+
+/// The values of a line of an answer.
+fn values(line: &str) -> impl Iterator<Item = &str> {
+    line.split("  ").map(str::trim).filter(|word| !word.is_empty())
 }
 
 /// The words of a line as `redis-cli` would take it apart.
@@ -311,9 +325,21 @@ impl Node {
     /// The value as lines: what is in an aggregate is indented below it, what is short stands in
     /// one line. Every line end of the protocol is left out, and all else can be read back.
     fn lines(&self) -> Vec<String> {
+        if let Some(line) = self.in_one_line().filter(|line| line.len() <= WIDTH) {
+            return vec![line];
+        }
         let mut lines = vec![String::new()];
         self.write(0, &mut lines);
         lines
+    }
+
+    /// The value in one line, if no aggregate in it has several others.
+    fn in_one_line(&self) -> Option<String> {
+        let aggregates = self.parts.iter().filter(|part| !part.parts.is_empty()).count();
+        let parts = self.parts.iter().map(Self::in_one_line);
+        let words: Option<Vec<String>> =
+            std::iter::once(Some(self.head.clone())).chain(parts).collect();
+        words.filter(|_| aggregates <= 1).map(|words| words.join("  "))
     }
 
     fn read(raw: &[u8]) -> (Self, &[u8]) {
