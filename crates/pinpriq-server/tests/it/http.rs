@@ -22,9 +22,13 @@ type Address = std::net::SocketAddr;
 
 /// Runs a test with a server that has this door.
 fn with_site(body: impl AsyncFnOnce(Address)) {
+    with_site_of(in_memory(), body);
+}
+
+/// Runs a test with a server of this configuration that has this door too.
+fn with_site_of(mut config: Config, body: impl AsyncFnOnce(Address)) {
     test(async || {
         let any_port = Address::from(([127, 0, 0, 1], 0));
-        let mut config: Config = in_memory();
         config.listeners.push(Listener { door: DoorName::Http, address: any_port });
         let stop = Stop::default();
         let server = Server::bind(config, stop.clone()).await.unwrap();

@@ -12,8 +12,6 @@ mod client;
 mod cluster;
 #[cfg(test)]
 mod crowd;
-#[cfg(test)]
-mod delivery;
 mod documentation;
 #[cfg(test)]
 mod ending;
@@ -28,13 +26,11 @@ mod limits;
 #[cfg(test)]
 mod line;
 #[cfg(test)]
-mod model;
-#[cfg(test)]
 mod moment;
 #[cfg(test)]
-mod people;
+mod packets;
 #[cfg(test)]
-mod random;
+mod people;
 #[cfg(test)]
 mod requeue;
 #[cfg(test)]
@@ -43,8 +39,6 @@ mod resp;
 mod rights;
 #[cfg(test)]
 mod room;
-#[cfg(test)]
-mod selection;
 #[cfg(test)]
 mod shards;
 #[cfg(test)]
@@ -57,7 +51,5 @@ mod stop;
 mod time_line;
 #[cfg(test)]
 mod tls;
-#[cfg(test)]
-mod ttl;
 #[cfg(test)]
 mod world;

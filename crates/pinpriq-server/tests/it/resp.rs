@@ -1,7 +1,7 @@
 //! The RESP door from the outside.
 //!
 //! What commands answer stands in `testdata/resp/*.txt`, which `golden` plays. What does not fit
-//! there, because it is about many connections, about chance or about bytes, has a module here.
+//! there, because it is about many connections or about bytes, has a module here.
 
 mod blocking;
 mod bounds;
@@ -15,10 +15,8 @@ mod logging;
 mod members;
 mod naming;
 mod put_until;
-mod random;
 mod script;
 mod shards;
 mod sharing;
-mod states;
 mod turns;
 mod users;

@@ -5,28 +5,15 @@ mod rubbish;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pinpriq_server::config::{Config, DoorName, Listener};
-use pinpriq_server::{Server, Stop};
 
-use super::{Address, Visitor};
+use super::{Address, Visitor, with_site_of};
 use crate::people::{People, Person};
-use crate::world::{in_memory, test};
+use crate::world::in_memory;
 
 /// Runs a test with a server that has this door and these users.
 fn with_people(people: &[Person], body: impl AsyncFnOnce(Address, &mut People)) {
-    test(async || {
-        let mut people = People::new(people);
-        let any_port = Address::from(([127, 0, 0, 1], 0));
-        let mut config: Config = people.at(in_memory());
-        config.listeners.push(Listener { door: DoorName::Http, address: any_port });
-        let stop = Stop::default();
-        let server = Server::bind(config, stop.clone()).await.unwrap();
-        let address = server.address(DoorName::Http).unwrap();
-        let run = tokio::task::spawn_local(server.run());
-        body(address, &mut people).await;
-        stop.ask();
-        run.await.unwrap().unwrap();
-    });
+    let mut people = People::new(people);
+    with_site_of(people.at(in_memory()), async |address| body(address, &mut people).await);
 }
 
 fn basic(pair: &str) -> String {
@@ -101,15 +88,9 @@ fn a_password_and_a_token_sign_in() {
 
 #[test]
 fn names_that_nobody_has_given_to_the_server_are_refused() {
-    test(async || {
-        let mut config: Config = in_memory();
-        let any_port = Address::from(([127, 0, 0, 1], 0));
-        config.listeners.push(Listener { door: DoorName::Http, address: any_port });
-        config.http.hosts = vec!["queues.example".to_owned()];
-        let stop = Stop::default();
-        let server = Server::bind(config, stop.clone()).await.unwrap();
-        let address = server.address(DoorName::Http).unwrap();
-        let run = tokio::task::spawn_local(server.run());
+    let mut config = in_memory();
+    config.http.hosts = vec!["queues.example".to_owned()];
+    with_site_of(config, async |address| {
         let asked = async |path: &str, host: &str| {
             let mut visitor = Visitor::at(address).await;
             visitor.send_to(host, &format!("GET {path}"), "", b"").await;
@@ -125,8 +106,6 @@ fn names_that_nobody_has_given_to_the_server_are_refused() {
         for path in ["/healthz", "/readyz"] {
             assert_eq!(asked(path, "evil.example").await, 200, "{path}");
         }
-        stop.ask();
-        run.await.unwrap().unwrap();
     });
 }
 

@@ -85,7 +85,7 @@ fn a_reply_that_could_not_be_sent_brings_its_tasks_back() {
             control.see_gone(&name).await;
             let back = control.ask("POP q").await;
             assert!(elements(&elements(&back)[0])[3].as_bytes() == Some(&payload[..]), "{request}");
-            super::random::check_balance(&control.ask("STATS").await);
+            super::client::check_balance(&control.ask("STATS").await);
         }
     });
 }

@@ -265,3 +265,37 @@ pub(super) fn elements(value: &Value) -> &[Value] {
 pub(super) fn receipt(taken: &Value) -> String {
     show(&elements(&elements(taken)[0])[2])
 }
+
+/// Checks that the figures of a reply to STATS add up.
+pub(super) fn check_balance(stats: &Value) {
+    let ways_out = ["acked", "expired", "killed", "dead", "evicted", "moved"];
+    let gone = ways_out.map(|name| number(stats, name)).iter().sum::<i64>();
+    let came = number(stats, "put") + number(stats, "revived");
+    let present = number(stats, "present");
+    assert_eq!(came, gone + present, "{stats:?}");
+    let letters = ["R", "T", "W", "B", "Z", "D"];
+    let counts = field(stats, "counts");
+    // What is kept has been acknowledged.
+    assert_eq!(letters[..4].iter().map(|letter| number(counts, letter)).sum::<i64>(), present);
+    // What came into a state and did not leave it is there.
+    let moves = pairs(field(stats, "transitions"));
+    for letter in letters {
+        let sum = |at: usize| -> i64 {
+            let ends = |step: &&(String, i64)| step.0.split('-').nth(at) == Some(letter);
+            moves.iter().filter(ends).map(|(_, times)| times).sum()
+        };
+        assert_eq!(sum(1) - sum(0), number(counts, letter), "{letter} in {stats:?}");
+    }
+}
+
+/// The names and numbers of a map.
+fn pairs(map: &Value) -> Vec<(String, i64)> {
+    let pair = |key: &Value, value: &Value| match value {
+        Value::Integer(number) => (show(key), *number),
+        other => panic!("a number, not {other:?}"),
+    };
+    match map {
+        Value::Map(pairs) => pairs.iter().map(|(key, value)| pair(key, value)).collect(),
+        flat => elements(flat).chunks_exact(2).map(|two| pair(&two[0], &two[1])).collect(),
+    }
+}

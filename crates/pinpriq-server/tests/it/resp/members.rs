@@ -1,5 +1,4 @@
-//! Members that do not read, or are gone: they hold up no others, and what is kept for them is
-//! bounded by deadlines, by the capacity of their lane, and by their lease.
+//! Members that do not read, or are gone: they hold up no others.
 
 use pinpriq_proto::wire::resp::put_command;
 
@@ -57,54 +56,6 @@ fn a_subscribed_member_that_does_not_read_holds_up_nobody() {
 }
 
 #[test]
-fn what_is_kept_for_a_member_that_is_away_is_bounded_by_deadlines() {
-    test(async || {
-        let (world, mut quick) = quick_and_slow(100_000).await;
-        for round in 0..1_000_u64 {
-            let deadline = START_MS + round + 20;
-            let published = quick.told(&format!("PUBLISH t p DEADLINE {deadline}")).await;
-            assert_eq!(published, "2");
-            assert_eq!(elements(&quick.ask("POP t MEMBER quick").await).len(), 1);
-            world.advance(1);
-            let kept = number(&quick.ask("STATS t MEMBER slow").await, "present");
-            assert!(kept <= 20, "{kept} tasks are kept at {round}");
-        }
-    });
-}
-
-#[test]
-fn what_is_kept_for_a_member_that_is_away_is_bounded_by_capacity() {
-    test(async || {
-        let (_world, mut quick) = quick_and_slow(100_000).await;
-        quick.ask("QUEUE SET t CAPACITY 10 MEMBER slow").await;
-        for round in 0..1_000 {
-            let lanes = if round < 10 { "2" } else { "1" };
-            assert_eq!(quick.told("PUBLISH t p").await, lanes);
-            assert_eq!(elements(&quick.ask("POP t MEMBER quick").await).len(), 1);
-        }
-        let stats = quick.ask("STATS t MEMBER slow").await;
-        assert_eq!((number(&stats, "present"), number(&stats, "missed")), (10, 990));
-        assert_eq!(number(&quick.ask("STATS t MEMBER quick").await, "missed"), 0);
-    });
-}
-
-#[test]
-fn what_is_kept_for_a_member_that_is_away_is_bounded_by_its_lease() {
-    test(async || {
-        let (world, mut quick) = quick_and_slow(50).await;
-        for round in 0..1_000_u64 {
-            let is_there = round < 50;
-            let published = quick.told("PUBLISH t p").await;
-            assert_eq!(published, if is_there { "2" } else { "1" }, "{round}");
-            assert_eq!(elements(&quick.ask("POP t MEMBER quick").await).len(), 1);
-            let present = number(&quick.ask("STATS").await, "present");
-            assert_eq!(present, if is_there { round.cast_signed() + 1 } else { 0 });
-            world.advance(1);
-        }
-    });
-}
-
-#[test]
 fn a_member_that_takes_and_never_reads_holds_up_nobody() {
     test(async || {
         let (world, mut quick) = quick_and_slow(1_000).await;
@@ -137,67 +88,6 @@ fn a_member_that_takes_and_never_reads_holds_up_nobody() {
             }
         }
         assert!(told.0 >= taken && told.1 > 0, "{told:?} of which {taken} were seen");
-    });
-}
-
-#[test]
-fn members_of_many_connections_get_everything_once_and_in_order() {
-    test(async || {
-        const MEMBERS: usize = 12;
-        const PUBLISHERS: usize = 4;
-        const EACH: usize = 200;
-        let world = World::plain().await;
-        let mut control = world.connect().await;
-        for member in 0..MEMBERS {
-            control.ask(&format!("JOIN t m{member} LEASE 100000")).await;
-        }
-        let address = world.address;
-        let publishers: Vec<_> = (0..PUBLISHERS)
-            .map(|publisher| {
-                tokio::task::spawn_local(async move {
-                    let mut client = Client::connect(address).await;
-                    for round in 0..EACH {
-                        let told = client.told(&format!("PUBLISH t {publisher}:{round}")).await;
-                        assert_eq!(told, MEMBERS.to_string());
-                    }
-                })
-            })
-            .collect();
-        let members: Vec<_> = (0..MEMBERS)
-            .map(|member| {
-                tokio::task::spawn_local(async move {
-                    let mut client = Client::connect(address).await;
-                    let mut seen = Vec::new();
-                    while seen.len() < PUBLISHERS * EACH {
-                        let line = format!("TAKE t COUNT 7 WAIT 1000 MEMBER m{member}");
-                        let taken = client.ask(&line).await;
-                        for task in elements(&taken) {
-                            let [queue, _, receipt, payload] = elements(task) else { panic!() };
-                            seen.push(show(payload));
-                            let ack = format!("ACK {} {}", show(queue), show(receipt));
-                            assert_eq!(client.told(&ack).await, "OK");
-                        }
-                    }
-                    seen
-                })
-            })
-            .collect();
-        for publisher in publishers {
-            publisher.await.unwrap();
-        }
-        let mut orders = Vec::new();
-        for member in members {
-            orders.push(member.await.unwrap());
-        }
-        for publisher in 0..PUBLISHERS {
-            let prefix = format!("{publisher}:");
-            let own = orders[0].iter().filter(|payload| payload.starts_with(&prefix));
-            let expected = (0..EACH).map(|round| format!("{publisher}:{round}"));
-            assert!(own.eq(expected.collect::<Vec<_>>().iter()), "in order of publishing");
-        }
-        // Each member hears the same in the same order.
-        assert!(orders.iter().all(|order| *order == orders[0]));
-        assert_eq!(number(&control.ask("STATS").await, "present"), 0);
     });
 }
 

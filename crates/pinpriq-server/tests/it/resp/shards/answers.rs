@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{SHARDS, home, homes, payloads, queue_in, queues, several, several_shards, with_homes};
-use crate::resp::client::{Client, field, number, receipt, show};
+use crate::resp::client::{Client, check_balance, field, number, receipt, show};
 use pinpriq_dice::Dice;
 
-use crate::resp::random::check_balance;
 use crate::world::test;
 
 /// How many requests each connection sends at once.

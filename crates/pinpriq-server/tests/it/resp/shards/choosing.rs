@@ -2,8 +2,7 @@
 //! lost.
 
 use super::{SHARDS, World, homes, payloads, queue_in, queues, several, with_homes};
-use crate::resp::client::{Client, elements, field, number, receipt, show};
-use crate::resp::random::check_balance;
+use crate::resp::client::{Client, check_balance, elements, field, number, receipt, show};
 use crate::world::test;
 
 /// All queues of [`queues`], as a take names them.

@@ -5,8 +5,7 @@ use pinpriq_proto::wire::resp::Value;
 use super::{
     SHARDS, World, ask_until_some, homes, payloads, queue_in, queues, several, with_homes,
 };
-use crate::resp::client::{Client, elements, number, show};
-use crate::resp::random::check_balance;
+use crate::resp::client::{Client, check_balance, elements, number, show};
 use crate::world::test;
 
 /// Names of queues that all live in one shard.

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use pinpriq_proto::wire::resp::{Value, Words, put_command};
 
 use super::{SHARDS, homes, payloads, queue_in, queues, several, several_shards, with_homes};
-use crate::resp::client::{Client, elements, field, number, show};
-use crate::resp::random::check_balance;
+use crate::resp::client::{Client, check_balance, elements, field, number, show};
 use crate::world::test;
 
 /// All pages of `QUEUE LIST` with these options.

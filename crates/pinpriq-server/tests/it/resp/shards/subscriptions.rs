@@ -6,8 +6,7 @@ use pinpriq_proto::wire::resp::Value;
 use super::{
     SHARDS, World, ask_until_some, homes, payloads, queue_in, queues, several, with_homes,
 };
-use crate::resp::client::{Client, elements, field, number, show};
-use crate::resp::random::check_balance;
+use crate::resp::client::{Client, check_balance, elements, field, number, show};
 use crate::world::test;
 
 /// All queues of [`queues`], as a subscription names them.
