@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 #[expect(clippy::disallowed_methods, reason = "a test looks from the outside")]
 pub(crate) fn read(path: &Path) -> Vec<u8> {
@@ -25,14 +24,6 @@ pub(crate) fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
     names.sort();
     names
-}
-
-/// The files of a directory, and when each was last written. A start can replace a segment by
-/// another of the same name, so the names alone do not tell that a server has begun to write.
-/// A file that is removed meanwhile has no time.
-pub(crate) fn written(dir: &Path) -> Vec<(String, Option<SystemTime>)> {
-    let time = |name: &String| dir.join(name).metadata().and_then(|file| file.modified()).ok();
-    names(dir).into_iter().map(|name| (name.clone(), time(&name))).collect()
 }
 
 /// All files of a directory with what is in them.

@@ -118,40 +118,6 @@ fn a_long_poll_gets_what_comes() {
 }
 
 #[test]
-fn a_visitor_that_has_gone_takes_nothing() {
-    let site = Site::open(&[]);
-    let mut waiting = site.browser();
-    waiting.send(&Request::of("POST /v1/queues/jobs:pop?wait=-1", b""));
-    while site.figure("takers") == 0 {}
-    drop(waiting);
-    while site.figure("takers") > 0 {}
-    assert_eq!(site.ask("POST /v1/queues/jobs/tasks text/plain", b"x").status, 201);
-    assert_eq!(site.figure("present"), 1);
-    site.server.stop();
-}
-
-#[test]
-fn what_was_not_read_goes_back() {
-    let site = Site::open(&[]);
-    let (count, payload) = (64_u64, vec![b'x'; 1 << 20]);
-    let mut browser = site.browser();
-    for _ in 0..count {
-        let put = Request::of("POST /v1/queues/jobs/tasks application/octet-stream", &payload);
-        assert_eq!(browser.ask(&put).status, 201);
-    }
-    let pop = Request::of("POST /v1/pop application/json", br#"{"queues":["jobs"],"count":64}"#);
-    browser.send(&pop);
-    assert_eq!(browser.head().0, 200);
-    assert_eq!(site.figure("present"), 0);
-    drop(browser);
-    // What has reached the socket is gone; most of it cannot have.
-    while site.figure("present") < count / 2 {}
-    let again = site.ask("POST /v1/queues/jobs:pop", b"");
-    assert_eq!(again.status, 200);
-    site.server.stop();
-}
-
-#[test]
 fn a_stop_answers_who_waits() {
     let site = Site::open(&[]);
     let mut waiting = site.browser();

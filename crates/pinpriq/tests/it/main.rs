@@ -15,8 +15,6 @@ mod cluster_tls;
 #[cfg(test)]
 mod cluster_tls_postgres;
 #[cfg(test)]
-mod crash;
-#[cfg(test)]
 mod directory;
 #[cfg(test)]
 mod encryption;
@@ -34,8 +32,6 @@ mod mixed_up;
 mod pages;
 #[cfg(test)]
 mod peer;
-#[cfg(test)]
-mod protocol;
 #[cfg(test)]
 mod removed_files;
 #[cfg(test)]

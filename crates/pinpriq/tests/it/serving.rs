@@ -118,10 +118,6 @@ impl Serving {
         pages * 4096
     }
 
-    pub(crate) fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
-    }
-
     /// Has the log printed where the test fails.
     pub(crate) fn telling(mut self) -> Self {
         self.tells = true;

@@ -86,10 +86,6 @@ impl Wire {
         if read?? == Frame::Closed { Err(Lost::Closed) } else { Ok(packets) }
     }
 
-    pub(crate) fn bytes(&mut self, count: usize) -> io::Result<Vec<u8>> {
-        self.0.line_mut().bytes(count)
-    }
-
     /// Reads until the server closes, in order or not, and returns how many bytes came.
     pub(crate) fn ended(&mut self) -> usize {
         if let Err(error) = self.0.line_mut().rest() {
