@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pinpriq_cluster::{FakeRegistry, Registry, ShardNumber};
-use pinpriq_ledger::{FakeEngine, Ledger, Tenure, Unreachable, Writer};
 use pinpriq_server::cluster::{ClusterEngine, LogEnds, Wake};
+use pinpriq_store::ledger::{FakeEngine, Ledger, Tenure, Unreachable, Writer};
 
 /// See the start of this file.
 pub(crate) struct Reach {

@@ -1,8 +1,8 @@
 //! What must be true of a run: of the logs, and of what clients saw.
 
 use pinpriq_history::{History, Tolerance, check};
-use pinpriq_ledger::fake::Happened;
-use pinpriq_ledger::{FakeEngine, Seq, Term};
+use pinpriq_store::ledger::fake::Happened;
+use pinpriq_store::ledger::{FakeEngine, Seq, Term};
 
 /// How much clocks may be off in the eyes of clients: the wall clocks of two machines. A lease may
 /// last as long as a shard has no owner, and some seconds.

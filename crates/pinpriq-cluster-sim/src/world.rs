@@ -11,13 +11,13 @@ use std::sync::Arc;
 use pinpriq_cluster::{Addresses, FakeKnobs as RegistryKnobs, FakeRegistry, Instance};
 use pinpriq_dice::Dice;
 use pinpriq_history::{Event, Recorder};
-use pinpriq_ledger::{FakeEngine, FakeKnobs as EngineKnobs, Writer};
 use pinpriq_proto::task::ClientId;
 use pinpriq_server::config::{DoorName, Durability, PinpriqOptions, TtlZero};
 use pinpriq_server::simulation::Options;
 use pinpriq_server::simulation::node::{End, Node, Parts, Remembers};
 use pinpriq_store::FaultyDisk;
 use pinpriq_store::faulty_disk::CrashPolicy;
+use pinpriq_store::ledger::{FakeEngine, FakeKnobs as EngineKnobs, Writer};
 
 use crate::clocks::Clocks;
 use crate::engine::Reach;

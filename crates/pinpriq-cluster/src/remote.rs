@@ -14,7 +14,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use pinpriq_ledger::{Answer, Call, Ledger, Seq, Tenure};
+use pinpriq_store::ledger::{Answer, Call, Ledger, Seq, Tenure};
 use tokio::runtime::Handle;
 
 /// The log of one shard on an engine, as its client sees it.

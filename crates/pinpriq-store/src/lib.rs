@@ -6,6 +6,7 @@
 //! interface between the journal and a file system: [`real_disk`] is the real one, [`faulty_disk`]
 //! loses, tears and refuses on request. [`codec`] turns changes into records and back, and [`fold`]
 //! computes the state that a sequence of changes leads to. [`durable`] joins a store and an engine.
+//! [`ledger`] is the store of a shard whose changes are durable on several machines.
 //! [`histogram`] counts values by their size. [`shards`] decides in which of several shards a queue
 //! lives, [`layout`] knows which journals are in a data directory, and [`reshard`](mod@reshard)
 //! writes one with another number of shards.
@@ -22,6 +23,7 @@ pub mod fold;
 pub mod histogram;
 pub mod journal;
 pub mod layout;
+pub mod ledger;
 pub mod memory;
 pub mod real_disk;
 pub mod reshard;

@@ -12,7 +12,7 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 22] = [
+const DIRECTIONS: [(&str, &[&str]); 21] = [
     (
         "pinpriq-fuzz",
         &["pinpriq", "pinpriq-engine", MODEL, "pinpriq-store", "pinpriq-users", "pinpriq-proto"],
@@ -27,7 +27,6 @@ const DIRECTIONS: [(&str, &[&str]); 22] = [
         &[
             "pinpriq-client",
             "pinpriq-cluster",
-            "pinpriq-ledger",
             "pinpriq-load",
             "pinpriq-server",
             "pinpriq-store",
@@ -45,27 +44,24 @@ const DIRECTIONS: [(&str, &[&str]); 22] = [
             "pinpriq-cluster",
             "pinpriq-dashboard",
             "pinpriq-engine",
-            "pinpriq-ledger",
             "pinpriq-store",
             "pinpriq-tls",
             "pinpriq-users",
             "pinpriq-proto",
         ],
     ),
-    ("pinpriq-cluster", &[DICE, "pinpriq-ledger", "pinpriq-store", "pinpriq-tls"]),
+    ("pinpriq-cluster", &[DICE, "pinpriq-store", "pinpriq-tls"]),
     (
         "pinpriq-cluster-sim",
         &[
             DICE,
             "pinpriq-cluster",
             "pinpriq-history",
-            "pinpriq-ledger",
             "pinpriq-server",
             "pinpriq-store",
             "pinpriq-proto",
         ],
     ),
-    ("pinpriq-ledger", &[DICE, "pinpriq-proto", "pinpriq-store"]),
     ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-proto"]),
     ("pinpriq-engine", &["pinpriq-proto"]),
     ("pinpriq-proto", &["pinpriq-derive"]),

@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use pinpriq_cluster::{Instance, Registry, RegistryAnswer, RegistryCall, Saved};
 use pinpriq_dice::Dice;
 use pinpriq_history::Recorder;
-use pinpriq_ledger::entry::EntryHeader;
-use pinpriq_ledger::fake::Happened;
-use pinpriq_ledger::{FakeEngine, Term, Watermark};
 use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::ServeError;
 use pinpriq_server::cluster::{KnownCluster, NodeData, acceptance};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::node::Node;
+use pinpriq_store::ledger::entry::EntryHeader;
+use pinpriq_store::ledger::fake::Happened;
+use pinpriq_store::ledger::{FakeEngine, Term, Watermark};
 
 use super::{Kind, Line, NODES, TROUBLE_MS, World};
 use crate::line::Request;

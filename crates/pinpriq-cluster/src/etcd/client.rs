@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pinpriq_ledger::{Unreachable, Writer};
+use pinpriq_store::ledger::{Unreachable, Writer};
 use pinpriq_tls::{Options, explain};
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};

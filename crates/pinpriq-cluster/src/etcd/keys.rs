@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::remote::records::read_instance;
 use crate::{Instance, ShardNumber};
-use pinpriq_ledger::{Seq, Tenure, Term, Writer};
+use pinpriq_store::ledger::{Seq, Tenure, Term, Writer};
 use prost::bytes::Bytes;
 
 /// The keys of the log of one shard.
@@ -165,7 +165,7 @@ impl Fence {
 #[cfg(test)]
 mod tests {
     use crate::Instance;
-    use pinpriq_ledger::{Seq, Tenure, Term, Writer};
+    use pinpriq_store::ledger::{Seq, Tenure, Term, Writer};
 
     use super::{Fence, Keys, RegistryKeys, decimal, number};
 

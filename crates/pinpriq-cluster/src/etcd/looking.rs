@@ -1,7 +1,7 @@
 //! What the logs of all shards have come to, for people. Changes nothing.
 
 use crate::remote::LogState;
-use pinpriq_ledger::{Seq, Unreachable};
+use pinpriq_store::ledger::{Seq, Unreachable};
 
 use crate::etcd::client::{Etcd, Trouble};
 use crate::etcd::generated::TxnResponse;

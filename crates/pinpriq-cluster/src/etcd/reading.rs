@@ -1,6 +1,6 @@
 //! Reading entries, in pieces of bounded size.
 
-use pinpriq_ledger::{Seq, Unreachable};
+use pinpriq_store::ledger::{Seq, Unreachable};
 use prost::bytes::Bytes;
 
 use crate::etcd::client::Trouble;
@@ -12,7 +12,7 @@ use crate::etcd::transaction::{key_read, keys_read, one, range, reading};
 const PIECE_ENTRIES_MAX: usize = 64;
 
 impl EtcdRemote {
-    /// See [`pinpriq_ledger::Call::Read`].
+    /// See [`pinpriq_store::ledger::Call::Read`].
     pub(crate) async fn read(
         &self,
         from: Seq,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::remote::Remote;
-use pinpriq_ledger::{
+use pinpriq_store::ledger::{
     Answer, Appended, Call, Resolved, Seized, Seq, Status, Tenure, Term, Trimmed, Unreachable,
     Writer,
 };

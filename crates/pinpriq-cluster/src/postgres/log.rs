@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::remote::Remote;
-use pinpriq_ledger::ledger::ENTRY_BYTES_MAX;
-use pinpriq_ledger::{
+use pinpriq_store::ledger::interface::ENTRY_BYTES_MAX;
+use pinpriq_store::ledger::{
     Answer, Appended, Call, Resolved, Seized, Seq, Status, Tenure, Term, Trimmed, Unreachable,
     Writer,
 };

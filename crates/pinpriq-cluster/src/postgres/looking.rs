@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::remote::LogState;
-use pinpriq_ledger::{Seq, Tenure, Term, Unreachable, Writer};
+use pinpriq_store::ledger::{Seq, Tenure, Term, Unreachable, Writer};
 use tokio::time::timeout;
 
 use crate::postgres::options::{ConnectError, PostgresOptions};

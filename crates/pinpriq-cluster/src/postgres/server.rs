@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinpriq_ledger::Writer;
+use pinpriq_store::ledger::Writer;
 use tokio::time::timeout;
 use tokio_postgres::types::FromSqlOwned;
 use tokio_postgres::{Config, Row};

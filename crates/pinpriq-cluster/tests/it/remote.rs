@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use pinpriq_cluster::remote::{Remote, RemoteLedger};
-use pinpriq_ledger::{Answer, Call, Ledger, Seq, Status, Unreachable};
+use pinpriq_store::ledger::{Answer, Call, Ledger, Seq, Status, Unreachable};
 use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 

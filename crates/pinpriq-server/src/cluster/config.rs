@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pinpriq_cluster::{Registry, ShardNumber};
-use pinpriq_ledger::{Ledger, Seq, Term, Unreachable, Writer};
+use pinpriq_store::ledger::{Ledger, Seq, Term, Unreachable, Writer};
 
 use crate::letters::owners::Administer;
 

@@ -7,7 +7,7 @@ use pinpriq_cluster::{
     FakeKnobs as RegistryKnobs, FakeRegistry, Meta, Registry, RegistryAnswer, RegistryCall,
     ShardNumber,
 };
-use pinpriq_ledger::{FakeEngine, FakeKnobs, Ledger, Seq, Tenure, Unreachable, Writer};
+use pinpriq_store::ledger::{FakeEngine, FakeKnobs, Ledger, Seq, Tenure, Unreachable, Writer};
 
 use super::config::{ClusterEngine, LogEnds, Wake};
 

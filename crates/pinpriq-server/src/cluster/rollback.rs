@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall, RolledBack, ShardNumber};
-use pinpriq_ledger::entry::EntryHeader;
-use pinpriq_ledger::watermark::Found;
-use pinpriq_ledger::{Answer, Call, Seq, Watermark, Writer};
 use pinpriq_store::StoreError;
+use pinpriq_store::ledger::entry::EntryHeader;
+use pinpriq_store::ledger::watermark::Found;
+use pinpriq_store::ledger::{Answer, Call, Seq, Watermark, Writer};
 use tokio::sync::{Notify, oneshot};
 
 use super::config::{ClusterEngine, LogEnds};

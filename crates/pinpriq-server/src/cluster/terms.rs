@@ -1,9 +1,9 @@
 //! Which terms the tenures of shards get, how long a host may say anything, and how it has ended.
 
 use pinpriq_cluster::ownership::HostEnd;
-use pinpriq_ledger::Term;
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::StoreError;
+use pinpriq_store::ledger::Term;
 
 /// The start of 2026 in milliseconds since the Unix epoch: terms are at least the seconds since.
 const TERMS_BEGAN_MS: u64 = 1_767_225_600_000;

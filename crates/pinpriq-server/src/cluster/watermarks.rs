@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use pinpriq_cluster::ShardNumber;
-use pinpriq_ledger::watermark::{BadWatermark, WATERMARK_BYTES};
-use pinpriq_ledger::{Keeper, Watermark};
 use pinpriq_store::disk::{DiskFile, OpenMode, read_full_at, write_all_at};
+use pinpriq_store::ledger::watermark::{BadWatermark, WATERMARK_BYTES};
+use pinpriq_store::ledger::{Keeper, Watermark};
 use pinpriq_store::{Disk, StoreError};
 
 use super::Wake;

@@ -11,8 +11,8 @@ mod tests;
 use std::time::Duration;
 
 use pinpriq_cluster::{RegistryAnswer, RegistryCall, ShardNumber};
-use pinpriq_ledger::Unreachable;
 use pinpriq_store::StoreError;
+use pinpriq_store::ledger::Unreachable;
 use pinpriq_store::reshard::Division;
 
 pub use self::export::export;

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
-use pinpriq_ledger::{LedgerOptions, LedgerStore, Term, Window, Writer};
 use pinpriq_store::durable::{Durable, Loading};
+use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Term, Window, Writer};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{Extent, Store, StoreError};
 use tokio::sync::{Notify, oneshot};
@@ -198,11 +198,11 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use pinpriq_ledger::{
-        Answer, Call, FakeEngine, FakeKnobs, FakeLedger, Ledger, LedgerOptions, LedgerStore, Writer,
-    };
     use pinpriq_proto::limits::Limits;
     use pinpriq_store::durable::Loading;
+    use pinpriq_store::ledger::{
+        Answer, Call, FakeEngine, FakeKnobs, FakeLedger, Ledger, LedgerOptions, LedgerStore, Writer,
+    };
 
     use super::begin;
     use crate::clock::Clock as _;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use pinpriq_cluster::ownership::{Order, Ownership, OwnershipOptions};
 use pinpriq_cluster::{Addresses, Instance, NodeRecord};
-use pinpriq_ledger::Writer;
 use pinpriq_proto::time::Span;
+use pinpriq_store::ledger::Writer;
 use pinpriq_tls::NodeKey;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;

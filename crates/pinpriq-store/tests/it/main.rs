@@ -17,6 +17,7 @@ mod faults;
 mod full_disk;
 mod golden_records;
 mod layouts;
+mod ledger;
 mod memory_limit;
 mod mixed;
 mod odd_entries;

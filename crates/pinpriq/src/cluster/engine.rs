@@ -7,9 +7,9 @@ use pinpriq_cluster::etcd::{COMPACT_EVERY, Etcd, EtcdOptions, EtcdRegistry};
 use pinpriq_cluster::postgres::{Postgres, PostgresOptions, PostgresRegistry};
 use pinpriq_cluster::remote::{LogState, RegistryClient, RemoteLedger, Wake};
 use pinpriq_cluster::{Registry, ShardNumber};
-use pinpriq_ledger::{Ledger, Unreachable, Writer};
 use pinpriq_server::clock::steady_ms;
 use pinpriq_server::cluster::{ClusterEngine, LogEnds};
+use pinpriq_store::ledger::{Ledger, Unreachable, Writer};
 use tokio::runtime::Handle;
 
 use super::access;

@@ -21,8 +21,8 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use pinpriq_cluster::{RegistryAnswer, RegistryCall, View};
-use pinpriq_ledger::{Answer, Call, Status, Writer};
 use pinpriq_server::cluster::ask_registry;
+use pinpriq_store::ledger::{Answer, Call, Status, Writer};
 
 use self::operation::Operation;
 use self::picture::Picture;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pinpriq_cluster::etcd::{Etcd, EtcdOptions};
 use pinpriq_cluster::remote::RemoteLedger;
-use pinpriq_ledger::{Answer, Call, Ledger, Term, Writer};
+use pinpriq_store::ledger::{Answer, Call, Ledger, Term, Writer};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_ledger::{
+use pinpriq_store::ledger::{
     Answer, Appended, Call, Ledger, Resolved, Seized, Seq, Tenure, Term, Trimmed, Writer,
 };
 

@@ -1,7 +1,7 @@
 //! What can be read of the logs without seizing them.
 
 use pinpriq_cluster::remote::LogState;
-use pinpriq_ledger::Seq;
+use pinpriq_store::ledger::Seq;
 
 use crate::etcd::cluster::Cluster;
 use crate::etcd::logs::Log;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pinpriq_cluster::etcd::EtcdOptions;
-use pinpriq_ledger::{Answer, Appended, Call, Resolved, Seq, Trimmed, Writer};
+use pinpriq_store::ledger::{Answer, Appended, Call, Resolved, Seq, Trimmed, Writer};
 
 use crate::etcd::cluster::{Client, Cluster};
 use crate::etcd::logs::{Log, ask, read_all, seize};

@@ -1,7 +1,7 @@
 //! What of the options is refused. No cluster is needed.
 
 use pinpriq_cluster::etcd::{Etcd, EtcdError, EtcdOptions};
-use pinpriq_ledger::Writer;
+use pinpriq_store::ledger::Writer;
 
 fn with(name: &str, endpoints: &[&str]) -> Result<Etcd, EtcdError> {
     let endpoints = endpoints.iter().map(|&endpoint| endpoint.to_owned()).collect();

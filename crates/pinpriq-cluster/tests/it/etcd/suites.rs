@@ -1,11 +1,11 @@
 //! The suites for every fenced log and every store, on a cluster that works.
 
 use pinpriq_cluster::etcd::EtcdOptions;
-use pinpriq_ledger::conformance::{Bench, cases};
-use pinpriq_ledger::{
+use pinpriq_store::Store;
+use pinpriq_store::ledger::conformance::{Bench, cases};
+use pinpriq_store::ledger::{
     Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Resolved, Seq, Trimmed, Writer,
 };
-use pinpriq_store::Store;
 
 use crate::etcd::cluster::{Client, Cluster};
 use crate::etcd::logs::{Log, ask, read_all, seize};

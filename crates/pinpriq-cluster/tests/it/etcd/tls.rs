@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use pinpriq_cluster::etcd::{EtcdOptions, EtcdUser};
 use pinpriq_cluster::{Instance, RegistryAnswer, RegistryCall};
-use pinpriq_ledger::conformance::{Bench, cases};
-use pinpriq_ledger::{Answer, Call, Ledger, Term, Writer};
+use pinpriq_store::ledger::conformance::{Bench, cases};
+use pinpriq_store::ledger::{Answer, Call, Ledger, Term, Writer};
 use pinpriq_tls::{Roots, Tls, Trust};
 
 use crate::authority::{Authority, Validity};

@@ -4,7 +4,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use pinpriq_cluster::etcd::{EtcdOptions, EtcdRegistry, RoomNotice};
-use pinpriq_ledger::{Answer, Appended, Call, Resolved, Seq, Status, Trimmed, Writer};
+use pinpriq_store::ledger::{Answer, Appended, Call, Resolved, Seq, Status, Trimmed, Writer};
 
 use crate::etcd::cluster::{Client, Cluster};
 use crate::etcd::logs::{Log, ask, read_all, seize};

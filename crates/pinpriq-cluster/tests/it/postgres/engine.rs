@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pinpriq_cluster::postgres::{ConnectError, Postgres, PostgresOptions, Report};
 use pinpriq_cluster::remote::RemoteLedger;
-use pinpriq_ledger::{Ledger, Writer};
+use pinpriq_store::ledger::{Ledger, Writer};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_ledger::{Answer, Appended, Call, Resolved, Seq, Term};
+use pinpriq_store::ledger::{Answer, Appended, Call, Resolved, Seq, Term};
 use tokio_postgres::Client;
 
 use crate::postgres::engine::Engine;

@@ -1,8 +1,8 @@
 //! What every ledger and every store on a ledger does, on PostgreSQL without trouble.
 
 use pinpriq_cluster::postgres::{ConnectError, Postgres, PostgresOptions};
-use pinpriq_ledger::conformance::{Bench, run_all};
-use pinpriq_ledger::{
+use pinpriq_store::ledger::conformance::{Bench, run_all};
+use pinpriq_store::ledger::{
     Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Seized, Seq, Term, Trimmed,
 };
 use pinpriq_store::{Store, conformance};
@@ -16,7 +16,7 @@ struct PostgresBench {
 }
 
 impl Bench for PostgresBench {
-    fn ledger(&mut self, shard: u16, writer: pinpriq_ledger::Writer) -> Box<dyn Ledger> {
+    fn ledger(&mut self, shard: u16, writer: pinpriq_store::ledger::Writer) -> Box<dyn Ledger> {
         self.engine.ledger(&self.postgres, shard, writer.0)
     }
 

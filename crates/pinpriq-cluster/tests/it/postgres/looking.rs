@@ -2,7 +2,7 @@
 
 use pinpriq_cluster::postgres::Postgres;
 use pinpriq_cluster::remote::LogState;
-use pinpriq_ledger::{Answer, Call, Seq, Term};
+use pinpriq_store::ledger::{Answer, Call, Seq, Term};
 
 use crate::postgres::engine::Engine;
 

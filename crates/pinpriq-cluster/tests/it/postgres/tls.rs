@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use pinpriq_cluster::postgres::{Encryption, Postgres, PostgresOptions};
-use pinpriq_ledger::Ledger;
-use pinpriq_ledger::conformance::{Bench, run_all};
+use pinpriq_store::ledger::Ledger;
+use pinpriq_store::ledger::conformance::{Bench, run_all};
 use pinpriq_tls::{Identity, Pem, Roots, Tls, Trust};
 use tempfile::TempDir;
 
@@ -118,7 +118,7 @@ struct SecureBench {
 }
 
 impl Bench for SecureBench {
-    fn ledger(&mut self, shard: u16, writer: pinpriq_ledger::Writer) -> Box<dyn Ledger> {
+    fn ledger(&mut self, shard: u16, writer: pinpriq_store::ledger::Writer) -> Box<dyn Ledger> {
         self.secure.engine.ledger(&self.postgres, shard, writer.0)
     }
 
@@ -140,8 +140,8 @@ fn it_passes_all_cases_encrypted_and_signed_in() {
     let count = "SELECT count(*) > 0 FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) \
                  WHERE s.ssl AND a.usename = 'anna'";
     let mut bench = SecureBench { secure, postgres, shards: 0 };
-    let mut ledger = bench.ledger(1_000, pinpriq_ledger::Writer(1));
-    ledger.start(pinpriq_ledger::Call::Status);
+    let mut ledger = bench.ledger(1_000, pinpriq_store::ledger::Writer(1));
+    ledger.start(pinpriq_store::ledger::Call::Status);
     ledger.wait();
     assert_eq!(bench.secure.engine.sql(&looker, count).as_deref(), Some("t"));
     run_all(&mut bench);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use pinpriq_ledger::{
+use pinpriq_store::conformance::{Caller, sample_task};
+use pinpriq_store::ledger::{
     Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Resolved, Seized, Seq, Tenure,
     Term, Trimmed,
 };
-use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::{Position, Store as _, Urgency};
 use tokio_postgres::Client;
 

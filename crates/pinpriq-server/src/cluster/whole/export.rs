@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall, ShardNumber};
-use pinpriq_ledger::copying::read_until;
-use pinpriq_ledger::{Term, Writer};
 use pinpriq_proto::change::Header;
 use pinpriq_store::journal::Contents;
+use pinpriq_store::ledger::copying::read_until;
+use pinpriq_store::ledger::{Term, Writer};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{Fold, StoreError};
 

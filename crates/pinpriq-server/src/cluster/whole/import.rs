@@ -9,10 +9,10 @@
 //! 5. The mark is removed.
 
 use pinpriq_cluster::{Meta, RegistryAnswer, RegistryCall, ShardNumber};
-use pinpriq_ledger::copying::Filling;
-use pinpriq_ledger::{Term, Writer};
 use pinpriq_store::StoreError;
 use pinpriq_store::journal::Contents;
+use pinpriq_store::ledger::copying::Filling;
+use pinpriq_store::ledger::{Term, Writer};
 
 use super::super::config::ClusterEngine;
 use super::super::founding::new_meta;

@@ -6,10 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pinpriq_cluster::{Instance, Meta, NodeRecord, Registry, RolledBack};
-use pinpriq_ledger::{
-    Answer, Appended, Call, FakeKnobs, Ledger, LedgerOptions, LedgerStore, Resolved, Term, Trimmed,
-    Unreachable, Writer,
-};
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::task::{Grant, Lease, State};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -18,6 +14,10 @@ use pinpriq_store::conformance::{
     sample_schedule, sample_task, sample_window,
 };
 use pinpriq_store::journal::Contents;
+use pinpriq_store::ledger::{
+    Answer, Appended, Call, FakeKnobs, Ledger, LedgerOptions, LedgerStore, Resolved, Term, Trimmed,
+    Unreachable, Writer,
+};
 use pinpriq_store::reshard::distribute;
 use pinpriq_store::{Fold, Store as _, Urgency};
 

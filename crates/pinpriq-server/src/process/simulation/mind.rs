@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use pinpriq_cluster::{Meta, Registry, ShardNumber};
-use pinpriq_ledger::{Ledger, Unreachable, Writer};
+use pinpriq_store::ledger::{Ledger, Unreachable, Writer};
 use pinpriq_store::{Disk, StoreError};
 use tokio::sync::Notify;
 

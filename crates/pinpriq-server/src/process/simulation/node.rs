@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pinpriq_cluster::ownership::{HostEnd, Order, Ownership, OwnershipOptions};
 use pinpriq_cluster::{Addresses, Counters, Instance, Meta, NodeRecord, Registry, View};
-use pinpriq_ledger::{Ledger, LedgerOptions, LedgerStore, Term, Watermark, Window, Writer};
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::{Durable, Loading};
+use pinpriq_store::ledger::{Ledger, LedgerOptions, LedgerStore, Term, Watermark, Window, Writer};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{MemoryStore, StoreError};
 use tokio::sync::Notify;

@@ -4,7 +4,7 @@ use pinpriq_cluster::remote::LogState;
 use pinpriq_cluster::{
     Addresses, Instance, Meta, NodeRecord, OwnRecord, OwnState, RolledBack, View,
 };
-use pinpriq_ledger::{Seq, Status, Tenure, Term, Writer};
+use pinpriq_store::ledger::{Seq, Status, Tenure, Term, Writer};
 
 use super::picture::{Picture, named};
 use super::words;

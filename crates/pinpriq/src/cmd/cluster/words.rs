@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use pinpriq_cluster::NodeRecord;
-use pinpriq_ledger::Status;
+use pinpriq_store::ledger::Status;
 
 use super::picture::{Picture, named, state_word};
 use crate::cluster::url::ClusterUrl;

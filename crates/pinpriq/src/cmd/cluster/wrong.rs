@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pinpriq_cluster::remote::LogState;
 use pinpriq_cluster::{OwnRecord, OwnState};
-use pinpriq_ledger::Status;
+use pinpriq_store::ledger::Status;
 
 use super::picture::{Picture, named, state_word};
 
