@@ -234,6 +234,27 @@ def test_prefetched_jobs_are_given_back(client: Client, server: Server, how: str
     assert (stats.counts[State.READY], stats["acked"], stats["failures"]) == (7, 1, 0)
 
 
+def test_what_is_done_is_not_given_back(client: Client, server: Server) -> None:
+    """Between its end and its acknowledgement passes more than the grace of the worker."""
+    over = threading.Event()
+
+    def hook(event: Event) -> None:
+        if event.kind == "end":
+            worker.stop()
+            assert over.wait(30)
+
+    worker = Worker(server.url, grace=0, on_event=hook)
+    worker.job("jobs")(lambda value: None)
+    client.queue("jobs").create()
+    client.queue("jobs").put("x")
+    assert not worker.run()
+    assert client.queue("jobs").stats().counts[State.TAKEN] == 1
+    over.set()
+    while client.stats()["present"]:
+        client.ping()
+    assert client.queue("jobs").stats()["acked"] == 1
+
+
 @both
 def test_a_worker_outlasts_a_server(own_server: Server, how: str) -> None:
     told = Told()

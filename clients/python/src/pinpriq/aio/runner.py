@@ -41,6 +41,8 @@ class AsyncRunner:
         self._stop = stop
         self._sources = plan.sources()
         self._buffer: deque[AsyncJob] = deque()
+        # What is done, and is not to be given back while its acknowledgement is under way.
+        self._done: set[AsyncJob] = set()
         self._turn = 0
         self._crew = AsyncCrew()
         self._keeper = AsyncKeeper(client, plan.ttr_s, self._lost)
@@ -78,7 +80,7 @@ class AsyncRunner:
         return in_time
 
     async def _abandon(self) -> None:
-        jobs = self._keeper.held()
+        jobs = [job for job in self._keeper.held() if job not in self._done]
         if jobs:
             log.warning("jobs still run after %s s: they are given back", self._plan.grace_s)
         for job in jobs:
@@ -181,6 +183,7 @@ class AsyncRunner:
         if done is not None:
             # Its lease ends as soon as the server begins with the take, which may then block.
             self._keeper.let_go(done)
+            self._done.discard(done)
         try:
             taken = await self._take_from(source, count, wait_s, finished)
         except PinpriqError:
@@ -231,6 +234,7 @@ class AsyncRunner:
             # An earlier try was carried out, or the lease has ended and the task comes again.
             log.info("the lease of %s had ended before it was acknowledged", job.id)
         self._keeper.let_go(job)
+        self._done.discard(job)
 
     async def _do(self, job: AsyncJob) -> AsyncJob | None:
         """Run the function for a job. Returns the job if it is to be acknowledged."""
@@ -245,11 +249,14 @@ class AsyncRunner:
         if error is not None:
             await self._settle(job, error, duration)
             return None
+        self._done.add(job)
         plan.tell(Event("end", job.queue.name, job.id, job.attempts, duration))
         if job.settled:
             self._keeper.let_go(job)
-            return None
-        return job if self._keeper.holds(job) else None
+        if self._keeper.holds(job):
+            return job
+        self._done.discard(job)
+        return None
 
     async def _policy(self, job: AsyncJob) -> Policy:
         """Ask what the queue of a job says about failures. One without settings says nothing."""
