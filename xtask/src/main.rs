@@ -18,8 +18,8 @@ Usage: cargo xtask <chore>
 Chores:
   ci              the fast gate: format, house rules, clippy, tests, documentation
   planted [BUG…]  plants each bug, or these, and sees that the tests object; with --quick the
-                  simulators need not object where other tests do; with --since COMMIT N SEED
-                  only those that were touched since the commit, and N by chance
+                  simulators need not object where other tests do; with --since COMMIT SEED
+                  some by chance, more of those that were touched since the commit
   tidy            the house rules alone; prints each violation";
 
 fn main() -> ExitCode {

@@ -31,7 +31,7 @@ const VARIABLE: &str = "PINPRIQ_PLANTED";
 /// Says that simulators are left out where another suite is there to object.
 const QUICK: &str = "--quick";
 
-/// Comes before a commit, how many bugs are chosen by chance, and a seed for that.
+/// Comes before a commit and a seed, which choose bugs.
 const SINCE: &str = "--since";
 
 /// Runs the job for the bugs of these names, for those that have been touched, or for all.
@@ -75,10 +75,7 @@ fn prepare(words: &[&str]) -> Result<(Vec<Bug>, Programs), (u8, String)> {
 fn wanted(words: &[&str], bugs: &[Bug], tree: &Tree) -> Result<Vec<Bug>, String> {
     match words {
         [] => Ok(bugs.to_vec()),
-        [SINCE, commit, chance, seed] => {
-            let chance = chance.parse().map_err(|_| format!("{chance:?} is no number of bugs"))?;
-            choice::choose(bugs, tree, commit, chance, seed)
-        }
+        [SINCE, commit, seed] => choice::choose(bugs.to_vec(), tree, commit, seed),
         names => names.iter().map(|name| named(name, bugs)).collect(),
     }
 }

@@ -1,11 +1,11 @@
-//! Chooses the bugs that the gate plants: those that a change may have touched, and a few by
-//! chance.
+//! Chooses the bugs that the gate plants by chance: more of those that a change may have touched,
+//! and fewer of the others.
 //!
 //! A bug counts as touched if its entry in a table has changed since a commit, or its text in the
-//! product or a few lines around that. It does not look at which tests have changed: the bugs by
-//! chance, and the long run, which plants all, are there for those.
+//! product or a few lines around that. It does not look at which tests have changed: the others,
+//! and the long run, which plants all, are there for those.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::process::Command;
@@ -20,33 +20,41 @@ const LINES_AROUND: usize = 8;
 /// The lines that have changed, counted from 1, for each file.
 type Changed = BTreeMap<String, Vec<Range<usize>>>;
 
-/// Returns those of the bugs that have been touched since this commit, and `chance` of the others.
-/// Another `seed` chooses others.
+/// How many bugs that a change has touched are planted at most. A large change touches nearly all,
+/// and the long run plants those.
+const TOUCHED_MAX: usize = 60;
+
+/// How many of the other bugs are planted at most.
+const OTHERS_MAX: usize = 20;
+
+/// Returns bugs that have been touched since this commit, and some of the others. Another `seed`
+/// chooses others.
 pub(crate) fn choose(
-    bugs: &[Bug],
+    mut bugs: Vec<Bug>,
     tree: &Tree,
     since: &str,
-    chance: usize,
     seed: &str,
 ) -> Result<Vec<Bug>, String> {
     let changed = changed_lines(&difference_since(since)?);
-    let (touched, mut others): (Vec<&Bug>, Vec<&Bug>) = bugs.iter().partition(|bug| {
-        let file = tree.file(&bug.file).map(|file| file.text.as_str());
-        is_touched(bug, file.unwrap_or_default(), &changed)
-    });
-    others.sort_by_key(|bug| {
+    bugs.sort_by_key(|bug| {
         let mut hasher = DefaultHasher::new();
         (seed, &bug.name).hash(&mut hasher);
         hasher.finish()
     });
-    others.truncate(chance);
+    let (mut touched, mut others): (Vec<Bug>, Vec<Bug>) = bugs.into_iter().partition(|bug| {
+        let file = tree.file(&bug.file).map(|file| file.text.as_str());
+        is_touched(bug, file.unwrap_or_default(), &changed)
+    });
+    let count = touched.len();
+    touched.truncate(TOUCHED_MAX);
+    others.truncate(OTHERS_MAX);
     println!(
-        "planted: {} bugs that were touched since {since}, {} by chance (seed {seed})",
+        "planted: {} of {count} bugs that were touched since {since}, {} others (seed {seed})",
         touched.len(),
         others.len()
     );
-    let chosen: BTreeSet<&str> = touched.iter().chain(&others).map(|bug| &*bug.name).collect();
-    Ok(bugs.iter().filter(|bug| chosen.contains(&*bug.name)).cloned().collect())
+    touched.append(&mut others);
+    Ok(touched)
 }
 
 /// Whether lines of the entry of this bug or near its text in the file have changed.
