@@ -37,6 +37,7 @@ pub(crate) static FILES: &[File] = &[
     file!("parts/payload.js"),
     file!("parts/states.js"),
     file!("parts/table.js"),
+    file!("printed.js"),
     file!("router.js"),
     file!("session.js"),
     file!("shell.css"),

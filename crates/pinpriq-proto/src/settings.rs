@@ -6,11 +6,7 @@
 mod table;
 mod value;
 
-pub use table::{
-    AFTERACK, ATTEMPTS, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, Changes, DEADLETTER, IDS,
-    Kind, LIMIT, Lanes, Length, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, SETTINGS, Setting, Shown,
-    TTL, TTR, Word,
-};
+pub use table::*;
 pub use value::{Misfit, Value};
 
 use std::fmt;
@@ -73,63 +69,6 @@ pub struct Rate {
     pub count: u32,
     /// The time. At least 1 ms.
     pub per: Span,
-}
-
-/// The settings of one queue. Each field has a line in [`SETTINGS`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// How tasks get their ids. Can change only while the queue is empty.
-    pub ids: Ids,
-    /// The time to live of a task whose put gives none.
-    pub ttl: Option<Span>,
-    /// The time to release if neither the take nor the task gives one.
-    pub ttr: Option<Span>,
-    /// What happens to acknowledged tasks.
-    pub after_ack: AfterAck,
-    /// The most tasks in the states R, T, W and B together.
-    pub capacity: Option<u64>,
-    /// The number of failures after which a task is not tried again.
-    pub attempts: Option<u64>,
-    /// How long a task waits after its first failure. After each further one, twice as long.
-    pub backoff: Option<Span>,
-    /// The longest that a task waits after a failure.
-    pub backoff_max: Span,
-    /// The queue that gets the tasks that are not tried again.
-    pub dead_letter: Option<Bytes>,
-    /// What happens to tasks whose TTL has passed.
-    pub on_expiry: OnExpiry,
-    /// The most tasks that are taken at once.
-    pub limit: Option<u64>,
-    /// How many tasks may be taken in a time.
-    pub rate: Option<Rate>,
-    /// The most bytes of payloads and keys in the states R, T, W and B together.
-    pub capacity_bytes: Option<u64>,
-    /// What happens to a put that finds the queue full.
-    pub overflow: Overflow,
-    /// Whether a release is a failure.
-    pub release_fails: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            ids: Ids::default(),
-            ttl: None,
-            ttr: None,
-            after_ack: AfterAck::default(),
-            capacity: None,
-            attempts: None,
-            backoff: None,
-            backoff_max: Span::from_ms(3_600_000),
-            dead_letter: None,
-            on_expiry: OnExpiry::default(),
-            limit: None,
-            rate: None,
-            capacity_bytes: None,
-            overflow: Overflow::default(),
-            release_fails: false,
-        }
-    }
 }
 
 /// A setting and its new value.

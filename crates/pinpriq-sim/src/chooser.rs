@@ -9,7 +9,7 @@ use pinpriq_proto::command::Sides;
 use pinpriq_proto::schedule::{OnMissed, Overlap};
 use pinpriq_proto::settings::{
     AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, DEADLETTER, IDS,
-    Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, TTL, TTR, Value,
+    Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS, TTL, TTR, Value,
 };
 use pinpriq_proto::task::{Receipt, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -598,6 +598,11 @@ impl Chooser<'_> {
             settings.push((CAPACITY, Some(1 + self.dice.below(6)).into()));
         }
         settings.extend(also.then_some(dead_letters));
+        for setting in SETTINGS.into_iter().filter(|it| it.tag > RELEASEFAILS.tag) {
+            if self.once_in(4) {
+                settings.push((setting, setting.example(self.dice.below(60))));
+            }
+        }
         settings.sort_by_key(|(setting, _)| setting.tag);
         settings
     }

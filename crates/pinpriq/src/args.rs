@@ -221,7 +221,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// A TOML file with settings [default: none]
-    #[arg(long, env = "PINPRIQ_CONFIG", hide_env_values = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
     #[command(flatten)]

@@ -6,116 +6,56 @@ import { may } from "../session.js";
 import { placePath } from "../names.js";
 import { field } from "../parts/fields.js";
 import { say } from "../parts/dialog.js";
+import { SETTINGS } from "../printed.js";
 
-const SETTINGS = [
-  [
-    "Leases and life",
-    [
-      { name: "ttr", label: "TTR", kind: "span", hint: "How long a lease lasts." },
-      {
-        name: "ttl",
-        label: "TTL",
-        kind: "span",
-        hint: "How long a task lives that says nothing else.",
-      },
-      {
-        name: "afterack",
-        label: "After an ack",
-        kind: "choice",
-        hint: "What becomes of the task.",
-        options: [
-          ["delete", "delete"],
-          ["keep", "keep"],
-          ["zombie", "zombie"],
-        ],
-      },
-      {
-        name: "zombie",
-        label: "Zombie",
-        kind: "span",
-        hint: "How long a finished task stays; with “zombie”.",
-      },
-      {
-        name: "ids",
-        label: "Ids",
-        kind: "choice",
-        hint: "Only while the queue is empty.",
-        options: ["sequence", "time64", "uuid", "given"].map((it) => [it, it]),
-      },
-    ],
-  ],
+// What is not named here is in the last group.
+const GROUPS = [
+  ["Leases and life", ["ttr", "ttl", "afterack", "zombie", "ids"]],
   [
     "Failures",
-    [
-      { name: "attempts", label: "Attempts", kind: "number", hint: "How often a task may fail." },
-      {
-        name: "backoff",
-        label: "Back-off",
-        kind: "span",
-        hint: "The wait after the first failure; then twice as long each time.",
-      },
-      { name: "backoffmax", label: "Longest back-off", kind: "span" },
-      {
-        name: "deadletter",
-        label: "Dead letter queue",
-        ofQueue: true,
-        hint: "Gets what has failed too often. Without it such tasks are buried.",
-      },
-      {
-        name: "onexpiry",
-        label: "When the TTL has passed",
-        kind: "choice",
-        ofQueue: true,
-        options: [
-          ["delete", "delete"],
-          ["deadletter", "deadletter"],
-        ],
-      },
-      {
-        name: "releasefails",
-        label: "A release is a failure",
-        kind: "choice",
-        options: [
-          ["off", "off"],
-          ["on", "on"],
-        ],
-      },
-    ],
+    ["attempts", "backoff", "backoffmax", "deadletter", "onexpiry", "releasefails"],
   ],
-  [
-    "Limits",
-    [
-      {
-        name: "limit",
-        label: "Limit",
-        kind: "number",
-        hint: "The most tasks that are taken at once.",
-      },
-      { name: "rate", label: "Rate", hint: "Tasks per milliseconds, such as 100/1000." },
-      { name: "capacity", label: "Capacity", kind: "number", hint: "The most unfinished tasks." },
-      { name: "capacitybytes", label: "Capacity in bytes", kind: "number" },
-      {
-        name: "overflow",
-        label: "When it is full",
-        kind: "choice",
-        options: [
-          ["refuse", "refuse"],
-          ["evict", "evict"],
-        ],
-      },
-    ],
-  ],
+  ["Limits", []],
 ];
+
+// Those that are not their name with a capital.
+const LABELS = {
+  ttr: "TTR",
+  ttl: "TTL",
+  afterack: "After an ack",
+  backoff: "Back-off",
+  backoffmax: "Longest back-off",
+  deadletter: "Dead letter queue",
+  onexpiry: "When the TTL has passed",
+  releasefails: "A release is a failure",
+  capacitybytes: "Capacity in bytes",
+  overflow: "When it is full",
+};
+
+// What a lane does not have.
+const OF_QUEUES = ["deadletter", "onexpiry"];
+
+function inGroup(names) {
+  const others = GROUPS.flatMap(([, names]) => names);
+  const all = SETTINGS.map((it) => ({
+    ...it,
+    label: LABELS[it.name] ?? it.name[0].toUpperCase() + it.name.slice(1),
+    options: it.options?.map((word) => [word, word]),
+  }));
+  return names.length > 0
+    ? names.map((name) => all.find((it) => it.name === name))
+    : all.filter((it) => !others.includes(it.name));
+}
 
 export function settings(page, place, known) {
   const controls = [];
-  const group = ([title, all]) =>
+  const group = ([title, names]) =>
     h(
       "fieldset",
       { disabled: isFixed },
       h("legend", null, title),
-      all
-        .filter((it) => !(it.ofQueue && place.member))
+      inGroup(names)
+        .filter((it) => !(place.member && OF_QUEUES.includes(it.name)))
         .map((it) => {
           const made = field({ ...it, value: known[it.name] ?? known[`${it.name}_base64`] });
           controls.push({ ...it, ...made });
@@ -132,7 +72,7 @@ export function settings(page, place, known) {
   const node = h(
     "form",
     { class: "settings card", novalidate: true },
-    SETTINGS.map(group),
+    GROUPS.map(group),
     error,
     h("div", { class: "buttons" }, save),
   );

@@ -12,6 +12,7 @@ import { payload } from "../parts/payload.js";
 import { told as explained } from "../parts/explain.js";
 import { button } from "../parts/dialog.js";
 import { act, ACTIONS, LABELS } from "../actions/task.js";
+import { FIELDS } from "../printed.js";
 
 const EVERY_MS = 2_000;
 
@@ -102,6 +103,22 @@ export async function task(page, route) {
 
 const when = (at) => at && `${away(at)} (${moment(at)})`;
 
+// What else the page shows, or shows in words of its own.
+const SHOWN = [
+  ["queue", "member", "id", "payload", "state", "priority", "schedule", "slot"],
+  ["client", "client_name", "client_address"],
+  ["origin_queue", "origin_id", "origin_put_at", "origin_attempts", "origin_failures", "origin_at"],
+].flat();
+
+const NAMES = {
+  reason: "Last reason",
+  put_at: "Put",
+  ttl_at: "Expires",
+  ready_at: "Ready",
+  lease_until: "Lease ends",
+  purge_at: "Removed",
+};
+
 function factsOf(it) {
   const text = (field) => Name.in(it, field)?.shown;
   const fact = (name, value) => value !== undefined && value !== null && [name, value];
@@ -112,15 +129,11 @@ function factsOf(it) {
       "Priority",
       it.priority === undefined ? "none: it leaves with its group only" : String(it.priority),
     ),
-    fact("Key", text("key")),
-    fact("Attempts", count(it.attempts)),
-    fact("Failures", count(it.failures)),
-    fact("Last reason", text("reason")),
-    fact("Put", when(it.put_at)),
-    fact("Ready", when(it.ready_at)),
-    fact("Expires", when(it.ttl_at)),
-    fact("Removed", when(it.purge_at)),
-    fact("Lease ends", when(it.lease_until)),
+    ...FIELDS.filter(({ name }) => !SHOWN.includes(name)).map(({ name, kind }) => {
+      const label = NAMES[name] ?? name[0].toUpperCase() + name.slice(1).replaceAll("_", " ");
+      const shown = { moment: when, number: (of) => of != null && count(of) }[kind];
+      return fact(label, shown ? shown(it[name]) || null : text(name));
+    }),
     fact(
       "Held by",
       it.client &&

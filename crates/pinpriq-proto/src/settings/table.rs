@@ -1,19 +1,22 @@
-//! The table of settings. Each line holds everything that doors, letters, the command line and the
-//! pages know about one setting.
+//! The settings of a queue, each declared once: its field and default, and everything that doors,
+//! letters, the command line, the clients and the pages know about it.
 //!
 //! What a setting does to tasks is not described here. The operations decide whether a change is
 //! allowed, using these bounds.
 
 use std::fmt;
 
-use super::{Ids, Misfit, Overflow, Rate, Settings, Value};
+use super::value::Field;
+use super::{AfterAck, Ids, Misfit, OnExpiry, Overflow, Rate, Value};
+use crate::task::Bytes;
+use crate::time::Span;
 
 /// A setting of a queue.
 pub struct Setting {
     /// Its name, as users write it.
     pub name: &'static str,
-    /// Its option on the command line.
-    pub flag: &'static str,
+    /// Its field of [`Settings`], after which clients name it.
+    pub field: &'static str,
     /// Its number in the journal. It is never 0 and never used for another setting. The numbers
     /// rise along the table.
     pub tag: u8,
@@ -67,8 +70,6 @@ pub struct Length {
     pub word: Word,
     /// Its name.
     pub name: &'static str,
-    /// Its option on the command line.
-    pub flag: &'static str,
     /// What the duration is for, in words for people.
     pub help: &'static str,
 }
@@ -106,299 +107,203 @@ pub enum Lanes {
     Default(&'static str),
 }
 
-/// All settings, in the order in which they are shown, checked and written. Add new ones at the
-/// end.
-pub static SETTINGS: [&Setting; 15] = [
-    IDS,
-    TTL,
-    TTR,
-    AFTERACK,
-    CAPACITY,
-    ATTEMPTS,
-    BACKOFF,
-    BACKOFFMAX,
-    DEADLETTER,
-    ONEXPIRY,
-    LIMIT,
-    RATE,
-    CAPACITYBYTES,
-    OVERFLOW,
-    RELEASEFAILS,
-];
+/// Declares the settings: the fields of [`Settings`] with their defaults, and the table. What an
+/// entry leaves out is as in [`Setting::USUAL`].
+macro_rules! settings {
+    ($(
+        $(#[doc = $doc:literal])+
+        $field:ident: $type:ty = $default:expr, $name:ident { $($part:ident: $value:expr,)* }
+    )*) => {
+        /// The settings of one queue. Each field has a line in [`SETTINGS`].
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct Settings {
+            $($(#[doc = $doc])+ pub $field: $type,)*
+        }
 
-/// See [`Settings::ids`].
-pub const IDS: &Setting = &Setting {
-    name: "IDS",
-    flag: "ids",
-    tag: 1,
-    kind: Kind::Words(&[
-        Word { word: "sequence", help: "1, 2, 3 and so on" },
-        Word { word: "time64", help: "Numbers that tell the time, in nanoseconds" },
-        Word { word: "uuid", help: "Random ones of 36 characters" },
-        Word { word: "given", help: "The producer names it" },
-    ]),
-    optional: false,
-    least: 0,
-    what: "the ids",
-    changes: Changes::WhileEmpty,
-    lanes: Lanes::Not(
-        Value::Word(Ids::Given as u8),
-        "nobody gives the ids of published tasks: the server must",
-    ),
-    help: "How ids come about",
-    read: |settings| settings.ids.into(),
-    write: |settings, value| value.try_into().map(|ids| settings.ids = ids),
-};
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
 
-/// See [`Settings::ttl`].
-pub const TTL: &Setting = &Setting {
-    name: "TTL",
-    flag: "ttl-ms",
-    tag: 2,
-    kind: Kind::Span,
-    optional: true,
-    least: 1,
-    what: "the TTL",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "How long a task lives that says nothing else",
-    read: |settings| settings.ttl.into(),
-    write: |settings, value| value.try_into().map(|ttl| settings.ttl = ttl),
-};
+        /// All settings, in the order in which they are shown, checked and written.
+        pub static SETTINGS: [&Setting; [$(stringify!($name)),*].len()] = [$($name),*];
 
-/// See [`Settings::ttr`].
-pub const TTR: &Setting = &Setting {
-    name: "TTR",
-    flag: "ttr-ms",
-    tag: 3,
-    kind: Kind::Span,
-    optional: true,
-    least: 1,
-    what: "the TTR",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "How long a lease lasts that says nothing else",
-    read: |settings| settings.ttr.into(),
-    write: |settings, value| value.try_into().map(|ttr| settings.ttr = ttr),
-};
+        $(
+            #[doc = concat!("See [`Settings::", stringify!($field), "`].")]
+            pub const $name: &Setting = &Setting {
+                name: stringify!($name),
+                field: stringify!($field),
+                optional: <$type>::OPTIONAL,
+                read: |settings| settings.$field.value(),
+                write: |settings, value| Field::of(value).map(|it| settings.$field = it),
+                $($part: $value,)*
+                ..Setting::USUAL
+            };
+        )*
+    };
+}
 
-/// See [`Settings::after_ack`].
-pub const AFTERACK: &Setting = &Setting {
-    name: "AFTERACK",
-    flag: "after-ack",
-    tag: 4,
-    kind: Kind::WordsOrSpan(
-        &[
+// Add new ones at the end, with a tag that was never used.
+settings! {
+    /// How tasks get their ids. Can change only while the queue is empty.
+    ids: Ids = Ids::default(), IDS {
+        tag: 1,
+        kind: Kind::Words(&[
+            Word { word: "sequence", help: "1, 2, 3 and so on" },
+            Word { word: "time64", help: "Numbers that tell the time, in nanoseconds" },
+            Word { word: "uuid", help: "Random ones of 36 characters" },
+            Word { word: "given", help: "The producer names it" },
+        ]),
+        what: "the ids",
+        changes: Changes::WhileEmpty,
+        lanes: Lanes::Not(
+            Value::Word(Ids::Given as u8),
+            "nobody gives the ids of published tasks: the server must",
+        ),
+        help: "How ids come about",
+    }
+
+    /// The time to live of a task whose put gives none.
+    ttl: Option<Span> = None, TTL {
+        tag: 2,
+        kind: Kind::Span,
+        what: "the TTL",
+        help: "How long a task lives that says nothing else",
+    }
+
+    /// The time to release if neither the take nor the task gives one.
+    ttr: Option<Span> = None, TTR {
+        tag: 3,
+        kind: Kind::Span,
+        what: "the TTR",
+        help: "How long a lease lasts that says nothing else",
+    }
+
+    /// What happens to acknowledged tasks.
+    after_ack: AfterAck = AfterAck::default(), AFTERACK {
+        tag: 4,
+        kind: Kind::WordsOrSpan(
+            &[
+                Word { word: "delete", help: "It goes" },
+                Word { word: "keep", help: "It stays for good" },
+            ],
+            Length {
+                word: Word { word: "zombie", help: "It stays for a while" },
+                name: "ZOMBIE",
+                help: "How long a finished task stays",
+            },
+        ),
+        what: "the zombie's stay",
+        help: "What becomes of a task that was acknowledged",
+    }
+
+    /// The most tasks in the states R, T, W and B together.
+    capacity: Option<u64> = None, CAPACITY {
+        tag: 5,
+        kind: Kind::Number,
+        what: "the capacity",
+        help: "The most tasks that are not finished; a put beyond it is refused",
+    }
+
+    /// The number of failures after which a task is not tried again.
+    attempts: Option<u64> = None, ATTEMPTS {
+        tag: 6,
+        kind: Kind::Number,
+        what: "the number of attempts",
+        help: "How often a task may fail before it is buried or becomes a dead letter",
+    }
+
+    /// How long a task waits after its first failure. After each further one, twice as long.
+    backoff: Option<Span> = None, BACKOFF {
+        tag: 7,
+        kind: Kind::Span,
+        what: "the back-off",
+        help: "How long a task waits after its first failure; after each further one, twice as \
+            long",
+    }
+
+    /// The longest that a task waits after a failure.
+    backoff_max: Span = Span::from_ms(3_600_000), BACKOFFMAX {
+        tag: 8,
+        kind: Kind::Span,
+        what: "the longest back-off",
+        help: "The longest that a task waits after a failure",
+    }
+
+    /// The queue that gets the tasks that are not tried again.
+    dead_letter: Option<Bytes> = None, DEADLETTER {
+        tag: 9,
+        kind: Kind::Name,
+        what: "the queue for dead letters",
+        lanes: Lanes::Default("a lane has no queue for dead letters: it buries them"),
+        help: "The queue that gets tasks that have failed too often",
+    }
+
+    /// What happens to tasks whose TTL has passed.
+    on_expiry: OnExpiry = OnExpiry::default(), ONEXPIRY {
+        tag: 10,
+        kind: Kind::Words(&[
             Word { word: "delete", help: "It goes" },
-            Word { word: "keep", help: "It stays for good" },
-        ],
-        Length {
-            word: Word { word: "zombie", help: "It stays for a while" },
-            name: "ZOMBIE",
-            flag: "zombie-ms",
-            help: "How long a finished task stays",
-        },
-    ),
-    optional: false,
-    least: 1,
-    what: "the zombie's stay",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "What becomes of a task that was acknowledged",
-    read: |settings| settings.after_ack.into(),
-    write: |settings, value| value.try_into().map(|after_ack| settings.after_ack = after_ack),
-};
+            Word {
+                word: "deadletter",
+                help: "It becomes a dead letter, if there is a queue for those",
+            },
+        ]),
+        what: "what happens on expiry",
+        help: "What becomes of a task whose TTL has passed",
+    }
 
-/// See [`Settings::capacity`].
-pub const CAPACITY: &Setting = &Setting {
-    name: "CAPACITY",
-    flag: "capacity",
-    tag: 5,
-    kind: Kind::Number,
-    optional: true,
-    least: 1,
-    what: "the capacity",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "The most tasks that are not finished; a put beyond it is refused",
-    read: |settings| settings.capacity.into(),
-    write: |settings, value| value.try_into().map(|capacity| settings.capacity = capacity),
-};
+    /// The most tasks that are taken at once.
+    limit: Option<u64> = None, LIMIT {
+        tag: 11,
+        kind: Kind::Number,
+        what: "the limit",
+        help: "The most tasks that are taken at once; to others the queue looks empty meanwhile",
+    }
 
-/// See [`Settings::attempts`].
-pub const ATTEMPTS: &Setting = &Setting {
-    name: "ATTEMPTS",
-    flag: "attempts",
-    tag: 6,
-    kind: Kind::Number,
-    optional: true,
-    least: 1,
-    what: "the number of attempts",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "How often a task may fail before it is buried or becomes a dead letter",
-    read: |settings| settings.attempts.into(),
-    write: |settings, value| value.try_into().map(|attempts| settings.attempts = attempts),
-};
+    /// How many tasks may be taken in a time.
+    rate: Option<Rate> = None, RATE {
+        tag: 12,
+        kind: Kind::Rate,
+        what: "the rate",
+        help: "How many tasks may be taken in a time",
+    }
 
-/// See [`Settings::backoff`].
-pub const BACKOFF: &Setting = &Setting {
-    name: "BACKOFF",
-    flag: "backoff-ms",
-    tag: 7,
-    kind: Kind::Span,
-    optional: true,
-    least: 1,
-    what: "the back-off",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "How long a task waits after its first failure; after each further one, twice as long",
-    read: |settings| settings.backoff.into(),
-    write: |settings, value| value.try_into().map(|backoff| settings.backoff = backoff),
-};
+    /// The most bytes of payloads and keys in the states R, T, W and B together.
+    capacity_bytes: Option<u64> = None, CAPACITYBYTES {
+        tag: 13,
+        kind: Kind::Number,
+        what: "the capacity in bytes",
+        help: "The most bytes of payloads and keys of tasks that are not finished",
+    }
 
-/// See [`Settings::backoff_max`].
-pub const BACKOFFMAX: &Setting = &Setting {
-    name: "BACKOFFMAX",
-    flag: "backoff-max-ms",
-    tag: 8,
-    kind: Kind::Span,
-    optional: false,
-    least: 1,
-    what: "the longest back-off",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "The longest that a task waits after a failure",
-    read: |settings| settings.backoff_max.into(),
-    write: |settings, value| value.try_into().map(|most| settings.backoff_max = most),
-};
+    /// What happens to a put that finds the queue full.
+    overflow: Overflow = Overflow::default(), OVERFLOW {
+        tag: 14,
+        kind: Kind::Words(&[
+            Word { word: "refuse", help: "It is refused" },
+            Word { word: "evict", help: "The least urgent ready tasks go, if it is more urgent" },
+        ]),
+        what: "what happens on overflow",
+        lanes: Lanes::Not(
+            Value::Word(Overflow::Evict as u8),
+            "a full lane misses what is published: it evicts nothing",
+        ),
+        help: "What happens to a put that finds the queue full",
+    }
 
-/// See [`Settings::dead_letter`].
-pub const DEADLETTER: &Setting = &Setting {
-    name: "DEADLETTER",
-    flag: "dead-letter",
-    tag: 9,
-    kind: Kind::Name,
-    optional: true,
-    least: 0,
-    what: "the queue for dead letters",
-    changes: Changes::Always,
-    lanes: Lanes::Default("a lane has no queue for dead letters: it buries them"),
-    help: "The queue that gets tasks that have failed too often",
-    read: |settings| (&settings.dead_letter).into(),
-    write: |settings, value| value.try_into().map(|queue| settings.dead_letter = queue),
-};
-
-/// See [`Settings::on_expiry`].
-pub const ONEXPIRY: &Setting = &Setting {
-    name: "ONEXPIRY",
-    flag: "on-expiry",
-    tag: 10,
-    kind: Kind::Words(&[
-        Word { word: "delete", help: "It goes" },
-        Word {
-            word: "deadletter",
-            help: "It becomes a dead letter, if there is a queue for those",
-        },
-    ]),
-    optional: false,
-    least: 0,
-    what: "what happens on expiry",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "What becomes of a task whose TTL has passed",
-    read: |settings| settings.on_expiry.into(),
-    write: |settings, value| value.try_into().map(|on_expiry| settings.on_expiry = on_expiry),
-};
-
-/// See [`Settings::limit`].
-pub const LIMIT: &Setting = &Setting {
-    name: "LIMIT",
-    flag: "limit",
-    tag: 11,
-    kind: Kind::Number,
-    optional: true,
-    least: 1,
-    what: "the limit",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "The most tasks that are taken at once; to others the queue looks empty meanwhile",
-    read: |settings| settings.limit.into(),
-    write: |settings, value| value.try_into().map(|limit| settings.limit = limit),
-};
-
-/// See [`Settings::rate`].
-pub const RATE: &Setting = &Setting {
-    name: "RATE",
-    flag: "rate",
-    tag: 12,
-    kind: Kind::Rate,
-    optional: true,
-    least: 1,
-    what: "the rate",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "How many tasks may be taken in a time",
-    read: |settings| settings.rate.into(),
-    write: |settings, value| value.try_into().map(|rate| settings.rate = rate),
-};
-
-/// See [`Settings::capacity_bytes`].
-pub const CAPACITYBYTES: &Setting = &Setting {
-    name: "CAPACITYBYTES",
-    flag: "capacity-bytes",
-    tag: 13,
-    kind: Kind::Number,
-    optional: true,
-    least: 1,
-    what: "the capacity in bytes",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "The most bytes of payloads and keys of tasks that are not finished",
-    read: |settings| settings.capacity_bytes.into(),
-    write: |settings, value| value.try_into().map(|bytes| settings.capacity_bytes = bytes),
-};
-
-/// See [`Settings::overflow`].
-pub const OVERFLOW: &Setting = &Setting {
-    name: "OVERFLOW",
-    flag: "overflow",
-    tag: 14,
-    kind: Kind::Words(&[
-        Word { word: "refuse", help: "It is refused" },
-        Word { word: "evict", help: "The least urgent ready tasks go, if it is more urgent" },
-    ]),
-    optional: false,
-    least: 0,
-    what: "what happens on overflow",
-    changes: Changes::Always,
-    lanes: Lanes::Not(
-        Value::Word(Overflow::Evict as u8),
-        "a full lane misses what is published: it evicts nothing",
-    ),
-    help: "What happens to a put that finds the queue full",
-    read: |settings| settings.overflow.into(),
-    write: |settings, value| value.try_into().map(|overflow| settings.overflow = overflow),
-};
-
-/// See [`Settings::release_fails`].
-pub const RELEASEFAILS: &Setting = &Setting {
-    name: "RELEASEFAILS",
-    flag: "release-fails",
-    tag: 15,
-    kind: Kind::Words(&[
-        Word { word: "off", help: "It is none" },
-        Word { word: "on", help: "It is one, so that attempts and back-off apply" },
-    ]),
-    optional: false,
-    least: 0,
-    what: "what a release is",
-    changes: Changes::Always,
-    lanes: Lanes::Any,
-    help: "Whether a release is a failure",
-    read: |settings| settings.release_fails.into(),
-    write: |settings, value| value.try_into().map(|fails| settings.release_fails = fails),
-};
+    /// Whether a release is a failure.
+    release_fails: bool = false, RELEASEFAILS {
+        tag: 15,
+        kind: Kind::Words(&[
+            Word { word: "off", help: "It is none" },
+            Word { word: "on", help: "It is one, so that attempts and back-off apply" },
+        ]),
+        what: "what a release is",
+        help: "Whether a release is a failure",
+    }
+}
 
 impl Changes {
     /// What the help of a setting adds at its end.
@@ -412,6 +317,22 @@ impl Changes {
 }
 
 impl Setting {
+    /// What most settings have.
+    const USUAL: Self = Self {
+        name: "",
+        field: "",
+        tag: 0,
+        kind: Kind::Number,
+        optional: true,
+        least: 1,
+        what: "",
+        changes: Changes::Always,
+        lanes: Lanes::Any,
+        help: "",
+        read: |_| Value::None,
+        write: |_, _| Err(Misfit),
+    };
+
     /// The setting with this number.
     #[must_use]
     pub fn tagged(tag: u8) -> Option<&'static Self> {
@@ -422,6 +343,35 @@ impl Setting {
     #[must_use]
     pub fn is_default(&self, value: Value<'_>) -> bool {
         (self.read)(&Settings::default()) == value
+    }
+
+    /// Its option on the command line, and that of its duration, if it has words and a duration.
+    pub fn flags(&self) -> impl Iterator<Item = String> {
+        let unit = if matches!(self.kind, Kind::Span) { "-ms" } else { "" };
+        let own = self.field.replace('_', "-") + unit;
+        let length = self.length().map(|length| length.name.to_ascii_lowercase() + "-ms");
+        std::iter::once(own).chain(length)
+    }
+
+    /// A value that it may have, one after the other for rising numbers, for tests that try every
+    /// setting.
+    #[must_use]
+    pub fn example(&self, number: u64) -> Value<'static> {
+        let least = self.least + number % 5;
+        let span = Span::from_ms(least * 7);
+        let count = u32::try_from(1 + number % 5).unwrap_or(1);
+        let word = |words: &[Word]| {
+            Value::Word(u8::try_from(number % words.len() as u64).unwrap_or_default())
+        };
+        match &self.kind {
+            _ if self.optional && number % 4 == 3 => Value::None,
+            Kind::Number => Value::Number(least),
+            Kind::Span => Value::Span(span),
+            Kind::Name => Value::Bytes(b"dead"),
+            Kind::Rate => Value::Rate(Rate { count, per: span }),
+            Kind::WordsOrSpan(..) if number % 3 == 2 => Value::Span(span),
+            Kind::Words(words) | Kind::WordsOrSpan(words, _) => word(words),
+        }
     }
 
     /// The duration of this setting, if it has words and a duration.
@@ -485,36 +435,18 @@ impl fmt::Debug for Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{AfterAck, OnExpiry};
-    use crate::time::Span;
-
-    /// Settings that differ from the default in every field.
-    fn other() -> Settings {
-        Settings {
-            ids: Ids::Given,
-            ttl: Some(Span::from_ms(1)),
-            ttr: Some(Span::from_ms(2)),
-            after_ack: AfterAck::Zombie(Span::from_ms(3)),
-            capacity: Some(4),
-            attempts: Some(5),
-            backoff: Some(Span::from_ms(6)),
-            backoff_max: Span::from_ms(7),
-            dead_letter: Some(b"dead"[..].into()),
-            on_expiry: OnExpiry::DeadLetter,
-            limit: Some(8),
-            rate: Some(Rate { count: 9, per: Span::from_ms(10) }),
-            capacity_bytes: Some(11),
-            overflow: Overflow::Evict,
-            release_fails: true,
-        }
-    }
 
     #[test]
-    fn table_has_every_field() {
-        let other = other();
-        let changes: Vec<_> = other.changed().collect();
-        assert_eq!(changes.len(), SETTINGS.len());
-        assert_eq!(Settings::default().with(&changes).as_ref(), Ok(&other));
+    fn each_setting_holds_its_examples() {
+        for setting in SETTINGS {
+            let others = (0..12).map(|number| setting.example(number));
+            let mut others = others.filter(|value| !setting.is_default(*value)).peekable();
+            assert!(others.peek().is_some(), "{setting:?}");
+            for value in others {
+                let settings = Settings::default().with(&[(setting, value)]).unwrap();
+                assert_eq!(settings.changed().collect::<Vec<_>>(), [(setting, value)]);
+            }
+        }
     }
 
     #[test]

@@ -28,181 +28,95 @@ pub enum Value<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Misfit;
 
-impl From<Ids> for Value<'_> {
-    fn from(ids: Ids) -> Self {
-        Self::Word(ids as u8)
-    }
+/// A type that a field of [`super::Settings`] has.
+pub(super) trait Field: Sized {
+    /// Whether it may have no value.
+    const OPTIONAL: bool = false;
+
+    /// Its value.
+    fn value(&self) -> Value<'_>;
+
+    /// The field with this value.
+    fn of(value: Value<'_>) -> Result<Self, Misfit>;
 }
 
-impl TryFrom<Value<'_>> for Ids {
-    type Error = Misfit;
+/// Says how types become values, and which values become the type.
+macro_rules! fields {
+    ($($type:ty: |$field:ident| $value:expr, $($pattern:pat => $back:expr),+;)*) => {$(
+        impl From<$type> for Value<'_> {
+            fn from($field: $type) -> Self {
+                $value
+            }
+        }
 
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        let Value::Word(place) = value else { return Err(Misfit) };
-        Self::ALL.get(usize::from(place)).copied().ok_or(Misfit)
-    }
+        impl Field for $type {
+            fn value(&self) -> Value<'_> {
+                (*self).into()
+            }
+
+            fn of(value: Value<'_>) -> Result<Self, Misfit> {
+                match value {
+                    $($pattern => Ok($back),)+
+                    _ => Err(Misfit),
+                }
+            }
+        }
+    )*};
 }
 
-impl From<AfterAck> for Value<'_> {
-    fn from(after_ack: AfterAck) -> Self {
-        match after_ack {
+fields! {
+    bool: |is_on| Self::Word(u8::from(is_on)), Value::Word(0) => false, Value::Word(1) => true;
+    Span: |span| Self::Span(span), Value::Span(span) => span;
+    u64: |number| Self::Number(number), Value::Number(number) => number;
+    Rate: |rate| Self::Rate(rate), Value::Rate(rate) => rate;
+    Ids: |ids| Self::Word(ids as u8),
+        Value::Word(0) => Self::Sequence,
+        Value::Word(1) => Self::Time64,
+        Value::Word(2) => Self::Uuid,
+        Value::Word(3) => Self::Given;
+    OnExpiry: |on_expiry| Self::Word(on_expiry as u8),
+        Value::Word(0) => Self::Delete,
+        Value::Word(1) => Self::DeadLetter;
+    Overflow: |overflow| Self::Word(overflow as u8),
+        Value::Word(0) => Self::Refuse,
+        Value::Word(1) => Self::Evict;
+    AfterAck: |after_ack| match after_ack {
             AfterAck::Delete => Self::Word(0),
             AfterAck::Keep => Self::Word(1),
             AfterAck::Zombie(stay) => Self::Span(stay),
-        }
+        },
+        Value::Word(0) => Self::Delete,
+        Value::Word(1) => Self::Keep,
+        Value::Span(stay) => Self::Zombie(stay);
+}
+
+impl<T: Copy> From<Option<T>> for Value<'_>
+where
+    Self: From<T>,
+{
+    fn from(field: Option<T>) -> Self {
+        field.map_or(Self::None, Self::from)
     }
 }
 
-impl TryFrom<Value<'_>> for AfterAck {
-    type Error = Misfit;
+impl Field for Bytes {
+    fn value(&self) -> Value<'_> {
+        Value::Bytes(self)
+    }
 
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        match value {
-            Value::Word(0) => Ok(Self::Delete),
-            Value::Word(1) => Ok(Self::Keep),
-            Value::Span(stay) => Ok(Self::Zombie(stay)),
-            _ => Err(Misfit),
-        }
+    fn of(value: Value<'_>) -> Result<Self, Misfit> {
+        if let Value::Bytes(bytes) = value { Ok(bytes.into()) } else { Err(Misfit) }
     }
 }
 
-impl From<OnExpiry> for Value<'_> {
-    fn from(on_expiry: OnExpiry) -> Self {
-        Self::Word(on_expiry as u8)
+impl<T: Field> Field for Option<T> {
+    const OPTIONAL: bool = true;
+
+    fn value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::None, Field::value)
     }
-}
 
-impl TryFrom<Value<'_>> for OnExpiry {
-    type Error = Misfit;
-
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        match value {
-            Value::Word(0) => Ok(Self::Delete),
-            Value::Word(1) => Ok(Self::DeadLetter),
-            _ => Err(Misfit),
-        }
-    }
-}
-
-impl From<Overflow> for Value<'_> {
-    fn from(overflow: Overflow) -> Self {
-        Self::Word(overflow as u8)
-    }
-}
-
-impl TryFrom<Value<'_>> for Overflow {
-    type Error = Misfit;
-
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        match value {
-            Value::Word(0) => Ok(Self::Refuse),
-            Value::Word(1) => Ok(Self::Evict),
-            _ => Err(Misfit),
-        }
-    }
-}
-
-/// Off, or on.
-impl From<bool> for Value<'_> {
-    fn from(is_on: bool) -> Self {
-        Self::Word(u8::from(is_on))
-    }
-}
-
-impl TryFrom<Value<'_>> for bool {
-    type Error = Misfit;
-
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        match value {
-            Value::Word(0) => Ok(false),
-            Value::Word(1) => Ok(true),
-            _ => Err(Misfit),
-        }
-    }
-}
-
-impl From<Option<Rate>> for Value<'_> {
-    fn from(rate: Option<Rate>) -> Self {
-        rate.map_or(Self::None, Self::Rate)
-    }
-}
-
-impl TryFrom<Value<'_>> for Option<Rate> {
-    type Error = Misfit;
-
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        match value {
-            Value::None => Ok(None),
-            Value::Rate(rate) => Ok(Some(rate)),
-            _ => Err(Misfit),
-        }
-    }
-}
-
-impl From<Span> for Value<'_> {
-    fn from(span: Span) -> Self {
-        Self::Span(span)
-    }
-}
-
-impl TryFrom<Value<'_>> for Span {
-    type Error = Misfit;
-
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        if let Value::Span(span) = value { Ok(span) } else { Err(Misfit) }
-    }
-}
-
-impl<'a> From<&'a Option<Bytes>> for Value<'a> {
-    fn from(bytes: &'a Option<Bytes>) -> Self {
-        bytes.as_deref().map_or(Self::None, Self::Bytes)
-    }
-}
-
-impl TryFrom<Value<'_>> for Option<Bytes> {
-    type Error = Misfit;
-
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        match value {
-            Value::None => Ok(None),
-            Value::Bytes(bytes) => Ok(Some(bytes.into())),
-            _ => Err(Misfit),
-        }
-    }
-}
-
-impl From<Option<Span>> for Value<'_> {
-    fn from(span: Option<Span>) -> Self {
-        span.map_or(Self::None, Self::Span)
-    }
-}
-
-impl TryFrom<Value<'_>> for Option<Span> {
-    type Error = Misfit;
-
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        match value {
-            Value::None => Ok(None),
-            Value::Span(span) => Ok(Some(span)),
-            _ => Err(Misfit),
-        }
-    }
-}
-
-impl From<Option<u64>> for Value<'_> {
-    fn from(number: Option<u64>) -> Self {
-        number.map_or(Self::None, Self::Number)
-    }
-}
-
-impl TryFrom<Value<'_>> for Option<u64> {
-    type Error = Misfit;
-
-    fn try_from(value: Value<'_>) -> Result<Self, Misfit> {
-        match value {
-            Value::None => Ok(None),
-            Value::Number(number) => Ok(Some(number)),
-            _ => Err(Misfit),
-        }
+    fn of(value: Value<'_>) -> Result<Self, Misfit> {
+        if value == Value::None { Ok(None) } else { T::of(value).map(Some) }
     }
 }

@@ -1,9 +1,12 @@
-//! The builders of requests, the settings and the tasks of the clients for Python and TypeScript
-//! are printed from the vocabulary. The files are checked in; `UPDATE_EXPECT=1` prints them again.
+//! The builders of requests, the settings and the tasks of the clients are printed from the
+//! vocabulary, and so is what the dashboard knows of settings and tasks. The files are checked in;
+//! `UPDATE_EXPECT=1` prints them again.
 //!
 //! What a client does besides (sending again, waiting in slices, payloads) is written by hand.
 
+mod dashboard;
 mod python;
+mod rust;
 mod typescript;
 
 use pinpriq_proto::fields::{Field, Shown, TASK};
@@ -56,17 +59,19 @@ struct Property {
 /// Compares each file with what is printed for it, or writes it.
 #[test]
 fn the_clients_say_what_the_table_says() {
-    let clients = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/");
     let files = [
-        ("python/src/pinpriq/commands.py", python::commands()),
-        ("python/src/pinpriq/settings.py", python::settings()),
-        ("python/src/pinpriq/task.py", python::task()),
-        ("typescript/src/commands.ts", typescript::commands()),
-        ("typescript/src/settings.ts", typescript::settings()),
-        ("typescript/src/meta.ts", typescript::meta()),
+        ("clients/python/src/pinpriq/commands.py", python::commands()),
+        ("clients/python/src/pinpriq/settings.py", python::settings()),
+        ("clients/python/src/pinpriq/task.py", python::task()),
+        ("clients/typescript/src/commands.ts", typescript::commands()),
+        ("clients/typescript/src/settings.ts", typescript::settings()),
+        ("clients/typescript/src/meta.ts", typescript::meta()),
+        ("crates/pinpriq-client/src/task/printed.rs", rust::task()),
+        ("crates/pinpriq-dashboard/assets/printed.js", dashboard::tables()),
     ];
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
     for (file, text) in files {
-        expect_test::expect_file![format!("{clients}{file}")].assert_eq(&text);
+        expect_test::expect_file![format!("{root}{file}")].assert_eq(&text);
     }
 }
 
@@ -99,6 +104,11 @@ fn name(word: &str, exception: fn(&(&str, &'static str, &'static str)) -> &'stat
 /// A summary and what the command replies, as two sentences.
 fn about(spec: &Spec) -> String {
     format!("{}. The reply: {}.", spec.summary, spec.reply)
+}
+
+/// A phrase as a sentence.
+fn sentence(phrase: &str) -> String {
+    format!("{}{}.", phrase[..1].to_uppercase(), &phrase[1..])
 }
 
 /// Text in lines of at most `width`, each after this beginning.

@@ -1,8 +1,12 @@
 //! The tables of commands, fields, settings and figures in `docs/protocol/resp.md`, that of paths
-//! in `docs/http.md` and that of metrics in `docs/monitoring.md` are printed from the tables that
-//! drive the server. `UPDATE_EXPECT=1` prints them again.
+//! in `docs/http.md`, that of metrics in `docs/monitoring.md` and that of settings in
+//! `docs/internals/journal.md` are printed from the tables that drive the server.
+//! `UPDATE_EXPECT=1` prints them again.
 
+use std::fmt::Write as _;
 use std::path::Path;
+
+use pinpriq_server::queue_settings::{Kind, SETTINGS};
 
 /// A table of the page: the word in its marks, and what prints it.
 type Table = (&'static str, fn() -> String);
@@ -30,6 +34,29 @@ fn paths_on_the_page_are_those_of_the_server() {
 #[test]
 fn metrics_on_the_page_are_those_of_the_server() {
     agree("monitoring.md", &[("metrics", pinpriq_server::metrics_table)]);
+}
+
+#[test]
+fn tags_of_settings_on_the_page_are_those_of_the_journal() {
+    agree("internals/journal.md", &[("settings", tags_of_settings)]);
+}
+
+fn tags_of_settings() -> String {
+    let mut text = "| tag | setting | value |\n|---|---|---|\n".to_owned();
+    for setting in SETTINGS {
+        let words: Vec<&str> = setting.words().map(|word| word.word).collect();
+        let words = words.join(", ");
+        let value = match setting.kind {
+            Kind::Number => "a number".to_owned(),
+            Kind::Span => "a duration".to_owned(),
+            Kind::Name => "bytes".to_owned(),
+            Kind::Rate => "a number in a time".to_owned(),
+            Kind::Words(_) => format!("a word: {words}"),
+            Kind::WordsOrSpan(..) => format!("a word: {words}; the last is a duration instead"),
+        };
+        let _ = writeln!(text, "| {} | {} | {value} |", setting.tag, setting.field);
+    }
+    text
 }
 
 #[expect(clippy::disallowed_methods, reason = "rewrites a page of the repository when asked to")]

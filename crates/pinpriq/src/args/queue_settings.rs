@@ -46,26 +46,21 @@ fn options(setting: &'static Setting) -> impl Iterator<Item = Arg> {
         (Kind::Name, _) => ("QUEUE|none", ", or none", ValueParser::string()),
         (Kind::Words(_) | Kind::WordsOrSpan(..), _) => ("WORD", "", words(setting)),
     };
-    let own = Arg::new(setting.name).value_name(value_name).value_parser(parser).help(format!(
-        "{}{unit}{}",
-        setting.help,
-        setting.changes.note()
-    ));
+    let help = format!("{}{unit}{}", setting.help, setting.changes.note());
+    let own = (setting.name, value_name, parser, help);
     let length = setting.length().map(|length| {
-        let (help, flag, word) = (length.help, setting.flag, length.word.word);
-        let arg = Arg::new(length.name).value_name("TIME").value_parser(time(setting));
-        named(arg, length.flag).help(format!("{help}; goes with --{flag} {word}"))
+        let flag = setting.flags().next().unwrap_or_default();
+        let help = format!("{}; goes with --{flag} {}", length.help, length.word.word);
+        (length.name, "TIME", time(setting), help)
     });
-    std::iter::once(named(own, setting.flag)).chain(length)
-}
-
-/// Gives an option its flag. A time can be given without naming a unit in the flag.
-fn named(arg: Arg, flag: &'static str) -> Arg {
-    let arg = arg.long(flag).allow_hyphen_values(true);
-    match flag.strip_suffix("-ms") {
-        Some(short) => arg.visible_alias(short),
-        None => arg,
-    }
+    let all = std::iter::once(own).chain(length).zip(setting.flags());
+    all.map(|((name, value_name, parser, help), flag)| {
+        let arg = Arg::new(name).value_name(value_name).value_parser(parser).help(help);
+        // A time can be given without naming a unit in the flag.
+        let short = flag.strip_suffix("-ms").map(str::to_owned);
+        let arg = short.into_iter().fold(arg, Arg::visible_alias);
+        arg.long(flag).allow_hyphen_values(true)
+    })
 }
 
 fn number(setting: &Setting) -> ValueParser {

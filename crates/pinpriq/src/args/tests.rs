@@ -1,14 +1,12 @@
 //! The command line is consistent, and its help and its documentation say what is so.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use clap::{Arg, Command, CommandFactory as _, Parser as _};
-use pinpriq_server::config::Config;
 
 use super::Cli;
+use crate::config;
 use crate::settings::Settings;
-use crate::units;
 
 const OPERATING: &str = include_str!("../../../../docs/operating.md");
 
@@ -30,58 +28,6 @@ fn purpose_and_default(flag: &Arg) -> (String, String) {
     match help.split_once(" [default: ") {
         Some((purpose, rest)) => (purpose.to_owned(), rest.trim_end_matches(']').to_owned()),
         None => panic!("the help of {} names no default", name(flag)),
-    }
-}
-
-/// A time as a setting has it.
-fn ms_or_off(time: Option<Duration>) -> String {
-    time.map_or_else(|| "off".to_owned(), |time| time.as_millis().to_string())
-}
-
-/// What the server does when a setting is not given, in the words of the help.
-fn default_of(setting: &str) -> String {
-    let config = Config::default();
-    let options = config.pinpriq_options;
-    match setting {
-        "config" | "memory-limit" | "cluster" | "http-cors" | "http-host" | "audit" | "users"
-        | "password-file" | "tls-cert" | "tls-key" | "tls-client-ca" => "none".to_owned(),
-        "data" => config.data.display().to_string(),
-        "pinpriq" | "resp" | "http" => {
-            let listener = config.listeners.iter().find(|it| it.door.word() == setting);
-            listener.map_or_else(|| "off".to_owned(), |it| it.address.to_string())
-        }
-        "metrics-queues" => config.http.metrics_queues.to_string(),
-        "durability" => format!("{:?}", config.durability).to_lowercase(),
-        "shards" => config.shards.to_string(),
-        "node" => "the name of the machine".to_owned(),
-        "announce" => "127.0.0.1".to_owned(),
-        "link" => "127.0.0.1:7253".to_owned(),
-        "announce-link" => "--announce and the port of --link".to_owned(),
-        "session-ttl" => "5000".to_owned(),
-        "cluster-bytes-max" => "1GiB on etcd, 64GiB on PostgreSQL".to_owned(),
-        "pinpriq-framing" => format!("{:?}", options.framing).to_lowercase(),
-        "pinpriq-ttl-zero" => format!("{:?}", options.ttl_zero).to_lowercase(),
-        "pinpriq-requeue" => if options.requeue { "on" } else { "off" }.to_owned(),
-        "connections-max" => config.limits.connections_max.to_string(),
-        "payload-bytes-max" => config.limits.payload_bytes_max.to_string(),
-        "task-bytes-max" => "a third of the memory".to_owned(),
-        "ignore-data" | "insecure-open" | "resp-cluster" | "pinpriqs" | "resps" | "https"
-        | "beanstalkd" | "beanstalkds" => "off".to_owned(),
-        "beanstalkd-max-job" => config.job_bytes_max.to_string(),
-        "tls-client" => "required".to_owned(),
-        "in-flight-max" => config.limits.in_flight_max.to_string(),
-        "out-bytes-max" => config.limits.out_bytes_max.to_string(),
-        "connection-bytes-max" => config.limits.connection_bytes_max.to_string(),
-        "frame-timeout-ms" => config.limits.frame_timeout.as_millis().to_string(),
-        "tcp-keepalive-ms" => ms_or_off(config.watch.keepalive),
-        "tcp-user-timeout-ms" => ms_or_off(config.watch.user_timeout),
-        "subscriptions-max" => config.limits.subscriptions_max.to_string(),
-        "queue-linger" => config.limits.queue_linger.as_millis().to_string(),
-        "unique-max" => config.limits.unique_max.to_string(),
-        "topic-lanes-max" => config.limits.topic_lanes_max.to_string(),
-        "log-level" => "info".to_owned(),
-        "log-format" => "text".to_owned(),
-        unknown => panic!("{unknown} is a new setting: say here what its default is"),
     }
 }
 
@@ -165,25 +111,53 @@ fn the_file_knows_every_flag_but_the_one_that_names_it() {
     }
 }
 
+/// A setting changes nothing if it is given the default that the help names.
 #[test]
 fn the_help_names_the_defaults_of_the_server() {
+    let plan = |flags: &[&str]| {
+        let cli = Cli::try_parse_from(["pinpriq", "serve"].iter().chain(flags)).unwrap();
+        let super::Command::Serve(serve) = cli.command else { panic!("this is no serve") };
+        config::plan(serve.settings, None, 12 << 30).map_err(|error| error.to_string())
+    };
+    let in_words = [
+        "none",
+        "the name of the machine",
+        "--announce and the port of --link",
+        "1GiB on etcd, 64GiB on PostgreSQL",
+        "a third of the memory",
+    ];
+    let places: [&[&str]; 3] = [
+        &[],
+        &["--cluster", "etcd://127.0.0.1:1/test"],
+        &["--resps", "127.0.0.1:7261", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"],
+    ];
     for flag in serve_flags() {
         let (_, default) = purpose_and_default(&flag);
-        let unit = flag.get_value_names().and_then(|names| names[0].split('|').next()).unwrap();
-        let plain = match unit {
-            "SIZE" => units::bytes(&default).ok(),
-            "TIME" => units::duration_ms(&default).ok(),
-            _ => None,
-        };
-        let default = plain.map_or(default, |number| number.to_string());
-        assert_eq!(default, default_of(name(&flag)), "--{}", name(&flag));
+        if in_words.contains(&default.as_str()) {
+            continue;
+        }
+        let (flag, mut tried) = (format!("--{}", name(&flag)), 0);
+        for place in places {
+            let is_given = place.contains(&flag.as_str());
+            let is_of_engine = ["--data", "--shards"].contains(&flag.as_str());
+            if !(is_given || is_of_engine && place.contains(&"--cluster")) {
+                let given = plan(&[place, &[&flag, &default]].concat());
+                assert!(given.is_err() || given == plan(place), "{flag} {default}: {given:?}");
+                tried += usize::from(given.is_ok());
+            }
+        }
+        assert!(tried > 0, "{flag} {default} is refused");
     }
 }
 
+/// `UPDATE_EXPECT=1` prints the table again.
 #[test]
 fn the_documentation_has_the_table_of_all_settings() {
-    let table = table_of_settings();
-    assert!(OPERATING.contains(&table), "docs/operating.md should have this table:\n{table}");
+    let head = "| flag | environment | default | what |\n";
+    let (before, rest) = OPERATING.split_once(head).unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let page = format!("{before}{}\n{after}", table_of_settings());
+    expect_test::expect_file!["../../../../docs/operating.md"].assert_eq(&page);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn tasks_are_put_taken_and_settled() {
 
         let job = queue.take(LONG).await.unwrap().unwrap();
         assert_eq!((job.text().unwrap(), job.attempts, job.priority), ("owl", 1, Some(1)));
-        assert!(job.lease_until.unwrap() > job.put_at.unwrap());
+        assert!(job.lease_until.unwrap() > job.put_at);
         assert!(job.touch().await.unwrap().is_some());
         let behind = Release { priority: Some(9), ..Release::default() };
         assert_eq!(job.release(behind).await.unwrap(), State::Ready);

@@ -18,7 +18,8 @@ use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
-    DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, TTL, TTR, Value,
+    DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS, TTL, TTR,
+    Value,
 };
 use pinpriq_proto::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -559,6 +560,11 @@ impl<'a> Chooser<'a> {
         }
         if self.dice.once_in(4) {
             changes.push((RELEASEFAILS, Value::Word(self.dice.pick(&[0, 1, 1]))));
+        }
+        for setting in SETTINGS.into_iter().filter(|it| it.tag > RELEASEFAILS.tag) {
+            if self.dice.once_in(4) {
+                changes.push((setting, setting.example(self.dice.below(60))));
+            }
         }
         changes
     }

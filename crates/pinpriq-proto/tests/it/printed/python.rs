@@ -313,7 +313,7 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
     let maybe = if setting.optional { " | None" } else { "" };
     let of = |given: String, shown: &str, send, read| Property {
         word: setting.name,
-        name: field_name(setting.flag),
+        name: setting.field.to_owned(),
         help: setting.help,
         given,
         shown: shown.to_owned(),
@@ -343,7 +343,7 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
     };
     let length = setting.length().map(|length| Property {
         word: length.name,
-        name: field_name(length.flag),
+        name: length.name.to_lowercase(),
         help: length.help,
         given: "Span".to_owned(),
         shown: "float | None".to_owned(),
@@ -351,10 +351,6 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
         read: "span!of(_)",
     });
     std::iter::once(own).chain(length).collect()
-}
-
-fn field_name(flag: &str) -> String {
-    flag.trim_end_matches("-ms").replace('-', "_")
 }
 
 const TASK_BEGIN: &str = r#"""What the server tells about a task.

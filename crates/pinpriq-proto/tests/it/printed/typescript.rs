@@ -275,9 +275,10 @@ pub(super) fn settings() -> String {
 /// field's name.
 fn fields(setting: &'static Setting) -> Vec<Property> {
     let none = if setting.optional { " | null" } else { "" };
+    let name = |at| camel(&setting.flags().nth(at).unwrap_or_default().replace('-', "_"));
     let of = |given: String, send, read| Property {
         word: setting.name,
-        name: camel(&setting.flag.replace('-', "_")),
+        name: name(0),
         help: setting.help,
         shown: given.clone(),
         given,
@@ -301,7 +302,7 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
     };
     let length = setting.length().map(|length| Property {
         word: length.name,
-        name: camel(&length.flag.replace('-', "_")),
+        name: name(1),
         help: length.help,
         given: "number".to_owned(),
         shown: "number | null".to_owned(),
@@ -338,11 +339,7 @@ pub(super) fn meta() -> String {
     let fields = || super::task_fields().filter(|field| !BESIDE.contains(&field.name));
     let mut text = META_BEGIN.to_owned();
     for field in fields() {
-        comment(
-            &mut text,
-            "  ",
-            &format!("{}{}.", field.help[..1].to_uppercase(), &field.help[1..]),
-        );
+        comment(&mut text, "  ", &super::sentence(field.help));
         let (kind, _) = meta_field(field);
         let _ = writeln!(text, "  readonly {}: {kind};", meta_name(field));
     }

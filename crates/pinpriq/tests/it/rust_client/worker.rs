@@ -121,7 +121,7 @@ fn a_failing_task_waits_and_is_buried_at_last_where_the_queue_says_nothing() {
             tasks[0].field("id").and_then(Value::as_bytes).unwrap().to_vec()
         };
         let task = queue.get(&*id).await.unwrap().unwrap();
-        let waits = task.ready_at.unwrap().duration_since(task.put_at.unwrap()).unwrap();
+        let waits = task.ready_at.unwrap().duration_since(task.put_at).unwrap();
         assert!(waits >= Duration::from_secs(4) && waits < LONG, "{waits:?}");
 
         // A delay of the function counts, and the fifth failure is the last.

@@ -1,0 +1,90 @@
+//! What the server tells about a task. Printed from its table of fields by `cargo test -p
+//! pinpriq-proto printed`.
+
+use std::time::SystemTime;
+
+use pinpriq_proto::wire::resp::Value;
+
+use super::{Map, Origin, State};
+use crate::name::Name;
+
+/// A task, and all that the server tells about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Task {
+    /// Name; for a task in a lane the topic.
+    pub queue: Name,
+    /// Whose lane it is in, if it is in one.
+    pub member: Option<Name>,
+    /// Its id.
+    pub id: Name,
+    /// Of the lease just granted (`TAKE`).
+    pub receipt: Option<Name>,
+    /// Its bytes.
+    pub payload: Vec<u8>,
+    /// Its key, if it has one.
+    pub key: Option<Vec<u8>>,
+    /// Its priority, if it has one.
+    pub priority: Option<i64>,
+    /// A letter; for `POP` the state before it was popped, R.
+    pub state: State,
+    /// How often it was taken, this time included.
+    pub attempts: u64,
+    /// How often it has failed.
+    pub failures: u64,
+    /// Why it failed or was buried the last time, perhaps empty.
+    pub reason: Option<String>,
+    /// Moment of the put.
+    pub put_at: SystemTime,
+    /// End of its time to live, if it has one.
+    pub ttl_at: Option<SystemTime>,
+    /// End of its delay, in W.
+    pub ready_at: Option<SystemTime>,
+    /// End of its lease, in T, if the lease has a TTR.
+    pub lease_until: Option<SystemTime>,
+    /// End of its stay, in Z.
+    pub purge_at: Option<SystemTime>,
+    /// Number of the client that has taken it, in T, until the server restarts.
+    pub client: Option<u64>,
+    /// Name of that client, if it has one and is still connected.
+    pub client_name: Option<String>,
+    /// Address of that client, while it is connected.
+    pub client_address: Option<String>,
+    /// The schedule that has put it, if one has.
+    pub schedule: Option<Name>,
+    /// Moment of the slot for which a schedule has put it.
+    pub slot: Option<SystemTime>,
+    /// Where a dead letter comes from.
+    pub origin: Option<Origin>,
+}
+
+impl Task {
+    /// Reads the map that `WITHMETA` gives. Returns none if it is something else.
+    pub(crate) fn read(map: &Value) -> Option<Self> {
+        let map = Map(map);
+        Some(Self {
+            queue: map.name("queue")?,
+            member: map.name("member"),
+            id: map.name("id")?,
+            receipt: map.name("receipt"),
+            payload: map.bytes("payload")?,
+            key: map.bytes("key"),
+            priority: map.integer("priority"),
+            state: map.state("state")?,
+            attempts: map.number("attempts")?,
+            failures: map.number("failures")?,
+            reason: map.text("reason"),
+            put_at: map.moment("put_at")?,
+            ttl_at: map.moment("ttl_at"),
+            ready_at: map.moment("ready_at"),
+            lease_until: map.moment("lease_until"),
+            purge_at: map.moment("purge_at"),
+            client: map.number("client"),
+            client_name: map.text("client_name"),
+            client_address: map.text("client_address"),
+            schedule: map.name("schedule"),
+            slot: map.moment("slot"),
+            origin: map.origin(),
+        })
+    }
+}

@@ -1,0 +1,55 @@
+//! Prints the settings and the fields of tasks that the dashboard shows.
+
+use std::fmt::Write as _;
+
+use pinpriq_proto::fields::{Kind as Told, Shown, TASK};
+use pinpriq_proto::settings::{Kind, SETTINGS};
+
+const BEGIN: &str = "\
+// The settings of queues and the fields of tasks, as the server has them. Printed from its tables
+// by `cargo test -p pinpriq-proto printed`.
+
+";
+
+pub(super) fn tables() -> String {
+    let mut text = BEGIN.to_owned();
+    text += "export const SETTINGS = [\n";
+    for setting in SETTINGS {
+        let kind = match setting.kind {
+            Kind::Number => Some("number"),
+            Kind::Span => Some("span"),
+            Kind::Words(_) | Kind::WordsOrSpan(..) => Some("choice"),
+            Kind::Name | Kind::Rate => None,
+        };
+        let words: Vec<&str> = setting.words().map(|word| word.word).collect();
+        let hint = format!("{}{}.", setting.help, setting.changes.note());
+        entry(&mut text, setting.name, kind, &words, &hint);
+        if let Some(length) = setting.length() {
+            let hint = format!("{}; with “{}”.", length.help, length.word.word);
+            entry(&mut text, length.name, Some("span"), &[], &hint);
+        }
+    }
+    text += "];\n\nexport const FIELDS = [\n";
+    for field in TASK.iter().filter(|field| field.shown == Shown::Always) {
+        let kind = match field.kind {
+            Told::Moment => "moment",
+            Told::Span => "span",
+            Told::Count | Told::Number | Told::Integer => "number",
+            _ => "text",
+        };
+        let _ = writeln!(text, "  {{ name: \"{}\", kind: \"{kind}\" }},", field.name);
+    }
+    text + "];\n"
+}
+
+/// Appends a setting.
+fn entry(text: &mut String, name: &str, kind: Option<&str>, words: &[&str], hint: &str) {
+    let _ = writeln!(text, "  {{\n    name: \"{}\",", name.to_lowercase());
+    if let Some(kind) = kind {
+        let _ = writeln!(text, "    kind: \"{kind}\",");
+    }
+    if !words.is_empty() {
+        let _ = writeln!(text, "    options: [\"{}\"],", words.join("\", \""));
+    }
+    let _ = writeln!(text, "    hint: \"{hint}\",\n  }},");
+}

@@ -1,0 +1,66 @@
+//! Prints the task of the client for Rust.
+
+use std::fmt::Write as _;
+
+use pinpriq_proto::fields::{Field, Kind};
+
+use super::{sentence, task_fields, wrapped};
+
+const BEGIN: &str = "\
+//! What the server tells about a task. Printed from its table of fields by `cargo test -p
+//! pinpriq-proto printed`.
+
+use std::time::SystemTime;
+
+use pinpriq_proto::wire::resp::Value;
+
+use super::{Map, Origin, State};
+use crate::name::Name;
+
+/// A task, and all that the server tells about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Task {
+";
+
+const READ: &str = "    /// Where a dead letter comes from.
+    pub origin: Option<Origin>,
+}
+
+impl Task {
+    /// Reads the map that `WITHMETA` gives. Returns none if it is something else.
+    pub(crate) fn read(map: &Value) -> Option<Self> {
+        let map = Map(map);
+        Some(Self {
+";
+
+pub(super) fn task() -> String {
+    let mut text = BEGIN.to_owned();
+    for field in task_fields() {
+        let (of, _) = reading(field);
+        let of = if field.always { of.to_owned() } else { format!("Option<{of}>") };
+        text += &wrapped(&sentence(field.help), "    /// ", 100);
+        let _ = writeln!(text, "    pub {}: {of},", field.name);
+    }
+    text += READ;
+    for field in task_fields() {
+        let (_, read) = reading(field);
+        let must = if field.always { "?" } else { "" };
+        let _ = writeln!(text, "            {0}: map.{read}(\"{0}\"){must},", field.name);
+    }
+    text + "            origin: map.origin(),\n        })\n    }\n}\n"
+}
+
+/// The type of a field, and what reads it.
+fn reading(field: &Field) -> (&'static str, &'static str) {
+    match (field.name, field.kind) {
+        ("key", _) | (_, Kind::Payload) => ("Vec<u8>", "bytes"),
+        ("reason" | "client_name", _) | (_, Kind::Address) => ("String", "text"),
+        (_, Kind::Bytes | Kind::Id | Kind::Receipt) => ("Name", "name"),
+        (_, Kind::State) => ("State", "state"),
+        (_, Kind::Integer) => ("i64", "integer"),
+        (_, Kind::Count | Kind::Number) => ("u64", "number"),
+        (_, Kind::Moment) => ("SystemTime", "moment"),
+        (_, Kind::Span) => ("std::time::Duration", "span"),
+    }
+}
