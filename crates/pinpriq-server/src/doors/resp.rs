@@ -14,6 +14,7 @@ mod connection;
 mod describe;
 mod encode;
 mod fanout;
+pub(crate) mod guard;
 mod keys;
 mod looking;
 mod push;
@@ -23,7 +24,7 @@ mod schedules;
 mod settings;
 mod tasks;
 mod transaction;
-pub(crate) mod users;
+mod users;
 mod values;
 
 use std::sync::Arc;
@@ -121,7 +122,7 @@ impl RespDoor {
             Ok(Decoded::TooLarge { length, bytes, .. }) => {
                 transaction::spoil(&mut self.talk);
                 let fault = too_large(desk.limits(), bytes);
-                self.talk.refuse(desk, &users::not_before_sign_in(desk, fault));
+                self.talk.refuse(desk, &guard::not_before_sign_in(desk, fault));
                 Ok(length)
             }
             Err(malformed) => Err(malformed_request(&self.talk, malformed, desk)),
@@ -166,11 +167,11 @@ fn carry_out(
 }
 
 fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result<(), Fault> {
-    let known = entry_of(given).map_err(|fault| users::not_before_sign_in(desk, fault));
+    let known = entry_of(given).map_err(|fault| guard::not_before_sign_in(desk, fault));
     let (spec, place, taken) = known?;
     desk.note(place);
     if desk.is_guarded() {
-        users::check(desk, spec)?;
+        guard::check(desk, spec)?;
     }
     let is_open = talk.protocol == Protocol::Resp3 || spec.while_subscribed;
     if !is_open && desk.is_subscribed() {
