@@ -47,7 +47,7 @@ pub enum Command<'a> {
         step = it.wait.is_none(), blocks = it.waits(), care = it.care()
     )]
     #[letter(1)]
-    #[request(by_hand,
+    #[request(by_hand = put,
         Spec::new("PUT", Group::Tasks,
             "Puts a task into a queue",
             "the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1 \
@@ -92,7 +92,7 @@ pub enum Command<'a> {
         disk = it.mode.on_full_disk(), blocks = it.wait.blocks(), care = it.care()
     )]
     #[letter(5)]
-    #[request(by_hand,
+    #[request(by_hand = take,
         Spec::new("TAKE", Group::Tasks,
             "Takes the most urgent tasks under a lease",
             "an array of tasks, empty if there are none")
@@ -102,7 +102,7 @@ pub enum Command<'a> {
             options::GROUP, options::WITHMETA, options::DONE, options::MEMBER,
         ])
     )]
-    #[request(by_hand,
+    #[request(by_hand = pop,
         Spec::new("POP", Group::Tasks,
             "Takes the most urgent tasks for good",
             "an array of tasks, empty if there are none")
@@ -293,7 +293,7 @@ pub enum Command<'a> {
     /// Finishes a taken task.
     #[command(needs(take = it.held), shard = it.held.queue, disk = Served, change, step)]
     #[letter(21)]
-    #[request(by_hand,
+    #[request(by_hand = ack,
         Spec::new("ACK", Group::Tasks,
             "Finishes taken tasks",
             "OK; for several receipts an array of OK or error, one for each")
@@ -404,7 +404,7 @@ pub enum Command<'a> {
         "Brings the oldest buried tasks back, all of them without COUNT",
         "how many"
     ).http(Form::Count))]
-    #[request(by_hand,
+    #[request(by_hand = kick,
         Spec::new("KICK", Group::Tasks,
             "DIG by id, or PLOW with a count: the words of beanstalkd",
             "as DIG or PLOW")
@@ -455,7 +455,7 @@ pub enum Command<'a> {
         Spec::new("SWITCH", Group::Tasks,
             "Turns a task that is not taken into another state",
             "the state")
-        .options(&[options::DELAY, options::TTL, options::MEMBER])
+        .only(&[options::DELAY, options::TTL, options::MEMBER])
     )]
     Switch {
         /// The task, and its new delay and TTL.
@@ -473,7 +473,7 @@ pub enum Command<'a> {
             "Takes a task away from its holder",
             "R, W, or X if its TTL had passed")
         .http(Form::State)
-        .options(&[options::DELAY, options::TTL, options::MEMBER])
+        .only(&[options::DELAY, options::TTL, options::MEMBER])
     )]
     Snatch(Transfer<'a>),
     /// Makes a waiting or finished task ready again, with its attempts at 0.
@@ -484,7 +484,7 @@ pub enum Command<'a> {
             "Brings a waiting, buried or finished task back as if it had never been taken",
             "R, W, or X if its TTL had passed")
         .http(Form::State)
-        .options(&[options::DELAY, options::TTL, options::MEMBER])
+        .only(&[options::DELAY, options::TTL, options::MEMBER])
     )]
     Restart(Transfer<'a>),
     /// Changes a task in place.
@@ -577,7 +577,7 @@ pub enum Command<'a> {
         names = Lanes(queues, member), disk = Served, care = Subscription
     )]
     #[letter(38)]
-    #[request(by_hand,
+    #[request(by_hand = subscribe,
         Spec::new("SUBSCRIBE", Group::Push,
             "Has tasks delivered, one for each credit",
             "how many subscriptions the connection has")
@@ -622,7 +622,7 @@ pub enum Command<'a> {
     /// Allows this number of further deliveries.
     #[command(needs(), shard = Destination::Deliveries, names = (), disk = Served)]
     #[letter(40)]
-    #[request(by_hand,
+    #[request(by_hand = credit,
         Spec::new("CREDIT", Group::Push,
             "Grants that many further deliveries",
             "the credit before the deliveries that it sets off")
@@ -630,7 +630,7 @@ pub enum Command<'a> {
         .access(Access::Users)
         .while_subscribed()
     )]
-    #[request(by_hand,
+    #[request(by_hand = ready,
         Spec::new("READY", Group::Push,
             "Grants one further delivery",
             "the credit before the delivery that it sets off")

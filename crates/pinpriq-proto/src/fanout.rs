@@ -116,7 +116,7 @@ pub enum MemberCommand<'a> {
         care = LongWork
     )]
     #[letter(3)]
-    #[request(by_hand,
+    #[request(by_hand = leave,
         Spec::new("LEAVE", Group::FanOut,
             "Ends a lane of a member; without a topic the member and all its lanes",
             "how many lanes ended")

@@ -1,9 +1,11 @@
 //! Requests as words: what each command looks like, and how its words and options become values.
 //!
-//! [`table`] has every command. [`parts`] takes a request apart by its entry there. What a command
-//! does with the values is not decided here.
+//! [`table`] has every command. [`parts`] takes a request apart by its entry there, and
+//! [`Command::words`](crate::command::Command::words) puts one together. What a command does with the
+//! values is not decided here.
 
 mod alphabet;
+pub mod by_hand;
 pub mod code;
 pub mod cursors;
 pub mod fault;
@@ -14,3 +16,4 @@ pub mod reading;
 pub mod settings;
 pub mod spec;
 pub mod table;
+pub(crate) mod writing;

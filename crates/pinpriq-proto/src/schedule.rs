@@ -166,12 +166,11 @@ pub enum ScheduleCommand<'a> {
         within, audit = it.name, care = LongWork
     )]
     #[letter(1)]
-    #[request(by_hand,
+    #[request(
         Spec::new("SCHEDULE", Group::Schedules,
             "Puts a task into a queue again and again, or changes when and which",
             "the next slot in Unix milliseconds")
         .sub("SET")
-        .words(&[Word::Key("schedule"), Word::Key("queue"), Word::One("payload")])
         .options(&[
             options::EVERY, options::AT_SLOT, options::CRON, options::ZONE, options::KEY,
             options::PRIORITY, options::TTL, options::TTR, options::MISSED, options::OVERLAP,
@@ -274,30 +273,39 @@ pub enum ScheduleCommand<'a> {
 }
 
 /// See [`ScheduleCommand::Set`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
 pub struct NewSchedule<'a> {
     /// The name of the schedule.
+    #[key("schedule")]
     pub name: &'a [u8],
     /// See [`Plan::queue`].
+    #[key]
     pub queue: &'a [u8],
     /// See [`Plan::payload`].
+    #[word]
     pub payload: &'a [u8],
     /// See [`Plan::terms`].
     #[letter(1)]
+    #[flat]
     pub terms: Terms<&'a [u8]>,
     /// See [`Plan::priority`].
     #[letter(2, default = Some(0))]
+    #[option(default = Some(0))]
     pub priority: Option<i64>,
     /// See [`Plan::ttl`].
     #[letter(3)]
+    #[option]
     pub ttl: Option<Span>,
     /// When it is due.
+    #[flat]
     pub when: When<'a>,
     /// See [`Plan::on_missed`].
     #[letter(4)]
+    #[option(MISSED, default = OnMissed::One)]
     pub on_missed: OnMissed,
     /// See [`Plan::overlap`].
     #[letter(5)]
+    #[option(default = Overlap::Allow)]
     pub overlap: Overlap,
 }
 

@@ -11,7 +11,7 @@ use pinpriq_tls::{Identity, Options, Peer, Pem, Roots, Tls, Trust, explain};
 
 use crate::args::encryption::EncryptionArgs;
 use crate::exit::Failure;
-use crate::logging::tell;
+use crate::output::tell;
 
 /// What the options are called that say who is who.
 const OPTIONS: Options = Options { roots: "--ca", identity: "--client-cert and --client-key" };

@@ -36,7 +36,7 @@ pub fn run() -> ExitCode {
     match cmd::run(args::Cli::parse().command) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            logging::tell(&failure);
+            output::tell(&failure);
             failure.exit_code()
         }
     }

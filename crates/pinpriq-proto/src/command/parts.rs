@@ -397,7 +397,21 @@ impl<'a> Transfer<'a> {
     }
 }
 
+impl<T> From<Option<T>> for Assign<T> {
+    fn from(new: Option<T>) -> Self {
+        new.map_or(Self::Keep, Self::To)
+    }
+}
+
 impl<T> Assign<T> {
+    /// The new value, if there is one.
+    pub fn given(self) -> Option<T> {
+        match self {
+            Self::Keep => None,
+            Self::To(value) => Some(value),
+        }
+    }
+
     /// The new value, or `current` if it stays.
     pub fn or(self, current: T) -> T {
         match self {

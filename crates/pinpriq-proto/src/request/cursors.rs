@@ -8,6 +8,7 @@ use super::fault::{Fault, shown};
 use super::options::{CURSOR, Opt};
 use super::parts::{Parts, number};
 use super::reading::Room;
+use super::writing::Writing;
 use crate::export::ExportPlace;
 use crate::looking::LeasePlace;
 
@@ -16,7 +17,7 @@ const START: &[u8] = b"0";
 
 /// Pages of tasks: the cursor is a seq.
 pub(crate) mod seq {
-    use super::{CURSOR, Fault, Opt, Parts, Room, no_cursor, number};
+    use super::{CURSOR, Fault, Opt, Parts, Room, Writing, no_cursor, number};
 
     pub(crate) const OPTION: Opt = CURSOR;
 
@@ -24,11 +25,18 @@ pub(crate) mod seq {
         let Some(cursor) = parts.given(OPTION) else { return Ok(0) };
         number(cursor).ok_or_else(|| no_cursor(cursor))
     }
+
+    pub(crate) fn write(after: u64, to: &mut Writing) {
+        let after = Some(after).filter(|after| *after > 0).map(|after| after.to_string());
+        to.option(OPTION, after.as_ref().map(String::as_bytes));
+    }
 }
 
 /// Pages of names: the cursor is the last one, in hexadecimal digits.
 pub mod name {
-    use super::{CURSOR, Fault, Opt, Parts, Room, START, bytes_of_digits, hexadecimal, no_cursor};
+    use super::{
+        CURSOR, Fault, Opt, Parts, Room, START, Writing, bytes_of_digits, hexadecimal, no_cursor,
+    };
 
     pub(crate) const OPTION: Opt = CURSOR;
 
@@ -38,6 +46,10 @@ pub mod name {
     ) -> Result<Option<&'a [u8]>, Fault> {
         let name = parts.given(OPTION).map(place_at).transpose()?.flatten();
         Ok(name.map(|name| &**room.name.get_or_init(|| name)))
+    }
+
+    pub(crate) fn write(after: Option<&[u8]>, to: &mut Writing) {
+        to.option(OPTION, after.map(cursor_after).as_ref().map(String::as_bytes));
     }
 
     /// Returns the cursor that continues after `name`.
@@ -62,7 +74,7 @@ pub mod lease {
     use std::fmt::Write as _;
 
     use super::{
-        CURSOR, Fault, LeasePlace, Opt, Parts, Room, START, bytes_of_digits, hexadecimal,
+        CURSOR, Fault, LeasePlace, Opt, Parts, Room, START, Writing, bytes_of_digits, hexadecimal,
         no_cursor, number,
     };
 
@@ -79,10 +91,14 @@ pub mod lease {
         }))
     }
 
+    pub(crate) fn write(after: Option<LeasePlace<&[u8]>>, to: &mut Writing) {
+        to.option(OPTION, after.as_ref().map(cursor_after).as_ref().map(String::as_bytes));
+    }
+
     /// Returns the cursor of the page after this place.
     #[must_use]
-    pub fn cursor_after(place: &LeasePlace) -> String {
-        let mut cursor = hexadecimal('q', &place.queue);
+    pub fn cursor_after<B: AsRef<[u8]>>(place: &LeasePlace<B>) -> String {
+        let mut cursor = hexadecimal('q', place.queue.as_ref());
         if let Some(lane) = place.lane {
             let _ = write!(cursor, "-{lane}");
         }
@@ -113,7 +129,7 @@ pub mod lease {
 /// its key in hexadecimal digits, or its number.
 pub mod export {
     use super::{
-        CURSOR, ExportPlace, Fault, Opt, Parts, Room, START, bytes_of_digits, hexadecimal,
+        CURSOR, ExportPlace, Fault, Opt, Parts, Room, START, Writing, bytes_of_digits, hexadecimal,
         no_cursor, number,
     };
 
@@ -132,13 +148,18 @@ pub mod export {
         })
     }
 
+    pub(crate) fn write(after: ExportPlace<&[u8]>, to: &mut Writing) {
+        let after = Some(after).filter(|after| *after != ExportPlace::Start);
+        to.option(OPTION, after.as_ref().map(cursor_after).as_ref().map(String::as_bytes));
+    }
+
     /// Returns the cursor of the page after this place.
     #[must_use]
-    pub fn cursor_after(place: &ExportPlace) -> String {
+    pub fn cursor_after<B: AsRef<[u8]>>(place: &ExportPlace<B>) -> String {
         match place {
             ExportPlace::Start => "0".to_owned(),
             ExportPlace::Task(seq) => format!("t{seq}"),
-            ExportPlace::Window(key) => hexadecimal('w', key),
+            ExportPlace::Window(key) => hexadecimal('w', key.as_ref()),
             ExportPlace::Schedule(number) => format!("s{number}"),
         }
     }
@@ -190,7 +211,7 @@ mod tests {
         for (lane, queue, seq) in
             [(None, &b"jobs"[..], 7), (Some(5), b"", u64::MAX), (None, &[0, 255, b'-'], 1)]
         {
-            let text = lease::cursor_after(&LeasePlace { lane, queue: queue.into(), seq });
+            let text = lease::cursor_after(&LeasePlace { lane, queue, seq });
             let place = LeasePlace { lane, queue: queue.to_vec(), seq };
             assert_eq!(lease::place_at(text.as_bytes()), Ok(Some(place)), "{text}");
         }

@@ -5,6 +5,7 @@
 
 use super::fault::{Fault, shown};
 use super::options::{self, Opt};
+use super::reading::Value;
 use super::spec::{Spec, Word};
 use crate::command::{Assign, Done, End, Order, QueueName, Wait};
 use crate::task::{Grant, Receipt, StateKind};
@@ -14,6 +15,7 @@ use crate::time::{Span, Timestamp};
 pub const OPTIONS_MAX: usize = 16;
 
 /// The parts of a request.
+#[derive(Debug)]
 pub struct Parts<'a> {
     spec: &'static Spec,
     /// The words before the options, in order, with the `ID` of a holder.
@@ -350,25 +352,26 @@ impl<'a> Parts<'a> {
     /// Returns the end from which to select.
     #[inline]
     pub fn from(&self) -> Result<End, Fault> {
-        match self.option(options::FROM) {
-            None => Ok(End::Min),
-            Some(value) if value.eq_ignore_ascii_case(b"MIN") => Ok(End::Min),
-            Some(value) if value.eq_ignore_ascii_case(b"MAX") => Ok(End::Max),
-            Some(value) => Err(no_value("FROM is MIN or MAX", value)),
-        }
+        Ok(self.value(options::FROM)?.unwrap_or(End::Min))
     }
 
     /// Returns the order within one priority. It is the oldest first from the most urgent end, and
     /// the newest first from the other, so that one end mirrors the other.
     #[inline]
     pub fn order(&self, from: End) -> Result<Order, Fault> {
-        match self.option(options::ORDER) {
-            None if from == End::Max => Ok(Order::Newest),
-            None => Ok(Order::Oldest),
-            Some(value) if value.eq_ignore_ascii_case(b"OLDEST") => Ok(Order::Oldest),
-            Some(value) if value.eq_ignore_ascii_case(b"NEWEST") => Ok(Order::Newest),
-            Some(value) => Err(no_value("ORDER is OLDEST or NEWEST", value)),
-        }
+        let usual = if from == End::Max { Order::Newest } else { Order::Oldest };
+        Ok(self.value(options::ORDER)?.unwrap_or(usual))
+    }
+
+    /// Returns the value of an option, if it was given.
+    #[inline]
+    pub(crate) fn value<T: Value<'a>>(&self, option: Opt) -> Result<Option<T>, Fault> {
+        self.given(option).map(|text| T::read(option.word, text)).transpose()
+    }
+
+    /// Returns the value of the word at this place, if it was given.
+    pub(crate) fn maybe<T: Value<'a>>(&self, name: &str, at: usize) -> Result<Option<T>, Fault> {
+        self.words.get(at).map(|text| T::read(name, text)).transpose()
     }
 }
 

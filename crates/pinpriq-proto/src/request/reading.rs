@@ -1,23 +1,27 @@
-//! From the parts of a request to a command: what each type of a field looks like as words.
+//! From the parts of a request to a command and back: what each type of a field looks like as words.
 //!
 //! `pinpriq-derive` makes a [`Read`] of each variant with `#[request(…)]`, out of the types of its
-//! fields. Which values make sense together is up to the engine.
+//! fields, and the method that writes it. Which values make sense together is up to the engine.
 
 use std::cell::OnceCell;
 
 use super::fault::Fault;
 use super::options::{self, Opt};
-use super::parts::{self, Parts, no_value};
+use super::parts::{self, Parts, no_value, receipt_numbers};
 use super::spec::{Group, Spec, Word};
+use super::table::{Found, READS, find};
+use super::writing::Writing;
 use crate::command::{
-    Assign, Command, End, Held, HeldBy, Order, QueueName, Selection, Sides, Wait,
+    Assign, Command, End, Held, HeldBy, Order, Put, QueueName, Selection, Sides, Wait,
 };
 use crate::fanout::Deadline;
+use crate::schedule::{OnMissed, Overlap, When};
 use crate::task::{Receipt, StateKind, Terms};
 use crate::time::{Span, Timestamp};
+use crate::unique::OnDuplicate;
 
 /// Makes a command of a request.
-pub type Read = for<'a> fn(&Parts<'a>, &'a Room<'a>) -> Result<Command<'a>, Fault>;
+pub type Read = for<'a> fn(&'a Parts<'a>, &'a Room<'a>) -> Result<Command<'a>, Fault>;
 
 /// An entry of the table of commands, and how its request is read, unless a door does that.
 #[derive(Clone, Copy)]
@@ -35,6 +39,21 @@ pub struct Room<'a> {
     pub(super) name: OnceCell<Vec<u8>>,
     /// The changes of settings.
     pub(super) settings: OnceCell<Vec<crate::settings::Assignment<'a>>>,
+    /// Receipts.
+    pub(super) receipts: OnceCell<Vec<Receipt>>,
+    /// A put within another command.
+    pub(super) put: OnceCell<Put<'a>>,
+    /// The parts of the request.
+    parts: OnceCell<Parts<'a>>,
+}
+
+/// Reads a request, if it is one of a command of the engine.
+pub fn read<'a>(words: &'a [&'a [u8]], room: &'a Room<'a>) -> Result<Option<Command<'a>>, Fault> {
+    let Found::Spec(spec, place, taken) = find(words) else { return Ok(None) };
+    let Some(read) = READS[place] else { return Ok(None) };
+    let mut parts = Parts::of(spec);
+    parts.sort_step(&words[taken..])?;
+    read(room.parts.get_or_init(|| parts), room).map(Some)
 }
 
 /// A struct whose fields are words and options of a request.
@@ -47,7 +66,10 @@ pub(crate) trait Arguments<'a>: Sized {
     const LAST: &'static [Opt];
 
     /// Reads it from a request in which its words begin at this place.
-    fn read(parts: &Parts<'a>, at: usize, room: &'a Room<'a>) -> Result<Self, Fault>;
+    fn read(parts: &'a Parts<'a>, at: usize, room: &'a Room<'a>) -> Result<Self, Fault>;
+
+    /// Writes its words and options.
+    fn write(&self, to: &mut Writing);
 }
 
 /// A name that decides the shard.
@@ -57,6 +79,9 @@ pub(crate) trait Key<'a>: Sized {
 
     /// Reads the word at this place.
     fn read(parts: &Parts<'a>, at: usize) -> Result<Self, Fault>;
+
+    /// Writes the word.
+    fn write(&self, to: &mut Writing);
 }
 
 /// A value that is one word.
@@ -66,11 +91,18 @@ pub(crate) trait Value<'a>: Sized {
 
     /// Reads the value of what is called `word`.
     fn read(word: &str, text: &'a [u8]) -> Result<Self, Fault>;
+
+    /// Returns the text that is read as this value.
+    fn text(&self) -> Vec<u8>;
 }
 
 impl<'a> Key<'a> for &'a [u8] {
     fn read(parts: &Parts<'a>, at: usize) -> Result<Self, Fault> {
         Ok(parts.word(at))
+    }
+
+    fn write(&self, to: &mut Writing) {
+        to.word(self);
     }
 }
 
@@ -79,6 +111,11 @@ impl<'a> Key<'a> for QueueName<'a> {
 
     fn read(parts: &Parts<'a>, at: usize) -> Result<Self, Fault> {
         Ok(Self { name: parts.word(at), member: parts.given(options::MEMBER) })
+    }
+
+    fn write(&self, to: &mut Writing) {
+        to.word(self.name);
+        to.option(options::MEMBER, self.member);
     }
 }
 
@@ -95,11 +132,21 @@ impl<'a> Key<'a> for Option<QueueName<'a>> {
         }
         Ok(None)
     }
+
+    fn write(&self, to: &mut Writing) {
+        if let Some(queue) = self {
+            queue.write(to);
+        }
+    }
 }
 
 impl<'a> Value<'a> for &'a [u8] {
     fn read(_: &str, text: &'a [u8]) -> Result<Self, Fault> {
         Ok(text)
+    }
+
+    fn text(&self) -> Vec<u8> {
+        self.to_vec()
     }
 }
 
@@ -109,6 +156,10 @@ impl Value<'_> for Span {
     fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::span(word, text)
     }
+
+    fn text(&self) -> Vec<u8> {
+        decimal(&self.ms())
+    }
 }
 
 impl Value<'_> for Timestamp {
@@ -117,34 +168,30 @@ impl Value<'_> for Timestamp {
     fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::moment(word, text)
     }
-}
 
-/// A number of at least 1.
-impl Value<'_> for u64 {
-    const SHOWN: &'static str = "n";
-
-    fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
-        parts::count(word, text)
+    fn text(&self) -> Vec<u8> {
+        decimal(&self.ms())
     }
 }
 
-/// The same. More than fits stands for the most.
-impl Value<'_> for u32 {
-    const SHOWN: &'static str = "n";
+/// Numbers of at least 1. More than fits stands for the most.
+macro_rules! numbers {
+    ($($type:ty)*) => {$(
+        impl Value<'_> for $type {
+            const SHOWN: &'static str = "n";
 
-    fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
-        parts::count(word, text).map(|count| Self::try_from(count).unwrap_or(Self::MAX))
-    }
+            fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
+                parts::count(word, text).map(|count| Self::try_from(count).unwrap_or(Self::MAX))
+            }
+
+            fn text(&self) -> Vec<u8> {
+                decimal(self)
+            }
+        }
+    )*};
 }
 
-/// The same.
-impl Value<'_> for usize {
-    const SHOWN: &'static str = "n";
-
-    fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
-        parts::count(word, text).map(|count| Self::try_from(count).unwrap_or(Self::MAX))
-    }
-}
+numbers!(u32 u64 usize);
 
 /// A priority, or none.
 impl Value<'_> for Option<i64> {
@@ -152,6 +199,10 @@ impl Value<'_> for Option<i64> {
 
     fn read(_: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::any_priority(text)
+    }
+
+    fn text(&self) -> Vec<u8> {
+        self.map_or_else(|| b"NONE".to_vec(), |priority| decimal(&priority))
     }
 }
 
@@ -161,6 +212,10 @@ impl Value<'_> for StateKind {
     fn read(_: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::state(text)
     }
+
+    fn text(&self) -> Vec<u8> {
+        decimal(&self.letter())
+    }
 }
 
 impl Value<'_> for Receipt {
@@ -168,6 +223,10 @@ impl Value<'_> for Receipt {
 
     fn read(_: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::receipt(text)
+    }
+
+    fn text(&self) -> Vec<u8> {
+        receipt_numbers(*self).map(|number| number.to_string()).join("-").into_bytes()
     }
 }
 
@@ -177,18 +236,41 @@ impl Value<'_> for Wait {
     fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::wait(word, text)
     }
-}
 
-impl Value<'_> for Sides {
-    const SHOWN: &'static str = "IN|OUT";
-
-    fn read(_: &str, text: &[u8]) -> Result<Self, Fault> {
-        match text {
-            _ if text.eq_ignore_ascii_case(b"IN") => Ok(Self::Input),
-            _ if text.eq_ignore_ascii_case(b"OUT") => Ok(Self::Output),
-            _ => Err(no_value("a side is IN or OUT", text)),
+    fn text(&self) -> Vec<u8> {
+        match self {
+            Self::No => decimal(&0),
+            Self::For(span) => span.text(),
+            Self::Forever => decimal(&-1),
         }
     }
+}
+
+/// Values that are one of a few words, in any case, and the rule that other words break.
+macro_rules! words {
+    ($($type:ty: $rule:literal, $known:expr;)*) => {$(
+        impl Value<'_> for $type {
+            fn read(_: &str, text: &[u8]) -> Result<Self, Fault> {
+                let is_it = |(_, word): &(Self, &str)| text.eq_ignore_ascii_case(word.as_bytes());
+                let known = $known.into_iter().find(is_it).map(|(it, _)| it);
+                known.ok_or_else(|| no_value($rule, text))
+            }
+
+            fn text(&self) -> Vec<u8> {
+                let known = $known.into_iter().find(|(it, _)| it == self);
+                known.map_or_else(Vec::new, |(_, word)| word.into())
+            }
+        }
+    )*};
+}
+
+words! {
+    Sides: "a side is IN or OUT", [(Self::Input, "IN"), (Self::Output, "OUT")];
+    End: "FROM is MIN or MAX", [(Self::Min, "MIN"), (Self::Max, "MAX")];
+    Order: "ORDER is OLDEST or NEWEST", [(Self::Oldest, "OLDEST"), (Self::Newest, "NEWEST")];
+    OnMissed: "MISSED is one, all or none", Self::ALL.map(|it| (it, it.word()));
+    Overlap: "OVERLAP is allow or skip", Self::ALL.map(|it| (it, it.word()));
+    OnDuplicate: "ONDUP is keep, reject or replace", Self::ALL;
 }
 
 /// A receipt, or `ID` and an id.
@@ -197,9 +279,17 @@ impl<'a> Arguments<'a> for Held<'a> {
     const OPTIONS: &'static [Opt] = &[];
     const LAST: &'static [Opt] = <QueueName<'_> as Key<'_>>::OPTIONS;
 
-    fn read(parts: &Parts<'a>, at: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
+    fn read(parts: &'a Parts<'a>, at: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
         debug_assert_eq!(at, 0, "the name of a queue is the first word");
         held(parts)
+    }
+
+    fn write(&self, to: &mut Writing) {
+        self.queue.write(to);
+        match self.by {
+            HeldBy::Receipt(receipt) => to.word(&receipt.text()),
+            HeldBy::Id(id) => to.all(&[b"ID", id]),
+        }
     }
 }
 
@@ -208,8 +298,17 @@ impl<'a> Arguments<'a> for Selection {
     const OPTIONS: &'static [Opt] = &[options::FROM, options::ORDER];
     const LAST: &'static [Opt] = &[];
 
-    fn read(parts: &Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
+    fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
         selection(parts, false)
+    }
+
+    fn write(&self, to: &mut Writing) {
+        let Self { from, order, group, narrow } = *self;
+        let usual = if from == End::Max { Order::Newest } else { Order::Oldest };
+        to.option(options::FROM, Some(from).filter(|from| *from != End::Min));
+        to.option(options::ORDER, Some(order).filter(|order| *order != usual));
+        to.flag(options::GROUP, group);
+        to.is_unsayable |= narrow;
     }
 }
 
@@ -218,13 +317,77 @@ impl<'a> Arguments<'a> for Deadline {
     const OPTIONS: &'static [Opt] = &[options::DEADLINE, options::TTL];
     const LAST: &'static [Opt] = &[];
 
-    fn read(parts: &Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
+    fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
         match (parts.moment(options::DEADLINE)?, parts.span(options::TTL)?) {
             (None, None) => Ok(Self::OfLane),
             (Some(at), None) => Ok(Self::At(at)),
             (None, Some(ttl)) => Ok(Self::After(ttl)),
             (Some(_), Some(_)) => {
                 Err(Fault::bad("DEADLINE and TTL say the same: give one of them"))
+            }
+        }
+    }
+
+    fn write(&self, to: &mut Writing) {
+        match *self {
+            Self::OfLane => {}
+            Self::At(at) => to.option(options::DEADLINE, Some(at)),
+            Self::After(ttl) => to.option(options::TTL, Some(ttl)),
+        }
+    }
+}
+
+impl<'a> Arguments<'a> for Terms<&'a [u8]> {
+    const WORDS: &'static [Word] = &[];
+    const OPTIONS: &'static [Opt] = &[options::KEY, options::TTR];
+    const LAST: &'static [Opt] = &[];
+
+    fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
+        Self::read(parts)
+    }
+
+    fn write(&self, to: &mut Writing) {
+        to.option(options::KEY, self.key);
+        to.option(options::TTR, self.ttr);
+    }
+}
+
+/// What a cron expression says is not checked here.
+impl<'a> Arguments<'a> for When<'a> {
+    const WORDS: &'static [Word] = &[];
+    const OPTIONS: &'static [Opt] =
+        &[options::EVERY, options::AT_SLOT, options::CRON, options::ZONE];
+    const LAST: &'static [Opt] = &[];
+
+    fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
+        let (at, zone) = (parts.moment(options::AT_SLOT)?, parts.option(options::ZONE));
+        match (parts.span(options::EVERY)?, parts.option(options::CRON)) {
+            (Some(_), Some(_)) => {
+                Err(Fault::bad("EVERY and CRON both say when it is due: give one of them"))
+            }
+            (None, None) => {
+                Err(Fault::bad("EVERY or CRON says when the schedule is due: give one"))
+            }
+            (Some(_), None) if zone.is_some() => {
+                Err(Fault::bad("ZONE goes with CRON: a fixed distance has no time zone"))
+            }
+            (Some(every), None) => Ok(Self::Every { every, at }),
+            (None, Some(_)) if at.is_some() => {
+                Err(Fault::bad("AT goes with EVERY: a cron expression says itself when it is due"))
+            }
+            (None, Some(expression)) => Ok(Self::Cron { expression, zone }),
+        }
+    }
+
+    fn write(&self, to: &mut Writing) {
+        match *self {
+            Self::Every { every, at } => {
+                to.option(options::EVERY, Some(every));
+                to.option(options::AT_SLOT, at);
+            }
+            Self::Cron { expression, zone } => {
+                to.option(options::CRON, Some(expression));
+                to.option(options::ZONE, zone);
             }
         }
     }
@@ -246,7 +409,7 @@ pub fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
 
 /// The terms of a task of which only the key is given.
 pub(crate) mod key_alone {
-    use super::{Fault, Opt, Parts, Room, Terms, options};
+    use super::{Fault, Opt, Parts, Room, Terms, Writing, options};
 
     pub(crate) const OPTION: Opt = options::KEY;
 
@@ -254,11 +417,16 @@ pub(crate) mod key_alone {
     pub(crate) fn read<'a>(parts: &Parts<'a>, _: &'a Room<'a>) -> Result<Terms<&'a [u8]>, Fault> {
         Ok(Terms { key: parts.given(OPTION), ..Terms::NONE })
     }
+
+    pub(crate) fn write(terms: Terms<&[u8]>, to: &mut Writing) {
+        to.option(OPTION, terms.key);
+        to.is_unsayable |= terms.ttr.is_some();
+    }
 }
 
 /// A new TTL, or none where a command has `TTL ms|NONE`.
 pub(crate) mod new_ttl {
-    use super::{Assign, Fault, Opt, Parts, Room, Span, options};
+    use super::{Assign, Fault, Opt, Parts, Room, Span, Value as _, Writing, options};
 
     pub(crate) const OPTION: Opt = options::TTL;
 
@@ -272,6 +440,15 @@ pub(crate) mod new_ttl {
             Some(text) => super::parts::span(OPTION.word, text).map(Some).map(Assign::To),
         }
     }
+
+    pub(crate) fn write(ttl: Assign<Option<Span>>, to: &mut Writing) {
+        let text = |ttl: Option<Span>| ttl.map_or_else(|| b"NONE".to_vec(), |ttl| ttl.text());
+        to.option(OPTION, ttl.given().map(text).as_deref());
+    }
+}
+
+fn decimal(number: &impl ToString) -> Vec<u8> {
+    number.to_string().into_bytes()
 }
 
 /// Returns how many items lists have together.

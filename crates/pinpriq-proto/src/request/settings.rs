@@ -4,7 +4,8 @@
 use super::fault::{Fault, shown};
 use super::parts::{Parts, no_value, number, span};
 use super::reading::Room;
-use crate::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Value};
+use super::writing::Writing;
+use crate::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Shown, Value};
 
 /// Reads those that follow a name.
 pub(crate) fn read<'a>(
@@ -15,6 +16,22 @@ pub(crate) fn read<'a>(
     let words = parts.words.get(at..).unwrap_or_default();
     let changes = changes(words, &parts.spec().full_name())?;
     Ok(room.settings.get_or_init(|| changes))
+}
+
+/// Writes them.
+pub(crate) fn write(changes: &[Assignment<'_>], to: &mut Writing) {
+    for (setting, value) in changes {
+        for (name, shown) in setting.shown(*value) {
+            let text = match shown {
+                Shown::None if setting.optional => b"none".to_vec(),
+                Shown::None => continue,
+                Shown::Number(number) => number.to_string().into(),
+                Shown::Text(text) => text.into(),
+                Shown::Rate(rate) => rate.to_string().into(),
+            };
+            to.all(&[name.as_bytes(), &text]);
+        }
+    }
 }
 
 /// Reads the pairs of a name and a value that follow the words of `command`.

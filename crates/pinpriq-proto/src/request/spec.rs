@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::form::Form;
-use super::options::Opt;
+use super::options::{Opt, WITHMETA};
 
 /// One command, or one subcommand of a command that has some.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,8 @@ pub struct Spec {
     pub while_subscribed: bool,
     /// Whether it stands behind the other commands of its chapter.
     pub(crate) is_last: bool,
+    /// Whether it has only some of the options of its fields.
+    is_narrowed: bool,
     /// How HTTP answers on the usual path of the command, if it has that: a verb behind the name of
     /// what it acts on.
     pub http: Option<Form>,
@@ -138,6 +140,15 @@ impl Group {
     }
 }
 
+/// Whether an option is one of these.
+const fn has(options: &[Opt], option: Opt) -> bool {
+    let mut at = 0;
+    while at < options.len() && options[at].letters != option.letters {
+        at += 1;
+    }
+    at < options.len()
+}
+
 impl Spec {
     /// Returns a command without words and options, for users with rights on what it touches.
     #[must_use]
@@ -158,6 +169,7 @@ impl Spec {
             access: Access::Rights,
             while_subscribed: false,
             is_last: false,
+            is_narrowed: false,
             http: None,
         }
     }
@@ -180,12 +192,31 @@ impl Spec {
         Self { options, ..self }
     }
 
-    /// Gives it these words and options where it has none.
+    /// Leaves it only these of the options of its fields.
+    #[must_use]
+    pub const fn only(self, options: &'static [Opt]) -> Self {
+        Self { options, is_narrowed: true, ..self }
+    }
+
+    /// Gives it the words and options of its fields. It may list the options in another order, and
+    /// add what is about the reply.
     #[must_use]
     pub(crate) const fn or(self, words: &'static [Word], options: &'static [Opt]) -> Self {
-        let words = if self.words.is_empty() { words } else { self.words };
-        let options = if self.options.is_empty() { options } else { self.options };
-        Self { words, options, ..self }
+        if self.options.is_empty() && !self.is_narrowed {
+            return Self { words, options, ..self };
+        }
+        let mut at = 0;
+        while at < self.options.len() {
+            let is_of_reply = self.options[at].letters == WITHMETA.letters;
+            assert!(is_of_reply || has(options, self.options[at]), "no field has that option");
+            at += 1;
+        }
+        at = 0;
+        while at < options.len() && !self.is_narrowed {
+            assert!(has(self.options, options[at]), "the option of a field is not listed");
+            at += 1;
+        }
+        Self { words, ..self }
     }
 
     /// Puts it at the end of its chapter.

@@ -17,19 +17,13 @@ use tokio::net::TcpSocket;
 use crate::people::{People, Person};
 use crate::world::{GUARD, START, World, in_memory, test};
 
-/// A port of the test's own, at which it does not listen. A server can take it too. As long as the
-/// socket is there, the system gives the port to no connection.
+/// A port of the test's own, at which it does not listen. A server can take it too.
 fn reserved() -> (TcpSocket, SocketAddr) {
-    let socket = bound_to(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let address = socket.local_addr().unwrap();
-    (socket, address)
-}
-
-fn bound_to(address: SocketAddr) -> TcpSocket {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
-    socket.bind(address).unwrap();
-    socket
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 fn on_disk(data: &Path) -> Config {
@@ -244,8 +238,7 @@ fn who_listens_first_has_the_address_that_two_took() {
     for shards in [1, 3] {
         test(async || {
             let data = tempfile::tempdir().unwrap();
-            let (_reserved, address) = reserved();
-            let socket = bound_to(address);
+            let (socket, address) = reserved();
             let first = Cell::new(None);
             let config = Config { shards, ..at(DoorName::Pinpriq, address, on_disk(data.path())) };
             let begun = start(config.clone(), || first.set(Some(socket.listen(1).unwrap()))).await;

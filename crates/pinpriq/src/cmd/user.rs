@@ -18,8 +18,7 @@ use crate::args::users::{
     AddArgs, FileArgs, LimitsArgs, NameArgs, RightsArgs, TokenAction, TokenArgs, UserCommand,
 };
 use crate::exit::{Exit, Failure};
-use crate::logging::tell;
-use crate::output::print_text;
+use crate::output::{print_text, tell};
 
 /// The user that the service of the packages runs as.
 const SERVICE: &str = "pinpriq";

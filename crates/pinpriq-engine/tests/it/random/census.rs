@@ -8,6 +8,8 @@ use pinpriq_proto::change::RecordKey;
 use pinpriq_proto::command::{Command, Deed, Held, HeldBy, Put, QueueCommand, QueueName, Wait};
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::request::reading::{Room, read};
+use pinpriq_proto::request::table::{Found, READS, TABLE, find};
 use pinpriq_proto::schedule::{Form, ScheduleCommand};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_proto::time::Timestamp;
@@ -26,6 +28,8 @@ pub(super) struct Census {
     compactions: u64,
     /// The kinds of commands that were not refused, each with the name of its type.
     carried_out: BTreeSet<(&'static str, &'static str)>,
+    /// The names of the requests that were read as the commands for which they were written.
+    requests: BTreeSet<String>,
     /// Commands that were refused because there was no room.
     busy: BTreeSet<&'static str>,
     fan_out: BTreeMap<&'static str, u64>,
@@ -254,6 +258,19 @@ impl Census {
             }
             (_, Applied::Refused(_)) => {}
             _ => self.carried_out.extend(kinds_of(command)),
+        }
+    }
+
+    /// Checks that what is written as a request is read as the same command.
+    pub(super) fn note_request(&mut self, command: &Command<'_>) {
+        let Some(words) = command.words() else { return };
+        let words: Vec<&[u8]> = words.as_slice().iter().map(Vec::as_slice).collect();
+        // Some commands that only the engine refuses are no request.
+        if let Ok(Some(read)) = read(&words, &Room::default()) {
+            assert_eq!(read, *command, "a request is read otherwise than it was written");
+            if let Found::Spec(spec, ..) = find(&words) {
+                self.requests.insert(spec.full_name());
+            }
         }
     }
 
@@ -556,6 +573,13 @@ impl Census {
         for outcome in ["enters", "waits in vain"] {
             if !self.outcomes.contains_key(&("put in line", outcome)) {
                 missing.push(format!("a put that waited for room {outcome}"));
+            }
+        }
+        for (spec, read) in TABLE.iter().zip(READS) {
+            // The others are written for KICK and READY.
+            let is_other = ["KICK", "READY"].contains(&spec.name);
+            if read.is_some() && !is_other && !self.requests.contains(&spec.full_name()) {
+                missing.push(format!("{} is written and read", spec.full_name()));
             }
         }
         for (of, kinds) in KINDS {

@@ -153,6 +153,7 @@ impl<'a> Runner<'a> {
         self.last_request += 1;
         let request = RequestId(self.last_request);
         let applied = self.engine.apply(now, client, request, command);
+        self.census.borrow_mut().note_request(command);
         self.census.borrow_mut().note_applied(command, applied);
         let said = self.listen();
         let drawn = self.drawn_ids(request, &said);

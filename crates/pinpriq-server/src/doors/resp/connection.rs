@@ -5,8 +5,9 @@
 use pinpriq_proto::wire::resp::Protocol;
 
 use super::call::{Call, refused, written};
+use super::describe;
 use super::keys::keys_of;
-use super::{describe, guard};
+use super::users;
 use crate::access::audit::What;
 use crate::access::signing::Shown;
 use crate::clients::about::Chosen;
@@ -65,7 +66,7 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
         };
     }
     if let Some(shown) = shown_pass
-        && !guard::sign_in(call.talk, call.desk, shown)?
+        && !users::sign_in(call.talk, call.desk, shown)?
     {
         return Ok(());
     }
@@ -173,7 +174,7 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
         // This request still gets its reply, as with QUIT.
         call.quit(Ending::Killed);
     } else {
-        guard::check_admin_of(call.desk, "CLIENT KILL")?;
+        users::check_admin_of(call.desk, "CLIENT KILL")?;
     }
     call.desk.tell_audit(What::Command, None, |event| {
         event.command = Some("CLIENT KILL".to_owned());
@@ -243,10 +244,10 @@ pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
     let mut wanted: Vec<Vec<u8>> = call.parts.words.iter().map(|word| word.to_vec()).collect();
     let first = info::Section::ALL[0].name().as_bytes();
-    if !guard::is_admin(call.desk) {
+    if !users::is_admin(call.desk) {
         // Many clients ask for it when they connect.
         if !wanted.iter().all(|section| section.eq_ignore_ascii_case(first)) {
-            guard::check_admin_of(call.desk, "INFO")?;
+            users::check_admin_of(call.desk, "INFO")?;
         }
         wanted = vec![first.to_vec()];
     }

@@ -1,5 +1,5 @@
-//! How each command is carried out. A request that its declaration describes becomes a command of
-//! the engine here. The others have a function.
+//! How each command is carried out. A request that the vocabulary can read becomes a command of the
+//! engine here. The others have a function, and those whose time counts.
 
 use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::request::fault::Fault;
@@ -7,10 +7,12 @@ use pinpriq_proto::request::options::WITHMETA;
 use pinpriq_proto::request::reading::{Read, Room};
 use pinpriq_proto::request::table::places::place as place_in_table;
 use pinpriq_proto::request::table::{READS, TABLE};
-use pinpriq_proto::schedule::ScheduleCommand;
+use pinpriq_proto::schedule::{NewSchedule, ScheduleCommand, When};
 
 use super::call::{Call, Shape};
-use super::{carrying, cluster, connection, fanout, push, schedules, tasks, transaction, users};
+use super::push::add_credit;
+use super::{carrying, cluster, connection, tasks, transaction, users};
+use crate::calendars::cron;
 
 /// Carries out a request.
 type Run = fn(&mut Call<'_, '_>) -> Result<(), Fault>;
@@ -25,8 +27,8 @@ static RUNS: [How; TABLE.len()] = {
             at += 1;
         }
         all[place] = match READS[place] {
+            _ if at < BY_HAND.len() => How::ByHand(BY_HAND[at].2),
             Some(read) => How::Read(read),
-            None if at < BY_HAND.len() => How::ByHand(BY_HAND[at].2),
             None => panic!("a command has no function, and no request on its declaration"),
         };
         place += 1;
@@ -52,12 +54,25 @@ pub(crate) fn run(place: usize, call: &mut Call<'_, '_>) -> Result<(), Fault> {
     }
 }
 
+/// Carries out what a function makes of the request.
 #[inline(never)]
-fn ask(call: &mut Call<'_, '_>, read: Read) -> Result<(), Fault> {
+pub(super) fn ask(call: &mut Call<'_, '_>, read: Read) -> Result<(), Fault> {
     let room = Room::default();
     let parts = call.parts;
     let command = read(parts, &room)?;
     let shape = match command {
+        Command::Credit(credits) => {
+            add_credit(call, credits);
+            return Ok(());
+        }
+        // A cron expression is checked here, since the engine knows none.
+        Command::Schedule(ScheduleCommand::Set(NewSchedule {
+            when: When::Cron { expression, zone },
+            ..
+        })) => {
+            cron(expression, zone).map_err(|refusal| Fault::bad(refusal.to_string()))?;
+            Shape::Plain
+        }
         Command::Queue(QueueCommand::List { .. })
         | Command::Schedule(ScheduleCommand::List { .. }) => Shape::Page,
         Command::Queue(QueueCommand::Stats(Some(_))) => Shape::QueueFigures,
@@ -73,13 +88,7 @@ const BY_HAND: &[(&str, Option<&str>, Run)] = &[
     ("TAKE", None, tasks::take),
     ("POP", None, tasks::pop),
     ("ACK", None, tasks::ack),
-    ("KICK", None, tasks::kick),
-    ("SUBSCRIBE", None, push::subscribe),
-    ("CREDIT", None, push::credit),
-    ("READY", None, push::ready),
-    ("LEAVE", None, fanout::leave),
     ("IMPORT", None, carrying::import),
-    ("SCHEDULE", Some("SET"), schedules::set),
     ("MULTI", None, transaction::multi),
     ("EXEC", None, transaction::exec),
     ("DISCARD", None, transaction::discard),

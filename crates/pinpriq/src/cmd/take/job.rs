@@ -20,8 +20,7 @@ use super::worker::{Plan, Work};
 use crate::connection::Wanted;
 use crate::endpoint::Endpoint;
 use crate::exit::Failure;
-use crate::logging::tell;
-use crate::output::escaped;
+use crate::output::{escaped, tell};
 use crate::printer::{Printer, shown, text};
 use crate::resp::{Client, Trouble, unexpected};
 

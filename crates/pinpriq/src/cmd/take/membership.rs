@@ -15,8 +15,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::job::connected;
 use crate::endpoint::Endpoint;
-use crate::logging::tell;
-use crate::output::escaped;
+use crate::output::{escaped, tell};
 use crate::resp::{Client, Trouble, member};
 use crate::words::OsWords as _;
 

@@ -16,8 +16,7 @@ use crate::cmd::status::{OF_DEAD_LETTERS, apart, line_of_dead_letters};
 use crate::columns::{aligned, shortened};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
-use crate::logging::tell;
-use crate::output::print_text;
+use crate::output::{print_text, tell};
 use crate::printer::Printer;
 use crate::units::brief;
 

@@ -8,8 +8,7 @@ use crate::args::users::ListArgs;
 use crate::columns::{heads, table};
 use crate::exit::{Exit, Failure};
 use crate::json::Json;
-use crate::logging::tell;
-use crate::output::print_text;
+use crate::output::{print_text, tell};
 
 /// Prints all users.
 pub(super) fn list(ListArgs { file, json }: &ListArgs) -> Result<Exit, Failure> {

@@ -6,8 +6,7 @@ use super::source::{State, TubeFigures};
 use crate::args::carrying::ImportArgs;
 use crate::columns::aligned;
 use crate::exit::{Exit, Failure};
-use crate::logging::tell;
-use crate::output::print_text;
+use crate::output::{print_text, tell};
 
 /// What came of a tube.
 #[derive(Debug, Default)]

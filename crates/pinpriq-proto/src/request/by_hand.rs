@@ -1,0 +1,283 @@
+//! The requests that fields cannot describe: each is read by a function, and [`write`] writes them.
+
+use super::fault::{Fault, shown};
+use super::options::{
+    self, AT, COUNT, DELAY, GROUP, MEMBER, ONDUP, PAYLOAD, POP, REASON, ROOM, STATE_BURIED, TTL,
+    TTR, UNIQUE, WINDOW, ZOMBIE,
+};
+use super::parts::{self, Parts, number};
+use super::reading::{Arguments, Key as _, Room, Value as _, held, selection};
+use super::spec::Word;
+use super::writing::Writing;
+use crate::command::{
+    Ack, Command, Delay, Put, Selection, Take, TakeMode, TimeToLive, Transfer, Wait,
+};
+use crate::fanout::MemberCommand;
+use crate::task::{StateKind, Terms};
+use crate::time::Span;
+use crate::unique::{OnDuplicate, Unique};
+
+type Read<'a> = Result<Command<'a>, Fault>;
+
+/// The options of `PUT` that few puts have.
+pub const RARE_OF_PUT: u64 =
+    UNIQUE.bit | WINDOW.bit | ONDUP.bit | ROOM.bit | AT.bit | STATE_BURIED.bit | REASON.bit;
+
+/// Reads a put that may have any options.
+#[inline(never)]
+pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
+    let delay = match parts.moment(AT)? {
+        Some(_) if parts.has(DELAY) => {
+            return Err(Fault::bad("AT and DELAY exclude each other: give one of them"));
+        }
+        // A moment stays one until the put is carried out, so that tasks with the same moment are
+        // ready together.
+        Some(at) => Some(Delay::Until(at)),
+        None => None,
+    };
+    let (unique, put) = (unique(parts)?, plain_put(parts)?);
+    let put = Put { delay: delay.unwrap_or(put.delay), unique, ..put };
+    if let Some(state) = parts.option(STATE_BURIED) {
+        if parts::state(state)? != StateKind::Buried {
+            let rule = "a task can be put with STATE B, and with no other";
+            return Err(parts::no_value(rule, state));
+        }
+        if parts.has(ROOM) {
+            return Err(Fault::bad("a put with STATE B does not wait for room"));
+        }
+        let reason = parts.option(REASON);
+        return Ok(Command::PutBuried { put: room.put.get_or_init(|| put), reason });
+    }
+    if parts.has(REASON) {
+        return Err(Fault::bad("REASON says why a task is put with STATE B: give that too"));
+    }
+    let room = parts.span(ROOM)?;
+    Ok(room.map_or(Command::Put(put), |room| Command::PutInLine { put, room }))
+}
+
+/// Reads a put without any of [`RARE_OF_PUT`].
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is part of every put")]
+pub fn plain_put<'a>(parts: &Parts<'a>) -> Result<Put<'a>, Fault> {
+    Ok(Put {
+        queue: parts.word(0),
+        payload: parts.word(1),
+        delay: Delay::For(parts.span(DELAY)?.unwrap_or(Span::ZERO)),
+        ttl: parts.span(TTL)?.map_or(TimeToLive::Default, TimeToLive::For),
+        id: parts.option(options::ID),
+        wait: parts.wait()?,
+        priority: parts.priority()?.or(Some(0)),
+        terms: Terms::read(parts)?,
+        unique: None,
+    })
+}
+
+fn unique<'a>(parts: &Parts<'a>) -> Result<Option<Unique<'a>>, Fault> {
+    let Some(key) = parts.option(UNIQUE) else {
+        if parts.has(WINDOW) || parts.has(ONDUP) {
+            return Err(Fault::bad("WINDOW and ONDUP say more about UNIQUE: give that too"));
+        }
+        return Ok(None);
+    };
+    let on_duplicate = parts.value(ONDUP)?.unwrap_or_default();
+    Ok(Some(Unique { key, window: parts.span(WINDOW)?, on_duplicate }))
+}
+
+pub(crate) fn take<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
+    Ok(done_first(parts, take_of(parts, TakeMode::Lease { ttr: parts.span(TTR)? })?))
+}
+
+pub(crate) fn pop<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
+    take_of(parts, TakeMode::Pop).map(Command::Take)
+}
+
+/// Reads what is to be taken in this mode.
+#[inline]
+pub fn take_of<'a>(parts: &Parts<'a>, mode: TakeMode) -> Result<Take<'a>, Fault> {
+    let count = parts.count(COUNT)?.unwrap_or(1);
+    let wait = parts.wait()?.unwrap_or(Wait::No);
+    let selection = selection(parts, parts.has(GROUP))?;
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let member = parts.option(MEMBER);
+    Ok(Take { queues: parts.words, member, count, wait, selection, mode })
+}
+
+/// Returns the command that takes after what is done.
+#[inline]
+#[must_use]
+pub fn done_first<'a>(parts: &'a Parts<'a>, take: Take<'a>) -> Command<'a> {
+    if parts.done.is_empty() {
+        return Command::Take(take);
+    }
+    Command::TakeDone { done: &parts.done, take }
+}
+
+/// Reads an ack of one task or of several.
+pub fn ack<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
+    if !are_several(parts) {
+        return ack_of(parts).map(Command::Ack);
+    }
+    let receipts = parts.words[1..].iter().map(|text| parts::receipt(text));
+    let receipts = receipts.collect::<Result<_, _>>()?;
+    let receipts = room.receipts.get_or_init(|| receipts);
+    Ok(Command::AckAll { queue: parts.queue(), receipts })
+}
+
+/// Whether an ack names several tasks.
+#[inline]
+#[must_use]
+pub const fn are_several(parts: &Parts<'_>) -> bool {
+    parts.words.len() > 2 && !parts.by_id
+}
+
+/// Reads an ack of one task.
+#[inline]
+pub fn ack_of<'a>(parts: &Parts<'a>) -> Result<Ack<'a>, Fault> {
+    let (payload, zombie) = (parts.option(PAYLOAD), parts.span(ZOMBIE)?);
+    Ok(Ack { held: held(parts)?, payload, zombie })
+}
+
+/// `KICK queue ID id` is DIG, and `KICK queue n` is PLOW with a count.
+pub(crate) fn kick<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
+    let queue = parts.queue();
+    if parts.by_id {
+        return Ok(Command::Dig(Transfer::new(queue, parts.named())));
+    }
+    let count = number(parts.word(1)).filter(|count| *count > 0);
+    if count.is_none() {
+        let given = shown(parts.word(1));
+        return Err(Fault::bad(format!("KICK needs ID and an id, or a number, not {given}")));
+    }
+    Ok(Command::Plow { queue, count, delay: Span::ZERO, ttl: None })
+}
+
+pub(crate) fn subscribe<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
+    let mode = match (parts.has(POP), parts.span(TTR)?) {
+        (true, Some(_)) => return Err(Fault::bad("POP takes no TTR: a popped task has no lease")),
+        (true, None) => TakeMode::Pop,
+        (false, ttr) => TakeMode::Lease { ttr },
+    };
+    let (member, selection) = (parts.option(MEMBER), Selection::DEFAULT);
+    Ok(Command::Subscribe { queues: parts.words, member, selection, mode })
+}
+
+pub(crate) fn credit<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
+    let given = parts.word(0);
+    let credit = number(given).and_then(|credit| u32::try_from(credit).ok());
+    credit.filter(|credit| *credit > 0).map(Command::Credit).ok_or_else(|| {
+        let most = u32::MAX;
+        Fault::bad(format!("CREDIT is a number from 1 to {most}, not {}", shown(given)))
+    })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all requests are read by such functions")]
+pub(crate) fn ready<'a>(_: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
+    Ok(Command::Credit(1))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all requests are read by such functions")]
+pub(crate) fn leave<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
+    Ok(Command::Member(match *parts.words {
+        [topic, member] => MemberCommand::LeaveTopic { topic, member },
+        _ => MemberCommand::Leave(parts.word(0)),
+    }))
+}
+
+/// Writes a request that is read by a function of this module.
+pub(crate) fn write(command: &Command<'_>, to: &mut Writing) {
+    match *command {
+        Command::Put(put) => write_put(&put, to),
+        Command::PutInLine { put, room } => {
+            write_put(&put, to);
+            to.option(ROOM, Some(room));
+        }
+        Command::PutBuried { put, reason } => {
+            write_put(put, to);
+            to.option(STATE_BURIED, Some(StateKind::Buried));
+            to.option(REASON, reason);
+        }
+        Command::Take(take) => write_take(&take, to),
+        Command::TakeDone { done, take } => {
+            write_take(&take, to);
+            for done in done {
+                to.done(done);
+            }
+            to.is_unsayable |= done.is_empty() || take.mode == TakeMode::Pop;
+        }
+        Command::Ack(Ack { held, payload, zombie }) => {
+            to.word(b"ACK");
+            held.write(to);
+            to.option(PAYLOAD, payload);
+            to.option(ZOMBIE, zombie);
+        }
+        Command::AckAll { queue, receipts } => {
+            to.word(b"ACK");
+            queue.write(to);
+            for receipt in receipts {
+                to.word(&receipt.text());
+            }
+            to.is_unsayable |= receipts.len() < 2;
+        }
+        Command::Subscribe { queues, member, selection, mode } => {
+            to.word(b"SUBSCRIBE");
+            to.list(Word::Queues, queues);
+            to.option(MEMBER, member);
+            to.mode(mode);
+            to.flag(POP, mode == TakeMode::Pop);
+            to.is_unsayable |= selection != Selection::DEFAULT;
+        }
+        Command::Credit(credit) => to.all(&[b"CREDIT", &credit.text()]),
+        Command::Member(MemberCommand::Leave(member)) => to.all(&[b"LEAVE", member]),
+        Command::Member(MemberCommand::LeaveTopic { topic, member }) => {
+            to.all(&[b"LEAVE", topic, member]);
+        }
+        _ => to.is_unsayable = true,
+    }
+}
+
+fn write_put(put: &Put<'_>, to: &mut Writing) {
+    let Put { queue, payload, terms, priority, delay, ttl, id, wait, unique } = *put;
+    to.all(&[b"PUT", queue, payload]);
+    terms.write(to);
+    to.option(options::PRIORITY, Some(priority).filter(|it| *it != Some(0)));
+    match delay {
+        Delay::For(Span::ZERO) => {}
+        Delay::For(delay) => to.option(DELAY, Some(delay)),
+        Delay::Until(at) => to.option(AT, Some(at)),
+    }
+    match ttl {
+        TimeToLive::Default => {}
+        TimeToLive::For(ttl) => to.option(TTL, Some(ttl)),
+        TimeToLive::Endless | TimeToLive::Instant => to.is_unsayable = true,
+    }
+    to.option(options::ID, id);
+    to.option(options::WAIT, wait);
+    to.is_unsayable |= wait == Some(Wait::No);
+    if let Some(Unique { key, window, on_duplicate }) = unique {
+        to.option(UNIQUE, Some(key));
+        to.option(WINDOW, window);
+        to.option(ONDUP, Some(on_duplicate).filter(|it| *it != OnDuplicate::default()));
+    }
+}
+
+fn write_take(take: &Take<'_>, to: &mut Writing) {
+    let Take { queues, member, count, wait, selection, mode } = *take;
+    to.word(if mode == TakeMode::Pop { b"POP" } else { b"TAKE" });
+    to.list(Word::Queues, queues);
+    to.option(COUNT, Some(count).filter(|count| *count != 1));
+    to.option(options::WAIT, Some(wait).filter(|wait| *wait != Wait::No));
+    to.mode(mode);
+    selection.write(to);
+    to.option(MEMBER, member);
+}
+
+impl Writing {
+    /// Writes the time to release.
+    fn mode(&mut self, mode: TakeMode) {
+        match mode {
+            TakeMode::Lease { ttr } => self.option(TTR, ttr),
+            TakeMode::Pop => {}
+            TakeMode::Unheld { .. } => self.is_unsayable = true,
+        }
+    }
+}
