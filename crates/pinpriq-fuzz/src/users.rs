@@ -2,7 +2,7 @@
 //!
 //! No password is hashed here, which would take all the time there is, and no file is touched.
 
-use pinpriq_users::{Editor, Name, Right, Rule, TokenDigest, User, Users, read};
+use pinpriq_server::users::{Editor, Name, Right, Rule, TokenDigest, User, Users, read};
 
 /// A user and a digest that no text of a fuzzer is likely to have.
 const NEW: &str = "added-by-the-target";
@@ -72,9 +72,9 @@ fn check_change(text: &str, before: &Users, user: &User) {
         Ok(editor) => editor,
         Err(error) => panic!("what was read cannot be changed: {error}"),
     };
-    let is_full = user.tokens.len() >= pinpriq_users::TOKENS_MAX
-        || before.len() >= pinpriq_users::USERS_MAX
-        || text.len() + 4_096 > pinpriq_users::FILE_BYTES_MAX;
+    let is_full = user.tokens.len() >= pinpriq_server::users::TOKENS_MAX
+        || before.len() >= pinpriq_server::users::USERS_MAX
+        || text.len() + 4_096 > pinpriq_server::users::FILE_BYTES_MAX;
     if is_full || user.tokens.contains_key(&new) {
         return;
     }

@@ -3,11 +3,13 @@
 //! Calendars have no clock and no file, so the engine stays deterministic. A form is parsed anew
 //! for each question: a schedule with a cron expression has a slot each minute at most.
 
-use pinpriq_calendar::{Calendar, Refusal};
 use pinpriq_proto::schedule::{Calendars as Trait, Form};
 use pinpriq_proto::time::{Span, Timestamp};
 
+use self::calendar::{Calendar, Refusal};
 use crate::clock::DRAWN_ONE_IN;
+
+pub(crate) mod calendar;
 
 /// All calendars, for an engine whose time may have begun ahead of the wall clock.
 ///

@@ -11,6 +11,7 @@ mod clients;
 pub mod clock;
 pub mod cluster;
 pub mod config;
+mod dashboard;
 mod doors;
 mod error;
 mod facts;
@@ -32,6 +33,7 @@ mod stamp;
 mod stop;
 mod throttle;
 mod tls;
+pub mod users;
 
 pub use doors::http::api::page::http_table;
 pub use doors::http::metrics::page::metrics_table;

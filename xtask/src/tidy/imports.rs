@@ -22,7 +22,7 @@ const CLUSTER: &str = "pinpriq-cluster";
 const DISK: &str = "crates/pinpriq-store/src/real_disk.rs";
 
 /// The one file that reads and replaces the file of users, which is no part of a data directory.
-const USERS: &str = "crates/pinpriq-users/src/store.rs";
+const USERS: &str = "crates/pinpriq-server/src/users/store.rs";
 
 /// Reads certificates and keys, which are no part of a data directory.
 const TLS: &str = "crates/pinpriq-server/src/tls/files.rs";
@@ -203,12 +203,12 @@ mod tests {
                 ("crates/pinpriq-store/src/lib.rs", "use std::fs::File;\n"),
                 ("crates/pinpriq-store/src/lib.rs", "use std::{fs, io};\n"),
                 ("crates/pinpriq-server/src/lib.rs", "tokio::fs::read(a)\n"),
-                ("crates/pinpriq-users/src/file.rs", "use std::fs;\n"),
+                ("crates/pinpriq-server/src/users/file.rs", "use std::fs;\n"),
                 ("crates/pinpriq-store/src/journal/real_disk.rs", "use std::fs;\n"),
             ],
             &[
                 ("crates/pinpriq-store/src/real_disk.rs", "use std::fs;\n"),
-                ("crates/pinpriq-users/src/store.rs", "use std::fs;\n"),
+                ("crates/pinpriq-server/src/users/store.rs", "use std::fs;\n"),
                 ("crates/pinpriq-store/src/lib.rs", "#[cfg(test)]\nmod tests { use std::fs; }\n"),
                 ("crates/pinpriq-store/tests/it/main.rs", "use std::fs;\n"),
                 ("crates/pinpriq-store/src/journal/tests.rs", "use std::fs;\n"),

@@ -12,10 +12,10 @@ use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
 /// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 21] = [
+const DIRECTIONS: [(&str, &[&str]); 18] = [
     (
         "pinpriq-fuzz",
-        &["pinpriq", "pinpriq-engine", MODEL, "pinpriq-store", "pinpriq-users", "pinpriq-proto"],
+        &["pinpriq", "pinpriq-engine", MODEL, "pinpriq-store", "pinpriq-server", "pinpriq-proto"],
     ),
     (
         "pinpriq-sim",
@@ -31,7 +31,6 @@ const DIRECTIONS: [(&str, &[&str]); 21] = [
             "pinpriq-server",
             "pinpriq-store",
             "pinpriq-tls",
-            "pinpriq-users",
             "pinpriq-proto",
         ],
     ),
@@ -39,16 +38,7 @@ const DIRECTIONS: [(&str, &[&str]); 21] = [
     ("pinpriq-load", &[DICE, "pinpriq-tls", "pinpriq-proto"]),
     (
         "pinpriq-server",
-        &[
-            "pinpriq-calendar",
-            "pinpriq-cluster",
-            "pinpriq-dashboard",
-            "pinpriq-engine",
-            "pinpriq-store",
-            "pinpriq-tls",
-            "pinpriq-users",
-            "pinpriq-proto",
-        ],
+        &["pinpriq-cluster", "pinpriq-engine", "pinpriq-store", "pinpriq-tls", "pinpriq-proto"],
     ),
     ("pinpriq-cluster", &[DICE, "pinpriq-store", "pinpriq-tls"]),
     (
@@ -69,10 +59,7 @@ const DIRECTIONS: [(&str, &[&str]); 21] = [
     ("pinpriq-history", &[]),
     ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-proto"]),
     (DICE, &[]),
-    ("pinpriq-calendar", &[]),
-    ("pinpriq-dashboard", &[]),
     ("pinpriq-tls", &[]),
-    ("pinpriq-users", &["pinpriq-proto"]),
     ("xtask", &[]),
 ];
 

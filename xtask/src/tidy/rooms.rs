@@ -13,7 +13,7 @@ use super::tree::Tree;
 
 /// The rooms of the server, which are the modules of its `lib.rs`. Each may use those above it in
 /// this list, and none below it.
-const ROOMS: [(&str, &str); 28] = [
+const ROOMS: [(&str, &str); 30] = [
     ("bell", "wakes a task on the same thread"),
     ("error", "why a server does not start, or has ended"),
     ("plain", "escapes what may be shown on a terminal"),
@@ -29,6 +29,8 @@ const ROOMS: [(&str, &str); 28] = [
     ("keepalive", "how the system watches a connection"),
     ("sharding", "which name belongs to which shard"),
     ("tls", "certificates, and sockets that may be encrypted"),
+    ("users", "who may do what, and the file that says so"),
+    ("dashboard", "the files that a browser gets"),
     ("access", "users, how they sign in, and the audit"),
     ("clients", "what is said about a client in any shard"),
     ("facts", "what is counted and known about a shard"),

@@ -67,7 +67,7 @@ fn the_clients_say_what_the_table_says() {
         ("clients/typescript/src/settings.ts", typescript::settings()),
         ("clients/typescript/src/meta.ts", typescript::meta()),
         ("crates/pinpriq-client/src/task/printed.rs", rust::task()),
-        ("crates/pinpriq-dashboard/assets/printed.js", dashboard::tables()),
+        ("crates/pinpriq-server/assets/printed.js", dashboard::tables()),
     ];
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
     for (file, text) in files {

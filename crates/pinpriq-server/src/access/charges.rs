@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::users::{Limit, Name};
 use pinpriq_proto::command::{Command, Step};
 use pinpriq_proto::reply::Refusal;
 use pinpriq_proto::task::Bytes;
-use pinpriq_users::{Limit, Name};
 
 use super::roster::Roster;
 use super::usage::{Usage, beyond};

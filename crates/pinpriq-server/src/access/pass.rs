@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pinpriq_users::{Name, Rule, User, Users};
+use crate::users::{Name, Rule, User, Users};
 
 /// A user who has signed in, and how.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Pass {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_users::{PasswordHash, Token};
+    use crate::users::{PasswordHash, Token};
 
     use super::*;
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pinpriq_users::Users;
-use pinpriq_users::store::{self, Loaded};
+use crate::users::Users;
+use crate::users::store::{self, Loaded};
 use tokio::sync::Notify;
 
 use super::audit::{Audit, Event, What};

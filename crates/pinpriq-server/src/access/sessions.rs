@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::users::User;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use pinpriq_users::User;
 use sha2::{Digest as _, Sha256};
 
 use super::pass::Pass;
@@ -111,8 +111,8 @@ fn digest(shown: &str) -> [u8; 32] {
 mod tests {
     use std::sync::Arc;
 
-    use pinpriq_users::Editor;
-    use pinpriq_users::store::{IfMissing, edit};
+    use crate::users::Editor;
+    use crate::users::store::{IfMissing, edit};
 
     use super::*;
     use crate::access::pass::Proof;

@@ -11,10 +11,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::users::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX, Password, PasswordHash, TokenDigest, User};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use pinpriq_users::{
-    NAME_BYTES_MAX, PASSWORD_BYTES_MAX, Password, PasswordHash, TokenDigest, User,
-};
 use sha2::Sha256;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;

@@ -8,9 +8,9 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::users::{Limit, Name, User, Users};
 use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::time::Timestamp;
-use pinpriq_users::{Limit, Name, User, Users};
 
 /// What one request takes of an allowance, which counts in thousandths so that each millisecond
 /// adds a whole number.

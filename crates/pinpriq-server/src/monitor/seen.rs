@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
+use crate::users::{Right, Rights};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::time::Span;
-use pinpriq_users::{Right, Rights};
 
 use super::Second;
 use super::history::Sample;

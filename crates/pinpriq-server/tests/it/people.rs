@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pinpriq_server::config::{Config, UsersFrom};
-use pinpriq_users::Token;
+use pinpriq_server::users::Token;
 use tempfile::TempDir;
 
 /// Of "password", from the tests of the reference implementation of argon2.

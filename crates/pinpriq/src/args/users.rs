@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use pinpriq_users::{Limit, Name, Rule};
+use pinpriq_server::users::{Limit, Name, Rule};
 
 use super::users_texts as texts;
 

@@ -1,15 +1,15 @@
 //! `pinpriq user`: changes the file of users, and shows who is in it.
 //!
-//! What the file may say, and how it is written, is known to `pinpriq-users`. `password.rs` asks
-//! for passwords, and `list.rs` shows users. No server is asked or told.
+//! What the file may say, and how it is written, is known to `pinpriq_server::users`. `password.rs`
+//! asks for passwords, and `list.rs` shows users. No server is asked or told.
 
 mod list;
 mod password;
 
 use std::path::Path;
 
-use pinpriq_users::store::{IfMissing, Loaded, StoreError, edit, load, owner};
-use pinpriq_users::{EditError, Editor, Name, Password, PasswordHash, Token, User};
+use pinpriq_server::users::store::{IfMissing, Loaded, StoreError, edit, load, owner};
+use pinpriq_server::users::{EditError, Editor, Name, Password, PasswordHash, Token, User};
 
 use rustix::process::geteuid;
 

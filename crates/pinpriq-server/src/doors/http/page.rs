@@ -1,5 +1,5 @@
 //! The dashboard over HTTP: its files at `/` and under `/assets`, with the headers that keep a
-//! browser from running anything else. What is in the files is up to `pinpriq-dashboard`.
+//! browser from running anything else. What is in the files is up to `crate::dashboard`.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -17,14 +17,14 @@ use super::problem::Problem;
 /// mixes the files of two versions for long.
 const HEADERS: [(HeaderName, &str); 3] = [
     (CACHE_CONTROL, "no-cache"),
-    (CONTENT_SECURITY_POLICY, pinpriq_dashboard::CONTENT_SECURITY_POLICY),
+    (CONTENT_SECURITY_POLICY, crate::dashboard::CONTENT_SECURITY_POLICY),
     (REFERRER_POLICY, "no-referrer"),
 ];
 
 /// Answers with a file.
 pub(super) async fn answer(request: Request) -> Response {
     let path = request.uri().path();
-    let Some((file, tag)) = pinpriq_dashboard::file(path) else {
+    let Some((file, tag)) = crate::dashboard::file(path) else {
         return refuse(&Problem::new(
             "NOTFOUND",
             format!("there is no path {}", given::shown(path)),

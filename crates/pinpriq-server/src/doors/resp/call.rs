@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::users::{User, Verdict, judge};
 use pinpriq_proto::command::{Command, Step};
 use pinpriq_proto::letters::Steps;
 use pinpriq_proto::task::RequestId;
 use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::resp::{Protocol, Writer};
-use pinpriq_users::{User, Verdict, judge};
 
 use super::collected::Transaction;
 use crate::clients::about::Dialect;

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use crate::users::{Right, User};
 use pinpriq_proto::letters::Steps;
 use pinpriq_proto::reply::RefusalKind;
-use pinpriq_users::{Right, User};
 
 use super::call::{Call, DryRun, Talk};
 use super::entry_of_step;

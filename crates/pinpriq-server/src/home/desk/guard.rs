@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::users::{Lack, Verdict, judge};
+use crate::users::{Limit, NAME_BYTES_MAX, Right, User};
 use pinpriq_proto::command::Command;
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::rights::Need;
 use pinpriq_proto::task::{Bytes, RequestId};
-use pinpriq_users::{Lack, Verdict, judge};
-use pinpriq_users::{Limit, NAME_BYTES_MAX, Right, User};
 
 use super::Desk;
 use crate::access::audit::What;

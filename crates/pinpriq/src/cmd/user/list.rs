@@ -1,7 +1,7 @@
 //! `pinpriq user list`: all users as a table, or as JSON. Passwords and tokens are never shown.
 
-use pinpriq_users::store::load;
-use pinpriq_users::{Limit, User};
+use pinpriq_server::users::store::load;
+use pinpriq_server::users::{Limit, User};
 
 use super::failure;
 use crate::args::users::ListArgs;

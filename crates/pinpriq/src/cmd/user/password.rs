@@ -6,7 +6,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 
-use pinpriq_users::{Name, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Password};
+use pinpriq_server::users::{Name, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Password};
 use rustix::io::{Errno, read};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,

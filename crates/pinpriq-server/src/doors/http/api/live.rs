@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use crate::users::Right;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
@@ -13,7 +14,6 @@ use http_body::Frame;
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueChange, QueueNews};
 use pinpriq_proto::task::StateKind;
-use pinpriq_users::Right;
 
 use super::super::json::{Object, array, object, put_number, put_ratio};
 use super::super::problem::Problem;

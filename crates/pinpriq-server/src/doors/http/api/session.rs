@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::users::{Right, Rights};
 use axum::body::to_bytes;
 use axum::extract::{Extension, Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE, COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use pinpriq_users::{Right, Rights};
 use serde::Deserialize;
 use tokio::time::timeout;
 
