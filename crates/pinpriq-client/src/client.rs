@@ -14,9 +14,7 @@ use crate::name::Name;
 use crate::opening::Opening;
 use crate::options::Options;
 use crate::pipe::{Broken, Pipe};
-use crate::queue::Queue;
 use crate::request::{Repeat, Request, WordsExt as _};
-use crate::topic::Topic;
 use crate::transport::{Line, Replies};
 use crate::waiting::Waiting;
 
@@ -64,18 +62,6 @@ impl Client {
         let opening = Opening::new(options)?;
         let shared = Shared { opening, pipe: Mutex::new(None), spare: StdMutex::default() };
         Ok(Self { shared: Arc::new(shared) })
-    }
-
-    /// Returns a queue. That asks the server nothing; the first put creates the queue.
-    #[must_use]
-    pub fn queue(&self, name: impl Into<Name>) -> Queue {
-        Queue::new(self.clone(), name.into())
-    }
-
-    /// Returns a topic of fan-out. That asks the server nothing.
-    #[must_use]
-    pub fn topic(&self, name: impl Into<Name>) -> Topic {
-        Topic::new(self.clone(), name.into())
     }
 
     /// Sends any command that does not wait, once, and returns its reply.

@@ -41,11 +41,15 @@ pub struct Release {
     pub is_last: bool,
 }
 
-impl Queue {
-    pub(crate) const fn new(client: Client, name: Name) -> Self {
-        Self { client, name, member: None }
+impl Client {
+    /// Returns a queue. That asks the server nothing; the first put creates the queue.
+    #[must_use]
+    pub fn queue(&self, name: impl Into<Name>) -> Queue {
+        Queue { client: self.clone(), name: name.into(), member: None }
     }
+}
 
+impl Queue {
     /// Returns the lane of a member in the topic of this name.
     #[must_use]
     pub fn member(&self, member: impl Into<Name>) -> Self {

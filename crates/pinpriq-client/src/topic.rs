@@ -19,11 +19,15 @@ pub struct Topic {
     name: Name,
 }
 
-impl Topic {
-    pub(crate) const fn new(client: Client, name: Name) -> Self {
-        Self { client, name }
+impl Client {
+    /// Returns a topic of fan-out. That asks the server nothing.
+    #[must_use]
+    pub fn topic(&self, name: impl Into<Name>) -> Topic {
+        Topic { client: self.clone(), name: name.into() }
     }
+}
 
+impl Topic {
     /// Returns the name.
     #[must_use]
     pub const fn name(&self) -> &Name {

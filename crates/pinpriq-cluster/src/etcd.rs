@@ -51,6 +51,7 @@ mod remote;
 mod room;
 mod sign_in;
 mod transaction;
+mod trouble;
 
 pub use client::Etcd;
 pub use options::{EtcdError, EtcdOptions};

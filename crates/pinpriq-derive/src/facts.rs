@@ -98,7 +98,10 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     }
     let (name, (generics, types, filter)) = (&input.ident, input.generics.split_for_impl());
     Ok(quote! {
-        #[allow(unused, non_shorthand_field_patterns, clippy::all, clippy::pedantic, reason = "it is derived")]
+        #[allow(
+            unused, non_shorthand_field_patterns, clippy::all, clippy::pedantic,
+            reason = "it is derived"
+        )]
         impl #generics #name #types #filter { #(#texts)* }
     })
 }

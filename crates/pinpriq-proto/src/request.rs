@@ -1,7 +1,8 @@
 //! Requests as words: what each command looks like, and how its words and options become values.
 //!
 //! [`table`] has every command. [`parts`] takes a request apart by its entry there, and
-//! [`Command::words`](crate::command::Command::words) puts one together. What a command does with the
+//! [`Command::words`](crate::command::Command::words) puts one together. What a command does with
+//! the
 //! values is not decided here.
 
 mod alphabet;

@@ -11,7 +11,7 @@ use pinpriq_tls::{Identity, Options, Peer, Pem, Roots, Tls, Trust, explain};
 
 use crate::args::encryption::EncryptionArgs;
 use crate::exit::Failure;
-use crate::output::tell;
+use crate::logging::tell;
 
 /// What the options are called that say who is who.
 const OPTIONS: Options = Options { roots: "--ca", identity: "--client-cert and --client-key" };

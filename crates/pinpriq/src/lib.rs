@@ -36,7 +36,7 @@ pub fn run() -> ExitCode {
     match cmd::run(args::Cli::parse().command) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            output::tell(&failure);
+            logging::tell(&failure);
             failure.exit_code()
         }
     }

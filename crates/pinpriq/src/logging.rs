@@ -3,7 +3,8 @@
 //! Each event decides itself what it logs. The log goes to stderr only, so that stdout is free for
 //! what a command prints. Nothing waits for its reader: see [`Log`].
 
-use std::io::IsTerminal as _;
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -28,13 +29,17 @@ const FINISH: Duration = Duration::from_secs(1);
 /// The log of this process, once it was started.
 static LOG: OnceLock<Log> = OnceLock::new();
 
-/// Writes a line of its own to the log, and waits a moment until it is read. Returns false if there
-/// is no log.
-pub(crate) fn last_line(line: &str) -> bool {
-    let Some(log) = LOG.get() else { return false };
-    log.hand_over(line.as_bytes());
-    finish();
-    true
+/// Reports on stderr what does not end the command, or not yet. A server that has a log does not
+/// wait for ever for its reader.
+pub(crate) fn tell(sentence: impl Display) {
+    let line = format!("pinpriq: {sentence}\n");
+    if let Some(log) = LOG.get() {
+        log.hand_over(line.as_bytes());
+        finish();
+    } else {
+        // Without stderr nothing can be reported.
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
 }
 
 /// Waits a moment until the log is read, if there is one.
@@ -47,7 +52,7 @@ pub(crate) fn finish() {
 
 /// Starts logging for the whole process. May be called once.
 pub(crate) fn start(logging: Logging) -> Result<(), Failure> {
-    let log = Log::to(std::io::stderr())
+    let log = Log::to(io::stderr())
         .map_err(|error| Failure::on_the_way(format!("logging does not start: {error}")))?;
     let log = LOG.get_or_init(|| log);
     let builder = tracing_subscriber::fmt()
@@ -57,7 +62,7 @@ pub(crate) fn start(logging: Logging) -> Result<(), Failure> {
         .log_internal_errors(false)
         .with_env_filter(filter(logging.level));
     let started = match logging.format {
-        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Text => builder.with_ansi(io::stderr().is_terminal()).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
     started.map_err(|error| Failure::on_the_way(format!("logging does not start: {error}")))

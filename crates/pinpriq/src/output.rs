@@ -2,7 +2,6 @@
 //!
 //! A missing reader is no failure: the commands then end quietly, like others in a pipe.
 
-use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
 use pinpriq_proto::wire::Packet;
@@ -11,7 +10,6 @@ use pinpriq_server::plain::is_deceptive;
 use crate::args::wire::PrintArgs;
 use crate::connection::Wanted;
 use crate::exit::Failure;
-use crate::logging;
 
 /// How the bytes of a packet are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,16 +108,6 @@ pub(crate) fn wanted(outcome: io::Result<()>) -> Result<Wanted, Failure> {
 pub(crate) fn print_text(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     wanted(stdout.write_all(bytes).and_then(|()| stdout.flush())).map(|_| ())
-}
-
-/// Reports on stderr what does not end the command, or not yet.
-pub(crate) fn tell(sentence: impl Display) {
-    let line = format!("pinpriq: {sentence}\n");
-    // A server that has a log does not wait for ever for its reader.
-    if !logging::last_line(&line) {
-        // Without stderr nothing can be reported.
-        let _ = io::stderr().write_all(line.as_bytes());
-    }
 }
 
 #[cfg(test)]

@@ -49,15 +49,6 @@ const ROOMS: [(&str, &str); 30] = [
 /// The most files that may import each other in a circle.
 const CIRCLE_MAX: usize = 3;
 
-/// Larger circles that are still there: the first file of each, and how many files it has. A number
-/// may only become lower.
-const LARGER: [(&str, usize); 4] = [
-    ("crates/pinpriq/src/args/wire.rs", 4),
-    ("crates/pinpriq-client/src/client.rs", 5),
-    ("crates/pinpriq-cluster/src/etcd/client.rs", 5),
-    ("crates/pinpriq-server/src/doors/resp/connection.rs", 4),
-];
-
 /// Where the rooms are.
 const SERVER: &str = "crates/pinpriq-server/src/";
 
@@ -110,13 +101,8 @@ pub(crate) fn circles(tree: &Tree) -> Vec<Violation> {
                 continue;
             }
             done.extend(circle.iter().copied());
-            let most = LARGER.iter().find(|(first, _)| first == from).map(|(_, files)| *files);
-            if circle.len() > most.unwrap_or(CIRCLE_MAX) {
-                let files: Vec<&str> = circle.into_iter().collect();
-                let message = format!("{} files import each other: {files:?}", files.len());
-                found.push(Violation::new(from, 0, message));
-            } else if most.is_some_and(|most| circle.len() < most) {
-                let message = format!("the circle has {} files now: say so", circle.len());
+            if circle.len() > CIRCLE_MAX {
+                let message = format!("{} files import each other: {circle:?}", circle.len());
                 found.push(Violation::new(from, 0, message));
             }
         }

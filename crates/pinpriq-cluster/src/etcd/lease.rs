@@ -6,9 +6,10 @@ use std::time::Duration;
 use tonic::codegen::tokio_stream;
 use tonic::{Response, Status};
 
-use crate::etcd::client::{Etcd, Trouble, timed};
+use crate::etcd::client::Etcd;
 use crate::etcd::generated::lease_client::LeaseClient;
 use crate::etcd::generated::{LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest};
+use crate::etcd::trouble::{Trouble, timed};
 
 impl Etcd {
     /// Returns a new lease of this many seconds. Leases whose answers are lost end by themselves.

@@ -3,10 +3,11 @@
 use crate::remote::LogState;
 use pinpriq_store::ledger::{Seq, Unreachable};
 
-use crate::etcd::client::{Etcd, Trouble};
+use crate::etcd::client::Etcd;
 use crate::etcd::generated::TxnResponse;
 use crate::etcd::keys::{Fence, Keys, number};
 use crate::etcd::transaction::{key_read, one, reading};
+use crate::etcd::trouble::Trouble;
 
 /// How many logs are read at once. etcd accepts 128 parts of a transaction.
 const LOGS_AT_ONCE: u16 = 32;

@@ -3,10 +3,10 @@
 use pinpriq_store::ledger::{Seq, Unreachable};
 use prost::bytes::Bytes;
 
-use crate::etcd::client::Trouble;
 use crate::etcd::keys::number;
 use crate::etcd::remote::{EtcdRemote, TARGET_BYTES};
 use crate::etcd::transaction::{key_read, keys_read, one, range, reading};
+use crate::etcd::trouble::Trouble;
 
 /// The most entries in a piece.
 const PIECE_ENTRIES_MAX: usize = 64;

@@ -20,13 +20,14 @@ use crate::{
 use prost::bytes::Bytes;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::etcd::client::{Etcd, Trouble};
+use crate::etcd::client::Etcd;
 use crate::etcd::generated::{KeyValue, TxnRequest, TxnResponse};
 use crate::etcd::keys::RegistryKeys;
 use crate::etcd::room::RoomNotice;
 use crate::etcd::transaction::{
     delete_one, hangs_on, key_read, keys_read, one, put, put_on, range, reading, unchanged,
 };
+use crate::etcd::trouble::Trouble;
 
 /// The most records of a kind that are read.
 const RECORDS_MAX: usize = 1 << 16;

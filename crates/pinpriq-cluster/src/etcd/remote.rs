@@ -15,10 +15,11 @@ use pinpriq_store::ledger::{
 };
 use prost::bytes::Bytes;
 
-use crate::etcd::client::{Etcd, Trouble, Verdict};
+use crate::etcd::client::Etcd;
 use crate::etcd::generated::{TxnRequest, TxnResponse};
 use crate::etcd::keys::{Fence, Keys, decimal, number};
 use crate::etcd::transaction::{delete, has, key_read, one, put, reading, unchanged};
+use crate::etcd::trouble::{Trouble, Verdict};
 
 /// How large entries should be, in bytes.
 pub(crate) const TARGET_BYTES: usize = 64 << 10;

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::etcd::client::{Etcd, Trouble, timed};
+use crate::etcd::client::Etcd;
 use crate::etcd::generated::alarm_request::AlarmAction;
 use crate::etcd::generated::kv_client::KvClient;
 use crate::etcd::generated::maintenance_client::MaintenanceClient;
@@ -19,6 +19,7 @@ use crate::etcd::generated::{
     StatusResponse,
 };
 use crate::etcd::transaction::reading;
+use crate::etcd::trouble::{Trouble, timed};
 
 /// What etcd says when another node has compacted as far or farther.
 const COMPACTED: &str = "etcdserver: mvcc: required revision has been compacted";

@@ -13,9 +13,9 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
-use crate::etcd::client::{Trouble, timed};
 use crate::etcd::generated::AuthenticateRequest;
 use crate::etcd::generated::auth_client::AuthClient;
+use crate::etcd::trouble::{Trouble, timed};
 
 /// The connection to a member, with what shows who asks.
 pub(crate) type Member = InterceptedService<Channel, Pass>;

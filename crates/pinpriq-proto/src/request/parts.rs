@@ -5,9 +5,8 @@
 
 use super::fault::{Fault, shown};
 use super::options::{self, Opt};
-use super::reading::Value;
 use super::spec::{Spec, Word};
-use crate::command::{Assign, Done, End, Order, QueueName, Wait};
+use crate::command::{Assign, Done, QueueName, Wait};
 use crate::task::{Grant, Receipt, StateKind};
 use crate::time::{Span, Timestamp};
 
@@ -347,31 +346,6 @@ impl<'a> Parts<'a> {
     #[expect(clippy::inline_always, reason = "it is part of every put")]
     pub fn wait(&self) -> Result<Option<Wait>, Fault> {
         self.option(options::WAIT).map(|value| wait(options::WAIT.word, value)).transpose()
-    }
-
-    /// Returns the end from which to select.
-    #[inline]
-    pub fn from(&self) -> Result<End, Fault> {
-        Ok(self.value(options::FROM)?.unwrap_or(End::Min))
-    }
-
-    /// Returns the order within one priority. It is the oldest first from the most urgent end, and
-    /// the newest first from the other, so that one end mirrors the other.
-    #[inline]
-    pub fn order(&self, from: End) -> Result<Order, Fault> {
-        let usual = if from == End::Max { Order::Newest } else { Order::Oldest };
-        Ok(self.value(options::ORDER)?.unwrap_or(usual))
-    }
-
-    /// Returns the value of an option, if it was given.
-    #[inline]
-    pub(crate) fn value<T: Value<'a>>(&self, option: Opt) -> Result<Option<T>, Fault> {
-        self.given(option).map(|text| T::read(option.word, text)).transpose()
-    }
-
-    /// Returns the value of the word at this place, if it was given.
-    pub(crate) fn maybe<T: Value<'a>>(&self, name: &str, at: usize) -> Result<Option<T>, Fault> {
-        self.words.get(at).map(|text| T::read(name, text)).transpose()
     }
 }
 

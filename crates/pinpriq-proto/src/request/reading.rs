@@ -1,4 +1,4 @@
-//! From the parts of a request to a command and back: what each type of a field looks like as words.
+//! From the parts of a request to a command and back: what types of fields look like as words.
 //!
 //! `pinpriq-derive` makes a [`Read`] of each variant with `#[request(…)]`, out of the types of its
 //! fields, and the method that writes it. Which values make sense together is up to the engine.
@@ -9,7 +9,6 @@ use super::fault::Fault;
 use super::options::{self, Opt};
 use super::parts::{self, Parts, no_value, receipt_numbers};
 use super::spec::{Group, Spec, Word};
-use super::table::{Found, READS, find};
 use super::writing::Writing;
 use crate::command::{
     Assign, Command, End, Held, HeldBy, Order, Put, QueueName, Selection, Sides, Wait,
@@ -44,16 +43,7 @@ pub struct Room<'a> {
     /// A put within another command.
     pub(super) put: OnceCell<Put<'a>>,
     /// The parts of the request.
-    parts: OnceCell<Parts<'a>>,
-}
-
-/// Reads a request, if it is one of a command of the engine.
-pub fn read<'a>(words: &'a [&'a [u8]], room: &'a Room<'a>) -> Result<Option<Command<'a>>, Fault> {
-    let Found::Spec(spec, place, taken) = find(words) else { return Ok(None) };
-    let Some(read) = READS[place] else { return Ok(None) };
-    let mut parts = Parts::of(spec);
-    parts.sort_step(&words[taken..])?;
-    read(room.parts.get_or_init(|| parts), room).map(Some)
+    pub(super) parts: OnceCell<Parts<'a>>,
 }
 
 /// A struct whose fields are words and options of a request.
@@ -393,6 +383,19 @@ impl<'a> Arguments<'a> for When<'a> {
     }
 }
 
+impl<'a> Parts<'a> {
+    /// Returns the value of an option, if it was given.
+    #[inline]
+    pub(crate) fn value<T: Value<'a>>(&self, option: Opt) -> Result<Option<T>, Fault> {
+        self.given(option).map(|text| T::read(option.word, text)).transpose()
+    }
+
+    /// Returns the value of the word at this place, if it was given.
+    pub(crate) fn maybe<T: Value<'a>>(&self, name: &str, at: usize) -> Result<Option<T>, Fault> {
+        self.words.get(at).map(|text| T::read(name, text)).transpose()
+    }
+}
+
 /// Returns the task that a holder names: by receipt, or by `ID id`.
 pub fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
     let (queue, name) = (parts.queue(), parts.named());
@@ -400,10 +403,12 @@ pub fn held<'a>(parts: &Parts<'a>) -> Result<Held<'a>, Fault> {
     Ok(Held { queue, by })
 }
 
-/// Returns which tasks are chosen.
+/// Returns which tasks are chosen. The order is the oldest first from the most urgent end, and the
+/// newest first from the other, so that one end mirrors the other.
 pub fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
-    let from: End = parts.from()?;
-    let order: Order = parts.order(from)?;
+    let from = parts.value(options::FROM)?.unwrap_or(End::Min);
+    let usual = if from == End::Max { Order::Newest } else { Order::Oldest };
+    let order = parts.value(options::ORDER)?.unwrap_or(usual);
     Ok(Selection { from, order, group, narrow: false })
 }
 

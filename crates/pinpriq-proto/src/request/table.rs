@@ -3,8 +3,9 @@
 pub mod places;
 
 use super::alphabet::letters;
-use super::parts::OPTIONS_MAX;
-use super::reading::{Read, Row};
+use super::fault::Fault;
+use super::parts::{OPTIONS_MAX, Parts};
+use super::reading::{Read, Room, Row};
 use super::spec::{Access, Group, Spec, Word};
 use crate::command::Command;
 
@@ -307,6 +308,15 @@ pub fn find(words: &[&[u8]]) -> Found {
         [spec] if spec.sub.is_none() => Found::Spec(spec, first, 1),
         entries => find_sub((first, entries), words.get(1).copied()),
     }
+}
+
+/// Reads a request, if it is one of a command of the engine.
+pub fn read<'a>(words: &'a [&'a [u8]], room: &'a Room<'a>) -> Result<Option<Command<'a>>, Fault> {
+    let Found::Spec(spec, place, taken) = find(words) else { return Ok(None) };
+    let Some(read) = READS[place] else { return Ok(None) };
+    let mut parts = Parts::of(spec);
+    parts.sort_step(&words[taken..])?;
+    read(room.parts.get_or_init(|| parts), room).map(Some)
 }
 
 /// Finds the entry of a subcommand. A command may also need no subcommand although it has some.

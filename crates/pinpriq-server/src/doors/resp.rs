@@ -1,9 +1,9 @@
 //! The RESP door: the whole command set, for every Redis client.
 //!
 //! `pinpriq_proto::request` describes the commands and takes requests apart. [`runs`] says how each
-//! is carried out: most become a command of the engine as their declaration says, and `tasks`,
-//! `push` and `connection` have functions for the others. [`transaction`] keeps the
-//! requests between MULTI and EXEC. [`settings`] writes the settings of queues, and [`encode`] the
+//! is carried out: most become a command of the engine as their declaration says, and `tasks` and
+//! `connection` have functions for the others. [`transaction`] keeps the requests between MULTI and
+//! EXEC. [`settings`] writes the settings of queues, and [`encode`] the
 //! replies.
 
 pub(crate) mod call;
@@ -13,15 +13,16 @@ mod collected;
 mod connection;
 mod describe;
 mod encode;
+pub(crate) mod guard;
 mod keys;
 mod looking;
-mod push;
+mod reads;
 mod records;
 pub(crate) mod runs;
 mod settings;
 mod tasks;
 mod transaction;
-pub(crate) mod users;
+mod users;
 mod values;
 
 use std::sync::Arc;
@@ -119,7 +120,7 @@ impl RespDoor {
             Ok(Decoded::TooLarge { length, bytes, .. }) => {
                 transaction::spoil(&mut self.talk);
                 let fault = too_large(desk.limits(), bytes);
-                self.talk.refuse(desk, &users::not_before_sign_in(desk, fault));
+                self.talk.refuse(desk, &guard::not_before_sign_in(desk, fault));
                 Ok(length)
             }
             Err(malformed) => Err(malformed_request(&self.talk, malformed, desk)),
@@ -164,11 +165,11 @@ fn carry_out(
 }
 
 fn try_to_carry_out(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Result<(), Fault> {
-    let known = entry_of(given).map_err(|fault| users::not_before_sign_in(desk, fault));
+    let known = entry_of(given).map_err(|fault| guard::not_before_sign_in(desk, fault));
     let (spec, place, taken) = known?;
     desk.note(place);
     if desk.is_guarded() {
-        users::check(desk, spec)?;
+        guard::check(desk, spec)?;
     }
     let is_open = talk.protocol == Protocol::Resp3 || spec.while_subscribed;
     if !is_open && desk.is_subscribed() {

@@ -17,13 +17,19 @@ use tokio::net::TcpSocket;
 use crate::people::{People, Person};
 use crate::world::{GUARD, START, World, in_memory, test};
 
-/// A port of the test's own, at which it does not listen. A server can take it too.
+/// A port of the test's own, at which it does not listen. A server can take it too. As long as the
+/// socket is there, the system gives the port to no connection.
 fn reserved() -> (TcpSocket, SocketAddr) {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_reuseaddr(true).unwrap();
-    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let socket = bound_to(SocketAddr::from(([127, 0, 0, 1], 0)));
     let address = socket.local_addr().unwrap();
     (socket, address)
+}
+
+fn bound_to(address: SocketAddr) -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(address).unwrap();
+    socket
 }
 
 fn on_disk(data: &Path) -> Config {
@@ -238,7 +244,8 @@ fn who_listens_first_has_the_address_that_two_took() {
     for shards in [1, 3] {
         test(async || {
             let data = tempfile::tempdir().unwrap();
-            let (socket, address) = reserved();
+            let (_reserved, address) = reserved();
+            let socket = bound_to(address);
             let first = Cell::new(None);
             let config = Config { shards, ..at(DoorName::Pinpriq, address, on_disk(data.path())) };
             let begun = start(config.clone(), || first.set(Some(socket.listen(1).unwrap()))).await;

@@ -18,7 +18,8 @@ use crate::args::users::{
     AddArgs, FileArgs, LimitsArgs, NameArgs, RightsArgs, TokenAction, TokenArgs, UserCommand,
 };
 use crate::exit::{Exit, Failure};
-use crate::output::{print_text, tell};
+use crate::logging::tell;
+use crate::output::print_text;
 
 /// The user that the service of the packages runs as.
 const SERVICE: &str = "pinpriq";

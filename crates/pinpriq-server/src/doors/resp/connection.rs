@@ -5,9 +5,8 @@
 use pinpriq_proto::wire::resp::Protocol;
 
 use super::call::{Call, refused, written};
-use super::describe;
 use super::keys::keys_of;
-use super::users;
+use super::{describe, guard};
 use crate::access::audit::What;
 use crate::access::signing::Shown;
 use crate::clients::about::Chosen;
@@ -66,7 +65,7 @@ pub(crate) fn hello(call: &mut Call<'_, '_>) -> Done {
         };
     }
     if let Some(shown) = shown_pass
-        && !users::sign_in(call.talk, call.desk, shown)?
+        && !guard::sign_in(call.talk, call.desk, shown)?
     {
         return Ok(());
     }
@@ -174,7 +173,7 @@ pub(crate) fn client_kill(call: &mut Call<'_, '_>) -> Done {
         // This request still gets its reply, as with QUIT.
         call.quit(Ending::Killed);
     } else {
-        users::check_admin_of(call.desk, "CLIENT KILL")?;
+        guard::check_admin_of(call.desk, "CLIENT KILL")?;
     }
     call.desk.tell_audit(What::Command, None, |event| {
         event.command = Some("CLIENT KILL".to_owned());
@@ -244,10 +243,10 @@ pub(crate) fn command_list(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn info(call: &mut Call<'_, '_>) -> Done {
     let mut wanted: Vec<Vec<u8>> = call.parts.words.iter().map(|word| word.to_vec()).collect();
     let first = info::Section::ALL[0].name().as_bytes();
-    if !users::is_admin(call.desk) {
+    if !guard::is_admin(call.desk) {
         // Many clients ask for it when they connect.
         if !wanted.iter().all(|section| section.eq_ignore_ascii_case(first)) {
-            users::check_admin_of(call.desk, "INFO")?;
+            guard::check_admin_of(call.desk, "INFO")?;
         }
         wanted = vec![first.to_vec()];
     }

@@ -1,18 +1,14 @@
 //! How each command is carried out. A request that the vocabulary can read becomes a command of the
 //! engine here. The others have a function, and those whose time counts.
 
-use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::request::fault::Fault;
-use pinpriq_proto::request::options::WITHMETA;
-use pinpriq_proto::request::reading::{Read, Room};
+use pinpriq_proto::request::reading::Read;
 use pinpriq_proto::request::table::places::place as place_in_table;
 use pinpriq_proto::request::table::{READS, TABLE};
-use pinpriq_proto::schedule::{NewSchedule, ScheduleCommand, When};
 
-use super::call::{Call, Shape};
-use super::push::add_credit;
+use super::call::Call;
+use super::reads::ask;
 use super::{carrying, cluster, connection, tasks, transaction, users};
-use crate::calendars::cron;
 
 /// Carries out a request.
 type Run = fn(&mut Call<'_, '_>) -> Result<(), Fault>;
@@ -52,34 +48,6 @@ pub(crate) fn run(place: usize, call: &mut Call<'_, '_>) -> Result<(), Fault> {
         How::ByHand(run) => run(call),
         How::Read(read) => ask(call, read),
     }
-}
-
-/// Carries out what a function makes of the request.
-#[inline(never)]
-pub(super) fn ask(call: &mut Call<'_, '_>, read: Read) -> Result<(), Fault> {
-    let room = Room::default();
-    let parts = call.parts;
-    let command = read(parts, &room)?;
-    let shape = match command {
-        Command::Credit(credits) => {
-            add_credit(call, credits);
-            return Ok(());
-        }
-        // A cron expression is checked here, since the engine knows none.
-        Command::Schedule(ScheduleCommand::Set(NewSchedule {
-            when: When::Cron { expression, zone },
-            ..
-        })) => {
-            cron(expression, zone).map_err(|refusal| Fault::bad(refusal.to_string()))?;
-            Shape::Plain
-        }
-        Command::Queue(QueueCommand::List { .. })
-        | Command::Schedule(ScheduleCommand::List { .. }) => Shape::Page,
-        Command::Queue(QueueCommand::Stats(Some(_))) => Shape::QueueFigures,
-        Command::Peek(_) | Command::Scan(_) if parts.has(WITHMETA) => Shape::WithMeta,
-        _ => Shape::Plain,
-    };
-    call.ask(shape, &command)
 }
 
 /// The functions of commands, by their words.

@@ -8,7 +8,7 @@ use pinpriq_proto::request::fault::Fault;
 use pinpriq_proto::request::options::{TTR, WITHMETA};
 
 use super::call::{Call, Shape};
-use super::runs::ask;
+use super::reads::ask;
 
 type Done = Result<(), Fault>;
 

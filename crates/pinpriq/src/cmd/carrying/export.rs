@@ -14,7 +14,8 @@ use crate::args::carrying::ExportArgs;
 use crate::connection::Wanted;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
-use crate::output::{escaped, print_text, tell, wanted};
+use crate::logging::tell;
+use crate::output::{escaped, print_text, wanted};
 use crate::progress::Progress;
 use crate::resp::{Client, member, unexpected};
 

@@ -20,7 +20,8 @@ use super::worker::{Plan, Work};
 use crate::connection::Wanted;
 use crate::endpoint::Endpoint;
 use crate::exit::Failure;
-use crate::output::{escaped, tell};
+use crate::logging::tell;
+use crate::output::escaped;
 use crate::printer::{Printer, shown, text};
 use crate::resp::{Client, Trouble, unexpected};
 

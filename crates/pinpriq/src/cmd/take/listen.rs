@@ -13,7 +13,8 @@ use super::stop::signals;
 use super::worker::{Plan, ROUND_MS, Work, run};
 use crate::args::fanout::ListenArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{escaped, tell};
+use crate::logging::tell;
+use crate::output::escaped;
 use crate::resp::Client;
 use crate::words::OsWords as _;
 

@@ -15,7 +15,8 @@ use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::job::connected;
 use crate::endpoint::Endpoint;
-use crate::output::{escaped, tell};
+use crate::logging::tell;
+use crate::output::escaped;
 use crate::resp::{Client, Trouble, member};
 use crate::words::OsWords as _;
 

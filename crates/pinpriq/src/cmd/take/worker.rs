@@ -23,7 +23,8 @@ use crate::args::tasks::TakeArgs;
 use crate::args::worker::EffortArgs;
 use crate::endpoint::Endpoint;
 use crate::exit::{Exit, Failure};
-use crate::output::{escaped, tell};
+use crate::logging::tell;
+use crate::output::escaped;
 use crate::resp::Client;
 
 /// How long one take waits. A vanished server is noticed soon after that.

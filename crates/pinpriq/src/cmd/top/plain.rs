@@ -16,7 +16,8 @@ use crate::cmd::status::{OF_DEAD_LETTERS, apart, line_of_dead_letters};
 use crate::columns::{aligned, shortened};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
-use crate::output::{print_text, tell};
+use crate::logging::tell;
+use crate::output::print_text;
 use crate::printer::Printer;
 use crate::units::brief;
 

@@ -8,7 +8,8 @@ use crate::args::users::ListArgs;
 use crate::columns::{heads, table};
 use crate::exit::{Exit, Failure};
 use crate::json::Json;
-use crate::output::{print_text, tell};
+use crate::logging::tell;
+use crate::output::print_text;
 
 /// Prints all users.
 pub(super) fn list(ListArgs { file, json }: &ListArgs) -> Result<Exit, Failure> {

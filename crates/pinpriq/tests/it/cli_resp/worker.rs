@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::{Server, Worker, fifo};
 use crate::peer::check;
@@ -27,6 +28,15 @@ fn text_of(path: &Path) -> String {
 /// A worker that goes on while the test does other things.
 fn start(server: &Server, arguments: &[&str]) -> Worker {
     Worker::start(server.client(&[&["take"], arguments].concat()))
+}
+
+/// A command of this server's client that another program begins.
+fn begun_by(words: &[&str], server: &Server, client: &Command) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(client.get_program()).args(client.get_args());
+    command.env("PINPRIQ_RESP_ADDRESS", &server.address);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }
 
 #[test]
@@ -198,8 +208,12 @@ fn a_command_hears_that_its_terminal_is_gone_and_its_task_is_given_back() {
     let dir = tempfile::tempdir().unwrap();
     let (started, never) = (fifo(dir.path(), "started"), fifo(dir.path(), "never"));
     let id = server.put("jobs", "p");
-    let command = format!("echo > {started}; cat {never}");
-    let mut worker = start(&server, &["jobs", "--exec", &command]);
+    // Tests that were begun by nohup ignore the signal, and so would what they begin.
+    let start = |command: &str| {
+        let client = server.client(&["take", "jobs", "--exec", command]);
+        Worker::start(begun_by(&["env", "--default-signal=HUP"], &server, &client))
+    };
+    let mut worker = start(&format!("echo > {started}; cat {never}"));
     read_from(&started);
     worker.signal("-HUP");
     assert!(worker.line().contains("stopping;"));
@@ -210,8 +224,8 @@ fn a_command_hears_that_its_terminal_is_gone_and_its_task_is_given_back() {
     assert_eq!(server.known("jobs", &id, "state"), "R");
 
     // A command may tidy up.
-    let command = format!("trap 'echo heard >&2; exit 0' HUP; echo > {started}; read x < {never}");
-    let worker = start(&server, &["jobs", "--exec", &command]);
+    let worker =
+        start(&format!("trap 'echo heard >&2; exit 0' HUP; echo > {started}; read x < {never}"));
     read_from(&started);
     worker.signal("-HUP");
     let told = worker.end();
@@ -224,11 +238,8 @@ fn a_worker_without_a_terminal_goes_on_after_a_hang_up() {
     let server = Server::with_queue();
     let dir = tempfile::tempdir().unwrap();
     let started = fifo(dir.path(), "started");
-    let worker = server.client(&["take", "jobs", "--exec", &format!("cat > {started}")]);
-    let mut command = std::process::Command::new("nohup");
-    command.arg(worker.get_program()).args(worker.get_args()).stderr(std::process::Stdio::piped());
-    command.env("PINPRIQ_RESP_ADDRESS", &server.address).stdin(std::process::Stdio::null());
-    let worker = Worker::start(command);
+    let client = server.client(&["take", "jobs", "--exec", &format!("cat > {started}")]);
+    let worker = Worker::start(begun_by(&["nohup"], &server, &client));
     for payload in ["one", "two"] {
         server.put("jobs", payload);
         assert_eq!(read_from(&started), payload);
@@ -268,19 +279,15 @@ fn what_commands_leave_behind_is_collected_by_process_1() {
                    done; cat \"$TOLD\"; cat /proc/1/cmdline | tr '\\0' ' ' | grep -c 'take jobs'";
     let dir = tempfile::tempdir().unwrap();
     server.put("jobs", "p");
-    let worker = server.client(&["take", "jobs", "--exec", command, "--once"]);
-    let mut unshared = std::process::Command::new("unshare");
-    unshared.args(["--map-root-user", "--pid", "--fork", "--mount-proc"]);
-    unshared.arg(worker.get_program()).args(worker.get_args());
-    unshared.env("PINPRIQ_RESP_ADDRESS", &server.address).env("TOLD", dir.path().join("told"));
-    let may = std::process::Command::new("unshare")
-        .args(["--map-root-user", "--pid", "--fork", "--mount-proc", "true"])
-        .output();
+    let unshare = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let may = Command::new(unshare[0]).args(&unshare[1..]).arg("true").output();
     if !may.is_ok_and(|output| output.status.success()) {
         println!("NOT RUN: this process may not make another process 1");
         return;
     }
-    let output = unshared.output().unwrap();
+    let client = server.client(&["take", "jobs", "--exec", command, "--once"]);
+    let mut unshared = begun_by(&unshare, &server, &client);
+    let output = unshared.env("TOLD", dir.path().join("told")).output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(told, "0\n1\n", "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(server.figure("jobs", "acked"), "1");

@@ -6,7 +6,8 @@ use super::source::{State, TubeFigures};
 use crate::args::carrying::ImportArgs;
 use crate::columns::aligned;
 use crate::exit::{Exit, Failure};
-use crate::output::{print_text, tell};
+use crate::logging::tell;
+use crate::output::print_text;
 
 /// What came of a tube.
 #[derive(Debug, Default)]
