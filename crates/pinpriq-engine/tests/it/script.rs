@@ -1,20 +1,18 @@
-//! Scripts: commands with their moments, and the outputs below each.
+//! Scripts: commands with their moments, and their outputs.
 //!
 //! ```text
 //! # Why this is so.
-//! 0     ann TAKE jobs TTR 50
-//!       -> 1 "a" under r1 until 50
+//! 0     ann TAKE jobs TTR 50 -> 1 "a" under r1 until 50
 //!       at 50: task 1 is R
-//! 60    ann ACK jobs r1
-//!       -> STALE ...
+//! 60    ann ACK jobs r1 -> STALE ...
 //! ```
 //!
 //! A line is a moment in milliseconds, a client, and a command in the words of the command set.
-//! Indented lines are outputs, written by the run of the script. `->` is the reply to the command
-//! above. Other outputs name their client. Between two lines the clock stops at each moment at
-//! which something is due, and what happens then begins with `at`. Receipts are called `r1`, `r2`
-//! and so on in the order in which they were issued. A few words exist only in scripts: see
-//! [`Stage::act`].
+//! What follows is outputs, written by the run of the script. `->` is the reply to the command,
+//! beside it if there is room and else below it. Other outputs name their client. Between two lines
+//! the clock stops at each moment at which something is due, and what happens then begins with
+//! `at`. Receipts are called `r1`, `r2` and so on in the order in which they were issued. A few
+//! words exist only in scripts: see [`Stage::act`].
 
 mod render;
 mod words;
@@ -33,6 +31,9 @@ use pinpriq_proto::time::{Span, Timestamp};
 use render::Names;
 use words::Words;
 
+/// How wide a line may be that has a reply beside its command.
+const WIDTH: usize = 100;
+
 /// Runs a script, and returns its text with the current outputs.
 pub(crate) fn play(text: &str) -> String {
     let mut stage = Stage::new();
@@ -46,6 +47,7 @@ pub(crate) fn play(text: &str) -> String {
             let _ = writeln!(played, "{line}");
             continue;
         }
+        let line = line.split(" -> ").next().unwrap_or_default();
         let mut words = Words::of(line);
         let moment = words.number();
         stage.pass_until(moment);
@@ -236,7 +238,17 @@ impl Stage {
 
     fn flush(&mut self, played: &mut String) {
         for line in self.lines.drain(..) {
-            let _ = writeln!(played, "      {line}");
+            let above = played.trim_end().lines().next_back().unwrap_or_default();
+            let is_beside = line.starts_with("-> ")
+                && above.starts_with(|first: char| first.is_ascii_digit())
+                && !above.contains(" -> ")
+                && above.chars().count() + 1 + line.chars().count() <= WIDTH;
+            if is_beside {
+                played.truncate(played.len() - 1);
+                let _ = writeln!(played, " {line}");
+            } else {
+                let _ = writeln!(played, "      {line}");
+            }
         }
     }
 }
