@@ -38,6 +38,11 @@ struct Stage {
     run: JoinHandle<Result<(), ServeError>>,
 }
 
+/// Runs a test on a stage of the usual configuration.
+fn on_usual_stage(body: impl AsyncFnOnce(&Stage)) {
+    on_stage(|_, _| {}, body);
+}
+
 /// Runs a test on a stage.
 fn on_stage(change: impl FnOnce(&mut Config, &Encryption), body: impl AsyncFnOnce(&Stage)) {
     test(async || {

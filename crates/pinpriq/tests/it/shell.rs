@@ -62,23 +62,6 @@ fn subscribe_prints_what_is_pushed_meanwhile() {
     server.stop();
 }
 
-#[test]
-fn subscribe_ends_quietly_with_its_server() {
-    let data = tempfile::tempdir().unwrap();
-    let server = Serving::start(data.path(), &["--durability", "memory"]);
-    let subscriber = server.client(&["wire", "subscribe", "q"]).spawn().unwrap();
-    let mut wire = server.connect();
-    // The subscriber is there as soon as it takes a packet from the pop.
-    loop {
-        wire.send(&push(b"q", 65_535, 1, b"k", b"p"));
-        if wire.pop(b"q").is_empty() {
-            break;
-        }
-    }
-    server.stop();
-    check(&subscriber.wait_with_output().unwrap(), 0, b"p\n");
-}
-
 /// Flags, variables, and the durability and the length of a reply that follow from them.
 type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, Option<usize>);
 
@@ -178,17 +161,4 @@ fn signals_stop_the_server_in_order_with_all_that_was_confirmed() {
         }
         server.stop();
     }
-}
-
-#[test]
-fn packets_that_expired_while_the_server_was_down_are_counted_as_gone() {
-    let data = tempfile::tempdir().unwrap();
-    let server = Serving::start(data.path(), &[]);
-    let mut wire = server.connect();
-    wire.fenced(&push(b"q", 1, 1, b"k", b"p").repeat(100));
-    server.stop();
-    let server = Serving::start(data.path(), &[]);
-    let opened = server.logged("\"opened\"");
-    assert!(opened.contains("\"tasks\":0,"), "{opened}");
-    server.stop();
 }

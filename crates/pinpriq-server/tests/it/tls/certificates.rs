@@ -2,7 +2,7 @@
 
 use pinpriq_server::config::{Config, TlsClients};
 
-use super::{HTTP, RESP, Stage, Talk, WIRE, on_stage};
+use super::{HTTP, RESP, Stage, Talk, WIRE, on_stage, on_usual_stage};
 use crate::authority::{Authority, Validity};
 use crate::line::{Encryption, Line};
 use crate::people::{remove, write};
@@ -44,56 +44,50 @@ fn a_client_needs_a_certificate_where_one_is_required() {
 
 #[test]
 fn files_that_change_are_read_again_and_connections_go_on() {
-    on_stage(
-        |_, _| {},
-        async |stage| {
-            let mut talk = stage.connect(RESP, None).await;
-            talk.expect(b"PING\r\n", "+PONG\r\n").await;
-            let first = shown(stage, RESP).await;
-            let papers = stage.encryption.authority.sign("second", &["localhost"]);
-            // The certificate alone does not fit the key, so that nothing changes.
-            let (pem, key) = ("server.pem", "server.key");
-            write(&stage.encryption.folder().join(pem), &papers.certificate);
-            stage.advance(1_000);
-            for _ in 0..20 {
-                assert_eq!(shown(stage, RESP).await, first);
+    on_usual_stage(async |stage| {
+        let mut talk = stage.connect(RESP, None).await;
+        talk.expect(b"PING\r\n", "+PONG\r\n").await;
+        let first = shown(stage, RESP).await;
+        let papers = stage.encryption.authority.sign("second", &["localhost"]);
+        // The certificate alone does not fit the key, so that nothing changes.
+        let (pem, key) = ("server.pem", "server.key");
+        write(&stage.encryption.folder().join(pem), &papers.certificate);
+        stage.advance(1_000);
+        for _ in 0..20 {
+            assert_eq!(shown(stage, RESP).await, first);
+        }
+        write(&stage.encryption.folder().join(key), &papers.key);
+        for door in [RESP, WIRE, HTTP] {
+            while shown(stage, door).await == first {
+                stage.advance(1_000);
             }
-            write(&stage.encryption.folder().join(key), &papers.key);
-            for door in [RESP, WIRE, HTTP] {
-                while shown(stage, door).await == first {
-                    stage.advance(1_000);
-                }
-            }
-            remove(&stage.encryption.folder().join(key));
-            stage.advance(1_000);
-            let second = shown(stage, RESP).await;
-            stage.advance(1_000);
-            assert_eq!(shown(stage, RESP).await, second);
-            talk.expect(b"PING\r\n", "+PONG\r\n").await;
-        },
-    );
+        }
+        remove(&stage.encryption.folder().join(key));
+        stage.advance(1_000);
+        let second = shown(stage, RESP).await;
+        stage.advance(1_000);
+        assert_eq!(shown(stage, RESP).await, second);
+        talk.expect(b"PING\r\n", "+PONG\r\n").await;
+    });
 }
 
 #[test]
 fn a_change_under_load_ends_no_connection() {
-    on_stage(
-        |_, _| {},
-        async |stage| {
-            let mut talks = Vec::new();
-            for _ in 0..20 {
-                talks.push(stage.connect(RESP, None).await);
+    on_usual_stage(async |stage| {
+        let mut talks = Vec::new();
+        for _ in 0..20 {
+            talks.push(stage.connect(RESP, None).await);
+        }
+        for round in 0..5 {
+            let papers = stage.encryption.authority.sign(&round.to_string(), &["localhost"]);
+            stage.encryption.replace(&papers);
+            stage.advance(1_000);
+            for talk in &mut talks {
+                talk.expect(b"ECHO x\r\n", "$1\r\nx\r\n").await;
             }
-            for round in 0..5 {
-                let papers = stage.encryption.authority.sign(&round.to_string(), &["localhost"]);
-                stage.encryption.replace(&papers);
-                stage.advance(1_000);
-                for talk in &mut talks {
-                    talk.expect(b"ECHO x\r\n", "$1\r\nx\r\n").await;
-                }
-                stage.connect(RESP, None).await.expect(b"PING\r\n", "+PONG\r\n").await;
-            }
-        },
-    );
+            stage.connect(RESP, None).await.expect(b"PING\r\n", "+PONG\r\n").await;
+        }
+    });
 }
 
 #[test]
