@@ -39,7 +39,7 @@ pub(crate) struct Violation {
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// Every rule, under the name that its violations are printed with.
-const RULES: [(&str, Rule); 19] = [
+const RULES: [(&str, Rule); 18] = [
     ("header", shape::header),
     ("length", shape::length),
     ("columns", shape::columns),
@@ -50,7 +50,6 @@ const RULES: [(&str, Rule); 19] = [
     ("sleep", imports::sleeping),
     ("runtime", imports::runtime),
     ("file system", imports::file_system),
-    ("clock", imports::clock),
     ("manifests", manifests::directions),
     ("rooms", rooms::directions),
     ("circles", rooms::circles),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Returns the time.
+#[expect(clippy::disallowed_methods, reason = "the users of a client lend it no clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
@@ -19,6 +20,7 @@ pub(crate) async fn pause(span: Duration) {
 }
 
 /// Waits until this moment.
+#[expect(clippy::disallowed_methods, reason = "a request has its time")]
 pub(crate) async fn until(moment: Instant) {
     tokio::time::sleep_until(moment).await;
 }

@@ -172,6 +172,7 @@ impl Clock for SystemClock {
         self.line.ahead_of_wall(monotonic().saturating_duration_since(self.began), wall_ns())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a timer for the next deadline is no sleep")]
     fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async move {
             loop {
@@ -253,6 +254,7 @@ pub fn steady_ms() -> u64 {
     u64::try_from(ms).unwrap_or_default()
 }
 
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
 fn monotonic() -> Instant {
     Instant::now()
 }

@@ -1,7 +1,7 @@
-//! Which code may name what: time, files and the async runtime each have their place.
+//! Which code may name what: files and the async runtime each have their place.
 //!
-//! [`super::manifests`] checks the manifests. Clippy's list of disallowed methods resolves the
-//! names that this file only reads.
+//! [`super::manifests`] checks the manifests. Clippy's list of disallowed methods keeps time in its
+//! place.
 
 use super::Violation;
 use super::prose::is_script;
@@ -37,51 +37,27 @@ const MACHINE: &str = "crates/pinpriq-server/src/doors/beanstalkd/machine.rs";
 /// program leads to.
 const REAL_TIME: [&str; 2] = ["scripts/beanstalkd_play.py", "scripts/beanstalkd_random.py"];
 
-/// The one reader of the operating system's clock.
-const CLOCK: &str = "crates/pinpriq-server/src/clock.rs";
-
-/// The client runs within the programs of its users, which lend it no clock. It tries again after a
-/// while.
-const CLIENT_CLOCK: &str = "crates/pinpriq-client/src/clock.rs";
-
-/// The load generator measures time, so it has a clock of its own.
-const STOPWATCH: &str = "crates/pinpriq-load/src/clock.rs";
-
-/// The verifier runs outside of the server. It has its own clock, creates and damages the
-/// directories of servers, and its checker reads the file that it is given.
-const VERIFIER_CLOCK: &str = "crates/pinpriq-crash/src/clock.rs";
+/// The verifier runs outside of the server. It creates and damages the directories of servers, and
+/// its checker reads the file that it is given.
 const VERIFIER_FILES: [&str; 2] =
     ["crates/pinpriq-crash/src/files.rs", "crates/pinpriq-history/src/main.rs"];
 
-/// Nothing sleeps: code waits for the event itself. The examples, the packages for users and
-/// the client may sleep: a worker renews its lease at intervals, and tries again after a while. So
-/// may what plays in real time.
+/// No script sleeps: it waits for the event itself. The examples and the packages for users may
+/// sleep, and so may what plays in real time. Clippy refuses what sleeps in Rust.
 pub(crate) fn sleeping(tree: &Tree) -> Vec<Violation> {
-    let message = "nothing sleeps: wait for the event itself";
-    let mut found = Vec::new();
     let is_of_users = |path: &str| path.starts_with("examples/") || path.starts_with("clients/");
-    let may = |path: &str| is_of_users(path) || path == CLIENT_CLOCK || REAL_TIME.contains(&path);
-    for file in tree.files().filter(|file| !may(&file.path)) {
-        if let Some(source) = &file.source {
-            let sleeps = |token: &&Token| is_sleep(&token.text, &file.path);
-            for token in source.tokens().iter().filter(sleeps) {
-                found.push(Violation::new(&file.path, token.line, message));
-            }
-        } else if is_script(file) {
-            for (index, line) in file.text.lines().enumerate() {
-                let code = line.split('#').next().unwrap_or("");
-                if code.split(|char: char| !char.is_alphanumeric()).any(|word| word == "sleep") {
-                    found.push(Violation::new(&file.path, index + 1, message));
-                }
+    let may = |path: &str| is_of_users(path) || REAL_TIME.contains(&path);
+    let mut found = Vec::new();
+    for file in tree.files().filter(|file| is_script(file) && !may(&file.path)) {
+        for (index, line) in file.text.lines().enumerate() {
+            let code = line.split('#').next().unwrap_or("");
+            if code.split(|char: char| !char.is_alphanumeric()).any(|word| word == "sleep") {
+                let message = "nothing sleeps: wait for the event itself";
+                found.push(Violation::new(&file.path, index + 1, message));
             }
         }
     }
     found
-}
-
-/// The clock may set a timer for the next deadline, which is no sleep.
-fn is_sleep(word: &str, path: &str) -> bool {
-    matches!(word, "sleep" | "sleep_ms") || (word == "sleep_until" && path != CLOCK)
 }
 
 /// Only the outermost crates name the async runtime.
@@ -115,15 +91,6 @@ pub(crate) fn file_system(tree: &Tree) -> Vec<Violation> {
     naming(tree, &[&["std", "fs"], &["tokio", "fs"]], "go through the Disk trait", may)
 }
 
-/// One file reads the clock, and one of the load generator. Everything else gets the time from its
-/// caller.
-pub(crate) fn clock(tree: &Tree) -> Vec<Violation> {
-    let paths: [&[&str]; 2] = [&["Instant", "now"], &["SystemTime", "now"]];
-    naming(tree, &paths, "be told the time; only the clock of the server reads it", |path| {
-        [CLIENT_CLOCK, CLOCK, STOPWATCH, VERIFIER_CLOCK].contains(&path)
-    })
-}
-
 /// Returns where the product names one of `paths`, other than in the files that may.
 fn naming(
     tree: &Tree,
@@ -146,28 +113,21 @@ fn naming(
 
 #[cfg(test)]
 mod tests {
-    use super::{clock, file_system, runtime, sleeping};
+    use super::{file_system, runtime, sleeping};
     use crate::tidy::samples::{check, check_repository};
 
     #[test]
-    fn nothing_sleeps() {
+    fn no_script_sleeps() {
         check(
             sleeping,
             &[
-                ("a.rs", "std::thread::sleep(b);\n"),
-                ("a.rs", "use tokio::time::{self, sleep};\n"),
-                ("a.rs", "#[cfg(test)]\nmod tests { fn a() { time::sleep(b) } }\n"),
-                ("a.rs", "time::sleep_until(b);\n"),
                 ("scripts/a.sh", "sleep 1\n"),
                 ("scripts/a", "#!/bin/sh\nwhile sleep 0.1; do :; done\n"),
             ],
             &[
-                ("a.rs", "// Nothing sleeps here; sleep is not for servers.\n"),
-                ("a.rs", "fn asleep() {}\n"),
                 ("a.md", "sleep well\n"),
                 ("examples/shell/a.sh", "sleep 1\n"),
                 ("scripts/a.sh", "# No sleep here.\n"),
-                ("crates/pinpriq-server/src/clock.rs", "time::sleep_until(b);\n"),
             ],
         );
         check_repository(sleeping);
@@ -217,25 +177,5 @@ mod tests {
             ],
         );
         check_repository(file_system);
-    }
-
-    #[test]
-    fn one_file_reads_the_clock() {
-        check(
-            clock,
-            &[
-                ("crates/pinpriq-server/src/lib.rs", "std::time::Instant::now()\n"),
-                ("crates/pinpriq-engine/src/step.rs", "SystemTime::now()\n"),
-                ("crates/pinpriq/src/main.rs", "let now = Instant::now;\n"),
-                ("crates/pinpriq-load/src/run.rs", "let now = Instant::now;\n"),
-            ],
-            &[
-                ("crates/pinpriq-server/src/clock.rs", "Instant::now()\n"),
-                ("crates/pinpriq-load/src/clock.rs", "Instant::now()\n"),
-                ("crates/pinpriq-server/tests/it/main.rs", "Instant::now()\n"),
-                ("crates/pinpriq-server/src/lib.rs", "use std::time::Instant; clock.now()\n"),
-            ],
-        );
-        check_repository(clock);
     }
 }
