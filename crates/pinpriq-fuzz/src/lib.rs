@@ -1,9 +1,9 @@
 //! Promises that must hold for any bytes.
 //!
 //! Each public function takes bytes from a fuzzer. It returns if the product kept its promises for
-//! them, and panics otherwise. The wrappers for libFuzzer and the kept inputs are in `fuzz/`; the
-//! tests of this crate run the inputs again. What a fuzzer cannot judge, such as speed, is not
-//! checked here. `docs/internals/fuzzing.md` says what each target promises.
+//! them, and panics otherwise. The kept inputs are in `fuzz/regressions`; the tests of this crate
+//! run them again. What a fuzzer cannot judge, such as speed, is not checked here.
+//! `docs/internals/fuzzing.md` says what each target promises.
 
 mod beanstalkd;
 mod choice;

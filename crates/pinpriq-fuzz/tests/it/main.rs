@@ -90,16 +90,3 @@ fn files_of_users_keep_their_promises() {
 fn requests_and_answers_of_beanstalkd_keep_their_promises() {
     replay("beanstalkd");
 }
-
-#[test]
-fn every_target_is_replayed_and_has_its_wrapper() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");
-    let mut wrappers: Vec<String> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .collect();
-    wrappers.sort();
-    let mut targets = TARGETS.map(|(name, _)| name.to_owned());
-    targets.sort();
-    assert_eq!(wrappers, targets);
-}

@@ -1,4 +1,0 @@
-//! Hands what libFuzzer makes up to the target `resp`, which says itself what must hold.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| pinpriq_fuzz::resp(bytes));
