@@ -1,5 +1,5 @@
-// Builds the package, with the licences of the repository, before it is packed, and when its folder is installed as it is. In the second
-// case npm fetches nothing for the build, so that is done here.
+// Builds the package, with the licences of the repository, before it is packed, and when its folder
+// is installed as it is. In the second case npm fetches nothing for the build, so that is done here.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
