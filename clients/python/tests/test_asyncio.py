@@ -81,9 +81,9 @@ async def test_a_transaction(aclient: AsyncClient) -> None:
     assert job is not None
     async with aclient.transaction() as both:
         both.ack(job)
-        both.put("next", "y")
+        both.put("{jobs}-next", "y")
     assert job.settled
-    assert [task.value for task in await aclient.queue("next").peek()] == ["y"]
+    assert [task.value for task in await aclient.queue("{jobs}-next").peek()] == ["y"]
 
 
 async def test_a_member(aclient: AsyncClient) -> None:
@@ -110,11 +110,11 @@ async def test_deliveries(aclient: AsyncClient) -> None:
 
 
 async def test_a_schedule(aclient: AsyncClient) -> None:
-    await aclient.schedules.set("beat", "jobs", "check", every=3600)
-    assert [name async for name in aclient.schedules.names()] == ["beat"]
-    await aclient.schedules.fire("beat")
+    await aclient.schedules.set("{jobs}-beat", "jobs", "check", every=3600)
+    assert [name async for name in aclient.schedules.names()] == ["{jobs}-beat"]
+    await aclient.schedules.fire("{jobs}-beat")
     [task] = await aclient.queue("jobs").peek()
-    assert (task.value, task.schedule) == ("check", "beat")
+    assert (task.value, task.schedule) == ("check", "{jobs}-beat")
 
 
 def test_every_public_name_is_explained() -> None:

@@ -60,7 +60,7 @@ def test_signs_of_life_keep_a_member(client: Client) -> None:
 def test_schedules(client: Client) -> None:
     schedules = client.schedules
     next_at = schedules.set(
-        "nightly",
+        "{reports}-nightly",
         "reports",
         {"day": 1},
         cron="30 2 * * *",
@@ -71,22 +71,22 @@ def test_schedules(client: Client) -> None:
     )
     assert next_at is not None
     assert next_at > datetime.now(timezone.utc)
-    shown = schedules.show("nightly")
+    shown = schedules.show("{reports}-nightly")
     assert (shown.queue, shown.cron, shown.zone) == ("reports", "30 2 * * *", "Europe/Berlin")
     assert (shown.priority, shown.overlap, shown.on_missed) == (4, "skip", "all")
     assert shown.next_at == next_at
-    schedules.pause("nightly")
-    assert schedules.show("nightly").paused
-    schedules.resume("nightly")
-    id_ = schedules.fire("nightly")
+    schedules.pause("{reports}-nightly")
+    assert schedules.show("{reports}-nightly").paused
+    schedules.resume("{reports}-nightly")
+    id_ = schedules.fire("{reports}-nightly")
     task = client.queue("reports").get(id_)
     assert task is not None
-    assert (task.value, task.schedule, task.slot) == ({"day": 1}, "nightly", None)
-    assert list(schedules.names("ni")) == ["nightly"]
-    assert schedules.drop("nightly")
-    assert not schedules.drop("nightly")
+    assert (task.value, task.schedule, task.slot) == ({"day": 1}, "{reports}-nightly", None)
+    assert list(schedules.names("{re")) == ["{reports}-nightly"]
+    assert schedules.drop("{reports}-nightly")
+    assert not schedules.drop("{reports}-nightly")
     with pytest.raises(NotFound):
-        schedules.show("nightly")
+        schedules.show("{reports}-nightly")
 
 
 def test_a_schedule_puts_its_tasks(client: Client) -> None:
@@ -109,27 +109,27 @@ def test_transactions_do_all_or_nothing(client: Client) -> None:
         steps.ack(first)
         steps.release(second, delay=3600)
         steps.fail(third, "no")
-        steps.put("out", "x", priority=3)
-        steps.publish("news", "x")
+        steps.put("{in}-out", "x", priority=3)
+        steps.publish("{in}-news", "x")
         steps.kill("in", "77")
     assert first.settled
     assert steps.results[1:3] == [State.WAITING, State.READY]
     assert steps.results[4:] == [0, 0]
     with pytest.raises(Aborted) as refused, client.transaction() as steps:
-        steps.put("out", "y")
+        steps.put("{in}-out", "y")
         steps.ack(first)
     assert refused.value.position == 2
     assert isinstance(refused.value.cause, Stale)
-    assert len(client.queue("out").peek(9)) == 1
+    assert len(client.queue("{in}-out").peek(9)) == 1
 
     def forgotten() -> None:
         with client.transaction() as steps:
-            steps.put("out", "z")
+            steps.put("{in}-out", "z")
             raise LookupError
 
     with pytest.raises(LookupError):
         forgotten()
-    assert len(client.queue("out").peek(9)) == 1
+    assert len(client.queue("{in}-out").peek(9)) == 1
 
 
 def test_deliveries(client: Client) -> None:

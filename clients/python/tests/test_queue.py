@@ -170,7 +170,7 @@ def test_buried_put_and_back(client: Client) -> None:
 
 def test_release_bury_fail_and_touch(client: Client) -> None:
     queue = client.queue("jobs")
-    queue.configure(QueueSettings(attempts=2, dead_letter="dead", backoff=3600))
+    queue.configure(QueueSettings(attempts=2, dead_letter="{jobs}-dead", backoff=3600))
     queue.put("x")
     job = queue.take(ttr=60)
     assert job is not None
@@ -195,14 +195,14 @@ def test_release_bury_fail_and_touch(client: Client) -> None:
         job = queue.take(ttr=60)
         assert job is not None
         assert job.fail("x" * 5000, delay=0) is state
-    dead = client.queue("dead")
+    dead = client.queue("{jobs}-dead")
     [letter] = dead.peek()
     assert letter.reason == "x" * 1024
     assert letter.origin is not None
     assert (letter.origin.queue, letter.origin.failures) == ("jobs", 2)
     assert dead.redrive() == 1
-    assert queue.move("elsewhere", count=5) == 1
-    assert client.queue("elsewhere").truncate() == 1
+    assert queue.move("{jobs}-other", count=5) == 1
+    assert client.queue("{jobs}-other").truncate() == 1
 
 
 def test_bare_ids_on_one_connection(server_client_of_one: Client) -> None:
@@ -312,14 +312,15 @@ def test_settings_come_back_as_they_went(client: Client) -> None:
     queue.create(
         QueueSettings(
             ttl=60, ttr=1.5, capacity=9, attempts=3, backoff=0.25, backoff_max=10, limit=4,
-            dead_letter="dead", on_expiry="deadletter", rate=(5, 2), capacity_bytes=1000,
+            dead_letter="{jobs}-dead", on_expiry="deadletter", rate=(5, 2), capacity_bytes=1000,
             overflow="evict", release_fails=True,
         )
     )  # fmt: skip
     shown = queue.show()
     assert (shown.ttl, shown.ttr, shown.rate, shown.backoff) == (60.0, 1.5, (5, 2.0), 0.25)
     assert (shown.capacity, shown.attempts, shown.limit) == (9, 3, 4)
-    assert (shown.dead_letter, shown.on_expiry, shown.overflow) == ("dead", "deadletter", "evict")
+    assert shown.dead_letter == "{jobs}-dead"
+    assert (shown.on_expiry, shown.overflow) == ("deadletter", "evict")
     assert shown.release_fails
     queue.configure(QueueSettings(ttl="none", rate="none", dead_letter="none", limit="none"))
     shown = queue.show()

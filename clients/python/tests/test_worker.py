@@ -106,7 +106,7 @@ def test_what_a_function_raises(client: Client, server: Server, how: str) -> Non
     worker = Worker(server.url, on_event=told)
     given_back: list[int] = []
 
-    settings = QueueSettings(attempts=3, backoff=0.001, dead_letter="dead")
+    settings = QueueSettings(attempts=3, backoff=0.001, dead_letter="{jobs}-dead")
 
     @worker.job("jobs", with_job=True, settings=settings)
     def work(job: Job) -> object:
@@ -131,7 +131,7 @@ def test_what_a_function_raises(client: Client, server: Server, how: str) -> Non
         told.await_count("failed", 5)
         told.await_count("end", 3)
         told.await_count("released", 1)
-    [dead] = client.queue("dead").peek(9)
+    [dead] = client.queue("{jobs}-dead").peek(9)
     assert (dead.value, dead.reason) == ("fail", "LookupError: no such thing")
     retried, buried = queue.get(ids["retry"]), queue.get(ids["bury"])
     assert retried is not None
