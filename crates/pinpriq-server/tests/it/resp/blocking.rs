@@ -3,29 +3,9 @@
 use pinpriq_proto::wire::resp::{Value, put_command};
 use pinpriq_server::config::Durability;
 
-use super::client::{Client, World, elements, show, with_clients};
+use super::client::{World, elements, show, with_clients};
 use crate::line::encrypted_too;
 use crate::world::{in_memory, test};
-
-#[test]
-fn those_who_wait_are_served_in_the_order_in_which_they_came() {
-    with_clients(in_memory(), async |world, [control]| {
-        let mut waiting = Vec::new();
-        for _ in 0..40 {
-            let mut client = world.connect().await;
-            client.say("TAKE q WAIT -1").await;
-            control.see_blocked(&client.name()).await;
-            waiting.push(client);
-        }
-        for number in 0..40 {
-            control.ask(&format!("PUT q {number}")).await;
-        }
-        for (number, client) in waiting.iter_mut().enumerate() {
-            let taken = client.value().await;
-            assert_eq!(show(&elements(&elements(&taken)[0])[3]), number.to_string());
-        }
-    });
-}
 
 #[test]
 fn a_killed_client_takes_nothing_along() {
@@ -116,36 +96,6 @@ fn credits_that_are_passed_on_meanwhile_do_not_unblock() {
 }
 
 #[test]
-fn much_that_stands_behind_a_blocked_request_is_kept_within_bounds() {
-    test(async || {
-        const PINGS: usize = 100_000;
-        let world = World::plain().await;
-        let (client, mut control) = (world.connect().await, world.connect().await);
-        let name = client.name();
-        let Client { stream, .. } = client;
-        let (mut reading, mut writing) = tokio::io::split(stream);
-        let sending = tokio::task::spawn_local(async move {
-            use tokio::io::AsyncWriteExt as _;
-            writing.write_all(b"TAKE q WAIT -1\r\n").await.unwrap();
-            writing.write_all(&b"PING\r\n".repeat(PINGS)).await.unwrap();
-            writing.flush().await.unwrap();
-            writing
-        });
-        control.see_blocked(&name).await;
-        control.ask("PUT q p").await;
-        let expected = [
-            &b"*1\r\n*4\r\n$1\r\nq\r\n$1\r\n1\r\n$5\r\n1-1-1\r\n$1\r\np\r\n"[..],
-            &b"+PONG\r\n".repeat(PINGS),
-        ]
-        .concat();
-        let mut bytes = vec![0; expected.len()];
-        tokio::io::AsyncReadExt::read_exact(&mut reading, &mut bytes).await.unwrap();
-        assert!(bytes == expected);
-        drop(sending.await.unwrap());
-    });
-}
-
-#[test]
 fn a_server_that_stops_answers_only_those_blocked_who_have_changed_something() {
     test(async || {
         let world = World::plain().await;
@@ -181,19 +131,6 @@ fn a_server_that_stops_answers_only_those_blocked_who_have_changed_something() {
 }
 
 #[test]
-fn the_end_of_input_is_seen_behind_any_number_of_blocked_requests() {
-    with_clients(in_memory(), async |_, [client]| {
-        for _ in 0..100 {
-            client.say("TAKE QUEUES 2 a b WAIT -1").await;
-            client.say("POP a WAIT 5").await;
-        }
-        client.say("PING").await;
-        client.half_close().await;
-        assert_eq!(client.rest().await, [&b"*0\r\n".repeat(200)[..], b"+PONG\r\n"].concat());
-    });
-}
-
-#[test]
 fn the_end_of_input_waits_for_the_disk_and_delays_nobody() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = in_memory();
@@ -216,12 +153,9 @@ fn the_end_of_input_waits_for_the_disk_and_delays_nobody() {
     });
 }
 
-encrypted_too! {
-    those_who_wait_are_served_in_the_order_in_which_they_came a_killed_client_takes_nothing_along
+encrypted_too! { a_killed_client_takes_nothing_along
     a_reply_that_could_not_be_sent_brings_its_tasks_back
     credits_that_are_passed_on_meanwhile_do_not_unblock
-    much_that_stands_behind_a_blocked_request_is_kept_within_bounds
     a_server_that_stops_answers_only_those_blocked_who_have_changed_something
-    the_end_of_input_is_seen_behind_any_number_of_blocked_requests
     the_end_of_input_waits_for_the_disk_and_delays_nobody
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use pinpriq_proto::wire::resp::Value;
-use pinpriq_server::config::Durability;
 
-use super::client::{Client, World, elements, field, show, with_clients};
-use crate::world::{in_memory, test};
+use super::client::{Client, elements, field, show, with_clients};
+use crate::world::in_memory;
 
 fn text(value: &Value) -> String {
     String::from_utf8(value.as_bytes().expect("a text").to_vec()).unwrap()
@@ -128,53 +127,6 @@ fn every_command_that_is_described_is_known_and_takes_what_its_arity_says() {
                 assert!(matches!(&reply, Value::Error(_)), "{line}: {reply:?}");
             }
         }
-    });
-}
-
-#[test]
-fn the_documentation_page_has_every_command() {
-    let page = pinpriq_server::command_tables();
-    test(async || {
-        let world = World::plain().await;
-        let mut client = world.connect().await;
-        for (name, doc) in pairs(&client.ask("COMMAND DOCS").await) {
-            let summary = text(field(&doc, "summary"));
-            assert!(page.contains(&format!("| `{}", name.to_uppercase())), "{name}");
-            assert!(page.contains(&summary) || summary.starts_with("A container"), "{name}");
-        }
-    });
-}
-
-#[test]
-fn info_tells_facts_by_section() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut config = in_memory();
-    config.durability = Durability::Sync;
-    config.data = dir.path().join("data");
-    test(async || {
-        let world = World::start(config).await;
-        let mut client = world.connect().await;
-        let all = text(&client.ask("INFO").await);
-        for line in ["# Server", "durability:sync", "connected_clients:1", "journal_failure:none"] {
-            assert!(all.contains(&format!("{line}\r\n")), "{all}");
-        }
-        let everything = text(&client.ask("INFO everything").await);
-        let names = |text: &str| -> Vec<String> {
-            text.lines().map(|line| line.split(':').next().unwrap().to_owned()).collect()
-        };
-        assert_eq!(names(&everything), names(&all));
-        let one = text(&client.ask("info PERSISTENCE").await);
-        assert!(one.starts_with("# Persistence\r\n") && one.contains("durability:sync\r\n"));
-        assert!(!one.contains("# Clients"), "{one}");
-        let two = text(&client.ask("INFO clients tasks nosuch").await);
-        assert!(two.contains("# Clients") && two.contains("\r\n# Tasks"), "{two}");
-        for line in all.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            assert!(line.split_once(':').is_some_and(|(name, _)| !name.is_empty()), "{line}");
-        }
-        client.ask("PUT q p").await;
-        assert_eq!(client.info("put").await, "1");
-        assert_eq!(client.info("present").await, "1");
-        world.end().await;
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pinpriq_proto::wire::resp::{Value, Words, put_command};
+use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{SHARDS, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, check_balance, elements, field, number, show};
@@ -198,28 +198,6 @@ fn every_connection_is_listed_once_and_can_be_killed_from_everywhere() {
             assert_eq!(clients[0].told(&format!("CLIENT KILL ID {id}")).await, "0");
         }
         assert_eq!(listed(&mut clients[0]).await.len(), 4);
-        world.end().await;
-    });
-}
-
-#[test]
-fn a_connection_that_kills_itself_is_answered_and_does_nothing_more() {
-    test(async || {
-        let world = several_shards().await;
-        let mut control = world.connect().await;
-        let queue = queue_in(0, 0);
-        for round in 0..2 * SHARDS {
-            let mut client = world.connect().await;
-            let mut requests = Vec::new();
-            let name = client.name();
-            put_command(&mut requests, &[b"CLIENT", b"KILL", name.as_bytes()]);
-            if round >= SHARDS {
-                put_command(&mut requests, &[b"PUT", queue.as_bytes(), b"behind"]);
-            }
-            client.send_bytes(&requests).await;
-            assert_eq!(client.rest().await, b"+OK\r\n");
-            assert_eq!(control.told(&format!("PEEK {queue}")).await, "[]");
-        }
         world.end().await;
     });
 }

@@ -2,7 +2,7 @@
 
 use pinpriq_proto::wire::resp::{Value, put_command};
 
-use super::{SHARDS, World, homes, payloads, queue_in, several, several_shards};
+use super::{SHARDS, World, homes, queue_in, several, several_shards};
 use crate::resp::client::{Client, elements, number, show};
 use crate::world::test;
 
@@ -149,27 +149,6 @@ fn a_subscriber_that_does_not_read_leaves_most_of_another_shard_untouched() {
         }
         control.ask(&format!("PUT {queue} goes-on")).await;
         assert_eq!(show(&elements(&slow.value().await)[4]), "goes-on");
-        world.end().await;
-    });
-}
-
-#[test]
-fn who_sends_much_to_another_shard_gets_every_answer() {
-    test(async || {
-        let world = several_shards().await;
-        let [_first, mut second, _third] = homes(&world).await;
-        let (queue, payload) = (queue_in(0, 0), vec![b'p'; 10_000]);
-        let mut requests = Vec::new();
-        // Many times what may be under way to a shard at once.
-        for _ in 0..1_000 {
-            put_command(&mut requests, &[b"PUT", queue.as_bytes(), &payload]);
-        }
-        put_command(&mut requests, &[b"ECHO", b"last"]);
-        let replies = second.exchange(&requests, 1_001).await;
-        assert_eq!(show(&replies[1_000]), "last");
-        let popped = second.ask(&format!("POP {queue} COUNT 2")).await;
-        assert_eq!(payloads(&popped).len(), 2);
-        assert_eq!(number(&second.ask("STATS").await, "present"), 998);
         world.end().await;
     });
 }

@@ -1,7 +1,5 @@
 //! Requests that wait for something in another shard than that of their connection.
 
-use pinpriq_proto::wire::resp::put_command;
-
 use super::{
     SHARDS, ask_until_some, homes, payloads, queue_in, queues, several, several_shards, with_homes,
 };
@@ -86,46 +84,6 @@ fn the_time_to_wait_runs_out_in_another_shard_too() {
 }
 
 #[test]
-fn the_end_of_input_answers_those_who_wait_in_other_shards() {
-    test(async || {
-        let world = several_shards().await;
-        for mut client in homes(&world).await {
-            for round in 0..100 {
-                client.say(&format!("TAKE {} WAIT -1", queue_in(round % SHARDS, 0))).await;
-                client.say(&format!("POP {} WAIT 100000", queue_in((round / 2) % SHARDS, 1))).await;
-            }
-            client.say("PING").await;
-            client.half_close().await;
-            assert_eq!(client.rest().await, [&b"*0\r\n".repeat(200)[..], b"+PONG\r\n"].concat());
-        }
-        world.end().await;
-    });
-}
-
-#[test]
-fn what_was_asked_before_the_end_of_input_is_done_in_all_shards() {
-    test(async || {
-        let world = several_shards().await;
-        for mut client in homes(&world).await {
-            let mut requests = Vec::new();
-            for number in 0..300 {
-                let (queue, payload) = (queue_in(number % SHARDS, 0), number.to_string());
-                put_command(&mut requests, &[b"PUT", queue.as_bytes(), payload.as_bytes()]);
-                put_command(&mut requests, &[b"POP", queue.as_bytes()]);
-            }
-            client.send_bytes(&requests).await;
-            client.half_close().await;
-            for number in 0..300 {
-                assert!(show(&client.value().await).parse::<u64>().is_ok());
-                assert_eq!(payloads(&client.value().await), [number.to_string()]);
-            }
-            assert_eq!(client.rest().await, b"");
-        }
-        world.end().await;
-    });
-}
-
-#[test]
 fn who_goes_while_waiting_in_another_shard_takes_nothing_along() {
     test(async || {
         let world = several_shards().await;
@@ -152,28 +110,6 @@ fn who_goes_while_waiting_in_another_shard_takes_nothing_along() {
                 assert_eq!(payloads(&left), [round.to_string()]);
             }
         }
-        world.end().await;
-    });
-}
-
-#[test]
-fn much_that_stands_behind_a_request_that_waits_elsewhere_is_kept_within_bounds() {
-    test(async || {
-        const PINGS: usize = 100_000;
-        let world = several_shards().await;
-        let [mut control, second, _third] = homes(&world).await;
-        let (name, queue) = (second.name(), queue_in(2, 0));
-        let mut requests = format!("POP {queue} WAIT -1\r\n").into_bytes();
-        requests.extend(b"PING\r\n".repeat(PINGS));
-        let talking = tokio::task::spawn_local(async move {
-            let mut client = second;
-            client.exchange(&requests, 1 + PINGS).await
-        });
-        control.see_blocked(&name).await;
-        control.ask(&format!("PUT {queue} p")).await;
-        let replies = talking.await.unwrap();
-        assert_eq!(payloads(&replies[0]), ["p"]);
-        assert!(replies[1..].iter().all(|reply| show(reply) == "PONG"));
         world.end().await;
     });
 }
