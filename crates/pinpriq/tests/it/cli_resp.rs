@@ -78,6 +78,15 @@ impl Server {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Runs a client command that succeeds, and returns what it said on stderr.
+    #[track_caller]
+    fn complained(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {complaint}");
+        complaint
+    }
+
     /// Runs a client command that prints nothing.
     #[track_caller]
     fn done(&self, arguments: &[&str]) {
@@ -87,9 +96,7 @@ impl Server {
     /// Runs a client command that the server refuses with these words.
     #[track_caller]
     fn refused(&self, arguments: &[&str], words: &str) {
-        let output = self.run(arguments);
-        check(&output, 5, b"");
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = check(&self.run(arguments), 5, b"");
         assert!(complaint.contains(words), "{arguments:?}: {complaint}");
     }
 

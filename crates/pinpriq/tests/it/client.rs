@@ -59,8 +59,7 @@ fn push_says_when_the_server_refuses() {
         session.request();
         session.request();
     });
-    check(&output, 1, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&output, 1, b"");
     assert!(complaint.contains("the push was not confirmed: the server closed"), "{complaint}");
 }
 
@@ -70,9 +69,7 @@ fn push_refuses_what_the_protocol_cannot_carry() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let long = "x".repeat(65_536);
     let output = pinpriq(&["wire", "push", "q", &long, "--address", &address]).output();
-    let output = output.unwrap();
-    check(&output, 2, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&output.unwrap(), 2, b"");
     assert!(complaint.contains("the payload is 65536 bytes long"), "{complaint}");
 
     let output = pinpriq(&["wire", "push", "q", "p", "--address", &address]).output().unwrap();
@@ -200,8 +197,7 @@ fn a_resp_port_is_told_from_a_pinpriq_port() {
         &["wire", "subscribe", "q"],
     ] {
         let output = pinpriq(arguments).args(["--address", &address]).output().unwrap();
-        check(&output, 1, b"");
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = check(&output, 1, b"");
         let start = format!("pinpriq: {address} speaks RESP, so it looks like the server's RESP");
         assert!(complaint.starts_with(&start), "{arguments:?}: {complaint}");
         assert!(complaint.contains("needs the pinpriq port, 7250 by default"), "{complaint}");

@@ -210,8 +210,7 @@ fn a_node_asks_the_engine_for_operators() {
     etcd.signal("STOP");
     let silent = ask(&["nodes"]);
     etcd.signal("CONT");
-    check(&silent, 1, b"");
-    let complaint = String::from_utf8(silent.stderr).unwrap();
+    let complaint = check(&silent, 1, b"");
     assert!(complaint.contains("etcd does not answer"), "{complaint}");
 }
 
@@ -264,8 +263,7 @@ fn an_engine_that_is_not_there_and_addresses_that_cannot_be_meant_are_told_apart
         .arg(format!("etcd://{nowhere}/look"))
         .output()
         .unwrap();
-    check(&output, 1, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&output, 1, b"");
     assert!(complaint.contains("etcd does not answer"), "{complaint}");
     for wrong in ["redis://a:1/look", "etcd://a/look"] {
         check(&pinpriq(&["cluster", "status", "--cluster", wrong]).output().unwrap(), 2, b"");

@@ -101,9 +101,7 @@ fn a_certificate_says_who_a_command_is() {
     let (cert, key) = (folder.text("ana.pem"), folder.text("ana.key"));
     let own = format!("put q payload --client-cert {cert} --client-key {key}");
     check(&folder.run(&resp, &own), 0, b"1\n");
-    let output = folder.run(&resp, "put q payload");
-    check(&output, 1, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&folder.run(&resp, "put q payload"), 1, b"");
     assert!(complaint.contains("--client-cert and --client-key"), "{complaint}");
 }
 

@@ -53,9 +53,7 @@ fn serve_refuses_nonsense_wherever_it_comes_from() {
         (vec!["serve", "--nonsense"], None, "unexpected argument '--nonsense'"),
     ];
     for (arguments, variable, words) in table {
-        let output = pinpriq(&arguments).envs(variable).output().unwrap();
-        check(&output, 2, b"");
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = check(&pinpriq(&arguments).envs(variable).output().unwrap(), 2, b"");
         assert!(complaint.contains(words), "{arguments:?}: {complaint}");
     }
 }

@@ -83,11 +83,12 @@ pub(crate) fn run_against<T: Send>(
     })
 }
 
-/// Checks how the binary ended, and what it printed.
+/// Checks how the binary ended, and what it printed. Returns what it complained about.
 #[track_caller]
-pub(crate) fn check(output: &Output, code: i32, stdout: &[u8]) {
-    let complaint = String::from_utf8_lossy(&output.stderr);
+pub(crate) fn check(output: &Output, code: i32, stdout: &[u8]) -> String {
+    let complaint = String::from_utf8(output.stderr.clone()).unwrap();
     assert_eq!(output.status.code(), Some(code), "stderr: {complaint}");
     assert_eq!(output.stdout, stdout, "stderr: {complaint}");
     assert_eq!(complaint.is_empty(), matches!(code, 0 | 4 | 10..=16), "stderr: {complaint}");
+    complaint
 }

@@ -32,8 +32,7 @@ fn a_second_server_is_refused_although_the_lock_file_was_removed() {
         let flags = ["serve", "--pinpriq", "127.0.0.1:0", "--resp", "off", "--shards", shards];
         let data = data.path().to_str().unwrap();
         let second = pinpriq(&flags).args(["--data", data]).output().unwrap();
-        check(&second, 3, b"");
-        let told = String::from_utf8(second.stderr).unwrap();
+        let told = check(&second, 3, b"");
         assert!(told.contains("another process uses this directory"), "{told}");
         let report = pinpriq(&["check", data]).output().unwrap();
         assert!(String::from_utf8(report.stdout).unwrap().contains("in use by a server"));
@@ -120,8 +119,7 @@ fn what_a_salvage_that_was_interrupted_has_written_is_refused() {
     let new = new.to_str().unwrap();
     let serve = ["serve", "--pinpriq", "127.0.0.1:0", "--resp", "off", "--data", new];
     let refused = pinpriq(&serve).output().unwrap();
-    check(&refused, 3, b"");
-    let told = String::from_utf8(refused.stderr).unwrap();
+    let told = check(&refused, 3, b"");
     assert!(told.contains("the directory is unfinished"), "{told}");
 
     assert!(remove(Path::new(new)));

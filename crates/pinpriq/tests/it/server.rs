@@ -20,8 +20,7 @@ fn an_address_in_use_may_be_free_later_and_a_locked_directory_is_the_directory()
         .args(["--data", elsewhere.path().to_str().unwrap()])
         .output()
         .unwrap();
-    check(&output, 1, b"");
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = check(&output, 1, b"");
     assert!(told.contains("stop whatever uses it"), "{told}");
     // No machine has an address that is kept for documentation.
     let absent = ["serve", "--pinpriq", "192.0.2.1:7250", "--insecure-open", "on"];
@@ -29,8 +28,7 @@ fn an_address_in_use_may_be_free_later_and_a_locked_directory_is_the_directory()
         .args(["--resp", "off", "--data", elsewhere.path().to_str().unwrap()])
         .output()
         .unwrap();
-    check(&output, 1, b"");
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = check(&output, 1, b"");
     assert!(told.contains("no network interface has this address"), "{told}");
     let output = pinpriq(&["serve", "--pinpriq", "127.0.0.1:0", "--log-level", "error"])
         .args(["--data", data])

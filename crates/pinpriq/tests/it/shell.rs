@@ -106,9 +106,7 @@ fn wrong_usage_is_told_apart_from_a_busy_port_and_other_failures() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let serve = ["serve", "--resp", "off", "--log-level", "error", "--pinpriq", &address, "--data"];
-    let output = pinpriq(&serve).arg(&data).output().unwrap();
-    check(&output, 1, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&pinpriq(&serve).arg(&data).output().unwrap(), 1, b"");
     assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
     assert!(!data.exists(), "a server that cannot listen touches no directory");
     for arguments in [

@@ -303,8 +303,7 @@ fn only_what_was_confirmed_here_is_deleted_there() {
         ("stats-job 1", &job("reserved", 0, 59)),
         ("stats-job 2", &job("reserved", 8, 59)),
     ]);
-    assert_eq!(server.command(), "PUT t a PRIORITY 0 TTR 60000");
-    server.answer("$1\r\n1\r\n");
+    server.expect("PUT t a PRIORITY 0 TTR 60000", "$1\r\n1\r\n");
     server.break_at("PUT t b PRIORITY 8 TTR 60000");
     import.play(&[("delete 1", DELETED), ("release 2 8 0", "RELEASED")]);
     import.tell("t", [1, 0, 0, 0, 0]);

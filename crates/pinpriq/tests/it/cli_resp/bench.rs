@@ -116,8 +116,7 @@ fn a_lane_of_somebody_else_ends_a_fan_out() {
     let server = Server::start();
     server.printed(&["join", "bench", "somebody"]);
     let report = server.run(&["bench", "fan-out", "--count", "1", "--members", "2"]);
-    check(&report, 1, b"");
-    let complaint = String::from_utf8(report.stderr).unwrap();
+    let complaint = check(&report, 1, b"");
     assert!(complaint.contains("3 lanes instead of 2"), "{complaint}");
 }
 
@@ -138,8 +137,7 @@ fn what_cannot_be_measured_is_refused() {
     let server = Server::start();
     server.printed(&["put", "bench", "another payload"]);
     let report = server.run(&["bench", "mixed", "--priorities", "1", "--count", "10"]);
-    check(&report, 1, b"");
-    let complaint = String::from_utf8(report.stderr).unwrap();
+    let complaint = check(&report, 1, b"");
     assert!(complaint.contains("another payload"), "{complaint}");
     for arguments in [
         &["mixed", "--door", "pinpriq"][..],

@@ -121,9 +121,7 @@ fn many_pages_arrive() {
 #[expect(clippy::disallowed_methods, reason = "a test writes the file that a user would")]
 fn unusable(server: &Server, file: &Path, text: &str, words: &str) {
     std::fs::write(file, text).unwrap();
-    let output = server.run(&["import", file.to_str().unwrap()]);
-    check(&output, 2, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&server.run(&["import", file.to_str().unwrap()]), 2, b"");
     assert!(complaint.contains(words), "{complaint}");
     assert_eq!(server.printed(&["queue", "list"]), "");
 }
@@ -149,8 +147,7 @@ fn what_is_no_whole_file_is_refused_before_anything_is_sent() {
 
     // What comes from stdin is known to be cut only at its end.
     let cut = to.run_with(&["import", "-"], format!("{}\n", lines[..3].join("\n")).as_bytes());
-    check(&cut, 2, b"");
-    let complaint = String::from_utf8(cut.stderr).unwrap();
+    let complaint = check(&cut, 2, b"");
     assert!(complaint.contains("2 records came in"), "{complaint}");
     assert!(complaint.contains("stdin was cut after line 3"), "{complaint}");
 }
@@ -217,9 +214,7 @@ fn an_import_that_would_be_refused_brings_nothing_in() {
     }
     let malformed = task("free", "1").replace("\"p\"", "\"p\",\"x\":1");
     std::fs::write(&path, file_of(&[task("free", "1"), malformed], [0, 2, 0, 0])).unwrap();
-    let output = server.run(&["import", file]);
-    check(&output, 2, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&server.run(&["import", file]), 2, b"");
     assert!(complaint.contains("no record in line 3: a task has no field 'x'"), "{complaint}");
     assert_eq!(server.figure("free", "put"), "0");
 
@@ -257,16 +252,12 @@ fn the_first_refusal_ends_an_import() {
     let header = "{\"type\":\"pinpriq-export\",\"version\":1}\n";
     let end = "{\"type\":\"end\",\"queues\":0,\"tasks\":3,\"windows\":0,\"schedules\":0}\n";
     let text = [header, &record("a"), &record("a"), &record("b"), end].concat();
-    let output = server.run_with(&["import", "-"], text.as_bytes());
-    check(&output, 5, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&server.run_with(&["import", "-"], text.as_bytes()), 5, b"");
     let words = "EXISTS the queue \"jobs\" has a task \"a\" already (line 3; 2 records came in: ";
     assert!(complaint.contains(words), "{complaint}");
 
     let malformed = text.replace("\"payload\":\"p\"", "\"payload\":\"p\",\"x\":1");
-    let output = server.run_with(&["import", "-"], malformed.as_bytes());
-    check(&output, 5, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&server.run_with(&["import", "-"], malformed.as_bytes()), 5, b"");
     assert!(
         complaint.contains("BADARG the record cannot be read: a task has no field 'x' (line 2")
     );
@@ -288,8 +279,7 @@ fn an_import_that_is_repeated_with_once_brings_nothing_in_twice() {
     let half: Vec<&str> = text.lines().take(records / 2).collect();
     let output =
         to.run_with(&["import", "--once", "-"], format!("{}\n", half.join("\n")).as_bytes());
-    check(&output, 2, b"");
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = check(&output, 2, b"");
     assert!(told.contains("came in: repeat the same import to go on"), "{told}");
     let whole = to.run_with(&["import", "--once", "-"], text.as_bytes());
     assert!(whole.status.success(), "{whole:?}");
@@ -320,8 +310,7 @@ fn fan_outs_and_unknown_queues_are_not_written() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
     server.printed(&["put", "news", "p"]);
-    let output = server.run(&["export", "--all"]);
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = server.complained(&["export", "--all"]);
     assert!(told.contains("the fan-out news is not written"), "{told}");
     // A file that is there is replaced, and a folder that is not there is a failure.
     server.printed(&["export", "news", file.to_str().unwrap()]);

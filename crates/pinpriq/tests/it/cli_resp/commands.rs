@@ -116,9 +116,8 @@ fn lines_are_put_while_more_are_awaited() {
 fn a_refused_line_is_told_and_ends_the_command() {
     let server = Server::start();
     server.done(&["queue", "create", "jobs", "--capacity", "2"]);
-    let output = server.run_with(&["put", "jobs", "--lines"], b"a\nb\nc\n");
-    check(&output, 5, b"1\n2\n");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint =
+        check(&server.run_with(&["put", "jobs", "--lines"], b"a\nb\nc\n"), 5, b"1\n2\n");
     assert!(complaint.contains("FULL "), "{complaint}");
     assert!(complaint.contains("(line 3; 2 tasks put, 1 refused)"), "{complaint}");
     server.refused(&["put", "jobs", "d"], "FULL ");
@@ -140,7 +139,7 @@ fn put_and_await_tell_how_a_task_ended() {
     match awaited.status.code() {
         Some(0) => check(&awaited, 0, b"{\"outcome\":\"acked\",\"state\":\"X\"}\n"),
         _ => check(&awaited, 5, b""),
-    }
+    };
     server.refused(&["await", "jobs", "1"], "NOTFOUND ");
     server.put("jobs", "p");
     check(&server.run(&["await", "jobs", "3", "--wait-ms", "0"]), 13, b"timeout\tR\n");
@@ -157,8 +156,7 @@ fn put_tells_whether_a_unique_task_is_new() {
     check(&more(&["--wait-ms", "0"]), 13, b"1\tduplicate\ttimeout\n");
     check(&more(&["--on-dup", "replace", "--window", "1h"]), 0, b"1\tduplicate\n");
     let rejected = more(&["--on-dup", "reject"]);
-    check(&rejected, 5, b"");
-    let complaint = String::from_utf8(rejected.stderr).unwrap();
+    let complaint = check(&rejected, 5, b"");
     assert!(complaint.contains("EXISTS the task 1 in the queue \"uploads\""), "{complaint}");
     server.printed(&["pop", "uploads"]);
     // Only the window is left, so how the task has ended is unknown.
@@ -295,8 +293,7 @@ fn many_leases_are_dealt_with_one_by_one() {
     server.done(&["ack", "jobs", receipts[1]]);
     let output = server.run(&[&["release", "jobs"], receipts.as_slice()].concat());
     let expected = format!("{}\tR\n{}\tR\n", receipts[0], receipts[2]);
-    check(&output, 5, expected.as_bytes());
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&output, 5, expected.as_bytes());
     assert!(complaint.contains(&format!("{}: STALE ", receipts[1])), "{complaint}");
 }
 
@@ -476,14 +473,12 @@ fn a_server_that_is_not_there_or_is_another_is_told() {
     let address = listener.local_addr().unwrap().to_string();
     let peer = std::thread::spawn(move || drop(listener.accept().unwrap()));
     let output = pinpriq(&["put", "q", "p", "--address", &address]).output().unwrap();
-    check(&output, 1, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&output, 1, b"");
     assert!(complaint.contains("Is this the address of the RESP door?"), "{complaint}");
     peer.join().unwrap();
     for arguments in [&["stats"][..], &["take", "q", "--exec", "true"], &["ack", "q", "1-1-1"]] {
         let output = pinpriq(arguments).args(["--address", &address]).output().unwrap();
-        check(&output, 1, b"");
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = check(&output, 1, b"");
         assert!(complaint.contains("no connection to"), "{complaint}");
     }
 }

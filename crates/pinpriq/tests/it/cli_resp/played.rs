@@ -55,6 +55,13 @@ impl Played {
         }
     }
 
+    /// Answers the next command, which must be this one.
+    #[track_caller]
+    pub(super) fn expect(&mut self, command: &str, reply: &str) {
+        assert_eq!(self.command(), command);
+        self.answer(reply);
+    }
+
     pub(super) fn answer(&mut self, reply: &str) {
         self.line.send(reply.as_bytes()).unwrap();
     }
@@ -103,8 +110,7 @@ fn what_a_command_came_to_is_told_again_over_a_new_connection() {
         first.give(TASK);
         first.break_at("ACK q 7-1-1");
         let mut second = Played::accept(&listener);
-        assert_eq!(second.command(), "ACK q 7-1-1");
-        second.answer(answer);
+        second.expect("ACK q 7-1-1", answer);
         assert_eq!(worker.end(), told);
     }
 }
@@ -117,8 +123,7 @@ fn it_is_told_twice_and_no_more() {
     first.give(TASK);
     first.break_at("ACK q 7-1-1");
     let mut second = Played::accept(&listener);
-    assert_eq!(second.command(), "ACK q 7-1-1");
-    second.answer("-CLOSING the server is shutting down\r\n");
+    second.expect("ACK q 7-1-1", "-CLOSING the server is shutting down\r\n");
     let told = worker.end();
     let expected = "pinpriq: task 7 of q: the command succeeded, but it is not known whether the \
                     task was acknowledged: CLOSING the server is shutting down\n";
@@ -139,10 +144,8 @@ fn a_task_is_acknowledged_together_with_the_next_take_except_for_the_last() {
     let worker = start(&address, &["true", "--count", "2"]);
     let mut played = Played::accept(&listener);
     played.give(TASK);
-    assert_eq!(played.command(), TAKE_DONE);
-    played.answer(&next_task());
-    assert_eq!(played.command(), "ACK q 8-1-2");
-    played.answer("+OK\r\n");
+    played.expect(TAKE_DONE, &next_task());
+    played.expect("ACK q 8-1-2", "+OK\r\n");
     assert_eq!(worker.end(), "");
 }
 
@@ -152,13 +155,11 @@ fn a_worker_waits_only_once_its_task_is_acknowledged() {
     let mut worker = start(&address, &["true", "--count", "2"]);
     let mut played = Played::accept(&listener);
     played.give(TASK);
-    assert_eq!(played.command(), TAKE_DONE);
-    played.answer(NOTHING);
+    played.expect(TAKE_DONE, NOTHING);
     assert_eq!(played.command(), "TAKE QUEUES 1 q TTR 30000 WAIT 30000 WITHMETA");
     worker.signal("-TERM");
     worker.line();
-    assert_eq!(played.command(), "");
-    played.answer(NOTHING);
+    played.expect("", NOTHING);
     assert_eq!(worker.end(), "");
 }
 
@@ -168,8 +169,7 @@ fn a_worker_that_stops_when_nothing_is_left_asks_no_more() {
     let worker = start(&address, &["true", "--once"]);
     let mut played = Played::accept(&listener);
     played.give(TASK);
-    assert_eq!(played.command(), TAKE_DONE);
-    played.answer(NOTHING);
+    played.expect(TAKE_DONE, NOTHING);
     assert_eq!(played.command(), "");
     assert_eq!(worker.end(), "");
 }
@@ -189,14 +189,10 @@ fn a_refused_take_with_an_acknowledgement_is_followed_by_each_alone() {
         let worker = start(&address, &["true", "--count", "2"]);
         let mut played = Played::accept(&listener);
         played.give(TASK);
-        assert_eq!(played.command(), TAKE_DONE);
-        played.answer(refusal);
-        assert_eq!(played.command(), "ACK q 7-1-1");
-        played.answer(answer);
-        assert_eq!(played.command(), "TAKE QUEUES 1 q TTR 30000 WAIT 30000 WITHMETA");
-        played.answer(&next_task());
-        assert_eq!(played.command(), "ACK q 8-1-2");
-        played.answer("+OK\r\n");
+        played.expect(TAKE_DONE, refusal);
+        played.expect("ACK q 7-1-1", answer);
+        played.expect("TAKE QUEUES 1 q TTR 30000 WAIT 30000 WITHMETA", &next_task());
+        played.expect("ACK q 8-1-2", "+OK\r\n");
         assert_eq!(worker.end(), told);
     }
 }
@@ -213,11 +209,9 @@ fn an_acknowledgement_that_was_lost_with_a_take_is_told_again_by_itself() {
         first.give(TASK);
         first.break_at(TAKE_DONE);
         let mut second = Played::accept(&listener);
-        assert_eq!(second.command(), "ACK q 7-1-1");
-        second.answer(answer);
+        second.expect("ACK q 7-1-1", answer);
         second.give(&next_task());
-        assert_eq!(second.command(), "ACK q 8-1-2");
-        second.answer("+OK\r\n");
+        second.expect("ACK q 8-1-2", "+OK\r\n");
         assert_eq!(worker.end(), told);
     }
 }
@@ -232,8 +226,7 @@ fn a_task_that_comes_with_an_acknowledgement_while_the_worker_stops_is_given_bac
     worker.signal("-TERM");
     worker.line();
     played.answer(&next_task());
-    assert_eq!(played.command(), "RELEASE q 8-1-2");
-    played.answer("$1\r\nR\r\n");
+    played.expect("RELEASE q 8-1-2", "$1\r\nR\r\n");
     assert_eq!(worker.end(), "");
 }
 
@@ -249,8 +242,7 @@ fn a_worker_that_was_told_to_stop_takes_nothing_with_its_last_acknowledgement() 
     worker.signal("-TERM");
     worker.line();
     std::fs::OpenOptions::new().write(true).open(&go).unwrap().write_all(b"go\n").unwrap();
-    assert_eq!(played.command(), "ACK q 7-1-1");
-    played.answer("+OK\r\n");
+    played.expect("ACK q 7-1-1", "+OK\r\n");
     assert_eq!(worker.end(), "");
 }
 
@@ -268,8 +260,7 @@ fn a_lost_connection_is_opened_again_for_takes() {
     let mut third = Played::accept(&listener);
     third.give(NOTHING);
     third.give(TASK);
-    assert_eq!(third.command(), "ACK q 7-1-1");
-    third.answer("+OK\r\n");
+    third.expect("ACK q 7-1-1", "+OK\r\n");
     let told = worker.end();
     assert_eq!(told.lines().count(), 2, "{told}");
     assert!(told.ends_with("pinpriq: BUSY try again later\n"), "{told}");
@@ -287,8 +278,7 @@ fn a_lease_is_renewed_over_a_new_connection() {
     first.break_at("TOUCH q 7-1-1");
     let mut second = Played::accept(&listener);
     for _ in 0..3 {
-        assert_eq!(second.command(), "TOUCH q 7-1-1");
-        second.answer(":1\r\n");
+        second.expect("TOUCH q 7-1-1", ":1\r\n");
     }
     std::fs::OpenOptions::new().write(true).open(&go).unwrap().write_all(b"go\n").unwrap();
     loop {
@@ -316,8 +306,7 @@ fn a_command_whose_lease_is_lost_is_ended_and_its_task_left_alone() {
     played.give(TASK);
     assert_eq!(std::fs::read_to_string(&started).unwrap(), "\n");
     for answer in [":1\r\n", "-STALE that lease is over\r\n"] {
-        assert_eq!(played.command(), "TOUCH q 7-1-1");
-        played.answer(answer);
+        played.expect("TOUCH q 7-1-1", answer);
     }
     assert_eq!(played.command(), "", "no word of a task that went to others");
     let told = "pinpriq: task 7 of q: the lease was lost, so the command was ended\n";
@@ -333,11 +322,9 @@ fn a_task_that_comes_while_the_worker_stops_is_given_back() {
     worker.signal("-TERM");
     worker.line();
     // The end of input has come, and the task nevertheless.
-    assert_eq!(first.command(), "");
-    first.answer(TASK);
+    first.expect("", TASK);
     let mut second = Played::accept(&listener);
-    assert_eq!(second.command(), "RELEASE q 7-1-1");
-    second.answer("$1\r\nR\r\n");
+    second.expect("RELEASE q 7-1-1", "$1\r\nR\r\n");
     assert_eq!(worker.end(), "");
 }
 
@@ -369,8 +356,10 @@ fn each_outcome_has_an_exit_code_of_its_own() {
         let (listener, address) = listen();
         let command = pinpriq(&["await", "q", "7", "--address", &address]).spawn().unwrap();
         let mut played = Played::accept(&listener);
-        assert_eq!(played.command(), "AWAIT q 7 WAIT -1");
-        played.answer(&format!("*2\r\n${}\r\n{outcome}\r\n$1\r\nX\r\n", outcome.len()));
+        played.expect(
+            "AWAIT q 7 WAIT -1",
+            &format!("*2\r\n${}\r\n{outcome}\r\n$1\r\nX\r\n", outcome.len()),
+        );
         let output = command.wait_with_output().unwrap();
         check(&output, code, format!("{outcome}\tX\n").as_bytes());
     }
@@ -384,12 +373,10 @@ fn a_failure_is_told_again_over_a_new_connection() {
     first.give(TASK);
     first.break_at("QUEUE SHOW q");
     let mut second = Played::accept(&listener);
-    assert_eq!(second.command(), "QUEUE SHOW q");
-    second.answer("%1\r\n$7\r\nbackoff\r\n:5\r\n");
+    second.expect("QUEUE SHOW q", "%1\r\n$7\r\nbackoff\r\n:5\r\n");
     second.break_at("FAIL q 7-1-1 REASON exit code 3");
     let mut third = Played::accept(&listener);
-    assert_eq!(third.command(), "FAIL q 7-1-1 REASON exit code 3");
-    third.answer("$1\r\nW\r\n");
+    third.expect("FAIL q 7-1-1 REASON exit code 3", "$1\r\nW\r\n");
     let told = "pinpriq: task 7 of q: exit code 3, attempt 1: comes back after the back-off of its \
                 queue\n";
     assert_eq!(worker.end(), told);
@@ -402,10 +389,8 @@ fn a_failure_in_a_queue_that_says_nothing_waits_as_is_usual() {
         let worker = start(&address, &["exit 3", "--count", "1"]);
         let mut played = Played::accept(&listener);
         played.give(TASK);
-        assert_eq!(played.command(), "QUEUE SHOW q");
-        played.answer(refusal);
-        assert_eq!(played.command(), "FAIL q 7-1-1 REASON exit code 3 DELAY 1000");
-        played.answer("$1\r\nW\r\n");
+        played.expect("QUEUE SHOW q", refusal);
+        played.expect("FAIL q 7-1-1 REASON exit code 3 DELAY 1000", "$1\r\nW\r\n");
         let told = "pinpriq: task 7 of q: exit code 3, attempt 1: comes back in 1000 ms\n";
         assert_eq!(worker.end(), told);
     }
@@ -423,27 +408,19 @@ fn a_listener_without_a_lane_joins_again() {
         command
     });
     let mut first = Played::accept(&listener);
-    assert_eq!(first.command(), "JOIN q m LEASE 60000");
-    first.answer(":1\r\n");
+    first.expect("JOIN q m LEASE 60000", ":1\r\n");
     assert_eq!(worker.line(), "pinpriq: listening to q as m\n");
-    assert_eq!(first.command(), TAKE_OF_MEMBER);
-    first.answer("-NOTFOUND there is no member m\r\n");
+    first.expect(TAKE_OF_MEMBER, "-NOTFOUND there is no member m\r\n");
     // It is lost before it was known to be joined again.
     first.break_at("JOIN q m LEASE 60000");
     let mut second = Played::accept(&listener);
-    assert_eq!(second.command(), TAKE_OF_MEMBER);
-    second.answer("-NOTFOUND there is no member m\r\n");
-    assert_eq!(second.command(), "JOIN q m LEASE 60000");
-    second.answer(":9\r\n");
-    assert_eq!(second.command(), TAKE_OF_MEMBER);
-    second.answer(TASK);
-    assert_eq!(second.command(), "ACK q 7-1-1");
-    second.answer("+OK\r\n");
+    second.expect(TAKE_OF_MEMBER, "-NOTFOUND there is no member m\r\n");
+    second.expect("JOIN q m LEASE 60000", ":9\r\n");
+    second.expect(TAKE_OF_MEMBER, TASK);
+    second.expect("ACK q 7-1-1", "+OK\r\n");
     let mut last = Played::accept(&listener);
-    assert_eq!(last.command(), "STATS q MEMBER m");
-    last.answer("-NOTFOUND the lane has ended\r\n");
-    assert_eq!(last.command(), "LEAVE q m");
-    last.answer(":1\r\n");
+    last.expect("STATS q MEMBER m", "-NOTFOUND the lane has ended\r\n");
+    last.expect("LEAVE q m", ":1\r\n");
     let told = worker.end();
     assert!(told.ends_with(": joined again\n"), "{told}");
     assert_eq!(told.matches("joined again").count(), 1, "{told}");
@@ -455,29 +432,20 @@ fn a_listener_acknowledges_with_its_next_take_and_falls_back_when_its_lane_has_e
     let arguments = ["listen", "q", "m", "--stay", "--count", "3", "--address", &address];
     let mut worker = Worker::start(pinpriq(&arguments));
     let mut first = Played::accept(&listener);
-    assert_eq!(first.command(), "JOIN q m LEASE 60000");
-    first.answer(":1\r\n");
+    first.expect("JOIN q m LEASE 60000", ":1\r\n");
     worker.line();
-    assert_eq!(first.command(), TAKE_OF_MEMBER);
-    first.answer(TASK);
-    assert_eq!(first.command(), "TAKE QUEUES 1 q WITHMETA MEMBER m DONE q 7-1-1");
-    first.answer(&next_task());
+    first.expect(TAKE_OF_MEMBER, TASK);
+    first.expect("TAKE QUEUES 1 q WITHMETA MEMBER m DONE q 7-1-1", &next_task());
     assert_eq!(first.command(), "TAKE QUEUES 1 q WITHMETA MEMBER m DONE q 8-1-2");
     let gone = "-NOTFOUND the lane has ended\r\n";
     first.answer(gone);
-    assert_eq!(first.command(), "ACK q 8-1-2");
-    first.answer(gone);
-    assert_eq!(first.command(), TAKE_OF_MEMBER);
-    first.answer(gone);
-    assert_eq!(first.command(), "JOIN q m LEASE 60000");
-    first.answer(":2\r\n");
-    assert_eq!(first.command(), TAKE_OF_MEMBER);
-    first.answer(TASK);
-    assert_eq!(first.command(), "ACK q 7-1-1");
-    first.answer("+OK\r\n");
+    first.expect("ACK q 8-1-2", gone);
+    first.expect(TAKE_OF_MEMBER, gone);
+    first.expect("JOIN q m LEASE 60000", ":2\r\n");
+    first.expect(TAKE_OF_MEMBER, TASK);
+    first.expect("ACK q 7-1-1", "+OK\r\n");
     let mut last = Played::accept(&listener);
-    assert_eq!(last.command(), "BEAT m");
-    last.answer("+OK\r\n");
+    last.expect("BEAT m", "+OK\r\n");
     let told = worker.end();
     assert!(told.contains("task 8 of q: it was printed, but the task was not ackn"), "{told}");
     assert!(told.ends_with(": joined again\n"), "{told}");
@@ -489,21 +457,17 @@ fn signs_of_life_have_a_connection_of_their_own() {
     let arguments = ["listen", "q", "m", "--stay", "--lease-ms", "1000", "--address", &address];
     let mut worker = Worker::start(pinpriq(&arguments));
     let mut first = Played::accept(&listener);
-    assert_eq!(first.command(), "JOIN q m LEASE 1000");
-    first.answer(":1\r\n");
+    first.expect("JOIN q m LEASE 1000", ":1\r\n");
     assert_eq!(first.command(), "TAKE QUEUES 1 q WAIT 333 WITHMETA MEMBER m");
     // The take is not answered, and still there are signs of life.
     let mut second = Played::accept(&listener);
     for _ in 0..2 {
-        assert_eq!(second.command(), "BEAT m");
-        second.answer("+OK\r\n");
+        second.expect("BEAT m", "+OK\r\n");
     }
     second.break_at("BEAT m");
     let mut third = Played::accept(&listener);
-    assert_eq!(third.command(), "BEAT m");
-    third.answer("-NOTFOUND there is no member m\r\n");
-    assert_eq!(third.command(), "JOIN q m LEASE 1000");
-    third.answer(":2\r\n");
+    third.expect("BEAT m", "-NOTFOUND there is no member m\r\n");
+    third.expect("JOIN q m LEASE 1000", ":2\r\n");
     assert_eq!(worker.line(), "pinpriq: listening to q as m\n");
     assert!(worker.line().ends_with(": joined again\n"));
     // What the take finds out is known already.
@@ -512,8 +476,7 @@ fn signs_of_life_have_a_connection_of_their_own() {
     worker.signal("-TERM");
     assert_eq!(worker.line(), "pinpriq: stopping\n");
     // The end of input has come, and a task nevertheless: it goes back with its connection.
-    assert_eq!(first.command(), "");
-    first.answer(TASK);
+    first.expect("", TASK);
     loop {
         match third.command().as_str() {
             "BEAT m" => third.answer("+OK\r\n"),
@@ -521,8 +484,7 @@ fn signs_of_life_have_a_connection_of_their_own() {
         }
     }
     let mut last = Played::accept(&listener);
-    assert_eq!(last.command(), "BEAT m");
-    last.answer("+OK\r\n");
+    last.expect("BEAT m", "+OK\r\n");
     assert_eq!(worker.end(), "");
 }
 
@@ -536,11 +498,8 @@ fn a_refused_take_ends_the_worker() {
     second.command();
     first.give("-NOPERM you may not\r\n");
     // The other job has to end as well.
-    assert_eq!(second.command(), "");
-    second.answer(NOTHING);
-    let output = worker.wait_with_output().unwrap();
-    check(&output, 5, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    second.expect("", NOTHING);
+    let complaint = check(&worker.wait_with_output().unwrap(), 5, b"");
     assert!(complaint.ends_with("\npinpriq: NOPERM you may not\n"), "{complaint}");
     assert_eq!(complaint.lines().count(), 2, "{complaint}");
 }
@@ -559,8 +518,7 @@ fn rates_are_those_of_the_servers_own_clock() {
     let (listener, address) = listen();
     let command = pinpriq(&["status", "--address", &address]).spawn().unwrap();
     let mut played = Played::accept(&listener);
-    assert_eq!(played.command(), "QUEUE LIST COUNT 50");
-    played.answer("*2\r\n$1\r\nb\r\n*2\r\n$1\r\na\r\n$6\r\nlonger\r\n");
+    played.expect("QUEUE LIST COUNT 50", "*2\r\n$1\r\nb\r\n*2\r\n$1\r\na\r\n$6\r\nlonger\r\n");
     let moments = [
         ("1000", figures(5, 0, 9, "_"), figures(5, 0, 2, ":1"), figures(0, 7, 0, "_")),
         ("3000", figures(65, 20, 9, "_"), figures(25, 20, 7, ":61000"), figures(0, 6, 0, "_")),
@@ -570,8 +528,7 @@ fn rates_are_those_of_the_servers_own_clock() {
         let facts = format!("# Server\r\nserver_time_ms:{now}\r\n");
         played.answer(&format!("${}\r\n{facts}\r\n", facts.len()));
         for (command, answer) in [("STATS a", a), ("STATS longer", longer), ("STATS", all)] {
-            assert_eq!(played.command(), command);
-            played.answer(&answer);
+            played.expect(command, &answer);
         }
     }
     let output = command.wait_with_output().unwrap();

@@ -259,9 +259,7 @@ fn json_prints_an_object_for_each_round() {
 
 #[test]
 fn without_a_terminal_it_says_what_to_use() {
-    let output = pinpriq(&["top"]).output().unwrap();
-    check(&output, 2, b"");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = check(&pinpriq(&["top"]).output().unwrap(), 2, b"");
     assert!(complaint.contains("--once") && complaint.contains("not a terminal"), "{complaint}");
     let output = pinpriq(&["top", "--interval", "99ms"]).output().unwrap();
     check(&output, 2, b"");

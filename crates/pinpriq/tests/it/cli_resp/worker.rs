@@ -74,9 +74,7 @@ fn what_fails_comes_back_later_each_time() {
     // The first delay is short, and the second twice of what is long already.
     let fails = ["take", "jobs", "--exec", "exit 3", "--count", "1", "--backoff-ms"];
     for (backoff, delay) in [("1", 1), ("3600000", 7_200_000)] {
-        let output = server.run(&[&fails[..], &[backoff]].concat());
-        assert_eq!(output.status.code(), Some(0));
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = server.complained(&[&fails[..], &[backoff]].concat());
         let told = format!("comes back in {delay} ms\n");
         assert!(complaint.contains("task 1 of jobs: exit code 3, attempt "), "{complaint}");
         assert!(complaint.ends_with(&told), "{complaint}");
@@ -98,9 +96,7 @@ fn what_fails_too_often_is_buried_with_a_reason() {
     for (command, reason) in table {
         let id = server.put("jobs", "p");
         let worker = ["take", "jobs", "--exec", command, "--once", "--attempts-max", "1"];
-        let output = server.run(&worker);
-        assert_eq!(output.status.code(), Some(0));
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = server.complained(&worker);
         let told = format!("{reason}, after 1 attempt: buried\n");
         assert!(complaint.ends_with(&told), "{complaint}");
         assert_eq!(server.known("jobs", &id, "state"), "B");
@@ -299,9 +295,7 @@ fn a_command_may_end_its_lease_itself() {
     server.put("jobs", "p");
     let command =
         format!("{} ack \"$PINPRIQ_QUEUE\" \"$PINPRIQ_RECEIPT\"", env!("CARGO_BIN_EXE_pinpriq"));
-    let output = server.run(&["take", "jobs", "--exec", &command, "--count", "1"]);
-    assert_eq!(output.status.code(), Some(0));
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = server.complained(&["take", "jobs", "--exec", &command, "--count", "1"]);
     let told = "pinpriq: task 1 of jobs: the command succeeded, but the task was not acknowledged: \
                 the command or somebody else has finished or moved it (STALE ";
     assert!(complaint.starts_with(told), "{complaint}");
@@ -317,10 +311,15 @@ fn a_command_that_fails_may_have_moved_its_task_itself() {
         env!("CARGO_BIN_EXE_pinpriq")
     );
     for (max, deed) in [("5", "given back"), ("1", "buried")] {
-        let output =
-            server.run(&["take", "jobs", "--exec", &command, "--once", "--attempts-max", max]);
-        assert_eq!(output.status.code(), Some(0));
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = server.complained(&[
+            "take",
+            "jobs",
+            "--exec",
+            &command,
+            "--once",
+            "--attempts-max",
+            max,
+        ]);
         let told = format!(
             "but the task was not {deed}: the command or somebody else has finished or moved it"
         );
@@ -397,8 +396,7 @@ fn a_queue_decides_what_becomes_of_what_fails() {
     server.done(&["queue", "create", "jobs", "--attempts", "2", "--backoff", "1ms"]);
     let worker = ["take", "jobs", "--exec", "echo broken >&2; exit 3", "--count"];
     let id = server.put("jobs", "p");
-    let output = server.run(&[&worker[..], &["2"]].concat());
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = server.complained(&[&worker[..], &["2"]].concat());
     let expected = "broken\n\
         pinpriq: task 1 of jobs: exit code 3, attempt 1: comes back after the back-off of its \
         queue\nbroken\npinpriq: task 1 of jobs: exit code 3, after 2 attempts: buried\n";
@@ -409,8 +407,7 @@ fn a_queue_decides_what_becomes_of_what_fails() {
 
     server.done(&["queue", "set", "jobs", "--dead-letter", "dead", "--attempts", "1"]);
     assert_eq!(server.printed(&["plow", "jobs"]), "1\n");
-    let output = server.run(&[&worker[..], &["1"]].concat());
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = server.complained(&[&worker[..], &["1"]].concat());
     let told = "exit code 3, after 1 attempt: moved to dead, as a dead letter\n";
     assert!(complaint.ends_with(told), "{complaint}");
     let letter = server.printed(&["peek", "dead"]);
@@ -426,8 +423,7 @@ fn flags_of_a_worker_win_over_the_queue_except_that_it_may_give_up_first() {
     server.done(&["queue", "set", "jobs", "--backoff", "1h"]);
     let fails = |id: &str, flags: &[&str]| {
         let worker = ["take", "jobs", "--exec", "exit 3", "--count", "1"];
-        let output = server.run(&[&worker[..], flags].concat());
-        let complaint = String::from_utf8(output.stderr).unwrap();
+        let complaint = server.complained(&[&worker[..], flags].concat());
         complaint.replace("pinpriq: task ", "").replace(id, "it")
     };
     let id = server.put("jobs", "p");
@@ -453,8 +449,7 @@ fn what_is_tried_later_waits_as_the_queue_has_what_fails_wait() {
     let server = Server::start();
     server.done(&["queue", "create", "jobs", "--backoff", "2h", "--backoff-max", "90m"]);
     server.put("jobs", "p");
-    let output = server.run(&["take", "jobs", "--exec", "exit 75", "--count", "1"]);
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = server.complained(&["take", "jobs", "--exec", "exit 75", "--count", "1"]);
     assert!(complaint.ends_with(": comes back in 5400000 ms\n"), "{complaint}");
 }
 
@@ -463,8 +458,7 @@ fn what_fails_too_late_has_expired() {
     let server = Server::with_queue();
     server.printed(&["put", "jobs", "p", "--ttl-ms", "1000"]);
     let command = format!("{} await jobs 1 --wait-ms 1500; exit 3", env!("CARGO_BIN_EXE_pinpriq"));
-    let output = server.run(&["take", "jobs", "--exec", &command, "--count", "1"]);
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    let complaint = server.complained(&["take", "jobs", "--exec", &command, "--count", "1"]);
     let told = "exit code 3, attempt 1: its time to live had passed, so it has expired\n";
     assert!(complaint.ends_with(told), "{complaint}");
     assert_eq!(server.figure("jobs", "expired"), "1");
