@@ -6,14 +6,16 @@
 use std::sync::atomic::Ordering;
 
 use pinpriq_model::Home;
-use pinpriq_proto::command::Sides;
+use pinpriq_proto::command::{Command, QueueCommand, Selection, Sides, Take, TakeMode, Wait};
+use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::settings::{RATE, Value};
 use pinpriq_proto::task::State;
 use pinpriq_proto::time::Span;
 use pinpriq_server::config::DoorName;
 use pinpriq_store::faulty_disk::CrashPolicy;
 
-use crate::ask::{Ask, Name, Wish};
+use crate::ask::{Ask, Name};
 use crate::faults::Kind;
 use crate::oracle::Request;
 use crate::world::World;
@@ -70,7 +72,7 @@ impl World {
             oracle.model.schedules.values().map(|known| known.name.to_vec()).collect()
         };
         for name in names {
-            self.request(Ask::DropSchedule(name));
+            self.request(&ScheduleCommand::Drop(&name).into());
         }
     }
 
@@ -89,7 +91,7 @@ impl World {
                 break;
             }
             for name in names {
-                self.empty(name);
+                self.empty(&name);
             }
             self.clocks.advance(step);
             self.tick();
@@ -99,10 +101,10 @@ impl World {
         let left = self.oracle.borrow().model.task_count();
         assert_eq!(left, 0, "everything can be taken in the end");
         for member in [&b"m"[..], b"1", b"10", b""] {
-            self.request(Ask::Leave(member.to_vec()));
+            self.request(&MemberCommand::Leave(member).into());
         }
         for name in self.names() {
-            self.request(Ask::Drop(name));
+            self.request(&QueueCommand::Drop(&name).into());
         }
         self.settle();
         self.tick();
@@ -117,20 +119,19 @@ impl World {
 
     /// Takes and acknowledges the tasks, brings back buried ones, and removes those that cannot be
     /// taken.
-    fn empty(&mut self, name: Name) {
-        self.request(Ask::Resume { queue: name.clone(), sides: Sides::Both });
-        self.lift_rate(&name);
-        self.request(Ask::Plow { queue: name.clone(), count: None, delay: 0, ttl: None });
-        self.request(Ask::Take {
-            queues: vec![name.queue.clone()],
-            member: name.member.clone(),
+    fn empty(&mut self, name: &Name) {
+        let queue = name.borrow();
+        self.request(&QueueCommand::Resume { queue, sides: Sides::Both }.into());
+        self.lift_rate(name);
+        self.request(&Command::Plow { queue, count: None, delay: Span::ZERO, ttl: None });
+        self.request(&Command::Take(Take {
+            queues: &[queue.name],
+            member: queue.member,
             count: 1_000,
-            wait: None,
-            wish: Wish { group: true, ..Wish::default() },
-            pop: true,
-            ttr: None,
-            done: Vec::new(),
-        });
+            wait: Wait::No,
+            selection: Selection { group: true, ..Selection::DEFAULT },
+            mode: TakeMode::Pop,
+        }));
         let never_selected: Vec<Vec<u8>> = {
             let oracle = self.oracle.borrow();
             let soon = oracle.model.now.after(Span::from_ms(SPANS_TO_WAIT * self.knobs.span_ms));
@@ -154,7 +155,8 @@ impl World {
             stuck.map(|task| crate::client::id_text(&task.id)).take(100).collect()
         };
         if !never_selected.is_empty() {
-            self.request(Ask::Kill { queue: name, ids: never_selected });
+            let ids: Vec<&[u8]> = never_selected.iter().map(Vec::as_slice).collect();
+            self.request(&Command::Kill { queue, ids: &ids });
         }
     }
 
@@ -169,17 +171,17 @@ impl World {
             oracle.model.homes.values().find(own).is_some_and(|home| home.settings.rate.is_some())
         };
         if is_rated {
-            let settings = vec![(RATE, Value::None)];
-            self.request(Ask::Set { queue: name.clone(), settings });
+            let (queue, settings) = (name.borrow(), &[(RATE, Value::None)]);
+            self.request(&QueueCommand::Set { queue, settings }.into());
         }
     }
 
     /// Makes a request of the one client that is left.
-    fn request(&mut self, ask: Ask) {
+    fn request(&mut self, command: &Command<'_>) {
         self.keep_clients();
         let at = self.clients.iter().position(|client| client.door == DoorName::Resp);
         let Some(at) = at else { panic!("there is a client to the last") };
-        self.clients[at].ask(Request::Resp(ask), &mut self.oracle.borrow_mut());
+        self.clients[at].ask(Request::Resp(Ask::of(command)), &mut self.oracle.borrow_mut());
         self.operations += 1;
         self.serve(at);
         self.pump();

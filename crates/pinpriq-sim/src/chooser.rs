@@ -2,23 +2,25 @@
 //! nonsense.
 
 mod jobs;
+mod settings;
 
 use pinpriq_dice::Dice;
 use pinpriq_model::{Model, is_placeholder};
-use pinpriq_proto::command::Sides;
-use pinpriq_proto::schedule::{OnMissed, Overlap};
-use pinpriq_proto::settings::{
-    AFTERACK, ATTEMPTS, AfterAck, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES, DEADLETTER, IDS,
-    Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS, TTL, TTR, Value,
+use pinpriq_proto::command::{
+    Ack, Amendment, Assign, Command, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
+    QueueCommand, QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer,
+    Update, Wait,
 };
-use pinpriq_proto::task::{Receipt, StateKind, TaskRecord};
+use pinpriq_proto::export::{Export, ExportPlace};
+use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
+use pinpriq_proto::limits::{MOVED_DEFAULT, NAMES_DEFAULT};
+use pinpriq_proto::looking::{Leases, Scan};
+use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_proto::task::{Receipt, StateKind, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_proto::unique::OnDuplicate;
+use pinpriq_proto::unique::{OnDuplicate, Unique};
 
-use crate::ask::{
-    Ask, By, Change, Due, Imported, Name, NewPriority, NewSchedule, Settings, Text, Uniqueness,
-    Wish,
-};
+use crate::ask::{Ask, Imported, Name, Text};
 use crate::client::{Client, Knowledge, id_text, invented_receipt};
 use crate::jobs::DEFAULT;
 use crate::knobs::Knobs;
@@ -68,9 +70,7 @@ impl Chooser<'_> {
                 clippy::redundant_closure_for_method_calls,
                 reason = "the method itself has only one lifetime"
             )]
-            let is_step = ask.with_command(|command| command.is_step()) == Some(true);
-            // KICK is another word for DIG, and no part of transactions.
-            if is_step && !matches!(ask, Ask::KickOne { .. }) {
+            if ask.with_command(|command| command.is_step()) == Some(true) {
                 steps.push(ask);
             }
         }
@@ -163,40 +163,48 @@ impl Chooser<'_> {
         let ttl = self.once_in(4).then(|| self.span() + if self.once_in(9) { 0 } else { delay });
         let unique = self.once_in(6).then(|| self.unique(&queue));
         let at = (delay > 0 && delay % 3 == 0).then(|| self.wall.ms() + delay);
-        Ask::Put {
-            queue,
-            payload: self.payload(),
-            key: self.key(),
-            priority: self.priority(),
-            delay: if at.is_some() { 0 } else { delay },
-            at,
-            ttl,
-            ttr: self.once_in(6).then(|| self.span()),
-            id: given.then(|| format!("t{}", self.dice.below(30)).into_bytes()),
+        let (payload, key, priority) = (self.payload(), self.key(), self.priority());
+        let ttr = self.once_in(6).then(|| self.span());
+        let id = given.then(|| format!("t{}", self.dice.below(30)).into_bytes());
+        let put = Put {
+            queue: &queue,
+            payload: &payload,
+            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)),
+            priority: priority.unwrap_or(Some(0)),
+            delay: match at {
+                None => Delay::For(Span::from_ms(delay)),
+                Some(at) => Delay::Until(Timestamp::from_ms(at)),
+            },
+            ttl: ttl.map_or(TimeToLive::Default, |ms| TimeToLive::For(Span::from_ms(ms))),
+            id: id.as_deref(),
             wait: waits.then(|| self.wait()),
-            room,
-            unique,
-        }
+            unique: unique.as_ref().map(|(key, window, on_duplicate)| Unique {
+                key,
+                window: *window,
+                on_duplicate: *on_duplicate,
+            }),
+        };
+        Ask::of(&match room {
+            None => Command::Put(put),
+            Some(room) => Command::PutInLine { put, room: Span::from_ms(room) },
+        })
     }
 
-    fn unique(&mut self, queue: &[u8]) -> Uniqueness {
+    fn unique(&mut self, queue: &[u8]) -> (Text, Option<Span>, OnDuplicate) {
         if self.once_in(4) {
             // There are few tasks that have failed and can be replaced.
             let failed = self.model.tasks().filter(|task| task.progress.failures > 0);
             let key = failed.filter(|task| *task.queue == *queue).find_map(TaskRecord::unique);
             if let Some(key) = key {
-                let on_duplicate = Some(OnDuplicate::Replace);
-                return Uniqueness { key: key.to_vec(), window: None, on_duplicate };
+                return (key.to_vec(), None, OnDuplicate::Replace);
             }
         }
         let keys: [&[u8]; 4] = [b"u", b"v\r\n", b"", b"w"];
         let key = if self.once_in(40) { vec![b'u'; 256] } else { keys[self.index(4)].to_vec() };
         let on_duplicate = OnDuplicate::ALL[self.index(3)].0;
-        Uniqueness {
-            key,
-            window: self.once_in(3).then(|| self.span() * if self.once_in(3) { 20 } else { 1 }),
-            on_duplicate: self.once_in(2).then_some(on_duplicate),
-        }
+        let window = self.once_in(3).then(|| self.span() * if self.once_in(3) { 20 } else { 1 });
+        let on_duplicate = if self.once_in(2) { on_duplicate } else { OnDuplicate::default() };
+        (key, window.map(Span::from_ms), on_duplicate)
     }
 
     fn take(&mut self) -> Ask {
@@ -204,75 +212,83 @@ impl Chooser<'_> {
         let count = if self.once_in(6) { 3 } else { 1 };
         let several = if self.once_in(4) { 2 } else { 1 };
         let queues = (0..several).map(|_| if lane { self.topic() } else { self.queue() });
-        let queues = queues.collect();
+        let queues: Vec<Text> = queues.collect();
         let waits = self.dice.chance(self.knobs.waits);
         let pop = self.once_in(3);
         let count_done = if pop { 0 } else { self.dice.below(8).saturating_sub(5) };
-        let done = (0..count_done).map(|_| {
-            let (name, receipt, _) = self.receipt();
-            (name.queue, receipt)
-        });
-        let done = done.collect();
-        Ask::Take {
-            queues,
-            member: lane.then(|| self.member()),
+        let done: Vec<_> = (0..count_done).map(|_| self.receipt()).collect();
+        let done: Vec<Done<'_>> = done
+            .iter()
+            .map(|(name, receipt, _)| Done { queue: &name.queue, receipt: *receipt })
+            .collect();
+        let member = lane.then(|| self.member());
+        let wait = if waits { self.wait() } else { Wait::No };
+        let (selection, meta) = self.wish(self.knobs.keys > 0);
+        let ttr = (!self.once_in(4)).then(|| Span::from_ms(self.span()));
+        let take = Take {
+            queues: &borrowed(&queues),
+            member: member.as_deref(),
             count,
-            wait: waits.then(|| self.wait()),
-            wish: self.wish(),
-            pop,
-            ttr: (!self.once_in(4)).then(|| self.span()),
-            done,
-        }
+            wait,
+            selection,
+            mode: if pop { TakeMode::Pop } else { TakeMode::Lease { ttr } },
+        };
+        let command = match &done[..] {
+            [] => Command::Take(take),
+            done => Command::TakeDone { done, take },
+        };
+        Ask::of(&command).with_meta(meta)
     }
 
     fn hold(&mut self) -> Ask {
-        let (queue, by) = self.held();
-        if self.once_in(4) {
-            return Ask::Fail {
-                queue,
-                by,
-                payload: self.once_in(8).then(|| self.payload()),
-                reason: self.reason(),
-                delay: self.once_in(4).then(|| self.span()),
-            };
+        let (name, receipt, id) = self.receipt();
+        let by = if self.once_in(10) { HeldBy::Id(&id) } else { HeldBy::Receipt(receipt) };
+        let held = Held { queue: name.borrow(), by };
+        let is_failure = self.once_in(4);
+        let kind = self.dice.below(12);
+        let changes_payload = self.once_in(if kind == 9 { 6 } else { 8 });
+        let payload = changes_payload.then(|| self.payload());
+        let (payload, reason) = (payload.as_deref(), self.reason());
+        if is_failure {
+            let delay = self.maybe_span(4);
+            return Ask::of(&Command::Fail(Fail { held, reason, delay, payload }));
         }
-        match self.dice.below(12) {
-            0..=4 => Ask::Ack {
-                queue,
-                by,
-                payload: self.once_in(8).then(|| self.payload()),
-                zombie: self.once_in(8).then(|| self.span()),
-            },
+        Ask::of(&match kind {
+            0..=4 => Command::Ack(Ack { held, payload, zombie: self.maybe_span(8) }),
             5 => {
-                let receipts = (0..2).map(|_| self.receipt().1).collect();
-                Ask::AckAll { queue, receipts }
+                let receipts: Vec<Receipt> = (0..2).map(|_| self.receipt().1).collect();
+                return Ask::of(&Command::AckAll { queue: held.queue, receipts: &receipts });
             }
             6..=8 => {
                 let change = self.change();
-                Ask::Release { queue, by, change, tail: self.once_in(4) }
+                let (delay, amendment) = (change.delay, change.amendment());
+                let tail = self.once_in(4);
+                return Ask::of(&Command::Release(Release { held, delay, amendment, tail }));
             }
-            9 => Ask::Bury {
-                queue,
-                by,
-                payload: self.once_in(6).then(|| self.payload()),
-                reason: self.reason(),
-            },
-            _ => Ask::Touch { queue, by, span: self.once_in(2).then(|| self.span()) },
-        }
+            9 => Command::Bury { held, payload, reason },
+            _ => Command::Touch { held, by: self.maybe_span(2) },
+        })
     }
 
-    fn reason(&mut self) -> Option<Text> {
-        self.once_in(2).then(|| if self.once_in(6) { Text::new() } else { b"why".to_vec() })
+    fn reason(&mut self) -> Option<&'static [u8]> {
+        self.once_in(2).then(|| if self.once_in(6) { b"".as_slice() } else { b"why" })
+    }
+
+    fn maybe_span(&mut self, cases: u64) -> Option<Span> {
+        self.once_in(cases).then(|| Span::from_ms(self.span()))
     }
 
     fn moving(&mut self) -> Ask {
         let count = (!self.once_in(4)).then(|| u32::try_from(1 + self.index(4)).unwrap_or(1));
+        let count = count.unwrap_or(MOVED_DEFAULT);
         if self.once_in(2) {
             let queue = if self.once_in(3) { self.name() } else { Name::queue(self.dead().into()) };
-            return Ask::Redrive { queue, count };
+            return Ask::of(&Command::Redrive { queue: queue.borrow(), count });
         }
         let state = self.once_in(2).then(|| StateKind::ALL[self.index(6)]);
-        Ask::Move { from: self.name(), to: self.queue(), count, state }
+        let (from, to) = (self.name(), self.queue());
+        let state = state.unwrap_or(StateKind::Ready);
+        Ask::of(&Command::Move { from: from.borrow(), to: &to, count, state })
     }
 
     /// The name of a queue for dead letters.
@@ -291,48 +307,52 @@ impl Chooser<'_> {
         if self.once_in(5) {
             return self.moving();
         }
-        let (queue, id) = self.known_id();
-        match self.dice.below(10) {
-            0 => Ask::Dig { queue, id, change: self.change() },
-            1 => Ask::KickOne { queue, id },
-            2 => Ask::Plow {
+        let (name, id) = self.known_id();
+        let queue = name.borrow();
+        let plain = |change: Change| Change { payload: None, priority: Assign::Keep, ..change };
+        Ask::of(&match self.dice.below(10) {
+            0 => return Ask::of(&Command::Dig(self.change().transfer(queue, &id))),
+            1 => Command::Dig(Transfer::new(queue, &id)),
+            2..=3 => Command::Plow {
                 queue,
                 count: self.once_in(2).then(|| 1 + self.dice.below(3)),
-                delay: if self.once_in(4) { self.span() } else { 0 },
-                ttl: self.once_in(4).then(|| self.span()),
+                delay: self.maybe_span(4).unwrap_or(Span::ZERO),
+                ttl: self.maybe_span(4),
             },
-            3 => Ask::Kick { queue, count: 1 + self.dice.below(3) },
             4 => {
                 let (other, second) = self.known_id();
-                let second = if other == queue { second } else { id.clone() };
-                Ask::Kill { queue, ids: vec![id, second] }
+                let second = if other == name { second } else { id.clone() };
+                return Ask::of(&Command::Kill { queue, ids: &[&id, &second] });
             }
             5 => {
                 let to = StateKind::ALL[self.index(StateKind::ALL.len())];
                 let delays = matches!(to, StateKind::Waiting | StateKind::Zombie);
                 let delay = if delays && !self.once_in(8) { self.span() } else { 0 };
-                Ask::Switch { queue, id, to, change: Change { delay, ..Change::default() } }
+                let transfer =
+                    Transfer { delay: Span::from_ms(delay), ..Transfer::new(queue, &id) };
+                Command::Switch { transfer, to }
             }
             6 => {
-                let change = Change { payload: None, priority: None, ..self.plain_change() };
-                Ask::Snatch { queue, id, change }
+                let change = plain(self.plain_change());
+                return Ask::of(&Command::Snatch(change.transfer(queue, &id)));
             }
             7 => {
-                let change = Change { payload: None, priority: None, ..self.plain_change() };
-                Ask::Restart { queue, id, change }
+                let change = plain(self.plain_change());
+                return Ask::of(&Command::Restart(change.transfer(queue, &id)));
             }
-            8 => Ask::Kill { queue, ids: vec![id] },
+            8 => return Ask::of(&Command::Kill { queue, ids: &[&id] }),
             _ => {
                 let receipt = self.once_in(3).then(|| self.receipt().1);
-                let change = Change { delay: 0, ..self.change() };
-                Ask::Update { queue, id, change, receipt }
+                let change = self.change();
+                let amendment = change.amendment();
+                return Ask::of(&Command::Update(Update { queue, id: &id, amendment, receipt }));
             }
-        }
+        })
     }
 
     fn wait_for(&mut self) -> Ask {
         let (queue, id) = self.known_id();
-        Ask::Await { queue, id, wait: Some(self.wait()) }
+        Ask::of(&Command::Await { queue: queue.borrow(), id: &id, wait: self.wait() })
     }
 
     fn subscription(&mut self, client: &Client) -> Ask {
@@ -342,22 +362,30 @@ impl Chooser<'_> {
             0..=2 => {
                 let several = if self.once_in(3) { 2 } else { 1 };
                 let queues = (0..several).map(|_| if lane { self.topic() } else { self.queue() });
-                let queues = queues.collect();
-                let pop = self.once_in(3);
-                Ask::Subscribe { queues, member, ttr: self.once_in(2).then(|| self.span()), pop }
+                let queues: Vec<Text> = queues.collect();
+                let pops = self.once_in(3);
+                let lease = TakeMode::Lease { ttr: self.maybe_span(2) };
+                Ask::of(&Command::Subscribe {
+                    queues: &borrowed(&queues),
+                    member: member.as_deref(),
+                    selection: Selection::DEFAULT,
+                    mode: if pops { TakeMode::Pop } else { lease },
+                })
             }
-            3 if lane => Ask::Unsubscribe { queues: vec![self.topic()], member },
             3 => {
                 // Of several shards, the one with the subscriptions is asked. If none has any, a
                 // shard other than the watched one replies.
-                let all = self.once_in(3) && self.knobs.shards == 1;
-                let queues = if all { Vec::new() } else { vec![self.queue()] };
-                Ask::Unsubscribe { queues, member: None }
+                let all = !lane && self.once_in(3) && self.knobs.shards == 1;
+                let queue = if lane { self.topic() } else { self.queue() };
+                let queues: &[&[u8]] = if all { &[] } else { &[&queue] };
+                Ask::of(&Command::Unsubscribe { queues, member: member.as_deref() })
             }
             4 if client.only_subscribes => Ask::Ping(None),
             5..=6 if client.only_subscribes => {
-                let (queue, by) = self.held();
-                Ask::Ack { queue, by, payload: None, zombie: None }
+                let (name, receipt, id) = self.receipt();
+                let by = if self.once_in(10) { HeldBy::Id(&id) } else { HeldBy::Receipt(receipt) };
+                let held = Held { queue: name.borrow(), by };
+                Ask::of(&Command::Ack(Ack { held, payload: None, zombie: None }))
             }
             7 => Ask::Credit(if self.once_in(20) { 5_000 } else { 3 }),
             _ => Ask::Credit(1),
@@ -368,20 +396,28 @@ impl Chooser<'_> {
         if self.once_in(4) {
             return self.schedule();
         }
-        let name = self.name();
+        let (name, other) = (self.name(), self.queue());
+        let queue = name.borrow();
         let sides = [Sides::Input, Sides::Output, Sides::Both][self.index(3)];
-        match self.dice.below(12) {
-            0 => Ask::Create { queue: self.queue(), settings: self.settings() },
-            1..=3 => Ask::Set { queue: name, settings: self.settings() },
-            4 => Ask::Truncate(name),
-            5 => Ask::Drop(self.queue()),
-            6 => {
-                let length = (!self.once_in(3)).then(|| self.span());
-                Ask::Pause { queue: name, sides, length }
+        let command = match self.dice.below(12) {
+            0 => {
+                let settings = &self.settings();
+                return Ask::of(&QueueCommand::Create { queue: &other, settings }.into());
             }
-            7..=8 if self.once_in(3) => Ask::Import(Box::new(self.imported())),
-            _ => Ask::Resume { queue: name, sides: Sides::Both },
-        }
+            1..=3 => {
+                let settings = &self.settings();
+                return Ask::of(&QueueCommand::Set { queue, settings }.into());
+            }
+            4 => QueueCommand::Truncate(queue),
+            5 => QueueCommand::Drop(&other),
+            6 => {
+                let length = (!self.once_in(3)).then(|| Span::from_ms(self.span()));
+                QueueCommand::Pause { queue, sides, length }
+            }
+            7..=8 if self.once_in(3) => return Ask::Import(Box::new(self.imported())),
+            _ => QueueCommand::Resume { queue, sides: Sides::Both },
+        };
+        Ask::of(&command.into())
     }
 
     fn imported(&mut self) -> Imported {
@@ -413,126 +449,133 @@ impl Chooser<'_> {
         let names: [&[u8]; 3] = [b"s", b"a", b""];
         let name = pick(self.dice, &names, 3);
         let name = self.in_the_shard(name);
-        match self.dice.below(12) {
-            0..=4 => Ask::Schedule(self.new_schedule(name)),
-            5 => Ask::PauseSchedule(name),
-            6..=7 => Ask::ResumeSchedule(name),
+        let command = match self.dice.below(12) {
+            0..=4 => return self.new_schedule(&name),
+            5 => ScheduleCommand::Pause(&name),
+            6..=7 => ScheduleCommand::Resume(&name),
             8 if self.once_in(2) => {
-                let prefix = if self.once_in(3) { b"s".to_vec() } else { Text::new() };
-                Ask::Schedules { prefix, count: self.once_in(3).then_some(1) }
+                let prefix: &[u8] = if self.once_in(3) { b"s" } else { b"" };
+                let count = if self.once_in(3) { 1 } else { NAMES_DEFAULT };
+                ScheduleCommand::List { prefix, after: None, count }
             }
-            8..=9 => Ask::ShowSchedule(name),
-            10 => Ask::DropSchedule(name),
-            _ => Ask::Fire(name),
-        }
+            8..=9 => ScheduleCommand::Show(&name),
+            10 => ScheduleCommand::Drop(&name),
+            _ => ScheduleCommand::Fire(&name),
+        };
+        Ask::of(&command.into())
     }
 
-    fn new_schedule(&mut self, name: Text) -> NewSchedule {
+    fn new_schedule(&mut self, name: &[u8]) -> Ask {
         // Slots are further apart than most other moments.
         let ms = if self.once_in(20) { 99 } else { 100 + self.knobs.span_ms + self.span() };
         let at = self.once_in(3).then(|| (self.wall.ms() + self.span()).saturating_sub(ms * 2));
-        let due = match self.dice.below(8) {
-            0 => Due::Cron { expression: "*/2 * * * *", zone: None },
-            1 => Due::Cron { expression: "@hourly", zone: Some("Europe/Berlin") },
-            _ => Due::Every { ms, at },
+        let when = match self.dice.below(8) {
+            0 => When::Cron { expression: b"*/2 * * * *", zone: None },
+            1 => When::Cron { expression: b"@hourly", zone: Some(b"Europe/Berlin") },
+            _ => When::Every { every: Span::from_ms(ms), at: at.map(Timestamp::from_ms) },
         };
         let queue = pick(self.dice, &QUEUES, self.knobs.queues);
-        let (missed, overlap) = (self.index(3), self.index(2));
-        NewSchedule {
+        let queue = self.in_the_shard(queue);
+        let (payload, key, ttr) = (self.payload(), self.key(), self.maybe_span(6));
+        Ask::of(&Command::Schedule(ScheduleCommand::Set(NewSchedule {
             name,
-            queue: self.in_the_shard(queue),
-            payload: self.payload(),
-            due,
-            key: self.key(),
-            priority: self.priority(),
-            ttl: self.once_in(4).then(|| self.span() * 4),
-            ttr: self.once_in(6).then(|| self.span()),
-            on_missed: self.once_in(2).then_some(OnMissed::ALL[missed]),
-            overlap: self.once_in(2).then_some(Overlap::ALL[overlap]),
-        }
+            queue: &queue,
+            payload: &payload,
+            terms: Terms::of(key.as_deref(), ttr),
+            priority: self.priority().unwrap_or(Some(0)),
+            ttl: self.once_in(4).then(|| Span::from_ms(self.span() * 4)),
+            when,
+            on_missed: OnMissed::ALL[self.index(3)],
+            overlap: Overlap::ALL[self.index(2)],
+        })))
     }
 
     fn look(&mut self, client: &Client) -> Ask {
         if self.knobs.administration > 0 && self.once_in(12) {
             return self.schedule();
         }
+        let name = self.name();
+        let queue = name.borrow();
+        let (known, id) = self.known_id();
         match self.dice.below(16) {
             12..=13 => {
-                let (queue, id) = self.known_id();
-                Ask::Explain { queue, id: (!self.once_in(3)).then_some(id) }
+                let id = (!self.once_in(3)).then_some(&id[..]);
+                Ask::of(&Command::Explain { queue: known.borrow(), id })
             }
-            14 => Ask::Scan {
-                queue: self.name(),
-                after: if self.once_in(2) { self.dice.below(40) } else { 0 },
-                count: [1, 2, 5, 100, 1_001][self.index(5)],
-                state: self.once_in(3).then(|| StateKind::ALL[self.index(6)]),
-                key: if self.once_in(3) { self.key() } else { None },
-                meta: self.once_in(2),
-            },
+            14 => {
+                let key = if self.once_in(3) { self.key() } else { None };
+                let scan = Scan {
+                    queue,
+                    after: if self.once_in(2) { self.dice.below(40) } else { 0 },
+                    count: [1, 2, 5, 100, 1_001][self.index(5)],
+                    state: self.once_in(3).then(|| StateKind::ALL[self.index(6)]),
+                    key: key.as_deref(),
+                };
+                Ask::of(&Command::Scan(scan)).with_meta(self.once_in(2))
+            }
             15 => {
                 let is_of_all = self.knobs.shards == 1 && self.once_in(2);
-                Ask::Leases {
-                    queue: (!is_of_all).then(|| self.name()),
-                    count: [1, 2, 100, 1_001][self.index(4)],
-                }
+                let count = [1, 2, 100, 1_001][self.index(4)];
+                let queue = (!is_of_all).then_some(queue);
+                Ask::of(&Command::Leases(Leases { queue, after: None, count }))
             }
-            0..=2 => Ask::Stats((!self.once_in(3)).then(|| self.name())),
+            0..=2 => Ask::of(&QueueCommand::Stats((!self.once_in(3)).then_some(queue)).into()),
             3..=5 => {
                 let state = self.once_in(2).then(|| StateKind::ALL[self.index(6)]);
-                let wish = Wish { group: false, ..self.wish() };
+                let (selection, meta) = self.wish(false);
                 let count = u32::try_from(1 + self.dice.below(5)).unwrap_or(1);
-                Ask::Peek { queue: self.name(), wish, state, count }
+                Ask::of(&Command::Peek(Peek { queue, selection, state, count })).with_meta(meta)
             }
-            6..=7 => {
-                let (queue, id) = self.known_id();
-                Ask::Get { queue, id }
-            }
-            8 => Ask::Show(self.name()),
+            6..=7 => Ask::of(&Command::Get { queue: known.borrow(), id: &id }),
+            8 => Ask::of(&QueueCommand::Show(queue).into()),
             9 => {
-                let prefix = if self.once_in(3) { b"a".to_vec() } else { Text::new() };
-                Ask::List { prefix, count: self.once_in(3).then_some(2) }
+                let prefix: &[u8] = if self.once_in(3) { b"a" } else { b"" };
+                let count = if self.once_in(3) { 2 } else { NAMES_DEFAULT };
+                Ask::of(&QueueCommand::List { prefix, after: None, count }.into())
             }
             10 if self.once_in(4) && !client.only_subscribes => Ask::Reset,
             10 => Ask::Hello(3),
-            11 if self.once_in(6) => Ask::Export {
-                queue: self.queue(),
-                after: self.once_in(2).then(|| self.dice.below(40)),
-                count: [1, 2, 100, 1_001][self.index(4)],
-            },
+            11 if self.once_in(6) => {
+                let after = self.once_in(2).then(|| ExportPlace::Task(self.dice.below(40)));
+                let (after, count) = (after.unwrap_or_default(), [1, 2, 100, 1_001][self.index(4)]);
+                Ask::of(&Command::Export(Export { queue: &self.queue(), after, count }))
+            }
             _ => Ask::Ping(self.once_in(2).then(|| self.payload())),
         }
     }
 
     fn fan_out(&mut self, crowded: bool) -> Ask {
-        match self.dice.below(16) {
-            0..=6 if !crowded => Ask::Publish {
-                topic: self.topic(),
-                payload: self.payload(),
-                key: self.key(),
-                priority: self.priority(),
-                deadline: self
-                    .once_in(8)
-                    .then(|| (self.wall.ms() + self.span()).saturating_sub(self.knobs.span_ms / 8)),
-                ttl: None,
-            },
-            7 if !crowded => Ask::Publish {
-                topic: self.topic(),
-                payload: self.payload(),
-                key: None,
-                priority: None,
-                deadline: None,
-                ttl: Some(self.span()),
-            },
-            8..=10 => Ask::Join { topic: self.topic(), member: self.member(), lease: self.lease() },
-            11 => Ask::Beat { member: self.member(), lease: self.lease() },
-            12 if self.once_in(2) => Ask::Leave(self.member()),
-            12 => Ask::LeaveTopic { topic: self.topic(), member: self.member() },
-            13 => Ask::Members(self.topic()),
-            _ => {
-                let lane = Name { queue: self.topic(), member: Some(self.member()) };
-                if self.once_in(2) { Ask::Stats(Some(lane)) } else { Ask::Show(lane) }
+        let (topic, member) = (&self.topic()[..], &self.member()[..]);
+        let lease = (!self.once_in(3)).then(|| Span::from_ms(self.span() * 8));
+        Ask::of(&match self.dice.below(16) {
+            kind @ 0..=7 if !crowded => {
+                let (payload, key, priority) = (self.payload(), self.key(), self.priority());
+                let wall = (self.wall.ms() + self.span()).saturating_sub(self.knobs.span_ms / 8);
+                let deadline = match kind {
+                    7 => Deadline::After(Span::from_ms(self.span())),
+                    _ if self.once_in(8) => Deadline::At(Timestamp::from_ms(wall)),
+                    _ => Deadline::OfLane,
+                };
+                return Ask::of(&Command::Publish(Publish {
+                    topic,
+                    payload: &payload,
+                    terms: Terms::of(key.as_deref(), None),
+                    priority: priority.unwrap_or(Some(0)),
+                    deadline,
+                }));
             }
-        }
+            8..=10 => MemberCommand::Join { topic, member, lease }.into(),
+            11 => MemberCommand::Beat { member, lease }.into(),
+            12 if self.once_in(2) => MemberCommand::Leave(member).into(),
+            12 => MemberCommand::LeaveTopic { topic, member }.into(),
+            13 => MemberCommand::List(topic).into(),
+            _ => {
+                let lane = QueueName { name: topic, member: Some(member) };
+                let shows = self.once_in(2);
+                let stats = QueueCommand::Stats(Some(lane));
+                Command::Queue(if shows { QueueCommand::Show(lane) } else { stats })
+            }
+        })
     }
 
     fn nonsense(&mut self) -> Ask {
@@ -549,75 +592,12 @@ impl Chooser<'_> {
         Ask::Nonsense(words.iter().map(|word| word.as_bytes().to_vec()).collect(), refusal)
     }
 
-    fn settings(&mut self) -> Settings {
-        let once_none = |chooser: &mut Self| (!chooser.once_in(3)).then(|| chooser.span());
-        if self.once_in(2) {
-            return self.policies();
-        }
-        let (setting, value) = match self.dice.below(6) {
-            0 => (IDS, Ids::ALL[self.index(4)].into()),
-            1 => (TTL, once_none(self).map(|span| Span::from_ms(span * 4)).into()),
-            2 => (TTR, once_none(self).map(Span::from_ms).into()),
-            3 | 4 => {
-                let stay = Span::from_ms(self.span());
-                let kinds = [AfterAck::Delete, AfterAck::Keep, AfterAck::Zombie(stay)];
-                (AFTERACK, kinds[self.index(3)].into())
-            }
-            _ => (CAPACITY, (!self.once_in(2)).then(|| 1 + self.dice.below(20)).into()),
-        };
-        vec![(setting, value)]
-    }
-
-    fn policies(&mut self) -> Settings {
-        let has_one = !self.once_in(4);
-        let (setting, value) = match self.dice.below(12) {
-            9 => (CAPACITY, has_one.then(|| 1 + self.dice.below(6)).into()),
-            10 => (CAPACITYBYTES, has_one.then(|| 1 + self.dice.below(300)).into()),
-            11 => (OVERFLOW, Value::Word(u8::from(has_one))),
-            // Consumers wait for room where there is little.
-            6 => (LIMIT, has_one.then(|| 1 + self.dice.below(4).min(self.dice.below(4))).into()),
-            7 | 8 => (RATE, has_one.then(|| self.rate()).into()),
-            0 | 1 => (ATTEMPTS, has_one.then(|| 1 + self.dice.below(3)).into()),
-            2 => (BACKOFF, has_one.then(|| Span::from_ms(self.span())).into()),
-            3 => (BACKOFFMAX, Span::from_ms(self.span() * 2).into()),
-            4 if has_one => (DEADLETTER, Value::Bytes(self.dead())),
-            4 => (DEADLETTER, Value::None),
-            _ => (ONEXPIRY, Value::Word(u8::from(has_one))),
-        };
-        let dead_letters = (DEADLETTER, Value::Bytes(self.dead()));
-        let also = setting != DEADLETTER && self.once_in(2);
-        let mut settings = vec![(setting, value)];
-        // What evicts needs a capacity, and little is evicted where only few settings meet.
-        if (setting == CAPACITY || setting == CAPACITYBYTES) && self.once_in(2) {
-            settings.push((OVERFLOW, Value::Word(1)));
-        }
-        if setting == ATTEMPTS && self.once_in(2) {
-            settings.push((RELEASEFAILS, Value::Word(u8::from(has_one))));
-        }
-        if setting == OVERFLOW && has_one {
-            settings.push((CAPACITY, Some(1 + self.dice.below(6)).into()));
-        }
-        settings.extend(also.then_some(dead_letters));
-        for setting in SETTINGS.into_iter().filter(|it| it.tag > RELEASEFAILS.tag) {
-            if self.once_in(4) {
-                settings.push((setting, setting.example(self.dice.below(60))));
-            }
-        }
-        settings.sort_by_key(|(setting, _)| setting.tag);
-        settings
-    }
-
-    fn rate(&mut self) -> Rate {
-        let count = u32::try_from(1 + self.index(4)).unwrap_or(1);
-        Rate { count, per: Span::from_ms(self.span().max(1)) }
-    }
-
     fn change(&mut self) -> Change {
         if self.once_in(2) {
             return Change::default();
         }
         Change {
-            priority: self.once_in(4).then(|| self.a_priority()),
+            priority: self.once_in(4).then(|| self.a_priority()).into(),
             payload: self.once_in(6).then(|| self.payload()),
             ..self.plain_change()
         }
@@ -625,14 +605,8 @@ impl Chooser<'_> {
 
     fn plain_change(&mut self) -> Change {
         let delay = if self.once_in(3) { self.span() } else { 0 };
-        let ttl = self.once_in(4).then(|| Some(delay + self.span()));
-        Change { delay, ttl, ..Change::default() }
-    }
-
-    fn held(&mut self) -> (Name, By) {
-        let (name, receipt, id) = self.receipt();
-        let by = if self.once_in(10) { By::Id(id) } else { By::Receipt(receipt) };
-        (name, by)
+        let ttl = self.once_in(4).then(|| Some(Span::from_ms(delay + self.span())));
+        Change { delay: Span::from_ms(delay), ttl: ttl.into(), ..Change::default() }
     }
 
     /// A receipt that some client received, usually a recent one.
@@ -714,7 +688,8 @@ impl Chooser<'_> {
         keyed.then(|| pick(self.dice, &KEYS, self.knobs.keys))
     }
 
-    fn priority(&mut self) -> NewPriority {
+    #[expect(clippy::option_option, reason = "not given, none, or a value")]
+    fn priority(&mut self) -> Option<Option<i64>> {
         (!self.once_in(3)).then(|| self.a_priority())
     }
 
@@ -745,25 +720,21 @@ impl Chooser<'_> {
         }
     }
 
-    fn wait(&mut self) -> i64 {
+    fn wait(&mut self) -> Wait {
         match self.dice.below(10) {
-            0 => -1,
-            1 => 0,
-            _ => i64::try_from(self.span()).unwrap_or(1),
+            0 => Wait::Forever,
+            1 => Wait::For(Span::ZERO),
+            _ => Wait::For(Span::from_ms(self.span())),
         }
     }
 
-    fn lease(&mut self) -> Option<u64> {
-        (!self.once_in(3)).then(|| self.span() * 8)
-    }
-
-    fn wish(&mut self) -> Wish {
-        Wish {
-            from_max: self.once_in(5),
-            oldest: self.once_in(5).then(|| self.once_in(2)),
-            group: self.knobs.keys > 0 && self.once_in(4),
-            meta: self.once_in(4),
-        }
+    /// Which tasks are wanted, and whether with all that is known of them.
+    fn wish(&mut self, may_group: bool) -> (Selection, bool) {
+        let from = if self.once_in(5) { End::Max } else { End::Min };
+        let newest = if self.once_in(5) { self.once_in(2) } else { from == End::Max };
+        let order = if newest { Order::Newest } else { Order::Oldest };
+        let group = may_group && self.once_in(4);
+        (Selection { from, order, group, narrow: false }, self.once_in(4))
     }
 
     const fn once_in(&mut self, cases: u64) -> bool {
@@ -772,6 +743,29 @@ impl Chooser<'_> {
 
     fn index(&mut self, count: usize) -> usize {
         usize::try_from(self.dice.below(count as u64)).unwrap_or_default()
+    }
+}
+
+fn borrowed(texts: &[Text]) -> Vec<&[u8]> {
+    texts.iter().map(Vec::as_slice).collect()
+}
+
+/// What changes along with a move.
+#[derive(Default)]
+struct Change {
+    delay: Span,
+    ttl: Assign<Option<Span>>,
+    priority: Assign<Option<i64>>,
+    payload: Option<Text>,
+}
+
+impl Change {
+    fn amendment(&self) -> Amendment<'_> {
+        Amendment { payload: self.payload.as_deref(), priority: self.priority, ttl: self.ttl }
+    }
+
+    fn transfer<'a>(&'a self, queue: QueueName<'a>, id: &'a [u8]) -> Transfer<'a> {
+        Transfer { queue, id, delay: self.delay, amendment: self.amendment() }
     }
 }
 

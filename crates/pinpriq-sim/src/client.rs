@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use pinpriq_proto::command::Command;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::task::{ClientId, Grant, Receipt, TaskId};
 use pinpriq_proto::unique::PutUnique;
@@ -360,7 +361,11 @@ impl Client {
         }
         let is_closing = matches!(value, Value::Error(text) if text.starts_with("CLOSING "));
         if oracle.is_stopping && is_closing && matches!(state, SentState::Applied) {
-            let is_put = matches!(ask, Ask::Put { wait: Some(_), .. });
+            let waits = |command: &Command<'_>| match command {
+                Command::Put(put) | Command::PutInLine { put, .. } => put.wait.is_some(),
+                _ => false,
+            };
+            let is_put = ask.with_command(waits) == Some(true);
             assert!(is_put, "{:?} asked {ask:?} and has changed nothing: {value:?}", self.id);
             return;
         }
@@ -440,12 +445,13 @@ impl Client {
 /// Records what later requests may use.
 fn learn(ask: &Ask, reply: &Reply, oracle: &Oracle, known: &mut Knowledge) {
     match (ask, reply) {
-        (
-            Ask::Put { queue, .. },
-            Reply::Put(id) | Reply::PutOutcome(id, _) | Reply::PutUnique(PutUnique { id, .. }),
-        ) => {
-            if let Some(id) = oracle.model.resolve(id) {
-                known.learn_id(Name::queue(queue.clone()), id_text(&id));
+        (_, Reply::Put(id) | Reply::PutOutcome(id, _) | Reply::PutUnique(PutUnique { id, .. })) => {
+            let queue = ask.with_command(|command| match command {
+                Command::Put(put) | Command::PutInLine { put, .. } => Some(put.queue.to_vec()),
+                _ => None,
+            });
+            if let (Some(queue), Some(id)) = (queue.flatten(), oracle.model.resolve(id)) {
+                known.learn_id(Name::queue(queue), id_text(&id));
             }
         }
         (Ask::Exec(steps), Reply::Transaction(replies)) => {

@@ -6,7 +6,9 @@
 use std::num::NonZeroU64;
 
 use pinpriq_model::Model;
+use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::fields::{self, Field, Seen, TASK};
 use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::looking::{Explanation, LeaseShown, Reason};
 use pinpriq_proto::reply::{RefusalKind, Reply};
@@ -195,7 +197,12 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
             let cursor = if *more { Wanted::Anything } else { word("0") };
             List(vec![cursor, List(names.iter().map(|name| Text(name.to_vec())).collect())])
         }
-        Reply::Figures(figures) => figures_map(figures, matches!(ask, Ask::Stats(Some(_)))),
+        Reply::Figures(figures) => {
+            let of_one = |command: &Command<'_>| {
+                matches!(command, Command::Queue(QueueCommand::Stats(Some(_))))
+            };
+            figures_map(figures, ask.with_command(of_one) == Some(true))
+        }
         Reply::Members(members) => List(members.iter().map(member).collect()),
         Reply::Schedule(shown) => schedule(shown),
         Reply::Transaction(replies) => {
@@ -221,11 +228,7 @@ pub(crate) fn delivery(task: &TaskRecord) -> Wanted {
 }
 
 fn tasks_of(ask: &Ask, tasks: &[TaskRecord], hidden: bool) -> Wanted {
-    let with_meta = match ask {
-        Ask::Take { wish, .. } | Ask::Peek { wish, .. } => wish.meta,
-        Ask::Scan { meta, .. } => *meta,
-        _ => false,
-    };
+    let with_meta = matches!(ask, Ask::Command { meta: true, .. });
     let wanted = tasks.iter().map(|task| {
         if with_meta {
             return meta(task, Some(hidden));
@@ -240,64 +243,38 @@ fn tasks_of(ask: &Ask, tasks: &[TaskRecord], hidden: bool) -> Wanted {
     List(wanted.collect())
 }
 
+/// The map of a task. Whether its receipt is hidden is none if it is not shown at all.
 fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
-    let (ready_at, lease_until, purge_at) = match &task.progress.state {
-        State::Waiting { ready_at } => (Some(*ready_at), None, None),
-        State::Taken(lease) => (None, lease.deadline, None),
-        State::Zombie { purge_at } => (None, None, Some(*purge_at)),
-        State::Ready | State::Buried(_) | State::Done => (None, None, None),
+    let hides_receipt = hidden.unwrap_or(false);
+    // No client takes a name.
+    let seen =
+        Seen { task, hides_receipt, client_name: b"", client_address: None, unique_until: None };
+    let is_shown = |field: &&Field| match field.shown {
+        fields::Shown::Always => true,
+        fields::Shown::Handed => hidden.is_some(),
+        fields::Shown::Never => false,
     };
-    let member = task.lane.as_ref().map(|lane| &lane.member);
-    let mut fields = vec![
-        ("queue", Text(task.queue.to_vec())),
-        ("member", member.map_or(Null, |member| Text(member.to_vec()))),
-        ("id", id_of(task)),
-    ];
-    if let Some(hidden) = hidden {
-        fields.push(("receipt", receipt(task, hidden)));
-    }
-    let reason = task.progress.reason.as_ref();
-    fields.extend([
-        ("payload", Text(task.payload.to_vec())),
-        ("key", task.terms.key.as_ref().map_or(Null, |key| Text(key.to_vec()))),
-        ("priority", task.progress.priority.map_or(Null, Wanted::Signed)),
-        ("state", letter(Some(task.progress.state.kind()))),
-        ("attempts", Number(u64::from(task.progress.attempts))),
-        ("failures", Number(u64::from(task.progress.failures))),
-        ("reason", reason.map_or(Null, |reason| Text(reason.to_vec()))),
-        ("put_at", moment(Some(task.put_at))),
-        ("ttl_at", moment(task.progress.expires_at)),
-        ("ready_at", moment(ready_at)),
-        ("lease_until", moment(lease_until)),
-        ("purge_at", moment(purge_at)),
-    ]);
     let holder = match &task.progress.state {
-        State::Taken(lease) => lease.client().map(Simulation::client_at_home),
+        State::Taken(lease) => lease.client(),
         _ => None,
     };
-    fields.extend([
-        ("client", holder.map_or(Null, |holder| Number(holder.0))),
-        // No client takes a name.
-        ("client_name", Null),
+    let wanted = |field: &Field| match (field.name, (field.read)(&seen)) {
+        ("id", _) => id_of(task),
+        ("client", _) => self::holder(holder),
         // The model does not know which of them are still connected.
-        ("client_address", holder.map_or(Null, |_| Wanted::Anything)),
-    ]);
-    let origin = task.origin();
-    let number = |number: Option<u32>| number.map_or(Null, |number| Number(number.into()));
-    fields.extend([
-        ("origin_queue", origin.map_or(Null, |origin| Text(origin.queue.to_vec()))),
-        ("origin_id", origin.map_or(Null, |origin| made_id(&origin.id))),
-        ("origin_put_at", moment(origin.map(|origin| origin.put_at))),
-        ("origin_attempts", number(origin.map(|origin| origin.attempts))),
-        ("origin_failures", number(origin.map(|origin| origin.failures))),
-        ("origin_at", moment(origin.map(|origin| origin.at))),
-    ]);
-    let scheduled = task.scheduled();
-    fields.extend([
-        ("schedule", scheduled.map_or(Null, |it| Text(it.schedule.to_vec()))),
-        ("slot", moment(scheduled.and_then(|it| it.slot))),
-    ]);
-    Map(fields)
+        ("client_address", _) => holder.map_or(Null, |_| Wanted::Anything),
+        (_, fields::Value::Missing) => Null,
+        (_, fields::Value::Bytes(bytes)) => Text(bytes.to_vec()),
+        (_, fields::Value::Id(id)) => made_id(id),
+        (_, fields::Value::Receipt(receipt)) => Text(receipt_text(receipt).into_bytes()),
+        (_, fields::Value::State(state)) => letter(Some(state)),
+        (_, fields::Value::Integer(number)) => Wanted::Signed(number),
+        (_, fields::Value::Number(number)) => Number(number),
+        (_, fields::Value::Moment(at)) => moment(Some(at)),
+        (_, fields::Value::Span(span)) => Number(span.ms()),
+        (_, fields::Value::Address(_)) => Wanted::Anything,
+    };
+    Map(TASK.iter().filter(is_shown).map(|field| (field.name, wanted(field))).collect())
 }
 
 fn schedule(shown: &ShownSchedule) -> Wanted {
