@@ -163,43 +163,94 @@ pub enum TtlZero {
     Forever,
 }
 
-/// The bounds of a server.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+/// Declares the bounds of a server, each with its default.
+macro_rules! limits {
+    ($($(#[doc = $doc:literal])+ $name:ident: $of:ty = $default:expr,)+) => {
+        /// The bounds of a server.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct Limits {
+            $($(#[doc = $doc])+ pub $name: $of,)+
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+
+        impl Limits {
+            /// Each bound by its name. A time is in milliseconds.
+            pub(crate) fn each(&self) -> [(String, Option<u64>); [$(stringify!($name)),+].len()] {
+                [$(self.$name.named(stringify!($name))),+]
+            }
+        }
+    };
+}
+
+/// A bound as it is shown.
+trait Bound {
+    fn named(self, name: &str) -> (String, Option<u64>);
+}
+
+impl Bound for usize {
+    fn named(self, name: &str) -> (String, Option<u64>) {
+        (name.to_owned(), Some(self as u64))
+    }
+}
+
+impl Bound for u64 {
+    fn named(self, name: &str) -> (String, Option<u64>) {
+        (name.to_owned(), Some(self))
+    }
+}
+
+impl Bound for Option<u64> {
+    fn named(self, name: &str) -> (String, Self) {
+        (name.to_owned(), self)
+    }
+}
+
+impl Bound for Duration {
+    fn named(self, name: &str) -> (String, Option<u64>) {
+        (format!("{name}_ms"), u64::try_from(self.as_millis()).ok())
+    }
+}
+
+limits! {
     /// The most connections of all doors together. Further ones are closed at once.
-    pub connections_max: usize,
+    connections_max: usize = 10_000,
     /// The largest payload, in bytes.
-    pub payload_bytes_max: usize,
+    payload_bytes_max: usize = 1 << 20,
     /// The most bytes that all tasks, queues, members and lanes together may occupy in memory.
     /// Blocked requests and subscriptions may occupy a quarter as much in addition.
-    pub task_bytes_max: u64,
+    task_bytes_max: u64 = 4 << 30,
     /// How many bytes all tasks together may occupy in memory before payloads are left on the disk,
     /// if there is such a limit. It has no use without a disk.
-    pub memory_limit_bytes: Option<u64>,
+    memory_limit: Option<u64> = None,
     /// The most requests of one connection that may await their replies. At this number the server
     /// stops reading from the connection.
-    pub in_flight_max: usize,
+    in_flight_max: usize = 1_024,
     /// How many bytes of replies may wait for one connection's socket. At this number the server
     /// stops reading from the connection. No more than this is encoded ahead; a larger reply is
     /// sent piece by piece.
-    pub out_bytes_max: usize,
+    out_bytes_max: usize = 256 << 10,
     /// How many bytes all connections together may make the server keep besides tasks: requests
     /// that have begun to arrive, open transactions, replies that were not read. There is always
     /// room for four of the largest payloads.
-    pub connection_bytes_max: usize,
+    connection_bytes_max: usize = 128 << 20,
     /// How long a message may take from its first byte to its last.
-    pub frame_timeout: Duration,
+    frame_timeout: Duration = Duration::from_secs(10),
     /// The most subscriptions of one connection.
-    pub subscriptions_max: usize,
+    subscriptions_max: usize = 1_024,
     /// How long the figures of a queue are kept after it has ceased to exist. Zero forgets them at
     /// once.
-    pub queue_linger: Duration,
+    queue_linger: Duration = Duration::from_mins(10),
     /// The most queues whose figures are kept like that.
-    pub lingering_queues_max: usize,
+    lingering_queues_max: usize = 10_000,
     /// The most windows of unique tasks that may outlive their tasks.
-    pub unique_max: u64,
+    unique_max: u64 = 1_000_000,
     /// The most lanes of one topic.
-    pub topic_lanes_max: usize,
+    topic_lanes_max: usize = 10_000,
 }
 
 /// How the system watches connections to notice a client whose host has vanished: by default within
@@ -319,26 +370,6 @@ impl Default for Watch {
             keepalive: Some(Duration::from_mins(1)),
             // Between the second unanswered probe and the moment at which a fourth would be due.
             user_timeout: Some(Duration::from_secs(100)),
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections_max: 10_000,
-            payload_bytes_max: 1 << 20,
-            task_bytes_max: 4 << 30,
-            memory_limit_bytes: None,
-            in_flight_max: 1_024,
-            out_bytes_max: 256 << 10,
-            connection_bytes_max: 128 << 20,
-            frame_timeout: Duration::from_secs(10),
-            subscriptions_max: 1_024,
-            queue_linger: Duration::from_mins(10),
-            lingering_queues_max: 10_000,
-            unique_max: 1_000_000,
-            topic_lanes_max: 10_000,
         }
     }
 }

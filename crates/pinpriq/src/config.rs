@@ -213,7 +213,7 @@ fn with_defaults(settings: Settings, memory: Option<u64>) -> Result<Plan, Unusab
             task_bytes_max: settings
                 .task_bytes_max
                 .map_or(defaults.limits.task_bytes_max, Size::bytes),
-            memory_limit_bytes: settings.memory_limit.map(Size::bytes),
+            memory_limit: settings.memory_limit.map(Size::bytes),
             in_flight_max: count(settings.in_flight_max, defaults.limits.in_flight_max),
             out_bytes_max: size(settings.out_bytes_max, defaults.limits.out_bytes_max),
             connection_bytes_max: size(settings.connection_bytes_max, bounds.connection_bytes_max),
@@ -263,8 +263,7 @@ fn refuse_contradictions(config: &Config) -> Result<(), Unusable> {
     if all < payload {
         return Err(Unusable::NoRoom { all, payload });
     }
-    if config.limits.memory_limit_bytes.is_some() && config.durability == server::Durability::Memory
-    {
+    if config.limits.memory_limit.is_some() && config.durability == server::Durability::Memory {
         return Err(Unusable::NoDisk);
     }
     Ok(())

@@ -115,7 +115,7 @@ impl Opening {
         let options = JournalOptions {
             level,
             salt_seed: random(),
-            leaves_payloads: config.limits.memory_limit_bytes.is_some(),
+            leaves_payloads: config.limits.memory_limit.is_some(),
             gathers: true,
             watches: true,
             ..JournalOptions::default()
@@ -197,7 +197,7 @@ pub(crate) fn shares(limits: &Limits, shards: usize) -> Limits {
     let share = |bytes: u64| bytes.div_ceil(shards as u64);
     Limits {
         task_bytes_max: share(limits.task_bytes_max),
-        memory_limit_bytes: limits.memory_limit_bytes.map(share),
+        memory_limit: limits.memory_limit.map(share),
         lingering_queues_max: limits.lingering_queues_max.div_ceil(shards),
         unique_max: share(limits.unique_max),
         ..*limits
@@ -211,7 +211,7 @@ pub(crate) fn engine_limits(config: &Config, shards: usize) -> EngineLimits {
         payload_bytes_max: limits.payload_bytes_max,
         bytes_max: limits.task_bytes_max,
         waiting_bytes_max: waiting_bytes_max(&limits),
-        memory_bytes: limits.memory_limit_bytes.filter(|_| config.durability != Durability::Memory),
+        memory_bytes: limits.memory_limit.filter(|_| config.durability != Durability::Memory),
         queues_per_client_max: limits.subscriptions_max,
         queue_linger: span_of(limits.queue_linger),
         unique_max: limits.unique_max,

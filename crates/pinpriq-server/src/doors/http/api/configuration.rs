@@ -24,22 +24,12 @@ pub(super) fn told(config: &Config) -> Vec<u8> {
 }
 
 fn limits(it: &mut Object<'_>, limits: &Limits) {
-    it.number("connections_max", limits.connections_max);
-    it.number("payload_bytes_max", limits.payload_bytes_max);
-    it.number("task_bytes_max", limits.task_bytes_max);
-    match limits.memory_limit_bytes {
-        Some(bytes) => it.number("memory_limit", bytes),
-        None => it.null("memory_limit"),
-    };
-    it.number("in_flight_max", limits.in_flight_max);
-    it.number("out_bytes_max", limits.out_bytes_max);
-    span(it, "frame_timeout_ms", Some(limits.frame_timeout));
-    it.number("subscriptions_max", limits.subscriptions_max);
-    span(it, "queue_linger_ms", Some(limits.queue_linger));
-    it.number("lingering_queues_max", limits.lingering_queues_max);
-    it.number("unique_max", limits.unique_max);
-    it.number("topic_lanes_max", limits.topic_lanes_max);
-    it.number("connection_bytes_max", limits.connection_bytes_max);
+    for (name, bound) in limits.each() {
+        match bound {
+            Some(bound) => it.number(&name, bound),
+            None => it.null(&name),
+        };
+    }
 }
 
 fn span(it: &mut Object<'_>, name: &str, span: Option<Duration>) {
