@@ -12,23 +12,19 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::settings::Settings;
 
+use self::asked::Asked;
 use self::bench::BenchArgs;
 use self::carrying::{ExportArgs, ImportArgs};
 use self::cluster::ClusterCommand;
-use self::fanout::{BeatArgs, JoinArgs, LeaveArgs, ListenArgs, MembersArgs, PublishArgs};
-use self::looking::{ExplainArgs, LeasesArgs, ScanArgs};
-use self::queues::{PingArgs, QueueCommand, StatsArgs, StatusArgs};
-use self::schedules::ScheduleCommand;
-use self::tasks::{
-    AckArgs, AwaitArgs, BuryArgs, DigArgs, FailArgs, GetArgs, KillArgs, MoveArgs, PeekArgs,
-    PlowArgs, PopArgs, PutArgs, RedriveArgs, ReleaseArgs, RestartArgs, SnatchArgs, SwitchArgs,
-    TakeArgs, TouchArgs, UpdateArgs,
-};
+use self::fanout::{ListenArgs, PublishArgs};
+use self::queues::StatusArgs;
+use self::tasks::{ClientArgs, PutArgs, TakeArgs};
 use self::top::TopArgs;
 use self::users::UserCommand;
 use self::values::number_in;
 use self::wire::WireCommand;
 
+pub(crate) mod asked;
 pub(crate) mod bench;
 pub(crate) mod carrying;
 mod carrying_texts;
@@ -37,13 +33,11 @@ mod cluster_texts;
 pub(crate) mod encryption;
 pub(crate) mod fanout;
 mod fanout_texts;
-pub(crate) mod given;
-pub(crate) mod looking;
+mod given;
+pub(crate) mod more;
 mod queue_settings;
 mod queue_texts;
 pub(crate) mod queues;
-mod schedule_texts;
-pub(crate) mod schedules;
 mod task_texts;
 pub(crate) mod tasks;
 mod texts;
@@ -79,87 +73,18 @@ pub(crate) enum Command {
     /// Take tasks under a lease and print them, or run a command for each
     #[command(long_about = task_texts::TAKE, after_help = task_texts::AFTER_TAKE)]
     Take(TakeArgs),
-    /// Take tasks for good and print them
-    #[command(long_about = task_texts::POP, after_help = task_texts::AFTER_POP)]
-    Pop(PopArgs),
-    /// Finish taken tasks
-    #[command(after_help = task_texts::AFTER_ACK)]
-    Ack(AckArgs),
-    /// Give taken tasks back
-    #[command(long_about = task_texts::RELEASE, after_help = task_texts::AFTER_RELEASE)]
-    Release(ReleaseArgs),
-    /// Set taken tasks aside until somebody digs them up
-    #[command(after_help = task_texts::AFTER_BURY)]
-    Bury(BuryArgs),
-    /// Give back taken tasks that failed, and print the state that each is in then
-    #[command(long_about = task_texts::FAIL, after_help = task_texts::AFTER_FAIL)]
-    Fail(FailArgs),
-    /// Renew leases
-    #[command(long_about = task_texts::TOUCH, after_help = task_texts::AFTER_TOUCH)]
-    Touch(TouchArgs),
-    /// Print tasks of a queue without taking them
-    #[command(long_about = task_texts::PEEK, after_help = task_texts::AFTER_PEEK)]
-    Peek(PeekArgs),
-    /// Print all that is known of a task
-    #[command(after_help = task_texts::AFTER_GET)]
-    Get(GetArgs),
-    /// Print why a task is not handed out, or which task would be next
-    #[command(long_about = task_texts::EXPLAIN, after_help = task_texts::AFTER_EXPLAIN)]
-    Explain(ExplainArgs),
-    /// Print all tasks of a queue
-    #[command(long_about = task_texts::SCAN, after_help = task_texts::AFTER_SCAN)]
-    Scan(ScanArgs),
-    /// Print who holds which task
-    #[command(long_about = task_texts::LEASES, after_help = task_texts::AFTER_LEASES)]
-    Leases(LeasesArgs),
-    /// Wait until a task is finished
-    #[command(long_about = task_texts::AWAIT, after_help = task_texts::AFTER_AWAIT)]
-    Await(AwaitArgs),
-    /// Bring a buried task back, and print the state that it is in then
-    #[command(after_help = task_texts::AFTER_DIG)]
-    Dig(DigArgs),
-    /// Bring buried tasks back, the oldest first
-    #[command(long_about = task_texts::PLOW, after_help = task_texts::AFTER_PLOW)]
-    Plow(PlowArgs),
-    /// Remove tasks whatever their state
-    #[command(long_about = task_texts::KILL, after_help = task_texts::AFTER_KILL)]
-    Kill(KillArgs),
-    /// Turn a task that is not taken into another state, and print that
-    #[command(after_help = task_texts::AFTER_SWITCH)]
-    Switch(SwitchArgs),
-    /// Take a task away from its holder, and print the state that it is in then
-    #[command(after_help = task_texts::AFTER_SNATCH)]
-    Snatch(SnatchArgs),
-    /// Bring a waiting, buried or finished task back, and print the state that it is in then
-    #[command(after_help = task_texts::AFTER_RESTART)]
-    Restart(RestartArgs),
-    /// Change the priority, payload or time to live of a task in place
-    #[command(after_help = task_texts::AFTER_UPDATE)]
-    Update(UpdateArgs),
-    /// Move tasks to another queue, the oldest first
-    #[command(long_about = task_texts::MOVE, after_help = task_texts::AFTER_MOVE)]
-    Move(MoveArgs),
-    /// Move dead letters back to the queues that they come from
-    #[command(long_about = task_texts::REDRIVE, after_help = task_texts::AFTER_REDRIVE)]
-    Redrive(RedriveArgs),
-    /// Make, set up, list, empty, remove and pause queues
-    #[command(subcommand)]
-    Queue(QueueCommand),
-    /// Put tasks into queues again and again, by schedules
-    #[command(subcommand)]
-    Schedule(ScheduleCommand),
+    /// The other commands of the server.
+    #[command(flatten)]
+    Asked(Asked),
     /// Ask a server whether it answers
     #[command(long_about = queue_texts::PING, after_help = queue_texts::AFTER_PING)]
-    Ping(PingArgs),
+    Ping(ClientArgs),
     /// Print a table of the queues, with how fast tasks come and go
     #[command(long_about = queue_texts::STATUS, after_help = queue_texts::AFTER_STATUS)]
     Status(StatusArgs),
     /// Show the state of a server in a terminal: queues, rates, tasks
     #[command(long_about = queue_texts::TOP, after_help = queue_texts::AFTER_TOP)]
     Top(TopArgs),
-    /// Print the figures of a queue, or of all queues together
-    #[command(long_about = queue_texts::STATS, after_help = queue_texts::AFTER_STATS)]
-    Stats(StatsArgs),
     /// Write a queue, or all, as lines of JSON that `import` brings into another server
     #[command(long_about = carrying_texts::EXPORT, after_help = carrying_texts::AFTER_EXPORT)]
     Export(ExportArgs),
@@ -172,19 +97,6 @@ pub(crate) enum Command {
     /// Join a topic, and print what is published or run a command for it
     #[command(long_about = fanout_texts::LISTEN, after_help = fanout_texts::AFTER_LISTEN)]
     Listen(ListenArgs),
-    /// Give a member a lane in a topic
-    #[command(long_about = fanout_texts::JOIN, after_help = fanout_texts::AFTER_JOIN)]
-    Join(JoinArgs),
-    /// Give a sign of life of a member
-    #[command(after_help = fanout_texts::AFTER_BEAT)]
-    Beat(BeatArgs),
-    /// End a lane of a member, or the member with all its lanes
-    #[command(long_about = fanout_texts::LEAVE, after_help = fanout_texts::AFTER_LEAVE)]
-    #[command(allow_missing_positional = true)]
-    Leave(LeaveArgs),
-    /// Print the members of a topic
-    #[command(long_about = fanout_texts::MEMBERS, after_help = fanout_texts::AFTER_MEMBERS)]
-    Members(MembersArgs),
     /// Push, pop and subscribe over the pinpriq protocol
     #[command(subcommand, long_about = wire_texts::WIRE)]
     Wire(WireCommand),
@@ -212,9 +124,6 @@ pub(crate) enum Command {
     /// Print the manual page, or write all of them
     #[command(after_help = texts::AFTER_MAN)]
     Man(ManArgs),
-    /// The commands of the server that have no arguments of their own here.
-    #[command(flatten)]
-    Other(given::Other),
 }
 
 /// The arguments of `serve`.

@@ -1,4 +1,4 @@
-//! The arguments of the commands on topics and their members, over RESP.
+//! The arguments of `publish` and `listen`.
 
 use std::ffi::OsString;
 
@@ -29,59 +29,6 @@ pub(crate) struct PublishArgs {
 
     #[command(flatten)]
     pub(crate) given: Given<given::Publish>,
-
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-/// The arguments of `join`.
-#[derive(Debug, Args)]
-pub(crate) struct JoinArgs {
-    /// The name of the topic, any bytes
-    pub(crate) topic: OsString,
-
-    /// The name of the member, any bytes
-    pub(crate) member: OsString,
-
-    #[command(flatten)]
-    pub(crate) given: Given<given::Join>,
-
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-/// The arguments of `beat`.
-#[derive(Debug, Args)]
-pub(crate) struct BeatArgs {
-    /// The name of the member, any bytes
-    pub(crate) member: OsString,
-
-    #[command(flatten)]
-    pub(crate) given: Given<given::Beat>,
-
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-/// The arguments of `leave`.
-#[derive(Debug, Args)]
-pub(crate) struct LeaveArgs {
-    /// The name of the topic; without it the member leaves all topics
-    pub(crate) topic: Option<OsString>,
-
-    /// The name of the member, any bytes
-    #[arg(required = true)]
-    pub(crate) member: OsString,
-
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-}
-
-/// The arguments of `members`.
-#[derive(Debug, Args)]
-pub(crate) struct MembersArgs {
-    /// The name of the topic, any bytes
-    pub(crate) topic: OsString,
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,

@@ -1,4 +1,4 @@
-//! The longer texts of the help of the commands on topics and their members, over RESP.
+//! The longer texts of the help of `publish` and `listen`.
 //!
 //! As in `texts.rs`: plain text, at most 80 columns wide where lines must not be joined.
 
@@ -21,60 +21,6 @@ pub(super) const AFTER_PUBLISH: &str = doing!(
     "  pinpriq publish news 'the door is open'
   pinpriq publish checks --ttl-ms 10000 < check.json
   pinpriq publish news --lines < news.txt
-"
-);
-
-/// What `join` does.
-pub(super) const JOIN: &str = "\
-Give a member a lane in a topic, and print the number of its incarnation.
-
-The member is registered if need be. From then on it is given what is published. Joining again \
-keeps the lane and what is in it. A member ends, with all its lanes, when it gives no sign of life \
-for as long as its lease lasts. Signs of life are join and beat, and what the member does itself: \
-taking tasks, acknowledging them and so on. Looking (peek, stats, members) is none. `pinpriq \
-listen` does all this by itself.";
-
-/// After the help of `join`.
-pub(super) const AFTER_JOIN: &str = doing!(
-    "  pinpriq join news mailer --lease-ms 3600000
-  pinpriq take news --member mailer
-"
-);
-
-/// After the help of `beat`.
-pub(super) const AFTER_BEAT: &str = doing!(
-    "  pinpriq beat mailer
-  pinpriq beat mailer --lease-ms 600000
-"
-);
-
-/// What `leave` does.
-pub(super) const LEAVE: &str = "\
-End the lane of a member in a topic, or a member with all its lanes, and print how many lanes \
-ended.
-
-What is in the lanes is gone at once and for good, also what is being worked on. It does not \
-ask. The lanes of other members are not touched.";
-
-/// After the help of `leave`.
-pub(super) const AFTER_LEAVE: &str = doing!(
-    "  pinpriq leave news mailer
-  pinpriq leave mailer
-"
-);
-
-/// What `members` does.
-pub(super) const MEMBERS: &str = "\
-Print the members of a topic, a line for each.
-
-A line has the name of the member, the number of its incarnation, when its lease ends without a \
-further sign of life (in Unix milliseconds), and how many ready and taken tasks are in its lane, \
-with tabs between.";
-
-/// After the help of `members`.
-pub(super) const AFTER_MEMBERS: &str = doing!(
-    "  pinpriq members news
-  pinpriq members news --json | jq .ready
 "
 );
 

@@ -1,21 +1,15 @@
-//! The options of commands, from the server's table of commands, and the commands that have no
-//! arguments of their own.
-//!
-//! A command's arguments are by hand where the command line does more than send it. What it sends
-//! besides is told here by its entry in the table, so that a new option needs nothing else.
+//! The options of commands, from the server's table of commands.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt as _;
 
 use clap::builder::ValueParser;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use pinpriq_proto::request::options::{Kind, Opt};
-use pinpriq_proto::request::spec::{Group, Spec, Word};
 use pinpriq_proto::request::table::TABLE;
 use pinpriq_proto::wire::resp::Words;
 
-use super::tasks::ClientArgs;
 use super::values::{OrNone, STATES, count, number_in, time_from, time_or_none, wait};
 
 /// Flags that are not the word in small letters, with the unit for a length of time.
@@ -44,9 +38,6 @@ const EXCLUDES: [(&str, &str, &str); 6] = [
     ("SCHEDULE SET", "ZONE", "EVERY"),
 ];
 
-/// Further commands that have arguments of their own.
-const WITHOUT_OPTIONS: [&str; 4] = ["LEAVE", "MEMBERS", "EXPORT", "IMPORT"];
-
 /// A command whose options are taken from the table.
 pub(crate) trait Of {
     /// Its words.
@@ -58,9 +49,6 @@ pub(crate) trait Of {
 /// Names commands for [`Given`], each with the options that it has by hand.
 macro_rules! commands {
     ($($name:ident $command:literal [$($by_hand:literal),*],)*) => {
-        /// The commands that have arguments of their own with options from the table.
-        const WITH_OPTIONS: &[&str] = &[$($command),*];
-
         $(
             #[doc = concat!("`", $command, "`.")]
             #[derive(Debug)]
@@ -77,37 +65,7 @@ macro_rules! commands {
 commands! {
     Put "PUT" ["STATE"],
     Take "TAKE" ["COUNT", "WAIT", "TTR", "WITHMETA", "DONE"],
-    Pop "POP" ["WITHMETA"],
-    Peek "PEEK" ["COUNT", "WITHMETA"],
-    Get "GET" [],
-    Explain "EXPLAIN" [],
-    Scan "SCAN" ["CURSOR", "COUNT", "WITHMETA"],
-    Leases "LEASES" ["CURSOR", "COUNT"],
-    Await "AWAIT" ["WAIT"],
-    Ack "ACK" [],
-    Release "RELEASE" [],
-    Bury "BURY" [],
-    Fail "FAIL" [],
-    Touch "TOUCH" ["BY"],
-    Dig "DIG" [],
-    Plow "PLOW" [],
-    Kill "KILL" [],
-    Switch "SWITCH" [],
-    Snatch "SNATCH" [],
-    Restart "RESTART" [],
-    Update "UPDATE" [],
-    Move "MOVE" [],
-    Redrive "REDRIVE" [],
-    Stats "STATS" [],
     Publish "PUBLISH" [],
-    Join "JOIN" [],
-    Beat "BEAT" [],
-    QueueSet "QUEUE SET" [],
-    QueueShow "QUEUE SHOW" [],
-    QueueTruncate "QUEUE TRUNCATE" [],
-    QueuePause "QUEUE PAUSE" [],
-    QueueResume "QUEUE RESUME" [],
-    ScheduleSet "SCHEDULE SET" [],
 }
 
 /// The options of a command that were given, as they are sent.
@@ -152,7 +110,7 @@ fn options(command: &str, but: &'static [&'static str]) -> impl Iterator<Item = 
 }
 
 /// The words of an option, if it was given.
-fn sent(option: &'static Opt, matches: &ArgMatches) -> Vec<OsString> {
+pub(super) fn sent(option: &'static Opt, matches: &ArgMatches) -> Vec<OsString> {
     let word = || OsString::from(option.word);
     match option.kind() {
         Kind::Flag if matches.get_flag(option.word) => vec![word()],
@@ -165,7 +123,7 @@ fn sent(option: &'static Opt, matches: &ArgMatches) -> Vec<OsString> {
 }
 
 /// The argument of an option.
-fn argument(command: &str, option: &'static Opt) -> Arg {
+pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
     let flag = FLAGS.iter().find(|(word, _)| *word == option.word).map(|(_, flag)| *flag);
     let small = option.word.to_ascii_lowercase();
     let least = LEAST_MS.iter().find(|(word, _)| *word == option.word).map_or(1, |(_, ms)| *ms);
@@ -234,104 +192,4 @@ pub(super) fn word_of(words: &'static str) -> ValueParser {
             OsString::from(word.unwrap_or_default())
         })
         .into()
-}
-
-/// A command of the table that has no arguments of its own here.
-#[derive(Debug)]
-pub(crate) struct Other {
-    /// What is sent.
-    pub(crate) words: Words,
-    /// Where to.
-    pub(crate) client: ClientArgs,
-}
-
-/// The name of a command of the table that has none above, for the shell.
-fn shell_name(spec: &Spec) -> Option<String> {
-    let groups = [Group::Tasks, Group::FanOut, Group::Queues];
-    let has_own = WITH_OPTIONS.contains(&spec.name) || WITHOUT_OPTIONS.contains(&spec.name);
-    let is_other = groups.contains(&spec.group) && spec.sub.is_none() && !has_own;
-    is_other.then(|| spec.name.to_ascii_lowercase())
-}
-
-impl Subcommand for Other {
-    fn augment_subcommands(command: Command) -> Command {
-        TABLE.iter().fold(command, |command, spec| match shell_name(spec) {
-            Some(name) => command.subcommand(subcommand(name, spec)),
-            None => command,
-        })
-    }
-
-    fn augment_subcommands_for_update(command: Command) -> Command {
-        Self::augment_subcommands(command)
-    }
-
-    fn has_subcommand(name: &str) -> bool {
-        TABLE.iter().filter_map(shell_name).any(|known| known == name)
-    }
-}
-
-impl FromArgMatches for Other {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let missing = || Error::new(clap::error::ErrorKind::MissingSubcommand);
-        let (name, matches) = matches.subcommand().ok_or_else(missing)?;
-        let named = |spec: &&Spec| shell_name(spec).is_some_and(|known| known == name);
-        let spec = TABLE.iter().find(named).ok_or_else(missing)?;
-        let words = spec.words.iter().zip(0_usize..).fold(Words::new(spec.name), |words, at| {
-            let id = format!("{}", at.1);
-            let given: Vec<&OsString> = matches.get_many(&id).unwrap_or_default().collect();
-            let given = given.into_iter().map(|word| word.as_bytes());
-            match (at.0, matches.try_get_one::<OsString>("of-id")) {
-                (Word::Held | Word::HeldOrMore | Word::CountOrId, Ok(Some(id))) => {
-                    words.bytes("ID").bytes(id.as_bytes())
-                }
-                (Word::Queues, _) => {
-                    let given: Vec<&[u8]> = given.collect();
-                    words.bytes("QUEUES").bytes(given.len().to_string()).all(given)
-                }
-                _ => words.all(given),
-            }
-        });
-        let options = spec.options.iter().flat_map(|option| sent(option, matches));
-        let options: Vec<OsString> = options.collect();
-        let words = words.all(options.iter().map(|word| OsStr::as_bytes(word)));
-        Ok(Self { words, client: ClientArgs::from_arg_matches(matches)? })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-/// A subcommand made of an entry of the table.
-fn subcommand(name: String, spec: &'static Spec) -> Command {
-    let mut command = Command::new(name);
-    for (word, at) in spec.words.iter().zip(0_usize..) {
-        let arg = Arg::new(at.to_string()).value_parser(clap::value_parser!(OsString));
-        let (arg, what) = match *word {
-            Word::One(of) | Word::Key(of) => (arg.required(true), of),
-            Word::Maybe(of) | Word::MaybeKey(of) | Word::MaybeKeyFirst(of) => (arg, of),
-            Word::Some(of) => (arg.required(true).num_args(1..), of),
-            Word::Any(of) => (arg.num_args(0..), of),
-            Word::Settings => (arg.required(true).num_args(1..), "settings"),
-            Word::AnySettings => (arg.num_args(0..), "settings"),
-            Word::Queues => (arg.required(true).num_args(1..), "queue"),
-            Word::AnyQueues => (arg.num_args(0..), "queue"),
-            Word::Held => (arg.required_unless_present("of-id"), "receipt"),
-            Word::HeldOrMore => (arg.required_unless_present("of-id").num_args(1..), "receipt"),
-            Word::CountOrId => (arg.required_unless_present("of-id"), "n"),
-        };
-        command = command.arg(arg.value_name(what.to_uppercase()).help(format!("The {what}")));
-        if matches!(word, Word::Held | Word::HeldOrMore | Word::CountOrId) {
-            let id = Arg::new("of-id").long("id").value_name("ID").conflicts_with(at.to_string());
-            let id = id.value_parser(clap::value_parser!(OsString));
-            command = command.arg(id.help("The task by its id"));
-        }
-    }
-    let full = spec.full_name();
-    let command =
-        spec.options.iter().fold(command, |command, option| command.arg(argument(&full, option)));
-    // The arguments bring a sentence of their own.
-    let command = ClientArgs::augment_args(command).about(spec.summary).long_about(None);
-    command.after_help(format!("It prints the reply: {}.", spec.reply))
 }

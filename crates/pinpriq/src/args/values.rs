@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use pinpriq_proto::wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
 
 use crate::units::{brief, duration_ms};
@@ -119,21 +118,3 @@ pub(crate) const STATES: [(&str, &str, &str); 6] = [
     ("Z", "zombie", "Finished, and kept for a while"),
     ("D", "done", "Finished, and kept for good"),
 ];
-
-/// A side of a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Side {
-    /// Where tasks are put
-    In,
-    /// Where they are taken
-    Out,
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::In => "IN",
-            Self::Out => "OUT",
-        })
-    }
-}

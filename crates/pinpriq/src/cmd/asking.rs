@@ -1,13 +1,35 @@
-//! The common part of most commands over RESP: ask one thing, and print the reply.
+//! Commands that ask the server, and print what it replies.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
-use crate::args::given::Other;
+use super::sending::payload;
+use crate::args::asked::Asked;
+use crate::args::more::{Prints, TaskField};
 use crate::args::tasks::ClientArgs;
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
-use crate::printer::{Printer, StdoutPrinter, hidden, shown};
-use crate::resp::{Client, unexpected};
+use crate::logging::tell;
+use crate::output::escaped;
+use crate::pipeline::{self, Next, Traffic};
+use crate::printer::{Field, Printer, StdoutPrinter, hidden, shown, text};
+use crate::resp::{Client, member, unexpected};
+
+/// Asks what a command of the table asks, and prints the replies.
+pub(crate) fn ask(asked: &Asked) -> Result<Exit, Failure> {
+    if let Some((kind, names)) = &asked.held {
+        return ask_for_each(asked, kind, names);
+    }
+    if asked.is_paged {
+        return ask_for_pages(asked);
+    }
+    let payload = asked.payload.as_ref().map(|given| payload(Some(given))).transpose()?;
+    ask_and(&asked.client, &asked.words(payload.as_deref()), |printer, answer| {
+        print(printer, asked, &answer)
+    })
+}
 
 /// Asks, and lets `print` print the reply.
 pub(super) fn ask_and(
@@ -22,44 +44,82 @@ pub(super) fn ask_and(
     Ok(exit)
 }
 
-/// Asks, and prints the reply under this name.
-pub(super) fn ask(client: &ClientArgs, words: &Words, name: &str) -> Result<Exit, Failure> {
-    ask_and(client, words, |printer, answer| {
-        printer.fields(&[shown(name, &answer)])?;
-        Ok(Exit::Done)
-    })
-}
-
-/// Asks for something whose success prints nothing for people.
-pub(super) fn order(client: &ClientArgs, words: &Words) -> Result<Exit, Failure> {
-    ask_and(client, words, |printer, _| {
-        printer.fields(&[hidden("ok", &Value::Boolean(true))])?;
-        Ok(Exit::Done)
-    })
-}
-
-/// Asks, and prints whatever comes: a map, a line for each part of a list, or one value.
-pub(super) fn print_any(arguments: &Other) -> Result<Exit, Failure> {
-    ask_and(&arguments.client, &arguments.words, |printer, answer| match &answer {
-        Value::Null | Value::Map(_) => print_map(printer, &answer),
-        Value::Array(values) => {
-            for value in values {
-                let wanted = match value {
-                    Value::Map(_) => printer.map(value)?,
-                    _ => printer.fields(&[shown("reply", value)])?,
-                };
-                if wanted == Wanted::NoMore {
-                    break;
-                }
-            }
-            Ok(if values.is_empty() { Exit::NothingThere } else { Exit::Done })
+/// Prints one page after the other. Nothing is there if there was nothing on any page.
+fn ask_for_pages(asked: &Asked) -> Result<Exit, Failure> {
+    let mut connection = Client::open(&asked.client.endpoint()?)?;
+    let mut printer = Printer::to_stdout(asked.client.json);
+    let (mut cursor, mut exit) = (b"0".to_vec(), Exit::NothingThere);
+    loop {
+        let Value::Array(parts) = connection.call(&asked.page(&cursor))? else {
+            return Err(unexpected());
+        };
+        let [next, page] = parts.as_slice() else { return Err(unexpected()) };
+        if print(&mut printer, asked, page)? == Exit::Done {
+            exit = Exit::Done;
         }
-        _ => printer.fields(&[shown("reply", &answer)]).map(|_| Exit::Done),
-    })
+        cursor = next.as_bytes().unwrap_or(b"0").to_vec();
+        if printer.flush()? == Wanted::NoMore || cursor == b"0" {
+            return Ok(exit);
+        }
+    }
+}
+
+/// Prints a reply.
+fn print(printer: &mut StdoutPrinter, asked: &Asked, answer: &Value) -> Result<Exit, Failure> {
+    match asked.more.prints {
+        Prints::Any => print_any(printer, answer),
+        Prints::Done => printer.fields(&[hidden("ok", &Value::Boolean(true))]).map(|_| Exit::Done),
+        Prints::Value(name) => printer.fields(&[shown(name, answer)]).map(|_| Exit::Done),
+        Prints::Each(name) => {
+            print_each(printer, answer, |printer, value| printer.fields(&[shown(name, value)]))?;
+            Ok(Exit::Done)
+        }
+        Prints::Map => print_map(printer, answer),
+        Prints::Rows { can_be_nothing } => {
+            let exit = print_each(printer, answer, print_row)?;
+            Ok(if can_be_nothing { exit } else { Exit::Done })
+        }
+        Prints::Tasks(fields) => print_tasks(printer, answer, fields, asked.is_about_several),
+        Prints::Outcome => {
+            let Value::Array(parts) = answer else { return Err(unexpected()) };
+            let [outcome, state] = parts.as_slice() else { return Err(unexpected()) };
+            printer.fields(&[shown("outcome", outcome), shown("state", state)])?;
+            exit_of(outcome)
+        }
+        Prints::Explained if asked.client.json => print_map(printer, answer),
+        Prints::Explained => print_explained(printer, answer),
+    }
+}
+
+/// Prints whatever comes: a map, a line for each part of a list, or one value.
+fn print_any(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, Failure> {
+    match answer {
+        Value::Null | Value::Map(_) => print_map(printer, answer),
+        Value::Array(_) => print_each(printer, answer, |printer, value| match value {
+            Value::Map(_) => printer.map(value),
+            _ => printer.fields(&[shown("reply", value)]),
+        }),
+        _ => printer.fields(&[shown("reply", answer)]).map(|_| Exit::Done),
+    }
+}
+
+/// Prints each value of a list, as long as somebody reads.
+fn print_each(
+    printer: &mut StdoutPrinter,
+    answer: &Value,
+    print: impl Fn(&mut StdoutPrinter, &Value) -> Result<Wanted, Failure>,
+) -> Result<Exit, Failure> {
+    let Value::Array(values) = answer else { return Err(unexpected()) };
+    for value in values {
+        if print(printer, value)? == Wanted::NoMore {
+            break;
+        }
+    }
+    Ok(if values.is_empty() { Exit::NothingThere } else { Exit::Done })
 }
 
 /// Prints a map, or nothing if the reply is null.
-pub(super) fn print_map(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, Failure> {
+fn print_map(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, Failure> {
     match answer {
         Value::Null => Ok(Exit::NothingThere),
         Value::Map(_) => printer.map(answer).map(|_| Exit::Done),
@@ -67,27 +127,53 @@ pub(super) fn print_map(printer: &mut StdoutPrinter, answer: &Value) -> Result<E
     }
 }
 
+/// Prints the members of a map on a line.
+fn print_row(printer: &mut StdoutPrinter, map: &Value) -> Result<Wanted, Failure> {
+    let Value::Map(members) = map else { return Err(unexpected()) };
+    let fields = members.iter().map(|(name, value)| {
+        let name = name.as_bytes().and_then(|name| std::str::from_utf8(name).ok());
+        name.map(|name| shown(name, value)).ok_or_else(unexpected)
+    });
+    printer.fields(&fields.collect::<Result<Vec<_>, _>>()?)
+}
+
 /// Prints tasks: as maps if they came as maps, and otherwise the requested fields.
 pub(super) fn print_tasks(
     printer: &mut StdoutPrinter,
     answer: &Value,
-    names: &[TaskField],
+    fields: &[TaskField],
+    of_several_queues: bool,
 ) -> Result<Exit, Failure> {
-    let Value::Array(tasks) = answer else { return Err(unexpected()) };
-    for task in tasks {
-        let wanted = match task {
-            Value::Map(_) => printer.map(task)?,
-            Value::Array(parts) => {
-                let fields: Option<Vec<_>> = names.iter().map(|field| field.of(parts)).collect();
-                printer.fields(&fields.ok_or_else(unexpected)?)?
-            }
-            _ => return Err(unexpected()),
-        };
-        if wanted == Wanted::NoMore {
-            break;
+    let fields = fields.iter().filter(|field| of_several_queues || **field != TaskField::Queue);
+    let fields: Vec<TaskField> = fields.copied().collect();
+    print_each(printer, answer, |printer, task| match task {
+        Value::Map(_) => printer.map(task),
+        Value::Array(parts) => {
+            let fields: Option<Vec<_>> =
+                fields.iter().map(|field| part_of(*field, parts)).collect();
+            printer.fields(&fields.ok_or_else(unexpected)?)
         }
-    }
-    Ok(if tasks.is_empty() { Exit::NothingThere } else { Exit::Done })
+        _ => Err(unexpected()),
+    })
+}
+
+fn part_of(field: TaskField, parts: &[Value]) -> Option<Field<'_>> {
+    let (name, place) = match field {
+        TaskField::Queue => ("queue", 0),
+        TaskField::Id => ("id", 1),
+        TaskField::Receipt => ("receipt", 2),
+        TaskField::Payload => ("payload", 3),
+    };
+    parts.get(place).map(|value| shown(name, value))
+}
+
+/// Prints a line about a task, and one for each reason why it is not handed out.
+fn print_explained(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, Failure> {
+    let head = ["id", "state", "since"].map(|name| Some(shown(name, member(answer, name)?)));
+    let head: Option<Vec<Field<'_>>> = head.into_iter().collect();
+    printer.fields(&head.ok_or_else(unexpected)?)?;
+    print_each(printer, member(answer, "reasons").ok_or_else(unexpected)?, print_row)?;
+    Ok(Exit::Done)
 }
 
 /// Returns how a command ends that waited for a task with this outcome.
@@ -105,23 +191,63 @@ pub(super) fn exit_of(outcome: &Value) -> Result<Exit, Failure> {
     }
 }
 
-/// A part of a task that is sent without its metadata.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum TaskField {
-    Queue,
-    Id,
-    Receipt,
-    Payload,
+/// Sends a command for each of `names`, and prints what is answered, or only that it is done.
+fn ask_for_each(asked: &Asked, kind: &'static str, names: &[OsString]) -> Result<Exit, Failure> {
+    let mut connection = Client::open(&asked.client.endpoint()?)?;
+    let printer = Printer::to_stdout(asked.client.json);
+    let mut commands = Commands { asked, kind, names, sent: 0, done: 0, printer, exit: Exit::Done };
+    pipeline::run(&mut connection, &mut commands)?;
+    commands.printer.flush()?;
+    Ok(commands.exit)
 }
 
-impl TaskField {
-    fn of(self, parts: &[Value]) -> Option<crate::printer::Field<'_>> {
-        let (name, place) = match self {
-            Self::Queue => ("queue", 0),
-            Self::Id => ("id", 1),
-            Self::Receipt => ("receipt", 2),
-            Self::Payload => ("payload", 3),
+/// The commands for many leases.
+struct Commands<'a> {
+    asked: &'a Asked,
+    /// What the names are.
+    kind: &'static str,
+    names: &'a [OsString],
+    sent: usize,
+    done: usize,
+    printer: StdoutPrinter,
+    exit: Exit,
+}
+
+impl Traffic for Commands<'_> {
+    fn next(&mut self, _idle: bool) -> Result<Next, Failure> {
+        let name = self.names.get(self.sent);
+        self.sent += 1;
+        let words = |name: &OsString| self.asked.words(Some(name.as_bytes()));
+        Ok(name.map_or(Next::End, |name| Next::Command(words(name))))
+    }
+
+    /// A missing reader changes nothing: the commands matter, not what is printed.
+    fn answer(&mut self, answer: Value) -> Result<(), Failure> {
+        let bytes = self.names.get(self.done).map(|name| OsStr::as_bytes(name)).unwrap_or_default();
+        self.done += 1;
+        let name = text(bytes);
+        let many = self.names.len() > 1;
+        let named = if many { shown(self.kind, &name) } else { hidden(self.kind, &name) };
+        let done = Value::Boolean(true);
+        let _: Wanted = match (&answer, self.asked.more.prints) {
+            (Value::Error(sentence), _) => {
+                self.exit = Exit::Refused;
+                tell(if many {
+                    format!("{}: {sentence}", escaped(bytes))
+                } else {
+                    sentence.clone()
+                });
+                let refused = text(sentence);
+                self.printer.fields(&[hidden(self.kind, &name), hidden("error", &refused)])?
+            }
+            (_, Prints::Done) => {
+                self.printer.fields(&[hidden(self.kind, &name), hidden("ok", &done)])?
+            }
+            (_, Prints::Value(answered)) => {
+                self.printer.fields(&[named, shown(answered, &answer)])?
+            }
+            _ => self.printer.fields(&[named, shown("reply", &answer)])?,
         };
-        parts.get(place).map(|value| shown(name, value))
+        Ok(())
     }
 }

@@ -1,10 +1,11 @@
 //! `pinpriq take`: takes tasks and prints them, or works on them. `pinpriq listen` works in the
-//! same way, and `pinpriq pop` takes for good.
+//! same way.
 
 use pinpriq_proto::wire::resp::Words;
 
-use super::asking::{TaskField, ask_and, print_tasks};
-use crate::args::tasks::{PopArgs, TakeArgs};
+use super::asking::{ask_and, print_tasks};
+use crate::args::more::TaskField;
+use crate::args::tasks::TakeArgs;
 use crate::exit::{Exit, Failure};
 use crate::words::OsWords as _;
 
@@ -28,18 +29,8 @@ pub(crate) fn take(arguments: &TakeArgs) -> Result<Exit, Failure> {
         return worker::work(arguments, command);
     }
     ask_and(&arguments.client, &words(arguments), |printer, answer| {
-        let several = [TaskField::Queue, TaskField::Receipt, TaskField::Payload];
-        let fields = several.get(usize::from(arguments.queues.len() == 1)..).unwrap_or(&several);
-        print_tasks(printer, &answer, fields)
-    })
-}
-
-/// Takes for good.
-pub(crate) fn pop(arguments: &PopArgs) -> Result<Exit, Failure> {
-    ask_and(&arguments.client, &pop_words(arguments), |printer, answer| {
-        let several = [TaskField::Queue, TaskField::Payload];
-        let fields = several.get(usize::from(arguments.queues.len() == 1)..).unwrap_or(&several);
-        print_tasks(printer, &answer, fields)
+        let fields = [TaskField::Queue, TaskField::Receipt, TaskField::Payload];
+        print_tasks(printer, &answer, &fields, arguments.queues.len() > 1)
     })
 }
 
@@ -49,12 +40,6 @@ pub(super) fn words(arguments: &TakeArgs) -> Words {
         .option("COUNT", arguments.count)
         .option("WAIT", arguments.wait_ms)
         .flag("WITHMETA", arguments.client.json)
-}
-
-/// What is sent by a command that pops.
-pub(super) fn pop_words(arguments: &PopArgs) -> Words {
-    let words = Words::new("POP").queues(&arguments.queues);
-    arguments.given.after(words).flag("WITHMETA", arguments.client.json)
 }
 
 /// What is sent by a worker, which may wait this long for a task.

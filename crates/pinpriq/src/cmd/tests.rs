@@ -1,78 +1,39 @@
 //! What the command line sends, as words.
 
-use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 use clap::Parser as _;
-
 use pinpriq_proto::wire::resp::Words;
 
-use super::{carrying, change, fanout, held, look, looking, put, queue, schedule, status, take};
-use crate::args::schedules::ScheduleCommand;
+use super::{carrying, fanout, put, status, take};
 use crate::args::{Cli, Command};
 use crate::words::OsWords as _;
 
 /// What a command line sends first. The payload of a put that has none is `stdin`.
 fn words(command: &Command) -> Words {
-    let first = |names: &[std::ffi::OsString]| names[0].clone();
+    let or_stdin = |payload: Option<&std::ffi::OsString>| match payload {
+        Some(payload) if payload != "-" => payload.as_bytes().to_vec(),
+        _ => b"stdin".to_vec(),
+    };
     match command {
-        Command::Put(it) => {
-            let payload = it.payload.clone().unwrap_or_else(|| "stdin".into());
-            put::words(it, payload.as_encoded_bytes())
-        }
+        Command::Put(it) => put::words(it, &or_stdin(it.payload.as_ref())),
         Command::Take(it) if it.worker.exec.is_some() => take::worker_words(it, Some(30_000)),
         Command::Take(it) => take::words(it),
-        Command::Pop(it) => take::pop_words(it),
-        Command::Ack(it) => held::ack_words(it, &first(&it.held.receipts)),
-        Command::Release(it) => held::release_words(it, &first(&it.held.receipts)),
-        Command::Bury(it) => held::bury_words(it, &first(&it.held.receipts)),
-        Command::Fail(it) => held::fail_words(it, &first(&it.held.receipts)),
-        Command::Touch(it) => {
-            let name = it.id.clone().unwrap_or_else(|| first(&it.receipts));
-            held::touch_words(it, OsStr::new(&name))
-        }
-        Command::Peek(it) => look::peek_words(it),
-        Command::Get(it) => look::record_words(it),
-        Command::Explain(it) => looking::explain_words(it),
-        Command::Scan(it) => looking::scan_words(it, b"0"),
-        Command::Leases(it) => looking::leases_words(it, b"0"),
         Command::Export(it) => {
             let (queue, _) = it.parts();
             carrying::page_words(queue.unwrap_or_default().as_encoded_bytes(), b"0")
         }
-        Command::Await(it) => look::await_words(it),
-        Command::Stats(it) => look::stats_words(it),
         Command::Status(it) => status::list_words(it),
-        Command::Dig(it) => change::dig_words(it),
-        Command::Plow(it) => change::plow_words(it),
-        Command::Kill(it) => change::kill_words(it),
-        Command::Switch(it) => change::switch_words(it),
-        Command::Snatch(it) => change::snatch_words(it),
-        Command::Restart(it) => change::restart_words(it),
-        Command::Update(it) => change::update_words(it),
-        Command::Move(it) => change::move_words(it),
-        Command::Redrive(it) => change::redrive_words(it),
-        Command::Publish(it) => {
-            let payload = it.payload.clone().unwrap_or_else(|| "stdin".into());
-            fanout::publish_words(it, payload.as_encoded_bytes())
-        }
+        Command::Publish(it) => fanout::publish_words(it, &or_stdin(it.payload.as_ref())),
         Command::Listen(it) => {
             let member = it.member.clone().unwrap_or_else(|| "own".into());
             take::listen_words(it, &member, Some(20_000))
         }
-        Command::Join(it) => fanout::join_words(it),
-        Command::Beat(it) => fanout::beat_words(it),
-        Command::Leave(it) => fanout::leave_words(it),
-        Command::Members(it) => fanout::members_words(it),
-        Command::Queue(it) => queue::words(it),
-        Command::Schedule(it) => {
-            let payload = match it {
-                ScheduleCommand::Set(set) => set.payload.clone(),
-                _ => None,
-            };
-            let payload = payload.unwrap_or_else(|| "stdin".into());
-            schedule::words(it, payload.as_encoded_bytes())
+        Command::Asked(it) if it.is_paged => it.page(b"0"),
+        Command::Asked(it) => {
+            let held = it.held.as_ref().map(|(_, names)| names[0].as_bytes().to_vec());
+            it.words(held.or_else(|| it.payload.as_ref().map(|it| or_stdin(Some(it)))).as_deref())
         }
-        Command::Other(it) => it.words.clone(),
         other => panic!("{other:?} does not speak RESP"),
     }
 }
@@ -157,22 +118,22 @@ fn looking_and_changing() {
         ("peek q", "PEEK q COUNT 1"),
         (
             "peek q --count 3 --state b --from max --order oldest --json",
-            "PEEK q COUNT 3 WITHMETA FROM MAX ORDER OLDEST STATE B",
+            "PEEK q FROM MAX ORDER OLDEST STATE B COUNT 3 WITHMETA",
         ),
-        ("peek q --state waiting", "PEEK q COUNT 1 STATE W"),
+        ("peek q --state waiting", "PEEK q STATE W COUNT 1"),
         ("get q 7", "GET q 7"),
         ("await q 7", "AWAIT q 7 WAIT -1"),
         ("await q 7 --wait-ms 0", "AWAIT q 7 WAIT 0"),
         ("explain q", "EXPLAIN q"),
         ("explain q 7 --member m", "EXPLAIN q 7 MEMBER m"),
-        ("scan q", "SCAN q CURSOR 0 COUNT 100"),
+        ("scan q", "SCAN q COUNT 100 CURSOR 0"),
         (
             "scan q --state waiting --key k --page 5 --json --member m",
-            "SCAN q CURSOR 0 COUNT 5 WITHMETA STATE W KEY k MEMBER m",
+            "SCAN q COUNT 5 STATE W KEY k WITHMETA MEMBER m CURSOR 0",
         ),
         ("export q", "EXPORT q COUNT 1000 CURSOR 0"),
         ("leases", "LEASES CURSOR 0"),
-        ("leases q --member m", "LEASES q CURSOR 0 MEMBER m"),
+        ("leases q --member m", "LEASES q MEMBER m CURSOR 0"),
         ("dig q 7 --priority 1", "DIG q 7 PRIORITY 1"),
         ("plow q", "PLOW q"),
         ("plow q --count 3 --delay-ms 1 --ttl-ms 2", "PLOW q COUNT 3 DELAY 1 TTL 2"),
@@ -281,7 +242,7 @@ fn lanes_are_named_last() {
         ("fail t 1-2-3 --member m --reason r", "FAIL t 1-2-3 REASON r MEMBER m"),
         ("touch t 1-2-3 --member m", "TOUCH t 1-2-3 MEMBER m"),
         ("touch t --id 7 --by-ms 5 --member m", "TOUCH t ID 7 BY 5 MEMBER m"),
-        ("peek t --member m --state taken", "PEEK t COUNT 1 STATE T MEMBER m"),
+        ("peek t --member m --state taken", "PEEK t STATE T COUNT 1 MEMBER m"),
         ("get t 7 --member m", "GET t 7 MEMBER m"),
         ("await t 7 --member m", "AWAIT t 7 WAIT -1 MEMBER m"),
         ("dig t 7 --member m --priority 1", "DIG t 7 PRIORITY 1 MEMBER m"),
