@@ -82,14 +82,25 @@ pub(crate) const fn kind_of(name: DoorName) -> &'static DoorKind {
 /// Begins with a client known to the shard, which came through this door from this address.
 pub(crate) fn begin(
     shard: Rc<Shard>,
-    (client, session): (ClientId, Rc<Session>),
+    who: (ClientId, Rc<Session>),
     (door, peer): (DoorName, SocketAddr),
     options: &DoorOptions,
 ) -> Client {
     let kind = kind_of(door);
+    let door = (kind.open)(options, who.1.dialect.get());
+    begin_at(shard, who, (kind, door, peer), options)
+}
+
+/// Does the same at a door that was opened.
+fn begin_at(
+    shard: Rc<Shard>,
+    who: (ClientId, Rc<Session>),
+    (kind, door, peer): (&DoorKind, Box<dyn Door>, SocketAddr),
+    options: &DoorOptions,
+) -> Client {
     let opened = Opened {
         name: kind.name,
-        door: (kind.open)(options, session.dialect.get()),
+        door,
         manners: (kind.manners)(options),
         redirects: kind.redirects,
         signs_in: kind.signs_in,
@@ -97,5 +108,5 @@ pub(crate) fn begin(
         command_name: pinpriq_proto::request::table::command_name,
     };
     let company = (options.roster.clone(), options.audit.clone(), &options.kept);
-    Client::begin(shard, (client, session), (opened, peer), options.limits, company)
+    Client::begin(shard, who, (opened, peer), options.limits, company)
 }

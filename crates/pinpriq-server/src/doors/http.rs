@@ -1,12 +1,11 @@
 //! The HTTP door: the command set for everything that speaks HTTP and JSON.
 //!
-//! A request arrives here as a frame, with words and options told apart; `process::http` makes it
-//! of what came over HTTP. The command is that of the table of commands, carried out by the same
-//! function as for RESP. The answer is a head and a body in JSON.
+//! A request arrives here as a value, with words and options told apart: see [`exchange`]. The
+//! command is that of the table of commands, carried out by the same function as for RESP. The
+//! answer is a head and a body in JSON, or the reply as it is.
 
 pub(crate) mod api;
-pub(crate) mod frame;
-pub(crate) mod head;
+pub(crate) mod exchange;
 pub(crate) mod json;
 pub(crate) mod metrics;
 mod page;
@@ -14,20 +13,23 @@ pub(crate) mod problem;
 pub(crate) mod visit;
 pub(crate) mod write;
 
+use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_proto::command::Step;
 use pinpriq_proto::letters::Steps;
 use pinpriq_proto::reply::{Output, RefusalKind};
+use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Span;
 
-use self::frame::{Borrowed, Read};
-use self::head::{Content, Head};
+use self::exchange::{Asked, Content, Exchange, Head, Question};
 use self::problem::Problem;
+use self::visit::Caller;
 use super::resp::call::{Call, Shape, Talk};
 use super::resp::guard::{check, check_admin_of};
 use super::resp::runs::run;
-use super::{DoorKind, DoorOptions};
+use super::{DoorKind, DoorOptions, begin_at};
 use crate::access::audit::What;
 use crate::clients::about::{Chosen, Dialect, Manners};
 use crate::clients::contacts::Contacts;
@@ -35,6 +37,8 @@ use crate::config::DoorName;
 use crate::facts::Facts;
 use crate::home::desk::Desk;
 use crate::home::door::{Door, Next};
+use crate::host::shard::Shard;
+use crate::session::Session;
 use crate::session::outbox::Encode;
 use pinpriq_proto::request::fault::Fault;
 use pinpriq_proto::request::form::Form;
@@ -61,75 +65,124 @@ fn manners(_: &DoorOptions) -> Manners {
 }
 
 fn open(options: &DoorOptions, _: Dialect) -> Box<dyn Door> {
-    let talk = Talk { ttr_otherwise: Some(TTR_OTHERWISE), ..Talk::new(Dialect::default()) };
-    Box::new(HttpDoor { talk, contacts: options.contacts.clone() })
+    Box::new(HttpDoor::new(options, Rc::default()))
 }
 
-/// One client's side of the door. It has one request at a time, or the lines of one batch.
+/// Begins with a client known to the shard, which came from this address. Its requests come as
+/// visits.
+pub(crate) fn begin(
+    shard: Rc<Shard>,
+    who: (ClientId, Rc<Session>),
+    peer: SocketAddr,
+    options: &DoorOptions,
+) -> Caller {
+    let exchange = Rc::<Exchange>::default();
+    let door = Box::new(HttpDoor::new(options, exchange.clone()));
+    let client = begin_at(shard, who, (&KIND, door, peer), options);
+    Caller { client, exchange }
+}
+
+/// One client's side of the door. It has one request at a time, or the lines of one batch. Each
+/// byte of its input stands for a question.
 struct HttpDoor {
     talk: Talk,
     contacts: Arc<Contacts>,
+    exchange: Rc<Exchange>,
 }
 
 impl Door for HttpDoor {
-    fn receive(&mut self, input: &[u8], desk: &mut Desk) -> Result<usize, Next> {
-        let Some((frame, length)) = frame::read(input) else { return Err(Next::Incomplete) };
-        let done = match frame {
-            Read::Command(asked) => {
-                desk.note(asked.entry);
-                self.carry_out(&asked, desk)
-            }
-            Read::Multi(all) => {
-                for asked in &all {
-                    desk.count_kept(asked.entry);
-                }
-                desk.note(EXEC);
-                self.carry_out_all(&all, desk)
-            }
-            Read::Server => {
-                desk.note(INFO);
-                check_admin_of(desk, "INFO").map(|()| {
-                    desk.say_facts(|facts| with_head(&write::facts(facts)));
-                })
-            }
-            Read::Failure => {
-                desk.note(INFO);
-                check_admin_of(desk, "INFO").map(|()| desk.say_facts(failure))
-            }
-            Read::Connections => {
-                desk.note(CLIENT_LIST);
-                check_admin_of(desk, "CLIENT LIST").map(|()| {
-                    desk.say_clients(|lines| with_head(&write::connections(lines)));
-                })
-            }
-            Read::EndConnection(number) => {
-                desk.note(CLIENT_KILL);
-                check_admin_of(desk, "CLIENT KILL").map(|()| end_connection(desk, number))
-            }
-            Read::Say(bytes) => {
-                desk.say(bytes.to_vec());
-                Ok(())
-            }
-        };
-        if let Err(fault) = done {
+    fn receive(&mut self, _: &[u8], desk: &mut Desk) -> Result<usize, Next> {
+        let question = self.exchange.questions.borrow_mut().pop_front();
+        let Some(question) = question else { return Err(Next::Incomplete) };
+        if let Err(fault) = self.receive_one(&question, desk) {
             desk.count_refusal(fault.code);
-            let is_line = Form::of(desk.session().dialect.get().0) == Form::Line;
-            let (problem, mut out) = (Problem::from(fault), Vec::new());
-            if is_line {
-                problem.put(&mut out);
-                out.push(b'\n');
-            } else {
-                problem.answer(&mut out);
-            }
-            desk.say(out);
+            self.refuse(fault.into(), desk);
         }
-        if self.talk.next.is_none() { Ok(length) } else { self.talk.take_next(length) }
+        if self.talk.next.is_some() {
+            self.exchange.questions.borrow_mut().push_front(question);
+            return self.talk.take_next(1);
+        }
+        self.exchange.note_received();
+        Ok(1)
     }
 }
 
 impl HttpDoor {
-    fn carry_out(&mut self, asked: &Borrowed<'_>, desk: &mut Desk) -> Result<(), Fault> {
-        let parts = parts_of(asked)?;
+    fn new(options: &DoorOptions, exchange: Rc<Exchange>) -> Self {
+        let talk = Talk { ttr_otherwise: Some(TTR_OTHERWISE), ..Talk::new(Dialect::default()) };
+        Self { talk, contacts: options.contacts.clone(), exchange }
+    }
+
+    fn receive_one(&mut self, question: &Question, desk: &mut Desk) -> Result<(), Fault> {
+        match question {
+            Question::Command(asked) => {
+                desk.note(asked.entry);
+                self.carry_out(asked, desk)
+            }
+            Question::Multi(all) => {
+                for asked in all {
+                    desk.count_kept(asked.entry);
+                }
+                desk.note(EXEC);
+                self.carry_out_all(all, desk)
+            }
+            Question::Server(more) => {
+                desk.note(INFO);
+                check_admin_of(desk, "INFO")?;
+                let (exchange, more) = (self.exchange.clone(), more.clone());
+                desk.say_facts(move |facts| {
+                    exchange.ok();
+                    write::facts(facts, &more)
+                });
+                Ok(())
+            }
+            Question::Health => {
+                desk.note(INFO);
+                check_admin_of(desk, "INFO")?;
+                let exchange = self.exchange.clone();
+                desk.say_facts(move |facts| health(facts, &exchange));
+                Ok(())
+            }
+            Question::Connections => {
+                desk.note(CLIENT_LIST);
+                check_admin_of(desk, "CLIENT LIST")?;
+                let exchange = self.exchange.clone();
+                desk.say_clients(move |lines| {
+                    exchange.ok();
+                    write::connections(lines)
+                });
+                Ok(())
+            }
+            Question::EndConnection(number) => {
+                desk.note(CLIENT_KILL);
+                check_admin_of(desk, "CLIENT KILL")?;
+                self.end_connection(desk, *number);
+                Ok(())
+            }
+            Question::Refused(problem) => {
+                self.refuse(problem.clone(), desk);
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers with a problem.
+    fn refuse(&self, problem: Problem, desk: &Desk) {
+        let mut out = Vec::new();
+        match self.exchange.form.get() {
+            Form::Value => return self.exchange.note_refused(problem),
+            Form::Line => {
+                problem.put(&mut out);
+                out.push(b'\n');
+            }
+            _ => problem.answer(&self.exchange, &mut out),
+        }
+        desk.say(out);
+    }
+
+    fn carry_out(&mut self, asked: &Asked, desk: &mut Desk) -> Result<(), Fault> {
+        let words: Vec<&[u8]> = asked.words.iter().map(Vec::as_slice).collect();
+        let parts = parts_of(asked, &words)?;
         if desk.is_guarded() {
             check(desk, &TABLE[asked.entry])?;
         }
@@ -137,7 +190,7 @@ impl HttpDoor {
     }
 
     /// Carries out several commands as one.
-    fn carry_out_all(&mut self, all: &[Borrowed<'_>], desk: &mut Desk) -> Result<(), Fault> {
+    fn carry_out_all(&mut self, all: &[Asked], desk: &mut Desk) -> Result<(), Fault> {
         self.talk.steps = Some(Steps::default());
         for asked in all {
             let done = self.carry_out(asked, desk);
@@ -153,48 +206,52 @@ impl HttpDoor {
         let Some(first) = all.first() else {
             return Err(Fault::bad("there is no command among them"));
         };
-        let parts = parts_of(first)?;
+        let words: Vec<&[u8]> = first.words.iter().map(Vec::as_slice).collect();
+        let parts = parts_of(first, &words)?;
         let mut call = Call { desk, talk: &mut self.talk, parts: &parts };
         match steps.decode(|command| call.ask(Shape::Plain, command)) {
             Ok(done) => done,
             Err(malformed) => unreachable!("a transaction is malformed: {malformed}"),
         }
     }
+
+    fn end_connection(&self, desk: &Desk, number: u64) {
+        desk.tell_audit(What::Command, None, |event| {
+            event.command = Some("CLIENT KILL".to_owned());
+            event.detail = Some(format!("ID {number}"));
+        });
+        let exchange = self.exchange.clone();
+        desk.say_killed(&Chosen::Id(number), move |killed| {
+            let mut out = Vec::new();
+            if killed == 0 {
+                let unknown = Problem::new("NOTFOUND", "there is no such connection");
+                unknown.answer(&exchange, &mut out);
+            } else {
+                exchange.head(Head::new(204, Content::Nothing));
+            }
+            out
+        });
+    }
 }
 
 /// Returns an answer that says why the store has failed, or without a body if it has not.
-fn failure(facts: &Facts) -> Vec<u8> {
+fn health(facts: &Facts, exchange: &Exchange) -> Vec<u8> {
     let mut out = Vec::new();
     match &facts.failure {
-        None => Head::new(204, Content::Nothing).write(&mut out),
+        None => exchange.head(Head::new(204, Content::Nothing)),
         Some(why) => {
-            Head::new(200, Content::Octets).write(&mut out);
-            out.extend_from_slice(why.as_bytes());
+            let failed = Problem::new("STORE", format!("the store has failed: {why}"));
+            failed.answer(exchange, &mut out);
         }
     }
     out
 }
 
-fn end_connection(desk: &Desk, number: u64) {
-    desk.tell_audit(What::Command, None, |event| {
-        event.command = Some("CLIENT KILL".to_owned());
-        event.detail = Some(format!("ID {number}"));
-    });
-    desk.say_killed(&Chosen::Id(number), |killed| {
-        let mut out = Vec::new();
-        if killed == 0 {
-            Problem::new("NOTFOUND", "there is no such connection").answer(&mut out);
-        } else {
-            Head::new(204, Content::Nothing).write(&mut out);
-        }
-        out
-    });
-}
-
-fn parts_of<'a>(asked: &'a Borrowed<'a>) -> Result<Parts<'a>, Fault> {
+/// Returns a command as the parts of a request. Its words stand apart.
+fn parts_of<'a>(asked: &'a Asked, words: &'a [&'a [u8]]) -> Result<Parts<'a>, Fault> {
     let spec = &TABLE[asked.entry];
-    let options = asked.options.iter().map(|(place, value)| (spec.options[*place], *value));
-    let mut parts = Parts::told_apart(spec, &asked.words, options);
+    let options = asked.options.iter().map(|(place, value)| (spec.options[*place], &**value));
+    let mut parts = Parts::told_apart(spec, words, options);
     parts.by_id = asked.by_id;
     for (queue, text) in &asked.done {
         parts.add_done(queue, receipt(text)?);
@@ -202,24 +259,18 @@ fn parts_of<'a>(asked: &'a Borrowed<'a>) -> Result<Parts<'a>, Fault> {
     Ok(parts)
 }
 
-fn with_head(body: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    Head::new(200, Content::Json).write(&mut out);
-    out.extend_from_slice(body);
-    out
-}
-
 impl Encode for HttpDoor {
     fn encode(
         &self,
         output: &Output,
-        dialect: Dialect,
+        _: Dialect,
         progress: &mut usize,
         out: &mut Vec<u8>,
         room: usize,
         known: usize,
     ) -> bool {
         let extent = write::Extent { progress, most: out.len() + room, known };
-        write::output(out, output, Form::of(dialect.0), &self.contacts, extent)
+        let with = write::With { exchange: &self.exchange, contacts: &self.contacts };
+        write::output(out, output, &with, extent)
     }
 }

@@ -35,11 +35,10 @@ use super::serving::{Common, Context};
 use super::sockets::Port;
 use crate::clients::ending::{Ending, SPEAKS_TLS};
 use crate::config::{Config, DoorName, Limits, Watch};
-use crate::doors;
 use crate::doors::http::api::{Api, Asker, HandsOver, Way, router};
-use crate::doors::http::visit::{self, Visit, Wire};
+use crate::doors::http::begin;
+use crate::doors::http::visit::{self, Caller, Visit, Wire};
 use crate::error::ServeError;
-use crate::home::client::Client;
 use crate::monitor::{self, Monitor, Sight};
 use crate::runtime::runtime;
 use crate::tls::socket::Socket;
@@ -297,7 +296,7 @@ async fn receive(
     wire: Arc<Wire>,
     peer: SocketAddr,
 ) {
-    let idle: Rc<RefCell<Vec<Client>>> = Rc::default();
+    let idle: Rc<RefCell<Vec<Caller>>> = Rc::default();
     let mut at_work = tokio::task::JoinSet::new();
     loop {
         let visit = tokio::select! {
@@ -307,22 +306,19 @@ async fn receive(
         };
         let Some(visit) = visit else { break };
         let known = idle.borrow_mut().pop();
-        let client = known.unwrap_or_else(|| begin(&context, peer));
+        let caller = known.unwrap_or_else(|| {
+            let shard = context.shard().clone();
+            let who = shard.connect(DoorName::Http, peer);
+            begin(shard, who, peer, &context.options)
+        });
         let (context, wire, idle) = (context.clone(), wire.clone(), idle.clone());
         at_work.spawn_local(async move {
-            let done = visit::carry_out(context.around(), client, visit, wire).await;
+            let done = visit::carry_out(context.around(), caller, visit, wire).await;
             idle.borrow_mut().extend(done);
         });
     }
     while at_work.join_next().await.is_some() {}
-    for client in idle.take() {
-        client.leave_uncounted();
+    for caller in idle.take() {
+        caller.client.leave_uncounted();
     }
-}
-
-/// Returns a new client that came from this address.
-fn begin(context: &Context, peer: SocketAddr) -> Client {
-    let who = context.shard().connect(DoorName::Http, peer);
-    let shard = context.shard().clone();
-    doors::begin(shard, who, (DoorName::Http, peer), &context.options)
 }

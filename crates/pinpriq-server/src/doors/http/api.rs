@@ -50,14 +50,12 @@ use self::ranking::Rankings;
 use self::rates::Looks;
 use self::route::{Body as Wanted, Does, Own, Route};
 use self::table::ROUTES;
-use super::frame::{Asked, Frame};
-use super::head::{Content, FIELDS, Head};
+use super::exchange::{Asked, Content, FIELDS, Question};
 use super::metrics;
 use super::metrics::sight::{Highest, Sight};
 use super::page as dashboard;
 use super::problem::Problem;
-use super::visit::{Answer, Frames, Visit};
-use super::write::value_of;
+use super::visit::{Answer, Questions, Visit};
 use crate::access::audit::Audit;
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
@@ -66,7 +64,7 @@ use crate::config::{Config, Limits};
 use crate::doors::RespAt;
 use crate::facts::tally::HttpRefusals;
 use crate::monitor::Monitor;
-use pinpriq_proto::reply::Reply;
+use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::request::code::Code;
 use pinpriq_proto::request::form::Form;
 
@@ -186,38 +184,32 @@ impl Asker {
     }
 
     /// Asks, and waits for the beginning of the answer.
-    pub(crate) async fn ask(&self, frames: Frames, form: Form) -> Result<Answer, Problem> {
+    async fn ask(&self, questions: Questions, form: Form) -> Result<Answer, Problem> {
         let (answer, answered) = oneshot::channel();
         let gone = || Problem::new("CLOSING", "the server is stopping");
-        let visit = Visit { frames, form, answer, pass: self.pass.clone() };
+        let visit = Visit { questions, form, answer, pass: self.pass.clone() };
         self.visits.send(visit).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())
+        answered.await.map_err(|_| gone())?
     }
 
-    /// Asks for a frame whose whole answer fits into memory.
-    async fn whole(&self, frame: &Frame, form: Form) -> Result<(Head, Vec<u8>), Problem> {
-        let mut answer = self.ask(Frames::One(frame.encode()), form).await?;
-        let mut body = answer.first.take();
-        if let Some(rest) = &mut answer.rest {
-            while let Some(mut piece) = rest.recv().await {
-                body.extend_from_slice(&piece.take());
-            }
-        }
-        let head = answer.head.unwrap_or(Head::new(200, Content::Json));
-        Ok((head, body))
+    /// Asks a single question, whose answer becomes the response.
+    async fn respond(&self, question: Question, form: Form) -> Result<Response, Problem> {
+        respond(self.ask(Questions::All(vec![question]), form).await?)
     }
-}
 
-impl Asker {
-    /// Asks for the reply to a command as the engine gives it. A refusal is returned as the
-    /// response that says so.
-    async fn value(&self, asked: Asked) -> Result<Result<Reply, Response>, Problem> {
-        let (head, body) = self.whole(&Frame::Command(asked), Form::Value).await?;
-        if head.status != 200 {
-            return Ok(Err(composed::response(&head, body)));
-        }
-        let reply = value_of(&body);
-        Ok(Ok(reply.unwrap_or_else(|| unreachable!("a reply was written here"))))
+    /// Asks for the replies to these commands as the engine gives them, or why they were refused.
+    async fn replies(
+        &self,
+        commands: impl IntoIterator<Item = Asked>,
+    ) -> Result<Vec<Result<Reply, Problem>>, Problem> {
+        let all = commands.into_iter().map(Question::Command).collect();
+        Ok(self.ask(Questions::All(all), Form::Value).await?.replies)
+    }
+
+    /// Asks for the reply to one command as the engine gives it.
+    async fn reply(&self, command: Asked) -> Result<Reply, Problem> {
+        let reply = self.replies([command]).await?.pop();
+        reply.unwrap_or_else(|| unreachable!("a command has a reply"))
     }
 }
 
@@ -294,13 +286,12 @@ pub(crate) async fn alive() -> &'static str {
 
 /// Says whether changes are accepted.
 async fn ready(Extension(asker): Extension<Asker>) -> Response {
-    match asker.whole(&Frame::Failure, Form::Nothing).await {
-        Ok((Head { status: 204, .. }, _)) => "ok\n".into_response(),
-        Ok((Head { status: 200, .. }, why)) => {
-            let why = String::from_utf8_lossy(&why);
-            refuse(&Problem::new("STORE", format!("the store has failed: {why}")))
+    match asker.respond(Question::Health, Form::Nothing).await {
+        Ok(response) if response.status() == StatusCode::NO_CONTENT => "ok\n".into_response(),
+        Ok(mut response) => {
+            response.extensions_mut().insert(Refused(RefusalKind::Store.into()));
+            response
         }
-        Ok(_) => refuse(&Problem::new("STORE", "the facts about the server are not to be had")),
         Err(problem) => refuse(&problem),
     }
 }
@@ -393,8 +384,7 @@ async fn answer(
                 }
                 (form, _) => form,
             };
-            let frame = Frame::Command(request.asked((name, words))?);
-            respond(asker.ask(Frames::One(frame.encode()), form).await?)
+            asker.respond(Question::Command(request.asked((name, words))?), form).await
         }
         Does::Own(own) => composed::answer((api, asker), own, request).await,
     }
@@ -463,7 +453,7 @@ pub(crate) fn refuse(problem: &Problem) -> Response {
     *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let media_type = Content::Problem.media_type().unwrap_or_default();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    if let Some(code) = Code::of_word(problem.code) {
+    if let Some(code) = Code::of_word(problem.code).filter(|_| !problem.is_counted) {
         response.extensions_mut().insert(Refused(code));
     }
     add_retry(&mut response);
@@ -482,8 +472,8 @@ fn add_retry(response: &mut Response) {
 pub(crate) struct HandsOver;
 
 /// Returns the answer to a visit as a response.
-pub(crate) fn respond(answer: Answer) -> Result<Response, Problem> {
-    let Answer { head, first, rest } = answer;
+fn respond(answer: Answer) -> Result<Response, Problem> {
+    let Answer { head, first, rest, .. } = answer;
     let Some(head) = head else { unreachable!("only lines have no head") };
     let mut response = Response::new(Body::new(Streamed::new(first, rest)));
     *response.status_mut() =

@@ -2,15 +2,17 @@
 
 use pinpriq_proto::reply::Refusal;
 
-use super::head::{Content, Head};
+use super::exchange::{Content, Exchange, Head};
 use super::json::{Object, object};
 use pinpriq_proto::request::fault::Fault;
 
 /// A refusal of this door: a word for programs, and a sentence.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) code: &'static str,
     pub(crate) sentence: String,
+    /// Whether it was counted where it was found.
+    pub(crate) is_counted: bool,
 }
 
 /// Each word with its status and its title.
@@ -54,7 +56,7 @@ pub(crate) const CODES: [(&str, u16, &str); 34] = [
 impl Problem {
     /// Returns a problem with this word.
     pub(crate) fn new(code: &'static str, sentence: impl Into<String>) -> Self {
-        Self { code, sentence: sentence.into() }
+        Self { code, sentence: sentence.into(), is_counted: false }
     }
 
     /// An argument makes no sense.
@@ -91,16 +93,16 @@ impl Problem {
         out
     }
 
-    /// Appends a whole answer.
-    pub(crate) fn answer(&self, out: &mut Vec<u8>) {
-        Head::new(self.status(), Content::Problem).write(out);
+    /// Appends the body of a whole answer.
+    pub(super) fn answer(&self, exchange: &Exchange, out: &mut Vec<u8>) {
+        exchange.head(Head::new(self.status(), Content::Problem));
         self.put(out);
     }
 }
 
 /// Appends the answer for a transaction that was refused: which command, and why.
-pub(crate) fn answer_aborted(out: &mut Vec<u8>, refusal: &Refusal) {
-    Head::new(409, Content::Problem).write(out);
+pub(super) fn answer_aborted(exchange: &Exchange, out: &mut Vec<u8>, refusal: &Refusal) {
+    exchange.head(Head::new(409, Content::Problem));
     let whole = Problem::from(refusal);
     object(out, |it| {
         whole.write(it);
@@ -119,13 +121,13 @@ pub(crate) fn answer_aborted(out: &mut Vec<u8>, refusal: &Refusal) {
 
 impl From<&Refusal> for Problem {
     fn from(refusal: &Refusal) -> Self {
-        Self::new(refusal.kind.word(), refusal.sentence.clone())
+        Self { is_counted: true, ..Self::new(refusal.kind.word(), refusal.sentence.clone()) }
     }
 }
 
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
-        Self::new(fault.code.word(), fault.sentence)
+        Self { is_counted: true, ..Self::new(fault.code.word(), fault.sentence) }
     }
 }
 
@@ -152,10 +154,11 @@ mod tests {
     fn an_aborted_transaction_names_the_command() {
         let refusal = Refusal::new(RefusalKind::ExecAbort, "2 STALE the lease has ended");
         let mut out = Vec::new();
-        answer_aborted(&mut out, &refusal);
-        let (head, length) = Head::read(&out).unwrap();
+        let exchange = Exchange::default();
+        answer_aborted(&exchange, &mut out, &refusal);
+        let head = exchange.take_head().unwrap();
         assert_eq!((head.status, head.content), (409, Content::Problem));
-        let body: serde_json::Value = serde_json::from_slice(&out[length..]).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(body["position"], 2);
         assert_eq!(body["problem"]["code"], "STALE");
         assert_eq!(body["problem"]["detail"], "the lease has ended");

@@ -1,20 +1,20 @@
 //! A request that comes without a connection of its own: one that HTTP has brought.
 //!
-//! A visit hands frames to a client, and passes its answer on in pieces. A piece that hands tasks
-//! over counts as sent when the connection behind it has been flushed after the piece was taken. If
-//! that never happens, the tasks go back. The sockets are those of `process::http`.
+//! A visit hands questions to a client, and passes its answer on in pieces. A piece that hands
+//! tasks over counts as sent when the connection behind it has been flushed after the piece was
+//! taken. If that never happens, the tasks go back. The sockets are those of `process::http`.
 
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pinpriq_proto::reply::Refusal;
+use pinpriq_proto::reply::{Refusal, Reply};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::head::Head;
+use super::exchange::{Exchange, Head, Question};
 use super::problem::Problem;
 use crate::access::pass::Pass;
-use crate::clients::about::Dialect;
 use crate::home::client::{Client, Step};
 use crate::home::connection::Surroundings;
 use pinpriq_proto::request::form::Form;
@@ -122,19 +122,19 @@ impl Fate {
     }
 }
 
-/// The frames of a request.
-pub(crate) enum Frames {
+/// The questions of a request.
+pub(crate) enum Questions {
     /// All of them.
-    One(Vec<u8>),
+    All(Vec<Question>),
     /// They come one by one, until the other end is gone.
-    Many(mpsc::Receiver<Vec<u8>>),
+    Coming(mpsc::Receiver<Question>),
 }
 
 /// A request of a visitor.
 pub(crate) struct Visit {
-    pub(crate) frames: Frames,
+    pub(crate) questions: Questions,
     pub(crate) form: Form,
-    pub(crate) answer: oneshot::Sender<Answer>,
+    pub(crate) answer: oneshot::Sender<Result<Answer, Problem>>,
     /// Who asks, if the server has users.
     pub(crate) pass: Option<Pass>,
 }
@@ -148,13 +148,21 @@ pub(crate) struct Answer {
     pub(crate) first: Piece,
     /// The rest, if there is more.
     pub(crate) rest: Option<mpsc::Receiver<Piece>>,
+    /// The replies, if they were asked for as they are.
+    pub(crate) replies: Vec<Result<Reply, Problem>>,
+}
+
+/// A client whose requests come as visits, one after the other.
+pub(crate) struct Caller {
+    pub(crate) client: Client,
+    pub(super) exchange: Rc<Exchange>,
 }
 
 /// The way of the answer to the visitor.
 struct Way {
     wire: Arc<Wire>,
-    has_head: bool,
-    answer: Option<oneshot::Sender<Answer>>,
+    exchange: Rc<Exchange>,
+    answer: Option<oneshot::Sender<Result<Answer, Problem>>>,
     rest: Option<mpsc::Sender<Piece>>,
     /// Whether the last piece was sent.
     is_done: bool,
@@ -163,46 +171,36 @@ struct Way {
 impl Way {
     /// Sends a piece, which is the last one if `is_last`. Returns what becomes of it, or nothing
     /// if the visitor is gone.
-    async fn send(&mut self, mut bytes: Vec<u8>, is_last: bool) -> Option<Arc<Fate>> {
+    async fn send(&mut self, bytes: Vec<u8>, is_last: bool) -> Option<Arc<Fate>> {
+        self.is_done = is_last;
+        let piece = Piece::new(bytes, is_last, &self.wire);
+        let fate = piece.fate.clone();
         let Some(answer) = self.answer.take() else {
-            self.is_done = is_last;
-            let piece = Piece::new(bytes, is_last, &self.wire);
-            let fate = piece.fate.clone();
             self.rest.as_ref()?.send(piece).await.ok()?;
             return Some(fate);
         };
-        let head = if self.has_head {
-            let (head, length) = Head::read(&bytes)?;
-            bytes.drain(..length);
-            Some(head)
-        } else {
-            None
-        };
-        self.is_done = is_last;
         let rest = (!is_last).then(|| {
             let (sender, receiver) = mpsc::channel(1);
             self.rest = Some(sender);
             receiver
         });
-        let first = Piece::new(bytes, is_last, &self.wire);
-        let fate = first.fate.clone();
-        answer.send(Answer { head, first, rest }).ok()?;
+        let (head, replies) = (self.exchange.take_head(), self.exchange.take_replies());
+        answer.send(Ok(Answer { head, first: piece, rest, replies })).ok()?;
         Some(fate)
     }
 
     /// Answers that nothing can be told, if nothing was told yet.
-    async fn give_up(&mut self, is_stopping: bool) {
-        if self.answer.is_none() || !self.has_head {
+    fn give_up(&mut self, is_stopping: bool) {
+        if self.exchange.form.get() == Form::Line {
             return;
         }
-        let problem = if is_stopping {
+        let Some(answer) = self.answer.take() else { return };
+        let _ = answer.send(Err(if is_stopping {
             Problem::from(&Refusal::closing())
         } else {
-            Problem::new("UNKNOWN", "it is not known what became of the request")
-        };
-        let mut out = Vec::new();
-        problem.answer(&mut out);
-        self.send(out, true).await;
+            let sentence = "it is not known what became of the request";
+            Problem { is_counted: true, ..Problem::new("UNKNOWN", sentence) }
+        }));
     }
 
     /// Waits until the visitor is gone.
@@ -215,44 +213,41 @@ impl Way {
     }
 }
 
-/// Carries out a visit. Returns the client if it can serve another one; otherwise the shards have
+/// Carries out a visit. Returns the caller if it can serve another one; otherwise the shards have
 /// forgotten it, and whatever was handed to it and not sent goes back.
 pub(crate) async fn carry_out(
     around: &Surroundings,
-    mut client: Client,
+    caller: Caller,
     visit: Visit,
     wire: Arc<Wire>,
-) -> Option<Client> {
-    let Visit { frames, form, answer, pass } = visit;
-    client.session.dialect.set(Dialect(form as u8));
+) -> Option<Caller> {
+    let Visit { questions, form, answer, pass } = visit;
+    let Caller { mut client, exchange } = caller;
+    exchange.begin(form);
     client.admit(pass);
-    let mut coming = match frames {
-        Frames::One(frame) => {
-            client.take_over(&frame);
+    let mut coming = match questions {
+        Questions::All(all) => {
+            let tokens = vec![0; all.len()];
+            exchange.questions.borrow_mut().extend(all);
+            client.take_over(&tokens);
             None
         }
-        Frames::Many(coming) => Some(coming),
+        Questions::Coming(coming) => Some(coming),
     };
-    let mut way = Way {
-        wire,
-        has_head: form != Form::Line,
-        answer: Some(answer),
-        rest: None,
-        is_done: false,
-    };
+    let mut way = Way { wire, exchange, answer: Some(answer), rest: None, is_done: false };
     let is_whole = pump(around, &mut client, &mut coming, &mut way).await;
     if is_whole && !around.stop.is_asked_for() {
-        return Some(client);
+        return Some(Caller { client, exchange: way.exchange });
     }
     client.leave_uncounted();
     None
 }
 
-/// Passes frames and answers on. Returns whether everything was answered and sent.
+/// Passes questions and answers on. Returns whether everything was answered and sent.
 async fn pump(
     around: &Surroundings,
     client: &mut Client,
-    coming: &mut Option<mpsc::Receiver<Vec<u8>>>,
+    coming: &mut Option<mpsc::Receiver<Question>>,
     way: &mut Way,
 ) -> bool {
     loop {
@@ -272,18 +267,20 @@ async fn pump(
             }
             client.left(count);
         }
+        // Replies that are handed on as they are have no bytes.
+        client.left(0);
         if coming.is_none() && client.is_answered() {
             return way.is_done || way.send(Vec::new(), true).await.is_some();
         }
         let is_stopping = around.stop.is_asked_for();
         if ends || client.is_at_loss() || around.cut_off.is_asked_for() {
-            way.give_up(is_stopping).await;
+            way.give_up(is_stopping);
             return false;
         }
         match client.proceed(is_stopping) {
             Step::Again => {}
             Step::Over | Step::Move(_) => {
-                way.give_up(is_stopping).await;
+                way.give_up(is_stopping);
                 return false;
             }
             Step::Await => {
@@ -298,16 +295,21 @@ async fn pump(
 /// Waits until there is something to do. Returns false if the visitor is gone.
 async fn await_event(
     client: &mut Client,
-    coming: &mut Option<mpsc::Receiver<Vec<u8>>>,
+    coming: &mut Option<mpsc::Receiver<Question>>,
     way: &mut Way,
 ) -> bool {
-    let reads = coming.is_some() && client.wants_read();
+    let waits = !way.exchange.questions.borrow().is_empty();
+    let reads = coming.is_some() && client.wants_read() && !waits;
     let session = client.session.clone();
+    let exchange = way.exchange.clone();
     tokio::select! {
         () = poll_fn(|task| session.bell.poll_rung(task)) => true,
-        frame = next_frame(coming), if reads => {
-            match frame {
-                Some(frame) => client.take_over(&frame),
+        question = next_question(coming), if reads => {
+            match question {
+                Some(question) => {
+                    exchange.questions.borrow_mut().push_back(question);
+                    client.take_over(&[0]);
+                }
                 None => *coming = None,
             }
             true
@@ -316,7 +318,7 @@ async fn await_event(
     }
 }
 
-async fn next_frame(coming: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
+async fn next_question(coming: &mut Option<mpsc::Receiver<Question>>) -> Option<Question> {
     match coming {
         Some(coming) => coming.recv().await,
         None => None,

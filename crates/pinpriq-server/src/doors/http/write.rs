@@ -1,4 +1,4 @@
-//! Writes the answers: an output of the engine becomes a head and a body.
+//! Writes the answers: an output of the engine becomes a body, and what comes before it.
 //!
 //! Tasks are written one by one, as far as there is room and as their payloads are known. Nothing
 //! is decided here; [`Form`] says what is wanted.
@@ -9,12 +9,11 @@ mod task;
 
 use std::num::NonZeroU64;
 
-use pinpriq_proto::letters::{decode_output, encode_output};
 use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
-use pinpriq_proto::task::{ClientId, RequestId, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::task::{StateKind, TaskId, TaskRecord};
 use pinpriq_proto::unique::Awaited;
 
-use super::head::{Content, Head};
+use super::exchange::{Content, Exchange, Head};
 use super::json::object;
 use super::problem::{Problem, answer_aborted};
 use crate::clients::contacts::Contacts;
@@ -32,24 +31,42 @@ pub(super) struct Extent<'p> {
     pub(super) known: usize,
 }
 
+/// What an answer is written to besides its body, and who the holders of leases are.
+pub(super) struct With<'a> {
+    pub(super) exchange: &'a Exchange,
+    pub(super) contacts: &'a Contacts,
+}
+
+impl With<'_> {
+    fn form(&self) -> Form {
+        self.exchange.form.get()
+    }
+
+    fn head(&self, status: u16, content: Content) {
+        self.exchange.head(Head::new(status, content));
+    }
+}
+
 /// Appends the next piece of an output. Returns whether it is complete.
 pub(super) fn output(
     out: &mut Vec<u8>,
     output: &Output,
-    form: Form,
-    contacts: &Contacts,
+    with: &With<'_>,
     mut extent: Extent<'_>,
 ) -> bool {
     let Output::Reply { reply, .. } = output else {
         unreachable!("nothing subscribes over HTTP");
     };
-    let with = &Written { form, contacts };
+    let form = with.form();
     match reply {
-        reply if form == Form::Value && !matches!(reply, Reply::Refused(_)) => {
-            value(out, reply);
+        reply if form == Form::Value => {
+            with.exchange.note_reply(match reply {
+                Reply::Refused(refusal) => Err(Problem::from(refusal)),
+                reply => Ok(reply.clone()),
+            });
             true
         }
-        Reply::Tasks { tasks, .. } if form == Form::Octets => octets(out, tasks, &mut extent),
+        Reply::Tasks { tasks, .. } if form == Form::Octets => octets(out, tasks, with, &mut extent),
         Reply::Tasks { tasks, .. } => tasks_of(out, tasks, None, (with, false), extent),
         Reply::Shown(tasks) => tasks_of(out, tasks, None, (with, true), extent),
         Reply::Scanned { tasks, next } => {
@@ -64,38 +81,12 @@ pub(super) fn output(
     }
 }
 
-/// Appends a reply as the engine gave it, to be read by [`value_of`]. It has the payloads that are
-/// in memory.
-fn value(out: &mut Vec<u8>, reply: &Reply) {
-    Head::new(200, Content::Octets).write(out);
-    let mut output =
-        Output::Reply { client: ClientId(0), request: RequestId(0), reply: reply.clone() };
-    for task in output.tasks_mut() {
-        task.away = None;
-    }
-    encode_output(&output, out);
-}
-
-/// Returns the reply in the body of an answer in [`Form::Value`].
-pub(crate) fn value_of(body: &[u8]) -> Option<Reply> {
-    match decode_output(body) {
-        Ok(Output::Reply { reply, .. }) => Some(reply),
-        _ => None,
-    }
-}
-
-/// What is written, and who the holders of leases are.
-pub(super) struct Written<'a> {
-    form: Form,
-    contacts: &'a Contacts,
-}
-
 /// Appends tasks as far as they can be written. Returns whether these were all.
 fn tasks_of(
     out: &mut Vec<u8>,
     tasks: &[TaskRecord],
     next: Option<u64>,
-    (with, hidden): (&Written<'_>, bool),
+    (with, hidden): (&With<'_>, bool),
     extent: Extent<'_>,
 ) -> bool {
     let Extent { progress, most, known } = extent;
@@ -103,7 +94,7 @@ fn tasks_of(
     if *progress == 0 && (known > 0 || tasks.is_empty()) {
         let mut head = Head::new(200, Content::Json);
         head.hands_over = !hidden && !tasks.is_empty();
-        head.write(out);
+        with.exchange.head(head);
         out.push(b'{');
         if let Some(next) = next {
             out.extend_from_slice(format!("\"cursor\":\"{next}\",").as_bytes());
@@ -128,65 +119,64 @@ fn tasks_of(
 }
 
 /// Appends the payload of the one task, if there is one.
-fn octets(out: &mut Vec<u8>, tasks: &[TaskRecord], extent: &mut Extent<'_>) -> bool {
+fn octets(
+    out: &mut Vec<u8>,
+    tasks: &[TaskRecord],
+    with: &With<'_>,
+    extent: &mut Extent<'_>,
+) -> bool {
     match tasks.first() {
-        None => Head::new(204, Content::Nothing).write(out),
+        None => with.head(204, Content::Nothing),
         Some(_) if extent.known == 0 => return false,
         Some(record) => {
             *extent.progress = 1;
-            let mut head = task::head(record, false);
-            head.hands_over = true;
-            head.write(out);
+            with.exchange.head(Head { hands_over: true, ..task::head(record, false) });
             out.extend_from_slice(&record.payload);
         }
     }
     true
 }
 
-fn ok(out: &mut Vec<u8>) {
-    Head::new(200, Content::Json).write(out);
-}
-
 /// Appends an answer that is written in one piece.
-fn whole(out: &mut Vec<u8>, reply: &Reply, with: &Written<'_>) {
+fn whole(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
     match reply {
-        Reply::Refused(refusal) => refused(out, refusal, with.form),
+        Reply::Refused(refusal) => refused(out, refusal, with),
         // One receipt alone is acknowledged like any other.
-        Reply::Done if with.form == Form::Answers => answers(out, &[Ok(())]),
-        Reply::Done => Head::new(204, Content::Nothing).write(out),
-        Reply::Acks(all) => answers(out, all),
-        Reply::Task(None) => missing(out, "there is no task of this id"),
-        Reply::Task(Some(record)) if with.form == Form::TaskOctets => {
-            task::head(record, true).write(out);
+        Reply::Done if with.form() == Form::Answers => answers(out, &[Ok(())], with),
+        Reply::Done => with.head(204, Content::Nothing),
+        Reply::Acks(all) => answers(out, all, with),
+        Reply::Task(None) => missing(out, "there is no task of this id", with),
+        Reply::Task(Some(record)) if with.form() == Form::TaskOctets => {
+            with.exchange.head(task::head(record, true));
             out.extend_from_slice(&record.payload);
         }
-        Reply::Count(0) if with.form == Form::Removed => missing(out, "there is nothing to remove"),
-        Reply::Count(_) if with.form == Form::Removed => {
-            Head::new(204, Content::Nothing).write(out);
+        Reply::Count(0) if with.form() == Form::Removed => {
+            missing(out, "there is nothing to remove", with);
         }
-        Reply::Put(_) | Reply::PutOutcome(..) | Reply::PutUnique(_) => put(out, reply, with.form),
-        Reply::Transaction(replies) if with.form == Form::Atomic => {
-            Head::new(200, Content::Json).write(out);
+        Reply::Count(_) if with.form() == Form::Removed => with.head(204, Content::Nothing),
+        Reply::Put(_) | Reply::PutOutcome(..) | Reply::PutUnique(_) => put(out, reply, with),
+        Reply::Transaction(replies) if with.form() == Form::Atomic => {
+            with.exchange.ok();
             for reply in replies {
                 part(out, reply, with);
                 out.push(b'\n');
             }
         }
         Reply::Transaction(replies) => {
-            ok(out);
+            with.exchange.ok();
             object(out, |it| {
                 it.array("answers", replies, |out, reply| part(out, reply, with));
             });
         }
         reply => {
-            ok(out);
+            with.exchange.ok();
             part(out, reply, with);
         }
     }
 }
 
 /// Appends a reply as a value, without a head.
-fn part(out: &mut Vec<u8>, reply: &Reply, with: &Written<'_>) {
+fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
     match reply {
         Reply::Done => out.extend_from_slice(b"null"),
         Reply::Put(_) | Reply::PutOutcome(..) | Reply::PutUnique(_) => put_object(out, reply),
@@ -198,7 +188,7 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &Written<'_>) {
             state_letter(it, *state);
         }),
         Reply::Deadline(at) => {
-            let name = if with.form == Form::Next { "next_at" } else { "deadline" };
+            let name = if with.form() == Form::Next { "next_at" } else { "deadline" };
             object(out, |it| {
                 match at {
                     Some(at) => it.moment(name, *at),
@@ -237,22 +227,24 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &Written<'_>) {
     }
 }
 
-fn refused(out: &mut Vec<u8>, refusal: &Refusal, form: Form) {
-    match form {
+fn refused(out: &mut Vec<u8>, refusal: &Refusal, with: &With<'_>) {
+    match with.form() {
         Form::Line => {
             Problem::from(refusal).put(out);
             out.push(b'\n');
         }
         Form::Answers if Problem::from(refusal).status() < 500 => {
-            answers(out, &[Err(refusal.clone())]);
+            answers(out, &[Err(refusal.clone())], with);
         }
-        _ if refusal.kind == RefusalKind::ExecAbort => answer_aborted(out, refusal),
-        _ => Problem::from(refusal).answer(out),
+        _ if refusal.kind == RefusalKind::ExecAbort => {
+            answer_aborted(with.exchange, out, refusal);
+        }
+        _ => Problem::from(refusal).answer(with.exchange, out),
     }
 }
 
-fn answers(out: &mut Vec<u8>, all: &[Result<(), Refusal>]) {
-    ok(out);
+fn answers(out: &mut Vec<u8>, all: &[Result<(), Refusal>], with: &With<'_>) {
+    with.exchange.ok();
     answers_object(out, all);
 }
 
@@ -265,26 +257,27 @@ fn answers_object(out: &mut Vec<u8>, all: &[Result<(), Refusal>]) {
     });
 }
 
-fn missing(out: &mut Vec<u8>, sentence: &str) {
-    Problem::new("NOTFOUND", sentence).answer(out);
+fn missing(out: &mut Vec<u8>, sentence: &str, with: &With<'_>) {
+    Problem::new("NOTFOUND", sentence).answer(with.exchange, out);
 }
 
 /// Appends the answer to a put.
-fn put(out: &mut Vec<u8>, reply: &Reply, form: Form) {
+fn put(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
+    let form = with.form();
     if form == Form::Line {
         put_object(out, reply);
         out.push(b'\n');
         return;
     }
     if form == Form::Fired {
-        ok(out);
+        with.exchange.ok();
         let (Reply::Put(id) | Reply::PutOutcome(id, _)) = reply else { return };
         return object(out, |it| {
             it.id("id", id);
         });
     }
     let is_new = !matches!(reply, Reply::PutUnique(put) if !put.new);
-    Head::new(if is_new { 201 } else { 200 }, Content::Json).write(out);
+    with.head(if is_new { 201 } else { 200 }, Content::Json);
     put_object(out, reply);
 }
 

@@ -1,6 +1,6 @@
 //! From what a request gives to a command of the table.
 
-use super::super::frame::Asked;
+use super::super::exchange::Asked;
 use super::super::problem::Problem;
 use super::given::Values;
 use super::names::decode;

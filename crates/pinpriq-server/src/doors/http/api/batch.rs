@@ -12,16 +12,16 @@ use pinpriq_proto::limits::TRANSACTION_STEPS_MAX;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::super::frame::{Asked, Frame};
+use super::super::exchange::{Asked, Question};
 use super::super::problem::Problem;
 use super::body::Streamed;
 use super::{Api, Asker, Request, asking};
-use crate::doors::http::visit::Frames;
+use crate::doors::http::visit::Questions;
 use crate::facts::tally::HttpRefusals;
 use pinpriq_proto::request::code::Code;
 use pinpriq_proto::request::form::Form;
 
-/// How many frames may wait for the shards.
+/// How many lines may wait for the shards.
 const WAITING: usize = 64;
 
 /// The most bytes of a batch that is one step.
@@ -45,10 +45,10 @@ pub(super) async fn answer(
     if is_atomic {
         return atomic(asker, &queue, lines).await;
     }
-    let (frames, coming) = mpsc::channel(WAITING);
+    let (questions, coming) = mpsc::channel(WAITING);
     // The body is read while the answer is written, as fast as the answer is read.
-    tokio::spawn(read(lines, (queue, refusals), frames));
-    let answer = asker.ask(Frames::Many(coming), Form::Line).await?;
+    tokio::spawn(read(lines, (queue, refusals), questions));
+    let answer = asker.ask(Questions::Coming(coming), Form::Line).await?;
     Ok(lines_response(Body::new(Streamed::new(answer.first, answer.rest))))
 }
 
@@ -59,42 +59,41 @@ fn lines_response(body: Body) -> Response {
     response
 }
 
-/// Passes each line on as a frame. Ends when the body does, or when the caller gave up.
+/// Passes each line on. Ends when the body does, or when the caller gave up.
 async fn read(
     mut lines: Lines,
     (queue, refusals): (Vec<u8>, Arc<HttpRefusals>),
-    frames: mpsc::Sender<Vec<u8>>,
+    questions: mpsc::Sender<Question>,
 ) {
     loop {
         let line = match lines.next().await {
             Ok(None) => return,
             Ok(Some(line)) => line,
             Err(problem) => {
-                let _ = frames.send(said(&problem, &refusals)).await;
-                if problem.code == "TOOLARGE" {
+                let goes_on = problem.code == "TOOLARGE";
+                let _ = questions.send(refused(problem, &refusals)).await;
+                if goes_on {
                     continue;
                 }
                 return;
             }
         };
-        let frame = match asking::line(&queue, &line) {
-            Ok(asked) => Frame::Command(asked).encode(),
-            Err(problem) => said(&problem, &refusals),
+        let question = match asking::line(&queue, &line) {
+            Ok(asked) => Question::Command(asked),
+            Err(problem) => refused(problem, &refusals),
         };
-        if frames.send(frame).await.is_err() {
+        if questions.send(question).await.is_err() {
             return;
         }
     }
 }
 
-/// Returns a frame that is answered with this problem, as a line, and counts it.
-fn said(problem: &Problem, refusals: &HttpRefusals) -> Vec<u8> {
+/// Returns what is answered with this problem, and counts it.
+fn refused(problem: Problem, refusals: &HttpRefusals) -> Question {
     if let Some(code) = Code::of_word(problem.code) {
         refusals.refuse(code);
     }
-    let mut line = problem.body();
-    line.push(b'\n');
-    Frame::Say(line).encode()
+    Question::Refused(problem)
 }
 
 /// Carries out all lines in one step, or none.
@@ -114,8 +113,7 @@ async fn atomic(asker: &Asker, queue: &[u8], mut lines: Lines) -> Result<Respons
     if all.is_empty() {
         return Ok(lines_response(Body::empty()));
     }
-    let frames = Frames::One(Frame::Multi(all).encode());
-    let mut response = super::respond(asker.ask(frames, Form::Atomic).await?)?;
+    let mut response = asker.respond(Question::Multi(all), Form::Atomic).await?;
     if response.status() == StatusCode::OK {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(LINES));
     }

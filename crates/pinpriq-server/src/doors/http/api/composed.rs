@@ -1,24 +1,21 @@
 //! Answers that are made of several commands, or of none of the table.
 
-use axum::body::Body;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 
-use super::super::frame::{Asked, Frame};
-use super::super::head::{Content, Head};
+use super::super::exchange::{Asked, Question};
 use super::super::json::{Object, object};
 use super::super::problem::Problem;
 use super::super::write::{self, figure_of};
 use super::asking::{self, Request, of_queue};
-use super::ranking::{figures, ranked};
+use super::ranking::{all_figures, ranked};
 use super::rates::{Flow, Rates};
 use super::route::{CONTAINS, OFFSET, SORT};
 use super::route::{Own, Word};
 use super::topics;
-use super::{Api, Asker, given, live, respond};
+use super::{Api, Asker, given, live};
 use crate::clock::steady_ms;
-use crate::doors::http::visit::Frames;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::cursors::name::cursor_after as names_cursor;
 use pinpriq_proto::request::form::Form;
@@ -40,7 +37,7 @@ pub(super) async fn answer(
         Own::Tasks => tasks(asker, request).await,
         Own::DeadLetters => {
             request.values.end("it")?;
-            Ok(json(200, api.dead_letters.told(asker).await?))
+            Ok(json(StatusCode::OK, api.dead_letters.told(asker).await?))
         }
         Own::Topics => topics::answer((api, asker), request).await,
         Own::Queues => queues((api, asker), request).await,
@@ -50,7 +47,7 @@ pub(super) async fn answer(
         Own::Schedules => schedules(asker, request).await,
         Own::Multi => multi(asker, request).await,
         Own::Server => server((api, asker), request).await,
-        Own::Connections => alone(asker, request, Frame::Connections).await,
+        Own::Connections => connections(asker, request).await,
         Own::EndConnection => end_connection(asker, request).await,
         Own::Events => live::events((api, asker), request),
         Own::History => live::history((api, asker), request),
@@ -58,20 +55,16 @@ pub(super) async fn answer(
     }
 }
 
-async fn pass(asker: &Asker, frame: Frame, form: Form) -> Result<Response, Problem> {
-    respond(asker.ask(Frames::One(frame.encode()), form).await?)
-}
-
-async fn alone(asker: &Asker, request: Request<'_>, frame: Frame) -> Result<Response, Problem> {
+async fn connections(asker: &Asker, request: Request<'_>) -> Result<Response, Problem> {
     request.values.end("it")?;
-    pass(asker, frame, Form::Nothing).await
+    asker.respond(Question::Connections, Form::Nothing).await
 }
 
 /// Shows tasks page by page, or with `peek` those that would be next.
 async fn tasks(asker: &Asker, mut request: Request<'_>) -> Result<Response, Problem> {
     let command = if request.values.flag("peek")? { "PEEK" } else { "SCAN" };
-    let frame = Frame::Command(request.asked((command, &[Word::Path("queue")]))?);
-    pass(asker, frame, Form::Page).await
+    let question = Question::Command(request.asked((command, &[Word::Path("queue")]))?);
+    asker.respond(question, Form::Page).await
 }
 
 async fn end_connection(asker: &Asker, mut request: Request<'_>) -> Result<Response, Problem> {
@@ -79,7 +72,7 @@ async fn end_connection(asker: &Asker, mut request: Request<'_>) -> Result<Respo
     request.values.end("it")?;
     let number = std::str::from_utf8(&name).ok().and_then(|text| text.parse().ok());
     let number = number.ok_or_else(|| Problem::bad("a connection is a number"))?;
-    pass(asker, Frame::EndConnection(number), Form::Nothing).await
+    asker.respond(Question::EndConnection(number), Form::Nothing).await
 }
 
 async fn multi(asker: &Asker, request: Request<'_>) -> Result<Response, Problem> {
@@ -95,9 +88,9 @@ async fn multi(asker: &Asker, request: Request<'_>) -> Result<Response, Problem>
         all.push(asking::step(&name, values)?);
     }
     if all.is_empty() {
-        return Ok(json(200, b"{\"answers\":[]}".to_vec()));
+        return Ok(json(StatusCode::OK, b"{\"answers\":[]}".to_vec()));
     }
-    pass(asker, Frame::Multi(all), Form::Multi).await
+    asker.respond(Question::Multi(all), Form::Multi).await
 }
 
 /// Returns one page of names, as `QUEUE LIST` and `SCHEDULE LIST` give them.
@@ -105,7 +98,7 @@ async fn page(
     asker: &Asker,
     request: &mut Request<'_>,
     command: &str,
-) -> Result<Result<(String, Vec<Bytes>), Response>, Problem> {
+) -> Result<(String, Vec<Bytes>), Problem> {
     let mut list = Asked::of(command);
     for option in [PREFIX, CURSOR, COUNT] {
         let mut value = request.values.option(option)?;
@@ -116,11 +109,10 @@ async fn page(
         list.option(option, value);
     }
     std::mem::take(&mut request.values).end("the list")?;
-    Ok(match asker.value(list).await? {
-        Ok(Reply::Names { names, more }) => Ok((cursor_after(&names, more), names)),
-        Ok(_) => unreachable!("a list is answered with names"),
-        Err(refused) => Err(refused),
-    })
+    match asker.reply(list).await? {
+        Reply::Names { names, more } => Ok((cursor_after(&names, more), names)),
+        _ => unreachable!("a list is answered with names"),
+    }
 }
 
 /// Returns the cursor of the page after these names.
@@ -143,17 +135,10 @@ async fn queues(
         let (total, names) = ordered((api, asker), &mut request).await?;
         ("0".to_owned(), Some(total), names)
     } else {
-        match page(asker, &mut request, "QUEUE LIST").await? {
-            Ok((cursor, names)) => (cursor, None, names),
-            Err(refused) => return Ok(refused),
-        }
+        let (cursor, names) = page(asker, &mut request, "QUEUE LIST").await?;
+        (cursor, None, names)
     };
-    let mut shown = Vec::with_capacity(names.len());
-    for name in names {
-        if let Some(figures) = figures(asker, &name).await? {
-            shown.push((name, figures));
-        }
-    }
+    let shown = all_figures(asker, names).await?;
     let (mut out, now_ms) = (Vec::new(), steady_ms());
     object(&mut out, |it| {
         it.text("cursor", &cursor);
@@ -165,7 +150,7 @@ async fn queues(
             object(out, |it| summary(it, name, figures, rates));
         });
     });
-    Ok(json(200, out))
+    Ok(json(StatusCode::OK, out))
 }
 
 /// Returns how many queues there are of those that are asked for, and the names on this page.
@@ -204,16 +189,13 @@ pub(super) fn rates_of(api: &Api, name: &[u8], flow: Flow, now_ms: u64) -> Optio
 /// Tells about the server, its disk, and how it was set.
 async fn server((api, asker): (&Api, &Asker), request: Request<'_>) -> Result<Response, Problem> {
     request.values.end("it")?;
-    let (head, mut body) = asker.whole(&Frame::Server, Form::Nothing).await?;
-    if head.status == 200 && body.pop() == Some(b'}') {
-        if let Some(free) = api.disk_free() {
-            body.extend_from_slice(format!(",\"disk_free_bytes\":{free}").as_bytes());
-        }
-        body.extend_from_slice(b",\"configuration\":");
-        body.extend_from_slice(&api.configuration);
-        body.push(b'}');
+    let mut more = Vec::new();
+    if let Some(free) = api.disk_free() {
+        more.extend_from_slice(format!(",\"disk_free_bytes\":{free}").as_bytes());
     }
-    Ok(response(&head, body))
+    more.extend_from_slice(b",\"configuration\":");
+    more.extend_from_slice(&api.configuration);
+    asker.respond(Question::Server(more), Form::Nothing).await
 }
 
 /// Writes the figures of a queue that a list shows.
@@ -239,25 +221,21 @@ fn summary(it: &mut Object<'_>, name: &[u8], figures: &Figures, rates: Option<Ra
 async fn queue(asker: &Asker, mut request: Request<'_>) -> Result<Response, Problem> {
     let (queue, member) = (request.name("queue")?, request.values.bytes("member")?);
     request.values.end("it")?;
-    show(asker, &queue, member.as_deref(), 200).await
+    show(asker, &queue, member.as_deref(), StatusCode::OK).await
 }
 
 async fn show(
     asker: &Asker,
     queue: &[u8],
     member: Option<&[u8]>,
-    status: u16,
+    status: StatusCode,
 ) -> Result<Response, Problem> {
-    let settings = asker.value(of_queue("QUEUE SHOW", queue, member)).await?;
-    let (settings, paused) = match settings {
-        Ok(Reply::Settings { settings, paused, .. }) => (settings, paused),
-        Ok(_) => unreachable!("a queue is shown by its settings"),
-        Err(refused) => return Ok(refused),
-    };
-    let figures = match asker.value(of_queue("STATS", queue, member)).await? {
-        Ok(Reply::Figures(figures)) => figures,
-        Ok(_) => unreachable!("STATS is answered with figures"),
-        Err(refused) => return Ok(refused),
+    let commands = ["QUEUE SHOW", "STATS"].map(|command| of_queue(command, queue, member));
+    let mut replies = asker.replies(commands).await?.into_iter();
+    let mut next = || replies.next().unwrap_or_else(|| unreachable!("both have a reply"));
+    let (Reply::Settings { settings, paused, .. }, Reply::Figures(figures)) = (next()?, next()?)
+    else {
+        unreachable!("a queue is shown by its settings and figures");
     };
     let mut out = Vec::new();
     object(&mut out, |it| {
@@ -285,48 +263,31 @@ async fn change_queue(
         return Err(Problem::bad("the body has at least one setting"));
     }
     let change = of_queue(command, &queue, member.as_deref()).words(settings);
-    if let Err(refused) = asker.value(change).await? {
-        return Ok(refused);
-    }
+    asker.reply(change).await?;
     if !asker.may_look_at(&queue) {
-        return Ok(response(&Head::new(204, Content::Nothing), Vec::new()));
+        return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    show(asker, &queue, member.as_deref(), if creates { 201 } else { 200 }).await
+    let status = if creates { StatusCode::CREATED } else { StatusCode::OK };
+    show(asker, &queue, member.as_deref(), status).await
 }
 
 /// Shows schedules page by page. One that has gone meanwhile is left out.
 async fn schedules(asker: &Asker, mut request: Request<'_>) -> Result<Response, Problem> {
-    let (cursor, names) = match page(asker, &mut request, "SCHEDULE LIST").await? {
-        Ok(page) => page,
-        Err(refused) => return Ok(refused),
-    };
-    let mut shown = Vec::with_capacity(names.len());
-    for name in names {
-        let show = Asked::of("SCHEDULE SHOW").words([name]);
-        if let Ok(Reply::Schedule(schedule)) = asker.value(show).await? {
-            shown.push(schedule);
-        }
-    }
+    let (cursor, names) = page(asker, &mut request, "SCHEDULE LIST").await?;
+    let show = names.iter().map(|name| Asked::of("SCHEDULE SHOW").words([name]));
+    let shown = asker.replies(show).await?;
     let mut out = Vec::new();
     object(&mut out, |it| {
         it.text("cursor", &cursor);
-        it.array("schedules", &shown, |out, one| write::schedule(out, one));
+        let shown = shown.iter().filter_map(|reply| match reply {
+            Ok(Reply::Schedule(schedule)) => Some(schedule),
+            _ => None,
+        });
+        it.array("schedules", shown, |out, one| write::schedule(out, one));
     });
-    Ok(json(200, out))
+    Ok(json(StatusCode::OK, out))
 }
 
-pub(super) fn json(status: u16, body: Vec<u8>) -> Response {
-    response(&Head::new(status, Content::Json), body)
-}
-
-/// Returns a whole answer as a response.
-pub(super) fn response(head: &Head, body: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() =
-        StatusCode::from_u16(head.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Some(media_type) = head.content.media_type() {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    }
-    super::add_retry(&mut response);
-    response
+pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
 }

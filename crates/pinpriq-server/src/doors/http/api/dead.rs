@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use tokio::sync::Mutex;
 
-use super::super::frame::Asked;
+use super::super::exchange::Asked;
 use super::super::json::{Object, array, item, object};
 use super::super::problem::Problem;
 use super::Asker;
 use super::asking::of_queue;
-use super::ranking::{all_names, figures};
+use super::ranking::{AT_ONCE, all_figures, all_names};
 use crate::clock::steady_ms;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::options::{COUNT, CURSOR, STATE};
@@ -81,17 +81,18 @@ impl DeadLetters {
 async fn look(asker: &Asker) -> Result<Vec<u8>, Problem> {
     let names = all_names(asker).await?;
     let mut sources: HashMap<Bytes, Vec<Bytes>> = HashMap::new();
-    for name in &names {
-        let shown = asker.value(of_queue("QUEUE SHOW", name, None)).await?;
-        let Ok(Reply::Settings { settings, .. }) = shown else { continue };
-        if let Some(target) = settings.dead_letter {
-            sources.entry(target).or_default().push(name.clone());
+    for part in names.chunks(AT_ONCE) {
+        let show = part.iter().map(|name| of_queue("QUEUE SHOW", name, None));
+        for (name, shown) in part.iter().zip(asker.replies(show).await?) {
+            let Ok(Reply::Settings { settings, .. }) = shown else { continue };
+            if let Some(target) = settings.dead_letter {
+                sources.entry(target).or_default().push(name.clone());
+            }
         }
     }
     let mut room = Room { tasks: ALL_TASKS_MAX, bytes: ALL_BYTES_MAX, complete: true };
     let mut all = Vec::new();
-    for name in names {
-        let Some(known) = figures(asker, &name).await? else { continue };
+    for (name, known) in all_figures(asker, names).await? {
         let sources = sources.remove(&name).unwrap_or_default();
         let count = |state| known.counters.count(state);
         let letters = match sources[..] {
@@ -123,7 +124,8 @@ impl Found {
         let (mut tasks, mut bytes_left) = (TASKS_MAX, BYTES_MAX);
         loop {
             let page = scan(&self.name, &cursor, count, state);
-            let Ok(Reply::Scanned { tasks: page, next }) = asker.value(page).await? else {
+            let page = asker.replies([page]).await?.pop();
+            let Some(Ok(Reply::Scanned { tasks: page, next })) = page else {
                 // The queue has gone meanwhile.
                 return Ok(());
             };

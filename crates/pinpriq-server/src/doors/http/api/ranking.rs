@@ -5,13 +5,11 @@
 //! once, and kept for a while that grows with how long that took.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
-use tokio::task::JoinSet;
 
-use super::super::frame::Asked;
+use super::super::exchange::Asked;
 use super::super::problem::Problem;
 use super::asking::of_queue;
 use super::composed::{cursor_after, rates_of};
@@ -27,8 +25,8 @@ use pinpriq_proto::time::Span;
 /// How many names are asked for at once.
 const NAMES: usize = 1_000;
 
-/// How many ask for figures at once.
-const ASKERS: usize = 8;
+/// How many queues are asked about at once.
+pub(super) const AT_ONCE: usize = 256;
 
 /// Figures are kept for this time at least, and for so many times as long as they took.
 const KEPT_MS: u64 = 2_000;
@@ -62,7 +60,7 @@ pub(super) async fn all_names(asker: &Asker) -> Result<Vec<Bytes>, Problem> {
         let mut list = Asked::of("QUEUE LIST");
         list.option(COUNT, Some(NAMES.to_string().into_bytes()));
         list.option(CURSOR, Some(cursor.into_bytes()));
-        let Ok(Reply::Names { names, more }) = asker.value(list).await? else {
+        let Some(Ok(Reply::Names { names, more })) = asker.replies([list]).await?.pop() else {
             let sentence = "the queues cannot be listed at the moment";
             return Err(Problem::new("TRYAGAIN", sentence));
         };
@@ -74,38 +72,21 @@ pub(super) async fn all_names(asker: &Asker) -> Result<Vec<Bytes>, Problem> {
     }
 }
 
-/// Returns the figures of a queue, if it is still there.
-pub(super) async fn figures(asker: &Asker, name: &[u8]) -> Result<Option<Box<Figures>>, Problem> {
-    Ok(match asker.value(of_queue("STATS", name, None)).await? {
-        Ok(Reply::Figures(figures)) => Some(figures),
-        _ => None,
-    })
-}
-
-/// Returns the figures of all queues, in the order of their names. They are asked for by several
-/// at once, so that no request waits only for the way between threads.
-async fn all_figures(asker: &Asker) -> Result<Vec<(Bytes, Box<Figures>)>, Problem> {
-    let names = all_names(asker).await?;
-    let mut askers = JoinSet::new();
-    for (place, part) in names.chunks(names.len().div_ceil(ASKERS).max(1)).enumerate() {
-        let (asker, part) = (asker.clone(), part.to_vec());
-        askers.spawn(async move {
-            let mut found = Vec::with_capacity(part.len());
-            for name in part {
-                if let Some(known) = figures(&asker, &name).await? {
-                    found.push((name, known));
-                }
+/// Returns the figures of these queues, as far as they are still there.
+pub(super) async fn all_figures(
+    asker: &Asker,
+    names: Vec<Bytes>,
+) -> Result<Vec<(Bytes, Box<Figures>)>, Problem> {
+    let mut found = Vec::with_capacity(names.len());
+    for part in names.chunks(AT_ONCE) {
+        let stats = part.iter().map(|name| of_queue("STATS", name, None));
+        for (name, reply) in part.iter().zip(asker.replies(stats).await?) {
+            if let Ok(Reply::Figures(figures)) = reply {
+                found.push((name.clone(), figures));
             }
-            Ok::<_, Problem>((place, found))
-        });
+        }
     }
-    let mut parts = BTreeMap::new();
-    while let Some(part) = askers.join_next().await {
-        let part = part.map_err(|_| Problem::new("CLOSING", "the server is stopping"))?;
-        let (place, found) = part?;
-        parts.insert(place, found);
-    }
-    Ok(parts.into_values().flatten().collect())
+    Ok(found)
 }
 
 /// Returns the names of the queues that have these letters, in the order that a word stands for.
@@ -170,7 +151,7 @@ impl Rankings {
             return Ok(ranking.clone());
         }
         let mut queues = Vec::new();
-        for (name, known) in all_figures(asker).await? {
+        for (name, known) in all_figures(asker, all_names(asker).await?).await? {
             let rates = rates_of(api, &name, Flow::of(&known.counters), now_ms);
             let counts = StateKind::ALL.map(|state| known.counters.count(state));
             let oldest_ms = known.oldest_ready.map(Span::ms);

@@ -75,7 +75,7 @@ fn tell(api: &Api, asker: &Asker) -> Response {
         it.truth("resp_tls", api.resp_at.is_some_and(|at| at.is_encrypted));
         it.text("pinpriq_version", env!("CARGO_PKG_VERSION"));
     });
-    json(200, out)
+    json(StatusCode::OK, out)
 }
 
 /// Writes on which queues and topics each right is given. A name that is a prefix stands for all

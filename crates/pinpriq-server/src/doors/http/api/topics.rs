@@ -1,9 +1,10 @@
 //! Topics page by page. No command lists them: a topic is where some member has a lane. In a
 //! cluster, only the lanes of the shards that this node serves are known.
 
+use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::super::frame::Asked;
+use super::super::exchange::Asked;
 use super::super::json::object;
 use super::super::problem::Problem;
 use super::asking::Request;
@@ -14,6 +15,7 @@ use pinpriq_proto::request::cursors::name::{
     cursor_after as names_cursor, place_at as names_after,
 };
 use pinpriq_proto::request::options::{COUNT, CURSOR, PREFIX};
+use pinpriq_proto::task::Bytes;
 
 /// Shows topics page by page, with the figures of all their lanes together.
 pub(super) async fn answer(
@@ -30,14 +32,14 @@ pub(super) async fn answer(
     let is_after = |name: &[u8]| cursor.as_deref().is_none_or(|cursor| name > cursor);
     let is_meant = |name: &[u8]| name.starts_with(&prefix) && is_after(name);
     let mut names = topics.iter().filter(|name| is_meant(name) && asker.may_look_at(name));
-    let mut shown = Vec::new();
-    for name in names.by_ref().take(count) {
-        let members = match asker.value(Asked::of("MEMBERS").words([&**name])).await? {
-            Ok(Reply::Members(members)) => members,
-            _ => Vec::new(),
-        };
-        shown.push((name, members));
-    }
+    let page: Vec<&Bytes> = names.by_ref().take(count).collect();
+    let members = |name: &&Bytes| Asked::of("MEMBERS").words([&***name]);
+    let replies = asker.replies(page.iter().map(members)).await?.into_iter();
+    let members = replies.map(|reply| match reply {
+        Ok(Reply::Members(members)) => members,
+        _ => Vec::new(),
+    });
+    let mut shown: Vec<_> = page.into_iter().zip(members).collect();
     let last = shown.last().filter(|_| names.next().is_some());
     let cursor = last.map_or_else(|| "0".to_owned(), |(name, _)| names_cursor(name));
     // The last lane of some may have ended meanwhile.
@@ -53,5 +55,5 @@ pub(super) async fn answer(
             });
         });
     });
-    Ok(json(200, out))
+    Ok(json(StatusCode::OK, out))
 }

@@ -47,8 +47,8 @@ pub(crate) fn figure_of(it: &mut Object<'_>, name: &str, figures: &Figures) {
     figure(it, name, &known.map_or(Value::Missing, |(_, value)| value));
 }
 
-/// Appends all facts about the server, by section.
-pub(crate) fn facts(facts: &Facts) -> Vec<u8> {
+/// Returns all facts about the server, by section. These further members are written already.
+pub(crate) fn facts(facts: &Facts, more: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     object(&mut out, |it| {
         for (section, figures) in info::told(facts) {
@@ -59,6 +59,9 @@ pub(crate) fn facts(facts: &Facts) -> Vec<u8> {
             });
         }
     });
+    out.pop();
+    out.extend_from_slice(more);
+    out.push(b'}');
     out
 }
 

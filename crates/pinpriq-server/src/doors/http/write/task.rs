@@ -6,7 +6,7 @@ use pinpriq_proto::fields::{Field, Seen, Shown, TASK, Value};
 use pinpriq_proto::request::parts::receipt_numbers;
 use pinpriq_proto::task::TaskRecord;
 
-use super::super::head::{Content, FIELDS, Head};
+use super::super::exchange::{Content, FIELDS, Head};
 use super::super::json::{Object, moment_text};
 use crate::clients::contacts::Contacts;
 
