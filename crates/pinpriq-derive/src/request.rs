@@ -54,9 +54,12 @@ pub(crate) fn derive_rows(input: &DeriveInput) -> syn::Result<TokenStream> {
             lists.push(quote!(<#inner>::ROWS));
             writes.push(quote!(Self::#own(inner) => inner.write(writing),));
         }
+        let facts = Given::of(&variant.attrs, "command")?;
+        let is_step = facts.alone("step").is_some() || facts.value("step").is_some();
         for attribute in variant.attrs.iter().filter(|it| it.path().is_ident("request")) {
             let given = Given::of(std::slice::from_ref(attribute), "request")?;
             let entry = given.alone.last();
+            let entry = quote!((#entry).step(#is_step));
             if let Some(read) = given.value("by_hand") {
                 lists.push(quote!(&[Row(#entry, Some(crate::request::by_hand::#read))]));
                 continue;
@@ -78,7 +81,7 @@ pub(crate) fn derive_rows(input: &DeriveInput) -> syn::Result<TokenStream> {
                     let _ = (parts, at, room);
                     Ok(crate::command::Command::from(#value))
                 }
-                Row((#entry).or(#words, #options), Some(read))
+                Row(#entry.or(#words, #options), Some(read))
             }]));
             let bound = made(&quote!(Self::#own), fields, fields.iter().map(bound));
             let each = parts.iter().map(|part| &part.write);

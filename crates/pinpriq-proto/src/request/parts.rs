@@ -281,7 +281,8 @@ impl<'a> Parts<'a> {
     /// Like [`Self::option`], also of an option that the command does not have.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every put")]
-    pub(crate) fn given(&self, option: Opt) -> Option<&'a [u8]> {
+    #[must_use]
+    pub fn given(&self, option: Opt) -> Option<&'a [u8]> {
         // Most requests give no options, and the others few.
         if self.options_bits & option.bit == 0 {
             return None;

@@ -10,6 +10,7 @@ use super::options::{Opt, WITHMETA};
 
 /// One command, or one subcommand of a command that has some.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub struct Spec {
     /// The command word, in capitals.
     pub name: &'static str,
@@ -29,6 +30,8 @@ pub struct Spec {
     pub access: Access,
     /// Whether a subscribed connection that speaks RESP2 may use it.
     pub while_subscribed: bool,
+    /// Whether it can be a step of a transaction, at least with some of its options.
+    pub is_step: bool,
     /// Whether it stands behind the other commands of its chapter.
     pub(crate) is_last: bool,
     /// Whether it has only some of the options of its fields.
@@ -168,6 +171,7 @@ impl Spec {
             options: &[],
             access: Access::Rights,
             while_subscribed: false,
+            is_step: false,
             is_last: false,
             is_narrowed: false,
             http: None,
@@ -241,6 +245,12 @@ impl Spec {
     #[must_use]
     pub const fn http(self, form: Form) -> Self {
         Self { http: Some(form), ..self }
+    }
+
+    /// Sets whether it can be a step of a transaction.
+    #[must_use]
+    pub(crate) const fn step(self, is_step: bool) -> Self {
+        Self { is_step, ..self }
     }
 
     /// Returns command and subcommand as they are written.

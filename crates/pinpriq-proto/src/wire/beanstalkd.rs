@@ -52,7 +52,7 @@ pub use answer::{
     put_watching,
 };
 pub use decoder::{Decoded, LINE_BYTES_MAX, RequestDecoder};
-pub use document::{Document, put_document};
+pub use document::{Document, put_document, put_list};
 pub use reader::{Answer, DecodedAnswer, MalformedAnswer, decode_answer};
 pub use request::{Request, Unwritable};
 pub use tube::{TUBE_BYTES_MAX, is_tube_name};

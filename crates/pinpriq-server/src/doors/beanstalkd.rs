@@ -28,6 +28,7 @@ use crate::clients::about::{Dialect, Manners};
 use crate::config::DoorName;
 use crate::home::desk::Desk;
 use crate::home::door::{Door, Next, refuse_tls};
+use crate::session::kept::Share;
 use crate::session::outbox::Encode;
 
 /// The tube that a connection uses and watches at first. There always is one.
@@ -62,6 +63,8 @@ fn open(options: &DoorOptions, _: Dialect) -> Box<dyn Door> {
         has_left: false,
         asked: 0,
         sights: RefCell::default(),
+        sights_bytes: Cell::default(),
+        sights_kept: options.kept.share(),
     })
 }
 
@@ -85,17 +88,40 @@ struct BeanstalkdDoor {
     asked: u64,
     /// What was seen when documents were asked for, by the numbers of the requests.
     sights: RefCell<VecDeque<(u64, Sight)>>,
+    /// How many bytes these occupy, which count among all that connections keep.
+    sights_bytes: Cell<usize>,
+    sights_kept: Share,
 }
 
 impl BeanstalkdDoor {
     /// Returns what was seen when the document of this request was asked for.
     fn sight(&self, asked: u64) -> Option<Sight> {
-        let sights = &mut *self.sights.borrow_mut();
-        // The replies to others before it have failed.
-        while sights.front().is_some_and(|(number, _)| *number < asked) {
-            sights.pop_front();
+        loop {
+            let (number, sight) =
+                self.sights.borrow_mut().pop_front_if(|(number, _)| *number <= asked)?;
+            self.count_sights(self.sights_bytes.get().saturating_sub(sight.bytes()));
+            // The replies to others before it have failed.
+            if number == asked {
+                return Some(sight);
+            }
         }
-        sights.pop_front_if(|(number, _)| *number == asked).map(|(_, sight)| sight)
+    }
+
+    /// Keeps what was seen when the document of the last request was asked for.
+    fn see(&self, sight: Sight) {
+        self.count_sights(self.sights_bytes.get() + sight.bytes());
+        self.sights.borrow_mut().push_back((self.asked, sight));
+    }
+
+    /// Keeps what the rest of the next document is written from.
+    fn see_again(&self, asked: u64, sight: Sight) {
+        self.count_sights(self.sights_bytes.get() + sight.bytes());
+        self.sights.borrow_mut().push_front((asked, sight));
+    }
+
+    fn count_sights(&self, bytes: usize) {
+        self.sights_bytes.set(bytes);
+        self.sights_kept.set(bytes);
     }
 
     /// Notes that the connection is one of those that put jobs.
@@ -221,13 +247,13 @@ impl Encode for BeanstalkdDoor {
         &self,
         output: &Output,
         _: Dialect,
-        _: &mut usize,
+        progress: &mut usize,
         out: &mut Vec<u8>,
-        _: usize,
+        room: usize,
         known: usize,
     ) -> bool {
         // There are no subscriptions on this wire.
         let Output::Reply { request, reply, .. } = output else { return true };
-        self.write_answer((*request, reply), out, known)
+        self.write_answer((*request, reply), out, (progress, room, known))
     }
 }

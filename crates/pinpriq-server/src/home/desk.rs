@@ -48,7 +48,7 @@ use crate::session::Session;
 use crate::session::dealing::Dealing;
 use crate::session::kept::{Kept, Share};
 use crate::session::log::Wanted;
-use crate::session::outbox::{Join, Joined};
+use crate::session::outbox::{Join, Joined, Write};
 use pinpriq_proto::facts::Destination;
 use pinpriq_proto::request::code::Code;
 
@@ -440,6 +440,12 @@ impl Desk {
     /// Replies without an engine, after all earlier replies.
     pub(crate) fn say(&self, bytes: Vec<u8>) {
         self.seat.shard.say(&self.seat.session, bytes);
+        self.seat.note_work();
+    }
+
+    /// Replies with what is written piece by piece, and keeps so many bytes until it is sent.
+    pub(crate) fn say_written(&self, write: Write, bytes: usize) {
+        self.seat.shard.say_written(&self.seat.session, write, bytes);
         self.seat.note_work();
     }
 

@@ -43,7 +43,7 @@ use crate::facts::tally::Tally;
 use crate::letters::letter::Part;
 use crate::letters::mailbox::Post;
 use crate::log;
-use crate::session::outbox::output_bytes;
+use crate::session::outbox::{Write, output_bytes};
 use crate::session::{Blocked, Session};
 use crate::sharding::Sharding;
 
@@ -362,6 +362,12 @@ impl Shard {
     pub(crate) fn say(&self, session: &Session, bytes: Vec<u8>) {
         self.turn();
         session.outbox.borrow_mut().push_bytes(bytes);
+    }
+
+    /// Adds a long reply of a door, which keeps so many bytes until it is sent.
+    pub(crate) fn say_written(&self, session: &Session, write: Write, bytes: usize) {
+        self.turn();
+        session.outbox.borrow_mut().push_written(write, bytes);
     }
 
     /// Refuses a request without the engine, after all earlier replies.

@@ -123,9 +123,15 @@ impl Waiting {
     }
 }
 
+/// Appends the next piece of an answer, at most about so many bytes. The number counts what is
+/// written already, in units of its own, and is 0 at first. Returns whether the answer is complete.
+pub(crate) type Write = Box<dyn Fn(&mut usize, &mut Vec<u8>, usize) -> bool>;
+
 enum Answer {
     /// An output of an engine.
     Output(Output),
+    /// A long answer of the door, encoded as it is sent.
+    Written(Write),
     /// An answer of the door, encoded already.
     Bytes(Vec<u8>),
     /// A reply that another shard owes.
@@ -224,6 +230,12 @@ impl Outbox {
         let bytes = encoded.len();
         self.waiting_bytes += bytes;
         self.push_answer(Answer::Bytes(encoded), bytes);
+    }
+
+    /// Adds a long answer of the door, which keeps so many bytes until it is sent.
+    pub(crate) fn push_written(&mut self, write: Write, bytes: usize) {
+        self.waiting_bytes += bytes;
+        self.push_answer(Answer::Written(write), bytes);
     }
 
     /// Adds an answer that waits for nothing and knows no dialects.
@@ -372,9 +384,12 @@ impl Outbox {
                     }
                 }
                 Answer::Bytes(bytes) => {
-                    self.bytes.extend_from_slice(bytes);
-                    true
+                    let end = bytes.len().min(self.progress.saturating_add(room));
+                    self.bytes.extend_from_slice(&bytes[self.progress..end]);
+                    self.progress = end;
+                    end == bytes.len()
                 }
+                Answer::Written(write) => write(&mut self.progress, &mut self.bytes, room),
                 Answer::Owed | Answer::Gathered(_) | Answer::Growing(_) | Answer::Lost => return,
                 Answer::Part(_) => unreachable!("parts are handed over"),
             };

@@ -29,6 +29,43 @@ pub fn put_document(out: &mut Vec<u8>, write: impl FnOnce(&mut Document<'_>)) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Appends the next piece of a list of names, at most about `room` bytes. `progress` is 0 at first,
+/// and then counts the pieces written. Returns whether the list is complete.
+///
+/// Costs a second look at all names, since the length comes first, and no copy of the list.
+pub fn put_list(
+    names: &[impl AsRef<[u8]>],
+    progress: &mut usize,
+    out: &mut Vec<u8>,
+    room: usize,
+) -> bool {
+    const BEGIN: &[u8] = b"---\n";
+    let most = out.len().saturating_add(room);
+    if *progress == 0 {
+        let mut line = Vec::new();
+        let lengths = names.iter().map(|name| {
+            line.clear();
+            Document { out: &mut line }.item(name.as_ref());
+            line.len()
+        });
+        let bytes = lengths.fold(BEGIN.len(), usize::saturating_add);
+        out.extend_from_slice(b"OK ");
+        put_unsigned(out, u64::try_from(bytes).unwrap_or(u64::MAX));
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(BEGIN);
+        *progress = 1;
+    }
+    for name in names.get(progress.saturating_sub(1)..).unwrap_or_default() {
+        if out.len() >= most {
+            return false;
+        }
+        Document { out }.item(name.as_ref());
+        *progress = progress.saturating_add(1);
+    }
+    out.extend_from_slice(b"\r\n");
+    true
+}
+
 impl Document<'_> {
     /// Adds `key: number`.
     pub fn number(&mut self, key: &str, number: u64) {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pinpriq_proto::wire::beanstalkd::{
     Answer, DecodedAnswer, Document, Fault, JobWord, LINE_BYTES_MAX, MalformedAnswer, Word,
-    decode_answer, put_buried_job, put_document, put_inserted, put_job, put_kicked, put_using,
-    put_watching,
+    decode_answer, put_buried_job, put_document, put_inserted, put_job, put_kicked, put_list,
+    put_using, put_watching,
 };
 use proptest::prelude::*;
 
@@ -229,11 +229,11 @@ proptest! {
                 Owned::Inserted(id) => put_inserted(&mut bytes, *id),
                 Owned::Word(word) => bytes.extend_from_slice(word.line()),
                 Owned::Job(word, id, body) => put_job(&mut bytes, *word, *id, body),
-                Owned::List(names) => put_document(&mut bytes, |document| {
-                    for name in names {
-                        document.item(name);
-                    }
-                }),
+                Owned::List(names) => {
+                    let mut progress = 0;
+                    while !put_list(names, &mut progress, &mut bytes, 1) {}
+                    assert_eq!(progress, names.len() + 1, "a piece is one name");
+                }
             }
         }
         let mut rest = &bytes[..];

@@ -77,13 +77,13 @@ pub(super) const fn word_of(kind: RefusalKind) -> Word {
 }
 
 impl BeanstalkdDoor {
-    /// Writes the answer to a request, unless it has a job whose body is still to come. Returns
-    /// whether it is written.
+    /// Writes the answer to a request, unless it has a job whose body is still to come. Lists are
+    /// written in pieces. Returns whether it is complete.
     pub(super) fn write_answer(
         &self,
         (request, reply): (RequestId, &Reply),
         out: &mut Vec<u8>,
-        known: usize,
+        (progress, room, known): (&mut usize, usize, usize),
     ) -> bool {
         let (form, asked) = Form::of(request);
         let word = match (form, reply) {
@@ -127,7 +127,10 @@ impl BeanstalkdDoor {
                 put_kicked(out, *count);
                 return true;
             }
-            (Form::Job | Form::Tube | Form::Server | Form::Tubes, reply) => {
+            (Form::Tubes, Reply::Tubes(shown)) => {
+                return self.write_list((asked, shown), progress, out, room);
+            }
+            (Form::Job | Form::Tube | Form::Server, reply) => {
                 let sight = self.sight(asked);
                 let Some(sight) = sight else { unreachable!("{request:?} was not kept") };
                 self.write_document(&sight, reply, out);

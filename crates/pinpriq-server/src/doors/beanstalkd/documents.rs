@@ -9,7 +9,7 @@ use pinpriq_proto::reply::{Reply, TubeShown, TubesShown};
 use pinpriq_proto::settings::Pause;
 use pinpriq_proto::task::{State, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_proto::wire::beanstalkd::{Document, Verb, Word, put_document};
+use pinpriq_proto::wire::beanstalkd::{Document, Verb, Word, put_document, put_list};
 
 use super::BeanstalkdDoor;
 use super::machine::Machine;
@@ -43,6 +43,24 @@ pub(super) enum Sight {
     Tubes {
         known: HashMap<Box<[u8]>, Tube>,
     },
+    /// The list of the tubes, a part of which is written.
+    Listed {
+        names: Vec<Box<[u8]>>,
+    },
+}
+
+impl Sight {
+    /// Returns about how many bytes it occupies.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Pause { .. } | Self::Job { .. } | Self::Tube { .. } => size_of::<Self>(),
+            Self::Server { known, .. } | Self::Tubes { known } => {
+                let names = known.keys().map(|name| name.len()).sum::<usize>();
+                names + known.capacity() * size_of::<(Box<[u8]>, Tube)>()
+            }
+            Self::Listed { names } => names.iter().map(|name| size_of_val(name) + name.len()).sum(),
+        }
+    }
 }
 
 /// When a tube came, whether as a queue, and after how many others of the kind.
@@ -69,12 +87,28 @@ impl BeanstalkdDoor {
                     self.describe_server((tally, tubes, *uptime_s), shown, document);
                 });
             }
-            (Sight::Tubes { known }, Reply::Tubes(shown)) => {
-                let tubes = self.all_tubes(known, shown);
-                put_document(out, |document| tubes.iter().for_each(|tube| document.item(tube)));
-            }
             (_, reply) => unreachable!("a document is made of {reply:?}"),
         }
+    }
+
+    /// Writes the next piece of the list of the tubes. Returns whether it is complete.
+    pub(super) fn write_list(
+        &self,
+        (asked, shown): (u64, &TubesShown),
+        progress: &mut usize,
+        out: &mut Vec<u8>,
+        room: usize,
+    ) -> bool {
+        let names = match self.sight(asked) {
+            Some(Sight::Tubes { known }) => self.all_tubes(&known, shown),
+            Some(Sight::Listed { names }) => names,
+            _ => unreachable!("what the {asked}th request has seen was not kept"),
+        };
+        let complete = put_list(&names, progress, out, room);
+        if !complete {
+            self.see_again(asked, Sight::Listed { names });
+        }
+        complete
     }
 
     /// Returns the names of all tubes, in the order in which they came. Those that neither a

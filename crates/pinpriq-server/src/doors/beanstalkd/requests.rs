@@ -5,7 +5,7 @@ use pinpriq_proto::command::{
 };
 use pinpriq_proto::task::{StateKind, Terms};
 use pinpriq_proto::time::Span;
-use pinpriq_proto::wire::beanstalkd::{Request, Verb, Word, put_document, put_using, put_watching};
+use pinpriq_proto::wire::beanstalkd::{Request, Verb, Word, put_list, put_using, put_watching};
 
 use super::answers::{Form, word_of};
 use super::documents::Sight;
@@ -13,6 +13,7 @@ use super::{BeanstalkdDoor, Next};
 use crate::clients::ending::Ending;
 use crate::home::desk::Desk;
 use crate::host::seat::Undone;
+use crate::session::outbox::Write;
 use pinpriq_proto::request::table::places::{place_of, place_of_sub};
 
 /// This many watched tubes are named to the engine without an allocation.
@@ -196,6 +197,9 @@ impl BeanstalkdDoor {
         self.asked += 1;
         let number = self.asked;
         let (now, passed) = (desk.shard().clock().now(), desk.shard().clock().passed());
+        if self.sights_kept.is_too_much() {
+            return Err(Undone::Refused(self.sights_kept.kept().refusal()));
+        }
         let sight = match *request {
             Request::PauseTube { tube: queue, delay_s } => {
                 let length = (delay_s > 0).then(|| seconds(delay_s));
@@ -227,11 +231,6 @@ impl BeanstalkdDoor {
         Ok(())
     }
 
-    /// Keeps what was seen when the last request was asked for.
-    fn see(&self, sight: Sight) {
-        self.sights.borrow_mut().push_back((self.asked, sight));
-    }
-
     /// Answers a request that no engine has to be asked for.
     fn answer_alone(&mut self, request: &Request<'_>, desk: &mut Desk) -> Result<(), Undone> {
         desk.check_user()?;
@@ -261,9 +260,13 @@ impl BeanstalkdDoor {
                     out.extend_from_slice(Word::NotIgnored.line());
                 }
             }
-            Request::ListTubesWatched => put_document(&mut out, |list| {
-                self.watched.tubes().iter().for_each(|tube| list.item(tube));
-            }),
+            Request::ListTubesWatched => {
+                let (tubes, bytes) = (self.watched.tubes().to_vec(), self.watched.bytes());
+                let write: Write =
+                    Box::new(move |progress, out, room| put_list(&tubes, progress, out, room));
+                desk.say_written(write, bytes);
+                return Ok(());
+            }
             _ => put_using(&mut out, &self.used),
         }
         desk.say(out);

@@ -1,5 +1,6 @@
 //! The tubes that one connection watches, in the order that beanstalkd lists them in.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_proto::time::Timestamp;
@@ -9,7 +10,7 @@ use crate::session::kept::{Kept, Share};
 
 /// The tubes from which a connection reserves: at least one, each once.
 pub(super) struct Watched {
-    tubes: Vec<Box<[u8]>>,
+    tubes: Vec<Rc<[u8]>>,
     /// What they count among all that connections keep.
     kept: Share,
     bytes: usize,
@@ -28,8 +29,13 @@ impl Watched {
     }
 
     /// Returns the tubes, in order.
-    pub(super) fn tubes(&self) -> &[Box<[u8]>] {
+    pub(super) fn tubes(&self) -> &[Rc<[u8]>] {
         &self.tubes
+    }
+
+    /// Returns about how many bytes they occupy.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Adds a tube, if it is not there, fewer than `most` are, and connections may keep more.

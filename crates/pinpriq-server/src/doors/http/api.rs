@@ -4,7 +4,7 @@
 
 pub(crate) mod asking;
 mod batch;
-mod body;
+pub(crate) mod body;
 mod composed;
 mod configuration;
 mod dead;

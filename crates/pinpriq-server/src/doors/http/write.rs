@@ -23,9 +23,9 @@ pub(crate) use self::queue::{connections, facts, figure_of, figures, schedule, s
 
 /// How much of an output is written, and how much may be.
 pub(super) struct Extent<'p> {
-    /// The tasks already written.
+    /// The tasks or members already written.
     pub(super) progress: &'p mut usize,
-    /// The bytes after which no further task is begun.
+    /// The bytes after which no further one is begun.
     pub(super) most: usize,
     /// How many tasks can be written yet.
     pub(super) known: usize,
@@ -73,6 +73,7 @@ pub(super) fn output(
             let next = next.map_or(0, NonZeroU64::get);
             tasks_of(out, tasks, Some(next), (with, true), extent)
         }
+        Reply::Members(members) => queue::members(out, members, with, extent),
         Reply::Task(Some(_)) if extent.known == 0 => false,
         reply => {
             whole(out, reply, with);
@@ -212,13 +213,13 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
             looking::leases(out, leases, next.as_deref(), with.contacts);
         }
         Reply::Figures(figures) => queue::figures(out, figures, false),
-        Reply::Members(members) => queue::members(out, members),
         Reply::Schedule(shown) => schedule(out, shown),
         Reply::Tasks { .. }
         | Reply::Shown(_)
         | Reply::Scanned { .. }
         | Reply::Exported(_)
         | Reply::Transaction(_)
+        | Reply::Members(_)
         | Reply::Names { .. }
         | Reply::Settings { .. }
         | Reply::DeadlineSoon
@@ -312,4 +313,41 @@ fn put_object(out: &mut Vec<u8>, reply: &Reply) {
 fn state_letter(it: &mut super::json::Object<'_>, state: Option<StateKind>) {
     let letter = state.map_or('X', StateKind::letter);
     it.text("state", letter.encode_utf8(&mut [0; 4]));
+}
+
+#[cfg(test)]
+mod tests {
+    use pinpriq_proto::fanout::MemberFigures;
+    use pinpriq_proto::task::{ClientId, RequestId};
+    use pinpriq_proto::time::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn members_are_written_in_pieces() {
+        const NAME_BYTES: usize = 1_000;
+        let member = |number: u64| MemberFigures {
+            member: vec![b'm'; NAME_BYTES].into(),
+            incarnation: number,
+            lease_until: Timestamp::from_ms(number),
+            ready: 0,
+            taken: 0,
+        };
+        let reply = Reply::Members((0..100).map(member).collect());
+        let output = Output::Reply { client: ClientId(1), request: RequestId(1), reply };
+        let (exchange, contacts) = (Exchange::default(), Contacts::default());
+        exchange.begin(Form::Members);
+        let with = With { exchange: &exchange, contacts: &contacts };
+        let (mut whole, mut progress, mut is_complete) = (Vec::new(), 0, false);
+        while !is_complete {
+            let mut piece = Vec::new();
+            let extent = Extent { progress: &mut progress, most: 3 * NAME_BYTES, known: 0 };
+            is_complete = super::output(&mut piece, &output, &with, extent);
+            assert!(piece.len() < 5 * NAME_BYTES, "a piece has {} bytes", piece.len());
+            whole.extend(piece);
+        }
+        let told: serde_json::Value = serde_json::from_slice(&whole).unwrap();
+        assert_eq!(told["members"].as_array().map(Vec::len), Some(100));
+        assert_eq!(told["members"][99]["incarnation"], 99);
+    }
 }

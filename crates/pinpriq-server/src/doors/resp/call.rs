@@ -19,6 +19,7 @@ use crate::home::door::Next;
 use crate::host::seat::{Redirect, Undone};
 use pinpriq_proto::request::code::Code;
 use pinpriq_proto::request::fault::Fault;
+use pinpriq_proto::request::options::WITHMETA;
 use pinpriq_proto::request::parts::Parts;
 
 /// The dialect with which connections do not begin.
@@ -74,14 +75,23 @@ pub(crate) enum Shape {
     Plain,
     /// Tasks as maps with everything that is known about them.
     WithMeta,
-    /// A page of names, with the cursor of the next page.
-    Page,
-    /// The figures of one queue rather than of all.
-    QueueFigures,
+    /// About what the words of the request name, rather than about all.
+    OfOne,
 }
 
 impl Shape {
-    const ALL: [Self; 4] = [Self::Plain, Self::WithMeta, Self::Page, Self::QueueFigures];
+    const ALL: [Self; 3] = [Self::Plain, Self::WithMeta, Self::OfOne];
+
+    /// Returns the shape of the reply to a request with these parts.
+    pub(crate) fn asked_for(parts: &Parts<'_>) -> Self {
+        if parts.given(WITHMETA).is_some() {
+            Self::WithMeta
+        } else if parts.words.is_empty() {
+            Self::Plain
+        } else {
+            Self::OfOne
+        }
+    }
 
     /// Returns the number of a request with this shape: its place in [`Shape::ALL`].
     pub(crate) const fn request(self) -> RequestId {

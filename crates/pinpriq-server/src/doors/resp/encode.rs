@@ -153,7 +153,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         }
         Reply::Settings { settings, paused, .. } => settings::map(writer, settings, *paused),
         Reply::Names { names, more } => page(writer, names, *more),
-        Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::QueueFigures),
+        Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::OfOne),
         Reply::Joined(incarnation) => whole(writer, *incarnation),
         Reply::Schedule(shown) => schedule(writer, shown),
         Reply::Transaction(replies) => {

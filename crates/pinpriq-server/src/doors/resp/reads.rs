@@ -1,9 +1,8 @@
 //! What becomes of a request that the vocabulary reads as a command. How the reply is written is up
 //! to `encode`.
 
-use pinpriq_proto::command::{Command, QueueCommand};
+use pinpriq_proto::command::Command;
 use pinpriq_proto::request::fault::Fault;
-use pinpriq_proto::request::options::WITHMETA;
 use pinpriq_proto::request::reading::{Read, Room};
 use pinpriq_proto::schedule::{NewSchedule, ScheduleCommand, When};
 
@@ -16,7 +15,7 @@ pub(super) fn ask(call: &mut Call<'_, '_>, read: Read) -> Result<(), Fault> {
     let room = Room::default();
     let parts = call.parts;
     let command = read(parts, &room)?;
-    let shape = match command {
+    match command {
         Command::Credit(credits) => {
             add_credit(call, credits);
             return Ok(());
@@ -27,15 +26,10 @@ pub(super) fn ask(call: &mut Call<'_, '_>, read: Read) -> Result<(), Fault> {
             ..
         })) => {
             cron(expression, zone).map_err(|refusal| Fault::bad(refusal.to_string()))?;
-            Shape::Plain
         }
-        Command::Queue(QueueCommand::List { .. })
-        | Command::Schedule(ScheduleCommand::List { .. }) => Shape::Page,
-        Command::Queue(QueueCommand::Stats(Some(_))) => Shape::QueueFigures,
-        Command::Peek(_) | Command::Scan(_) if parts.has(WITHMETA) => Shape::WithMeta,
-        _ => Shape::Plain,
-    };
-    call.ask(shape, &command)
+        _ => {}
+    }
+    call.ask(Shape::asked_for(parts), &command)
 }
 
 /// Adds credit. The reply is all unspent credit.

@@ -5,7 +5,7 @@ use pinpriq_proto::request::by_hand::{
     self, RARE_OF_PUT, ack_of, are_several, done_first, plain_put, take_of,
 };
 use pinpriq_proto::request::fault::Fault;
-use pinpriq_proto::request::options::{TTR, WITHMETA};
+use pinpriq_proto::request::options::TTR;
 
 use super::call::{Call, Shape};
 use super::reads::ask;
@@ -35,8 +35,7 @@ pub(crate) fn pop(call: &mut Call<'_, '_>) -> Done {
 
 fn select(call: &mut Call<'_, '_>, mode: TakeMode) -> Done {
     let parts = call.parts;
-    let shape = if parts.has(WITHMETA) { Shape::WithMeta } else { Shape::Plain };
-    call.ask(shape, &done_first(parts, take_of(parts, mode)?))
+    call.ask(Shape::asked_for(parts), &done_first(parts, take_of(parts, mode)?))
 }
 
 pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {

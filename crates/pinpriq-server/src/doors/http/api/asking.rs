@@ -162,13 +162,14 @@ fn needed(name: &str, given: Option<Vec<u8>>) -> Result<Vec<u8>, Problem> {
 
 /// Returns a command of a transaction, given as an object.
 pub(crate) fn step(name: &str, mut values: Values) -> Result<Asked, Problem> {
-    let known = STEPS.iter().find(|known| known.eq_ignore_ascii_case(name));
-    let Some(command) = known.filter(|_| name == name.to_ascii_lowercase()) else {
-        let names = STEPS.map(str::to_ascii_lowercase).join(", ");
+    let is_meant = |spec: &Spec| spec.is_step && spec.name.to_ascii_lowercase() == name;
+    let Some(entry) = TABLE.iter().position(is_meant) else {
+        let names: Vec<String> = steps().map(|spec| spec.name.to_ascii_lowercase()).collect();
+        let names = names.join(", ");
         return Err(Problem::bad(format!("a command is one of {names}, not {name}")));
     };
-    let mut asked = Asked::of(command);
-    let spec = &TABLE[asked.entry];
+    let mut asked = Asked { entry, ..Asked::default() };
+    let spec = &TABLE[entry];
     for word in spec.words {
         match word {
             Shape::One("R|W|B|Z|D") => {
@@ -190,19 +191,18 @@ pub(crate) fn step(name: &str, mut values: Values) -> Result<Asked, Problem> {
             _ => {}
         }
     }
-    if *command == "PUT" && (values.has("wait") || values.has("room")) {
+    if spec.name == "PUT" && (values.has("wait") || values.has("room")) {
         return Err(Problem::bad("nothing waits in a transaction: neither wait nor room"));
     }
     add_options(&mut asked, spec, &mut values, spec.options)?;
-    values.end(command)?;
+    values.end(spec.name)?;
     Ok(asked)
 }
 
-/// The commands of transactions.
-pub(super) const STEPS: [&str; 12] = [
-    "PUT", "ACK", "RELEASE", "FAIL", "BURY", "TOUCH", "UPDATE", "DIG", "KILL", "SWITCH", "RESTART",
-    "PUBLISH",
-];
+/// Returns the commands of transactions.
+pub(super) fn steps() -> impl Iterator<Item = &'static Spec> {
+    TABLE.iter().filter(|spec| spec.is_step)
+}
 
 /// Returns the put of one line of a batch.
 pub(crate) fn line(queue: &[u8], line: &[u8]) -> Result<Asked, Problem> {

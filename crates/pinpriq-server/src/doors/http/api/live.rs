@@ -1,16 +1,12 @@
 //! What a monitor has seen: events as they happen, and the history of the last 15 minutes.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use crate::users::Right;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use http_body::Frame;
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueChange, QueueNews};
 use pinpriq_proto::task::StateKind;
@@ -18,6 +14,7 @@ use pinpriq_proto::task::StateKind;
 use super::super::json::{Object, array, object, put_number, put_ratio};
 use super::super::problem::Problem;
 use super::asking::Request;
+use super::body::{Made, Unfolded};
 use super::{Api, Asker};
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
@@ -35,7 +32,9 @@ pub(super) fn events(
     let looker = asker.pass.clone().zip(api.roster.clone());
     let listening = api.monitor.listen(queue);
     let listening = listening.ok_or_else(|| Problem::new("CLOSING", "the server is stopping"))?;
-    let mut response = Response::new(Body::new(Events::of(Looker { listening, user: looker })));
+    let looker = Some(Looker { listening, user: looker });
+    let watching = Watching { looker, has_begun: false };
+    let mut response = Response::new(Body::new(Unfolded::new(watching, next)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -83,9 +82,6 @@ enum Next {
     End,
 }
 
-/// A listener, with what is next.
-type Coming = Pin<Box<dyn Future<Output = (Looker, Next)> + Send>>;
-
 impl Looker {
     /// Waits for the next second, or until the user may no longer look.
     async fn next(&mut self) -> Next {
@@ -119,63 +115,38 @@ impl Looker {
     }
 }
 
-/// The body of an answer that is a stream of events. There is never more than a second's worth of
-/// it in memory.
-struct Events {
-    coming: Option<Coming>,
+/// What a stream of events goes on with: nothing after its end, and at first no listener is waited
+/// for.
+struct Watching {
+    looker: Option<Looker>,
     has_begun: bool,
 }
 
-impl Events {
-    fn of(looker: Looker) -> Self {
-        Self { coming: Some(next(looker)), has_begun: false }
-    }
-}
-
-fn next(mut looker: Looker) -> Coming {
+/// Returns the events of the next second. There is never more than that in memory.
+fn next(mut watching: Watching) -> Made<Watching> {
     Box::pin(async move {
-        let next = looker.next().await;
-        (looker, next)
-    })
-}
-
-impl http_body::Body for Events {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            let begin = Bytes::from_static(b"retry: 1000\n\n");
-            return Poll::Ready(Some(Ok(Frame::data(begin))));
+        if !std::mem::replace(&mut watching.has_begun, true) {
+            return Some(Ok((Bytes::from_static(b"retry: 1000\n\n"), watching)));
         }
-        let Some(coming) = &mut self.coming else { return Poll::Ready(None) };
-        let (looker, coming) = std::task::ready!(coming.as_mut().poll(context));
-        let text = match coming {
-            Next::End => {
-                self.coming = None;
-                return Poll::Ready(None);
-            }
+        let looker = watching.looker.as_mut()?;
+        let text = match looker.next().await {
+            Next::End => return None,
             Next::Denied => {
-                self.coming = None;
+                watching.looker = None;
                 denied().into()
             }
             Next::Second(second) => {
-                let text = if let Some(queue) = looker.listening.queue() {
+                if let Some(queue) = looker.listening.queue() {
                     told(&second, Some(queue)).into()
                 } else {
                     // The same text goes to many clients, so it is written once.
                     let text = second.told.get_or_init(|| told(&second, None).into());
                     Bytes::from_owner(text.clone())
-                };
-                self.coming = Some(next(looker));
-                text
+                }
             }
         };
-        Poll::Ready(Some(Ok(Frame::data(text))))
-    }
+        Some(Ok((text, watching)))
+    })
 }
 
 /// Returns the last event of a user who may no longer look.

@@ -11,7 +11,6 @@ use super::route::{Does, Own, Route};
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{DEADLINE, DONE, WITHMETA};
 use pinpriq_proto::request::spec::Word;
-use pinpriq_proto::request::table::TABLE;
 
 /// A status with what it means, and the media type and schema of its body if there is one.
 type Told = (u16, &'static str, Option<(&'static str, Value)>);
@@ -405,8 +404,8 @@ fn schedule() -> Value {
 /// Returns the commands of a transaction.
 fn multi() -> Value {
     let mut commands = Vec::new();
-    for command in super::asking::STEPS {
-        let Some(spec) = TABLE.iter().find(|spec| spec.full_name() == command) else { continue };
+    for spec in super::asking::steps() {
+        let command = spec.name;
         let mut properties = Map::new();
         for word in spec.words {
             let names: &[&str] = match word {

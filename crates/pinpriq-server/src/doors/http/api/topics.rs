@@ -10,12 +10,16 @@ use super::super::problem::Problem;
 use super::asking::Request;
 use super::composed::{PAGE, PAGE_MAX, count_of, json};
 use super::{Api, Asker};
+use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::cursors::name::{
     cursor_after as names_cursor, place_at as names_after,
 };
 use pinpriq_proto::request::options::{COUNT, CURSOR, PREFIX};
 use pinpriq_proto::task::Bytes;
+
+/// How many topics are asked about at once.
+const AT_ONCE: usize = 8;
 
 /// Shows topics page by page, with the figures of all their lanes together.
 pub(super) async fn answer(
@@ -33,25 +37,28 @@ pub(super) async fn answer(
     let is_meant = |name: &[u8]| name.starts_with(&prefix) && is_after(name);
     let mut names = topics.iter().filter(|name| is_meant(name) && asker.may_look_at(name));
     let page: Vec<&Bytes> = names.by_ref().take(count).collect();
-    let members = |name: &&Bytes| Asked::of("MEMBERS").words([&***name]);
-    let replies = asker.replies(page.iter().map(members)).await?.into_iter();
-    let members = replies.map(|reply| match reply {
-        Ok(Reply::Members(members)) => members,
-        _ => Vec::new(),
-    });
-    let mut shown: Vec<_> = page.into_iter().zip(members).collect();
-    let last = shown.last().filter(|_| names.next().is_some());
-    let cursor = last.map_or_else(|| "0".to_owned(), |(name, _)| names_cursor(name));
-    // The last lane of some may have ended meanwhile.
-    shown.retain(|(_, members)| !members.is_empty());
+    let last = page.last().filter(|_| names.next().is_some());
+    let cursor = last.map_or_else(|| "0".to_owned(), |name| names_cursor(name));
+    let mut shown = Vec::with_capacity(page.len());
+    // Topics may have very many members, which need not be in memory together.
+    for part in page.chunks(AT_ONCE) {
+        let members = part.iter().map(|name| Asked::of("MEMBERS").words([&***name]));
+        for (name, reply) in part.iter().zip(asker.replies(members).await?) {
+            let Ok(Reply::Members(members)) = reply else { continue };
+            let sum = |read: fn(&MemberFigures) -> u64| members.iter().map(read).sum::<u64>();
+            // The last lane of some may have ended meanwhile.
+            if !members.is_empty() {
+                shown.push((name, members.len(), sum(|it| it.ready), sum(|it| it.taken)));
+            }
+        }
+    }
     let mut out = Vec::new();
     object(&mut out, |it| {
         it.text("cursor", &cursor);
-        it.array("topics", &shown, |out, (name, members)| {
+        it.array("topics", &shown, |out, (name, members, ready, taken)| {
             object(out, |it| {
-                it.bytes("topic", name).number("members", members.len());
-                it.number("ready", members.iter().map(|it| it.ready).sum::<u64>());
-                it.number("taken", members.iter().map(|it| it.taken).sum::<u64>());
+                it.bytes("topic", name).number("members", *members);
+                it.number("ready", *ready).number("taken", *taken);
             });
         });
     });

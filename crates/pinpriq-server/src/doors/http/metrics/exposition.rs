@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text;
@@ -67,30 +69,91 @@ fn thousandths(weight: &str) -> u32 {
     (number(whole) * 1_000 + number(&part)).min(1_000)
 }
 
-/// Writes all metrics.
-pub(super) fn write(sight: Arc<Sight>, format: Format) -> String {
-    let mut registry = Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(Collected(sight)));
-    let mut written = String::new();
-    // A string takes everything.
-    let _ = text::encode(&mut written, &registry);
-    match format {
-        Format::OpenMetrics => written,
-        Format::Prometheus => older(&written),
-    }
+/// A piece ends with the first readings after which it has this many bytes. Each waits for an idle
+/// processor, so that there should not be many of them.
+const PIECE_BYTES: usize = 512 << 10;
+
+/// The most readings of a metric that are written before the length of a piece is looked at.
+const READINGS_MAX: usize = 64;
+
+/// What ends `OpenMetrics`.
+const END: &str = "# EOF\n";
+
+/// Where a piece begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Place {
+    /// The place of a metric in the table.
+    metric: usize,
+    /// How many of its readings are written already.
+    readings: usize,
 }
 
+/// Returns some metrics from this place on, and the place where the next piece begins, if there is
+/// one. So never more than a small part of all of them is in memory.
+pub(super) fn piece(
+    sight: &Arc<Sight>,
+    format: Format,
+    mut place: Place,
+) -> (String, Option<Place>) {
+    let mut piece = String::new();
+    while piece.len() < PIECE_BYTES && place.metric < TABLE.len() {
+        let is_whole = Arc::new(AtomicBool::new(true));
+        let mut registry = Registry::with_prefix(PREFIX);
+        let part = Part { sight: Arc::clone(sight), place, is_whole: is_whole.clone() };
+        registry.register_collector(Box::new(part));
+        let mut written = String::new();
+        // A string takes everything.
+        let _ = text::encode(&mut written, &registry);
+        let mut told = written.strip_suffix(END).unwrap_or(&written);
+        // What the metric means was told with its first readings.
+        while place.readings > 0 && told.starts_with('#') {
+            told = told.split_once('\n').map_or("", |(_, rest)| rest);
+        }
+        match format {
+            Format::OpenMetrics => piece.push_str(told),
+            Format::Prometheus => piece.push_str(&older(told)),
+        }
+        place = if is_whole.load(Ordering::Relaxed) {
+            Place { metric: place.metric + 1, readings: 0 }
+        } else {
+            Place { readings: place.readings + READINGS_MAX, ..place }
+        };
+    }
+    if place.metric < TABLE.len() {
+        return (piece, Some(place));
+    }
+    if format == Format::OpenMetrics {
+        piece.push_str(END);
+    }
+    (piece, None)
+}
+
+/// Some readings of one metric.
 #[derive(Debug)]
-struct Collected(Arc<Sight>);
+struct Part {
+    sight: Arc<Sight>,
+    place: Place,
+    /// Whether no readings follow.
+    is_whole: Arc<AtomicBool>,
+}
 
-impl Collector for Collected {
+impl Collector for Part {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        TABLE.iter().try_for_each(|metric| encode(metric, &self.0, &mut encoder))
+        let Some(metric) = TABLE.get(self.place.metric) else { return Ok(()) };
+        let wanted = self.place.readings..self.place.readings + READINGS_MAX;
+        let told = encode(metric, (&self.sight, &wanted), &mut encoder)?;
+        self.is_whole.store(told <= wanted.end, Ordering::Relaxed);
+        Ok(())
     }
 }
 
-/// Writes one metric, unless there is nothing to tell.
-fn encode(metric: &Metric, sight: &Sight, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+/// Writes these readings of one metric, unless there is nothing to tell. Returns how many there
+/// are.
+fn encode(
+    metric: &Metric,
+    (sight, wanted): (&Sight, &Range<usize>),
+    encoder: &mut DescriptorEncoder<'_>,
+) -> Result<usize, fmt::Error> {
     let (stem, unit) = (metric.stem(), metric.unit.map(|unit| Unit::Other(unit.to_owned())));
     let kind = match metric.kind {
         Kind::Counter => MetricType::Counter,
@@ -102,10 +165,12 @@ fn encode(metric: &Metric, sight: &Sight, encoder: &mut DescriptorEncoder<'_>) -
     let mut ended = Ok(());
     let mut encoder = Some(encoder);
     if metric.chapter != Chapter::Queues && !sight.shows_server {
-        return Ok(());
+        return Ok(0);
     }
+    let mut told = 0;
     metric.read(sight, &mut |labels, reading| {
-        if ended.is_err() {
+        told += 1;
+        if ended.is_err() || !wanted.contains(&(told - 1)) {
             return;
         }
         if let Some(encoder) = encoder.take() {
@@ -118,7 +183,7 @@ fn encode(metric: &Metric, sight: &Sight, encoder: &mut DescriptorEncoder<'_>) -
             ended = encode_one(begun, metric.kind, labels, reading);
         }
     });
-    ended
+    ended.map(|()| told)
 }
 
 /// Returns a sentence without the addresses of its links.

@@ -6,6 +6,7 @@ use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_proto::stats::Figures;
 
 use super::super::json::{Object, object};
+use super::{Extent, With};
 use crate::facts::Facts;
 use crate::figures::{Value, info, stats};
 
@@ -91,17 +92,33 @@ fn figure(it: &mut Object<'_>, name: &str, value: &Value) {
     };
 }
 
-/// Appends the members of a topic.
-pub(super) fn members(out: &mut Vec<u8>, all: &[MemberFigures]) {
-    object(out, |it| {
-        it.array("members", all, |out, member| {
-            object(out, |it| {
-                it.bytes("member", &member.member).number("incarnation", member.incarnation);
-                it.moment("lease_until", member.lease_until);
-                it.number("ready", member.ready).number("taken", member.taken);
-            });
+/// Appends the members of a topic as far as there is room. Returns whether these were all.
+pub(super) fn members(
+    out: &mut Vec<u8>,
+    all: &[MemberFigures],
+    with: &With<'_>,
+    Extent { progress, most, .. }: Extent<'_>,
+) -> bool {
+    if *progress == 0 {
+        with.exchange.ok();
+        out.extend_from_slice(b"{\"members\":[");
+    }
+    for member in &all[*progress..] {
+        if *progress > 0 {
+            if out.len() >= most {
+                return false;
+            }
+            out.push(b',');
+        }
+        object(out, |it| {
+            it.bytes("member", &member.member).number("incarnation", member.incarnation);
+            it.moment("lease_until", member.lease_until);
+            it.number("ready", member.ready).number("taken", member.taken);
         });
-    });
+        *progress += 1;
+    }
+    out.extend_from_slice(b"]}");
+    true
 }
 
 /// Appends a schedule.

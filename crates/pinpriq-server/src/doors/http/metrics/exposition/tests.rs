@@ -37,13 +37,25 @@ fn sight() -> Sight {
     Sight { survey: Arc::new(survey), others, disk_free: Some(77), shows_server: true }
 }
 
+/// Returns all pieces together.
+fn write(sight: &Arc<Sight>, format: Format) -> String {
+    let (mut text, mut place) = (String::new(), Some(Place::default()));
+    while let Some(from) = place {
+        let (piece, next) = piece(sight, format, from);
+        assert!(piece.len() < 1 << 20, "a piece has {} bytes", piece.len());
+        text.push_str(&piece);
+        place = next;
+    }
+    text
+}
+
 fn lines(text: &str, of: &str) -> Vec<String> {
     text.lines().filter(|line| line.contains(of)).map(str::to_owned).collect()
 }
 
 #[test]
 fn open_metrics_has_units_and_an_end() {
-    let text = write(Arc::new(sight()), Format::OpenMetrics);
+    let text = write(&Arc::new(sight()), Format::OpenMetrics);
     assert!(text.ends_with("\n# EOF\n"), "{text}");
     assert_eq!(
         lines(&text, "pinpriq_dead"),
@@ -72,7 +84,7 @@ fn open_metrics_has_units_and_an_end() {
 
 #[test]
 fn queues_for_dead_letters_are_told_apart() {
-    let text = write(Arc::new(sight()), Format::Prometheus);
+    let text = write(&Arc::new(sight()), Format::Prometheus);
     let of_dead: Vec<String> = lines(&text, r#"queue="dead",purpose="dead_letters""#);
     assert_eq!(
         of_dead,
@@ -93,7 +105,7 @@ fn queues_for_dead_letters_are_told_apart() {
 
 #[test]
 fn the_older_format_names_counters_by_their_samples() {
-    let text = write(Arc::new(sight()), Format::Prometheus);
+    let text = write(&Arc::new(sight()), Format::Prometheus);
     assert!(!text.contains("# UNIT") && !text.contains("# EOF"));
     assert_eq!(
         lines(&text, "pinpriq_dead")[..3],
@@ -113,7 +125,7 @@ fn the_older_format_names_counters_by_their_samples() {
 
 #[test]
 fn histograms_are_in_seconds_and_of_single_queues() {
-    let text = write(Arc::new(sight()), Format::OpenMetrics);
+    let text = write(&Arc::new(sight()), Format::OpenMetrics);
     let waited = lines(&text, r#"pinpriq_waited_seconds_bucket{le="0.005",queue="news""#);
     let longer = lines(&text, r#"pinpriq_waited_seconds_bucket{le="0.01",queue="news""#);
     let none = lines(&text, r#"_seconds_bucket{le="0.01",queue="_other""#);
@@ -127,9 +139,30 @@ fn histograms_are_in_seconds_and_of_single_queues() {
 }
 
 #[test]
+fn metrics_of_many_queues_are_written_in_pieces() {
+    const QUEUES: usize = 1_000;
+    let mut counters = Counters { put: 7, ..Counters::default() };
+    counters.times().waited.note(Span::from_ms(7));
+    let figures = Figures { counters, ..Figures::default() };
+    let mut survey = Survey::default();
+    for number in 0..QUEUES {
+        let name = format!("{number:0>250}");
+        let name = Surveyed { lane: None, queue: name.as_bytes().into() };
+        survey.shown.insert(name, Shown { figures: figures.clone(), rates: None });
+    }
+    let sight = Arc::new(Sight { survey: Arc::new(survey), ..Sight::default() });
+    for format in [Format::OpenMetrics, Format::Prometheus] {
+        let text = write(&sight, format);
+        assert_eq!(lines(&text, "pinpriq_put_total{").len(), QUEUES);
+        assert_eq!(lines(&text, "pinpriq_waited_seconds_count{").len(), QUEUES);
+        assert_eq!(lines(&text, "# TYPE pinpriq_put").len(), 1);
+    }
+}
+
+#[test]
 fn meanings_have_no_addresses() {
     assert_eq!(plain("by [reason](#ends) and [code](a.md#b)."), "by reason and code.");
-    let text = write(Arc::new(sight()), Format::OpenMetrics);
+    let text = write(&Arc::new(sight()), Format::OpenMetrics);
     assert!(lines(&text, "# HELP").iter().all(|line| !line.contains("](")), "{text}");
 }
 
