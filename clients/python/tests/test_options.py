@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pinpriq import AsyncClient, Client, SerialisationError, Worker
+from pinpriq import AsyncClient, Client, SerialisationError, Worker, commands
 from pinpriq.dramatiq import PinpriqBroker
 from pinpriq.options import own_name, redis_urls
 from pinpriq.spans import moment_ms, span_ms
@@ -148,3 +148,10 @@ def test_moments_at_the_edge(client: Client) -> None:
 def test_a_name_has_no_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "a host\u00e9")
     assert own_name("worker").startswith("worker:a_host_:")
+
+
+def test_a_command_has_only_its_own_options() -> None:
+    options: Any = {"delay": 1}
+    assert list(commands.put("q", b"x", **options)) == [b"PUT", b"q", b"x", b"DELAY", b"1000"]
+    with pytest.raises(TypeError, match="delay"):
+        commands.take(["q"], **options)

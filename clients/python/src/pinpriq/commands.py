@@ -2,31 +2,82 @@
 
 Printed from the server's table of commands by `cargo test -p pinpriq-proto printed`. The methods of
 queues use these functions. `Queue.command` and `Client.command` send any of them.
+
+Where there is a `member`, its lane is meant, and the queue is the topic then. `meta` asks for all
+that is known of each task, `wait` says how long to wait, `payload` is the new one of the task, and
+a `cursor` is `"0"` at first, then that of the last reply.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .replies import State
 from .requests.base import Name, Priority, Receipt, Words
 from .settings import QueueSettings
 from .spans import Moment, Span
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: How each option is sent: its word, and the method of `Words` that adds it.
+OPTIONS = {
+    "key": ("KEY", "option"),
+    "priority": ("PRIORITY", "priority"),
+    "delay": ("DELAY", "span"),
+    "at": ("AT", "moment"),
+    "ttl": ("TTL", "span"),
+    "ttr": ("TTR", "span"),
+    "id": ("ID", "option"),
+    "window": ("WINDOW", "span"),
+    "on_duplicate": ("ONDUP", "option"),
+    "reason": ("REASON", "reason"),
+    "from_": ("FROM", "option"),
+    "order": ("ORDER", "option"),
+    "group": ("GROUP", "switch"),
+    "state": ("STATE", "state"),
+    "zombie": ("ZOMBIE", "span"),
+    "tail": ("TAIL", "switch"),
+    "by": ("BY", "span"),
+    "receipt": ("RECEIPT", "option"),
+    "count": ("COUNT", "option"),
+    "pop": ("POP", "switch"),
+    "lease": ("LEASE", "span"),
+    "deadline": ("DEADLINE", "moment"),
+    "prefix": ("PREFIX", "option"),
+    "for_": ("FOR", "span"),
+    "every": ("EVERY", "span"),
+    "cron": ("CRON", "option"),
+    "zone": ("ZONE", "option"),
+    "missed": ("MISSED", "option"),
+    "overlap": ("OVERLAP", "option"),
+}
+
 
 class PutOptions(TypedDict, total=False):
-    """Options that `put` explains."""
+    """Options of `put`."""
 
+    #: The key: tasks of a queue with the same key form a group.
     key: Name | None
+    #: The lower, the more urgent, 0 by default; a task with none leaves only with its group.
     priority: Priority | None
+    #: How long the task waits before it can be taken.
     delay: Span | None
+    #: The moment from which the task can be taken, instead of a delay.
     at: Moment | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
+    #: How long a lease of the task lasts unless it is renewed.
     ttr: Span | None
+    #: The id, for a queue whose ids are given.
     id: Name | None
+    #: How long the unique key counts after the put, even if the task is finished.
     window: Span | None
+    #: What a duplicate does: keep the first task as it is (the default), be rejected, or replace
+    #: it.
     on_duplicate: Literal["keep", "reject", "replace"] | None
+    #: Why, for people who look at the task later; at most 1,024 bytes.
     reason: str | None
 
 
@@ -34,69 +85,39 @@ def put(
     queue: Name,
     payload: bytes,
     *,
-    key: Name | None = None,
-    priority: Priority | None = None,
-    delay: Span | None = None,
-    at: Moment | None = None,
-    ttl: Span | None = None,
-    ttr: Span | None = None,
-    id: Name | None = None,
     wait: Span | None = None,
     room: Span | None = None,
     unique: Name | None = None,
-    window: Span | None = None,
-    on_duplicate: Literal["keep", "reject", "replace"] | None = None,
     state: State | None = None,
-    reason: str | None = None,
+    **options: Unpack[PutOptions],
 ) -> Words:
     """Puts a task into a queue.
 
     The reply: the id; with WAIT the id and the outcome; with UNIQUE the id, whether it is new (1
     or 0), and with WAIT the outcome.
 
-    `key`: the key: tasks of a queue with the same key form a group.
-    `priority`: the lower, the more urgent, 0 by default; a task with none leaves only with its
-    group.
-    `delay`: how long the task waits before it can be taken.
-    `at`: the moment from which the task can be taken, instead of a delay.
-    `ttl`: how long the task lives unless it is taken.
-    `ttr`: how long a lease of the task lasts unless it is renewed.
-    `id`: the id, for a queue whose ids are given.
-    `wait`: how long to wait; -1 is without end.
     `room`: how long to wait for room in a full queue.
     `unique`: no second task is put with this key while the first is unfinished.
-    `window`: how long the unique key counts after the put, even if the task is finished.
-    `on_duplicate`: what a duplicate does: keep the first task as it is (the default), be rejected,
-    or replace it.
     `state`: the task is buried at once.
-    `reason`: why, for people who look at the task later; at most 1,024 bytes.
     """
-    words = Words("PUT")
-    words.add(queue)
-    words.add(payload)
-    words.option("KEY", key)
-    words.priority("PRIORITY", priority)
-    words.span("DELAY", delay)
-    words.moment("AT", at)
-    words.span("TTL", ttl)
-    words.span("TTR", ttr)
-    words.option("ID", id)
+    words = Words("PUT").add(queue).add(payload)
     words.wait("WAIT", wait)
     words.span("ROOM", room)
     words.option("UNIQUE", unique)
-    words.span("WINDOW", window)
-    words.option("ONDUP", on_duplicate)
     words.state("STATE", state)
-    words.reason("REASON", reason)
-    return words
+    return words.options(options, PutOptions, OPTIONS)
 
 
 class TakeOptions(TypedDict, total=False):
-    """Options that `take` explains."""
+    """Options of `take`."""
 
+    #: How long a lease of the task lasts unless it is renewed.
     ttr: Span | None
+    #: From which end of the priorities, MIN unless it is given.
     from_: Literal["min", "max"] | None
+    #: Which task goes first among those of one priority.
     order: Literal["oldest", "newest"] | None
+    #: Whole groups of tasks with one key, so that COUNT counts groups.
     group: bool
 
 
@@ -105,47 +126,35 @@ def take(
     *,
     count: int | None = None,
     wait: Span | None = None,
-    ttr: Span | None = None,
-    from_: Literal["min", "max"] | None = None,
-    order: Literal["oldest", "newest"] | None = None,
-    group: bool = False,
     meta: bool = False,
     done: Iterable[tuple[Name, Receipt]] = (),
     member: Name | None = None,
+    **options: Unpack[TakeOptions],
 ) -> Words:
     """Takes the most urgent tasks under a lease.
 
     The reply: an array of tasks, empty if there are none.
 
     `count`: at most this many.
-    `wait`: how long to wait; -1 is without end.
-    `ttr`: how long a lease of the task lasts unless it is renewed.
-    `from_`: from which end of the priorities, MIN unless it is given.
-    `order`: which task goes first among those of one priority.
-    `group`: whole groups of tasks with one key, so that COUNT counts groups.
-    `meta`: all that is known of each task.
     `done`: tasks to acknowledge in the same step, each by its queue and receipt.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("TAKE")
-    words.names(queues)
+    words = Words("TAKE").names(queues)
     words.option("COUNT", count)
     words.wait("WAIT", wait)
-    words.span("TTR", ttr)
-    words.option("FROM", from_)
-    words.option("ORDER", order)
-    words.switch("GROUP", group)
     words.switch("WITHMETA", meta)
     words.pairs("DONE", done)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, TakeOptions, OPTIONS)
 
 
 class PopOptions(TypedDict, total=False):
-    """Options that `pop` explains."""
+    """Options of `pop`."""
 
+    #: From which end of the priorities, MIN unless it is given.
     from_: Literal["min", "max"] | None
+    #: Which task goes first among those of one priority.
     order: Literal["oldest", "newest"] | None
+    #: Whole groups of tasks with one key, so that COUNT counts groups.
     group: bool
 
 
@@ -154,74 +163,54 @@ def pop(
     *,
     count: int | None = None,
     wait: Span | None = None,
-    from_: Literal["min", "max"] | None = None,
-    order: Literal["oldest", "newest"] | None = None,
-    group: bool = False,
     meta: bool = False,
     member: Name | None = None,
+    **options: Unpack[PopOptions],
 ) -> Words:
     """Takes the most urgent tasks for good.
 
     The reply: an array of tasks, empty if there are none.
 
     `count`: at most this many.
-    `wait`: how long to wait; -1 is without end.
-    `from_`: from which end of the priorities, MIN unless it is given.
-    `order`: which task goes first among those of one priority.
-    `group`: whole groups of tasks with one key, so that COUNT counts groups.
-    `meta`: all that is known of each task.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("POP")
-    words.names(queues)
+    words = Words("POP").names(queues)
     words.option("COUNT", count)
     words.wait("WAIT", wait)
-    words.option("FROM", from_)
-    words.option("ORDER", order)
-    words.switch("GROUP", group)
     words.switch("WITHMETA", meta)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, PopOptions, OPTIONS)
 
 
 class PeekOptions(TypedDict, total=False):
-    """Options that `peek` explains."""
+    """Options of `peek`."""
 
+    #: From which end of the priorities, MIN unless it is given.
     from_: Literal["min", "max"] | None
+    #: Which task goes first among those of one priority.
     order: Literal["oldest", "newest"] | None
+    #: Only tasks in this state.
     state: State | None
 
 
 def peek(
     queue: Name,
     *,
-    from_: Literal["min", "max"] | None = None,
-    order: Literal["oldest", "newest"] | None = None,
-    state: State | None = None,
     count: int | None = None,
     meta: bool = False,
     member: Name | None = None,
+    **options: Unpack[PeekOptions],
 ) -> Words:
     """Shows tasks and changes nothing.
 
     The reply: an array of tasks, empty if there are none.
 
-    `from_`: from which end of the priorities, MIN unless it is given.
-    `order`: which task goes first among those of one priority.
-    `state`: only tasks in this state.
     `count`: at most this many.
-    `meta`: all that is known of each task.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("PEEK")
-    words.add(queue)
-    words.option("FROM", from_)
-    words.option("ORDER", order)
-    words.state("STATE", state)
+    words = Words("PEEK").add(queue)
     words.option("COUNT", count)
     words.switch("WITHMETA", meta)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, PeekOptions, OPTIONS)
 
 
 def get(
@@ -233,19 +222,16 @@ def get(
     """Shows one task by its id.
 
     The reply: a map with all that is known, or null.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("GET")
-    words.add(queue)
-    words.add(id)
+    words = Words("GET").add(queue).add(id)
     words.option("MEMBER", member)
     return words
 
 
 class AckOptions(TypedDict, total=False):
-    """Options that `ack` explains."""
+    """Options of `ack`."""
 
+    #: How long the finished task stays.
     zombie: Span | None
 
 
@@ -254,32 +240,29 @@ def ack(
     *receipts: Receipt,
     id: Name | None = None,
     payload: bytes | None = None,
-    zombie: Span | None = None,
     member: Name | None = None,
+    **options: Unpack[AckOptions],
 ) -> Words:
     """Finishes taken tasks.
 
     The reply: OK; for several receipts an array of OK or error, one for each.
-
-    `payload`: another payload.
-    `zombie`: how long the finished task stays.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("ACK")
-    words.add(queue)
-    words.holders(receipts, id)
+    words = Words("ACK").add(queue).holders(receipts, id)
     words.option("PAYLOAD", payload)
-    words.span("ZOMBIE", zombie)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, AckOptions, OPTIONS)
 
 
 class ReleaseOptions(TypedDict, total=False):
-    """Options that `release` explains."""
+    """Options of `release`."""
 
+    #: How long the task waits before it can be taken.
     delay: Span | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
+    #: The lower, the more urgent, 0 by default; a task with none leaves only with its group.
     priority: Priority | None
+    #: Behind all others of its priority, instead of its old place.
     tail: bool
 
 
@@ -288,40 +271,24 @@ def release(
     receipt: Receipt | None = None,
     *,
     id: Name | None = None,
-    delay: Span | None = None,
-    ttl: Span | None = None,
-    priority: Priority | None = None,
     payload: bytes | None = None,
-    tail: bool = False,
     member: Name | None = None,
+    **options: Unpack[ReleaseOptions],
 ) -> Words:
     """Gives a taken task back to its queue.
 
     The reply: R, W, or X if its TTL had passed.
-
-    `delay`: how long the task waits before it can be taken.
-    `ttl`: how long the task lives unless it is taken.
-    `priority`: the lower, the more urgent, 0 by default; a task with none leaves only with its
-    group.
-    `payload`: another payload.
-    `tail`: behind all others of its priority, instead of its old place.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("RELEASE")
-    words.add(queue)
-    words.holder(receipt, id)
-    words.span("DELAY", delay)
-    words.span("TTL", ttl)
-    words.priority("PRIORITY", priority)
+    words = Words("RELEASE").add(queue).holder(receipt, id)
     words.option("PAYLOAD", payload)
-    words.switch("TAIL", tail)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, ReleaseOptions, OPTIONS)
 
 
 class BuryOptions(TypedDict, total=False):
-    """Options that `bury` explains."""
+    """Options of `bury`."""
 
+    #: Why, for people who look at the task later; at most 1,024 bytes.
     reason: str | None
 
 
@@ -331,30 +298,25 @@ def bury(
     *,
     id: Name | None = None,
     payload: bytes | None = None,
-    reason: str | None = None,
     member: Name | None = None,
+    **options: Unpack[BuryOptions],
 ) -> Words:
     """Sets a taken task aside.
 
     The reply: OK.
-
-    `payload`: another payload.
-    `reason`: why, for people who look at the task later; at most 1,024 bytes.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("BURY")
-    words.add(queue)
-    words.holder(receipt, id)
+    words = Words("BURY").add(queue).holder(receipt, id)
     words.option("PAYLOAD", payload)
-    words.reason("REASON", reason)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, BuryOptions, OPTIONS)
 
 
 class FailOptions(TypedDict, total=False):
-    """Options that `fail` explains."""
+    """Options of `fail`."""
 
+    #: Why, for people who look at the task later; at most 1,024 bytes.
     reason: str | None
+    #: How long the task waits before it can be taken.
     delay: Span | None
 
 
@@ -363,33 +325,24 @@ def fail(
     receipt: Receipt | None = None,
     *,
     id: Name | None = None,
-    reason: str | None = None,
-    delay: Span | None = None,
     payload: bytes | None = None,
     member: Name | None = None,
+    **options: Unpack[FailOptions],
 ) -> Words:
     """Gives a taken task back because it failed: to be tried again or to be given up.
 
     The reply: R, W, B, or X if it became a dead letter or its TTL had passed.
-
-    `reason`: why, for people who look at the task later; at most 1,024 bytes.
-    `delay`: how long the task waits before it can be taken.
-    `payload`: another payload.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("FAIL")
-    words.add(queue)
-    words.holder(receipt, id)
-    words.reason("REASON", reason)
-    words.span("DELAY", delay)
+    words = Words("FAIL").add(queue).holder(receipt, id)
     words.option("PAYLOAD", payload)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, FailOptions, OPTIONS)
 
 
 class TouchOptions(TypedDict, total=False):
-    """Options that `touch` explains."""
+    """Options of `touch`."""
 
+    #: How much the deadline moves, instead of a whole lease from now.
     by: Span | None
 
 
@@ -398,29 +351,26 @@ def touch(
     receipt: Receipt | None = None,
     *,
     id: Name | None = None,
-    by: Span | None = None,
     member: Name | None = None,
+    **options: Unpack[TouchOptions],
 ) -> Words:
     """Renews or moves the deadline of a lease, or moves the TTL of a ready task.
 
     The reply: the new deadline in Unix milliseconds, or null if there is none.
-
-    `by`: how much the deadline moves, instead of a whole lease from now.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("TOUCH")
-    words.add(queue)
-    words.holder(receipt, id)
-    words.span("BY", by)
+    words = Words("TOUCH").add(queue).holder(receipt, id)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, TouchOptions, OPTIONS)
 
 
 class DigOptions(TypedDict, total=False):
-    """Options that `dig` explains."""
+    """Options of `dig`."""
 
+    #: How long the task waits before it can be taken.
     delay: Span | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
+    #: The lower, the more urgent, 0 by default; a task with none leaves only with its group.
     priority: Priority | None
 
 
@@ -428,38 +378,26 @@ def dig(
     queue: Name,
     id: Name,
     *,
-    delay: Span | None = None,
-    ttl: Span | None = None,
-    priority: Priority | None = None,
     payload: bytes | None = None,
     member: Name | None = None,
+    **options: Unpack[DigOptions],
 ) -> Words:
     """Brings a buried task back.
 
     The reply: R, W, or X if its TTL had passed.
-
-    `delay`: how long the task waits before it can be taken.
-    `ttl`: how long the task lives unless it is taken.
-    `priority`: the lower, the more urgent, 0 by default; a task with none leaves only with its
-    group.
-    `payload`: another payload.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("DIG")
-    words.add(queue)
-    words.add(id)
-    words.span("DELAY", delay)
-    words.span("TTL", ttl)
-    words.priority("PRIORITY", priority)
+    words = Words("DIG").add(queue).add(id)
     words.option("PAYLOAD", payload)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, DigOptions, OPTIONS)
 
 
 class PlowOptions(TypedDict, total=False):
-    """Options that `plow` explains."""
+    """Options of `plow`."""
 
+    #: How long the task waits before it can be taken.
     delay: Span | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
 
 
@@ -467,26 +405,19 @@ def plow(
     queue: Name,
     *,
     count: int | None = None,
-    delay: Span | None = None,
-    ttl: Span | None = None,
     member: Name | None = None,
+    **options: Unpack[PlowOptions],
 ) -> Words:
     """Brings the oldest buried tasks back, all of them without COUNT.
 
     The reply: how many.
 
     `count`: at most this many.
-    `delay`: how long the task waits before it can be taken.
-    `ttl`: how long the task lives unless it is taken.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("PLOW")
-    words.add(queue)
+    words = Words("PLOW").add(queue)
     words.option("COUNT", count)
-    words.span("DELAY", delay)
-    words.span("TTL", ttl)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, PlowOptions, OPTIONS)
 
 
 def kick(
@@ -499,12 +430,8 @@ def kick(
     """DIG by id, or PLOW with a count: the words of beanstalkd.
 
     The reply: as DIG or PLOW.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("KICK")
-    words.add(queue)
-    words.holder(count, id)
+    words = Words("KICK").add(queue).holder(count, id)
     words.option("MEMBER", member)
     return words
 
@@ -517,20 +444,18 @@ def kill(
     """Removes tasks in any state, also those that are held.
 
     The reply: how many.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("KILL")
-    words.add(queue)
-    words.add(*ids)
+    words = Words("KILL").add(queue).add(*ids)
     words.option("MEMBER", member)
     return words
 
 
 class SwitchOptions(TypedDict, total=False):
-    """Options that `switch` explains."""
+    """Options of `switch`."""
 
+    #: How long the task waits before it can be taken.
     delay: Span | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
 
 
@@ -539,32 +464,24 @@ def switch(
     id: Name,
     to: State,
     *,
-    delay: Span | None = None,
-    ttl: Span | None = None,
     member: Name | None = None,
+    **options: Unpack[SwitchOptions],
 ) -> Words:
     """Turns a task that is not taken into another state.
 
     The reply: the state.
-
-    `delay`: how long the task waits before it can be taken.
-    `ttl`: how long the task lives unless it is taken.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("SWITCH")
-    words.add(queue)
-    words.add(id)
-    words.add(State(to).value)
-    words.span("DELAY", delay)
-    words.span("TTL", ttl)
+    words = Words("SWITCH").add(queue).add(id).add(State(to).value)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, SwitchOptions, OPTIONS)
 
 
 class SnatchOptions(TypedDict, total=False):
-    """Options that `snatch` explains."""
+    """Options of `snatch`."""
 
+    #: How long the task waits before it can be taken.
     delay: Span | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
 
 
@@ -572,31 +489,24 @@ def snatch(
     queue: Name,
     id: Name,
     *,
-    delay: Span | None = None,
-    ttl: Span | None = None,
     member: Name | None = None,
+    **options: Unpack[SnatchOptions],
 ) -> Words:
     """Takes a task away from its holder.
 
     The reply: R, W, or X if its TTL had passed.
-
-    `delay`: how long the task waits before it can be taken.
-    `ttl`: how long the task lives unless it is taken.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("SNATCH")
-    words.add(queue)
-    words.add(id)
-    words.span("DELAY", delay)
-    words.span("TTL", ttl)
+    words = Words("SNATCH").add(queue).add(id)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, SnatchOptions, OPTIONS)
 
 
 class RestartOptions(TypedDict, total=False):
-    """Options that `restart` explains."""
+    """Options of `restart`."""
 
+    #: How long the task waits before it can be taken.
     delay: Span | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
 
 
@@ -604,32 +514,26 @@ def restart(
     queue: Name,
     id: Name,
     *,
-    delay: Span | None = None,
-    ttl: Span | None = None,
     member: Name | None = None,
+    **options: Unpack[RestartOptions],
 ) -> Words:
     """Brings a waiting, buried or finished task back as if it had never been taken.
 
     The reply: R, W, or X if its TTL had passed.
-
-    `delay`: how long the task waits before it can be taken.
-    `ttl`: how long the task lives unless it is taken.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("RESTART")
-    words.add(queue)
-    words.add(id)
-    words.span("DELAY", delay)
-    words.span("TTL", ttl)
+    words = Words("RESTART").add(queue).add(id)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, RestartOptions, OPTIONS)
 
 
 class UpdateOptions(TypedDict, total=False):
-    """Options that `update` explains."""
+    """Options of `update`."""
 
+    #: The lower, the more urgent, 0 by default; a task with none leaves only with its group.
     priority: Priority | None
+    #: How long the task lives from now unless it is taken.
     ttl: Span | Literal["none"] | None
+    #: The receipt, which a taken task needs.
     receipt: Name | None
 
 
@@ -637,38 +541,26 @@ def update(
     queue: Name,
     id: Name,
     *,
-    priority: Priority | None = None,
     payload: bytes | None = None,
-    ttl: Span | Literal["none"] | None = None,
-    receipt: Name | None = None,
     member: Name | None = None,
+    **options: Unpack[UpdateOptions],
 ) -> Words:
     """Changes a task where it is.
 
     The reply: OK.
-
-    `priority`: the lower, the more urgent, 0 by default; a task with none leaves only with its
-    group.
-    `payload`: another payload.
-    `ttl`: how long the task lives from now unless it is taken.
-    `receipt`: the receipt, which a taken task needs.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("UPDATE")
-    words.add(queue)
-    words.add(id)
-    words.priority("PRIORITY", priority)
+    words = Words("UPDATE").add(queue).add(id)
     words.option("PAYLOAD", payload)
-    words.span("TTL", ttl)
-    words.option("RECEIPT", receipt)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, UpdateOptions, OPTIONS)
 
 
 class MoveOptions(TypedDict, total=False):
-    """Options that `move` explains."""
+    """Options of `move`."""
 
+    #: At most this many.
     count: int | None
+    #: Only tasks in this state.
     state: State | None
 
 
@@ -676,51 +568,38 @@ def move(
     queue: Name,
     to: Name,
     *,
-    count: int | None = None,
-    state: State | None = None,
     member: Name | None = None,
+    **options: Unpack[MoveOptions],
 ) -> Words:
     """Moves tasks of one state to another queue, the oldest first.
 
     The reply: how many.
-
-    `count`: at most this many.
-    `state`: only tasks in this state.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("MOVE")
-    words.add(queue)
-    words.add(to)
-    words.option("COUNT", count)
-    words.state("STATE", state)
+    words = Words("MOVE").add(queue).add(to)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, MoveOptions, OPTIONS)
 
 
 class RedriveOptions(TypedDict, total=False):
-    """Options that `redrive` explains."""
+    """Options of `redrive`."""
 
+    #: At most this many.
     count: int | None
 
 
 def redrive(
     queue: Name,
     *,
-    count: int | None = None,
     member: Name | None = None,
+    **options: Unpack[RedriveOptions],
 ) -> Words:
     """Moves ready dead letters back to the queues that they come from.
 
     The reply: how many.
-
-    `count`: at most this many.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("REDRIVE")
-    words.add(queue)
-    words.option("COUNT", count)
+    words = Words("REDRIVE").add(queue)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, RedriveOptions, OPTIONS)
 
 
 def explain(
@@ -732,21 +611,20 @@ def explain(
     """Tells why a task is not handed out, or which task would be next.
 
     The reply: a map: id, state, since, reasons.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("EXPLAIN")
-    words.add(queue)
-    words.maybe(id)
+    words = Words("EXPLAIN").add(queue).maybe(id)
     words.option("MEMBER", member)
     return words
 
 
 class ScanOptions(TypedDict, total=False):
-    """Options that `scan` explains."""
+    """Options of `scan`."""
 
+    #: At most this many.
     count: int | None
+    #: Only tasks in this state.
     state: State | None
+    #: The key: tasks of a queue with the same key form a group.
     key: Name | None
 
 
@@ -754,62 +632,44 @@ def scan(
     queue: Name,
     *,
     cursor: Name | None = None,
-    count: int | None = None,
-    state: State | None = None,
-    key: Name | None = None,
     meta: bool = False,
     member: Name | None = None,
+    **options: Unpack[ScanOptions],
 ) -> Words:
     """Shows all tasks of a queue, page by page.
 
     The reply: the cursor of the next page (0 after the last) and an array of tasks.
-
-    `cursor`: where the page begins: 0, or the cursor that came with the page before.
-    `count`: at most this many.
-    `state`: only tasks in this state.
-    `key`: the key: tasks of a queue with the same key form a group.
-    `meta`: all that is known of each task.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("SCAN")
-    words.add(queue)
+    words = Words("SCAN").add(queue)
     words.option("CURSOR", cursor)
-    words.option("COUNT", count)
-    words.state("STATE", state)
-    words.option("KEY", key)
     words.switch("WITHMETA", meta)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, ScanOptions, OPTIONS)
 
 
 class LeasesOptions(TypedDict, total=False):
-    """Options that `leases` explains."""
+    """Options of `leases`."""
 
+    #: At most this many.
     count: int | None
 
 
 def leases(
     queue: Name | None = None,
     *,
-    count: int | None = None,
     cursor: Name | None = None,
     member: Name | None = None,
+    **options: Unpack[LeasesOptions],
 ) -> Words:
     """Shows who holds which task, in one queue or in all, page by page.
 
     The reply: the cursor of the next page (0 after the last) and an array of maps: queue, member,
     id, client, name, address, since, until.
-
-    `count`: at most this many.
-    `cursor`: where the page begins: 0, or the cursor that came with the page before.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("LEASES")
-    words.maybe(queue)
-    words.option("COUNT", count)
+    words = Words("LEASES").maybe(queue)
     words.option("CURSOR", cursor)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, LeasesOptions, OPTIONS)
 
 
 def await_(
@@ -823,46 +683,35 @@ def await_(
 
     The reply: the outcome (acked, buried, expired, killed, dead, evicted, moved, timeout) and the
     state.
-
-    `wait`: how long to wait; -1 is without end.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("AWAIT")
-    words.add(queue)
-    words.add(id)
+    words = Words("AWAIT").add(queue).add(id)
     words.wait("WAIT", wait)
     words.option("MEMBER", member)
     return words
 
 
 class SubscribeOptions(TypedDict, total=False):
-    """Options that `subscribe` explains."""
+    """Options of `subscribe`."""
 
+    #: How long a lease of the task lasts unless it is renewed.
     ttr: Span | None
+    #: Tasks are delivered for good.
     pop: bool
 
 
 def subscribe(
     queues: Sequence[Name],
     *,
-    ttr: Span | None = None,
-    pop: bool = False,
     member: Name | None = None,
+    **options: Unpack[SubscribeOptions],
 ) -> Words:
     """Has tasks delivered, one for each credit.
 
     The reply: how many subscriptions the connection has.
-
-    `ttr`: how long a lease of the task lasts unless it is renewed.
-    `pop`: tasks are delivered for good.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("SUBSCRIBE")
-    words.names(queues)
-    words.span("TTR", ttr)
-    words.switch("POP", pop)
+    words = Words("SUBSCRIBE").names(queues)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, SubscribeOptions, OPTIONS)
 
 
 def unsubscribe(
@@ -873,11 +722,8 @@ def unsubscribe(
     """Ends subscriptions, all of them if none is named.
 
     The reply: how many subscriptions are left.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("UNSUBSCRIBE")
-    words.any_names(queues)
+    words = Words("UNSUBSCRIBE").any_names(queues)
     words.option("MEMBER", member)
     return words
 
@@ -889,9 +735,7 @@ def credit(
 
     The reply: the credit before the deliveries that it sets off.
     """
-    words = Words("CREDIT")
-    words.add(n)
-    return words
+    return Words("CREDIT").add(n)
 
 
 def ready() -> Words:
@@ -903,51 +747,40 @@ def ready() -> Words:
 
 
 class JoinOptions(TypedDict, total=False):
-    """Options that `join` explains."""
+    """Options of `join`."""
 
+    #: How long the member lives without a sign of life.
     lease: Span | None
 
 
 def join(
     topic: Name,
     member: Name,
-    *,
-    lease: Span | None = None,
+    **options: Unpack[JoinOptions],
 ) -> Words:
     """Gives a member a lane in a topic, and registers it if need be.
 
     The reply: the incarnation of the member.
-
-    `lease`: how long the member lives without a sign of life.
     """
-    words = Words("JOIN")
-    words.add(topic)
-    words.add(member)
-    words.span("LEASE", lease)
-    return words
+    return Words("JOIN").add(topic).add(member).options(options, JoinOptions, OPTIONS)
 
 
 class BeatOptions(TypedDict, total=False):
-    """Options that `beat` explains."""
+    """Options of `beat`."""
 
+    #: How long the member lives without a sign of life.
     lease: Span | None
 
 
 def beat(
     member: Name,
-    *,
-    lease: Span | None = None,
+    **options: Unpack[BeatOptions],
 ) -> Words:
     """Gives a sign of life, which begins the lease of a member anew.
 
     The reply: OK.
-
-    `lease`: how long the member lives without a sign of life.
     """
-    words = Words("BEAT")
-    words.add(member)
-    words.span("LEASE", lease)
-    return words
+    return Words("BEAT").add(member).options(options, BeatOptions, OPTIONS)
 
 
 def leave(
@@ -958,48 +791,32 @@ def leave(
 
     The reply: how many lanes ended.
     """
-    words = Words("LEAVE")
-    words.maybe(topic)
-    words.add(member)
-    return words
+    return Words("LEAVE").maybe(topic).add(member)
 
 
 class PublishOptions(TypedDict, total=False):
-    """Options that `publish` explains."""
+    """Options of `publish`."""
 
+    #: The key: tasks of a queue with the same key form a group.
     key: Name | None
+    #: The lower, the more urgent, 0 by default; a task with none leaves only with its group.
     priority: Priority | None
+    #: The moment from which the task is not delivered to members.
     deadline: Moment | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
 
 
 def publish(
     topic: Name,
     payload: bytes,
-    *,
-    key: Name | None = None,
-    priority: Priority | None = None,
-    deadline: Moment | None = None,
-    ttl: Span | None = None,
+    **options: Unpack[PublishOptions],
 ) -> Words:
     """Puts one task into each lane of a topic.
 
     The reply: how many lanes.
-
-    `key`: the key: tasks of a queue with the same key form a group.
-    `priority`: the lower, the more urgent, 0 by default; a task with none leaves only with its
-    group.
-    `deadline`: the moment from which the task is not delivered to members.
-    `ttl`: how long the task lives unless it is taken.
     """
-    words = Words("PUBLISH")
-    words.add(topic)
-    words.add(payload)
-    words.option("KEY", key)
-    words.priority("PRIORITY", priority)
-    words.moment("DEADLINE", deadline)
-    words.span("TTL", ttl)
-    return words
+    return Words("PUBLISH").add(topic).add(payload).options(options, PublishOptions, OPTIONS)
 
 
 def members(
@@ -1009,9 +826,7 @@ def members(
 
     The reply: an array of maps: member, incarnation, lease_until, ready, taken.
     """
-    words = Words("MEMBERS")
-    words.add(topic)
-    return words
+    return Words("MEMBERS").add(topic)
 
 
 def queue_create(
@@ -1022,10 +837,7 @@ def queue_create(
 
     The reply: OK.
     """
-    words = Words("QUEUE", "CREATE")
-    words.add(queue)
-    words.add(*settings.words() if settings else ())
-    return words
+    return Words("QUEUE", "CREATE").add(queue).add(*settings.words() if settings else ())
 
 
 def queue_set(
@@ -1037,12 +849,8 @@ def queue_set(
     """Changes settings of a queue, which is created if need be.
 
     The reply: OK.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("QUEUE", "SET")
-    words.add(queue)
-    words.add(*settings.words())
+    words = Words("QUEUE", "SET").add(queue).add(*settings.words())
     words.option("MEMBER", member)
     return words
 
@@ -1055,41 +863,33 @@ def queue_show(
     """Tells the settings of a queue.
 
     The reply: a map.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("QUEUE", "SHOW")
-    words.add(queue)
+    words = Words("QUEUE", "SHOW").add(queue)
     words.option("MEMBER", member)
     return words
 
 
 class QueueListOptions(TypedDict, total=False):
-    """Options that `queue_list` explains."""
+    """Options of `queue_list`."""
 
+    #: Only names that begin with this.
     prefix: Name | None
+    #: At most this many.
     count: int | None
 
 
 def queue_list(
     *,
-    prefix: Name | None = None,
-    count: int | None = None,
     cursor: Name | None = None,
+    **options: Unpack[QueueListOptions],
 ) -> Words:
     """Tells the names of the queues, page by page.
 
     The reply: the cursor of the next page (0 after the last) and the names in order.
-
-    `prefix`: only names that begin with this.
-    `count`: at most this many.
-    `cursor`: where the page begins: 0, or the cursor that came with the page before.
     """
     words = Words("QUEUE", "LIST")
-    words.option("PREFIX", prefix)
-    words.option("COUNT", count)
     words.option("CURSOR", cursor)
-    return words
+    return words.options(options, QueueListOptions, OPTIONS)
 
 
 def queue_truncate(
@@ -1100,11 +900,8 @@ def queue_truncate(
     """Removes all tasks of a queue.
 
     The reply: how many.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("QUEUE", "TRUNCATE")
-    words.add(queue)
+    words = Words("QUEUE", "TRUNCATE").add(queue)
     words.option("MEMBER", member)
     return words
 
@@ -1116,14 +913,13 @@ def queue_drop(
 
     The reply: how many tasks it had.
     """
-    words = Words("QUEUE", "DROP")
-    words.add(queue)
-    return words
+    return Words("QUEUE", "DROP").add(queue)
 
 
 class QueuePauseOptions(TypedDict, total=False):
-    """Options that `queue_pause` explains."""
+    """Options of `queue_pause`."""
 
+    #: How long the pause lasts; without it until it is ended.
     for_: Span | None
 
 
@@ -1131,22 +927,16 @@ def queue_pause(
     queue: Name,
     side: Literal["in", "out"] | None = None,
     *,
-    for_: Span | None = None,
     member: Name | None = None,
+    **options: Unpack[QueuePauseOptions],
 ) -> Words:
     """Pauses a queue for puts, for takes, or for both, for good or for a while.
 
     The reply: OK.
-
-    `for_`: how long the pause lasts; without it until it is ended.
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("QUEUE", "PAUSE")
-    words.add(queue)
-    words.maybe(side)
-    words.span("FOR", for_)
+    words = Words("QUEUE", "PAUSE").add(queue).maybe(side)
     words.option("MEMBER", member)
-    return words
+    return words.options(options, QueuePauseOptions, OPTIONS)
 
 
 def queue_resume(
@@ -1158,12 +948,8 @@ def queue_resume(
     """Ends a pause.
 
     The reply: OK.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("QUEUE", "RESUME")
-    words.add(queue)
-    words.maybe(side)
+    words = Words("QUEUE", "RESUME").add(queue).maybe(side)
     words.option("MEMBER", member)
     return words
 
@@ -1176,18 +962,16 @@ def stats(
     """Tells the figures of a queue, or of all together.
 
     The reply: a map.
-
-    `member`: the member whose lane is meant; the queue is the topic then.
     """
-    words = Words("STATS")
-    words.maybe(queue)
+    words = Words("STATS").maybe(queue)
     words.option("MEMBER", member)
     return words
 
 
 class ExportOptions(TypedDict, total=False):
-    """Options that `export` explains."""
+    """Options of `export`."""
 
+    #: At most this many.
     count: int | None
 
 
@@ -1195,20 +979,15 @@ def export(
     queue: Name,
     *,
     cursor: Name | None = None,
-    count: int | None = None,
+    **options: Unpack[ExportOptions],
 ) -> Words:
     """Shows all that another server needs to go on with a queue, page by page.
 
     The reply: the cursor of the next page (0 after the last) and an array of records as JSON.
-
-    `cursor`: where the page begins: 0, or the cursor that came with the page before.
-    `count`: at most this many.
     """
-    words = Words("EXPORT")
-    words.add(queue)
+    words = Words("EXPORT").add(queue)
     words.option("CURSOR", cursor)
-    words.option("COUNT", count)
-    return words
+    return words.options(options, ExportOptions, OPTIONS)
 
 
 def import_(
@@ -1220,28 +999,35 @@ def import_(
     """Takes over one record of an export.
 
     The reply: the id of a task; OK for other records.
-
-    `payload`: another payload.
     """
-    words = Words("IMPORT")
-    words.add(queue)
-    words.add(record)
+    words = Words("IMPORT").add(queue).add(record)
     words.option("PAYLOAD", payload)
     return words
 
 
 class ScheduleSetOptions(TypedDict, total=False):
-    """Options that `schedule_set` explains."""
+    """Options of `schedule_set`."""
 
+    #: The time from one slot to the next, at least 100 ms.
     every: Span | None
+    #: A moment that is a slot; the others lie whole distances from it.
     at: Moment | None
+    #: Minute, hour, day of month, month and day of week, or a word such as @daily.
     cron: Name | None
+    #: The IANA time zone of CRON, such as Europe/Berlin; UTC unless it is given.
     zone: Name | None
+    #: The key: tasks of a queue with the same key form a group.
     key: Name | None
+    #: The lower, the more urgent, 0 by default; a task with none leaves only with its group.
     priority: Priority | None
+    #: How long the task lives unless it is taken.
     ttl: Span | None
+    #: How long a lease of the task lasts unless it is renewed.
     ttr: Span | None
+    #: What is put for slots missed while the server was down: one task (the default), all, none.
     missed: Literal["one", "all", "none"] | None
+    #: Whether a slot puts a task while the last one is unfinished: allow (the default), or skip
+    #: it.
     overlap: Literal["allow", "skip"] | None
 
 
@@ -1249,51 +1035,16 @@ def schedule_set(
     schedule: Name,
     queue: Name,
     payload: bytes,
-    *,
-    every: Span | None = None,
-    at: Moment | None = None,
-    cron: Name | None = None,
-    zone: Name | None = None,
-    key: Name | None = None,
-    priority: Priority | None = None,
-    ttl: Span | None = None,
-    ttr: Span | None = None,
-    missed: Literal["one", "all", "none"] | None = None,
-    overlap: Literal["allow", "skip"] | None = None,
+    **options: Unpack[ScheduleSetOptions],
 ) -> Words:
     """Puts a task into a queue again and again, or changes when and which.
 
     The reply: the next slot in Unix milliseconds.
-
-    `every`: the time from one slot to the next, at least 100 ms.
-    `at`: a moment that is a slot; the others lie whole distances from it.
-    `cron`: minute, hour, day of month, month and day of week, or a word such as @daily.
-    `zone`: the IANA time zone of CRON, such as Europe/Berlin; UTC unless it is given.
-    `key`: the key: tasks of a queue with the same key form a group.
-    `priority`: the lower, the more urgent, 0 by default; a task with none leaves only with its
-    group.
-    `ttl`: how long the task lives unless it is taken.
-    `ttr`: how long a lease of the task lasts unless it is renewed.
-    `missed`: what is put for slots missed while the server was down: one task (the default), all,
-    none.
-    `overlap`: whether a slot puts a task while the last one is unfinished: allow (the default), or
-    skip it.
     """
-    words = Words("SCHEDULE", "SET")
-    words.add(schedule)
-    words.add(queue)
-    words.add(payload)
-    words.span("EVERY", every)
-    words.moment("AT", at)
-    words.option("CRON", cron)
-    words.option("ZONE", zone)
-    words.option("KEY", key)
-    words.priority("PRIORITY", priority)
-    words.span("TTL", ttl)
-    words.span("TTR", ttr)
-    words.option("MISSED", missed)
-    words.option("OVERLAP", overlap)
-    return words
+    return (
+        Words("SCHEDULE", "SET").add(schedule).add(queue).add(payload)
+        .options(options, ScheduleSetOptions, OPTIONS)
+    )
 
 
 def schedule_show(
@@ -1303,37 +1054,30 @@ def schedule_show(
 
     The reply: a map.
     """
-    words = Words("SCHEDULE", "SHOW")
-    words.add(schedule)
-    return words
+    return Words("SCHEDULE", "SHOW").add(schedule)
 
 
 class ScheduleListOptions(TypedDict, total=False):
-    """Options that `schedule_list` explains."""
+    """Options of `schedule_list`."""
 
+    #: Only names that begin with this.
     prefix: Name | None
+    #: At most this many.
     count: int | None
 
 
 def schedule_list(
     *,
-    prefix: Name | None = None,
-    count: int | None = None,
     cursor: Name | None = None,
+    **options: Unpack[ScheduleListOptions],
 ) -> Words:
     """Tells the names of the schedules, page by page.
 
     The reply: the cursor of the next page (0 after the last) and the names in order.
-
-    `prefix`: only names that begin with this.
-    `count`: at most this many.
-    `cursor`: where the page begins: 0, or the cursor that came with the page before.
     """
     words = Words("SCHEDULE", "LIST")
-    words.option("PREFIX", prefix)
-    words.option("COUNT", count)
     words.option("CURSOR", cursor)
-    return words
+    return words.options(options, ScheduleListOptions, OPTIONS)
 
 
 def schedule_pause(
@@ -1343,9 +1087,7 @@ def schedule_pause(
 
     The reply: OK.
     """
-    words = Words("SCHEDULE", "PAUSE")
-    words.add(schedule)
-    return words
+    return Words("SCHEDULE", "PAUSE").add(schedule)
 
 
 def schedule_resume(
@@ -1355,9 +1097,7 @@ def schedule_resume(
 
     The reply: OK.
     """
-    words = Words("SCHEDULE", "RESUME")
-    words.add(schedule)
-    return words
+    return Words("SCHEDULE", "RESUME").add(schedule)
 
 
 def schedule_drop(
@@ -1367,9 +1107,7 @@ def schedule_drop(
 
     The reply: 1, or 0 if there is none.
     """
-    words = Words("SCHEDULE", "DROP")
-    words.add(schedule)
-    return words
+    return Words("SCHEDULE", "DROP").add(schedule)
 
 
 def schedule_fire(
@@ -1379,6 +1117,4 @@ def schedule_fire(
 
     The reply: the id.
     """
-    words = Words("SCHEDULE", "FIRE")
-    words.add(schedule)
-    return words
+    return Words("SCHEDULE", "FIRE").add(schedule)

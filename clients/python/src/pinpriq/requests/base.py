@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Generic, Literal, TypeVar
@@ -179,6 +179,17 @@ class Words:
         if bool(receipts) == (id_ is not None):
             raise ValueError("give either receipts or the id")
         return self.add(*receipts).option("ID", id_)
+
+    def options(
+        self, given: Mapping[str, Any], of: type, table: Mapping[str, tuple[str, str]]
+    ) -> Words:
+        """Add options by their names. Raises `TypeError` for one that the command has not."""
+        for name, value in given.items():
+            if name not in of.__annotations__:
+                raise TypeError(f"{of.__name__} has no {name!r}")
+            word, method = table[name]
+            getattr(self, method)(word, value)
+        return self
 
     def request(self, parse: Callable[[Any], T], repeat: Repeat = Repeat.NEVER) -> Request[T]:
         """Return the request of these words."""

@@ -10,21 +10,32 @@ use super::{Kind, Opt, Property, Spec, Word, given, pascal, wrapped};
 /// Words that Python keeps for itself.
 const KEPT: [&str; 4] = ["await", "import", "from", "for"];
 
+/// Options that the head of the module explains.
+const EXPLAINED: [&str; 5] = ["MEMBER", "WITHMETA", "WAIT", "PAYLOAD", "CURSOR"];
+
 const COMMANDS: &str = r#"""The words of every command, with their types.
 
 Printed from the server's table of commands by `cargo test -p pinpriq-proto printed`. The methods of
 queues use these functions. `Queue.command` and `Client.command` send any of them.
+
+Where there is a `member`, its lane is meant, and the queue is the topic then. `meta` asks for all
+that is known of each task, `wait` says how long to wait, `payload` is the new one of the task, and
+a `cursor` is `"0"` at first, then that of the last reply.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .replies import State
 from .requests.base import Name, Priority, Receipt, Words
 from .settings import QueueSettings
 from .spans import Moment, Span
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 "#;
 
 const SETTINGS_BEGIN: &str = r#"""The settings of a queue or lane: how they are sent and shown.
@@ -104,6 +115,19 @@ const SHOWN_END: &str = r#"        paused=text(of["paused"]),
 /// A module with a function for each command, and the options of each.
 pub(super) fn commands() -> String {
     let mut text = format!("\"{COMMANDS}");
+    text += "#: How each option is sent: its word, and the method of `Words` that adds it.\n";
+    text += "OPTIONS = {\n";
+    let mut known: Vec<&Opt> = Vec::new();
+    for option in super::commands().flat_map(given) {
+        let same = known.iter().find(|one| one.word == option.word);
+        assert!(same.is_none_or(|one| value(one).2 == value(option).2), "{}", option.word);
+        if same.is_none() {
+            known.push(option);
+            let (name, how) = (name(option.word), value(option).2);
+            let _ = writeln!(text, "    \"{name}\": (\"{}\", \"{how}\"),", option.word);
+        }
+    }
+    text += "}\n";
     for spec in super::commands() {
         options(&mut text, spec);
         function(&mut text, spec);
@@ -111,26 +135,30 @@ pub(super) fn commands() -> String {
     text
 }
 
-/// What a method of a queue hands on to the function of the command.
+/// The options that a method of a queue hands on to the function of the command.
 fn options(text: &mut String, spec: &'static Spec) {
-    let options: Vec<&Opt> = given(spec).collect();
-    if options.is_empty() {
+    let mut options = given(spec).peekable();
+    if options.peek().is_none() {
         return;
     }
     let function = function_name(spec);
-    let class = pascal(&function);
     let _ = write!(
         text,
-        "\n\nclass {class}Options(TypedDict, total=False):\n    \"\"\"Options that `{function}` \
-         explains.\"\"\"\n\n"
+        "\n\nclass {}Options(TypedDict, total=False):\n    \"\"\"Options of `{function}`.\"\"\"\n\n",
+        pascal(&function)
     );
     for option in options {
+        *text += &wrapped(&super::sentence(option.help), "    #: ", 100);
         let _ = writeln!(text, "    {}: {}", name(option.word), value(option).0);
     }
 }
 
 fn function(text: &mut String, spec: &'static Spec) {
     let words = parameters(spec);
+    let is_handed_on = |option: &Opt| given(spec).any(|it| it.word == option.word);
+    let own: Vec<&Opt> = spec.options.iter().filter(|option| !is_handed_on(option)).collect();
+    let has_options = own.len() < spec.options.len();
+    let class = format!("{}Options", pascal(&function_name(spec)));
     let _ = write!(text, "\n\ndef {}(", function_name(spec));
     for (parameter, _) in &words {
         let _ = write!(text, "\n    {parameter},");
@@ -139,43 +167,53 @@ fn function(text: &mut String, spec: &'static Spec) {
         .iter()
         .any(|(parameter, _)| parameter.contains("Receipt") || parameter.starts_with("count:"));
     let starred = words.iter().any(|(parameter, _)| parameter.starts_with('*'));
-    if (held || !spec.options.is_empty()) && !starred {
+    if (held || !own.is_empty()) && !starred {
         *text += "\n    *,";
     }
     if held {
         *text += "\n    id: Name | None = None,";
     }
-    for option in spec.options {
+    for option in &own {
         let (kind, default, _) = value(option);
         let _ = write!(text, "\n    {}: {kind} = {default},", name(option.word));
+    }
+    if has_options {
+        let _ = write!(text, "\n    **options: Unpack[{class}],");
     }
     let end = if words.is_empty() && spec.options.is_empty() { "" } else { "\n" };
     let _ = writeln!(text, "{end}) -> Words:");
     let _ = write!(text, "    \"\"\"{}.\n\n", spec.summary);
     *text += &wrapped(&format!("The reply: {}.", spec.reply), "    ", 100);
-    if !spec.options.is_empty() {
+    let told: Vec<&&Opt> = own.iter().filter(|option| !EXPLAINED.contains(&option.word)).collect();
+    if !told.is_empty() {
         text.push('\n');
     }
-    for option in spec.options {
+    for option in told {
         let line = format!("`{}`: {}.", name(option.word), lower(option.help));
         *text += &wrapped(&line, "    ", 100);
     }
     *text += "    \"\"\"\n";
-    let first = spec.full_name().replace(' ', "\", \"");
-    let first = format!("Words(\"{first}\")");
-    if words.is_empty() && spec.options.is_empty() {
-        let _ = writeln!(text, "    return {first}");
-        return;
-    }
-    let _ = writeln!(text, "    words = {first}");
+    let mut first = format!("Words(\"{}\")", spec.full_name().replace(' ', "\", \""));
     for (_, call) in &words {
-        let _ = writeln!(text, "    words.{call}");
+        let _ = write!(first, ".{call}");
     }
-    for option in spec.options {
+    let mut last = first;
+    if !own.is_empty() {
+        let _ = writeln!(text, "    words = {last}");
+        last = "words".to_owned();
+    }
+    for option in own {
         let (_, _, method) = value(option);
         let _ = writeln!(text, "    words.{method}(\"{}\", {})", option.word, name(option.word));
     }
-    *text += "    return words\n";
+    if has_options {
+        last = format!("{last}.options(options, {class}, OPTIONS)");
+    }
+    if last.len() + 11 > 100 {
+        last = last.replacen(".options(", "\n        .options(", 1);
+        last = format!("(\n        {last}\n    )");
+    }
+    let _ = writeln!(text, "    return {last}");
 }
 
 fn lower(text: &str) -> String {
