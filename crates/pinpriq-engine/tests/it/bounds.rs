@@ -9,6 +9,7 @@ use pinpriq_proto::command::{
     Ack, Command, Delay, End, Fail, Held, HeldBy, Order, Peek, Put, QueueCommand, QueueName,
     Selection, Step, Take, TakeMode, TimeToLive, Wait,
 };
+use pinpriq_proto::export::{Export, ExportPlace};
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::limits::{
     GIVEN_ID_OVERHEAD_BYTES, LOOKED_BYTES_MAX, LOOKED_MAX, Limits, NAME_BYTES_MAX,
@@ -16,8 +17,10 @@ use pinpriq_proto::limits::{
     TRANSACTION_COPIES_MAX, UNIQUE_OVERHEAD_BYTES, queue_bytes,
 };
 use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
+use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
+use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_proto::settings::{
     ATTEMPTS, Assignment, CAPACITY, DEADLETTER, IDS, Ids, ONEXPIRY, TTL, TTR, Value,
 };
@@ -81,6 +84,94 @@ fn set<'a>(settings: &'a [Assignment<'a>]) -> Command<'a> {
 
 fn held(by: HeldBy<'_>) -> Command<'_> {
     Command::Ack(Ack { held: Held { queue: QUEUE.into(), by }, payload: None, zombie: None })
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of commands")]
+fn values_that_no_door_lets_through_are_refused() {
+    const LONG: Span = Span::from_ms(253_402_300_800_000);
+    let queue = QueueName::from(QUEUE);
+    let put = Put::new(QUEUE, b"p");
+    let selection = Selection::DEFAULT;
+    let take = Take {
+        queues: &[QUEUE],
+        member: None,
+        count: 1,
+        wait: Wait::No,
+        selection,
+        mode: TakeMode::Pop,
+    };
+    let none = Take { count: 0, ..take };
+    let unique = Unique { key: b"u", window: Some(LONG), on_duplicate: OnDuplicate::Keep };
+    let news = Publish {
+        topic: b"news",
+        payload: b"p",
+        terms: Terms::NONE,
+        priority: Some(0),
+        deadline: Deadline::After(LONG),
+    };
+    let every = NewSchedule {
+        name: b"s",
+        queue: QUEUE,
+        payload: b"p",
+        terms: Terms::NONE,
+        priority: Some(0),
+        ttl: None,
+        when: When::Every { every: LONG, at: None },
+        on_missed: OnMissed::One,
+        overlap: Overlap::Allow,
+    };
+    let redrive = Command::Redrive { queue, count: 0 };
+    let leases = Command::Leases(Leases { queue: None, after: None, count: 0 });
+    let names = &[NamePattern::exactly(QUEUE)];
+    let scan = Scan { queue, after: 0, count: 0, state: None, key: None };
+    let lease = Some(LONG);
+    let commands = [
+        (Command::Put(Put { delay: Delay::For(LONG), ..put }), "the delay of LONG"),
+        (Command::Put(Put { ttl: TimeToLive::For(LONG), ..put }), "the TTL of LONG"),
+        (Command::Put(Put { unique: Some(unique), ..put }), "the window of LONG"),
+        (Command::Take(Take { wait: Wait::For(LONG), ..take }), "the wait of LONG"),
+        (Command::Publish(news), "the TTL of LONG"),
+        (MemberCommand::Beat { member: b"m", lease }.into(), "the lease of LONG"),
+        (MemberCommand::Join { topic: b"t", member: b"m", lease }.into(), "the lease of LONG"),
+        (ScheduleCommand::Set(every).into(), "the time between slots of LONG"),
+        (Command::Take(none), "the count must be at least 1"),
+        (Command::TakeDone { done: &[], take: none }, "the count must be at least 1"),
+        (
+            Command::Peek(Peek { queue, selection, state: None, count: 0 }),
+            "the count must be at least 1",
+        ),
+        (
+            Command::Plow { queue, count: Some(0), delay: Span::ZERO, ttl: None },
+            "the count must be at least 1",
+        ),
+        (
+            Command::Export(Export { queue: QUEUE, after: ExportPlace::Start, count: 0 }),
+            "the count must be at least 1",
+        ),
+        (Command::Scan(scan), "the count must be at least 1"),
+        (
+            Command::Move { from: queue, to: b"x", count: 0, state: StateKind::Ready },
+            "the count must be at least 1",
+        ),
+        (leases, "the count must be at least 1"),
+        (Command::Within { names, command: &leases }, "the count must be at least 1"),
+        (redrive, "the count must be at least 1"),
+        (Command::Within { names, command: &redrive }, "the count must be at least 1"),
+        (Command::Credit(0), "the credit must be at least 1"),
+        (Command::Take(Take { queues: &[], ..take }), "a take needs a queue"),
+        (
+            Command::Subscribe { queues: &[], member: None, selection, mode: TakeMode::Pop },
+            "a subscription needs a queue",
+        ),
+    ];
+    for (command, sentence) in commands {
+        let wanted = sentence.replace("LONG", "253402300800000 ms ends after the year 9999");
+        match ask(&mut started(Limits::default(), NOW), NOW, command) {
+            Reply::Refused(refusal) => assert_eq!(refusal.sentence, wanted, "{command:?}"),
+            other => panic!("{command:?} is answered {other:?}"),
+        }
+    }
 }
 
 #[test]

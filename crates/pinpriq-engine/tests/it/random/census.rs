@@ -538,6 +538,7 @@ impl Census {
     }
 
     /// Asserts that everything that can happen has happened.
+    #[expect(clippy::too_many_lines, reason = "one table after the other")]
     pub(super) fn assert_complete(&self) {
         let mut missing = Vec::new();
         let listing = transition_listing();

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::Command;
-use pinpriq_proto::export::{Export, ExportPlace, Import};
+use pinpriq_proto::export::{ExportPlace, Import};
+use pinpriq_proto::request::cursors::export::cursor_after;
+use pinpriq_proto::request::settings::changes;
 use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_proto::settings::Paused;
 use pinpriq_proto::task::{
@@ -17,15 +19,13 @@ use pinpriq_proto::unique::WindowRecord;
 use super::Words;
 
 impl Words {
-    pub(super) fn export(&mut self) -> Command<'static> {
-        let count = self.page();
-        let after = self.option("AFTER", |words| match words.text().as_str() {
-            "TASK" => ExportPlace::Task(words.number()),
-            "WINDOW" => ExportPlace::Window(words.bytes()),
-            "SCHEDULE" => ExportPlace::Schedule(words.number()),
+    pub(super) fn export_place(&mut self) -> String {
+        cursor_after(&match self.text().as_str() {
+            "TASK" => ExportPlace::Task(self.number()),
+            "WINDOW" => ExportPlace::Window(self.bytes()),
+            "SCHEDULE" => ExportPlace::Schedule(self.number()),
             other => panic!("{other:?} is no place"),
-        });
-        Command::Export(Export { queue: self.bytes(), after: after.unwrap_or_default(), count })
+        })
     }
 
     pub(super) fn import(&mut self) -> Command<'static> {
@@ -36,8 +36,8 @@ impl Words {
                 let (input, output) = (paused.contains('i'), paused.contains('o'));
                 let keeps = self.flag("KEEP");
                 let queue = self.bytes();
-                let settings = self.settings();
-                let settings = (!keeps).then_some(settings);
+                let settings = changes(&self.list(""), "IMPORT").unwrap();
+                let settings = (!keeps).then(|| &*Vec::leak(settings));
                 Import::Queue { queue, settings, paused: Paused::endlessly(input, output) }
             }
             "TASK" => {
