@@ -52,9 +52,8 @@ fn converse(name: &str, flags: &[&str]) {
     let mut browser = site.browser();
     let mut seen = String::new();
     for part in browser::parts(&text) {
-        seen.push_str(&part.before);
         let reply = browser.ask(&part.request);
-        seen.push_str(&reply.written());
+        seen.push_str(&part.with(&reply));
         if reply.ends {
             browser = site.browser();
         }

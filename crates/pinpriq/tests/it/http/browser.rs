@@ -30,27 +30,46 @@ pub(crate) struct Reply {
 
 /// A request of a conversation, with the text up to its answer.
 pub(crate) struct Part {
-    pub(crate) before: String,
+    before: String,
     pub(crate) request: Request,
 }
 
+impl Part {
+    /// Returns the text with this answer.
+    pub(crate) fn with(self, reply: &Reply) -> String {
+        let (before, reply) = (self.before, reply.written());
+        match reply.strip_prefix("< ") {
+            Some(reply) if self.request.body.is_empty() => {
+                format!("{}{ARROW}{reply}", before.trim_end())
+            }
+            _ => before + &reply,
+        }
+    }
+}
+
+/// Stands before the answer to a request without a body.
+const ARROW: &str = " → ";
+
 /// Returns the requests of a conversation. A request begins with `> `, its body follows up to the
-/// answer, which begins with `< ` and ends with an empty line. Lines before a request are comments.
+/// answer, which begins with `< `, or stands beside a request without a body. It ends before the
+/// next request or an empty line. Lines before a request are comments.
 pub(crate) fn parts(text: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let (mut before, mut lines) = (String::new(), text.lines().peekable());
     while let Some(line) = lines.next() {
+        let (line, answer) = line.split_once(ARROW).unwrap_or((line, ""));
         let _ = writeln!(before, "{line}");
         let Some(request) = line.strip_prefix("> ") else { continue };
         let mut body = Vec::new();
-        while let Some(line) = lines.next_if(|it| !it.starts_with("< ") && !it.is_empty()) {
+        let is_of_body = |line: &&str| answer.is_empty() && !line.starts_with("< ");
+        while let Some(line) = lines.next_if(is_of_body) {
             let _ = writeln!(before, "{line}");
             if !body.is_empty() {
                 body.push(b'\n');
             }
             body.extend_from_slice(line.as_bytes());
         }
-        while lines.next().is_some_and(|line| !line.is_empty()) {}
+        while lines.next_if(|line| !line.is_empty() && !line.starts_with("> ")).is_some() {}
         let request = Request::of(request, &body);
         parts.push(Part { before: std::mem::take(&mut before), request });
     }
@@ -198,7 +217,6 @@ impl Reply {
         for line in self.text().lines() {
             let _ = writeln!(text, "{line}");
         }
-        text.push('\n');
         settled(&text)
     }
 }

@@ -70,7 +70,7 @@ fn the_page_has_two_formats_and_is_only_read() {
     let reply = site.browser().ask(&open).written();
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(reply.lines().next(), Some(&*format!("< 200 {media_type}")));
-    assert!(reply.ends_with("# EOF\n\n"), "{reply}");
+    assert!(reply.ends_with("# EOF\n"), "{reply}");
     let reply = site.ask("GET /metrics", b"").written();
     assert_eq!(reply.lines().next(), Some("< 200 text/plain; version=0.0.4; charset=utf-8"));
     let reply = site.ask("POST /metrics", b"").written();
