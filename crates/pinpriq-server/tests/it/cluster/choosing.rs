@@ -26,28 +26,6 @@ fn all(stage: &Stage) -> String {
 }
 
 #[test]
-fn the_most_urgent_task_of_all_nodes_is_taken() {
-    let mut stage = Stage::of(2, SHARDS);
-    let (own, others) = queues(&stage, 0);
-    assert_eq!((own.len(), others.len()), (2, 2));
-    let all = all(&stage);
-    for at in 0..2 {
-        let client = stage.visit(at);
-        let putter = stage.visit(1 - at);
-        for command in ["TAKE", "POP"] {
-            for (queue, priority) in own.iter().chain(&others).zip([3, 1, 2, 0]) {
-                stage.ask(putter, &format!("PUT {queue} p{priority} PRIORITY {priority}"));
-            }
-            for priority in 0..4 {
-                let taken = stage.ask(client, &format!("{command} {all}"));
-                assert!(taken.contains(&format!("p{priority}\r\n")), "{taken}");
-            }
-            assert_eq!(stage.ask(client, &format!("{command} {all}")), "*0\r\n");
-        }
-    }
-}
-
-#[test]
 fn who_waits_over_nodes_is_served_by_any_shard_once() {
     let mut stage = Stage::of(2, SHARDS);
     let (own, others) = queues(&stage, 0);
@@ -161,23 +139,6 @@ fn what_a_node_had_taken_for_its_clients_over_links_is_ready_again_when_it_dies(
     stage.advance(100);
     for queue in &own {
         assert!(stage.ask(putter, &format!("POP {queue}")).contains(queue.as_str()));
-    }
-}
-
-#[test]
-fn a_reply_is_filled_from_shards_of_several_nodes() {
-    let mut stage = Stage::of(2, SHARDS);
-    let (own, others) = queues(&stage, 0);
-    let all = all(&stage);
-    let (client, putter) = (stage.visit(0), stage.visit(1));
-    for command in ["TAKE", "POP"] {
-        for (queue, priority) in own.iter().chain(&others).zip([3, 1, 2, 0]) {
-            stage.ask(putter, &format!("PUT {queue} p{priority} PRIORITY {priority}"));
-        }
-        let taken = stage.ask(client, &format!("{command} {all} COUNT 3"));
-        let places = ["p0\r\n", "p1\r\n", "p2\r\n"].map(|payload| taken.find(payload).unwrap());
-        assert!(taken.starts_with("*3\r\n") && places.is_sorted(), "{taken}");
-        assert!(stage.ask(client, &format!("{command} {all} COUNT 3")).contains("p3\r\n"));
     }
 }
 

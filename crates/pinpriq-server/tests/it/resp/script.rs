@@ -14,6 +14,7 @@ use pinpriq_server::config::Config;
 use tokio::time::timeout;
 
 use super::client::{Client, World};
+use crate::people::{People, Person};
 use crate::world::in_memory;
 
 /// How long one line may take before the test has failed. Nothing waits for this to pass.
@@ -119,10 +120,14 @@ struct Stage {
 impl Stage {
     /// Returns what was sent back after each line.
     async fn play(lines: &[&str], third: bool) -> Vec<Vec<Node>> {
-        let world = World::start(config(lines)).await;
+        let (config, users) = config(lines);
+        let world = World::start(config).await;
         let control = world.connect().await;
         let (clients, batch) = (BTreeMap::new(), (Vec::new(), 0));
         let mut stage = Self { world, control, clients, batch, third };
+        if users.is_some() {
+            assert_eq!(stage.control.told("AUTH control password").await, "OK");
+        }
         // It is the first, so that the others have numbers that do not depend on chance.
         stage.control.ask("PING").await;
         let mut answers = Vec::new();
@@ -232,9 +237,10 @@ impl Stage {
     }
 }
 
-/// The configuration that a conversation asks for.
-fn config(lines: &[&str]) -> Config {
+/// The configuration that a conversation asks for, and the file of its users, if it has any.
+fn config(lines: &[&str]) -> (Config, Option<People>) {
     let mut config = in_memory();
+    let mut people = vec![Person::new("control", "admin")];
     for line in lines.iter().filter_map(|line| line.strip_prefix("~ ")) {
         match line.split_once(' ') {
             Some(("payload", bytes)) => config.limits.payload_bytes_max = bytes.parse().unwrap(),
@@ -244,10 +250,19 @@ fn config(lines: &[&str]) -> Config {
             }
             Some(("inflight", count)) => config.limits.in_flight_max = count.parse().unwrap(),
             Some(("shards", count)) => config.shards = count.parse().unwrap(),
+            Some(("user", user)) => {
+                let (name, rules) = user.split_once(' ').unwrap_or((user, ""));
+                people.push(Person::new(name, rules));
+            }
             _ => assert_eq!(line, "own"),
         }
     }
-    config
+    let users = (people.len() > 1).then(|| People::new(&people));
+    let config = match &users {
+        Some(users) => users.at(config),
+        None => config,
+    };
+    (config, users)
 }
 
 /// One value of a reply, in the bytes of the protocol.
