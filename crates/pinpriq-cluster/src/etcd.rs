@@ -28,22 +28,10 @@
 //! [`EtcdOptions`] says so.
 
 mod client;
-#[allow(
-    missing_docs,
-    unreachable_pub,
-    dead_code,
-    unnameable_types,
-    unused_qualifications,
-    clippy::all,
-    clippy::pedantic,
-    clippy::use_self,
-    clippy::allow_attributes_without_reason,
-    reason = "it is generated"
-)]
-mod generated;
 mod keys;
 mod lease;
 mod looking;
+mod messages;
 mod options;
 mod reading;
 mod registry;

@@ -11,16 +11,12 @@ use tonic::Response;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::etcd::generated::kv_client::KvClient;
-use crate::etcd::generated::{TxnRequest, TxnResponse};
+use crate::etcd::messages::{Call, TxnRequest, TxnResponse, send};
 use crate::etcd::options::{EtcdError, EtcdOptions};
 use crate::etcd::remote::EtcdRemote;
 use crate::etcd::room::Quota;
 use crate::etcd::sign_in::{Member, Pass, SignIn, has_token_ended, is_signed_out};
-use crate::etcd::trouble::{Trouble, Verdict, timed};
-
-/// The largest answer that is accepted, in bytes.
-const ANSWER_BYTES_MAX: usize = 8 << 20;
+use crate::etcd::trouble::{Trouble, Verdict};
 
 /// A cluster of etcd. Clones use the same connections.
 ///
@@ -95,29 +91,12 @@ impl Etcd {
         limit: Duration,
         request: &TxnRequest,
     ) -> Result<TxnResponse, Trouble> {
-        self.each_member(|| self.transact_at(limit, request)).await
+        self.each_member(|| self.ask(limit, request)).await
     }
 
     /// Sends a transaction to the member in use. One copy of it may reach the cluster.
     pub(crate) async fn transact_once(&self, request: &TxnRequest) -> Result<TxnResponse, Trouble> {
-        self.transact_at(self.inner.options.attempt, request).await
-    }
-
-    /// Does so with this limit.
-    pub(crate) async fn transact_at(
-        &self,
-        limit: Duration,
-        request: &TxnRequest,
-    ) -> Result<TxnResponse, Trouble> {
-        let sent = self.ask_within(limit, |member, limit| {
-            let request = timed(request.clone(), limit);
-            async move {
-                let client = KvClient::new(member);
-                let mut accepting = client.max_decoding_message_size(ANSWER_BYTES_MAX);
-                accepting.txn(request).await
-            }
-        });
-        sent.await
+        self.ask(self.inner.options.attempt, request).await
     }
 
     /// Repeats a call until a member answers, as often as there are members.
@@ -135,11 +114,20 @@ impl Etcd {
         Err(trouble)
     }
 
-    /// Asks the member in use. After trouble, the next call asks another one.
+    /// Sends a message to the member in use. After trouble, the next call asks another one.
+    pub(crate) async fn ask<C: Call>(
+        &self,
+        limit: Duration,
+        request: &C,
+    ) -> Result<C::Answer, Trouble> {
+        self.ask_within(limit, |member| send(member, request.clone(), limit)).await
+    }
+
+    /// Does so with a call.
     pub(crate) async fn ask_within<T, F>(
         &self,
         limit: Duration,
-        call: impl Fn(Member, Duration) -> F,
+        call: impl Fn(Member) -> F,
     ) -> Result<T, Trouble>
     where
         F: Future<Output = Result<Response<T>, tonic::Status>>,
@@ -155,7 +143,7 @@ impl Etcd {
         &self,
         index: usize,
         limit: Duration,
-        call: impl Fn(Member, Duration) -> F,
+        call: impl Fn(Member) -> F,
     ) -> Result<T, Trouble>
     where
         F: Future<Output = Result<Response<T>, tonic::Status>>,
@@ -164,14 +152,14 @@ impl Etcd {
         let asked = async {
             let pass = self.pass(&channel).await?;
             let member = InterceptedService::new(channel.clone(), pass.clone());
-            let mut answer = call(member, limit).await;
+            let mut answer = call(member).await;
             if let (Err(status), Some(sign_in)) = (&answer, &self.inner.sign_in)
                 && is_signed_out(status)
             {
                 sign_in.forget(&pass).await;
                 if has_token_ended(status) {
                     let pass = self.pass(&channel).await?;
-                    answer = call(InterceptedService::new(channel.clone(), pass), limit).await;
+                    answer = call(InterceptedService::new(channel.clone(), pass)).await;
                 }
             }
             answer.map_err(|status| self.trouble(status))

@@ -4,8 +4,8 @@ use crate::remote::LogState;
 use pinpriq_store::ledger::{Seq, Unreachable};
 
 use crate::etcd::client::Etcd;
-use crate::etcd::generated::TxnResponse;
 use crate::etcd::keys::{Fence, Keys, number};
+use crate::etcd::messages::TxnResponse;
 use crate::etcd::transaction::{key_read, one, reading};
 use crate::etcd::trouble::Trouble;
 

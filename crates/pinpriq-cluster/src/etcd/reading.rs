@@ -62,7 +62,7 @@ impl EtcdRemote {
         if from.0 < first {
             return Ok(Vec::new());
         }
-        let entry = |pair: &crate::etcd::generated::KeyValue| {
+        let entry = |pair: &crate::etcd::messages::KeyValue| {
             let seq = self.keys.seq(&pair.key).ok_or(Trouble::Malformed("the key of an entry"))?;
             Ok((seq, pair.value.clone()))
         };

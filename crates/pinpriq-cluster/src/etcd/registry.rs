@@ -21,8 +21,8 @@ use prost::bytes::Bytes;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::etcd::client::Etcd;
-use crate::etcd::generated::{KeyValue, TxnRequest, TxnResponse};
 use crate::etcd::keys::RegistryKeys;
+use crate::etcd::messages::{KeyValue, TxnRequest, TxnResponse};
 use crate::etcd::room::RoomNotice;
 use crate::etcd::transaction::{
     delete_one, hangs_on, key_read, keys_read, one, put, put_on, range, reading, unchanged,
@@ -190,7 +190,7 @@ impl EtcdRegistry {
                 success: vec![put(key.clone(), Bytes::from(meta_bytes(meta)))],
                 failure: Vec::new(),
             };
-            match self.etcd.transact_at(self.attempt(), &request).await {
+            match self.etcd.ask(self.attempt(), &request).await {
                 Ok(response) if response.succeeded => return Ok(RegistryAnswer::Done),
                 Ok(_) => {}
                 Err(trouble) if trouble.verdict().is_some() => return Err(trouble),
@@ -330,7 +330,7 @@ impl EtcdRegistry {
                 None => delete_one(own.clone()),
             };
             let request = TxnRequest { compare, success: vec![change], failure: Vec::new() };
-            match self.etcd.transact_at(self.attempt(), &request).await {
+            match self.etcd.ask(self.attempt(), &request).await {
                 Ok(response) if response.succeeded => return Ok(RegistryAnswer::Done),
                 Ok(_) => {}
                 Err(trouble) if trouble.is_lease_gone() => return Ok(RegistryAnswer::SessionEnded),

@@ -16,8 +16,8 @@ use pinpriq_store::ledger::{
 use prost::bytes::Bytes;
 
 use crate::etcd::client::Etcd;
-use crate::etcd::generated::{TxnRequest, TxnResponse};
 use crate::etcd::keys::{Fence, Keys, decimal, number};
+use crate::etcd::messages::{TxnRequest, TxnResponse};
 use crate::etcd::transaction::{delete, has, key_read, one, put, reading, unchanged};
 use crate::etcd::trouble::{Trouble, Verdict};
 

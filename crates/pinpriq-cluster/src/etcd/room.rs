@@ -11,15 +11,12 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::etcd::client::Etcd;
-use crate::etcd::generated::alarm_request::AlarmAction;
-use crate::etcd::generated::kv_client::KvClient;
-use crate::etcd::generated::maintenance_client::MaintenanceClient;
-use crate::etcd::generated::{
-    AlarmMember, AlarmRequest, AlarmType, CompactionRequest, DefragmentRequest, StatusRequest,
-    StatusResponse,
+use crate::etcd::messages::{
+    AlarmAction, AlarmMember, AlarmRequest, AlarmType, CompactionRequest, DefragmentRequest,
+    StatusRequest, StatusResponse, send,
 };
 use crate::etcd::transaction::reading;
-use crate::etcd::trouble::{Trouble, timed};
+use crate::etcd::trouble::Trouble;
 
 /// What etcd says when another node has compacted as far or farther.
 const COMPACTED: &str = "etcdserver: mvcc: required revision has been compacted";
@@ -139,10 +136,7 @@ impl Etcd {
     }
 
     async fn compact_to(&self, request: CompactionRequest, limit: Duration) -> Result<(), Trouble> {
-        let sent = self.ask_within(limit, |member, limit| async move {
-            KvClient::new(member).compact(timed(request, limit)).await
-        });
-        match sent.await {
+        match self.ask(limit, &request).await {
             Err(Trouble::Error(status)) if status.message() == COMPACTED => Ok(()),
             sent => sent.map(|_| ()),
         }
@@ -165,10 +159,7 @@ impl Etcd {
     }
 
     async fn status_of_one(&self) -> Result<StatusResponse, Trouble> {
-        let sent = self.ask_within(self.options().attempt, |member, limit| async move {
-            MaintenanceClient::new(member).status(timed(StatusRequest {}, limit)).await
-        });
-        let status = sent.await?;
+        let status = self.ask(self.options().attempt, &StatusRequest {}).await?;
         self.quota().heed(&status);
         Ok(status)
     }
@@ -213,11 +204,8 @@ impl Etcd {
         let waste = size(status.db_size).saturating_sub(size(status.db_size_in_use));
         if waste >= WASTE_BYTES_MIN {
             for member in 0..self.members() {
-                let sent = self.ask_at(member, STEP_MAX, |member, limit| async move {
-                    let request = timed(DefragmentRequest {}, limit);
-                    MaintenanceClient::new(member).defragment(request).await
-                });
-                sent.await?;
+                let call = |member| send(member, DefragmentRequest {}, STEP_MAX);
+                self.ask_at(member, STEP_MAX, call).await?;
             }
         }
         for AlarmMember { member_id, alarm } in no_room {
@@ -230,11 +218,7 @@ impl Etcd {
     }
 
     async fn alarm(&self, request: AlarmRequest) -> Result<Vec<AlarmMember>, Trouble> {
-        let call = || {
-            self.ask_within(self.options().attempt, |member, limit| async move {
-                MaintenanceClient::new(member).alarm(timed(request, limit)).await
-            })
-        };
+        let call = || self.ask(self.options().attempt, &request);
         Ok(self.each_member(call).await?.alarms)
     }
 

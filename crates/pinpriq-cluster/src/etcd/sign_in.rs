@@ -13,9 +13,8 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
-use crate::etcd::generated::AuthenticateRequest;
-use crate::etcd::generated::auth_client::AuthClient;
-use crate::etcd::trouble::{Trouble, timed};
+use crate::etcd::messages::{AuthenticateRequest, send};
+use crate::etcd::trouble::Trouble;
 
 /// The connection to a member, with what shows who asks.
 pub(crate) type Member = InterceptedService<Channel, Pass>;
@@ -128,8 +127,8 @@ async fn sign_in(
     limit: Duration,
 ) -> Result<Option<MetadataValue<Ascii>>, Trouble> {
     let request = AuthenticateRequest { name: user.name, password: user.password };
-    let mut client = AuthClient::new(channel);
-    let answer = tokio::time::timeout(limit, client.authenticate(timed(request, limit))).await;
+    let member = InterceptedService::new(channel, Pass::default());
+    let answer = tokio::time::timeout(limit, send(member, request, limit)).await;
     match answer.map_err(|_| Trouble::Silent)? {
         Ok(answer) => {
             let token = MetadataValue::try_from(answer.into_inner().token);

@@ -2,32 +2,28 @@
 
 use prost::bytes::Bytes;
 
-use crate::etcd::generated::compare::{CompareResult, CompareTarget, TargetUnion};
-use crate::etcd::generated::request_op::Request;
-use crate::etcd::generated::response_op::Response;
-use crate::etcd::generated::{
-    Compare, DeleteRangeRequest, KeyValue, PutRequest, RangeRequest, RequestOp, TxnRequest,
-    TxnResponse,
+use crate::etcd::messages::{
+    Compare, CompareTarget, Compared, DeleteRangeRequest, KeyValue, Operation, PutRequest,
+    RangeRequest, RequestOp, TxnRequest, TxnResponse,
 };
 
 /// Whether a key has this value. A key that is not there has none.
 pub(crate) fn has(key: Bytes, value: Bytes) -> Compare {
-    compare(CompareTarget::Value, key, TargetUnion::Value(value))
+    compare(CompareTarget::Value, key, Compared::Value(value))
 }
 
 /// Whether a key was last changed at this revision, which is 0 if it is not there.
 pub(crate) fn unchanged(key: Bytes, revision: i64) -> Compare {
-    compare(CompareTarget::Mod, key, TargetUnion::ModRevision(revision))
+    compare(CompareTarget::Mod, key, Compared::ModRevision(revision))
 }
 
 /// Whether a key hangs on this lease.
 pub(crate) fn hangs_on(key: Bytes, lease: i64) -> Compare {
-    compare(CompareTarget::Lease, key, TargetUnion::Lease(lease))
+    compare(CompareTarget::Lease, key, Compared::Lease(lease))
 }
 
-fn compare(target: CompareTarget, key: Bytes, union: TargetUnion) -> Compare {
-    let result = CompareResult::Equal.into();
-    Compare { result, target: target.into(), key, target_union: Some(union) }
+fn compare(target: CompareTarget, key: Bytes, with: Compared) -> Compare {
+    Compare { target: target.into(), key, target_union: Some(with) }
 }
 
 /// Reads one key.
@@ -38,7 +34,7 @@ pub(crate) fn one(key: Bytes) -> RequestOp {
 /// Reads the keys from `key` on that are before `end`, at most `limit`.
 pub(crate) fn range(key: Bytes, end: Bytes, limit: usize) -> RequestOp {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    operation(Request::RequestRange(RangeRequest { key, range_end: end, limit }))
+    operation(Operation::Range(RangeRequest { key, range_end: end, limit }))
 }
 
 pub(crate) fn put(key: Bytes, value: Bytes) -> RequestOp {
@@ -47,7 +43,7 @@ pub(crate) fn put(key: Bytes, value: Bytes) -> RequestOp {
 
 /// Puts a key that vanishes with this lease.
 pub(crate) fn put_on(lease: i64, key: Bytes, value: Bytes) -> RequestOp {
-    operation(Request::RequestPut(PutRequest { key, value, lease }))
+    operation(Operation::Put(PutRequest { key, value, lease }))
 }
 
 /// Removes one key.
@@ -57,10 +53,10 @@ pub(crate) fn delete_one(key: Bytes) -> RequestOp {
 
 /// Removes the keys from `key` on that are before `end`.
 pub(crate) fn delete(key: Bytes, end: Bytes) -> RequestOp {
-    operation(Request::RequestDeleteRange(DeleteRangeRequest { key, range_end: end }))
+    operation(Operation::DeleteRange(DeleteRangeRequest { key, range_end: end }))
 }
 
-const fn operation(request: Request) -> RequestOp {
+const fn operation(request: Operation) -> RequestOp {
     RequestOp { request: Some(request) }
 }
 
@@ -71,10 +67,8 @@ pub(crate) const fn reading(operations: Vec<RequestOp>) -> TxnRequest {
 
 /// The keys that the operation at this place of the branch has read.
 pub(crate) fn keys_read(response: &TxnResponse, place: usize) -> &[KeyValue] {
-    match response.responses.get(place).and_then(|it| it.response.as_ref()) {
-        Some(Response::ResponseRange(range)) => &range.kvs,
-        None => &[],
-    }
+    let range = response.responses.get(place).and_then(|it| it.range.as_ref());
+    range.map_or(&[], |range| &range.kvs)
 }
 
 /// The one key that the operation at this place has read, if it is there.

@@ -1,11 +1,10 @@
 //! Why a call of etcd has no answer, and what its errors say for certain.
 
 use std::error::Error as _;
-use std::time::Duration;
 
 use pinpriq_store::ledger::Unreachable;
 use pinpriq_tls::{Options, explain};
-use tonic::{Code, Request};
+use tonic::Code;
 
 /// What etcd says when it has no room.
 const FULL: &str = "etcdserver: mvcc: database space exceeded";
@@ -132,13 +131,6 @@ impl Trouble {
     pub(crate) fn unreachable(&self) -> Unreachable {
         Unreachable { why: self.why() }
     }
-}
-
-/// A request that the member gives up too.
-pub(crate) fn timed<T>(message: T, limit: Duration) -> Request<T> {
-    let mut request = Request::new(message);
-    request.set_timeout(limit);
-    request
 }
 
 #[cfg(test)]
