@@ -1,6 +1,5 @@
 //! Journals on a disk in memory, and random work on them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -168,11 +167,6 @@ impl History {
         Self { start, batches: Vec::new(), reached: Position(0) }
     }
 
-    /// Like `begin`, where no [`Caller`] is on top of the journal.
-    pub(crate) fn begin_with(&mut self, fold: &Fold) {
-        self.start = Some(fold.without_places());
-    }
-
     pub(crate) fn note(&mut self, position: Position, changes: Vec<Change>) {
         self.batches.push((position, changes));
     }
@@ -183,22 +177,6 @@ impl History {
 
     pub(crate) fn note_position(&mut self, reached: Position) {
         self.reached = self.reached.max(reached);
-    }
-
-    /// The number of changes of each kind.
-    pub(crate) fn kinds(&self) -> BTreeMap<String, u64> {
-        let mut kinds = BTreeMap::new();
-        for change in self.batches.iter().flat_map(|(_, changes)| changes) {
-            let text = format!("{change:?}");
-            let kind = text.split('(').next().unwrap_or_default().to_owned();
-            *kinds.entry(kind).or_default() += 1;
-        }
-        kinds
-    }
-
-    /// The last position that was reached when the journal was last asked.
-    pub(crate) fn reached(&self) -> Position {
-        self.reached
     }
 
     /// Checks what was found after a crash: it must be the state after some batch, at or after the
