@@ -1,7 +1,8 @@
 //! Why a command was refused: a word for programs, and a sentence for people.
 
 /// A request that could not be granted.
-#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, pinpriq_derive::Letter)]
+#[error("{} {sentence}", kind.word())]
 pub struct Refusal {
     /// The kind, for programs.
     pub kind: RefusalKind,

@@ -4,7 +4,6 @@
 //! granted, and nothing has changed. An output may leave only after the changes that it depends on
 //! are durable. The store and the server ensure that.
 
-use std::fmt;
 use std::num::NonZeroU64;
 
 use crate::export::Exported;
@@ -222,11 +221,3 @@ pub enum Reply {
     #[letter(26)]
     Refused(Refusal),
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind.word(), self.sentence)
-    }
-}
-
-impl std::error::Error for Refusal {}

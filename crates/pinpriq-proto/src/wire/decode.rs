@@ -5,8 +5,6 @@
 //! call with one byte more costs the same few additions. So a peer that sends one byte at a time
 //! costs no more than one that sends all of them.
 
-use std::fmt;
-
 use crate::wire::request::{
     NAMED_HEADER_BYTES, POP, PUSH, PUSH_HEADER_BYTES, READY, Request, SUBSCRIBE, UNSUBSCRIBE,
 };
@@ -35,22 +33,13 @@ pub enum Decoded<'a> {
 ///
 /// The stream cannot be read any further, since nothing marks the start of the next request.
 /// Implements `docs/protocol/pinpriq.md#closing`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
     /// No request begins with this byte.
+    #[error("no request begins with byte 0x{0:02X}")]
     UnknownOpcode(u8),
 }
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownOpcode(opcode) => write!(f, "no request begins with byte 0x{opcode:02X}"),
-        }
-    }
-}
-
-impl std::error::Error for Malformed {}
 
 /// Decodes the request at the front of `buffer`.
 ///

@@ -4,8 +4,6 @@
 //! whenever there is room. A server that writes payloads without copying them uses
 //! [`packet_header`] and sends the key and the payload from where they are.
 
-use std::fmt;
-
 /// The field that a length belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Field {
@@ -17,34 +15,26 @@ pub enum Field {
     Payload,
 }
 
+impl Field {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "the name of the queue",
+            Self::Key => "the key",
+            Self::Payload => "the payload",
+        }
+    }
+}
+
 /// A field is longer than 65,535 bytes, which its two length bytes cannot express. Implements
 /// `docs/protocol/pinpriq.md#limits`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{} is {length} bytes long; the protocol allows at most 65535", field.name())]
 pub struct TooLong {
     /// The field that is too long.
     pub field: Field,
     /// Its length in bytes.
     pub length: usize,
 }
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Queue => "the name of the queue",
-            Self::Key => "the key",
-            Self::Payload => "the payload",
-        })
-    }
-}
-
-impl fmt::Display for TooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { field, length } = self;
-        write!(f, "{field} is {length} bytes long; the protocol allows at most 65535")
-    }
-}
-
-impl std::error::Error for TooLong {}
 
 /// Appends the number of packets that opens a pop reply or a counted delivery.
 ///

@@ -3,8 +3,6 @@
 //! It knows which answers have more than a line, and nothing of which request they belong to. What
 //! is in a document is not read.
 
-use std::fmt;
-
 use super::answer::JobWord;
 use super::decoder::{CRLF, LINE_BYTES_MAX, line_end};
 use super::line::digits;
@@ -44,31 +42,22 @@ pub enum DecodedAnswer<'a> {
 /// The bytes are not the beginning of any answer, or of one beyond the limit.
 ///
 /// The stream cannot be read any further.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MalformedAnswer {
     /// A line has more than [`LINE_BYTES_MAX`] bytes.
+    #[error("a line of more than {LINE_BYTES_MAX} bytes")]
     LineTooLong,
     /// A line has control characters, or not the numbers that must follow its word.
+    #[error("a line that is no answer of beanstalkd")]
     InvalidLine,
     /// No CR LF follows a body or a document.
+    #[error("no line end after a job or a document")]
     MissingLineEnd,
     /// A body or a document is longer than was allowed.
+    #[error("a job or a document beyond the limit")]
     TooLarge,
 }
-
-impl fmt::Display for MalformedAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LineTooLong => write!(f, "a line of more than {LINE_BYTES_MAX} bytes"),
-            Self::InvalidLine => f.write_str("a line that is no answer of beanstalkd"),
-            Self::MissingLineEnd => f.write_str("no line end after a job or a document"),
-            Self::TooLarge => f.write_str("a job or a document beyond the limit"),
-        }
-    }
-}
-
-impl std::error::Error for MalformedAnswer {}
 
 /// The first line of an answer.
 enum Head<'a> {

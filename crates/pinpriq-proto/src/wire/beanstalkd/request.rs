@@ -3,10 +3,7 @@
 //! A [`Request`] borrows its names and its body. Lines are read in `line.rs`. What a request does
 //! to a job is not part of this crate.
 
-use std::fmt;
-
 use super::tube::is_tube_name;
-use super::verb::Verb;
 use crate::wire::resp::put_unsigned;
 
 /// One request of a client.
@@ -133,59 +130,18 @@ pub enum Request<'a> {
 }
 
 /// The request has no bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unwritable {
     /// No tube can have this name.
+    #[error("the name of the tube is not valid in beanstalkd")]
     InvalidTube,
     /// The body has more than 4,294,967,295 bytes.
+    #[error("the body of the job is longer than 4,294,967,295 bytes")]
     BodyTooLong,
 }
 
-impl fmt::Display for Unwritable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::InvalidTube => "the name of the tube is not valid in beanstalkd",
-            Self::BodyTooLong => "the body of the job is longer than 4,294,967,295 bytes",
-        })
-    }
-}
-
-impl std::error::Error for Unwritable {}
-
 impl Request<'_> {
-    /// The command of the request.
-    #[must_use]
-    pub const fn verb(&self) -> Verb {
-        match self {
-            Self::Put { .. } => Verb::Put,
-            Self::Use { .. } => Verb::Use,
-            Self::Reserve => Verb::Reserve,
-            Self::ReserveWithTimeout { .. } => Verb::ReserveWithTimeout,
-            Self::ReserveJob { .. } => Verb::ReserveJob,
-            Self::Delete { .. } => Verb::Delete,
-            Self::Release { .. } => Verb::Release,
-            Self::Bury { .. } => Verb::Bury,
-            Self::Touch { .. } => Verb::Touch,
-            Self::Watch { .. } => Verb::Watch,
-            Self::Ignore { .. } => Verb::Ignore,
-            Self::Peek { .. } => Verb::Peek,
-            Self::PeekReady => Verb::PeekReady,
-            Self::PeekDelayed => Verb::PeekDelayed,
-            Self::PeekBuried => Verb::PeekBuried,
-            Self::Kick { .. } => Verb::Kick,
-            Self::KickJob { .. } => Verb::KickJob,
-            Self::StatsJob { .. } => Verb::StatsJob,
-            Self::StatsTube { .. } => Verb::StatsTube,
-            Self::Stats => Verb::Stats,
-            Self::ListTubes => Verb::ListTubes,
-            Self::ListTubeUsed => Verb::ListTubeUsed,
-            Self::ListTubesWatched => Verb::ListTubesWatched,
-            Self::Quit => Verb::Quit,
-            Self::PauseTube { .. } => Verb::PauseTube,
-        }
-    }
-
     /// Appends the bytes of this request to `out`.
     ///
     /// Refuses a name that no tube can have, and a body whose length has more than 32 bits. In

@@ -3,6 +3,8 @@
 //!
 //! What follows a word is read in `line.rs`.
 
+use super::request::Request;
+
 /// Declares the commands from the lines of the table.
 macro_rules! verbs {
     ($($(#[$doc:meta])* $verb:ident $name:literal $word:literal $counted:literal)*) => {
@@ -10,6 +12,14 @@ macro_rules! verbs {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Verb {
             $($(#[$doc])* $verb,)*
+        }
+
+        impl Request<'_> {
+            /// The command of the request.
+            #[must_use]
+            pub const fn verb(&self) -> Verb {
+                match self { $(Self::$verb { .. } => Verb::$verb,)* }
+            }
         }
 
         impl Verb {

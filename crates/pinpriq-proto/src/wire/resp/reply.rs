@@ -4,8 +4,6 @@
 //! A value is collected as its bytes come in, so the caller can drop the bytes of a large reply
 //! before its end has arrived.
 
-use std::fmt;
-
 use super::number::{self, Length};
 
 /// How deep aggregates may be nested.
@@ -133,44 +131,31 @@ pub enum DecodedReply {
 /// The bytes are not the beginning of any value, or of one beyond the limits.
 ///
 /// The stream cannot be read any further.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MalformedReply {
     /// No value begins with this byte.
+    #[error("no value begins with byte 0x{0:02X}")]
     UnknownType(u8),
     /// The length of a value with this first byte is not a strict decimal number.
+    #[error("invalid length of a value with first byte '{}'", .0.escape_ascii())]
     InvalidLength(u8),
     /// The line of a value with this first byte is not such a value.
+    #[error("invalid value with first byte '{}'", .0.escape_ascii())]
     InvalidLine(u8),
     /// CR LF is missing, or is in a wrong place.
+    #[error("a line end is missing or out of place")]
     MissingLineEnd,
     /// A push message inside another value.
+    #[error("a push message within another value")]
     MisplacedPush,
     /// More than 32 nested aggregates.
+    #[error("more than {DEPTH_MAX} aggregates in each other")]
     TooDeep,
     /// More bytes or more values than [`ReplyLimits`] allow.
+    #[error("a reply beyond the limits")]
     TooLarge,
 }
-
-impl fmt::Display for MalformedReply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownType(byte) => write!(f, "no value begins with byte 0x{byte:02X}"),
-            Self::InvalidLength(kind) => {
-                write!(f, "invalid length of a value with first byte '{}'", kind.escape_ascii())
-            }
-            Self::InvalidLine(kind) => {
-                write!(f, "invalid value with first byte '{}'", kind.escape_ascii())
-            }
-            Self::MissingLineEnd => f.write_str("a line end is missing or out of place"),
-            Self::MisplacedPush => f.write_str("a push message within another value"),
-            Self::TooDeep => write!(f, "more than {DEPTH_MAX} aggregates in each other"),
-            Self::TooLarge => f.write_str("a reply beyond the limits"),
-        }
-    }
-}
-
-impl std::error::Error for MalformedReply {}
 
 /// Reads replies and push messages from a stream, one at a time.
 ///

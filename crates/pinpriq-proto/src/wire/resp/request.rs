@@ -3,8 +3,6 @@
 //! The decoder stores how far the request at the front of the buffer has been read, as positions
 //! relative to that front. The buffer belongs to the caller.
 
-use std::fmt;
-
 use super::inline;
 use super::number::{self, Length};
 
@@ -103,22 +101,29 @@ pub enum Decoded {
 /// The stream cannot be read any further. The text is what Redis writes after `-ERR Protocol error:
 /// `, where Redis refuses the same. It is never longer than a line and contains no control
 /// characters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
     /// The number of arguments is not a strict decimal number, or is too large.
+    #[error("invalid multibulk length")]
     InvalidMultibulkLength,
     /// The length of an argument is not a strict decimal number, or is beyond what is skipped.
+    #[error("invalid bulk length")]
     InvalidBulkLength,
     /// An argument begins with this byte. Requests are arrays of bulk strings only.
+    #[error("expected '$', got '{}'", shown(*.0))]
     ExpectedBulk(u8),
     /// No CR LF follows the bytes of an argument.
+    #[error("expected CRLF after a bulk string")]
     MissingLineEnd,
     /// The quotes of an inline command do not close, or a closing quote is followed by other text.
+    #[error("unbalanced quotes in request")]
     UnbalancedQuotes,
     /// The line of an inline command is too long, or has too many words.
+    #[error("too big inline request")]
     TooBigInline,
     /// HTTP. Close the connection without a reply, since a reply could be taken for one of HTTP.
+    #[error("a request of another protocol")]
     ForeignProtocol,
 }
 
@@ -130,26 +135,13 @@ impl Malformed {
     }
 }
 
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::InvalidMultibulkLength => "invalid multibulk length",
-            Self::InvalidBulkLength => "invalid bulk length",
-            Self::ExpectedBulk(got @ b' '..=b'~') => {
-                return write!(f, "expected '$', got '{}'", char::from(*got));
-            }
-            Self::ExpectedBulk(got) => {
-                return write!(f, "expected '$', got '{}'", got.escape_ascii());
-            }
-            Self::MissingLineEnd => "expected CRLF after a bulk string",
-            Self::UnbalancedQuotes => "unbalanced quotes in request",
-            Self::TooBigInline => "too big inline request",
-            Self::ForeignProtocol => "a request of another protocol",
-        })
+/// Shows a byte as it is, if it has a shape.
+fn shown(byte: u8) -> String {
+    match byte {
+        b' '..=b'~' => char::from(byte).to_string(),
+        _ => byte.escape_ascii().to_string(),
     }
 }
-
-impl std::error::Error for Malformed {}
 
 /// The position of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
