@@ -2,20 +2,14 @@
 
 use pinpriq_cluster::conformance::{Bench, cases};
 use pinpriq_cluster::{
-    FakeKnobs, FakeRegistry, Instance, NodeRecord, OwnRecord, OwnState, Registry, RegistryAnswer,
-    RegistryCall, View, fake::FakeHandle,
+    FakeKnobs, FakeRegistry, Instance, NodeRecord, Registry, RegistryAnswer, RegistryCall,
+    fake::FakeHandle,
 };
 
 const TTL: u64 = 1_000;
 
 fn node(instance: u128, name: &str) -> NodeRecord {
     NodeRecord { instance: Instance(instance), name: name.to_owned(), ..NodeRecord::default() }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "a record is compared with what may be none")]
-fn record(instance: u128) -> Option<OwnRecord> {
-    let state = OwnState::Loading;
-    Some(OwnRecord { instance: Instance(instance), term: 0, state })
 }
 
 /// A registry and its time.
@@ -44,61 +38,6 @@ impl World {
             self.registry.set_now(self.now);
         }
     }
-
-    fn own(
-        &mut self,
-        handle: &mut FakeHandle,
-        record: Option<OwnRecord>,
-        instead_of: Option<OwnRecord>,
-    ) -> RegistryAnswer {
-        self.ask(handle, RegistryCall::Own { shard: 2, record, instead_of })
-    }
-}
-
-#[test]
-fn a_record_is_changed_only_instead_of_the_right_one() {
-    let mut world = World::new(FakeKnobs::PERFECT);
-    let [mut one, mut two] = [(1, "a"), (2, "b")].map(|(instance, name)| {
-        let mut handle = world.registry.registry();
-        let call = RegistryCall::Announce(node(instance, name));
-        assert_eq!(world.ask(&mut handle, call), RegistryAnswer::Done);
-        handle
-    });
-    assert_eq!(world.own(&mut one, record(1), None), RegistryAnswer::Done);
-    assert_eq!(world.own(&mut two, record(2), None), RegistryAnswer::Changed);
-    assert_eq!(world.own(&mut two, record(2), record(1)), RegistryAnswer::Done);
-    assert_eq!(world.own(&mut one, None, record(1)), RegistryAnswer::Changed);
-    let owners = vec![None, None, record(2), None];
-    let nodes = vec![node(1, "a"), node(2, "b")];
-    let view = View { nodes, owners, ..View::default() };
-    assert_eq!(world.ask(&mut one, RegistryCall::Look), RegistryAnswer::View(view.clone()));
-    assert_eq!(world.registry.truth(), view);
-    assert!(world.registry.struck().iter().all(|(_, count)| *count == 0));
-}
-
-#[test]
-fn a_session_that_is_not_renewed_ends_with_its_records() {
-    let mut world = World::new(FakeKnobs::PERFECT);
-    let mut one = world.registry.registry();
-    world.ask(&mut one, RegistryCall::Announce(node(1, "a")));
-    world.own(&mut one, record(1), None);
-    for _ in 0..5 {
-        world.pass(TTL - 20);
-        assert!(matches!(world.ask(&mut one, RegistryCall::Renew), RegistryAnswer::View(_)));
-    }
-    assert_eq!(world.registry.truth().owners[2], record(1));
-    world.pass(TTL + 1);
-    assert_eq!(world.registry.truth().owners[2], None);
-    assert_eq!(world.registry.truth().nodes, []);
-    assert_eq!(world.ask(&mut one, RegistryCall::Renew), RegistryAnswer::SessionEnded);
-    assert_eq!(world.own(&mut one, record(1), None), RegistryAnswer::SessionEnded);
-    let again = RegistryCall::Announce(node(1, "a"));
-    assert_eq!(world.ask(&mut one, again), RegistryAnswer::SessionEnded);
-    let anew = RegistryCall::Announce(node(7, "a"));
-    assert_eq!(world.ask(&mut one, anew), RegistryAnswer::Done);
-    let mut two = world.registry.registry();
-    assert_eq!(world.ask(&mut two, RegistryCall::End(Instance(7))), RegistryAnswer::Done);
-    assert_eq!(world.ask(&mut one, RegistryCall::Renew), RegistryAnswer::SessionEnded);
 }
 
 #[test]
@@ -165,18 +104,18 @@ impl Bench for Fakes {
     }
 }
 
-/// Not all cases are for it: it panics when a node writes the record of another one.
 #[test]
-fn claims_are_as_the_suite_for_registries_wants_them() {
-    let wanted = [
-        "a_claim_is_seen_by_all",
-        "a_claim_with_a_stale_record_of_the_cluster_is_refused",
-        "of_claims_at_once_one_wins",
+fn it_passes_the_suite_for_registries() {
+    // Its clusters have 16 shards, and it panics when a node writes the record of another one.
+    let others = [
+        "the_first_meta_is_kept",
+        "clusters_are_apart",
+        "to_find_a_cluster_makes_none",
+        "a_thousand_shards_are_in_one_view",
+        "a_claim_compares_what_is_there",
     ];
-    let of_claims: Vec<_> =
-        cases().into_iter().filter(|case| wanted.contains(&case.name)).collect();
-    assert_eq!(of_claims.len(), wanted.len());
-    for case in of_claims {
+    for case in cases().into_iter().filter(|case| !others.contains(&case.name)) {
+        println!("{}", case.name);
         (case.run)(&mut Fakes::default());
     }
 }
