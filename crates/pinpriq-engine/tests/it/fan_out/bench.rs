@@ -17,8 +17,7 @@ use pinpriq_proto::stats::Figures;
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, StateKind, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 
-pub(super) const WORKER: ClientId = ClientId(1);
-pub(super) const OTHER: ClientId = ClientId(2);
+const WORKER: ClientId = ClientId(1);
 
 /// What one call reported.
 #[derive(Clone, Debug)]
@@ -158,12 +157,6 @@ impl Bench {
     #[track_caller]
     pub(super) fn leave(&mut self, member: &str) -> u64 {
         self.count(Command::Member(MemberCommand::Leave(member.as_bytes())))
-    }
-
-    #[track_caller]
-    pub(super) fn leave_topic(&mut self, topic: &str, member: &str) -> u64 {
-        let (topic, member) = (topic.as_bytes(), member.as_bytes());
-        self.count(Command::Member(MemberCommand::LeaveTopic { topic, member }))
     }
 
     #[track_caller]
