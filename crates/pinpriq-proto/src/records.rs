@@ -10,9 +10,35 @@
 //! record is kept, what surrounds it, or when it counts.
 
 pub mod primitives;
-pub mod schedule;
 pub mod settings;
 pub mod task;
+
+use crate::letters::{Arena, Letter};
+use crate::schedule::{Course, Plan, Scheduled};
+use crate::task::{Origin, TaskId};
+
+/// Gives types the same bytes in records as in letters.
+macro_rules! recorded {
+    ($($type:ty),+) => {$(
+        impl $type {
+            /// Appends it to a record.
+            pub fn put_in(&self, out: &mut Vec<u8>) {
+                self.put(out);
+            }
+
+            /// Takes what [`Self::put_in`] appends.
+            pub fn take_from(input: &mut &[u8]) -> Result<Self, Malformed> {
+                let (arena, whole) = (Arena::default(), *input);
+                let mut rest = whole;
+                let taken = Self::take(&mut rest, &arena)?;
+                *input = &whole[whole.len() - rest.len()..];
+                Ok(taken)
+            }
+        }
+    )+};
+}
+
+recorded!(TaskId, Origin, Scheduled, Plan, Course);
 
 /// Why bytes could not be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

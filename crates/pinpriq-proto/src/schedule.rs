@@ -18,9 +18,10 @@ pub const EVERY_MIN: Span = Span::from_ms(100);
 pub const MADE_UP_MAX: usize = 1_000;
 
 /// When a schedule is due. [`Calendars`] know what it means.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
 pub enum Form {
     /// At a moment, and again after each time of this length.
+    #[letter(0, closed)]
     Every {
         /// The time from one slot to the next.
         every: Span,
@@ -28,6 +29,7 @@ pub enum Form {
         anchor: Timestamp,
     },
     /// As a cron expression says.
+    #[letter(1, closed)]
     Cron {
         /// The expression, as it was given.
         expression: Bytes,
@@ -96,12 +98,11 @@ pub enum Overlap {
 }
 
 /// What a client has decided about a schedule.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
 pub struct Plan {
     /// The queue that gets the tasks.
     pub queue: Bytes,
-    /// What each task carries.
-    pub payload: Bytes,
     /// The key and TTR of each task.
     pub terms: Terms,
     /// The priority of each task.
@@ -114,10 +115,13 @@ pub struct Plan {
     pub on_missed: OnMissed,
     /// What is done while the task of the slot before is not finished.
     pub overlap: Overlap,
+    /// What each task carries.
+    pub payload: Bytes,
 }
 
 /// How far a schedule has come.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
+#[letter(closed)]
 pub struct Course {
     /// Every slot up to this moment, which is one of [slots](Calendars::slot_time), is done: it has
     /// put its task or was missed. While the schedule
@@ -138,7 +142,8 @@ pub struct Course {
 }
 
 /// Where a task comes from that a schedule has put.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
 pub struct Scheduled {
     /// The name of the schedule.
     pub schedule: Bytes,

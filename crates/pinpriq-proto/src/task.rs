@@ -18,13 +18,16 @@ use crate::time::{Span, Timestamp};
 pub type Bytes = Arc<[u8]>;
 
 /// The name of a task within its queue. The queue decides its form ([`crate::settings::Ids`]).
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
 pub enum TaskId {
     /// A number that the server generated: `sequence` and `time64`.
+    #[letter(0)]
     Number(u64),
     /// A uuid that the server generated. Its text is the usual 36 characters.
+    #[letter(1)]
     Uuid([u8; 16]),
     /// 1 to 255 bytes that the caller chose.
+    #[letter(2)]
     Given(Bytes),
 }
 
@@ -255,7 +258,8 @@ pub struct Trace {
 }
 
 /// What a dead letter was in the queue that it comes from. After several moves, the last of them.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
 pub struct Origin {
     /// That queue.
     pub queue: Bytes,

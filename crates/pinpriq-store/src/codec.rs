@@ -18,13 +18,13 @@ use pinpriq_proto::records::primitives::{
     put_bytes, put_moment, put_number, put_option, put_span, take_byte, take_bytes, take_flag,
     take_moment, take_number, take_option, take_small, take_span,
 };
-use pinpriq_proto::records::schedule::{put_course, put_plan, take_course, take_plan};
 use pinpriq_proto::records::settings::{put_settings, take_settings};
 use pinpriq_proto::records::task::{
-    put_id, put_progress, put_task, put_terms, take_id, take_progress, take_task, take_terms,
+    put_progress, put_task, put_terms, take_progress, take_task, take_terms,
 };
+use pinpriq_proto::schedule::{Course, Plan};
 use pinpriq_proto::settings::{Pause, Paused};
-use pinpriq_proto::task::{Bytes, LaneName, Progress};
+use pinpriq_proto::task::{Bytes, LaneName, Progress, TaskId};
 use pinpriq_proto::unique::WindowRecord;
 
 /// Record types that are missing here were written by older versions only.
@@ -112,7 +112,7 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
         Change::Schedule(schedule) => put_schedule(out, schedule),
         Change::ScheduleMoved(moved) => {
             put_number_of(out, SCHEDULE_MOVED, moved.number);
-            put_course(out, &moved.course);
+            moved.course.put_in(out);
         }
         Change::ScheduleGone(number) => put_number_of(out, SCHEDULE_GONE, *number),
         Change::Window(window) => put_window(out, window),
@@ -157,15 +157,15 @@ fn put_copies(out: &mut Vec<u8>, first: u64, copies: &[Copied]) {
 fn put_schedule(out: &mut Vec<u8>, schedule: &ScheduleRecord) {
     put_number_of(out, SCHEDULE, schedule.number);
     put_bytes(out, &schedule.name);
-    put_plan(out, &schedule.plan);
-    put_course(out, &schedule.course);
+    schedule.plan.put_in(out);
+    schedule.course.put_in(out);
 }
 
 fn put_window(out: &mut Vec<u8>, window: &WindowRecord) {
     put_number_of(out, WINDOW, window.number);
     put_bytes(out, &window.queue);
     put_bytes(out, &window.key);
-    put_id(out, &window.id);
+    window.id.put_in(out);
     put_moment(out, window.until);
 }
 
@@ -262,19 +262,19 @@ pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed>
         SCHEDULE => Change::Schedule(Box::new(ScheduleRecord {
             number: take_number(input)?,
             name: Arc::from(take_bytes(input)?),
-            plan: take_plan(input)?,
-            course: take_course(input)?,
+            plan: Plan::take_from(input)?,
+            course: Course::take_from(input)?,
         })),
         SCHEDULE_MOVED => Change::ScheduleMoved(Box::new(ScheduleMoved {
             number: take_number(input)?,
-            course: take_course(input)?,
+            course: Course::take_from(input)?,
         })),
         SCHEDULE_GONE => Change::ScheduleGone(take_number(input)?),
         WINDOW => Change::Window(Box::new(WindowRecord {
             number: take_number(input)?,
             queue: Arc::from(take_bytes(input)?),
             key: Arc::from(take_bytes(input)?),
-            id: take_id(input)?,
+            id: TaskId::take_from(input)?,
             until: take_moment(input)?,
         })),
         WINDOW_GONE => Change::WindowGone(take_number(input)?),

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::command::{Ack, Held, HeldBy, Put, Take};
 use crate::names::NamePattern;
-use crate::schedule::{Form, Plan};
 use crate::settings::{Rate, SETTINGS, Settings, Value};
 use crate::task::{
     ClientId, Grant, Holder, LaneName, Lease, Progress, RequestId, State, TaskRecord, Terms,
@@ -90,23 +89,6 @@ impl Dice {
         terms.key = Letter::sample(self);
         terms.ttr = Letter::sample(self);
         terms
-    }
-
-    pub(crate) fn plan(&mut self) -> Plan {
-        let form = match self.variant("form", 2) {
-            0 => Form::Every { every: Letter::sample(self), anchor: Letter::sample(self) },
-            _ => Form::Cron { expression: Letter::sample(self), zone: Letter::sample(self) },
-        };
-        Plan {
-            queue: Letter::sample(self),
-            payload: Letter::sample(self),
-            terms: self.terms(),
-            priority: Letter::sample(self),
-            ttl: Letter::sample(self),
-            form,
-            on_missed: Letter::sample(self),
-            overlap: Letter::sample(self),
-        }
     }
 
     /// Returns a task. What its attributes are in bytes is the matter of the records.

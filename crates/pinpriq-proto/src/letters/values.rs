@@ -5,17 +5,16 @@ use std::num::NonZeroU64;
 use super::{Arena, Letter, Malformed};
 use crate::change::ScheduleRecord;
 use crate::records::primitives::{
-    put_bytes, put_moment, put_number, put_option, put_signed, put_span, take_byte, take_bytes,
-    take_flag, take_moment, take_number, take_option, take_signed, take_small, take_span,
+    put_bytes, put_moment, put_number, put_option, put_signed, put_span, take_array, take_byte,
+    take_bytes, take_flag, take_moment, take_number, take_option, take_signed, take_small,
+    take_span,
 };
-use crate::records::schedule::{put_course, put_plan, take_course, take_plan};
 use crate::records::settings::{put_settings, put_value, take_settings, take_value};
-use crate::records::task::{put_id, put_task, put_terms, take_id, take_task, take_terms};
+use crate::records::task::{put_task, put_terms, take_task, take_terms};
 use crate::refusal::Refusal;
-use crate::schedule::{Course, Plan};
 use crate::settings::{Setting, Settings, Value};
 use crate::stats::Move;
-use crate::task::{Bytes, LaneName, TaskId, TaskRecord, Terms};
+use crate::task::{Bytes, LaneName, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::WindowRecord;
 
@@ -117,25 +116,24 @@ letter!(
 letter!(Settings, |it, out| put_settings(out, it), |input, _arena| take_settings(input)?, |dice| {
     dice.settings()
 });
-letter!(TaskId, |it, out| put_id(out, it), |input, _arena| take_id(input)?, |dice| match dice
-    .below(3)
-{
-    0 => Self::Number(dice.number()),
-    1 => Self::Uuid([dice.number().to_le_bytes()[0]; 16]),
-    _ => Self::Given(dice.bytes().into()),
-});
 letter!(
     Terms<&'letter [u8]>,
     |it, out| put_terms(out, *it),
     |input, _arena| take_terms(input)?,
     |dice| dice.terms()
 );
-letter!(Plan, |it, out| put_plan(out, it), |input, _arena| take_plan(input)?, |dice| dice.plan());
-letter!(Course, |it, out| put_course(out, it), |input, _arena| take_course(input)?, |dice| Self {
-    done_until: Letter::sample(dice),
-    last_id: Letter::sample(dice),
-    ..Self::default()
-});
+letter!(
+    Terms,
+    |it, out| put_terms(out, it.borrowed()),
+    |input, _arena| take_terms(input)?.kept(),
+    |dice| dice.terms()
+);
+letter!(
+    [u8; 16],
+    |it, out| out.extend_from_slice(it),
+    |input, _arena| take_array(input)?,
+    |dice| [dice.number().to_le_bytes()[0]; 16]
+);
 letter!(
     TaskRecord,
     |it, out| {

@@ -15,8 +15,8 @@ use crate::time::{Span, Timestamp};
 
 use crate::records::Malformed;
 use crate::records::primitives::{
-    put_bytes, put_moment, put_number, put_option, put_signed, put_span, take_array, take_byte,
-    take_bytes, take_moment, take_number, take_option, take_signed, take_small, take_span,
+    put_bytes, put_moment, put_number, put_option, put_signed, put_span, take_byte, take_bytes,
+    take_moment, take_number, take_option, take_signed, take_small, take_span,
 };
 
 /// Follows the last attribute.
@@ -118,12 +118,12 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
     put_moment(out, task.put_at);
     if task.id != TaskId::Number(task.number) {
         out.push(ID);
-        put_id(out, &task.id);
+        task.id.put_in(out);
     }
     put_terms_open(out, task.terms.borrowed());
     put_progress_open(out, task.number, &task.progress);
-    put_attribute(out, ORIGIN, task.origin(), put_origin);
-    put_attribute(out, SCHEDULED, task.scheduled(), put_scheduled);
+    put_attribute(out, ORIGIN, task.origin(), |out, it| it.put_in(out));
+    put_attribute(out, SCHEDULED, task.scheduled(), |out, it| it.put_in(out));
     put_attribute(out, UNIQUE, task.unique(), |out, key| put_bytes(out, key));
     if task.shared {
         out.push(SHARED);
@@ -216,7 +216,7 @@ impl<'a> Attributes<'a> {
             let Self { terms, progress, .. } = &mut found;
             match tag {
                 ID => {
-                    let id = unusual(take_id(input)?, &TaskId::Number(number), "id")?;
+                    let id = unusual(TaskId::take_from(input)?, &TaskId::Number(number), "id")?;
                     found.own_id = Some(id);
                 }
                 KEY => terms.key = Some(take_bytes(input)?),
@@ -296,8 +296,8 @@ fn take_past(tag: u8, input: &mut &[u8], past: &mut Option<Box<Past>>) -> Result
     let past =
         past.get_or_insert_with(|| Box::new(Past { origin: None, scheduled: None, unique: None }));
     match tag {
-        ORIGIN => past.origin = Some(take_origin(input)?),
-        SCHEDULED => past.scheduled = Some(take_scheduled(input)?),
+        ORIGIN => past.origin = Some(Origin::take_from(input)?),
+        SCHEDULED => past.scheduled = Some(Scheduled::take_from(input)?),
         _ => past.unique = Some(Arc::from(take_bytes(input)?)),
     }
     Ok(())
@@ -372,34 +372,6 @@ fn put_attribute<T>(out: &mut Vec<u8>, tag: u8, value: Option<T>, put: fn(&mut V
     }
 }
 
-/// Appends the id of a task.
-pub fn put_id(out: &mut Vec<u8>, id: &TaskId) {
-    match id {
-        TaskId::Number(number) => {
-            out.push(0);
-            put_number(out, *number);
-        }
-        TaskId::Uuid(bytes) => {
-            out.push(1);
-            out.extend_from_slice(bytes);
-        }
-        TaskId::Given(bytes) => {
-            out.push(2);
-            put_bytes(out, bytes);
-        }
-    }
-}
-
-/// Takes what [`put_id`] appends.
-pub fn take_id(input: &mut &[u8]) -> Result<TaskId, Malformed> {
-    Ok(match take_byte(input)? {
-        0 => TaskId::Number(take_number(input)?),
-        1 => TaskId::Uuid(take_array(input)?),
-        2 => TaskId::Given(Arc::from(take_bytes(input)?)),
-        _ => return Err(Malformed::OutOfRange("id")),
-    })
-}
-
 /// Appends a state. That of a buried task comes with the reason, which is empty if there is none.
 fn put_state(out: &mut Vec<u8>, state: &State, reason: Option<&[u8]>) {
     match state {
@@ -449,35 +421,4 @@ pub fn take_state(input: &mut &[u8]) -> Result<(State, Option<Bytes>), Malformed
         _ => return Err(Malformed::OutOfRange("state")),
     };
     Ok((state, reason))
-}
-
-fn put_origin(out: &mut Vec<u8>, origin: &Origin) {
-    let Origin { queue, id, put_at, attempts, failures, at } = origin;
-    put_bytes(out, queue);
-    put_id(out, id);
-    put_moment(out, *put_at);
-    put_number(out, u64::from(*attempts));
-    put_number(out, u64::from(*failures));
-    put_moment(out, *at);
-}
-
-fn put_scheduled(out: &mut Vec<u8>, scheduled: &Scheduled) {
-    put_bytes(out, &scheduled.schedule);
-    put_option(out, scheduled.slot, put_moment);
-}
-
-fn take_scheduled(input: &mut &[u8]) -> Result<Scheduled, Malformed> {
-    let schedule = Arc::from(take_bytes(input)?);
-    Ok(Scheduled { schedule, slot: take_option(input, take_moment)? })
-}
-
-fn take_origin(input: &mut &[u8]) -> Result<Origin, Malformed> {
-    Ok(Origin {
-        queue: Arc::from(take_bytes(input)?),
-        id: take_id(input)?,
-        put_at: take_moment(input)?,
-        attempts: take_small(input, "attempts")?,
-        failures: take_small(input, "failures")?,
-        at: take_moment(input)?,
-    })
 }

@@ -11,9 +11,9 @@ use pinpriq_proto::records::primitives::{
     take_byte, take_bytes, take_flag, take_moment, take_number, take_option, take_signed,
     take_small, take_span,
 };
-use pinpriq_proto::records::task::{take_id, take_state};
+use pinpriq_proto::records::task::take_state;
 use pinpriq_proto::settings::{AfterAck, Ids, Settings};
-use pinpriq_proto::task::{LaneName, Progress, TaskRecord, Terms};
+use pinpriq_proto::task::{LaneName, Progress, TaskId, TaskRecord, Terms};
 
 use super::{Names, take_copies, take_paused, take_sum};
 
@@ -58,7 +58,7 @@ pub(super) fn decode(kind: u8, input: &mut &[u8], names: &mut Names) -> Result<C
 fn take_task(input: &mut &[u8], names: &mut Names) -> Result<TaskRecord, Malformed> {
     let number = take_number(input)?;
     let queue = names.share(take_bytes(input)?);
-    let id = take_id(input)?;
+    let id = TaskId::take_from(input)?;
     let (seq, priority) = (take_number(input)?, take_option(input, take_signed)?);
     let key = take_option(input, take_bytes)?;
     let put_at = take_moment(input)?;
@@ -89,7 +89,7 @@ fn take_task(input: &mut &[u8], names: &mut Names) -> Result<TaskRecord, Malform
 
 fn take_lane_task(input: &mut &[u8]) -> Result<TaskRecord, Malformed> {
     let (number, lane) = (take_number(input)?, take_number(input)?);
-    let id = take_id(input)?;
+    let id = TaskId::take_from(input)?;
     let (seq, priority) = (take_number(input)?, take_option(input, take_signed)?);
     let put_at = take_moment(input)?;
     let progress = take_progress(seq, priority, input)?;

@@ -5,7 +5,7 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
-use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute};
+use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute, UnknownKind};
 use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_proto::settings::{AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Rate, Settings};
 use pinpriq_proto::task::{
@@ -381,7 +381,7 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
         OutOfRange("attribute"),
     ),
     ("task: an attribute twice", "0f 00 01 00 0402 0402 00 00", OutOfRange("attribute")),
-    ("task: an unknown kind of id", "0f 00 01 00 0103", OutOfRange("id")),
+    ("task: an unknown kind of id", "0f 00 01 00 0103", UnknownKind { what: "task id", kind: 3 }),
     ("task: its number as its id", "0f 00 01 00 010001 00 00", OutOfRange("id")),
     ("task: its number as its seq", "0f 00 01 00 0501 00 00", OutOfRange("seq")),
     ("task: no attempts, spelled out", "0f 00 01 00 0700 00 00", OutOfRange("attempts")),
@@ -452,19 +452,19 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     (
         "schedule: an unknown form",
         "15 01 0173 0171 00 00 00 02 ac02 09 00 00 00 00 00 00 00 00 00 00",
-        OutOfRange("form"),
+        UnknownKind { what: "form", kind: 2 },
     ),
     (
         "schedule: an unknown word for missed slots",
         "15 01 0173 0171 00 00 00 00 ac02 09 03 00 00 00 00 00 00 00 00 00",
-        OutOfRange("missed"),
+        UnknownKind { what: "on missed", kind: 3 },
     ),
     (
         "schedule: an unknown word for overlaps",
         "15 01 0173 0171 00 00 00 00 ac02 09 00 02 00 00 00 00 00 00 00 00",
-        OutOfRange("overlap"),
+        UnknownKind { what: "overlap", kind: 2 },
     ),
-    ("schedule moved: neither paused nor not", "17 01 00 02 00 00 00 00 00", OutOfRange("paused")),
+    ("schedule moved: neither paused nor not", "17 01 00 02 00 00 00 00 00", OutOfRange("flag")),
     ("schedule moved: cut short", "17 01 00 00 00 00 00 00", Short),
     ("gone: a number that is not in its shortest form", "04 8100", OutOfRange("number")),
     ("older task: presence neither 0 nor 1", "01 01 00 0001 01 02", OutOfRange("presence")),

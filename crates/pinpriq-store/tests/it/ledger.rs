@@ -1,7 +1,6 @@
 //! The tests of the ledger, only through its public interface.
 
 #![expect(clippy::expect_used, reason = "a test ends at the first thing that goes wrong")]
-#![expect(clippy::print_stdout, reason = "a failed run says how to repeat it")]
 
 mod answers;
 mod conformance;
