@@ -16,50 +16,40 @@ fn facts() -> ItemTrait {
             /// Passes each right that it needs to `tell`. A command that needs none is free.
             #[fact(needs)]
             fn each_need(&self, tell: &mut dyn FnMut(crate::rights::Need<'a>));
-
             /// Where it is applied, when there are several engines.
             #[fact(shard, returns = crate::facts::Destination::from(given))]
             #[must_use]
             fn destination(&self) -> crate::facts::Destination<'a>;
-
             /// Refuses names that are too long, before anything else is checked.
             #[fact(names, shard, returns = crate::facts::Named::check(&given))]
             fn check_names(&self) -> Result<(), crate::refusal::Refusal>;
-
             /// What it needs of a disk.
             #[fact(disk)]
             #[must_use]
             fn on_full_disk(&self) -> crate::facts::Disk;
-
             /// The name of what it destroys, or whose settings it changes.
             #[fact(audit, returns = crate::facts::Named::name(&given), without = ())]
             #[must_use]
             fn audited(&self) -> Option<&'a [u8]>;
-
             /// Whether it is there to change something. Commands that look, wait, take or
-            /// subscribe are not. What such a command answers is decided by what is there, even
-            /// if it changes nothing.
+            /// subscribe are not. Their answers rest on what is there, even if nothing changes.
             #[fact(change, without = false)]
             #[must_use]
             fn is_change(&self) -> bool;
-
             /// Whether it can be kept within names, see [`Command::Within`]. Those that touch
             /// queues which they do not name.
             #[fact(within, without = false)]
             #[must_use]
             fn can_be_within(&self) -> bool;
-
             /// Whether it can be a step of a transaction. Those that can change tasks that they
             /// name, and never wait.
             #[fact(step, without = false)]
             #[must_use]
             fn is_step(&self) -> bool;
-
             /// Whether the reply may take long, so that the client has to wait for it.
             #[fact(blocks, without = false)]
             #[must_use]
             fn may_block(&self) -> bool;
-
             /// What it needs besides being applied.
             #[fact(care, without = Plain)]
             #[inline]
@@ -72,25 +62,15 @@ fn facts() -> ItemTrait {
 /// Returns the methods of an enum, whose values borrow for `'a`.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let variants = variants(input)?;
-    let facts = facts().items;
-    let methods = facts.iter().filter_map(|it| match it {
-        TraitItem::Fn(head) => Some(head),
-        _ => None,
-    });
     let (mut known, mut texts) = (vec!["inner".to_owned()], Vec::new());
-    for head in methods {
+    for item in facts().items {
+        let TraitItem::Fn(head) = item else { continue };
         let fact = Given::of(&head.attrs, "fact")?;
-        let arms = variants.iter().map(|variant| arm(variant, head, &fact));
+        let arms = variants.iter().map(|variant| arm(variant, &head, &fact));
         let arms: Vec<_> = arms.collect::<syn::Result<_>>()?;
         let attributes = head.attrs.iter().filter(|it| !it.path().is_ident("fact"));
         let signature = &head.sig;
-        texts.push(quote! {
-            #(#attributes)*
-            pub #signature {
-                use crate::facts::{Care::*, Disk::{Leases, Refused, Served}};
-                match *self { #(#arms)* }
-            }
-        });
+        texts.push(quote!(#(#attributes)* pub #signature { match *self { #(#arms)* } }));
         known.extend(fact.words());
     }
     for variant in variants {
@@ -98,11 +78,11 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     }
     let (name, (generics, types, filter)) = (&input.ident, input.generics.split_for_impl());
     Ok(quote! {
-        #[allow(
-            unused, non_shorthand_field_patterns, clippy::all, clippy::pedantic,
-            reason = "it is derived"
-        )]
-        impl #generics #name #types #filter { #(#texts)* }
+        #[allow(unused, non_shorthand_field_patterns, clippy::all, clippy::pedantic)]
+        const _: () = {
+            use crate::facts::{Care::*, Disk::{Leases, Refused, Served}};
+            impl #generics #name #types #filter { #(#texts)* }
+        };
     })
 }
 
@@ -133,8 +113,10 @@ fn arm(variant: &Variant, head: &TraitItemFn, fact: &Given) -> syn::Result<Token
             return Err(Error::new(variant.span(), sentence));
         }
     };
-    let returned = fact.value("returns").map_or_else(|| quote!(given), |it| quote!(#it));
-    Ok(quote!(#pattern => { let given = #value; #returned }))
+    Ok(match fact.value("returns") {
+        None => quote!(#pattern => #value,),
+        Some(returned) => quote!(#pattern => { let given = #value; #returned }),
+    })
 }
 
 /// Returns the statement that passes a need, which stands as a right and what it is needed on.

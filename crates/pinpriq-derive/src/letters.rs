@@ -46,7 +46,8 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let given = Given::of(&input.attrs, "letter")?;
     let most = given.value("most").map(|most| quote!(const MOST: usize = #most;));
     Ok(quote! {
-        #[allow(unused, clippy::all, clippy::pedantic, reason = "it is derived")]
+        #[allow(unused_variables, unused_assignments, unused_mut, clippy::all, clippy::pedantic)]
+        #[deny(unreachable_patterns, reason = "each variant has a number of its own")]
         impl #generics crate::letters::Letter<#lifetime> for #of #types #filter {
             #most
             #[inline]
@@ -77,9 +78,6 @@ fn of_variants(
             (None, Some(number)) => number,
             _ => return Err(Error::new(variant.span(), "give it one number: #[letter(…)]")),
         };
-        if numbers.contains(&number) {
-            return Err(Error::new(variant.span(), "another variant has this number"));
-        }
         numbers.push(number);
         let ident = &variant.ident;
         let (path, fields) = (quote!(Self::#ident), &variant.fields);

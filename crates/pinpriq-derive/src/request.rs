@@ -34,23 +34,13 @@ struct Part {
 }
 
 /// Returns the entries of an enum of commands, and the method that writes their requests.
-#[expect(clippy::too_many_lines, reason = "most of it is what is derived")]
 pub(crate) fn derive_rows(input: &DeriveInput) -> syn::Result<TokenStream> {
     let name = &input.ident;
     let (mut lists, mut writes) = (Vec::new(), Vec::new());
-    let mut conversions = TokenStream::new();
     for variant in variants(input)? {
         let (own, fields) = (&variant.ident, &variant.fields);
         if Given::of(&variant.attrs, "command")?.alone("inner").is_some() {
-            let inner = fields.iter().next().map(|field| &field.ty);
-            conversions.extend(quote! {
-                impl<'a> From<#inner> for #name<'a> {
-                    fn from(inner: #inner) -> Self {
-                        Self::#own(inner)
-                    }
-                }
-            });
-            let inner = fixed(&inner);
+            let inner = fields.iter().next().map(|field| fixed(&field.ty));
             lists.push(quote!(<#inner>::ROWS));
             writes.push(quote!(Self::#own(inner) => inner.write(writing),));
         }
@@ -60,17 +50,15 @@ pub(crate) fn derive_rows(input: &DeriveInput) -> syn::Result<TokenStream> {
             let given = Given::of(std::slice::from_ref(attribute), "request")?;
             let entry = given.alone.last();
             let entry = quote!((#entry).step(#is_step));
-            if let Some(read) = given.value("by_hand") {
-                lists.push(quote!(&[Row(#entry, Some(crate::request::by_hand::#read))]));
-                continue;
-            }
-            if given.alone("by_hand").is_some() {
-                lists.push(quote!(&[Row(#entry, None)]));
+            let function =
+                given.value("by_hand").map(|it| quote!(Some(crate::request::by_hand::#it)));
+            let by_hand = function.or_else(|| given.alone("by_hand").map(|_| quote!(None)));
+            if let Some(read) = by_hand {
+                lists.push(quote!(&[Row(#entry, #read)]));
                 continue;
             }
             let parts = parts_of(fields)?;
-            let words = joined(&parts, &[0], &quote!(Word), &quote!(HELD));
-            let options = joined(&parts, &[1, 2], &quote!(Opt), &quote!(NONE));
+            let [words, options] = [joined(&parts, &[0]), joined(&parts, &[1, 2])];
             let value = made(&quote!(#name::#own), fields, parts.iter().map(|it| it.read.clone()));
             lists.push(quote!(&[{
                 fn read<'a>(
@@ -92,25 +80,18 @@ pub(crate) fn derive_rows(input: &DeriveInput) -> syn::Result<TokenStream> {
             }));
         }
     }
-    let used = uses();
     Ok(quote! {
-        #conversions
-
-        impl #name<'_> {
+        impl<'a> #name<'a> {
             /// The entries of the commands that are requests over RESP.
             pub(crate) const ROWS: &'static [crate::request::reading::Row] = {
-                #used
-                const LISTS: &[&[Row]] = &[#(#lists),*];
-                const N: usize = total(LISTS);
-                &join::<Row, N>(Row::NONE, LISTS)
+                use crate::request::declared::*;
+                joined!(Row #(, #lists)*)
             };
-        }
 
-        impl<'a> #name<'a> {
             /// Writes the request that is read as this.
             #[allow(clippy::too_many_lines, reason = "a line for each field")]
             pub(crate) fn write(&self, writing: &mut crate::request::writing::Writing) {
-                #used
+                use crate::request::declared::*;
                 match *self {
                     #(#writes)*
                     #[allow(unreachable_patterns, reason = "most enums have others")]
@@ -126,36 +107,33 @@ pub(crate) fn derive_arguments(input: &DeriveInput) -> syn::Result<TokenStream> 
     let Data::Struct(data) = &input.data else {
         return Err(Error::new(input.span(), "arguments are the fields of a struct"));
     };
-    let (name, fields, used) = (&input.ident, &data.fields, uses());
+    let (name, fields) = (&input.ident, &data.fields);
     let parameters = (!input.generics.params.is_empty()).then(|| input.generics.split_for_impl().1);
     let parts = parts_of(fields)?;
     let value = made(&quote!(Self), fields, parts.iter().map(|it| it.read.clone()));
     let bound = made(&quote!(Self), fields, fields.iter().map(bound));
     let each = parts.iter().map(|part| &part.write);
-    let words = joined(&parts, &[0], &quote!(Word), &quote!(HELD));
-    let [options, last] = [1, 2].map(|list| joined(&parts, &[list], &quote!(Opt), &quote!(NONE)));
+    let [words, options, last] = [0, 1, 2].map(|list| joined(&parts, &[list]));
     Ok(quote! {
-        impl<'a> crate::request::reading::Arguments<'a> for #name #parameters {
-            const WORDS: &'static [crate::request::spec::Word] = { #used #words };
-            const OPTIONS: &'static [crate::request::options::Opt] = { #used #options };
-            const LAST: &'static [crate::request::options::Opt] = { #used #last };
-
-            fn read(
-                parts: &'a crate::request::parts::Parts<'a>,
-                at: usize,
-                room: &'a crate::request::reading::Room<'a>,
-            ) -> Result<Self, crate::request::fault::Fault> {
-                #used
-                let _ = room;
-                Ok(#value)
+        const _: () = {
+            #[allow(unused_imports, reason = "not every declaration needs all of them")]
+            use crate::request::declared::*;
+            impl<'a> Arguments<'a> for #name #parameters {
+                const WORDS: &'static [Word] = #words;
+                const OPTIONS: &'static [Opt] = #options;
+                const LAST: &'static [Opt] = #last;
+                fn read(
+                    parts: &'a Parts<'a>, at: usize, room: &'a Room<'a>,
+                ) -> Result<Self, Fault> {
+                    let _ = room;
+                    Ok(#value)
+                }
+                fn write(&self, writing: &mut crate::request::writing::Writing) {
+                    let #bound = *self;
+                    #(#each)*
+                }
             }
-
-            fn write(&self, writing: &mut crate::request::writing::Writing) {
-                #used
-                let #bound = *self;
-                #(#each)*
-            }
-        }
+        };
     })
 }
 
@@ -172,11 +150,8 @@ fn parts_of(fields: &Fields) -> syn::Result<Vec<Part>> {
 
 /// Returns what a field is called where it is written.
 fn bound(field: &Field) -> TokenStream {
-    let bound = field
-        .ident
-        .as_ref()
-        .map_or_else(|| format_ident!("it"), |name| format_ident!("its_{name}"));
-    quote!(#bound)
+    let name = field.ident.as_ref().map(|name| format_ident!("its_{name}"));
+    name.map_or_else(|| quote!(it), |name| quote!(#name))
 }
 
 /// Returns the part that a field is, of which the first word is at this place.
@@ -210,6 +185,11 @@ fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
         None => quote!(Some(#bound)),
     };
     let (nothing, fixed, with) = (quote!(&[]), fixed(ty), given.value("with"));
+    let read_and_write = with.map(|with| {
+        let at = (kind == "words").then(|| quote!(#at,));
+        let read = quote!(crate::request::#with::read(parts, #at room)?);
+        (read, quote!(crate::request::#with::write(#bound, writing);))
+    });
     let part = |lists, read, write| Ok(Part { lists, read, write });
     match kind {
         "key" => {
@@ -232,39 +212,29 @@ fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
             part([words, nothing.clone(), nothing], read, quote!(writing.maybe(#maybe);))
         }
         "words" => {
-            let (read, write) = match with {
-                Some(with) => (
-                    quote!(crate::request::#with::read(parts, #at, room)?),
-                    quote!(crate::request::#with::write(#bound, writing);),
-                ),
-                None => (
-                    quote!(parts.words.get(#at..).unwrap_or_default()),
-                    quote!(writing.list(#name, #bound);),
-                ),
-            };
+            let (read, write) = read_and_write.unwrap_or_else(|| {
+                let read = quote!(parts.words.get(#at..).unwrap_or_default());
+                (read, quote!(writing.list(#name, #bound);))
+            });
             part([quote!(&[#name]), nothing.clone(), nothing], read, write)
         }
         "option" => {
-            let (option, read, write) = if let Some(with) = with {
-                (
-                    quote!(crate::request::#with::OPTION),
-                    quote!(crate::request::#with::read(parts, room)?),
-                    quote!(crate::request::#with::write(#bound, writing);),
-                )
+            if let (Some(with), Some((read, write))) = (with, read_and_write) {
+                let options = quote!(&[crate::request::#with::OPTION]);
+                return part([nothing.clone(), options, nothing], read, write);
+            }
+            let option = option_of(field, &value_type, &given, &ident)?;
+            let most = given.value("most").map(|most| quote!(.map(|it| it.min(#most))));
+            let (read, write) = if quote!(#ty).to_string() == "bool" {
+                (quote!(parts.given(OPTION).is_some()), quote!(writing.flag(OPTION, #bound)))
+            } else if is_optional {
+                let read = left_out(quote!(parts.value::<#value_type>(OPTION)? #most));
+                (read, quote!(writing.option(OPTION, #maybe)))
             } else {
-                let option = option_of(field, &value_type, &given, &ident)?;
-                let most = given.value("most").map(|most| quote!(.map(|it| it.min(#most))));
-                let (read, write) = if quote!(#ty).to_string() == "bool" {
-                    (quote!(parts.given(OPTION).is_some()), quote!(writing.flag(OPTION, #bound)))
-                } else if is_optional {
-                    let read = left_out(quote!(parts.value::<#value_type>(OPTION)? #most));
-                    (read, quote!(writing.option(OPTION, #maybe)))
-                } else {
-                    return Err(Error::new(field.span(), "an option has a default"));
-                };
-                let known = quote!(const OPTION: Opt = #option;);
-                (option, quote!({ #known #read }), quote!({ #known #write; }))
+                return Err(Error::new(field.span(), "an option has a default"));
             };
+            let known = quote!(const OPTION: Opt = #option;);
+            let (read, write) = (quote!({ #known #read }), quote!({ #known #write; }));
             part([nothing.clone(), quote!(&[#option]), nothing], read, write)
         }
         _ => {
@@ -313,28 +283,10 @@ fn first_sentence(attributes: &[Attribute]) -> String {
 }
 
 /// Returns an expression of one list that consists of these lists of the parts.
-fn joined(parts: &[Part], which: &[usize], of: &TokenStream, filler: &TokenStream) -> TokenStream {
+fn joined(parts: &[Part], which: &[usize]) -> TokenStream {
     let lists = which.iter().flat_map(|list| parts.iter().map(|part| &part.lists[*list]));
-    quote!({
-        const LISTS: &[&[#of]] = &[#(#lists),*];
-        const N: usize = total(LISTS);
-        &join::<#of, N>(#of::#filler, LISTS)
-    })
-}
-
-/// What expressions on declarations may name.
-fn uses() -> TokenStream {
-    quote! {
-        #[allow(unused_imports, reason = "not every declaration needs all of them")]
-        use crate::request::{
-            fault::Fault,
-            form::Form,
-            options::{self, Opt},
-            parts::Parts,
-            reading::{Arguments, Key, Room, Row, Value, join, total},
-            spec::{Access, Group, Spec, Word},
-        };
-    }
+    let of = format_ident!("{}", if which == [0] { "Word" } else { "Opt" });
+    quote!(joined!(#of #(, #lists)*))
 }
 
 /// Returns the name and the parameter of an `Option` or `Assign`.

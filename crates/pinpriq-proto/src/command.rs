@@ -727,6 +727,18 @@ impl<'a> Command<'a> {
     }
 }
 
+macro_rules! inner {
+    ($($variant:ident($inner:ident)),*) => {$(
+        impl<'a> From<$inner<'a>> for Command<'a> {
+            fn from(inner: $inner<'a>) -> Self {
+                Self::$variant(inner)
+            }
+        }
+    )*};
+}
+
+inner!(Queue(QueueCommand), Member(MemberCommand), Schedule(ScheduleCommand));
+
 impl<'a> Destination<'a> {
     /// Without queues, all subscriptions are meant.
     const fn of_subscription(queues: &'a [&'a [u8]]) -> Self {

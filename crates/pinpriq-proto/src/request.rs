@@ -18,3 +18,13 @@ pub mod settings;
 pub mod spec;
 pub mod table;
 pub(crate) mod writing;
+
+/// What expressions on declarations may name.
+pub(crate) mod declared {
+    pub(crate) use super::fault::Fault;
+    pub(crate) use super::form::Form;
+    pub(crate) use super::options::{self, Opt};
+    pub(crate) use super::parts::Parts;
+    pub(crate) use super::reading::{Arguments, Key, Room, Row, Value, joined, total};
+    pub(crate) use super::spec::{Access, Group, Spec, Word};
+}

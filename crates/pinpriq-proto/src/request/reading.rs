@@ -465,6 +465,16 @@ pub(crate) const fn total<T>(lists: &[&[T]]) -> usize {
     total
 }
 
+/// Joins lists of a type into one.
+macro_rules! joined {
+    ($type:ident $(, $list:expr)*) => {{
+        const LISTS: &[&[$type]] = &[$($list),*];
+        const N: usize = total(LISTS);
+        &$crate::request::reading::join::<$type, N>($type::NONE, LISTS)
+    }};
+}
+pub(crate) use joined;
+
 /// Joins lists into one of `N` items, which is how many they have together.
 pub(crate) const fn join<T: Copy, const N: usize>(filler: T, lists: &[&[T]]) -> [T; N] {
     let mut all = [filler; N];

@@ -111,7 +111,7 @@ pub enum Word {
 
 impl Word {
     /// Stands where a list has no word yet.
-    pub(crate) const HELD: Self = Self::Held;
+    pub(crate) const NONE: Self = Self::Held;
 }
 
 impl Group {

@@ -1,5 +1,5 @@
-//! The engine in memory: what only it promises. That it keeps the promises of all engines is checked
-//! by their suite, and its troubles by the tests of the store and the simulator of clusters.
+//! The engine in memory: what only it promises. That it keeps the promises of all engines is
+//! checked by their suite, and its troubles by the store's tests and the simulator of clusters.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
