@@ -4,6 +4,8 @@
 //! From it come the map of `WITHMETA` and `GET`, the object and the schema of HTTP, the records of
 //! exports and the table of the docs. How a value looks in one of these is decided there.
 
+pub mod told;
+
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 
@@ -109,6 +111,8 @@ pub enum Value<'a> {
     Span(Span),
     /// Of [`Kind::Address`].
     Address(SocketAddr),
+    /// True or false, which nothing about a task is.
+    Truth(bool),
 }
 
 /// A task, and what is known about it besides.

@@ -3,6 +3,7 @@
 //! Nothing here changes anything, and a look is no sign of life of a member.
 
 use crate::facts::{Destination, Joining};
+use crate::fields::Value;
 use crate::limits::PAGE_DEFAULT;
 use crate::names::QueueName;
 use crate::task::{Bytes, ClientId, StateKind, TaskId};
@@ -185,6 +186,34 @@ impl Reason {
             Self::Behind { .. } => "behind",
             Self::NoConsumer => "no-consumer",
             Self::Next => "next",
+        }
+    }
+}
+
+impl Reason {
+    /// What it says besides its code.
+    #[must_use]
+    pub fn details(&self) -> Vec<(&'static str, Value<'_>)> {
+        let moment = |at: &Option<Timestamp>| at.map_or(Value::Missing, Value::Moment);
+        match self {
+            Self::Delayed { until } => vec![("until", Value::Moment(*until))],
+            Self::Taken { client, since, until } => {
+                let number = |client: ClientId| Value::Number(client.0 & !ClientId::SECOND);
+                let client = client.map_or(Value::Missing, number);
+                vec![("client", client), ("since", moment(since)), ("until", moment(until))]
+            }
+            Self::Buried { reason } => {
+                let given = reason.as_ref();
+                vec![("reason", given.map_or(Value::Missing, |given| Value::Bytes(given)))]
+            }
+            Self::Limit { taken, most } => {
+                vec![("taken", Value::Number(*taken)), ("n", Value::Number(*most))]
+            }
+            Self::Rate { next_at } => vec![("next_at", Value::Moment(*next_at))],
+            Self::Behind { at_least } => vec![("at_least", Value::Number(*at_least))],
+            Self::Expired | Self::Paused | Self::NoPriority | Self::NoConsumer | Self::Next => {
+                Vec::new()
+            }
         }
     }
 }

@@ -272,7 +272,7 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         (_, fields::Value::Number(number)) => Number(number),
         (_, fields::Value::Moment(at)) => moment(Some(at)),
         (_, fields::Value::Span(span)) => Number(span.ms()),
-        (_, fields::Value::Address(_)) => Wanted::Anything,
+        (_, fields::Value::Address(_) | fields::Value::Truth(_)) => Wanted::Anything,
     };
     Map(TASK.iter().filter(is_shown).map(|field| (field.name, wanted(field))).collect())
 }

@@ -7,8 +7,10 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pinpriq_proto::fields::Seen;
+use pinpriq_proto::fields::told::Holder;
 use pinpriq_proto::task::{ClientId, TaskRecord};
 
+use crate::clients::about::at_home;
 use crate::config::DoorName;
 
 /// The contacts of all clients that are connected.
@@ -49,6 +51,18 @@ impl Contacts {
     /// Returns the contact of a client that is still there.
     pub(crate) fn find(&self, client: ClientId) -> Option<Contact> {
         self.known().get(&client).cloned()
+    }
+
+    /// Returns who holds a lease, as far as that client is still there.
+    pub(crate) fn holder(&self, client: Option<ClientId>) -> Holder {
+        let Some(client) = client.map(at_home) else { return Holder::default() };
+        let known = Holder { client: Some(client.0), ..Holder::default() };
+        match self.find(client) {
+            None => known,
+            Some(Contact { name, address, door }) => {
+                Holder { name, address: Some(address), door: Some(door.word()), ..known }
+            }
+        }
     }
 
     /// Shows a task with the client that has taken it, while that is connected.

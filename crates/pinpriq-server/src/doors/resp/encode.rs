@@ -3,18 +3,17 @@
 use std::num::NonZeroU64;
 
 use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::fields::{Field, Shown, TASK, Value as FieldValue};
+use pinpriq_proto::fields::told::{Holder, MEMBER, SCHEDULE};
+use pinpriq_proto::fields::{Field, Shown, TASK};
 use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::reply::{Outcome, Output, Refusal, Reply};
-use pinpriq_proto::schedule::{Form, ShownSchedule};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::task::{Bytes, TaskId, TaskRecord};
-use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Shape;
-use super::values::{bytes, moment, state_letter, task_id, whole};
+use super::values::{moment, state_letter, task_id, told, value, whole};
 use super::{carrying, looking, settings};
 use crate::clients::contacts::Contacts;
 use crate::figures::{Value, histogram_line, stats};
@@ -155,7 +154,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Names { names, more } => page(writer, names, *more),
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::OfOne),
         Reply::Joined(incarnation) => whole(writer, *incarnation),
-        Reply::Schedule(shown) => schedule(writer, shown),
+        Reply::Schedule(shown) => told(writer, &SCHEDULE, (&**shown, &Holder::default())),
         Reply::Transaction(replies) => {
             writer.array(replies.len());
             for reply in replies {
@@ -180,17 +179,7 @@ fn members_array(
         if *progress > 0 && writer.buffer_bytes() >= most {
             return false;
         }
-        writer.map(5);
-        writer.bulk(b"member");
-        writer.bulk(&figures.member);
-        writer.bulk(b"incarnation");
-        whole(writer, figures.incarnation);
-        writer.bulk(b"lease_until");
-        moment(writer, Some(figures.lease_until));
-        writer.bulk(b"ready");
-        whole(writer, figures.ready);
-        writer.bulk(b"taken");
-        whole(writer, figures.taken);
+        told(writer, &MEMBER, (figures, &Holder::default()));
         *progress += 1;
     }
     true
@@ -229,77 +218,9 @@ fn meta(
     contacts.see(record, hidden.unwrap_or(true), |seen| {
         for field in fields {
             writer.bulk(field.name.as_bytes());
-            field_value(writer, (field.read)(seen));
+            value(writer, (field.read)(seen));
         }
     });
-}
-
-fn field_value(writer: &mut Writer<'_>, value: FieldValue<'_>) {
-    match value {
-        FieldValue::Missing => writer.null(),
-        FieldValue::Bytes(bytes) => writer.bulk(bytes),
-        FieldValue::Id(id) => task_id(writer, id),
-        FieldValue::Receipt(it) => writer.bulk_numbers(&receipt_numbers(it), b'-'),
-        FieldValue::State(state) => state_letter(writer, Some(state)),
-        FieldValue::Integer(number) => writer.integer(number),
-        FieldValue::Number(number) => whole(writer, number),
-        FieldValue::Moment(at) => whole(writer, at.ms()),
-        FieldValue::Span(span) => whole(writer, span.ms()),
-        FieldValue::Address(address) => writer.bulk(address.to_string().as_bytes()),
-    }
-}
-
-/// Writes everything about a schedule.
-fn schedule(writer: &mut Writer<'_>, shown: &ShownSchedule) {
-    let ShownSchedule { name, plan, course, next_at } = shown;
-    let (every, at, cron, zone) = match &plan.form {
-        Form::Every { every, anchor } => (Some(every.ms()), Some(*anchor), None, None),
-        Form::Cron { expression, zone } => (None, None, Some(expression), zone.as_ref()),
-    };
-    writer.map(19);
-    for (field, value) in [
-        ("name", Some(name)),
-        ("queue", Some(&plan.queue)),
-        ("payload", Some(&plan.payload)),
-        ("cron", cron),
-        ("zone", zone),
-        ("key", plan.terms.key.as_ref()),
-    ] {
-        writer.bulk(field.as_bytes());
-        bytes(writer, value);
-    }
-    writer.bulk(b"priority");
-    match plan.priority {
-        Some(priority) => writer.integer(priority),
-        None => writer.null(),
-    }
-    for (field, number) in [
-        ("every", every),
-        ("at", at.map(Timestamp::ms)),
-        ("ttl", plan.ttl.map(Span::ms)),
-        ("ttr", plan.terms.ttr.map(Span::ms)),
-        ("fired", Some(course.fired)),
-        ("missed", Some(course.missed)),
-        ("last_slot", course.last_slot.map(Timestamp::ms)),
-        ("next_at", next_at.map(Timestamp::ms)),
-    ] {
-        writer.bulk(field.as_bytes());
-        match number {
-            Some(number) => whole(writer, number),
-            None => writer.null(),
-        }
-    }
-    writer.bulk(b"last_id");
-    match &course.last_id {
-        Some(id) => task_id(writer, id),
-        None => writer.null(),
-    }
-    let paused = if course.paused { "yes" } else { "no" };
-    let (on_missed, overlap) = (plan.on_missed.word(), plan.overlap.word());
-    for (field, word) in [("on_missed", on_missed), ("overlap", overlap), ("paused", paused)] {
-        writer.bulk(field.as_bytes());
-        writer.bulk(word.as_bytes());
-    }
 }
 
 /// Writes the receipt of the current lease, unless the task was popped or only looked at.
@@ -384,6 +305,7 @@ pub(crate) fn refusal(writer: &mut Writer<'_>, refusal: &Refusal) {
 #[cfg(test)]
 mod tests {
     use pinpriq_proto::task::{ClientId, RequestId};
+    use pinpriq_proto::time::Timestamp;
     use pinpriq_proto::wire::resp::Protocol;
 
     use super::*;

@@ -1,12 +1,10 @@
 //! The commands that look at a whole queue, and how their replies are written.
 
+use pinpriq_proto::fields::told::LEASE;
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
-use pinpriq_proto::task::ClientId;
-use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Writer;
 
-use super::values::{bytes, moment, state_letter, task_id, whole};
-use crate::clients::about::at_home;
+use super::values::{moment, state_letter, task_id, told, value};
 use crate::clients::contacts::Contacts;
 use pinpriq_proto::request::cursors::lease::cursor_after;
 
@@ -33,57 +31,13 @@ pub(super) fn explanation(writer: &mut Writer<'_>, explanation: &Explanation) {
 }
 
 fn reason_map(writer: &mut Writer<'_>, reason: &Reason) {
-    writer.map(1 + fields_of(reason));
+    let details = reason.details();
+    writer.map(1 + details.len());
     writer.bulk(b"code");
     writer.bulk(reason.code().as_bytes());
-    match reason {
-        Reason::Delayed { until } => field(writer, "until", |it| moment(it, Some(*until))),
-        Reason::Taken { client, since, until } => {
-            field(writer, "client", |it| holder(it, *client));
-            field(writer, "since", |it| moment(it, *since));
-            field(writer, "until", |it| moment(it, *until));
-        }
-        Reason::Buried { reason } => field(writer, "reason", |it| bytes(it, reason.as_ref())),
-        Reason::Limit { taken, most } => {
-            field(writer, "taken", |it| whole(it, *taken));
-            field(writer, "n", |it| whole(it, *most));
-        }
-        Reason::Rate { next_at } => field(writer, "next_at", |it| moment(it, Some(*next_at))),
-        Reason::Behind { at_least } => field(writer, "at_least", |it| whole(it, *at_least)),
-        Reason::Expired
-        | Reason::Paused
-        | Reason::NoPriority
-        | Reason::NoConsumer
-        | Reason::Next => {}
-    }
-}
-
-/// The number of fields of a reason apart from its code.
-const fn fields_of(reason: &Reason) -> usize {
-    match reason {
-        Reason::Taken { .. } => 3,
-        Reason::Limit { .. } => 2,
-        Reason::Delayed { .. }
-        | Reason::Buried { .. }
-        | Reason::Rate { .. }
-        | Reason::Behind { .. } => 1,
-        Reason::Expired
-        | Reason::Paused
-        | Reason::NoPriority
-        | Reason::NoConsumer
-        | Reason::Next => 0,
-    }
-}
-
-fn field(writer: &mut Writer<'_>, name: &str, value: impl FnOnce(&mut Writer<'_>)) {
-    writer.bulk(name.as_bytes());
-    value(writer);
-}
-
-fn holder(writer: &mut Writer<'_>, client: Option<ClientId>) {
-    match client {
-        Some(client) => whole(writer, at_home(client).0),
-        None => writer.null(),
+    for (name, detail) in details {
+        writer.bulk(name.as_bytes());
+        value(writer, detail);
     }
 }
 
@@ -105,33 +59,6 @@ pub(super) fn leases_page(
     }
     writer.array(leases.len());
     for lease in leases {
-        lease_map((&mut *writer, contacts), lease);
-    }
-}
-
-fn lease_map((writer, contacts): (&mut Writer<'_>, &Contacts), lease: &LeaseShown) {
-    let LeaseShown { place, member, id, holder: client, since, until } = lease;
-    let contact = client.and_then(|client| contacts.find(at_home(client)));
-    let name = contact.as_ref().map(|contact| &contact.name).filter(|name| !name.is_empty());
-    writer.map(9);
-    field(writer, "queue", |it| it.bulk(&place.queue));
-    field(writer, "member", |it| bytes(it, member.as_ref()));
-    field(writer, "id", |it| task_id(it, id));
-    field(writer, "client", |it| holder(it, *client));
-    field(writer, "name", |it| match name {
-        Some(name) => it.bulk(name),
-        None => it.null(),
-    });
-    field(writer, "address", |it| match &contact {
-        Some(contact) => it.bulk(contact.address.to_string().as_bytes()),
-        None => it.null(),
-    });
-    field(writer, "door", |it| match &contact {
-        Some(contact) => it.bulk(contact.door.word().as_bytes()),
-        None => it.null(),
-    });
-    let moments: [(&str, Option<Timestamp>); 2] = [("since", *since), ("until", *until)];
-    for (word, at) in moments {
-        field(writer, word, |it| moment(it, at));
+        told(writer, &LEASE, (lease, &contacts.holder(lease.holder)));
     }
 }

@@ -154,7 +154,9 @@ pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String
             Value::Moment(at) => object.number(name, at.ms()),
             Value::Span(span) => object.number(name, span.ms()),
             // Neither leases nor clients leave the server.
-            Value::Missing | Value::Receipt(_) | Value::Address(_) => object.number(name, "null"),
+            Value::Missing | Value::Receipt(_) | Value::Address(_) | Value::Truth(_) => {
+                object.number(name, "null");
+            }
         }
     }
     object.end()

@@ -1,6 +1,9 @@
 //! Writes single values of replies: numbers, moments, identities of tasks.
 
-use pinpriq_proto::task::{Bytes, StateKind, TaskId};
+use pinpriq_proto::fields::Value;
+use pinpriq_proto::fields::told::{Holder, Told};
+use pinpriq_proto::request::parts::receipt_numbers;
+use pinpriq_proto::task::{StateKind, TaskId};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Writer;
 
@@ -24,10 +27,29 @@ pub(super) fn moment(writer: &mut Writer<'_>, at: Option<Timestamp>) {
     }
 }
 
-pub(super) fn bytes(writer: &mut Writer<'_>, bytes: Option<&Bytes>) {
-    match bytes {
-        Some(bytes) => writer.bulk(bytes),
-        None => writer.null(),
+/// Writes the fields of a lease, a member or a schedule.
+pub(super) fn told<S>(writer: &mut Writer<'_>, fields: &[Told<S>], (of, by): (&S, &Holder)) {
+    writer.map(fields.len());
+    for field in fields {
+        writer.bulk(field.name.as_bytes());
+        value(writer, (field.read)(of, by));
+    }
+}
+
+/// Writes the value of a field.
+pub(super) fn value(writer: &mut Writer<'_>, value: Value<'_>) {
+    match value {
+        Value::Missing => writer.null(),
+        Value::Bytes(bytes) => writer.bulk(bytes),
+        Value::Id(id) => task_id(writer, id),
+        Value::Receipt(it) => writer.bulk_numbers(&receipt_numbers(it), b'-'),
+        Value::State(state) => state_letter(writer, Some(state)),
+        Value::Integer(number) => writer.integer(number),
+        Value::Number(number) => whole(writer, number),
+        Value::Moment(at) => whole(writer, at.ms()),
+        Value::Span(span) => whole(writer, span.ms()),
+        Value::Address(address) => writer.bulk(address.to_string().as_bytes()),
+        Value::Truth(truth) => writer.bulk(if truth { b"yes" } else { b"no" }),
     }
 }
 

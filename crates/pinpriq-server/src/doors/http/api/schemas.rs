@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use pinpriq_proto::fields::told::{LEASE, MEMBER, SCHEDULE, Sort, Told};
 use pinpriq_proto::fields::{Kind as FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{Kind, SETTINGS};
 
@@ -13,7 +14,7 @@ use pinpriq_proto::request::options::{DEADLINE, DONE, WITHMETA};
 use pinpriq_proto::request::spec::Word;
 
 /// A status with what it means, and the media type and schema of its body if there is one.
-type Told = (u16, &'static str, Option<(&'static str, Value)>);
+type Status = (u16, &'static str, Option<(&'static str, Value)>);
 
 const JSON: &str = "application/json";
 
@@ -23,7 +24,7 @@ pub(super) fn named(name: &str) -> Value {
 }
 
 /// Returns the statuses of a route apart from refusals.
-pub(super) fn of_form(route: &Route) -> Vec<Told> {
+pub(super) fn of_form(route: &Route) -> Vec<Status> {
     if let Does::Own(own) = route.does
         && let Some(told) = of_own(own)
     {
@@ -67,12 +68,12 @@ pub(super) fn of_form(route: &Route) -> Vec<Told> {
     }
 }
 
-fn ok(schema: Value) -> Vec<Told> {
+fn ok(schema: Value) -> Vec<Status> {
     vec![(200, "It was done", Some((JSON, schema)))]
 }
 
 /// The same for what is no single command, unless its form says it.
-fn of_own(own: Own) -> Option<Vec<Told>> {
+fn of_own(own: Own) -> Option<Vec<Status>> {
     let told = match own {
         Own::Queues => {
             let mut queues = page("queues", named("QueueSummary"));
@@ -117,28 +118,9 @@ pub(super) fn all() -> Value {
         "QueueSummary": summary(),
         "Settings": settings(),
         "Explanation": explanation(),
-        "Lease": with_bytes(
-            &["queue", "member", "id", "name"],
-            &[
-                ("client", whole()),
-                ("address", text()),
-                ("door", text()),
-                ("since", moment()),
-                ("until", moment()),
-            ],
-            &[],
-        ),
-        "Member": with_bytes(
-            &["member"],
-            &[
-                ("incarnation", whole()),
-                ("lease_until", moment()),
-                ("ready", whole()),
-                ("taken", whole()),
-            ],
-            &["incarnation", "lease_until", "ready", "taken"],
-        ),
-        "Schedule": schedule(),
+        "Lease": told(&LEASE),
+        "Member": told(&MEMBER),
+        "Schedule": told(&SCHEDULE),
         "Multi": multi(),
     })
 }
@@ -249,22 +231,33 @@ fn problem() -> Value {
 }
 
 fn task() -> Value {
+    let shown = TASK.iter().filter(|field| field.shown != Shown::Never);
+    of_fields(shown.map(|field| (field.name, Sort::Like(field.kind), field.always)))
+}
+
+fn told<S>(fields: &[Told<S>]) -> Value {
+    of_fields(fields.iter().map(|field| (field.name, field.sort, field.always)))
+}
+
+/// Returns an object with these fields, some of which are always there.
+fn of_fields(fields: impl Iterator<Item = (&'static str, Sort, bool)>) -> Value {
     let (mut coded, mut others, mut required) = (Vec::new(), Vec::new(), Vec::new());
-    for field in TASK.iter().filter(|field| field.shown != Shown::Never) {
-        let schema = match field.kind {
+    for (name, sort, always) in fields {
+        let schema = match sort {
             // They may be in base64 under another name, so none of them is required.
-            FieldKind::Bytes | FieldKind::Payload | FieldKind::Id => {
-                coded.push(field.name);
+            Sort::Like(FieldKind::Bytes | FieldKind::Payload | FieldKind::Id) => {
+                coded.push(name);
                 continue;
             }
-            FieldKind::Receipt | FieldKind::Address => text(),
-            FieldKind::State => state(),
-            FieldKind::Integer => json!({"type": "integer", "format": "int64"}),
-            FieldKind::Count | FieldKind::Number | FieldKind::Span => whole(),
-            FieldKind::Moment => moment(),
+            Sort::Like(FieldKind::Receipt | FieldKind::Address) | Sort::Word => text(),
+            Sort::Like(FieldKind::State) => state(),
+            Sort::Like(FieldKind::Integer) => json!({"type": "integer", "format": "int64"}),
+            Sort::Like(FieldKind::Count | FieldKind::Number | FieldKind::Span) => whole(),
+            Sort::Like(FieldKind::Moment) => moment(),
+            Sort::Truth => truth(),
         };
-        others.push((field.name, schema));
-        required.extend(field.always.then_some(field.name));
+        others.push((name, schema));
+        required.extend(always.then_some(name));
     }
     with_bytes(&coded, &others, &required)
 }
@@ -377,27 +370,6 @@ fn explanation() -> Value {
             ("reasons", array(reason)),
         ],
         &["state", "since", "reasons"],
-    )
-}
-
-fn schedule() -> Value {
-    with_bytes(
-        &["name", "queue", "payload", "cron", "zone", "key", "last_id"],
-        &[
-            ("every", whole()),
-            ("at", moment()),
-            ("priority", json!({"type": "integer", "format": "int64"})),
-            ("ttl", whole()),
-            ("ttr", whole()),
-            ("on_missed", text()),
-            ("overlap", text()),
-            ("paused", truth()),
-            ("fired", whole()),
-            ("missed", whole()),
-            ("last_slot", moment()),
-            ("next_at", moment()),
-        ],
-        &["on_missed", "overlap", "paused", "fired", "missed"],
     )
 }
 

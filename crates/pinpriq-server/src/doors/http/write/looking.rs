@@ -1,9 +1,10 @@
 //! Why a task waits, who holds what, and which names there are, as JSON.
 
-use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
+use pinpriq_proto::fields::told::LEASE;
+use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown};
 
-use super::super::json::{Object, object};
-use crate::clients::about::at_home;
+use super::super::json::object;
+use super::task::{told, value};
 use crate::clients::contacts::Contacts;
 use pinpriq_proto::request::cursors::lease::cursor_after as leases_cursor;
 
@@ -26,47 +27,12 @@ pub(super) fn explanation(out: &mut Vec<u8>, explanation: &Explanation) {
         it.array("reasons", reasons, |out, reason| {
             object(out, |it| {
                 it.text("code", reason.code());
-                details(it, reason);
+                for (name, detail) in reason.details() {
+                    value(it, name, detail);
+                }
             });
         });
     });
-}
-
-fn details(it: &mut Object<'_>, reason: &Reason) {
-    match reason {
-        Reason::Delayed { until } => {
-            it.moment("until", *until);
-        }
-        Reason::Taken { client, since, until } => {
-            if let Some(client) = client {
-                it.number("client", at_home(*client).0);
-            }
-            for (name, at) in [("since", since), ("until", until)] {
-                if let Some(at) = at {
-                    it.moment(name, *at);
-                }
-            }
-        }
-        Reason::Buried { reason } => {
-            if let Some(reason) = reason {
-                it.bytes("reason", reason);
-            }
-        }
-        Reason::Limit { taken, most } => {
-            it.number("taken", *taken).number("n", *most);
-        }
-        Reason::Rate { next_at } => {
-            it.moment("next_at", *next_at);
-        }
-        Reason::Behind { at_least } => {
-            it.number("at_least", *at_least);
-        }
-        Reason::Expired
-        | Reason::Paused
-        | Reason::NoPriority
-        | Reason::NoConsumer
-        | Reason::Next => {}
-    }
 }
 
 /// Appends a page of leases.
@@ -79,31 +45,8 @@ pub(super) fn leases(
     let cursor = next.map_or_else(|| "0".to_owned(), leases_cursor);
     object(out, |it| {
         it.text("cursor", &cursor);
-        it.array("leases", leases, |out, lease| object(out, |it| write(it, lease, contacts)));
+        it.array("leases", leases, |out, lease| {
+            object(out, |it| told(it, &LEASE, (lease, &contacts.holder(lease.holder))));
+        });
     });
-}
-
-fn write(it: &mut Object<'_>, lease: &LeaseShown, contacts: &Contacts) {
-    let LeaseShown { place, member, id, holder, since, until } = lease;
-    it.bytes("queue", &place.queue);
-    if let Some(member) = member {
-        it.bytes("member", member);
-    }
-    it.id("id", id);
-    if let Some(holder) = holder {
-        let holder = at_home(*holder);
-        it.number("client", holder.0);
-        if let Some(contact) = contacts.find(holder) {
-            if !contact.name.is_empty() {
-                it.bytes("name", &contact.name);
-            }
-            it.text("address", &contact.address.to_string());
-            it.text("door", contact.door.word());
-        }
-    }
-    for (name, at) in [("since", since), ("until", until)] {
-        if let Some(at) = at {
-            it.moment(name, *at);
-        }
-    }
 }

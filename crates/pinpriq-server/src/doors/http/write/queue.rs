@@ -1,12 +1,13 @@
 //! Settings and figures of queues, members, schedules, and the facts about the server, as JSON.
 
 use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::schedule::{Form, ShownSchedule};
+use pinpriq_proto::fields::told::{Holder, MEMBER, SCHEDULE};
+use pinpriq_proto::schedule::ShownSchedule;
 use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_proto::stats::Figures;
 
 use super::super::json::{Object, object};
-use super::{Extent, With};
+use super::{Extent, With, task};
 use crate::facts::Facts;
 use crate::figures::{Value, info, stats};
 
@@ -111,9 +112,7 @@ pub(super) fn members(
             out.push(b',');
         }
         object(out, |it| {
-            it.bytes("member", &member.member).number("incarnation", member.incarnation);
-            it.moment("lease_until", member.lease_until);
-            it.number("ready", member.ready).number("taken", member.taken);
+            task::told(it, &MEMBER, (member, &Holder::default()));
         });
         *progress += 1;
     }
@@ -123,43 +122,7 @@ pub(super) fn members(
 
 /// Appends a schedule.
 pub(crate) fn schedule(out: &mut Vec<u8>, shown: &ShownSchedule) {
-    let ShownSchedule { name, plan, course, next_at } = shown;
-    object(out, |it| {
-        it.bytes("name", name).bytes("queue", &plan.queue).bytes("payload", &plan.payload);
-        match &plan.form {
-            Form::Every { every, anchor } => {
-                it.number("every", every.ms()).moment("at", *anchor);
-            }
-            Form::Cron { expression, zone } => {
-                it.bytes("cron", expression);
-                if let Some(zone) = zone {
-                    it.bytes("zone", zone);
-                }
-            }
-        }
-        if let Some(key) = &plan.terms.key {
-            it.bytes("key", key);
-        }
-        if let Some(priority) = plan.priority {
-            it.number("priority", priority);
-        }
-        for (name, span) in [("ttl", plan.ttl), ("ttr", plan.terms.ttr)] {
-            if let Some(span) = span {
-                it.number(name, span.ms());
-            }
-        }
-        it.text("on_missed", plan.on_missed.word()).text("overlap", plan.overlap.word());
-        it.truth("paused", course.paused);
-        it.number("fired", course.fired).number("missed", course.missed);
-        for (name, at) in [("last_slot", course.last_slot), ("next_at", *next_at)] {
-            if let Some(at) = at {
-                it.moment(name, at);
-            }
-        }
-        if let Some(id) = &course.last_id {
-            it.id("last_id", id);
-        }
-    });
+    object(out, |it| task::told(it, &SCHEDULE, (shown, &Holder::default())));
 }
 
 /// Appends lines such as those of `CLIENT LIST` as objects.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use pinpriq_proto::fields::told::{Holder, Told};
 use pinpriq_proto::fields::{Field, Seen, Shown, TASK, Value};
 use pinpriq_proto::request::parts::receipt_numbers;
 use pinpriq_proto::task::TaskRecord;
@@ -17,18 +18,31 @@ const FIELD_BYTES_MAX: usize = 4 << 10;
 pub(super) fn write(it: &mut Object<'_>, record: &TaskRecord, hidden: bool, contacts: &Contacts) {
     contacts.see(record, hidden, |seen| {
         for Field { name, read, .. } in TASK.iter().filter(|field| field.shown != Shown::Never) {
-            match read(seen) {
-                Value::Missing => continue,
-                Value::Bytes(bytes) => it.bytes(name, bytes),
-                Value::Id(id) => it.bytes(name, &id.text()),
-                Value::Integer(number) => it.number(name, number),
-                Value::Number(number) => it.number(name, number),
-                Value::Span(span) => it.number(name, span.ms()),
-                Value::Moment(at) => it.moment(name, at),
-                value => it.text(name, &text(value)),
-            };
+            value(it, name, read(seen));
         }
     });
+}
+
+/// Writes the fields of a lease, a member or a schedule.
+pub(super) fn told<S>(it: &mut Object<'_>, fields: &[Told<S>], (of, by): (&S, &Holder)) {
+    for field in fields {
+        value(it, field.name, (field.read)(of, by));
+    }
+}
+
+/// Writes the value of a field, if it has one.
+pub(super) fn value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
+    match value {
+        Value::Missing => it,
+        Value::Bytes(bytes) => it.bytes(name, bytes),
+        Value::Id(id) => it.bytes(name, &id.text()),
+        Value::Integer(number) => it.number(name, number),
+        Value::Number(number) => it.number(name, number),
+        Value::Span(span) => it.number(name, span.ms()),
+        Value::Moment(at) => it.moment(name, at),
+        Value::Truth(truth) => it.truth(name, truth),
+        value => it.text(name, &text(value)),
+    };
 }
 
 /// Returns the head of an answer whose body is the payload of this task.
@@ -61,6 +75,7 @@ fn text(value: Value<'_>) -> String {
         Value::Moment(at) => moment_text(at),
         Value::Span(span) => span.ms().to_string(),
         Value::Address(address) => address.to_string(),
+        Value::Truth(truth) => truth.to_string(),
     }
 }
 

@@ -1,0 +1,153 @@
+//! The fields of leases, members and schedules, as replies show them: one table each.
+//!
+//! Over RESP a field without a value is null, in JSON it is left out.
+
+use std::net::SocketAddr;
+
+use super::{Kind, Value, bytes, moment};
+use crate::fanout::MemberFigures;
+use crate::looking::LeaseShown;
+use crate::schedule::{Form, ShownSchedule};
+use crate::task::Bytes;
+
+/// A field.
+pub struct Told<S> {
+    /// Its name.
+    pub name: &'static str,
+    /// What its values are.
+    pub sort: Sort,
+    /// Whether it always has a value.
+    pub always: bool,
+    /// Reads its value.
+    pub read: for<'s> fn(&'s S, &'s Holder) -> Value<'s>,
+}
+
+/// What values are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sort {
+    /// The same as those of a task.
+    Like(Kind),
+    /// One of some words.
+    Word,
+    /// True or false.
+    Truth,
+}
+
+/// Who holds a lease. Nobody, for what is no lease.
+#[derive(Clone, Debug, Default)]
+pub struct Holder {
+    /// The number of the connection.
+    pub client: Option<u64>,
+    /// Its name, while it is connected. Empty if it has none.
+    pub name: Vec<u8>,
+    /// Where it comes from, while it is connected.
+    pub address: Option<SocketAddr>,
+    /// The word for its door, while it is connected.
+    pub door: Option<&'static str>,
+}
+
+/// The fields of a lease.
+pub static LEASE: [Told<LeaseShown>; 9] = [
+    Told::of("queue", Kind::Bytes, |it, _| Value::Bytes(&it.place.queue)),
+    Told::of("member", Kind::Bytes, |it, _| bytes(it.member.as_ref())),
+    Told::of("id", Kind::Id, |it, _| Value::Id(&it.id)),
+    Told::of("client", Kind::Number, |_, holder| number(holder.client)),
+    Told::of("name", Kind::Bytes, |_, holder| match &*holder.name {
+        [] => Value::Missing,
+        name => Value::Bytes(name),
+    }),
+    Told::of("address", Kind::Address, |_, holder| {
+        holder.address.map_or(Value::Missing, Value::Address)
+    }),
+    Told {
+        sort: Sort::Word,
+        ..Told::of("door", Kind::Bytes, |_, holder| holder.door.map_or(Value::Missing, word))
+    },
+    Told::of("since", Kind::Moment, |it, _| moment(it.since)),
+    Told::of("until", Kind::Moment, |it, _| moment(it.until)),
+];
+
+/// The fields of a member of a topic.
+pub static MEMBER: [Told<MemberFigures>; 5] = [
+    Told::of("member", Kind::Bytes, |it, _| Value::Bytes(&it.member)),
+    Told::always("incarnation", Kind::Number, |it, _| Value::Number(it.incarnation)),
+    Told::always("lease_until", Kind::Moment, |it, _| Value::Moment(it.lease_until)),
+    Told::always("ready", Kind::Number, |it, _| Value::Number(it.ready)),
+    Told::always("taken", Kind::Number, |it, _| Value::Number(it.taken)),
+];
+
+/// The fields of a schedule.
+pub static SCHEDULE: [Told<ShownSchedule>; 19] = [
+    Told::of("name", Kind::Bytes, |it, _| Value::Bytes(&it.name)),
+    Told::of("queue", Kind::Bytes, |it, _| Value::Bytes(&it.plan.queue)),
+    Told::of("payload", Kind::Payload, |it, _| Value::Bytes(&it.plan.payload)),
+    Told::of("cron", Kind::Bytes, |it, _| bytes(cron(it).map(|(expression, _)| expression))),
+    Told::of("zone", Kind::Bytes, |it, _| bytes(cron(it).and_then(|(_, zone)| zone))),
+    Told::of("key", Kind::Bytes, |it, _| bytes(it.plan.terms.key.as_ref())),
+    Told::of("priority", Kind::Integer, |it, _| {
+        it.plan.priority.map_or(Value::Missing, Value::Integer)
+    }),
+    Told::of("every", Kind::Span, |it, _| match it.plan.form {
+        Form::Every { every, .. } => Value::Span(every),
+        Form::Cron { .. } => Value::Missing,
+    }),
+    Told::of("at", Kind::Moment, |it, _| match it.plan.form {
+        Form::Every { anchor, .. } => Value::Moment(anchor),
+        Form::Cron { .. } => Value::Missing,
+    }),
+    Told::of("ttl", Kind::Span, |it, _| it.plan.ttl.map_or(Value::Missing, Value::Span)),
+    Told::of("ttr", Kind::Span, |it, _| it.plan.terms.ttr.map_or(Value::Missing, Value::Span)),
+    Told::always("fired", Kind::Number, |it, _| Value::Number(it.course.fired)),
+    Told::always("missed", Kind::Number, |it, _| Value::Number(it.course.missed)),
+    Told::of("last_slot", Kind::Moment, |it, _| moment(it.course.last_slot)),
+    Told::of("next_at", Kind::Moment, |it, _| moment(it.next_at)),
+    Told::of("last_id", Kind::Id, |it, _| {
+        it.course.last_id.as_ref().map_or(Value::Missing, Value::Id)
+    }),
+    Told::word("on_missed", |it, _| word(it.plan.on_missed.word())),
+    Told::word("overlap", |it, _| word(it.plan.overlap.word())),
+    Told {
+        name: "paused",
+        sort: Sort::Truth,
+        always: true,
+        read: |it, _| Value::Truth(it.course.paused),
+    },
+];
+
+impl<S> Told<S> {
+    const fn of(
+        name: &'static str,
+        kind: Kind,
+        read: for<'s> fn(&'s S, &'s Holder) -> Value<'s>,
+    ) -> Self {
+        Self { name, sort: Sort::Like(kind), always: false, read }
+    }
+
+    const fn always(
+        name: &'static str,
+        kind: Kind,
+        read: for<'s> fn(&'s S, &'s Holder) -> Value<'s>,
+    ) -> Self {
+        Self { name, sort: Sort::Like(kind), always: true, read }
+    }
+
+    /// One of some words, which is always there.
+    const fn word(name: &'static str, read: for<'s> fn(&'s S, &'s Holder) -> Value<'s>) -> Self {
+        Self { name, sort: Sort::Word, always: true, read }
+    }
+}
+
+const fn word(word: &'static str) -> Value<'static> {
+    Value::Bytes(word.as_bytes())
+}
+
+fn number(number: Option<u64>) -> Value<'static> {
+    number.map_or(Value::Missing, Value::Number)
+}
+
+fn cron(shown: &ShownSchedule) -> Option<(&Bytes, Option<&Bytes>)> {
+    match &shown.plan.form {
+        Form::Cron { expression, zone } => Some((expression, zone.as_ref())),
+        Form::Every { .. } => None,
+    }
+}
