@@ -42,7 +42,7 @@ int main(void) {
     printf("put task %s\n", reply->str);
     freeReplyObject(reply);
 
-    // A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that nobody took.
+    // A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that was not taken.
     freeReplyObject(ask(pinpriq, "PUT c-mails %s PRIORITY %d", "to: bob", -1));
     freeReplyObject(ask(pinpriq, "PUT c-mails %s PRIORITY 9 TTL 60000", "to: eve"));
 

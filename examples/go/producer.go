@@ -78,7 +78,7 @@ func main() {
 	// PUT returns the id of the new task. The first task creates the queue.
 	fmt.Printf("put task %s\n", ask(pinpriq, "PUT", "go-mails", "to: ann"))
 
-	// A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that nobody took.
+	// A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that was not taken.
 	ask(pinpriq, "PUT", "go-mails", "to: bob", "PRIORITY", -1)
 	ask(pinpriq, "PUT", "go-mails", "to: eve", "PRIORITY", 9, "TTL", 60_000)
 

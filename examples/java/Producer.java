@@ -18,7 +18,7 @@ final class Producer {
             System.out.println("put task " + pinpriq.ask("PUT", "java-mails", "to: ann"));
 
             // A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that
-            // nobody took.
+            // was not taken.
             pinpriq.ask("PUT", "java-mails", "to: bob", "PRIORITY", -1);
             pinpriq.ask("PUT", "java-mails", "to: eve", "PRIORITY", 9, "TTL", 60_000);
 

@@ -20,7 +20,7 @@ const pinpriq = new Redis.Cluster(
 // ioredis tells about nodes that it cannot reach here.
 pinpriq.on("error", (error) => console.log("no cluster:", error.message));
 
-// Refusals after which nothing has happened, or nobody knows.
+// Refusals after which nothing has happened, or the outcome is unknown.
 const AGAIN = /^(TRYAGAIN|CLUSTERDOWN|UNKNOWN) /;
 // The first words of all other refusals are in capitals. What else goes wrong is the connection.
 const REFUSED = /^[A-Z]+ /;

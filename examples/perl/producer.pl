@@ -18,7 +18,7 @@ my $pinpriq = Server::connected();
 # PUT returns the id of the new task. The first task creates the queue.
 print 'put task ', $pinpriq->put('perl-mails', 'to: ann'), "\n";
 
-# A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that nobody took.
+# A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that was not taken.
 $pinpriq->put('perl-mails', 'to: bob', PRIORITY => -1);
 $pinpriq->put('perl-mails', 'to: eve', PRIORITY => 9, TTL => 60_000);
 

@@ -16,7 +16,7 @@ $pinpriq = connect();
 // PUT returns the id of the new task. The first task creates the queue.
 echo 'put task ', ask($pinpriq, 'PUT', 'php-mails', 'to: ann'), "\n";
 
-// A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that nobody took.
+// A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that was not taken.
 ask($pinpriq, 'PUT', 'php-mails', 'to: bob', 'PRIORITY', -1);
 ask($pinpriq, 'PUT', 'php-mails', 'to: eve', 'PRIORITY', 9, 'TTL', 60000);
 

@@ -21,7 +21,7 @@ known = os.environ.get("PINPRIQ_CLUSTER", "127.0.0.1:7254").split(",")
 nodes = [ClusterNode(*address.rsplit(":", 1)) for address in known]
 pinpriq = RedisCluster(startup_nodes=nodes, decode_responses=True, socket_timeout=10)
 
-# Refusals after which nothing has happened, or nobody knows: TRYAGAIN, CLUSTERDOWN, UNKNOWN.
+# Refusals after which nothing has happened, or the outcome is unknown: TRYAGAIN, CLUSTERDOWN, UNKNOWN.
 AGAIN = ("TRYAGAIN", "CLUSTERDOWN", "UNKNOWN")
 
 

@@ -13,7 +13,7 @@ pinpriq = redis.Redis.from_url(url, decode_responses=True)
 task_id = pinpriq.execute_command("PUT", "python-mails", "to: ann")
 print("put task", task_id)
 
-# A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that nobody took.
+# A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that was not taken.
 pinpriq.execute_command("PUT", "python-mails", "to: bob", "PRIORITY", -1)
 pinpriq.execute_command("PUT", "python-mails", "to: eve", "PRIORITY", 9, "TTL", 60_000)
 

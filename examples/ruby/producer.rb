@@ -25,13 +25,13 @@ def expect(seen, wanted)
   raise "expected #{wanted.inspect} and got #{seen.inspect}" unless seen == wanted
 end
 
-# redis-rb gives up after 5 s unless it is told otherwise. That must be longer than any WAIT.
+# redis-rb gives up after 5 s by default. That must be longer than any WAIT.
 pinpriq = connected(URL, timeout: 60)
 
 # PUT returns the id of the new task. The first task creates the queue.
 puts "put task #{pinpriq.call("PUT", "ruby-mails", "to: ann")}"
 
-# A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that nobody took.
+# A lower number is more urgent; without PRIORITY it is 0. A TTL drops a task that was not taken.
 pinpriq.call("PUT", "ruby-mails", "to: bob", "PRIORITY", -1)
 pinpriq.call("PUT", "ruby-mails", "to: eve", "PRIORITY", 9, "TTL", 60_000)
 

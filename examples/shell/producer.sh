@@ -3,7 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 echo "put task $(pinpriq PUT shell-mails 'to: ann')"
-# A lower number is more urgent; a TTL drops a task that nobody took.
+# A lower number is more urgent; a TTL drops a task that was not taken.
 pinpriq PUT shell-mails 'to: bob' PRIORITY -1 >/dev/null
 pinpriq PUT shell-mails 'to: eve' PRIORITY 9 TTL 60000 >/dev/null
 

@@ -74,12 +74,12 @@ expect $'0\nshop.orders\nshop.paid' "$(as "${shop[@]}" QUEUE LIST)"
 expect $'0\nbank.ledger' "$(as "${bank[@]}" QUEUE LIST)"
 expect $'0\nbank.ledger\nshop.orders\nshop.paid' "$(as "${ops[@]}" QUEUE LIST)"
 
-echo "==> whoever runs the server can ask what somebody lacks"
+echo "==> an administrator can ask which rights a user lacks"
 expect "User shop lacks the right take:bank.payments" \
     "$(as "${ops[@]}" ACL DRYRUN shop TAKE bank.payments)"
 expect "NOPERM" "$(as "${shop[@]}" CLIENT LIST)"
 
-# Asks over HTTP: what curl is told beside the path, and the path.
+# Asks over HTTP: curl's other arguments, and the path.
 ask() {
     curl --silent --output /dev/null --write-out '%{http_code}\n' "${@:2}" "http://$http$1"
 }

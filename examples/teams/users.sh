@@ -18,5 +18,5 @@ echo "bank and balance" | pinpriq user add bank \
 # A worker of the bank does one thing, and signs in by a token of its machine.
 pinpriq user add payer 'take:bank.payments' 'put:shop.paid' --no-password
 
-# Whoever runs the server sees all queues, and touches none of the tasks.
+# Administrators see all queues, and touch none of the tasks.
 echo "operate and observe" | pinpriq user add ops admin 'look:*'

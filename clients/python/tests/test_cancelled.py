@@ -164,7 +164,7 @@ async def test_the_end_of_the_loop_gives_back(client: Client, server: Server) ->
     assert client.queue("jobs").stats().counts[State.READY] == 3
 
 
-async def test_deliveries_that_nobody_asked_for_are_given_back(aclient: AsyncClient) -> None:
+async def test_unrequested_deliveries_are_given_back(aclient: AsyncClient) -> None:
     queue = aclient.queue("jobs")
     async with aclient.subscription() as subscription:
         await subscription.subscribe("jobs", ttr=3600)

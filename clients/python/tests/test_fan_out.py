@@ -12,7 +12,7 @@ from pinpriq import Aborted, Client, Disconnected, NotFound, QueueSettings, Stal
 
 def test_each_member_gets_its_copy(client: Client) -> None:
     topic = client.topic("news")
-    assert topic.publish("nobody") == 0
+    assert topic.publish("unheard") == 0
     with topic.member("mailer") as mailer, topic.member("archive", lease=600) as archive:
         assert [member.member for member in topic.members()] == ["archive", "mailer"]
         assert topic.publish("open", priority=1, key="k") == 2

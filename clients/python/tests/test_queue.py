@@ -108,7 +108,7 @@ def test_put_that_waits(client: Client) -> None:
     taker.start()
     assert queue.put_and_wait("ring", 30).outcome is Outcome.ACKED
     taker.join()
-    put = queue.put_and_wait("nobody", 0.01)
+    put = queue.put_and_wait("x", 0.01)
     assert put.outcome is Outcome.TIMEOUT
     assert queue.wait_for(put.id).state is State.READY
     queue.kill(put.id)

@@ -338,7 +338,7 @@ def test_queues_of_several_shards(program: str, tmp_path_factory: pytest.TempPat
     server.stop()
 
 
-def test_a_hook_that_raises_hurts_nobody(client: Client, server: Server) -> None:
+def test_a_hook_that_raises_does_no_harm(client: Client, server: Server) -> None:
     def hook(event: Event) -> None:
         raise RuntimeError("the hook is broken")
 

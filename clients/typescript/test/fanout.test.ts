@@ -9,7 +9,7 @@ const { client } = await started();
 
 test("each_member_gets_a_copy", async () => {
   const news = client.topic<string>("news");
-  assert.equal(await news.publish("nobody hears"), 0);
+  assert.equal(await news.publish("unheard"), 0);
   await using mailer = await news.join("mailer");
   await using archive = await news.join("archive", { leaseMs: 3_600_000 });
   assert.equal(await news.publish("the door is open", { priority: 3, ttlMs: 60_000 }), 2);

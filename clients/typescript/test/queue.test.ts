@@ -35,7 +35,7 @@ test("terms_of_a_put_reach_the_server", async () => {
   assert.equal(task?.meta?.attempts, 0);
   assert.equal(task?.meta?.origin, null);
   assert.ok(Math.abs((task?.meta?.readyAt ?? 0) - soon) < 60_000);
-  assert.equal(await queue.get("nobody"), null);
+  assert.equal(await queue.get("unknown"), null);
   assert.equal(await queue.restart(id), "R");
   await queue.update(id, { priority: null, payload: "y", ttlMs: null });
   const changed = await queue.get(id);

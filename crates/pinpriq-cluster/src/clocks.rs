@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_clocks_nobody_knows_which_is_wrong() {
+    fn of_two_clocks_either_may_be_wrong() {
         assert_eq!(off_by(&[]), 0);
         assert_eq!(off_by(&[60_000]), 0);
         assert_eq!(off_by(&[-60_000]), 0);

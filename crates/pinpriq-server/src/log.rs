@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_stopped_holds_nobody_up_and_what_it_misses_is_counted() {
+    fn a_stopped_reader_blocks_no_one_and_its_missed_lines_are_counted() {
         let reader = Reader::default();
         let log = Log::to(reader.clone()).unwrap();
         reader.stop(true);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn other_variables_are_nobodys_business() {
+    fn other_variables_are_ignored() {
         assert_eq!(told(&["PATH", "pinpriq_data", "PINPRIQ", "MY_PINPRIQ_DATA"]), [""; 0]);
         let of_services = ["PINPRIQ_PORT_7251_TCP_ADDR", "PINPRIQ_PORT", "PINPRIQ_SERVICE_HOST"];
         assert_eq!(told(&of_services), [""; 0]);

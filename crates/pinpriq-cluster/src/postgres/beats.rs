@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_nobody_looked_counts_for_half_of_the_time_to_live() {
+    fn unwatched_time_counts_for_half_of_the_time_to_live() {
         let mut beats = Beats::default();
         assert!(!read(&mut beats, 0, 7));
         assert!(!read(&mut beats, 100_000, 7), "after a long time");

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_serves_a_shard_twice_in_a_term() {
+    fn no_shard_is_served_twice_in_a_term() {
         let board = Board::default();
         board.read(0, LINE);
         board.read(1, LINE);

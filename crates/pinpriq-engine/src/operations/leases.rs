@@ -111,7 +111,7 @@ impl Engine {
         let queue = &self.queues[slot];
         let number = queue.lane_name().map(|lane| lane.number);
         let place = |seq| LeasePlace { lane: number, queue: queue.name.clone(), seq };
-        if queue.counters.count(StateKind::Taken) > 0 && !self.belongs_to_nobody(slot) {
+        if queue.counters.count(StateKind::Taken) > 0 && !self.has_no_owner(slot) {
             for (seq, task) in queue.indexes.by_seq(after, Some(StateKind::Taken)) {
                 let is_long = page.bytes >= LOOKED_BYTES_MAX;
                 if page.leases.len() == page.count || page.steps == LOOKED_STEPS_MAX || is_long {
@@ -149,7 +149,7 @@ impl Engine {
     }
 
     /// Whether a queue is the lane of a member that is no longer alive.
-    fn belongs_to_nobody(&self, queue: QueueSlot) -> bool {
+    fn has_no_owner(&self, queue: QueueSlot) -> bool {
         let Some(lane) = &self.queues[queue].lane else { return false };
         let member = &self.members.registered[&lane.incarnation];
         member.has_ended || member.lease_until <= self.now

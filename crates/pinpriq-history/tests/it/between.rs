@@ -167,7 +167,7 @@ fn a_task_that_failed_and_never_comes_again_is_lost() {
 }
 
 #[test]
-fn a_task_is_not_missed_that_may_be_in_a_queue_nobody_looked_into() {
+fn a_task_that_may_be_in_an_unread_queue_is_not_missed() {
     for dead_is_drained_first in [false, true] {
         let mut story = Story::default();
         story.call("policy", policy(Some(1), 0, Some(DEAD)), Outcome::Done);

@@ -317,7 +317,7 @@ fn a_task_that_comes_after_its_time_to_live_is_found() {
 }
 
 #[test]
-fn a_task_that_nobody_put_is_invented() {
+fn a_task_that_was_never_put_is_invented() {
     found_alone(Verdict::Invented, |story| {
         story.after("pop 10", |story| story.pop("", "11"));
     });

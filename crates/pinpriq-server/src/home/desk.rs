@@ -271,7 +271,7 @@ impl Desk {
         asked
     }
 
-    /// Asks for a command whoever the user is.
+    /// Sends a command without checking the user's rights.
     fn ask_freely(&mut self, request: RequestId, command: &Command<'_>) -> Result<(), Undone> {
         if self.routes.get() && self.ask_abroad(request, command)? {
             return Ok(());

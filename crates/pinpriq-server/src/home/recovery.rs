@@ -1,7 +1,7 @@
 //! What a home of a cluster does when the owner of a shard changes.
 //!
 //! A client notices as little of it as can be. What the former owner has not begun is asked of the
-//! next one, in order. What it may have begun is refused as UNKNOWN, since nobody here can tell
+//! next one, in order. What it may have begun is refused as UNKNOWN, since this node cannot tell
 //! whether it has happened, except for what has no effect until it is answered: reads, and blocked
 //! requests that hand out leases. Where no owner comes in time, requests are refused as TRYAGAIN.
 //!
@@ -124,7 +124,7 @@ fn fate(
     }
     match &asked.what {
         What::Part(wanted) => Fate::Answered(Piece::Part(substitute(*wanted, shard))),
-        // Another shard has handed something over, so nobody waits here any more.
+        // Another shard has handed something over, so no client waits here.
         What::Command(PART, _) if is_superfluous => Fate::Answered(Piece::Part(Part::Done)),
         What::Command(_, bytes) if !may_have_begun || has_no_effect(bytes) => Fate::Again,
         What::Command(request, _) => {
@@ -360,7 +360,7 @@ fn take_fates(
                 is_refused |= matches!(asked.what, What::Command(request, _) if request != PART);
                 pieces.push(Some(piece));
             }
-            // Nobody waits for its reply.
+            // The caller gave up, so drop the reply.
             Fate::Done | Fate::Answered(_) => {}
         }
     }

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_sent_where_no_cluster_client_is_expected() {
+    fn no_client_is_sent_where_no_cluster_client_is_expected() {
         for useless in ["", "a", "a:", ":1", "a:0", "a:70000", "a b:1", "a\r\n:1"] {
             let owners = owners("b:2", useless, "c:3");
             owners.note_owner(0, Owner::Node(1));

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_no_password() {
+    fn a_missing_user_has_no_password() {
         for password in [&b""[..], b"nobody", b"swordfish"] {
             assert!(!PasswordHash::NONE.verify(password));
         }

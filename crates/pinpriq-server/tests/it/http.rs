@@ -181,7 +181,7 @@ fn what_was_not_read_goes_back() {
 }
 
 #[test]
-fn whoever_goes_while_waiting_takes_nothing() {
+fn a_client_that_leaves_while_waiting_takes_nothing() {
     with_site(async |address| {
         let mut visitor = Visitor::at(address).await;
         let mut gone = Visitor::at(address).await;
@@ -234,7 +234,7 @@ fn pages_of_other_origins_change_nothing() {
 }
 
 #[test]
-fn whoever_listens_hears_of_queues_and_figures() {
+fn a_listener_gets_queues_and_figures() {
     with_site(async |address| {
         let mut listener = Visitor::at(address).await;
         listener.send("GET /v1/events?queue=q", "", b"").await;

@@ -173,7 +173,7 @@ fn a_payload_too_large_closes_after_the_earlier_replies() {
 }
 
 #[test]
-fn a_refused_push_keeps_nothing_and_disturbs_nobody() {
+fn a_refused_push_keeps_nothing_and_disturbs_no_other() {
     let mut config = in_memory();
     config.limits.payload_bytes_max = 4;
     with_clients(config, async |world, [subscriber, other]| {
@@ -196,5 +196,5 @@ encrypted_too! {
     thousands_of_requests_at_once_are_done_at_the_usual_bounds
     a_subscription_too_many_closes_after_the_earlier_replies
     a_payload_too_large_closes_after_the_earlier_replies
-    a_refused_push_keeps_nothing_and_disturbs_nobody
+    a_refused_push_keeps_nothing_and_disturbs_no_other
 }

@@ -93,7 +93,7 @@ fn a_client_with_large_replies_leaves_most_of_its_pops_unread() {
 }
 
 #[test]
-fn a_subscriber_that_does_not_read_delays_nobody() {
+fn a_subscriber_that_does_not_read_delays_no_other() {
     let mut config = in_memory();
     config.limits.in_flight_max = 16;
     with_clients(config, async |world, [others]| {
@@ -145,6 +145,6 @@ fn a_reply_larger_than_every_buffer_is_sent_piece_by_piece() {
 encrypted_too! {
     the_server_stops_reading_from_a_client_that_does_not_read
     a_client_with_large_replies_leaves_most_of_its_pops_unread
-    a_subscriber_that_does_not_read_delays_nobody
+    a_subscriber_that_does_not_read_delays_no_other
     a_reply_larger_than_every_buffer_is_sent_piece_by_piece
 }

@@ -69,7 +69,7 @@ fn at(door: DoorName, address: SocketAddr, mut config: Config) -> Config {
 }
 
 #[test]
-fn nobody_can_connect_before_the_tasks_are_loaded() {
+fn no_one_can_connect_before_the_tasks_are_loaded() {
     for shards in [1, 3] {
         test(async || {
             let (_socket, address) = reserved();

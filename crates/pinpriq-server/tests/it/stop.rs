@@ -48,7 +48,7 @@ fn a_stop_sends_what_was_answered() {
 }
 
 #[test]
-fn a_stop_accepts_nobody_and_does_nothing_new() {
+fn a_stop_accepts_no_connection_and_does_nothing_new() {
     test(async || {
         let world = World::plain().await;
         let mut client = world.connect().await;
@@ -149,7 +149,7 @@ fn what_was_fenced_is_there_after_a_stop_at_every_level_with_a_journal() {
 
 encrypted_too! {
     a_stop_with_idle_clients_ends_at_once a_stop_sends_what_was_answered
-    a_stop_accepts_nobody_and_does_nothing_new
+    a_stop_accepts_no_connection_and_does_nothing_new
     a_stalled_client_holds_up_a_stop_for_the_drain_time_only
     what_a_stalled_client_did_not_take_is_there_after_a_stop
     what_was_fenced_is_there_after_a_stop_at_every_level_with_a_journal

@@ -188,7 +188,7 @@ fn refusal(kind: io::ErrorKind) -> Refusal {
 }
 
 #[test]
-fn without_descriptors_nobody_hears_that_the_disk_is_full() {
+fn without_descriptors_the_disk_is_not_called_full() {
     let full = refusal(io::ErrorKind::StorageFull);
     assert_eq!(full.sentence, "the disk is nearly full: finish some, try again");
     let other = refusal(io::ErrorKind::Other);

@@ -117,7 +117,7 @@ fn tasks_from_before_the_ids_changed_have_ended() {
 }
 
 #[test]
-fn damage_in_a_file_that_nobody_needs_is_none() {
+fn damage_in_an_unneeded_file_is_none() {
     let disk = FaultyDisk::new(1);
     let mut caller = start(&disk, options(5)).unwrap();
     for number in 1..200 {

@@ -32,7 +32,7 @@ pub(crate) struct EncryptionArgs {
     #[arg(requires = "client_cert")]
     pub(crate) client_key: Option<PathBuf>,
 
-    /// Encrypt, and believe whoever answers
+    /// Encrypt, and trust any server that answers
     #[arg(help_heading = "Encryption")]
     #[arg(long, conflicts_with = "ca")]
     pub(crate) insecure: bool,

@@ -61,7 +61,7 @@ fn a_server_whose_directory_is_removed_refuses_says_why_and_ends_with_code_1() {
 }
 
 #[test]
-fn a_server_that_nobody_uses_notices_that_its_files_are_gone() {
+fn an_idle_server_notices_that_its_files_are_gone() {
     let parent = tempfile::tempdir().unwrap();
     let data = parent.path().join("data");
     let server = Serving::start(&data, &[]);

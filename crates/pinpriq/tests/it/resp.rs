@@ -206,7 +206,7 @@ fn consumers_that_die_at_random_lose_nothing() {
 }
 
 #[test]
-fn a_hundred_thousand_requests_whose_replies_nobody_reads_take_little_memory() {
+fn a_hundred_thousand_requests_with_unread_replies_take_little_memory() {
     const CLIENTS: usize = 10;
     let dir = tempfile::tempdir().unwrap();
     let (server, address) = serve(dir.path(), IN_MEMORY);

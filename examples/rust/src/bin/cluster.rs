@@ -32,7 +32,7 @@ impl Pinpriq {
                 Err(error) => error,
                 answer => return answer,
             };
-            // After these nothing has happened, or nobody knows.
+            // After these nothing has happened, or the outcome is unknown.
             let again = ["TRYAGAIN", "CLUSTERDOWN", "UNKNOWN"];
             let is_refused = error.code().is_some_and(|code| !again.contains(&code));
             if is_refused || Instant::now() > end {

@@ -34,7 +34,7 @@ fn keep(queue: &str, receipt: &str, done: &Receiver<()>, renewed: &SyncSender<()
         if touched.is_err() {
             return;
         }
-        // Nobody has to listen.
+        // A listener is optional.
         let _ = renewed.try_send(());
     }
 }

@@ -92,7 +92,7 @@ fn roll_backs_imports_and_targets_are_as_documented() {
 }
 
 #[test]
-fn members_that_nobody_knows_are_ignored() {
+fn unknown_members_are_ignored() {
     let more = |text: &str| text.replace("\"v\":1", r#""target":{"deep":[1,null]},"v":1,"w":2"#);
     assert_eq!(read_meta(more(META).as_bytes()), Some(meta()));
     assert_eq!(read_node(Instance(7), more(NODE).as_bytes()), Some(node()));

@@ -97,7 +97,7 @@ fn a_host_that_does_not_stop_keeps_its_shard() {
 }
 
 #[test]
-fn a_shard_that_nobody_takes_comes_back_and_moves_less_often() {
+fn a_shard_that_no_node_takes_comes_back_and_moves_less_often() {
     let mut stage = Stage::alone(2);
     stage.join(node("b", 20, 1));
     let mut released = Vec::new();

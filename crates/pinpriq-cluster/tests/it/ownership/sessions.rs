@@ -227,7 +227,7 @@ fn a_shard_whose_log_is_silent_is_given_up_to_a_node_that_reaches_it() {
 }
 
 #[test]
-fn a_shard_whose_log_is_silent_stays_if_nobody_else_reaches_it() {
+fn a_shard_whose_log_is_silent_stays_if_no_other_node_reaches_it() {
     // No other node is there, the other node is suspended too, or the registry is silent as well.
     for case in 0..3 {
         let mut stage = Stage::alone(1);

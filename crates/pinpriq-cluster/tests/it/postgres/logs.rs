@@ -50,7 +50,7 @@ fn a_store_on_it_does_what_every_store_does() {
 }
 
 #[test]
-fn a_server_is_checked_and_prepared_by_whoever_comes() {
+fn every_node_checks_and_prepares_the_server() {
     let Some(engine) = Engine::start(&[]) else { return };
     for schema in ["", "a b", "a\"; DROP SCHEMA public; --", "ä", &"x".repeat(41)] {
         let refused = engine.connect(engine.options(schema)).err();

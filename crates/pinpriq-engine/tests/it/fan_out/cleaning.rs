@@ -173,7 +173,7 @@ fn members_whose_lease_is_over_do_nothing_more_while_others_end_before_them() {
 }
 
 #[test]
-fn nobody_gets_a_task_of_a_lane_that_waits_to_be_cleaned() {
+fn no_task_leaves_a_lane_that_waits_to_be_cleaned() {
     let mut bench = Bench::new();
     bench.join("u", "dead");
     let subscriber = ClientId(9);
@@ -213,7 +213,7 @@ fn a_lease_that_was_put_off_ends_in_its_turn() {
 }
 
 #[test]
-fn a_task_that_becomes_ready_at_the_end_of_its_member_goes_to_nobody() {
+fn a_task_that_becomes_ready_at_the_end_of_its_member_is_not_handed_out() {
     let mut bench = Bench::new();
     bench.join_for("u", "dead", Some(10_000));
     bench.publish("u", "one");

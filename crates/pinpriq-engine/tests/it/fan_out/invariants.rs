@@ -14,7 +14,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 use super::bench::{Bench, Kept, lane, payloads, publish};
 
 #[test]
-fn i1_whoever_has_joined_gets_all_that_is_published_after() {
+fn i1_a_member_gets_all_that_is_published_after_it_joined() {
     let mut bench = Bench::new();
     assert_eq!(bench.publish("t", "too early"), 0);
     bench.join("t", "a");
@@ -39,7 +39,7 @@ fn i1_whoever_has_joined_gets_all_that_is_published_after() {
 
 /// More is due at the end of the lease than one call fires, so this end has not been fired yet.
 #[test]
-fn i1_nobody_lives_on_who_missed_a_publication() {
+fn i1_a_member_that_missed_a_publication_has_ended() {
     let mut bench = Bench::new();
     bench.checks = false;
     bench.join_for("t", "a", Some(10_000));
@@ -90,7 +90,7 @@ fn i2_a_publication_reaches_all_lanes_or_none() {
 }
 
 #[test]
-fn i2_a_refused_publication_reaches_nobody() {
+fn i2_a_refused_publication_reaches_no_lane() {
     let mut bench = Bench::with(Limits { bytes_max: 6_500, ..Limits::default() });
     for member in ["a", "b", "c"] {
         bench.join("t", member);
@@ -301,7 +301,7 @@ fn i9_joining_again_keeps_the_lane_and_its_backlog() {
 }
 
 #[test]
-fn i10_nobody_who_asks_pays_for_the_cleaning() {
+fn i10_no_command_pays_for_the_cleaning() {
     let mut bench = Bench::new();
     bench.checks = false;
     for index in 0..STEPS_PER_TIMEOUT + 10 {

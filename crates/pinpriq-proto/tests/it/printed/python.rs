@@ -144,7 +144,8 @@ fn options(text: &mut String, spec: &'static Spec) {
     let function = function_name(spec);
     let _ = write!(
         text,
-        "\n\nclass {}Options(TypedDict, total=False):\n    \"\"\"Options of `{function}`.\"\"\"\n\n",
+        "\n\nclass {}Options(TypedDict, total=False):\n    \"\"\"Options of `{function}`.\"\"\"\n\
+         \n",
         pascal(&function)
     );
     for option in options {

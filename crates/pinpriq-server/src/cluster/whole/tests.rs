@@ -264,7 +264,7 @@ fn what_was_imported_is_what_nodes_load_and_what_is_exported() {
 }
 
 #[test]
-fn a_cluster_that_nobody_served_is_empty() {
+fn a_cluster_that_was_never_served_is_empty() {
     let memory = Memory::new();
     let meta = new_meta(SHARDS);
     memory.ask(RegistryCall::Found(meta.clone()));
@@ -299,7 +299,7 @@ fn interrupted(answered: u64, is_carried_out: bool) -> bool {
 }
 
 #[test]
-fn wherever_an_import_is_interrupted_nobody_serves_it_and_the_next_one_is_whole() {
+fn an_interrupted_import_is_never_served_and_the_next_one_is_whole() {
     for is_carried_out in [false, true] {
         let steps = (0..10_000).find(|answered| !interrupted(*answered, is_carried_out)).unwrap();
         assert!(steps > 15, "{steps} calls");

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn tubes_that_nobody_uses_are_remembered_up_to_a_bound() {
+    fn unused_tubes_are_remembered_up_to_a_bound() {
         let shared = Shared::default();
         for number in 0..IDLE_TUBES_MAX + 10 {
             let name = number.to_string();

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_lost_with_its_connection_and_when_nobody_takes_it() {
+    fn a_piece_is_lost_with_its_connection_and_without_a_reader() {
         let wire = Arc::new(Wire::default());
         let mut taken = Piece::new(vec![1], true, &wire);
         let untaken = Piece::new(vec![1], true, &wire);

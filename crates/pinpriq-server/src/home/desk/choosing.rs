@@ -67,7 +67,7 @@ impl Desk {
         };
         let queues = take.queues.iter().copied();
         let mut all = done.iter().map(|done| done.queue).chain(queues);
-        // A client that is told where queues live is told that these are apart.
+        // A client of a cluster learns that these queues are on different nodes.
         if self.redirects || all.all(|queue| sharding.shard_of(queue) == first) {
             return false;
         }
@@ -134,7 +134,7 @@ pub(crate) fn hear(
     let asking = Asking { shard, session, client };
     let known = &mut *session.choosing.borrow_mut();
     for piece in pieces {
-        let Some(choosing) = known else { unreachable!("nobody has asked shard {from}") };
+        let Some(choosing) = known else { unreachable!("shard {from} was not asked") };
         let next = choosing.hear(from, piece, asking.may_wait());
         asking.act(choosing, from, next);
         let next = choosing.go_on(asking.may_wait());
@@ -335,7 +335,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Tells a shard that one of its outputs is with nobody any more.
+    /// Tells a shard that one of its outputs was dropped.
     fn note_taken_over(&self, shard: usize) {
         if let Some(post) = self.shard.post().filter(|_| !self.is_nowhere(shard)) {
             post.write_errand(shard, self.client, Errand::Sent(1));

@@ -25,7 +25,7 @@ const SHOWN_BYTES_MAX: usize = 200;
 
 /// The most bytes of a request before anybody has signed in, where that is needed. Those that sign
 /// in are short.
-const BYTES_OF_NOBODY_MAX: usize = 16 << 10;
+const BYTES_BEFORE_SIGN_IN_MAX: usize = 16 << 10;
 
 /// What is known about the user of a client, besides the pass in its session.
 pub(super) struct Guard {
@@ -128,8 +128,8 @@ impl Desk {
     /// Returns the refusal of a request of which so much has arrived and that is not complete, if
     /// it may not be kept.
     pub(crate) fn refusal_of_begun(&self, bytes: usize) -> Option<Refusal> {
-        if bytes > BYTES_OF_NOBODY_MAX && self.check_user().is_err() {
-            let most = BYTES_OF_NOBODY_MAX;
+        if bytes > BYTES_BEFORE_SIGN_IN_MAX && self.check_user().is_err() {
+            let most = BYTES_BEFORE_SIGN_IN_MAX;
             let sentence = format!("before somebody signs in, a request has at most {most} bytes");
             return Some(Refusal::new(RefusalKind::TooLarge, sentence));
         }

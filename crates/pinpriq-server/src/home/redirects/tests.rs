@@ -127,7 +127,7 @@ fn what_another_node_serves_is_refused_with_its_address() {
 }
 
 #[test]
-fn what_nobody_else_can_be_asked_for_is_carried_out_by_way_of_this_node() {
+fn what_no_other_node_can_answer_is_forwarded_by_this_one() {
     let node = Node::of_a_cluster();
     for (shard, name) in [(0, "b"), (2, "d"), (3, "a")] {
         let (told, asked) = node.ask(DoorName::RespCluster, &format!("PUT {name} x\n"));
@@ -138,7 +138,7 @@ fn what_nobody_else_can_be_asked_for_is_carried_out_by_way_of_this_node() {
 }
 
 #[test]
-fn the_ordinary_door_sends_nobody_away() {
+fn the_ordinary_door_redirects_no_client() {
     let node = Node::of_a_cluster();
     let (told, asked) = node.ask(DoorName::Resp, "PUT c x\n");
     assert_eq!((told.as_str(), asked), ("", vec![0, 1, 0, 0]));

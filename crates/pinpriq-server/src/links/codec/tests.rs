@@ -224,7 +224,7 @@ fn another_command_is_not_what_was_not_sent() {
 }
 
 #[test]
-fn a_part_of_a_reply_is_a_reply_to_nobody() {
+fn a_part_of_a_reply_has_no_client() {
     let with = |output: &Output| {
         let mut letter = vec![0, 0, 0, 0, 0, 0, 1, 2];
         put_sized(&mut letter, |out| pinpriq_proto::letters::encode_output(output, out));

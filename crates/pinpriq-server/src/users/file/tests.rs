@@ -68,7 +68,7 @@ fn the_file_of_the_documentation_can_be_read() {
 
 #[test]
 fn there_may_be_no_users() {
-    for text in ["", "# Nobody yet.\n", "users = {}", "[users]\n"] {
+    for text in ["", "# No users yet.\n", "users = {}", "[users]\n"] {
         assert!(read(text).unwrap().is_empty(), "{text}");
     }
 }

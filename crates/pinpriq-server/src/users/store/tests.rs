@@ -94,7 +94,7 @@ fn a_change_that_fails_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn what_a_crash_left_behind_is_in_nobodys_way() {
+fn what_a_crash_left_behind_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("users.toml");
     write(&folder.path().join(".users.toml.new"), "half", 0o644);

@@ -69,7 +69,7 @@ fn what_two_nodes_hand_over_at_once_is_taken_once() {
 }
 
 #[test]
-fn a_node_that_dies_holds_up_nobody_who_waits_in_other_shards_too() {
+fn a_node_that_dies_delays_no_waiter_of_other_shards() {
     let mut stage = Stage::of(2, SHARDS);
     let (own, others) = queues(&stage, 0);
     let all = all(&stage);

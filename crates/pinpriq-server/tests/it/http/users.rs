@@ -87,7 +87,7 @@ fn a_password_and_a_token_sign_in() {
 }
 
 #[test]
-fn names_that_nobody_has_given_to_the_server_are_refused() {
+fn unknown_names_of_the_server_are_refused() {
     let mut config = in_memory();
     config.http.hosts = vec!["queues.example".to_owned()];
     with_site_of(config, async |address| {
@@ -211,7 +211,7 @@ fn what_is_no_sign_in_is_refused() {
 }
 
 #[test]
-fn without_users_nobody_signs_in() {
+fn without_users_no_one_signs_in() {
     super::with_site(async |address| {
         let (status, _, body) = ask(address, "GET /v1/session", "").await;
         assert_eq!(status, 200);

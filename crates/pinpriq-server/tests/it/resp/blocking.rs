@@ -131,7 +131,7 @@ fn a_server_that_stops_answers_only_those_blocked_who_have_changed_something() {
 }
 
 #[test]
-fn the_end_of_input_waits_for_the_disk_and_delays_nobody() {
+fn the_end_of_input_waits_for_the_disk_and_delays_no_other() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = in_memory();
     config.durability = Durability::Sync;
@@ -157,5 +157,5 @@ encrypted_too! { a_killed_client_takes_nothing_along
     a_reply_that_could_not_be_sent_brings_its_tasks_back
     credits_that_are_passed_on_meanwhile_do_not_unblock
     a_server_that_stops_answers_only_those_blocked_who_have_changed_something
-    the_end_of_input_waits_for_the_disk_and_delays_nobody
+    the_end_of_input_waits_for_the_disk_and_delays_no_other
 }

@@ -38,7 +38,7 @@ fn names_of_clients_have_a_longest() {
 }
 
 #[test]
-fn nobody_gives_a_long_name_either() {
+fn a_long_name_is_refused_before_the_sign_in() {
     with_people(&[Person::new("ana", "")], async |_, _, [client]| {
         let long = "x".repeat(10_000);
         assert_eq!(client.told(&format!("HELLO 3 SETNAME {long}")).await, "BADARG");
@@ -115,7 +115,7 @@ fn requests_that_have_begun_are_bounded_together() {
 }
 
 #[test]
-fn nobody_sends_a_long_request() {
+fn a_long_request_is_refused_before_the_sign_in() {
     with_people(&[Person::new("ana", "put:*")], async |world, _, [ana, stranger]| {
         stranger.send_bytes(&half_a_put(100_000)).await;
         let told = last_words(stranger).await;

@@ -35,7 +35,7 @@ async fn publish_large(quick: &mut Client, lanes: &str) {
 }
 
 #[test]
-fn a_subscribed_member_that_does_not_read_holds_up_nobody() {
+fn a_subscribed_member_that_does_not_read_delays_no_other() {
     test(async || {
         let (world, mut quick) = quick_and_slow(1_000).await;
         let mut slow = Client::connect_narrow(world.address).await;
@@ -56,7 +56,7 @@ fn a_subscribed_member_that_does_not_read_holds_up_nobody() {
 }
 
 #[test]
-fn a_member_that_takes_and_never_reads_holds_up_nobody() {
+fn a_member_that_takes_and_never_reads_delays_no_other() {
     test(async || {
         let (world, mut quick) = quick_and_slow(1_000).await;
         publish_large(&mut quick, "2").await;

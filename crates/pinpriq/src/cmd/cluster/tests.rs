@@ -63,7 +63,7 @@ fn nothing_is_wrong_with_a_cluster_that_is_well() {
 }
 
 #[test]
-fn shards_that_nobody_serves_are_wrong() {
+fn shards_without_an_owner_are_wrong() {
     check_wrong(|it| it.view.owners[1] = None, &["no node serves shard 1"]);
     check_wrong(|it| it.view.owners[1..].fill(None), &["no node serves shards 1-2"]);
     let loading = Some(own(2, 0, OwnState::Loading));

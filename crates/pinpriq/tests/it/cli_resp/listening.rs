@@ -79,7 +79,7 @@ impl Drop for Listener {
 }
 
 /// Looks until the last member of a topic has gone.
-fn see_nobody(server: &Server, topic: &str) {
+fn see_no_members(server: &Server, topic: &str) {
     while !server.printed(&["members", topic]).is_empty() {}
 }
 
@@ -260,7 +260,7 @@ fn a_listener_that_was_away_for_too_long_joins_again_and_says_so() {
     let mut listener = Listener::start(&server, &["news", "m", "--lease-ms", "2000"]);
     listener.signal("-STOP");
     server.printed(&["publish", "news", "missed"]);
-    see_nobody(&server, "news");
+    see_no_members(&server, "news");
     listener.signal("-CONT");
     let told = "pinpriq: the membership of m in news had ended, with all that was in its lane: \
                 joined again\n";
@@ -291,7 +291,7 @@ fn a_listener_that_was_away_for_too_long_joins_again_and_says_so() {
 }
 
 #[test]
-fn a_listener_whose_output_nobody_reads_any_more_gives_back_and_ends() {
+fn a_listener_whose_output_is_closed_gives_back_and_ends() {
     let server = Server::start();
     let mut command = server.client(&["listen", "news", "m", "--stay"]);
     let mut child = command.spawn().unwrap();

@@ -103,7 +103,7 @@ fn events_tell_figures_and_what_becomes_of_queues() {
 }
 
 #[test]
-fn a_history_is_there_after_whoever_looked_has_gone() {
+fn a_history_stays_after_its_reader_has_gone() {
     let site = Site::open(&[]);
     let mut listener = Listener::at(&site, "/v1/events?queue=a");
     put(&site, "a");
@@ -118,13 +118,13 @@ fn a_history_is_there_after_whoever_looked_has_gone() {
             assert_eq!(column(name).len(), length, "{target}: {name}");
         }
     }
-    let none = json(&site, "/v1/history?queue=nobody-has-looked");
+    let none = json(&site, "/v1/history?queue=never-seen");
     assert_eq!(none["R"], serde_json::json!([]));
     site.server.stop();
 }
 
 #[test]
-fn whoever_does_not_read_loses_figures_and_not_memory() {
+fn a_slow_reader_loses_figures_and_not_memory() {
     let site = Site::open(&[]);
     let before = site.server.resident_bytes();
     let idle: Vec<Listener> = (0..300).map(|_| Listener::at(&site, "/v1/events?queue=a")).collect();

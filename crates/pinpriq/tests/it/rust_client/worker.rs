@@ -60,7 +60,7 @@ async fn attend(job: Job) -> Outcome {
     match job.text()? {
         "number" => Err("seven".parse::<u8>().unwrap_err().into()),
         "later" => Err(Failure::retry_after(LONG, "not now")),
-        "never" => Err(Failure::bury("nobody can")),
+        "never" => Err(Failure::bury("impossible")),
         "other" => Err(Failure::GiveBack { delay: Some(LONG) }),
         "panic" => panic!("no {}", "reason"),
         "itself" => Ok(job.bury("by itself").await?),
@@ -83,7 +83,7 @@ fn what_a_function_returns_decides() {
             "good done",
             "itself done",
             "later Retry { reason: \"not now\", delay: Some(600s) } Some(Waiting)",
-            "never Bury { reason: \"nobody can\" } Some(Buried)",
+            "never Bury { reason: \"impossible\" } Some(Buried)",
             "number Retry { reason: \"invalid digit found in string\", delay: None } Some(Waiting)",
             "other GiveBack { delay: Some(600s) } Some(Waiting)",
             "panic Retry { reason: \"panicked: no reason\", delay: None } Some(Waiting)",

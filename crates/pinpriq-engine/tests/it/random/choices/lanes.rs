@@ -104,7 +104,7 @@ impl Chooser<'_> {
 }
 
 pub(super) fn known_member(name: &[u8]) -> &'static [u8] {
-    MEMBERS.into_iter().find(|known| *known == name).unwrap_or(b"nobody")
+    MEMBERS.into_iter().find(|known| *known == name).unwrap_or(b"unknown")
 }
 
 /// Returns the queue or lane of a task.

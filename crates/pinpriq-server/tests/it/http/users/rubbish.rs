@@ -33,7 +33,7 @@ fn value(dice: &mut Dice) -> Vec<u8> {
 }
 
 #[test]
-fn values_that_mean_nobody_are_refused() {
+fn values_without_a_user_are_refused() {
     with_people(&[Person::new("ana", "look:*")], async |address, _| {
         let mut dice = Dice::new(SEED);
         for round in 0..ROUNDS {

@@ -11,7 +11,7 @@ fn all() -> String {
 }
 
 /// Waits until no client waits at any of the queues.
-async fn see_nobody_waiting(control: &mut Client) {
+async fn see_no_waiters(control: &mut Client) {
     for queue in queues() {
         while number(&control.ask(&format!("STATS {queue}")).await, "takers") > 0 {}
     }
@@ -181,7 +181,7 @@ fn who_waits_in_all_shards_is_served_by_one_and_waits_nowhere_else() {
                     assert_eq!(payloads(&taken), ["p"]);
                     assert_eq!(show(&homes[home].value().await), "behind");
                     let control = &mut homes[(home + 1) % SHARDS];
-                    see_nobody_waiting(control).await;
+                    see_no_waiters(control).await;
                     for queue in queues() {
                         control.ask(&format!("PUT {queue} later")).await;
                     }
@@ -342,13 +342,13 @@ fn a_wait_in_several_shards_ends_with_its_time_and_with_the_input() {
     with_homes(several(), async |world, homes| {
         assert_eq!(homes[0].told(&format!("TAKE {} WAIT 5", all())).await, "[]");
         assert_eq!(homes[0].told(&format!("POP {} WAIT 5", all())).await, "[]");
-        see_nobody_waiting(&mut homes[1]).await;
+        see_no_waiters(&mut homes[1]).await;
         let mut client = world.connect().await;
         client.say(&format!("POP {} WAIT -1", all())).await;
         see_waiting(&mut homes[0], 1).await;
         client.half_close().await;
         assert_eq!(client.rest().await, b"*0\r\n");
-        see_nobody_waiting(&mut homes[1]).await;
+        see_no_waiters(&mut homes[1]).await;
         let total = homes[1].ask("STATS").await;
         assert_eq!(number(&total, "takers"), 0);
     });

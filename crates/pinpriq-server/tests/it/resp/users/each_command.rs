@@ -87,7 +87,7 @@ fn each_command_needs_each_of_its_rights() {
 }
 
 #[test]
-fn nobody_may_do_what_users_may() {
+fn commands_of_users_need_a_sign_in() {
     test(async || {
         let people = People::new(&[Person::new("ana", "")]);
         let world = World::start(people.at(in_memory())).await;

@@ -41,7 +41,7 @@ fn those_who_are_too_many_are_told_to_try_again() {
 }
 
 #[test]
-fn an_address_that_guesses_on_many_connections_keeps_nobody_else_out() {
+fn an_address_that_guesses_on_many_connections_keeps_no_other_out() {
     with_people(&[Person::new("ana", "")], async |world, _, [_]| {
         let mut guessers = Vec::new();
         for _ in 0..300 {

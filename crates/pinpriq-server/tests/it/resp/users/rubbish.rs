@@ -23,7 +23,7 @@ fn word(dice: &mut Dice) -> Vec<u8> {
 }
 
 #[test]
-fn requests_that_mean_nobody_are_refused() {
+fn requests_without_a_user_are_refused() {
     with_people(&[Person::new("ana", "put:*")], async |world, _, [last]| {
         let mut dice = Dice::new(SEED);
         let mut client = world.connect().await;
