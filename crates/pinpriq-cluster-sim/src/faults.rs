@@ -3,73 +3,71 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A kind of fault that the world itself makes. The engine and the registry have more.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident: $word:literal,)*) => {
+        /// A kind of fault that the world itself makes. The engine and the registry have more.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Kind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// Its name in reports.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// A process ends at once.
-    Killed,
+    Killed: "node killed",
     /// A machine disappears without a word.
-    Vanished,
+    Vanished: "machine vanished",
     /// A process stands still, and goes on before its session has ended.
-    ShortPause,
+    ShortPause: "node paused",
     /// A process stands still for longer than its session.
-    LongPause,
+    LongPause: "node paused past its session",
     /// A node hands everything over and ends.
-    StoppedInOrder,
+    StoppedInOrder: "node stopped in order",
     /// The registry asks a node to drain.
-    Drained,
+    Drained: "node drained",
     /// Nothing passes between two nodes.
-    Cut,
+    Cut: "nodes cut from each other",
     /// Nothing passes in one direction.
-    CutOneWay,
+    CutOneWay: "nodes cut in one direction",
     /// A node does not reach the engine.
-    EngineCut,
+    EngineCut: "node cut from the engine",
     /// No node reaches the engine.
-    EngineOutage,
+    EngineOutage: "engine unreachable for all",
     /// The engine has no room.
-    EngineFull,
+    EngineFull: "engine without room",
     /// A node does not reach the registry.
-    RegistryCut,
+    RegistryCut: "node cut from the registry",
     /// A wall clock is set.
-    ClockSet,
+    ClockSet: "wall clock set",
     /// A client closes its connection while requests are under way.
-    ClientGone,
+    ClientGone: "client gone",
     /// All logs lose their newest entries, and the registry is as it was, while nodes run.
-    RolledBack,
+    RolledBack: "engine rolled back under its nodes",
     /// The same while nodes are down.
-    RolledBackUnseen,
+    RolledBackUnseen: "engine rolled back while nodes were down",
     /// One log loses its newest entries.
-    LogRolledBack,
+    LogRolledBack: "one log rolled back",
     /// The engine and the registry lose everything.
-    Wiped,
+    Wiped: "engine wiped",
     /// The registry is as it was before a roll-back was accepted.
-    RegistryRolledBack,
+    RegistryRolledBack: "registry rolled back to a former generation",
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 19] = [
-        Self::Killed,
-        Self::Vanished,
-        Self::ShortPause,
-        Self::LongPause,
-        Self::StoppedInOrder,
-        Self::Drained,
-        Self::Cut,
-        Self::CutOneWay,
-        Self::EngineCut,
-        Self::EngineOutage,
-        Self::EngineFull,
-        Self::RegistryCut,
-        Self::ClockSet,
-        Self::ClientGone,
-        Self::RolledBack,
-        Self::RolledBackUnseen,
-        Self::LogRolledBack,
-        Self::Wiped,
-        Self::RegistryRolledBack,
-    ];
-
     /// Those that may strike at any time, and again and again.
     pub(crate) const COMMON: [Self; 14] = {
         let (mut common, mut at) = ([Self::Killed; 14], 0);
@@ -83,32 +81,6 @@ impl Kind {
     /// The losses that an operator has to accept.
     pub(crate) const LOSSES: [Self; 4] =
         [Self::RolledBack, Self::RolledBackUnseen, Self::LogRolledBack, Self::Wiped];
-
-    /// Its name in reports.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Killed => "node killed",
-            Self::Vanished => "machine vanished",
-            Self::ShortPause => "node paused",
-            Self::LongPause => "node paused past its session",
-            Self::StoppedInOrder => "node stopped in order",
-            Self::Drained => "node drained",
-            Self::Cut => "nodes cut from each other",
-            Self::CutOneWay => "nodes cut in one direction",
-            Self::EngineCut => "node cut from the engine",
-            Self::EngineOutage => "engine unreachable for all",
-            Self::EngineFull => "engine without room",
-            Self::RegistryCut => "node cut from the registry",
-            Self::ClockSet => "wall clock set",
-            Self::ClientGone => "client gone",
-            Self::RolledBack => "engine rolled back under its nodes",
-            Self::RolledBackUnseen => "engine rolled back while nodes were down",
-            Self::LogRolledBack => "one log rolled back",
-            Self::Wiped => "engine wiped",
-            Self::RegistryRolledBack => "registry rolled back to a former generation",
-        }
-    }
 }
 
 /// How often each fault has struck, by name.

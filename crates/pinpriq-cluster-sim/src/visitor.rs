@@ -1,9 +1,10 @@
 //! A client: one request at a time over RESP, and what it knows.
 
 use pinpriq_dice::Dice;
-use pinpriq_history::{Delivery, Operation, Outcome, Recorder, digest};
+use pinpriq_history::request::{self, PutOptions, ReleaseOptions, Request};
+use pinpriq_history::{Operation, Outcome, Recorder};
 use pinpriq_proto::task::ClientId;
-use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value, Words};
+use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value};
 
 /// The queues, spread over the shards.
 pub(crate) const QUEUES: [&str; 6] = ["a", "jobs", "mail", "x1", "{t}1", "orders"];
@@ -92,7 +93,7 @@ impl Visitor {
     /// Makes a request. Returns its bytes.
     pub(crate) fn ask(&mut self, now_us: u64, dice: &mut Dice, history: &History) -> Vec<u8> {
         let queue = dice.pick(&self.queues);
-        let (operation, words) = match dice.below(100) {
+        let request = match dice.below(100) {
             0..45 => self.put(queue, dice),
             45..70 => self.take(queue, dice),
             70..75 => self.pop(queue, 1 + dice.below(2)),
@@ -101,91 +102,60 @@ impl Visitor {
                 None => self.take(queue, dice),
             },
         };
-        self.send(now_us, operation, &words, history)
+        self.send(now_us, request, history)
     }
 
     /// Empties a queue: acknowledges what it holds, then pops.
     pub(crate) fn empty(&mut self, now_us: u64, queue: &str, history: &History) -> Vec<u8> {
-        let (operation, words) = self.pop(queue, 8);
-        self.send(now_us, operation, &words, history)
+        let request = self.pop(queue, 8);
+        self.send(now_us, request, history)
     }
 
-    fn send(
-        &mut self,
-        now_us: u64,
-        operation: Operation,
-        words: &Words,
-        history: &History,
-    ) -> Vec<u8> {
+    fn send(&mut self, now_us: u64, request: Request, history: &History) -> Vec<u8> {
         let mut bytes = Vec::new();
-        words.put(&mut bytes);
+        request.words.put(&mut bytes);
         self.last_count = None;
-        let call = history.invoke(now_us, self.number, operation.clone());
-        self.asked = Some((written(call), operation));
+        let call = history.invoke(now_us, self.number, request.operation.clone());
+        self.asked = Some((written(call), request.operation));
         bytes
     }
 
-    fn put(&mut self, queue: &str, dice: &mut Dice) -> (Operation, Words) {
+    fn put(&mut self, queue: &str, dice: &mut Dice) -> Request {
         self.serial += 1;
         let payload = format!("{}-{}-{}", self.number, self.serial, dice.below(1 << 30));
         let priority = i64::try_from(dice.below(3)).unwrap_or_default();
-        let ttr_ms = dice.pick(&TTRS_MS);
+        let ttr_ms = Some(dice.pick(&TTRS_MS));
         let delay_ms = if dice.chance(10) { 1 + dice.below(3_000) } else { 0 };
-        let words = Words::new(&format!("PUT {queue}"))
-            .bytes(&payload)
-            .option("PRIORITY", Some(priority))
-            .option("TTR", Some(ttr_ms))
-            .option("DELAY", (delay_ms > 0).then_some(delay_ms));
-        let operation = Operation::Put {
-            queue: queue.to_owned(),
-            payload: digest(payload.as_bytes()),
-            id: None,
-            priority: Some(priority),
-            delay_ms,
-            ttl_ms: None,
-            ttr_ms: Some(ttr_ms),
-        };
-        (operation, words)
+        let options = PutOptions { priority, delay_ms, ttl_ms: None, ttr_ms };
+        request::put(queue, payload.as_bytes(), options)
     }
 
-    fn take(&self, queue: &str, dice: &mut Dice) -> (Operation, Words) {
+    fn take(&self, queue: &str, dice: &mut Dice) -> Request {
         let count = 1 + dice.below(3);
         let ttr_ms = Some(dice.pick(&TTRS_MS));
-        let wait_ms = (self.blocks && dice.chance(40)).then(|| 1 + dice.below(8_000));
-        let words = Words::new(&format!("TAKE {queue} COUNT {count}"))
-            .option("TTR", ttr_ms)
-            .option("WAIT", wait_ms);
-        let (queue, otherwise_ordered) = (queue.to_owned(), self.blocks);
-        (Operation::Take { queue, count, ttr_ms, otherwise_ordered }, words)
+        let waits = self.blocks && dice.chance(40);
+        let wait_ms = if waits { 1 + dice.below(8_000) } else { 0 };
+        request::take(queue, count, ttr_ms, wait_ms).ordered_otherwise(self.blocks)
     }
 
-    fn pop(&self, queue: &str, count: u64) -> (Operation, Words) {
-        let words = Words::new(&format!("POP {queue} COUNT {count}"));
-        let (queue, otherwise_ordered) = (queue.to_owned(), self.blocks);
-        (Operation::Pop { queue, count, otherwise_ordered }, words)
+    fn pop(&self, queue: &str, count: u64) -> Request {
+        request::pop(queue, count).ordered_otherwise(self.blocks)
     }
 
-    fn end_lease(&mut self, dice: &mut Dice) -> Option<(Operation, Words)> {
+    fn end_lease(&mut self, dice: &mut Dice) -> Option<Request> {
         if self.held.is_empty() {
             return None;
         }
         let at = dice.index(self.held.len());
         let (queue, receipt) = self.held.swap_remove(at);
         Some(match dice.below(10) {
-            0 => {
-                let words = Words::new(&format!("RELEASE {queue} {receipt}"));
-                let (delay_ms, ttl_ms, priority, tail) = (0, None, None, false);
-                (Operation::Release { receipt, delay_ms, ttl_ms, priority, tail }, words)
-            }
+            0 => request::release(&queue, &receipt, ReleaseOptions::default()),
             1 => {
-                let words = Words::new(&format!("TOUCH {queue} {receipt}"));
-                self.held.push((queue, receipt.clone()));
-                (Operation::Touch { receipt, by_ms: None }, words)
+                let touch = request::touch(&queue, &receipt);
+                self.held.push((queue, receipt));
+                touch
             }
-            _ => {
-                let words = Words::new(&format!("ACK {queue} {receipt}"));
-                (Operation::Ack { receipt }, words)
-            }
+            _ => request::ack(&queue, &receipt),
         })
     }
 
@@ -242,36 +212,25 @@ fn moved_to(reply: &Value) -> Option<String> {
     Some(address.to_owned())
 }
 
-/// What a reply means for the history.
+/// What a reply means for the history. Only some refusals can come here.
 fn outcome(operation: &Operation, reply: &Value) -> Outcome {
-    let text = |value: &Value| {
-        value
-            .as_bytes()
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-            .unwrap_or_default()
-    };
-    match (operation, reply) {
-        (_, Value::Error(error)) => match error.split(' ').next().unwrap_or_default() {
-            "UNKNOWN" => Outcome::Unknown,
-            word @ ("TRYAGAIN" | "CLUSTERDOWN" | "STALE" | "NOTFOUND" | "BUSY" | "STORE"
-            | "EXISTS" | "NOQUEUE" | "MOVED") => Outcome::Refused(word.to_owned()),
-            _ => panic!("{operation:?} was answered {error}"),
-        },
-        (Operation::Put { .. }, reply) => Outcome::Put { id: text(reply) },
-        (Operation::Take { .. } | Operation::Pop { .. }, Value::Array(tasks)) => {
-            let delivery = |task: &Value| match task.elements() {
-                Some([_, id, receipt, payload]) => Delivery {
-                    id: text(id),
-                    receipt: receipt.as_bytes().map(|it| String::from_utf8_lossy(it).into_owned()),
-                    payload: digest(payload.as_bytes().unwrap_or_default()),
-                },
-                _ => panic!("a task was written as {task:?}"),
-            };
-            Outcome::Tasks(tasks.iter().map(delivery).collect())
+    const REFUSALS: [&str; 9] = [
+        "TRYAGAIN",
+        "CLUSTERDOWN",
+        "STALE",
+        "NOTFOUND",
+        "BUSY",
+        "STORE",
+        "EXISTS",
+        "NOQUEUE",
+        "MOVED",
+    ];
+    match request::outcome(operation, reply) {
+        Ok(Outcome::Refused(word)) if !REFUSALS.contains(&word.as_str()) => {
+            panic!("{operation:?} was answered {reply:?}")
         }
-        (Operation::Release { .. }, reply) => Outcome::Turned(text(reply)),
-        (Operation::Ack { .. } | Operation::Touch { .. }, _) => Outcome::Done,
-        (operation, reply) => panic!("{operation:?} was answered {reply:?}"),
+        Ok(outcome) => outcome,
+        Err(strange) => panic!("{strange}"),
     }
 }
 

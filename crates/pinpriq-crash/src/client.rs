@@ -8,8 +8,8 @@ use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
-use crate::request::{Request, check_kept, outcome};
 use crate::wire;
+use pinpriq_history::request::{Request, check_kept, outcome};
 
 /// A connection with its number in the history.
 pub(crate) struct Client<'a> {

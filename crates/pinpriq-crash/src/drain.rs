@@ -7,8 +7,8 @@ use pinpriq_proto::wire::resp::{Value, Words};
 use crate::client::Client;
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
-use crate::request::{Request, ack, plow, take};
 use crate::server::Server;
+use pinpriq_history::request::{Request, ack, plow, take};
 
 /// The number of tasks taken at once.
 const COUNT: u64 = 200;

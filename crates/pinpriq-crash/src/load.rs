@@ -12,11 +12,11 @@ use crate::client::{Client, Heard};
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
-use crate::request::{
+use pinpriq_dice::Dice;
+use pinpriq_history::request::{
     Policy, PutOptions, ReleaseOptions, Request, ack, bury, dig, fail, kill, move_tasks, plow, pop,
     put, redrive, release, set_policy, take, touch, transaction,
 };
-use pinpriq_dice::Dice;
 
 /// Queues that belong together: their names have a common part, so they are in one shard.
 #[derive(Clone, Copy)]

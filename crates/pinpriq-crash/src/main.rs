@@ -20,7 +20,6 @@ mod loop_disk;
 mod payload;
 mod process;
 mod report;
-mod request;
 mod rounds;
 mod scenario;
 mod server;

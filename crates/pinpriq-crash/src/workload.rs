@@ -12,11 +12,11 @@ use crate::clock::wall_us;
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
-use crate::request::{
+use pinpriq_dice::Dice;
+use pinpriq_history::request::{
     Policy, PutOptions, ReleaseOptions, Request, ack, bury, dig, fail, move_tasks, put, release,
     set_policy, take, touch, transaction,
 };
-use pinpriq_dice::Dice;
 
 /// The queues of the workload, which are in one shard. Dead letters go to a later one.
 pub(crate) const QUEUES: [&str; 3] = [QUEUE, ASIDE, LETTERS];

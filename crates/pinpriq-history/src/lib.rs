@@ -6,9 +6,9 @@
 //! correct server could have done. The format and each verdict are explained in
 //! `docs/internals/history.md`.
 //!
-//! This crate does not talk to a server, read a clock or open a file, and knows nothing about how
-//! the server works. The checker never objects to a correct server: anything in doubt, such as a
-//! request whose answer was lost, counts in the server's favour.
+//! This crate does not talk to a server, read a clock or open a file. It knows the words of
+//! requests, but nothing about how the server works. The checker never objects to a correct server:
+//! anything in doubt, such as a request whose answer was lost, counts in the server's favour.
 
 mod book;
 mod checks;
@@ -18,6 +18,7 @@ mod reading;
 mod record;
 mod recorder;
 mod report;
+pub mod request;
 mod routes;
 mod shelf;
 mod tolerance;

@@ -56,7 +56,7 @@ const DIRECTIONS: [(&str, &[&str]); 18] = [
     ("pinpriq-engine", &["pinpriq-proto"]),
     ("pinpriq-proto", &["pinpriq-derive"]),
     ("pinpriq-derive", &[]),
-    ("pinpriq-history", &[]),
+    ("pinpriq-history", &["pinpriq-proto"]),
     ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-proto"]),
     (DICE, &[]),
     ("pinpriq-tls", &[]),

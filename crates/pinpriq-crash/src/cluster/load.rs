@@ -20,7 +20,9 @@ use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::process::GUARD;
-use crate::request::{PutOptions, ReleaseOptions, Request, ack, pop, put, release, take, touch};
+use pinpriq_history::request::{
+    PutOptions, ReleaseOptions, Request, ack, pop, put, release, take, touch,
+};
 
 /// A queue.
 #[derive(Clone, Copy)]
@@ -232,7 +234,11 @@ impl<'a> Load<'a> {
     pub(crate) fn some_put(&self, queue: Queue, dice: &mut Dice) -> Request {
         let priority = i64::try_from(dice.below(3)).unwrap_or(0);
         let delay_ms = if dice.chance(5) { 1 + dice.below(1_000) } else { 0 };
-        put(queue.name, &self.payloads.next(), PutOptions { priority, delay_ms, ttl_ms: None })
+        put(
+            queue.name,
+            &self.payloads.next(),
+            PutOptions { priority, delay_ms, ..PutOptions::default() },
+        )
     }
 
     /// Empties all queues, and records in the history that they are empty.

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::clock::let_pass;
 use crate::fault::{Fallible, Fault};
-use crate::request::ack;
+use pinpriq_history::request::ack;
 
 /// After this time a queue counts as never served.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

@@ -19,10 +19,10 @@ use crate::fault::{Fallible, Fault, Verdict};
 use crate::files;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
-use crate::request::{PutOptions, put};
 use crate::server::Started;
 use crate::workload::{QUEUES, Size, play};
 use pinpriq_dice::Dice;
+use pinpriq_history::request::{PutOptions, put};
 
 /// The queue of the last request in each life of the server before the damage. Each life begins a
 /// segment.
