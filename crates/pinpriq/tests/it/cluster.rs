@@ -215,6 +215,43 @@ fn a_node_asks_the_engine_for_operators() {
 }
 
 #[test]
+fn a_node_asks_the_engine_for_admins_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(etcd) = Etcd::start(&dir.path().join("etcd")) else { return };
+    let users = dir.path().join("users.toml");
+    let users = users.to_str().unwrap();
+    for (name, rule) in [("ops", "admin"), ("ana", "manage:*")] {
+        let mut add = pinpriq(&["user", "add", name, rule, "--users", users]);
+        let mut add = add.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        add.stdin.take().unwrap().write_all(b"swordfish\n").unwrap();
+        assert!(add.wait().unwrap().success());
+    }
+    let resp = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let addresses = ["--resp", &resp, "--link", "127.0.0.1:0", "--users", users];
+    let _n1 = etcd.node_at("n1", dir.path(), &addresses);
+    etcd.ask_until(&["status"], |code, text| code == 0 && text.starts_with("all shards"));
+    let ask = |user: &str, password: &str, arguments: &[&str]| {
+        let mut command = pinpriq(&["cluster"]);
+        command.args(arguments).args(["--address", &resp]);
+        command.env("PINPRIQ_USER", user).env("PINPRIQ_PASSWORD", password).output().unwrap()
+    };
+
+    let refused =
+        [("ana", "swordfish", "NOPERM"), ("ops", "sword", "WRONGPASS"), ("", "", "NOAUTH")];
+    for (user, password, code) in refused {
+        for arguments in [&["nodes"][..], &["drain", "n1"]] {
+            let complaint = check(&ask(user, password, arguments), 5, b"");
+            assert!(complaint.contains(code), "{user} {arguments:?}: {complaint}");
+        }
+    }
+    let nodes = String::from_utf8(etcd.ask(&["nodes"]).stdout).unwrap();
+    assert!(!nodes.contains("draining"), "{nodes}");
+    check(&ask("ops", "swordfish", &["nodes"]), 0, nodes.as_bytes());
+    let drained = b"n1 was told to hand over its shards (3)\n";
+    check(&ask("ops", "swordfish", &["drain", "n1"]), 0, drained);
+}
+
+#[test]
 fn a_cluster_is_looked_at_and_drained() {
     let dir = tempfile::tempdir().unwrap();
     let Some(etcd) = Etcd::start(&dir.path().join("etcd")) else { return };
