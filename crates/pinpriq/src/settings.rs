@@ -6,13 +6,12 @@
 //! words wherever they come from.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Arg, ValueEnum};
 use serde::Deserialize;
 
 pub(crate) use self::amounts::{Bounded, Size, Time, TimeOrOff};
-pub(crate) use self::names::{Address, HostName, HostNames, NodeName, Origin};
+pub(crate) use self::names::{Address, HostName, HostNames, Listen, NodeName, Origin};
 use crate::cluster::url::ClusterUrl;
 
 mod amounts;
@@ -322,44 +321,6 @@ settings! {
 
     /// How to write the log [default: text]
     log_format: LogFormat as "FORMAT",
-}
-
-/// Where a door listens, not yet resolved.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) enum Listen {
-    /// Nowhere.
-    Off,
-    /// At a host and a port.
-    At(String),
-}
-
-impl FromStr for Listen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "off" {
-            return Ok(Self::Off);
-        }
-        let usable = text.rsplit_once(':').is_some_and(|(host, port)| {
-            let bracketed = host.starts_with('[') && host.ends_with(']');
-            !host.is_empty() && (bracketed || !host.contains(':')) && port.parse::<u16>().is_ok()
-        });
-        if usable {
-            Ok(Self::At(text.to_owned()))
-        } else {
-            Err("it must be a host and a port, such as 127.0.0.1:7250 or [::1]:7250, or off"
-                .to_owned())
-        }
-    }
-}
-
-impl TryFrom<String> for Listen {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
 }
 
 /// What a reply promises.

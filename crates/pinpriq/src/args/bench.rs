@@ -1,7 +1,5 @@
 //! The arguments of `bench`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
 use super::encryption::EncryptionArgs;
@@ -123,10 +121,6 @@ pub(crate) struct BenchArgs {
     /// Also tell what this process used, the server's: its CPU time and memory
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
-
-    /// Also tell how much disk space this directory takes up, the server's
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
 
     /// Host and port of the server [default: that of the other commands for this protocol]
     #[arg(long, value_name = "ADDR")]

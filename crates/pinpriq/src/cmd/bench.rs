@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::resp::credentials;
 
 use self::report::Report;
-use self::usage::Usage;
+use self::usage::ProcessUsage;
 
 mod report;
 mod usage;
@@ -206,11 +206,11 @@ fn measure<'a>(
     if backlog > 0 {
         put_backlog(arguments, backlog, plan, dialect)?;
     }
-    let before = Usage::of(arguments.pid, arguments.data.as_deref())?;
+    let before = arguments.pid.map(ProcessUsage::of).transpose()?;
     let progress = Progress::before_output("jobs");
     let figures = run(plan, dialect, &progress)?;
     drop(progress);
-    let after = Usage::of(arguments.pid, arguments.data.as_deref())?;
+    let after = arguments.pid.map(ProcessUsage::of).transpose()?;
     if members(arguments) > 0 {
         tend_members(arguments, Step::Leave, plan, dialect)?;
     }

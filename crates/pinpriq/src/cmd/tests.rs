@@ -218,6 +218,9 @@ fn topics_and_members() {
             "PUBLISH t p KEY k PRIORITY NONE DEADLINE 1700000000000",
         ),
         ("publish t p --ttl-ms 5", "PUBLISH t p TTL 5"),
+        ("take t --member m --count 2", "TAKE QUEUES 1 t TTR 30000 MEMBER m COUNT 2"),
+        ("ack t 1-2-3 --member m --zombie-ms 4", "ACK t 1-2-3 ZOMBIE 4 MEMBER m"),
+        ("queue set t --capacity 5 --member m", "QUEUE SET t CAPACITY 5 MEMBER m"),
         ("listen t", "TAKE QUEUES 1 t WAIT 20000 WITHMETA MEMBER own"),
         ("listen t m --exec cat", "TAKE QUEUES 1 t TTR 30000 WAIT 20000 WITHMETA MEMBER m"),
         ("join t m", "JOIN t m"),
@@ -227,39 +230,6 @@ fn topics_and_members() {
         ("leave m", "LEAVE m"),
         ("leave t m", "LEAVE t m"),
         ("members t", "MEMBERS t"),
-    ]);
-}
-
-#[test]
-fn lanes_are_named_last() {
-    check(&[
-        ("take t --member m --count 2", "TAKE QUEUES 1 t TTR 30000 MEMBER m COUNT 2"),
-        ("take t --member m --exec cat", "TAKE QUEUES 1 t TTR 30000 MEMBER m WAIT 30000 WITHMETA"),
-        ("pop t --member m", "POP QUEUES 1 t MEMBER m"),
-        ("ack t 1-2-3 --member m --zombie-ms 4", "ACK t 1-2-3 ZOMBIE 4 MEMBER m"),
-        ("release t 1-2-3 --member m --tail", "RELEASE t 1-2-3 TAIL MEMBER m"),
-        ("bury t 1-2-3 --member m --reason r", "BURY t 1-2-3 REASON r MEMBER m"),
-        ("fail t 1-2-3 --member m --reason r", "FAIL t 1-2-3 REASON r MEMBER m"),
-        ("touch t 1-2-3 --member m", "TOUCH t 1-2-3 MEMBER m"),
-        ("touch t --id 7 --by-ms 5 --member m", "TOUCH t ID 7 BY 5 MEMBER m"),
-        ("peek t --member m --state taken", "PEEK t STATE T COUNT 1 MEMBER m"),
-        ("get t 7 --member m", "GET t 7 MEMBER m"),
-        ("await t 7 --member m", "AWAIT t 7 WAIT -1 MEMBER m"),
-        ("dig t 7 --member m --priority 1", "DIG t 7 PRIORITY 1 MEMBER m"),
-        ("plow t --member m --count 3", "PLOW t COUNT 3 MEMBER m"),
-        ("move t q --member m --state w", "MOVE t q STATE W MEMBER m"),
-        ("redrive t --member m", "REDRIVE t MEMBER m"),
-        ("kill t 7 8 --member m", "KILL t 7 8 MEMBER m"),
-        ("switch t 7 --to b --member m", "SWITCH t 7 B MEMBER m"),
-        ("snatch t 7 --member m", "SNATCH t 7 MEMBER m"),
-        ("restart t 7 --member m", "RESTART t 7 MEMBER m"),
-        ("update t 7 --ttl-ms none --member m", "UPDATE t 7 TTL NONE MEMBER m"),
-        ("stats t --member m", "STATS t MEMBER m"),
-        ("queue set t --capacity 5 --member m", "QUEUE SET t CAPACITY 5 MEMBER m"),
-        ("queue show t --member m", "QUEUE SHOW t MEMBER m"),
-        ("queue truncate t --member m", "QUEUE TRUNCATE t MEMBER m"),
-        ("queue pause t in --member m", "QUEUE PAUSE t IN MEMBER m"),
-        ("queue resume t --member m", "QUEUE RESUME t MEMBER m"),
     ]);
 }
 

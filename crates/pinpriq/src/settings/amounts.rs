@@ -97,14 +97,6 @@ impl<const MAX: u64> FromStr for Size<MAX> {
     }
 }
 
-impl<const MAX: u64> TryFrom<NumberOrText> for Size<MAX> {
-    type Error = String;
-
-    fn try_from(given: NumberOrText) -> Result<Self, String> {
-        given.text().parse()
-    }
-}
-
 impl<const MAX: u64> Time<MAX> {
     /// The number of milliseconds.
     pub(crate) const fn ms(self) -> u64 {
@@ -126,14 +118,6 @@ impl<const MAX: u64> FromStr for Time<MAX> {
     }
 }
 
-impl<const MAX: u64> TryFrom<NumberOrText> for Time<MAX> {
-    type Error = String;
-
-    fn try_from(given: NumberOrText) -> Result<Self, String> {
-        given.text().parse()
-    }
-}
-
 impl<const MAX: u64> TimeOrOff<MAX> {
     /// The number of milliseconds, unless it is off.
     pub(crate) fn ms(self) -> Option<u64> {
@@ -152,10 +136,17 @@ impl<const MAX: u64> FromStr for TimeOrOff<MAX> {
     }
 }
 
-impl<const MAX: u64> TryFrom<NumberOrText> for TimeOrOff<MAX> {
-    type Error = String;
+/// Has the file give what the command line gives.
+macro_rules! from_file {
+    ($($of:ident),+) => {$(
+        impl<const MAX: u64> TryFrom<NumberOrText> for $of<MAX> {
+            type Error = String;
 
-    fn try_from(given: NumberOrText) -> Result<Self, String> {
-        given.text().parse()
-    }
+            fn try_from(given: NumberOrText) -> Result<Self, String> {
+                given.text().parse()
+            }
+        }
+    )+};
 }
+
+from_file!(Size, Time, TimeOrOff);

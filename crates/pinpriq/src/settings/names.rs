@@ -27,6 +27,16 @@ pub(crate) struct HostNames(pub(crate) Vec<String>);
 #[serde(try_from = "String")]
 pub(crate) struct Address(pub(crate) String);
 
+/// Where a door listens, not yet resolved.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum Listen {
+    /// Nowhere.
+    Off,
+    /// At a host and a port.
+    At(String),
+}
+
 /// The origin of pages: a scheme and a host, with a port unless it is the usual one.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "String")]
@@ -88,6 +98,21 @@ impl FromStr for HostNames {
     }
 }
 
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            _ if text == "off" => Ok(Self::Off),
+            Ok(Address(address)) => Ok(Self::At(address)),
+            Err(_) => {
+                Err("it must be a host and a port, such as 127.0.0.1:7250 or [::1]:7250, or off"
+                    .to_owned())
+            }
+        }
+    }
+}
+
 impl FromStr for Address {
     type Err = String;
 
@@ -102,42 +127,17 @@ impl FromStr for Address {
     }
 }
 
-impl TryFrom<String> for NodeName {
-    type Error = String;
+/// Has the file give what the command line gives.
+macro_rules! from_file {
+    ($($of:ty),+) => {$(
+        impl TryFrom<String> for $of {
+            type Error = String;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
+            fn try_from(text: String) -> Result<Self, String> {
+                text.parse()
+            }
+        }
+    )+};
 }
 
-impl TryFrom<String> for Origin {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl TryFrom<String> for HostName {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl TryFrom<String> for HostNames {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl TryFrom<String> for Address {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
+from_file!(NodeName, HostName, HostNames, Address, Origin, Listen);

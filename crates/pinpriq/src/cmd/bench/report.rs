@@ -10,7 +10,7 @@ use pinpriq_load::{Figures, Latency, Step};
 use crate::args::bench::BenchArgs;
 use crate::json::Json;
 
-use super::usage::{ProcessUsage, Usage};
+use super::usage::ProcessUsage;
 
 /// The reported quantiles of a distribution.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
@@ -24,8 +24,8 @@ pub(super) struct Report<'a> {
     /// The number of members of each topic; 0 if nothing was published.
     pub(super) members: u32,
     pub(super) figures: Figures,
-    pub(super) before: Usage,
-    pub(super) after: Usage,
+    pub(super) before: Option<ProcessUsage>,
+    pub(super) after: Option<ProcessUsage>,
 }
 
 impl Report<'_> {
@@ -115,10 +115,6 @@ impl Report<'_> {
                 after.resident_bytes >> 20,
             );
         }
-        if let (Some(before), Some(after)) = (self.before.disk_bytes, self.after.disk_bytes) {
-            let _ =
-                writeln!(text, "disk      {} MiB before, {} MiB after", before >> 20, after >> 20);
-        }
         text
     }
 
@@ -179,15 +175,11 @@ impl Report<'_> {
                 ("resident_bytes_after", Json::Number(after.resident_bytes)),
             ]);
         }
-        if let (Some(before), Some(after)) = (self.before.disk_bytes, self.after.disk_bytes) {
-            members.push(("disk_bytes_before", Json::Number(before)));
-            members.push(("disk_bytes_after", Json::Number(after)));
-        }
         format!("{}\n", Json::Object(members))
     }
 
     fn process(&self) -> Option<(ProcessUsage, ProcessUsage)> {
-        Some((self.before.process?, self.after.process?))
+        Some((self.before?, self.after?))
     }
 
     /// Returns the latencies of each sort of request that was sent, and of whole jobs: their name,
