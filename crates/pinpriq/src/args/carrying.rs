@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::encryption::EncryptionArgs;
+use super::tasks::ServerArgs;
 use super::values::tube;
 
 /// The arguments of `export`.
@@ -23,14 +23,8 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Host and port of the server's RESP door; of several, with commas between, the first that
-    /// answers
-    #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
-    #[arg(default_value = "127.0.0.1:7251")]
-    pub(crate) address: String,
-
     #[command(flatten)]
-    pub(crate) encryption: EncryptionArgs,
+    pub(crate) server: ServerArgs,
 }
 
 /// The arguments of `import`.
@@ -58,14 +52,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, conflicts_with = "from_beanstalkd")]
     pub(crate) once: bool,
 
-    /// Host and port of the server's RESP door; of several, with commas between, the first that
-    /// answers
-    #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
-    #[arg(default_value = "127.0.0.1:7251")]
-    pub(crate) address: String,
-
     #[command(flatten)]
-    pub(crate) encryption: EncryptionArgs,
+    pub(crate) server: ServerArgs,
 }
 
 impl ExportArgs {

@@ -11,9 +11,9 @@ use super::worker::WorkerArgs;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
 
-/// Where the server is, and how its answers are printed.
+/// Where the server is.
 #[derive(Debug, Args)]
-pub(crate) struct ClientArgs {
+pub(crate) struct ServerArgs {
     /// Host and port of the server's RESP door; of several, with commas between, the first that
     /// answers
     #[arg(long, env = "PINPRIQ_RESP_ADDRESS", hide_env_values = true, value_name = "ADDR")]
@@ -22,16 +22,30 @@ pub(crate) struct ClientArgs {
 
     #[command(flatten)]
     pub(crate) encryption: EncryptionArgs,
+}
+
+/// Where the server is, and how its answers are printed.
+#[derive(Debug, Args)]
+pub(crate) struct ClientArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 
     /// Print one JSON object in each line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-impl ClientArgs {
+impl ServerArgs {
     /// Returns where the server is.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
         Endpoint::of(&self.address, &self.encryption, endpoint::RESP)
+    }
+}
+
+impl ClientArgs {
+    /// Returns where the server is.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
+        self.server.endpoint()
     }
 }
 

@@ -44,7 +44,6 @@ use self::batch::Job;
 use self::report::Tally;
 use self::source::{Found, JobFigures, Source, State};
 use crate::args::carrying::ImportArgs;
-use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::resp::Client;
@@ -67,7 +66,7 @@ struct Moving<'a> {
 
 /// Moves all jobs, or counts what would be moved.
 pub(super) fn import(arguments: &ImportArgs, address: &str) -> Result<Exit, Failure> {
-    let endpoint = Endpoint::of(&arguments.address, &arguments.encryption, endpoint::RESP)?;
+    let endpoint = arguments.server.endpoint()?;
     let stop = stop_on_signals()?;
     let source = Source::open(address)?;
     let client = Client::open(&endpoint)?;

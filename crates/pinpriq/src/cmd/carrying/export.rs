@@ -12,7 +12,6 @@ use pinpriq_proto::wire::resp::{Value, Words};
 use super::{Counts, header};
 use crate::args::carrying::ExportArgs;
 use crate::connection::Wanted;
-use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
 use crate::logging::tell;
 use crate::output::{escaped, print_text, wanted};
@@ -25,8 +24,7 @@ const PAGE: u64 = 1_000;
 /// Writes a queue, or all.
 pub(crate) fn export(arguments: &ExportArgs) -> Result<Exit, Failure> {
     let (queue, file) = arguments.parts();
-    let mut client =
-        Client::open(&Endpoint::of(&arguments.address, &arguments.encryption, endpoint::RESP)?)?;
+    let mut client = Client::open(&arguments.server.endpoint()?)?;
     let queues = match &queue {
         Some(queue) => BTreeSet::from([queue.as_bytes().to_vec()]),
         None => queues(&mut client)?,

@@ -14,7 +14,6 @@ use serde_json::{Map, Value as Json};
 
 use super::{Counts, TYPES, VERSION, once, probe};
 use crate::args::carrying::ImportArgs;
-use crate::endpoint::{self, Endpoint};
 use crate::exit::{Exit, Failure};
 use crate::logging::tell;
 use crate::output::print_text;
@@ -40,8 +39,7 @@ pub(super) fn import(arguments: &ImportArgs, file: &Path) -> Result<Exit, Failur
     if !is_stdin {
         open()?.check()?;
     }
-    let mut client =
-        Client::open(&Endpoint::of(&arguments.address, &arguments.encryption, endpoint::RESP)?)?;
+    let mut client = Client::open(&arguments.server.endpoint()?)?;
     // A half import is hard to take back, so what would be refused is looked for first. What comes
     // from stdin can be read only once.
     if arguments.dry_run || !(is_stdin || arguments.once) {
