@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     Within,
 }
 
+/// The crate of both simulators.
+const SIMULATORS: &str = "pinpriq-testing";
 const SIMULATOR: &str = "pinpriq-sim";
 const CLUSTER_SIMULATOR: &str = "pinpriq-cluster-sim";
 
@@ -53,12 +55,14 @@ pub(crate) fn build(bugs: &[Bug]) -> Result<Programs, String> {
     let mut tests = Vec::new();
     for (package, kind) in needed(bugs) {
         let word = if kind == Kind::Within { "lib" } else { "test" };
-        let path = executable(&built, package, word);
+        let path = executable(&built, package, word, None);
         let path = path.ok_or_else(|| format!("{package} has no tests"))?;
         tests.push((package.to_owned(), kind, path));
     }
-    let simulator =
-        |name| executable(&built, name, "bin").ok_or_else(|| format!("there is no {name}"));
+    let simulator = |name| {
+        let found = executable(&built, SIMULATORS, "bin", Some(name));
+        found.ok_or_else(|| format!("there is no {name}"))
+    };
     Ok(Programs {
         tests,
         simulator: simulator(SIMULATOR)?,
@@ -95,12 +99,13 @@ fn cargo(arguments: &[&str]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&built.stdout).into_owned())
 }
 
-/// Finds the program of this kind of a crate in the messages of cargo, which have an object in each
-/// line.
-fn executable(messages: &str, name: &str, kind: &str) -> Option<PathBuf> {
-    let manifest = format!("/crates/{name}/Cargo.toml\"");
+/// Finds the program of this kind of a crate, and of this name if one is given, in the messages of
+/// cargo, which have an object in each line.
+fn executable(messages: &str, package: &str, kind: &str, name: Option<&str>) -> Option<PathBuf> {
+    let manifest = format!("/crates/{package}/Cargo.toml\"");
     let kind = format!("\"kind\":[\"{kind}\"]");
-    let ours = |line: &&str| line.contains(&manifest) && line.contains(&kind);
+    let name = name.map_or_else(String::new, |name| format!("\"name\":\"{name}\""));
+    let ours = |line: &&str| [&manifest, &kind, &name].iter().all(|it| line.contains(it.as_str()));
     let mut paths = messages.lines().filter(ours).filter_map(|line| {
         let (_, rest) = line.split_once("\"executable\":\"")?;
         rest.split_once('"').map(|(path, _)| PathBuf::from(path))
@@ -117,11 +122,12 @@ mod tests {
         let messages = r#"
 {"manifest_path":"/a/crates/pinpriq-proto/Cargo.toml","kind":["lib"],"executable":null}
 {"manifest_path":"/a/crates/pinpriq-proto/Cargo.toml","kind":["test"],"executable":"/t/it-1"}
-{"manifest_path":"/a/crates/pinpriq-sim/Cargo.toml","kind":["bin"],"executable":"/t/sim"}
+{"manifest_path":"/a/crates/b/Cargo.toml","kind":["bin"],"name":"sim","executable":"/t/sim"}
+{"manifest_path":"/a/crates/b/Cargo.toml","kind":["bin"],"name":"crash","executable":"/t/crash"}
 "#;
-        let found = |name, kind| executable(messages, name, kind);
-        assert_eq!(found("pinpriq-proto", "test"), Some(PathBuf::from("/t/it-1")));
-        assert_eq!(found("pinpriq-sim", "bin"), Some(PathBuf::from("/t/sim")));
-        assert_eq!(found("pinpriq-sim", "test"), None);
+        let found = |package, kind, name| executable(messages, package, kind, name);
+        assert_eq!(found("pinpriq-proto", "test", None), Some(PathBuf::from("/t/it-1")));
+        assert_eq!(found("b", "bin", Some("sim")), Some(PathBuf::from("/t/sim")));
+        assert_eq!(found("b", "test", None), None);
     }
 }

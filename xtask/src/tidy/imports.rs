@@ -39,8 +39,10 @@ const REAL_TIME: [&str; 2] = ["scripts/beanstalkd_play.py", "scripts/beanstalkd_
 
 /// The verifier runs outside of the server. It creates and damages the directories of servers, and
 /// its checker reads the file that it is given.
-const VERIFIER_FILES: [&str; 2] =
-    ["crates/pinpriq-crash/src/files.rs", "crates/pinpriq-history/src/main.rs"];
+const VERIFIER_FILES: [&str; 2] = [
+    "crates/pinpriq-testing/src/bin/pinpriq-crash/files.rs",
+    "crates/pinpriq-testing/src/bin/pinpriq-history.rs",
+];
 
 /// No script sleeps: it waits for the event itself. The examples and the packages for users may
 /// sleep, and so may what plays in real time. Clippy refuses what sleeps in Rust.

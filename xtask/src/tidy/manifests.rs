@@ -10,18 +10,21 @@ use super::Violation;
 use super::imports::RUNTIME_CRATES;
 use super::tree::{File, Tree};
 
-/// Each of our crates, with those of ours that it may use. Only the fuzz targets may use the
-/// program, and nothing may use the fuzz targets, the simulator or xtask.
-const DIRECTIONS: [(&str, &[&str]); 18] = [
+/// Each of our crates, with those of ours that it may use. Nothing may use xtask.
+const DIRECTIONS: [(&str, &[&str]); 13] = [
     (
-        "pinpriq-fuzz",
-        &["pinpriq", "pinpriq-engine", MODEL, "pinpriq-store", "pinpriq-server", "pinpriq-proto"],
+        TESTING,
+        &[
+            DICE,
+            "pinpriq",
+            "pinpriq-client",
+            "pinpriq-cluster",
+            "pinpriq-engine",
+            "pinpriq-server",
+            "pinpriq-store",
+            "pinpriq-proto",
+        ],
     ),
-    (
-        "pinpriq-sim",
-        &[DICE, "pinpriq-engine", MODEL, "pinpriq-server", "pinpriq-store", "pinpriq-proto"],
-    ),
-    (MODEL, &["pinpriq-engine", "pinpriq-proto"]),
     (
         "pinpriq",
         &[
@@ -41,30 +44,17 @@ const DIRECTIONS: [(&str, &[&str]); 18] = [
         &["pinpriq-cluster", "pinpriq-engine", "pinpriq-store", "pinpriq-tls", "pinpriq-proto"],
     ),
     ("pinpriq-cluster", &[DICE, "pinpriq-store", "pinpriq-tls"]),
-    (
-        "pinpriq-cluster-sim",
-        &[
-            DICE,
-            "pinpriq-cluster",
-            "pinpriq-history",
-            "pinpriq-server",
-            "pinpriq-store",
-            "pinpriq-proto",
-        ],
-    ),
     ("pinpriq-store", &[DICE, "pinpriq-engine", "pinpriq-proto"]),
     ("pinpriq-engine", &["pinpriq-proto"]),
     ("pinpriq-proto", &["pinpriq-derive"]),
     ("pinpriq-derive", &[]),
-    ("pinpriq-history", &["pinpriq-proto"]),
-    ("pinpriq-crash", &[DICE, "pinpriq-client", "pinpriq-history", "pinpriq-proto"]),
     (DICE, &[]),
     ("pinpriq-tls", &[]),
     ("xtask", &[]),
 ];
 
-/// The reference for the engine, in its own tests too: the only circular dependency.
-const MODEL: &str = "pinpriq-model";
+/// What tests the product. The tests of every crate may use it, and nothing else may.
+const TESTING: &str = "pinpriq-testing";
 
 /// Random numbers for tests and tools, which the tests of every crate may use.
 const DICE: &str = "pinpriq-dice";
@@ -125,7 +115,7 @@ fn complaints(manifest: &Table, shared: &Table) -> Vec<String> {
 fn complaint(name: &str, allowed: &[&str], dependency: &Dependency) -> Option<String> {
     let Dependency { section, name: used } = dependency;
     // A crate names itself to have all of its features in its tests.
-    let is_for_tests = used == DICE || used == name || (used == MODEL && name == "pinpriq-engine");
+    let is_for_tests = [DICE, TESTING, name].contains(&used.as_str());
     if section == "dev-dependencies" && is_for_tests {
         return None;
     }

@@ -115,7 +115,11 @@ fn arrows_by_crate(tree: &Tree) -> BTreeMap<String, BTreeMap<String, BTreeSet<St
     let mut modules: BTreeMap<String, BTreeMap<Module, String>> = BTreeMap::new();
     let of_crate = |path: &str| {
         let (name, file) = path.strip_prefix("crates/")?.split_once("/src/")?;
-        Some((name.to_owned(), module_of(file)))
+        // A program beside the library has a root of its own.
+        match file.strip_prefix("bin/").and_then(|it| it.split_once('/')) {
+            Some((program, file)) => Some((format!("{name}/{program}"), module_of(file))),
+            None => Some((name.to_owned(), module_of(file))),
+        }
     };
     for (file, _) in tree.sources().filter(|(file, _)| !file.is_beside_product()) {
         if let Some((name, module)) = of_crate(&file.path) {

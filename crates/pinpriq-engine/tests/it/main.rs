@@ -4,8 +4,8 @@
 //! `testdata`, and `states` drives every cell of the table of states. `carrying` moves whole queues
 //! from one engine to another. `bounds` and `looking` contain what takes too many tasks for a
 //! script, `room` asks for more and more, and `disk_room` tests what a full disk refuses. `fan_out`
-//! tests the promises to members. `random` compares the engine with [`pinpriq_model`], step by step
-//! and across restarts. The internal data structures have no tests here:
+//! tests the promises to members. `random` compares the engine with [`pinpriq_testing::model`],
+//! step by step and across restarts. The internal data structures have no tests here:
 //! [`pinpriq_engine::Engine::check`] checks them after each step.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]

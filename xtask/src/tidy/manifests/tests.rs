@@ -41,13 +41,13 @@ fn the_engine_uses_the_standard_library_and_the_vocabulary_alone() {
 }
 
 #[test]
-fn tests_of_the_engine_alone_use_the_model() {
-    let model = "pinpriq-model.workspace = true\n";
-    check("pinpriq-engine", &format!("[dev-dependencies]\n{model}"), 0);
-    check("pinpriq-engine", &format!("[dependencies]\n{model}"), 1);
-    check("pinpriq-store", &format!("[dev-dependencies]\n{model}"), 1);
-    check("pinpriq-model", "[dependencies]\npinpriq-engine.workspace = true\n", 0);
-    check("pinpriq-model", "[dependencies]\npinpriq-store.workspace = true\n", 1);
+fn tests_alone_use_what_tests_the_product() {
+    let testing = "pinpriq-testing.workspace = true\n";
+    check("pinpriq-engine", &format!("[dev-dependencies]\n{testing}"), 0);
+    check("pinpriq-engine", &format!("[dependencies]\n{testing}"), 1);
+    check("pinpriq-store", &format!("[dev-dependencies]\n{testing}"), 0);
+    check("pinpriq", &format!("[dependencies]\n{testing}"), 1);
+    check("pinpriq-testing", "[dependencies]\npinpriq-engine.workspace = true\n", 0);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::{Applied, transition_listing};
-use pinpriq_model::{Home, Model, Place};
 use pinpriq_proto::change::RecordKey;
 use pinpriq_proto::command::{Command, Deed, Held, HeldBy, Put, QueueCommand, QueueName, Wait};
 use pinpriq_proto::fanout::MemberCommand;
@@ -14,6 +13,7 @@ use pinpriq_proto::schedule::{Form, ScheduleCommand};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{Awaited, OnDuplicate, PutUnique, Unique, WindowRecord};
+use pinpriq_testing::model::{Home, Model, Place};
 
 /// How often each thing happened.
 #[derive(Debug, Default)]

@@ -7,7 +7,6 @@ mod lanes;
 mod schedules;
 mod tubes;
 
-use pinpriq_model::Model;
 use pinpriq_proto::command::{
     Amendment, Assign, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put, QueueCommand,
     QueueName, Selection, Step, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
@@ -24,6 +23,7 @@ use pinpriq_proto::settings::{
 use pinpriq_proto::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
+use pinpriq_testing::model::Model;
 
 use super::dice::Dice;
 use kinds::About;

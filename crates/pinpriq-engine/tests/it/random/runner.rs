@@ -6,7 +6,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_engine::{Applied, Engine};
-use pinpriq_model::{Model, Place, Survivors};
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::fanout::MemberCommand;
@@ -16,6 +15,7 @@ use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::task::{Bytes, ClientId, Farewell, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::PutUnique;
+use pinpriq_testing::model::{Model, Place, Survivors};
 
 use super::census::Census;
 use super::choices::{Chooser, Issued, MEMBERS, Memory, PAYLOAD_BYTES_MAX, SCHEDULES};

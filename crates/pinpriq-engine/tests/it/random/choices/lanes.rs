@@ -1,10 +1,10 @@
 //! Chooses the additional commands of fan-out: lanes instead of queues, members, publications.
 
-use pinpriq_model::{Home, Lane};
 use pinpriq_proto::command::QueueName;
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::task::{TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_testing::model::{Home, Lane};
 
 use super::{Chooser, LONG_NAME, MEMBERS, TOPICS, known_queue};
 

@@ -2,7 +2,6 @@
 
 use std::fmt::Debug;
 
-use pinpriq_model::{Home, is_placeholder, number_of};
 use pinpriq_proto::command::{Command, Peek, QueueCommand, QueueName, Selection};
 use pinpriq_proto::export::Exported;
 use pinpriq_proto::fanout::MemberCommand;
@@ -12,6 +11,7 @@ use pinpriq_proto::stats::{Figures, Times};
 use pinpriq_proto::task::{RequestId, StateKind, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::PutUnique;
+use pinpriq_testing::model::{Home, is_placeholder, number_of};
 
 use super::{OBSERVER, Runner};
 use crate::random::choices::{MEMBERS, QUEUES, SCHEDULES, TOPICS};

@@ -1,0 +1,56 @@
+//! The history of a run: written to a file while it runs, and checked on request.
+
+use std::path::{Path, PathBuf};
+
+use pinpriq_testing::history::{
+    Event, History, Operation, Outcome, Recorder, Report, Tolerance, check,
+};
+
+use crate::clock::Clock;
+use crate::fault::Fallible;
+use crate::files;
+
+/// A history that is being written.
+pub(crate) struct Ledger {
+    recorder: Recorder<files::Output>,
+    clock: Clock,
+    path: PathBuf,
+    tolerance: Tolerance,
+}
+
+impl Ledger {
+    pub(crate) fn new(directory: &Path, name: &str, tolerance: Tolerance) -> Fallible<Self> {
+        let path = directory.join(name);
+        let recorder = Recorder::new(files::history(&path)?);
+        Ok(Self { recorder, clock: Clock::starting(), path, tolerance })
+    }
+
+    pub(crate) fn client(&self) -> u64 {
+        self.recorder.client()
+    }
+
+    pub(crate) fn invoke(&self, client: u64, operation: Operation) -> Fallible<u64> {
+        Ok(self.recorder.invoke(self.clock.us(), client, operation)?)
+    }
+
+    pub(crate) fn answer(&self, call: u64, outcome: Outcome) -> Fallible<()> {
+        Ok(self.recorder.answer(self.clock.us(), call, outcome)?)
+    }
+
+    pub(crate) fn event(&self, event: Event) -> Fallible<()> {
+        Ok(self.recorder.event(self.clock.us(), event)?)
+    }
+
+    /// Checks what has been written until now.
+    pub(crate) fn check(&self) -> Fallible<Report> {
+        self.recorder.flushed(|_| ())?;
+        let history = History::read(files::reader(&self.path)?)?;
+        Ok(check(&history, self.tolerance))
+    }
+
+    /// Keeps a copy for the investigation of a failure, and returns its path.
+    pub(crate) fn keep(&self, name: &str) -> Fallible<PathBuf> {
+        self.recorder.flushed(|_| ())?;
+        files::keep(&self.path, name)
+    }
+}

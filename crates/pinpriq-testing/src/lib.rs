@@ -1,0 +1,21 @@
+//! What tests the product: a model of the engine, simulators, a checker of histories, and what must
+//! hold for any bytes. The program `pinpriq-crash` kills real servers.
+//!
+//! Without features there is the [`model`] alone, for the tests of the engine. Nothing here is part
+//! of the product.
+
+// The engine's random tests, which `fuzz` includes, name this crate from outside.
+extern crate self as pinpriq_testing;
+
+#[cfg(feature = "cluster-sim")]
+pub mod cluster_sim;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
+#[cfg(feature = "history")]
+pub mod history;
+pub mod model;
+#[cfg(feature = "sim")]
+pub mod sim;
+
+#[cfg(feature = "fuzz")]
+use fuzz::commands::engine_tests::random;

@@ -1,0 +1,8 @@
+//! Tests of the history checker: what it must accept, and what it must object to.
+
+mod between;
+mod doctored;
+mod good;
+mod program;
+mod reading;
+mod story;

@@ -1,0 +1,10 @@
+//! Tests of the simulators, the checker of histories, and what must hold for any bytes.
+
+#[cfg(test)]
+mod cluster_sim;
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+mod history;
+#[cfg(test)]
+mod sim;
