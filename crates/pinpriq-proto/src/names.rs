@@ -1,13 +1,4 @@
-//! Sets of names, for commands that must keep within them, and the names that tubes can have. Who
-//! gets which set is not decided here.
-
-/// Whether a queue of this name can be a tube of beanstalkd: 1 to 200 bytes of its alphabet, of
-/// which the first is no hyphen.
-#[must_use]
-pub fn is_tube_name(name: &[u8]) -> bool {
-    let is_of_alphabet = |byte: &u8| byte.is_ascii_alphanumeric() || b"-+/;.$_()".contains(byte);
-    matches!(name.len(), 1..=200) && name[0] != b'-' && name.iter().all(is_of_alphabet)
-}
+//! Sets of names, for commands that must keep within them. Who gets which set is not decided here.
 
 /// A name of a queue or topic, or what such names begin with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, pinpriq_derive::Letter)]

@@ -19,12 +19,13 @@ use crate::memory::slots::QueueSlot;
 use pinpriq_proto::change::{Change, LaneRecord, Place, QueueRecord};
 use pinpriq_proto::command::QueueName;
 use pinpriq_proto::limits::{Limits, queue_bytes};
-use pinpriq_proto::names::{NamePattern, is_tube_name};
+use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::stats::Counters;
 use pinpriq_proto::survey::QueueChange;
 use pinpriq_proto::task::{Bytes, ClientId, LaneName};
 use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::wire::beanstalkd::is_tube_name;
 
 /// One queue.
 #[derive(Debug)]

@@ -48,8 +48,7 @@ mod tube;
 mod verb;
 
 pub use answer::{
-    Fault, JobWord, Word, put_buried_job, put_inserted, put_job, put_kicked, put_using,
-    put_watching,
+    Fault, JobWord, Word, put_inserted, put_job, put_kicked, put_using, put_watching,
 };
 pub use decoder::{Decoded, LINE_BYTES_MAX, RequestDecoder};
 pub use document::{Document, put_document, put_list};

@@ -109,11 +109,6 @@ pub fn put_inserted(out: &mut Vec<u8>, id: u64) {
     put_number(out, b"INSERTED ", id);
 }
 
-/// Appends `BURIED <id>`: the job was put, and buried for want of memory.
-pub fn put_buried_job(out: &mut Vec<u8>, id: u64) {
-    put_number(out, b"BURIED ", id);
-}
-
 /// Appends `KICKED <count>`: this many jobs were kicked.
 pub fn put_kicked(out: &mut Vec<u8>, jobs: u64) {
     put_number(out, b"KICKED ", jobs);

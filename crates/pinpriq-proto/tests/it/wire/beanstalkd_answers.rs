@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pinpriq_proto::wire::beanstalkd::{
     Answer, DecodedAnswer, Document, Fault, JobWord, LINE_BYTES_MAX, MalformedAnswer, Word,
-    decode_answer, put_buried_job, put_document, put_inserted, put_job, put_kicked, put_list,
-    put_using, put_watching,
+    decode_answer, put_document, put_inserted, put_job, put_kicked, put_list, put_using,
+    put_watching,
 };
 use proptest::prelude::*;
 
@@ -56,7 +56,6 @@ fn words_are_those_of_the_protocol() {
 fn lines_end_with_what_they_are_about() {
     assert_eq!(written(|out| put_inserted(out, 1)), "INSERTED 1\r\n");
     assert_eq!(written(|out| put_inserted(out, u64::MAX)), "INSERTED 18446744073709551615\r\n");
-    assert_eq!(written(|out| put_buried_job(out, 42)), "BURIED 42\r\n");
     assert_eq!(written(|out| put_kicked(out, 0)), "KICKED 0\r\n");
     assert_eq!(written(|out| put_kicked(out, 4_294_967_295)), "KICKED 4294967295\r\n");
     assert_eq!(written(|out| put_watching(out, 100)), "WATCHING 100\r\n");

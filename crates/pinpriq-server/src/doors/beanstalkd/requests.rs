@@ -278,19 +278,3 @@ impl BeanstalkdDoor {
 const fn seconds(seconds: u32) -> Span {
     Span::from_ms(seconds as u64 * 1_000)
 }
-
-#[cfg(test)]
-mod tests {
-    use pinpriq_proto::names;
-    use pinpriq_proto::wire::beanstalkd::{TUBE_BYTES_MAX, is_tube_name};
-
-    /// Neither crate knows the other, and each says which names tubes can have.
-    #[test]
-    fn engine_and_wire_have_the_same_names_for_tubes() {
-        let lengths = (0..TUBE_BYTES_MAX + 2).map(|length| vec![b'a'; length]);
-        let bytes = (0..=u8::MAX).flat_map(|byte| [vec![byte], vec![b'a', byte], vec![byte, b'a']]);
-        for name in lengths.chain(bytes) {
-            assert_eq!(names::is_tube_name(&name), is_tube_name(&name), "{}", name.escape_ascii());
-        }
-    }
-}

@@ -1,8 +1,8 @@
 //! Chooses what clients of the beanstalkd door ask: the same queues as others, as far as tubes can
 //! have their names, and numbers of tasks of any door.
 
-use pinpriq_proto::names::is_tube_name;
 use pinpriq_proto::task::{ClientId, State};
+use pinpriq_proto::wire::beanstalkd::is_tube_name;
 use pinpriq_server::simulation::Simulation;
 
 use super::{Chooser, QUEUES, Text};
