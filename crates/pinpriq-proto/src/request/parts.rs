@@ -457,14 +457,17 @@ pub fn state(text: &[u8]) -> Result<StateKind, Fault> {
 /// Parses a receipt: the number of the task, the incarnation of the server, and the grant.
 #[inline]
 pub fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
-    let parsed = || {
-        let (number, rest) = leading_number(text)?;
-        let (incarnation, rest) = leading_number(rest.strip_prefix(b"-")?)?;
-        let (serial, rest) = leading_number(rest.strip_prefix(b"-")?)?;
-        let receipt = Receipt { number, grant: Grant { incarnation, serial } };
-        rest.is_empty().then_some(receipt)
-    };
-    parsed().ok_or_else(|| no_receipt(text))
+    receipt_in(text).ok_or_else(|| no_receipt(text))
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is part of every acknowledgement")]
+fn receipt_in(text: &[u8]) -> Option<Receipt> {
+    let (number, rest) = leading_number(text)?;
+    let (incarnation, rest) = leading_number(rest.strip_prefix(b"-")?)?;
+    let (serial, rest) = leading_number(rest.strip_prefix(b"-")?)?;
+    let receipt = Receipt { number, grant: Grant { incarnation, serial } };
+    rest.is_empty().then_some(receipt)
 }
 
 #[cold]
