@@ -104,7 +104,7 @@ fn of_variants(
 fn number(attributes: &[Attribute]) -> syn::Result<Option<u8>> {
     let given = Given::of(attributes, "letter")?;
     given.check(&["closed", "default", "most"], &attributes.first())?;
-    given.alone.iter().find(|it| matches!(it, Expr::Lit(_))).map(byte).transpose()
+    given.expressions().find(|it| matches!(it, Expr::Lit(_))).map(byte).transpose()
 }
 
 fn byte(number: &Expr) -> syn::Result<u8> {

@@ -19,7 +19,9 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned as _;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Fields, Ident, LitStr, Meta, Type};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, Field, Fields, Ident, LitStr, MetaNameValue, Type,
+};
 
 use crate::given::{Given, made, variants};
 
@@ -39,16 +41,16 @@ pub(crate) fn derive_rows(input: &DeriveInput) -> syn::Result<TokenStream> {
     let (mut lists, mut writes) = (Vec::new(), Vec::new());
     for variant in variants(input)? {
         let (own, fields) = (&variant.ident, &variant.fields);
-        if Given::of(&variant.attrs, "command")?.alone("inner").is_some() {
+        let facts = Given::of(&variant.attrs, "command")?;
+        if facts.alone("inner").is_some() {
             let inner = fields.iter().next().map(|field| fixed(&field.ty));
             lists.push(quote!(<#inner>::ROWS));
             writes.push(quote!(Self::#own(inner) => inner.write(writing),));
         }
-        let facts = Given::of(&variant.attrs, "command")?;
         let is_step = facts.alone("step").is_some() || facts.value("step").is_some();
         for attribute in variant.attrs.iter().filter(|it| it.path().is_ident("request")) {
             let given = Given::of(std::slice::from_ref(attribute), "request")?;
-            let entry = given.alone.last();
+            let entry = given.expressions().last();
             let entry = quote!((#entry).step(#is_step));
             let function =
                 given.value("by_hand").map(|it| quote!(Some(crate::request::by_hand::#it)));
@@ -57,9 +59,8 @@ pub(crate) fn derive_rows(input: &DeriveInput) -> syn::Result<TokenStream> {
                 lists.push(quote!(&[Row(#entry, #read)]));
                 continue;
             }
-            let parts = parts_of(fields)?;
+            let (parts, value, bound) = parts_of(&quote!(#name::#own), fields)?;
             let [words, options] = [joined(&parts, &[0]), joined(&parts, &[1, 2])];
-            let value = made(&quote!(#name::#own), fields, parts.iter().map(|it| it.read.clone()));
             lists.push(quote!(&[{
                 fn read<'a>(
                     parts: &'a Parts<'a>,
@@ -71,7 +72,6 @@ pub(crate) fn derive_rows(input: &DeriveInput) -> syn::Result<TokenStream> {
                 }
                 Row(#entry.or(#words, #options), Some(read))
             }]));
-            let bound = made(&quote!(Self::#own), fields, fields.iter().map(bound));
             let each = parts.iter().map(|part| &part.write);
             writes.push(quote!(#bound => {
                 const SPEC: Spec = #entry;
@@ -107,11 +107,9 @@ pub(crate) fn derive_arguments(input: &DeriveInput) -> syn::Result<TokenStream> 
     let Data::Struct(data) = &input.data else {
         return Err(Error::new(input.span(), "arguments are the fields of a struct"));
     };
-    let (name, fields) = (&input.ident, &data.fields);
+    let name = &input.ident;
     let parameters = (!input.generics.params.is_empty()).then(|| input.generics.split_for_impl().1);
-    let parts = parts_of(fields)?;
-    let value = made(&quote!(Self), fields, parts.iter().map(|it| it.read.clone()));
-    let bound = made(&quote!(Self), fields, fields.iter().map(bound));
+    let (parts, value, bound) = parts_of(&quote!(Self), &data.fields)?;
     let each = parts.iter().map(|part| &part.write);
     let [words, options, last] = [0, 1, 2].map(|list| joined(&parts, &[list]));
     Ok(quote! {
@@ -137,15 +135,20 @@ pub(crate) fn derive_arguments(input: &DeriveInput) -> syn::Result<TokenStream> 
     })
 }
 
-fn parts_of(fields: &Fields) -> syn::Result<Vec<Part>> {
-    let mut before = Vec::new();
-    let parts = fields.iter().map(|field| {
-        let part = part_of(field, &quote!(at #(+ #before)*))?;
+/// Returns the parts, the value that is read of them, and the pattern that binds what is written.
+fn parts_of(
+    path: &TokenStream,
+    fields: &Fields,
+) -> syn::Result<(Vec<Part>, TokenStream, TokenStream)> {
+    let (mut parts, mut at) = (Vec::<Part>::new(), quote!(at));
+    for field in fields {
+        let part = part_of(field, &at)?;
         let words = &part.lists[0];
-        before.push(quote!(total::<Word>(&[#words])));
-        Ok(part)
-    });
-    parts.collect()
+        at = quote!(#at + total::<Word>(&[#words]));
+        parts.push(part);
+    }
+    let value = made(path, fields, parts.iter().map(|it| it.read.clone()));
+    Ok((parts, value, made(path, fields, fields.iter().map(bound))))
 }
 
 /// Returns what a field is called where it is written.
@@ -171,7 +174,7 @@ fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
     };
     let is_optional = default.is_some() || !outer.is_empty();
     let ident = field.ident.as_ref().map_or_else(String::new, ToString::to_string);
-    let name = given.alone.first().map_or_else(|| quote!(#ident), ToTokens::to_token_stream);
+    let name = given.expressions().next().map_or_else(|| quote!(#ident), ToTokens::to_token_stream);
     // From a value that may be missing to the field, and back.
     let left_out = |read: TokenStream| match &default {
         Some(default) => quote!(#read.unwrap_or(#default)),
@@ -253,7 +256,7 @@ fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
 
 /// Returns the option that a field is.
 fn option_of(field: &Field, ty: &Type, given: &Given, ident: &str) -> syn::Result<TokenStream> {
-    match given.alone.first() {
+    match given.expressions().next() {
         Some(Expr::Lit(word)) => {
             let word = syn::parse2::<LitStr>(word.to_token_stream())?;
             let (fixed, bytes, help) =
@@ -271,11 +274,10 @@ fn option_of(field: &Field, ty: &Type, given: &Given, ident: &str) -> syn::Resul
 
 /// Returns the first sentence of a documentation, without the full stop.
 fn first_sentence(attributes: &[Attribute]) -> String {
-    let texts = attributes.iter().filter_map(|attribute| match &attribute.meta {
-        Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
-            Expr::Lit(text) => syn::parse2::<LitStr>(text.to_token_stream()).ok(),
-            _ => None,
-        },
+    let texts = attributes.iter().filter_map(|it| match it.meta.require_name_value() {
+        Ok(MetaNameValue { path, value: Expr::Lit(text), .. }) if path.is_ident("doc") => {
+            syn::parse2::<LitStr>(quote!(#text)).ok()
+        }
         _ => None,
     });
     let text = texts.map(|text| text.value().trim().to_owned()).collect::<Vec<_>>().join(" ");
