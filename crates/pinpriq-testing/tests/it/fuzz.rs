@@ -1,9 +1,6 @@
 //! Runs every target with the inputs of former bugs, which are in `fuzz/regressions`, and with some
 //! random ones. It does not look for new ways through the code, as a fuzzer does.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at the first thing that goes wrong")]
-#![expect(clippy::print_stderr, reason = "a failed run says with which input")]
-
 use std::path::{Path, PathBuf};
 
 use pinpriq_dice::Dice;
