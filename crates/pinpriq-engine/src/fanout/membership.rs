@@ -12,7 +12,7 @@ use crate::memory::slots::QueueSlot;
 use crate::operations::arguments::{check_positive, quoted};
 use pinpriq_proto::change::Change;
 use pinpriq_proto::fanout::{LEASE_DEFAULT, MemberCommand, MemberFigures};
-use pinpriq_proto::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES};
+use pinpriq_proto::limits::{LANE_OVERHEAD_BYTES, MEMBER_OVERHEAD_BYTES, STEPS_PER_TIMEOUT};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{Bytes, LaneName, StateKind};
 use pinpriq_proto::time::Span;
@@ -54,9 +54,13 @@ impl Engine {
     }
 
     /// Refuses one more lane in a topic that has as many as it may. Those of members that have
-    /// ended count until they are cleaned.
-    fn check_lanes(&self, topic: &[u8]) -> Result<(), Refusal> {
-        let (lanes, most) = (self.members.lanes_in(topic), self.limits.topic_lanes_max);
+    /// ended count until they are cleaned, which is done now.
+    fn check_lanes(&mut self, topic: &[u8]) -> Result<(), Refusal> {
+        let most = self.limits.topic_lanes_max;
+        if self.members.lanes_in(topic) >= most {
+            self.clean_lanes(STEPS_PER_TIMEOUT);
+        }
+        let lanes = self.members.lanes_in(topic);
         if lanes < most {
             return Ok(());
         }

@@ -60,6 +60,9 @@ impl Model {
             let own = MEMBER_OVERHEAD_BYTES + member.len() as u64;
             let is_lane = |home: &&Home| home.lane.is_some() && *home.name == *topic;
             if self.homes.values().filter(is_lane).count() >= self.limits.topic_lanes_max {
+                self.clean_lanes();
+            }
+            if self.homes.values().filter(is_lane).count() >= self.limits.topic_lanes_max {
                 return Err(RefusalKind::Busy);
             }
             self.has_room(if self.alive(member).is_some() { lane } else { lane + own })?;
