@@ -50,6 +50,8 @@ struct Share {
     is_subscribed: bool,
     /// Whether it has no owner.
     is_away: bool,
+    /// Whether it takes part in the request that begins or ends subscriptions.
+    is_joining: bool,
     /// How many deliveries it may make that have not arrived.
     open: u64,
     head: Head,
@@ -75,7 +77,7 @@ enum Owed {
 /// A request that begins or ends subscriptions in several shards.
 pub(crate) struct Joining {
     pub(crate) request: RequestId,
-    /// For each shard that was asked: the command, and the queues that were not subscribed to.
+    /// What each shard was asked.
     pub(crate) asked: Vec<Part>,
     /// The number of shards that owe their reply.
     pub(crate) owed: usize,
@@ -87,8 +89,6 @@ pub(crate) struct Joining {
 pub(crate) struct Part {
     pub(crate) shard: usize,
     pub(crate) command: Vec<u8>,
-    pub(crate) fresh: Vec<Box<[u8]>>,
-    pub(crate) member: Option<Box<[u8]>>,
     pub(crate) is_done: bool,
 }
 
@@ -108,9 +108,15 @@ impl Dealing {
     /// Adds a shard, which may make `open` deliveries that have not arrived.
     pub(crate) fn add_shard(&mut self, shard: usize, open: u64) {
         if self.share(shard).is_none() {
-            let (head, owed) = (Head::Unknown, VecDeque::new());
-            let (is_subscribed, is_away) = (false, false);
-            self.shares.push(Share { shard, is_subscribed, is_away, open, head, owed });
+            self.shares.push(Share {
+                shard,
+                is_subscribed: false,
+                is_away: false,
+                is_joining: false,
+                open,
+                head: Head::Unknown,
+                owed: VecDeque::new(),
+            });
         }
     }
 
@@ -229,8 +235,13 @@ impl Dealing {
     }
 
     fn deal(&mut self, asides: &mut Vec<(usize, Aside)>) {
-        for share in self.shares.iter_mut().filter(|share| !share.is_active() && share.open > 0) {
-            share.permit(0, asides);
+        for share in &mut self.shares {
+            // If the request is undone, nothing must have been delivered as it says.
+            let asked = self.joining.iter().flat_map(|joining| &joining.asked);
+            share.is_joining = asked.into_iter().any(|part| part.shard == share.shard);
+            if !share.is_active() && share.open > 0 {
+                share.permit(0, asides);
+            }
         }
         if self.shares.iter().any(|share| share.owed.contains(&Owed::Look)) {
             return;
@@ -289,7 +300,7 @@ fn choose(shares: &mut [&mut Share], asides: &mut Vec<(usize, Aside)>) {
 
 impl Share {
     const fn is_active(&self) -> bool {
-        self.is_subscribed && !self.is_away
+        self.is_subscribed && !self.is_away && !self.is_joining
     }
 
     fn permit(&mut self, open: u64, asides: &mut Vec<(usize, Aside)>) {

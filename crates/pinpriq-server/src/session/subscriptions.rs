@@ -52,6 +52,11 @@ impl Subscriptions {
         self.each.contains_key(&key(queue, member))
     }
 
+    /// Returns the command that makes this one again, if it is there.
+    pub(crate) fn command(&self, queue: &[u8], member: Option<&[u8]>) -> Option<&[u8]> {
+        self.each.get(&key(queue, member)).map(|(bytes, _)| &bytes[..])
+    }
+
     /// Returns those to queues of which `is_there` holds: the command that makes each again, and
     /// whether its deliveries are popped, so that one that gets lost is lost for good.
     pub(crate) fn to(

@@ -357,10 +357,15 @@ impl Asking<'_> {
     /// Writes a command to a shard, and keeps it until it is done if the owner of the shard may
     /// change.
     pub(super) fn write(&self, to: usize, request: RequestId, command: &Command<'_>) {
-        let Some(post) = self.shard.post() else { return };
         let mut bytes = Vec::new();
         encode_command(command, &mut bytes);
-        let length = Commands::length(bytes.len());
+        self.write_encoded(to, request, &bytes);
+    }
+
+    /// Does the same with a command that is encoded already.
+    pub(super) fn write_encoded(&self, to: usize, request: RequestId, command: &[u8]) {
+        let Some(post) = self.shard.post() else { return };
+        let length = Commands::length(command.len());
         let links = &mut *self.session.links.borrow_mut();
         let manners = links.lasting.manners;
         let link = links.link(post.places(), to);
@@ -372,12 +377,12 @@ impl Asking<'_> {
                 (link.open, link.account) = (true, None);
                 post.write_errand(to, self.client, Errand::Open(manners));
             }
-            let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
+            let encode = |out: &mut Vec<u8>| out.extend_from_slice(command);
             post.write_command(to, self.client, request, encode);
         }
         if post.changes_owners() {
             let (at, is_owed) = (self.shard.clock().now(), request != SILENT);
-            let what = What::Command(request, bytes);
+            let what = What::Command(request, command.to_vec());
             link.log.keep(Asked { what, at, length, carried_out: false, is_owed });
         }
     }

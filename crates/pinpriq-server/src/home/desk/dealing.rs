@@ -161,58 +161,53 @@ impl Desk {
         let asked = self.parts_of(command);
         session.outbox.borrow_mut().keep_place(session.dialect.get());
         session.links.borrow_mut().blocked |= !asked.is_empty();
-        let asking = Asking { shard, session, client: self.seat.client };
-        for part in &asked {
-            let wrote = decode_command(&part.command, |it| asking.write(part.shard, PART, it));
-            debug_assert!(wrote.is_ok(), "what was encoded here can be decoded here");
-            session.outbox.borrow_mut().await_choice(shard.places(), part.shard);
-        }
-        if let Some(dealing) = &mut *session.dealing.borrow_mut() {
+        let commands: Vec<(usize, Vec<u8>)> =
+            asked.iter().map(|part| (part.shard, part.command.clone())).collect();
+        self.deal(|dealing| {
             for part in &asked {
                 dealing.add_shard(part.shard, 0);
             }
             let owed = asked.len();
             dealing.joining = Some(Joining { request, asked, owed, failed: None });
+        });
+        let asking = Asking { shard, session, client: self.seat.client };
+        for (to, command) in commands {
+            asking.write_encoded(to, PART, &command);
+            session.outbox.borrow_mut().await_choice(shard.places(), to);
         }
         finish(shard, session, self.seat.client);
     }
 
     /// Returns the parts of a command for its shards.
     fn parts_of(&self, command: &Command<'_>) -> Vec<Part> {
-        let session = &self.seat.session;
-        let dealing = session.dealing.borrow();
+        let dealing = self.seat.session.dealing.borrow();
         let known: Vec<usize> = dealing.iter().flat_map(|dealing| dealing.shards()).collect();
-        let links = session.links.borrow();
-        let part = |shard: usize, command: &Command<'_>, fresh, member: Option<&[u8]>| {
+        let part = |shard: usize, command: &Command<'_>| {
             let mut bytes = Vec::new();
             encode_command(command, &mut bytes);
-            Part { shard, command: bytes, fresh, member: member.map(Box::from), is_done: false }
+            Part { shard, command: bytes, is_done: false }
         };
-        let (queues, member) = match *command {
+        let (queues, member, how) = match *command {
             Command::Unsubscribe { queues: [], .. } => {
-                return known.iter().map(|to| part(*to, command, Vec::new(), None)).collect();
+                return known.iter().map(|to| part(*to, command)).collect();
             }
-            Command::Subscribe { queues, member, .. } | Command::Unsubscribe { queues, member } => {
-                (queues, member)
+            Command::Subscribe { queues, member, selection, mode } => {
+                (queues, member, Some((selection, mode)))
             }
+            Command::Unsubscribe { queues, member } => (queues, member, None),
             _ => return Vec::new(),
         };
         let shares = shares_of(queues, self.seat.shard.sharding()).into_iter();
         let parts = shares.filter_map(|share| {
-            let names = &names_of(&share.queues)[..];
-            match *command {
-                Command::Subscribe { selection, mode, .. } => {
-                    let is_fresh = |name: &&&[u8]| !links.lasting.subscriptions.has(name, member);
-                    let fresh = names.iter().filter(is_fresh).map(|name| Box::from(*name));
-                    let one = Command::Subscribe { queues: names, member, selection, mode };
-                    Some(part(share.shard, &one, fresh.collect(), member))
+            let queues = &names_of(&share.queues)[..];
+            match how {
+                Some((selection, mode)) => {
+                    let one = Command::Subscribe { queues, member, selection, mode };
+                    Some(part(share.shard, &one))
                 }
                 // Elsewhere there is nothing to end.
-                _ if !known.contains(&share.shard) => None,
-                _ => {
-                    let one = Command::Unsubscribe { queues: names, member };
-                    Some(part(share.shard, &one, Vec::new(), member))
-                }
+                None if !known.contains(&share.shard) => None,
+                None => Some(part(share.shard, &Command::Unsubscribe { queues, member })),
             }
         });
         parts.collect()
@@ -274,7 +269,7 @@ pub(crate) fn go_on(
 }
 
 /// Replies to a request that begins or ends subscriptions, once all shards have. What a refused one
-/// has begun is ended again.
+/// has done is undone.
 fn finish(shard: &Shard, session: &Session, client: ClientId) {
     let joining = {
         let mut dealing = session.dealing.borrow_mut();
@@ -284,16 +279,13 @@ fn finish(shard: &Shard, session: &Session, client: ClientId) {
     let Some(Joining { request, asked, failed, .. }) = joining else { return };
     let asking = Asking { shard, session, client };
     for part in asked.iter().filter(|part| part.is_done) {
-        if failed.is_none() || part.fresh.is_empty() {
-            let subscriptions = &mut session.links.borrow_mut().lasting.subscriptions;
-            let noted = decode_command(&part.command, |it| subscriptions.note(it, usize::MAX));
-            debug_assert!(noted.is_ok(), "what was encoded here can be decoded here");
-        } else {
-            let queues: Vec<&[u8]> = part.fresh.iter().map(|queue| &**queue).collect();
-            let member = part.member.as_deref();
-            let undo = Command::Unsubscribe { queues: &queues, member };
-            asking.write(part.shard, SILENT, &undo);
-        }
+        let decoded = decode_command(&part.command, |command| match *command {
+            Command::Subscribe { queues, member, .. } if failed.is_some() => {
+                asking.restore(part.shard, queues, member);
+            }
+            _ => session.links.borrow_mut().lasting.subscriptions.note(command, usize::MAX),
+        });
+        debug_assert!(decoded.is_ok(), "what was encoded here can be decoded here");
     }
     let answer = match failed {
         Some(Failed::Lost) => None,
@@ -313,6 +305,20 @@ fn count_subscriptions(shard: &Shard, session: &Session) -> u64 {
 }
 
 impl Asking<'_> {
+    /// Makes the subscriptions to these queues of a shard what they were before.
+    fn restore(&self, to: usize, queues: &[&[u8]], member: Option<&[u8]>) {
+        for queue in queues {
+            let former = {
+                let subscriptions = &self.session.links.borrow().lasting.subscriptions;
+                subscriptions.command(queue, member).map(<[u8]>::to_vec)
+            };
+            match former {
+                Some(former) => self.write_encoded(to, SILENT, &former),
+                None => self.write(to, SILENT, &Command::Unsubscribe { queues: &[queue], member }),
+            }
+        }
+    }
+
     /// Asks a shard aside from the requests of the client.
     fn ask_aside(&self, to: usize, aside: Aside) {
         let Some(post) = self.shard.post() else { return };

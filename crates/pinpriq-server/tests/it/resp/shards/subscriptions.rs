@@ -16,8 +16,11 @@ fn all() -> String {
 
 /// A delivery: its queue, receipt and payload.
 async fn delivery(client: &mut Client) -> [String; 3] {
-    let delivery = client.value().await;
-    let parts = elements(&delivery);
+    parts_of(&client.value().await)
+}
+
+fn parts_of(delivery: &Value) -> [String; 3] {
+    let parts = elements(delivery);
     assert_eq!(show(&parts[0]), "task");
     [1, 3, 4].map(|part| show(&parts[part]))
 }
@@ -227,6 +230,46 @@ fn one_shard_that_refuses_undoes_what_others_have_begun() {
         putter.ask("LEAVE m").await;
         while number(&putter.ask("STATS").await, "subscribers") > 0 {}
         assert_eq!(client.told("UNSUBSCRIBE").await, "0");
+    });
+}
+
+#[test]
+fn an_undone_subscribe_leaves_former_subscriptions_as_they_were() {
+    with_homes(several(), async |_, [client, putter, other]| {
+        let ([one, second, third], later) = (queues(), queue_in(1, 1));
+        for topic in [&one, &second] {
+            putter.ask(&format!("JOIN {topic} m LEASE 600000")).await;
+        }
+        for (former, wrong) in [("POP", "TTR 90000"), ("TTR 70000", "POP"), ("TTR 70000", "")] {
+            let subscribe = format!("SUBSCRIBE {one} MEMBER m {former}");
+            assert_eq!(client.told(&subscribe).await, "1");
+            let wrong = format!("SUBSCRIBE QUEUES 3 {second} {third} {one} MEMBER m {wrong}");
+            for round in 0..20 {
+                client.ask("CREDIT 1").await;
+                client.say(wrong.trim()).await;
+                putter.ask(&format!("PUBLISH {one} news")).await;
+                putter.ask(&format!("PUBLISH {second} other")).await;
+                // Either comes first.
+                let (mut told, mut delivery) = (client.value().await, client.value().await);
+                if let Value::Error(_) = delivery {
+                    std::mem::swap(&mut told, &mut delivery);
+                }
+                assert_eq!(show(&told), "NOTFOUND", "{round}");
+                let [queue, receipt, payload] = parts_of(&delivery);
+                assert_eq!((&queue, &*payload), (&one, "news"), "{former}");
+                assert_eq!(receipt == "null", former == "POP", "{former}, {round}");
+                if former != "POP" {
+                    let touch = format!("TOUCH {one} {receipt} MEMBER m");
+                    let until = client.ask(&touch).await.integer().unwrap();
+                    other.ask(&format!("PUT {later} p")).await;
+                    let taken = other.ask(&format!("TAKE {later} TTR 80000")).await;
+                    let receipt = show(&elements(&elements(&taken)[0])[2]);
+                    let touch = format!("TOUCH {later} {receipt}");
+                    assert!(until < other.ask(&touch).await.integer().unwrap());
+                }
+            }
+            client.ask("RESET").await;
+        }
     });
 }
 
