@@ -39,28 +39,33 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let lifetime = generics.lifetimes().next().map(|it| it.lifetime.clone());
     for parameter in generics.type_params_mut() {
         parameter.default = None;
-        parameter.bounds.push(parse_quote!(crate::letters::Letter<#lifetime>));
+        parameter.bounds.push(parse_quote!(::pinpriq_proto::letters::Letter<#lifetime>));
     }
     let (generics, _, filter) = generics.split_for_impl();
     let (of, (_, types, _)) = (&input.ident, input.generics.split_for_impl());
     let given = Given::of(&input.attrs, "letter")?;
     let most = given.value("most").map(|most| quote!(const MOST: usize = #most;));
+    let sample = given.alone("unsampled").is_none().then(|| {
+        quote! {
+            #[cfg(test)]
+            fn sample(dice: &mut ::pinpriq_proto::letters::Dice) -> Self { #sample }
+        }
+    });
     Ok(quote! {
         #[allow(unused_variables, unused_assignments, unused_mut, clippy::all, clippy::pedantic)]
         #[deny(unreachable_patterns, reason = "each variant has a number of its own")]
-        impl #generics crate::letters::Letter<#lifetime> for #of #types #filter {
+        impl #generics ::pinpriq_proto::letters::Letter<#lifetime> for #of #types #filter {
             #most
             #[inline]
             fn put(&self, out: &mut ::std::vec::Vec<u8>) { #put }
             #[inline]
             fn take(
                 input: &mut &#lifetime [u8],
-                arena: &#lifetime crate::letters::Arena,
-            ) -> ::core::result::Result<Self, crate::letters::Malformed> {
+                arena: &#lifetime ::pinpriq_proto::letters::Arena,
+            ) -> ::core::result::Result<Self, ::pinpriq_proto::letters::Malformed> {
                 Ok(#take)
             }
-            #[cfg(test)]
-            fn sample(dice: &mut crate::letters::Dice) -> Self { #sample }
+            #sample
         }
     })
 }
@@ -70,8 +75,12 @@ fn of_variants(
     name: &str,
     variants: &[&Variant],
 ) -> syn::Result<(TokenStream, TokenStream, TokenStream)> {
-    let (mut numbers, mut bodies) = (vec![], vec![]);
+    let (mut numbers, mut bodies, mut local) = (vec![], vec![], vec![]);
     for variant in variants {
+        if Given::of(&variant.attrs, "letter")?.alone("local").is_some() {
+            local.push(&variant.ident);
+            continue;
+        }
         let discriminant = variant.discriminant.as_ref().map(|(_, number)| number);
         let number = match (discriminant, number(&variant.attrs)?) {
             (Some(number), None) => byte(number)?,
@@ -87,11 +96,14 @@ fn of_variants(
     let (takes, samples) = (bodies.iter().map(|it| &it.take), bodies.iter().map(|it| &it.sample));
     let (count, places) = (bodies.len(), 0..bodies.len());
     Ok((
-        quote!(match self { #(#patterns => { out.push(#numbers); #puts })* }),
+        quote!(match self {
+            #(#patterns => { out.push(#numbers); #puts })*
+            #(Self::#local { .. } => unreachable!("it stays in this process"),)*
+        }),
         quote! {
-            match crate::records::primitives::take_byte(input)? {
+            match ::pinpriq_proto::letters::primitives::take_byte(input)? {
                 #(#numbers => #takes,)*
-                kind => return Err(crate::letters::Malformed::UnknownKind { what: #name, kind }),
+                kind => return Err(::pinpriq_proto::letters::Malformed::UnknownKind { what: #name, kind }),
             }
         },
         quote! {
@@ -103,7 +115,7 @@ fn of_variants(
 /// Returns the number or tag of a variant or field.
 fn number(attributes: &[Attribute]) -> syn::Result<Option<u8>> {
     let given = Given::of(attributes, "letter")?;
-    given.check(&["closed", "default", "most"], &attributes.first())?;
+    given.check(&["closed", "default", "most", "local", "unsampled"], &attributes.first())?;
     given.expressions().find(|it| matches!(it, Expr::Lit(_))).map(byte).transpose()
 }
 
@@ -136,8 +148,8 @@ fn of_fields(
     let (end, first, last) = if is_open {
         (
             quote!(out.push(0);),
-            quote!(let mut tag = crate::records::primitives::take_byte(input)?;),
-            quote!(crate::letters::end_fields(tag, #name, &[#(#tags),*], input)?;),
+            quote!(let mut tag = ::pinpriq_proto::letters::primitives::take_byte(input)?;),
+            quote!(::pinpriq_proto::letters::end_fields(tag, #name, &[#(#tags),*], input)?;),
         )
     } else {
         Default::default()
@@ -153,35 +165,41 @@ fn of_fields(
 
 fn of_field(member: &Member, field: &Field, is_open: bool) -> syn::Result<Body> {
     let (kind, tag) = (&field.ty, number(&field.attrs)?);
+    let given = Given::of(&field.attrs, "letter")?;
+    let local = given.value("local");
     let choice = matches!(kind, Type::Path(it) if it.path.segments.last()
         .is_some_and(|it| it.ident == "Option" || it.ident == "bool"));
     let wrong = match tag {
         Some(0) => Some("0 ends the fields"),
         Some(_) if !is_open => Some("only named fields of what is not closed have a tag"),
-        None if is_open && choice => Some("it is not always there: give it a tag"),
+        None if is_open && choice && local.is_none() => {
+            Some("it is not always there: give it a tag")
+        }
         _ => None,
     };
     if let Some(wrong) = wrong {
         return Err(Error::new(field.span(), wrong));
     }
-    let given = Given::of(&field.attrs, "letter")?;
     let default = given.value("default");
     // Where the usual value is that of the type, what it is not needs no bytes: an option that is
     // there, a flag that is set.
     let end = if tag.is_some() && default.is_none() { "_unusual" } else { "" };
     let [put, take] = ["put", "take"].map(|verb| {
         let verb = format_ident!("{verb}{end}");
-        quote!(<#kind as crate::letters::Letter>::#verb)
+        quote!(<#kind as ::pinpriq_proto::letters::Letter>::#verb)
     });
     let usual = default.map_or_else(|| quote!(Default::default()), |it| quote!(#it));
     let name = member.to_token_stream().to_string();
     let (bound, sample) =
-        (format_ident!("field_{name}"), quote!(crate::letters::Letter::sample(dice)));
+        (format_ident!("field_{name}"), quote!(::pinpriq_proto::letters::Letter::sample(dice)));
     let [put, take, sample] = match tag {
+        _ if local.is_some() => {
+            [quote!(assert!(#bound.#local(), "it stays in this process");), usual.clone(), usual]
+        }
         None => [quote!(#put(#bound, out);), quote!(#take(input, arena)?), sample],
         Some(tag) => [
-            quote!(crate::letters::put_tagged(#tag, #bound, &#usual, out, #put);),
-            quote!(crate::letters::take_tagged(
+            quote!(::pinpriq_proto::letters::put_tagged(#tag, #bound, &#usual, out, #put);),
+            quote!(::pinpriq_proto::letters::take_tagged(
                 (#tag, #name), &mut tag, #usual, input, |input| #take(input, arena),
             )?),
             quote!(if dice.is_usual() { #usual } else { #sample }),

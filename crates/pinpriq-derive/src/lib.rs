@@ -52,7 +52,9 @@ derives! {
     /// tags, and the byte 0 follows the last one. A program that does not know a tag refuses the
     /// letter, or passes over the field if its tag is 128 or more. `closed` says of a type or a
     /// variant that it never gets such fields, and it has no byte 0. `most = …` says how many of a
-    /// type a list may have.
+    /// type a list may have. `local` says of a variant that it is in no letter, and
+    /// `local = is_empty` of a field that it is in none, and empty in what is written. `unsampled`
+    /// is for types of other crates than `pinpriq_proto`, which alone makes samples.
     ///
     /// So numbers and tags that were given keep their meaning, and a new field gets the next tag.
     #[proc_macro_derive(Letter, attributes(letter))]

@@ -30,20 +30,21 @@ mod arena;
 mod tests;
 mod values;
 
-pub(crate) use self::arena::Arena;
+pub use self::arena::Arena;
 #[cfg(test)]
-pub(crate) use self::tests::Dice;
+pub use self::tests::Dice;
 use crate::command::{Command, Step};
 use crate::limits::TRANSACTION_STEPS_MAX;
 use crate::records::primitives::{end, put_bytes, take_byte, take_bytes};
 pub use crate::records::{Malformed, primitives};
 use crate::reply::{Output, Reply};
+pub use pinpriq_derive::Letter;
 
 /// The tags from here on may be ignored by who does not know them.
 const IGNORABLE_FROM: u8 = 128;
 
-/// A value in a letter.
-pub(crate) trait Letter<'a>: Sized {
+/// A value in a letter. That of most types follows from their declaration.
+pub trait Letter<'a>: Sized {
     /// The most of these that a list may have.
     const MOST: usize = usize::MAX;
 
@@ -132,11 +133,20 @@ pub fn encode_output(output: &Output, out: &mut Vec<u8>) {
 
 /// Decodes one output that fills `bytes` exactly.
 pub fn decode_output(bytes: &[u8]) -> Result<Output, Malformed> {
-    let (arena, mut rest) = (Arena::default(), bytes);
-    let output = Output::take(&mut rest, &arena)?;
-    end(rest)?;
-    check_output(&output)?;
+    let output = decode(bytes)?;
+    match &output {
+        Output::Reply { reply, .. } => check_reply(reply)?,
+        Output::Delivery { .. } => {}
+    }
     Ok(output)
+}
+
+/// Decodes one value that fills `bytes` exactly, and borrows nothing. Nothing within it is checked.
+pub fn decode<T: for<'a> Letter<'a>>(bytes: &[u8]) -> Result<T, Malformed> {
+    let (arena, mut rest) = (Arena::default(), bytes);
+    let value = T::take(&mut rest, &arena)?;
+    end(rest)?;
+    Ok(value)
 }
 
 /// Refuses commands within others that the engine does not carry out there.
@@ -154,12 +164,10 @@ fn check(command: &Command<'_>) -> Result<(), Malformed> {
 }
 
 /// Refuses replies within others that the engine does not give there.
-fn check_output(output: &Output) -> Result<(), Malformed> {
+pub fn check_reply(reply: &Reply) -> Result<(), Malformed> {
     let is_no_step = |it: &Reply| matches!(it, Reply::Transaction(_) | Reply::Refused(_));
-    match output {
-        Output::Reply { reply: Reply::Transaction(replies), .. }
-            if replies.iter().any(is_no_step) =>
-        {
+    match reply {
+        Reply::Transaction(replies) if replies.iter().any(is_no_step) => {
             Err(Malformed::OutOfRange("reply of a step"))
         }
         _ => Ok(()),
@@ -169,7 +177,8 @@ fn check_output(output: &Output) -> Result<(), Malformed> {
 /// Appends a field with this tag, unless it has its usual value. A field that may be ignored has
 /// its length before it, so that it can be passed over.
 #[inline]
-pub(crate) fn put_tagged<T: PartialEq>(
+#[doc(hidden)]
+pub fn put_tagged<T: PartialEq>(
     tag: u8,
     value: &T,
     usual: &T,
@@ -190,7 +199,8 @@ pub(crate) fn put_tagged<T: PartialEq>(
 
 /// Takes what [`put_tagged`] appends, if `tag`, the one that comes next, is that of the field.
 #[inline]
-pub(crate) fn take_tagged<'a, T: PartialEq>(
+#[doc(hidden)]
+pub fn take_tagged<'a, T: PartialEq>(
     field: (u8, &'static str),
     tag: &mut u8,
     usual: T,
@@ -220,7 +230,7 @@ pub(crate) fn take_tagged<'a, T: PartialEq>(
 }
 
 /// Passes over fields that are not known and may be ignored, up to the one with the tag `known`.
-pub(crate) fn pass_ignorable(tag: &mut u8, known: u8, input: &mut &[u8]) -> Result<(), Malformed> {
+fn pass_ignorable(tag: &mut u8, known: u8, input: &mut &[u8]) -> Result<(), Malformed> {
     while (IGNORABLE_FROM..known).contains(tag) {
         take_bytes(input)?;
         let next = take_byte(input)?;
@@ -234,7 +244,8 @@ pub(crate) fn pass_ignorable(tag: &mut u8, known: u8, input: &mut &[u8]) -> Resu
 
 /// Refuses what follows the known fields of `what`, unless it may be ignored.
 #[inline]
-pub(crate) fn end_fields(
+#[doc(hidden)]
+pub fn end_fields(
     mut tag: u8,
     what: &'static str,
     known: &[u8],

@@ -6,6 +6,9 @@
 //! between shards and nodes. [`wire`] has the protocols of clients. There is no I/O and no clock
 //! here, and nothing knows what a queue does with a command.
 
+// What is derived names this crate as others do.
+extern crate self as pinpriq_proto;
+
 pub mod backoff;
 pub mod change;
 pub mod choosing;

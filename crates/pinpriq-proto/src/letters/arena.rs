@@ -15,7 +15,7 @@ const DEPTH_MAX: u8 = 8;
 
 /// Holds what a decoded value borrows: lists, commands within commands, and records.
 #[derive(Default)]
-pub(crate) struct Arena {
+pub struct Arena {
     lists: Bump,
     owned: Owned,
     depth: Cell<u8>,

@@ -70,17 +70,21 @@ pub(crate) struct About {
 }
 
 /// How the clients of a door are treated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) struct Manners {
     /// Whether the protocol can report refusals and a failed store. If not, connections end
     /// instead.
+    #[letter(1)]
     pub(crate) tells_refusals: bool,
     /// Whether a put waits while there is no room for it, instead of being refused.
+    #[letter(2)]
     pub(crate) waits_for_room: bool,
     /// How many commands for one group are carried out before their results count as under way.
     /// Until then the size of the group is unknown.
     pub(crate) groups_per_turn: usize,
     /// Whether popped tasks return to their queue if their frame was not sent completely.
+    #[letter(3)]
     pub(crate) requeues: bool,
 }
 

@@ -8,35 +8,50 @@ pub(crate) const SPEAKS_TLS: &str = "a client speaks TLS to a port without TLS";
 pub(crate) const TLS_BEGINS: [u8; 2] = [0x16, 0x03];
 
 /// Why a connection has ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) enum Ending {
     /// The client has closed its side.
+    #[letter(1)]
     Closed,
     /// The client sent `QUIT`.
+    #[letter(2)]
     Quit,
     /// The connection broke.
+    #[letter(3)]
     Broken,
     /// A client sent `CLIENT KILL`.
+    #[letter(4)]
     Killed,
     /// A request did not arrive in time.
+    #[letter(5)]
     Late,
     /// The bytes were no request.
+    #[letter(6)]
     Malformed,
     /// A request was refused in a protocol that cannot say so.
+    #[letter(7)]
     Refused,
     /// The client did not read its replies, which kept old files on the disk.
+    #[letter(8)]
     Unread,
     /// The store failed, and the protocol cannot say so.
+    #[letter(9)]
     StoreFailed,
     /// The server has stopped.
+    #[letter(10)]
     Stopped,
     /// The server had as many connections as allowed.
+    #[letter(11)]
     TooMany,
     /// It is not known what became of a request, and the protocol cannot say so.
+    #[letter(12)]
     Unknown,
     /// Its user may no longer do what it does.
+    #[letter(13)]
     Denied,
     /// The connection could not be encrypted.
+    #[letter(14)]
     Handshake,
 }
 

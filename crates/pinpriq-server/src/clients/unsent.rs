@@ -8,11 +8,13 @@ use pinpriq_store::Volume;
 use pinpriq_store::durable::Holds;
 
 /// Tasks and leases that were handed to a client that never received them.
-#[derive(Default)]
+#[derive(Default, pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) struct Unsent {
     /// Popped tasks, which would be lost.
     pub(crate) popped: Vec<TaskRecord>,
     /// Popped tasks whose payloads have to be read back first.
+    #[letter(local = is_empty)]
     pub(crate) popped_away: Vec<(TaskRecord, Arc<dyn Volume>)>,
     /// Leases that the client does not know about, with their queues.
     pub(crate) leases: Vec<Receipt>,

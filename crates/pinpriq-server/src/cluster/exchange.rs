@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use pinpriq_proto::task::ClientId;
+use pinpriq_store::Extent;
 
-use super::message::{self, Message};
+use super::message::{self, Message, put};
 use crate::facts::cluster::LogFacts;
 use crate::home::desk::receive_news;
 use crate::home::recovery::{Loss, gain_owner, give_up_waiting, lose_owner, refuse_waiting};
@@ -77,6 +78,11 @@ struct State {
     unread: BTreeMap<End, Vec<u8>>,
 }
 
+/// Says that a shard is served, and nothing of its log.
+const fn serves(shard: usize, term: u64) -> Message {
+    Message::Serves { shard, term, extent: None, is_suspended: false }
+}
+
 /// Who is asked for a shard: a tenure of a node. What the same node serves with another term is
 /// another host, which knows nothing of what the former one was asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,7 +121,7 @@ impl Exchange {
         match news {
             HostNews::Serves(term) => {
                 self.state.borrow_mut().hosted.insert(shard, *term);
-                self.tell_askers(|body| message::put_serves(body, shard, *term));
+                self.tell_askers(&[serves(shard, *term)]);
                 self.choose(shard);
             }
             HostNews::Released => self.end_host(shard, Loss::InOrder),
@@ -129,7 +135,10 @@ impl Exchange {
         if self.state.borrow_mut().hosted.remove(&shard).is_none() {
             return;
         }
-        self.tell_askers(|body| message::put_ended(body, shard, loss == Loss::InOrder));
+        self.tell_askers(&[match loss {
+            Loss::InOrder => Message::Released { shard },
+            Loss::Sudden => Message::Failed { shard },
+        }]);
         // The next host of the shard must not find what was meant for this one.
         let left = self.home.post().map(|post| post.empty_box(shard)).unwrap_or_default();
         self.lose_with(left, shard, None, loss);
@@ -165,9 +174,9 @@ impl Exchange {
             state.askers.insert(link);
             let body = state.bodies.entry(End::From(link)).or_default();
             // It may not serve before it knows whether its clock is right.
-            message::put_clock(body, wall_ms);
+            put(&Message::Clock { wall_ms }, body);
             for (shard, term) in &state.hosted {
-                message::put_serves(body, *shard, *term);
+                put(&serves(*shard, *term), body);
             }
         }
         self.send();
@@ -221,32 +230,41 @@ impl Exchange {
     fn hear_answer(&self, node: u128, message: Message) {
         let shards = self.home.shards();
         match message {
-            Message::Serves(shard, term, log) if shard < shards => {
+            Message::Serves { shard, term, extent, is_suspended } if shard < shards => {
                 if let Some(served) = self.state.borrow_mut().others.get_mut(&node) {
                     served.insert(shard, term);
                 }
                 self.choose(shard);
                 // A node that is not asked knows nothing of the log.
                 let is_asked = self.state.borrow().asks(shard, Some(node));
-                let log = log.filter(|_| is_asked);
-                if let (Some(log), Some(owners)) = (log, self.owners()) {
-                    owners.note_log(log);
+                let extent = extent.filter(|_| is_asked);
+                if let (Some((head, applied)), Some(owners)) = (extent, self.owners()) {
+                    owners.note_log(LogFacts {
+                        shard,
+                        extent: Extent { head, applied },
+                        is_suspended,
+                    });
                 }
             }
-            Message::Released(shard) => self.lose_at(node, shard, Loss::InOrder),
-            Message::Failed(shard) => self.lose_at(node, shard, Loss::Sudden),
-            Message::News(shard, client, news) => {
+            Message::Released { shard } if shard < shards => {
+                self.lose_at(node, shard, Loss::InOrder);
+            }
+            Message::Failed { shard } if shard < shards => {
+                self.lose_at(node, shard, Loss::Sudden);
+            }
+            Message::News { shard, client, news } => {
                 // A node that is no longer asked has nothing to say.
                 let is_asked = self.state.borrow().asks(shard, Some(node));
                 if is_asked {
                     receive_news(&self.home, client, shard, news);
                 }
             }
-            Message::Clock(wall_ms) => {
+            Message::Clock { wall_ms } => {
                 let ahead_ms = wall_ms.wrapping_sub(self.wall_ms()).cast_signed();
                 self.state.borrow_mut().clocks.insert(node, ahead_ms);
             }
-            Message::Serves(..) | Message::Errand(..) => {}
+            // There is no such shard, or it is no answer.
+            _ => {}
         }
     }
 
@@ -267,7 +285,7 @@ impl Exchange {
     }
 
     fn hear_question(&self, link: u64, message: Message) {
-        let Message::Errand((shard, term), client, errand) = message else { return };
+        let Message::Errand { shard, term, client, errand } = message else { return };
         let hosted = self.state.borrow().hosted.get(&shard).copied();
         // A node that asks for what is not served here, or no longer with this term, was told
         // so, or will be.
@@ -354,17 +372,16 @@ impl Exchange {
     /// that are served here.
     pub(crate) fn tell_clock(&self) {
         let wall_ms = self.wall_ms();
-        let logs: Vec<(u64, LogFacts)> = {
+        let mut messages = vec![Message::Clock { wall_ms }];
+        {
             let state = self.state.borrow();
-            let served = state.hosted.iter();
-            served.filter_map(|(shard, term)| Some((*term, *state.logs.get(shard)?))).collect()
-        };
-        self.tell_askers(|body| {
-            message::put_clock(body, wall_ms);
-            for (term, log) in &logs {
-                message::put_log(body, *term, *log);
-            }
-        });
+            messages.extend(state.hosted.iter().filter_map(|(shard, term)| {
+                let LogFacts { shard, extent, is_suspended } = *state.logs.get(shard)?;
+                let extent = Some((extent.head, extent.applied));
+                Some(Message::Serves { shard, term: *term, extent, is_suspended })
+            }));
+        }
+        self.tell_askers(&messages);
         self.send();
     }
 
@@ -392,14 +409,14 @@ impl Exchange {
     }
 
     /// Sends to a node that asks what has become of the errands of a client.
-    pub(crate) fn send_news(&self, link: u64, about: (usize, ClientId), news: &News) {
+    pub(crate) fn send_news(&self, link: u64, shard: usize, client: ClientId, news: News) {
         {
             let state = &mut *self.state.borrow_mut();
             if !state.askers.contains(&link) {
                 return;
             }
             let body = state.bodies.entry(End::From(link)).or_default();
-            message::put_news(body, about, news);
+            put(&Message::News { shard, client, news }, body);
         }
         // It leaves when every letter that has come was read.
         if let Some(post) = self.home.post() {
@@ -407,10 +424,11 @@ impl Exchange {
         }
     }
 
-    fn tell_askers(&self, put: impl Fn(&mut Vec<u8>)) {
+    fn tell_askers(&self, messages: &[Message]) {
         let state = &mut *self.state.borrow_mut();
         for link in &state.askers {
-            put(state.bodies.entry(End::From(*link)).or_default());
+            let body = state.bodies.entry(End::From(*link)).or_default();
+            messages.iter().for_each(|message| put(message, body));
         }
     }
 
@@ -420,15 +438,15 @@ impl Exchange {
         let full = {
             let State { asked, bodies, .. } = &mut *self.state.borrow_mut();
             let mut full = Vec::new();
-            for (shard, Asked { term, node }) in asked.iter() {
-                let Some(node) = *node else { continue };
-                for letter in post.take(*shard) {
+            for (&shard, &Asked { term, node }) in asked.iter() {
+                let Some(node) = node else { continue };
+                for letter in post.take(shard) {
                     let Letter::Errand { client, errand, .. } = letter else { continue };
                     if let (Errand::Commands(commands), Some(owners)) = (&errand, post.owners()) {
                         owners.count_forwarded(commands.count());
                     }
                     let body = bodies.entry(End::To(node)).or_default();
-                    message::put_errand(body, (*shard, *term), client, &errand);
+                    put(&Message::Errand { shard, term, client, errand }, body);
                     if body.len() >= BODY_BYTES {
                         full.push((End::To(node), std::mem::take(body)));
                     }

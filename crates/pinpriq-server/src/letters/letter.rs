@@ -3,12 +3,13 @@
 //!
 //! A command travels encoded, since it borrows its bytes from a buffer that is read into again. An
 //! output travels as it is, since it owns its bytes and may stand for payloads on the disk. Nothing
-//! in a letter points into the shard that wrote it, so each letter can be expressed as bytes,
-//! except for a connection and the way back of an inquiry.
+//! in a letter points into the shard that wrote it. Errands and news can be written as bytes for
+//! another node, see [`pinpriq_proto::letters::Letter`], except for what is marked as local.
 
 use std::net::SocketAddr;
 
-use pinpriq_proto::letters::{Malformed, decode_command};
+use pinpriq_proto::letters::primitives::{put_bytes, take_bytes};
+use pinpriq_proto::letters::{Arena, Letter as Encoded, Malformed, decode_command};
 use pinpriq_proto::reply::{Output, Refusal, Reply};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueNews, SurveyPage, Surveyed};
@@ -104,39 +105,55 @@ pub(crate) struct Known {
 
 /// What a client wants of another shard. The errands of one client are done in order, unless their
 /// description says otherwise.
+#[derive(pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) enum Errand {
     /// The first errand. More will follow.
+    #[letter(1)]
     Open(Manners),
     /// What the tasks that further commands put count for, if for anything.
+    #[letter(11)]
     Account(Option<Bytes>),
     /// Commands to carry out.
+    #[letter(2)]
     Commands(Commands),
     /// Further deliveries that the client may be sent.
+    #[letter(3)]
     Credit(u32),
     /// How many deliveries the client may be sent since its latest reset, whatever it might be sent
     /// before. What is popped is held first.
+    #[letter(12)]
     Permit(u64),
     /// A command to carry out although the client may be blocked.
+    #[letter(13)]
     Aside(Commands),
     /// A question of which every shard answers its part.
+    #[letter(4)]
     Ask(Question),
     /// Ends everything that belongs to the client, which starts again. Answered with
     /// [`Part::Done`].
+    #[letter(5)]
     Reset,
     /// Ends the wait of the blocked command, whose reply comes as if its time had passed.
+    #[letter(6)]
     EndWaits,
     /// No more commands will come. If the server stops, the wait of the blocked command ends.
+    #[letter(7)]
     End {
         /// Whether the server stops.
+        #[letter(1)]
         stopping: bool,
         /// The leases in replies that the client was not sent yet.
         unsent: Vec<Receipt>,
     },
     /// Reads payloads of outputs that were handed over. Started at once.
+    #[letter(local)]
     Read(Vec<Wanted>),
     /// This number of outputs was sent to the client. Done at once.
+    #[letter(8)]
     Sent(usize),
     /// The connection is gone. Done at once, after the earlier commands that need not wait.
+    #[letter(9)]
     Cut {
         /// How many outputs of this shard have reached the shard with the connection.
         heard: u64,
@@ -144,6 +161,7 @@ pub(crate) enum Errand {
         unsent: Unsent,
     },
     /// Outputs that came after the connection was gone. Done at once.
+    #[letter(10)]
     Back {
         /// How many outputs.
         outputs: u64,
@@ -153,12 +171,17 @@ pub(crate) enum Errand {
 }
 
 /// A question of which every shard answers its part.
+#[derive(pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) enum Question {
     /// The reply of its engine to this one command.
+    #[letter(1)]
     Command(Commands),
     /// What it knows apart from its engine.
+    #[letter(local)]
     Inquiry(Inquiry),
     /// The number of deliveries made to the client since its latest reset.
+    #[letter(2)]
     Delivered,
 }
 
@@ -201,31 +224,43 @@ pub(crate) struct SurveyPart {
 }
 
 /// One shard's part of an answer.
+#[derive(pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) enum Part {
     /// The reply of its engine.
+    #[letter(1)]
     Reply(Reply),
     /// See [`Inquiry::Facts`].
+    #[letter(local)]
     Facts(Box<Facts>),
     /// See [`Inquiry::Clients`].
+    #[letter(local)]
     Clients(Vec<(ClientId, String)>),
     /// The number of connections that it ends.
+    #[letter(local)]
     Killed(u64),
     /// See [`Inquiry::Survey`].
+    #[letter(local)]
     Survey(Box<SurveyPart>),
     /// See [`Question::Delivered`].
+    #[letter(2)]
     Delivered(u64),
     /// It has done what it was asked.
+    #[letter(3)]
     Done,
 }
 
 /// The results of errands.
-#[derive(Default)]
+#[derive(Default, pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) struct News {
     /// Outputs and parts of replies, in order.
     pub(crate) pieces: Vec<Piece>,
     /// The result of reading payloads, if it was requested.
+    #[letter(local = is_none)]
     pub(crate) payloads: Option<Result<Vec<Bytes>, Refusal>>,
     /// Whether the client's protocol can report a refusal.
+    #[letter(1)]
     pub(crate) tells_refusals: bool,
     /// The bytes of commands that were carried out.
     pub(crate) consumed: usize,
@@ -266,23 +301,31 @@ impl News {
 }
 
 /// The standing of a client in a shard that does not have its connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) struct Standing {
     /// Commands or other errands have to wait.
+    #[letter(1)]
     pub(crate) stalled: bool,
     /// How many subscriptions it has.
     pub(crate) subscriptions: u32,
     /// Why nothing more will be done for it, if so.
+    #[letter(2)]
     pub(crate) ended: Option<Ending>,
 }
 
 /// An output or a part of a reply for a client of another shard, or the lack of a reply.
+#[derive(pinpriq_proto::letters::Letter)]
+#[letter(unsampled)]
 pub(crate) enum Piece {
     /// An output whose changes are durable, with what keeps its payloads readable.
-    Output(Output, Holds),
+    #[letter(1)]
+    Output(Output, #[letter(local = is_empty)] Holds),
     /// A shard's part of a reply.
+    #[letter(2)]
     Part(Part),
     /// The next reply, which will never come.
+    #[letter(3)]
     Lost,
 }
 
@@ -355,25 +398,6 @@ impl Commands {
         self.at += length;
     }
 
-    /// Returns the bytes that were not passed over, for another process.
-    pub(crate) fn encoded(&self) -> &[u8] {
-        &self.bytes[self.at..]
-    }
-
-    /// Reads what [`Commands::encoded`] has returned in another process, with the number of
-    /// commands. Every command is decoded once, so that the shard can rely on them.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
-        let (mut rest, mut count) = (bytes, 0);
-        while !rest.is_empty() {
-            let (head, after) = rest.split_first_chunk::<HEAD_BYTES>().ok_or(Malformed::Short)?;
-            let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
-            let (command, after) = after.split_at_checked(length).ok_or(Malformed::Short)?;
-            decode_command(command, |_| ())?;
-            (rest, count) = (after, count + 1);
-        }
-        Ok((Self { bytes: bytes.to_vec(), at: 0 }, count))
-    }
-
     /// Returns the number of bytes that were not passed over.
     pub(crate) const fn len(&self) -> usize {
         self.bytes.len() - self.at
@@ -382,5 +406,25 @@ impl Commands {
     /// Whether all were passed over.
     pub(crate) const fn is_empty(&self) -> bool {
         self.at == self.bytes.len()
+    }
+}
+
+impl<'a> Encoded<'a> for Commands {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_bytes(out, &self.bytes[self.at..]);
+    }
+
+    /// Every command is decoded once, so that the shard can rely on them.
+    fn take(input: &mut &'a [u8], _: &'a Arena) -> Result<Self, Malformed> {
+        let bytes = take_bytes(input)?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (head, after) = rest.split_first_chunk::<HEAD_BYTES>().ok_or(Malformed::Short)?;
+            let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+            let (command, after) = after.split_at_checked(length).ok_or(Malformed::Short)?;
+            decode_command(command, |_| ())?;
+            rest = after;
+        }
+        Ok(Self { bytes: bytes.to_vec(), at: 0 })
     }
 }

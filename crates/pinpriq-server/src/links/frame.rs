@@ -31,9 +31,9 @@ pub(crate) struct Versions {
 }
 
 /// The versions that this node speaks. The oldest is the one before the newest, once two of them
-/// are released, so that nodes can be replaced one after the other. Letters have tags since version
-/// 2.
-pub(crate) const VERSIONS: Versions = Versions { newest: 2, oldest: 2 };
+/// are released, so that nodes can be replaced one after the other. Commands and outputs have tags
+/// since version 2, and what is around them since version 3.
+pub(crate) const VERSIONS: Versions = Versions { newest: 3, oldest: 3 };
 
 impl Versions {
     /// Returns the highest version that two nodes speak.

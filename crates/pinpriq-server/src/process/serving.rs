@@ -444,7 +444,7 @@ impl Context {
             }
             Letter::News { from, home: Home::Link(link), client, news } => {
                 if let Some(exchange) = self.exchange.get() {
-                    exchange.send_news(link, (from, client), &news);
+                    exchange.send_news(link, from, client, news);
                 }
             }
             Letter::Host { shard, news } => {

@@ -67,20 +67,20 @@ impl Stage {
         self.home.post().unwrap()
     }
 
-    fn hear(&self, from: End, put: impl FnOnce(&mut Vec<u8>)) {
+    fn hear(&self, from: End, message: &Message) {
         let mut body = Vec::new();
-        put(&mut body);
+        put(message, &mut body);
         assert!(self.exchange.hear(from, &body));
     }
 
     /// A node says that it serves the shard in this term.
     fn serves(&self, node: u128, term: u64) {
-        self.hear(End::To(node), |body| message::put_serves(body, SHARD, term));
+        self.hear(End::To(node), &serves(SHARD, term));
     }
 
     /// A node says that it has lost the shard.
     fn has_failed(&self, node: u128) {
-        self.hear(End::To(node), |body| message::put_ended(body, SHARD, false));
+        self.hear(End::To(node), &Message::Failed { shard: SHARD });
     }
 
     /// The nodes that got messages since the last time, with these.
@@ -162,11 +162,16 @@ fn reading(stage: &Stage) -> Client {
     client
 }
 
+/// A client of another node comes to the host with this term.
+const fn opens(term: u64) -> Message {
+    Message::Errand { shard: SHARD, term, client: ClientId(1), errand: Errand::Open(MANNERS) }
+}
+
 /// The request in the messages to a node, with the bytes that it occupies.
 fn request_in(body: &[u8]) -> (RequestId, usize) {
     let mut found = None;
     let read = message::read(body, |message| {
-        if let Message::Errand(_, _, Errand::Commands(commands)) = message {
+        if let Message::Errand { errand: Errand::Commands(commands), .. } = message {
             found = commands.first().map(|(request, _, length)| (request, length));
         }
     });
@@ -179,7 +184,7 @@ fn answer(stage: &Stage, node: u128, client: ClientId, (request, consumed): (Req
     let reply = Reply::Tasks { tasks: Vec::new(), popped: false };
     let piece = Piece::Output(Output::Reply { client, request, reply }, Holds::default());
     let news = News { pieces: vec![piece], tells_refusals: true, consumed, ..News::default() };
-    stage.hear(End::To(node), |body| message::put_news(body, (SHARD, client), &news));
+    stage.hear(End::To(node), &Message::News { shard: SHARD, client, news });
 }
 
 #[test]
@@ -212,9 +217,7 @@ fn the_clients_of_a_node_whose_link_is_lost_are_gone() {
     let stage = Stage::start();
     stage.exchange.hear_host(SHARD, &HostNews::Serves(4));
     stage.exchange.asker_came(LINK);
-    stage.hear(End::From(LINK), |body| {
-        message::put_errand(body, (SHARD, 4), ClientId(1), &Errand::Open(MANNERS));
-    });
+    stage.hear(End::From(LINK), &opens(4));
     let letters = stage.boxes[SHARD].empty();
     let is_guest = |letter: &Letter| {
         let home = Home::Link(LINK);
@@ -227,7 +230,7 @@ fn the_clients_of_a_node_whose_link_is_lost_are_gone() {
     let is_told = letters.iter().any(|it| matches!(it, Letter::HomeGone(Home::Link(LINK))));
     assert!(is_told, "the host keeps them");
     stage.said.borrow_mut().clear();
-    stage.exchange.send_news(LINK, (SHARD, ClientId(1)), &News::default());
+    stage.exchange.send_news(LINK, SHARD, ClientId(1), News::default());
     stage.exchange.send();
     assert!(stage.said.borrow().is_empty(), "no node is there to notify");
 }
@@ -238,9 +241,7 @@ fn what_a_former_host_of_this_node_was_asked_does_not_reach_the_next_one() {
     let stage = Stage::start();
     stage.exchange.asker_came(LINK);
     let ask = |term| {
-        stage.hear(End::From(LINK), |body| {
-            message::put_errand(body, (SHARD, term), ClientId(1), &Errand::Open(MANNERS));
-        });
+        stage.hear(End::From(LINK), &opens(term));
         stage.boxes[SHARD].empty().len()
     };
     stage.exchange.hear_host(SHARD, &HostNews::Serves(4));
@@ -278,8 +279,9 @@ fn how_a_log_fares_is_known_of_the_node_that_serves_it_and_of_no_former_one() {
     let stage = Stage::start();
     stage.exchange.link_up(1);
     stage.exchange.link_up(2);
-    let says = |node, term, log| {
-        stage.hear(End::To(node), |body| message::put_log(body, term, log));
+    let says = |node, term, LogFacts { shard, extent, is_suspended }| {
+        let extent = Some((extent.head, extent.applied));
+        stage.hear(End::To(node), &Message::Serves { shard, term, extent, is_suspended });
     };
     let known = || stage.exchange.owners().unwrap().facts().logs;
     says(1, 5, log(7, 9));
@@ -291,7 +293,7 @@ fn how_a_log_fares_is_known_of_the_node_that_serves_it_and_of_no_former_one() {
     assert_eq!((known(), stage.asked()), (vec![log(10, 12)], Some(2)));
     stage.exchange.link_down(2);
     assert_eq!(known(), []);
-    stage.hear(End::To(1), |body| message::put_log(body, 7, LogFacts { shard: 9, ..log(1, 1) }));
+    says(1, 7, LogFacts { shard: 9, ..log(1, 1) });
     assert_eq!(known(), [], "there is no such shard");
 
     // Those who ask learn what is served here.
@@ -304,11 +306,11 @@ fn how_a_log_fares_is_known_of_the_node_that_serves_it_and_of_no_former_one() {
     for (end, body) in stage.said.take() {
         assert_eq!(end, End::From(3));
         message::read(&body, |message| {
-            if let Message::Serves(shard, term, Some(log)) = message {
-                heard.push((shard, term, log));
+            if let Message::Serves { shard, term, extent, .. } = message {
+                heard.push((shard, term, extent));
             }
         })
         .unwrap();
     }
-    assert_eq!(heard, [(SHARD, 8, log(20, 21))]);
+    assert_eq!(heard, [(SHARD, 8, Some((20, 21)))]);
 }

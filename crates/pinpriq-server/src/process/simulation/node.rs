@@ -600,7 +600,7 @@ impl Node {
                     self.exchange.hear_news(from, client, news);
                 }
                 Letter::News { from, home: Home::Link(link), client, news } => {
-                    self.exchange.send_news(link, (from, client), &news);
+                    self.exchange.send_news(link, from, client, news);
                 }
                 Letter::Host { shard, news } => self.exchange.hear_host(shard, &news),
                 _ => {}

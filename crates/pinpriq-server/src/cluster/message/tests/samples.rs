@@ -1,4 +1,4 @@
-//! Letters that dice make up. `pinpriq-proto` tests every command and every output; here are some
+//! Messages that dice make up. `pinpriq-proto` tests every command and every output; here are some
 //! of each.
 
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use pinpriq_dice::Dice;
 use pinpriq_proto::command::{Command, Put, QueueName};
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::schedule::Scheduled;
 use pinpriq_proto::task::{
-    Bytes, ClientId, Grant, Holder, LaneName, Lease, Past, Progress, Receipt, RequestId, State,
-    TaskId, TaskRecord, Terms,
+    Burial, Bytes, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past, Progress,
+    Receipt, RequestId, State, TaskId, TaskRecord, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::Holds;
@@ -17,6 +18,7 @@ use pinpriq_store::durable::Holds;
 use crate::clients::about::Manners;
 use crate::clients::ending::Ending;
 use crate::clients::unsent::Unsent;
+use crate::cluster::message::Message;
 use crate::letters::letter::{Commands, Errand, News, Part, Piece, Question, Standing};
 
 /// Any number, and often a small one.
@@ -57,36 +59,71 @@ fn receipt(dice: &mut Dice) -> Receipt {
     Receipt { number: number(dice), grant: grant(dice) }
 }
 
+/// A task that often has an attribute, each of them.
 fn task(dice: &mut Dice) -> TaskRecord {
     let number = number(dice);
-    let lease = Lease {
-        grant: grant(dice),
-        holder: Some(Holder { is_tied: flag(dice), ..Holder::of(ClientId(dice.roll())) }),
-        deadline: Some(Timestamp::from_ms(dice.below(1 << 40))),
-        ttr: Some(Span::from_ms(dice.below(1 << 20))),
+    let at = |dice: &mut Dice| Timestamp::from_ms(dice.below(1 << 40));
+    let span = |dice: &mut Dice| Span::from_ms(dice.below(1 << 20));
+    let small = |dice: &mut Dice| u32::try_from(dice.below(300)).unwrap();
+    let reason = flag(dice).then(|| bytes(dice));
+    let (has_counts, has_lane) = (flag(dice), dice.chance(20));
+    let counts = [(); 4].map(|()| if has_counts { small(dice) } else { 0 });
+    let [timeouts, releases, buries, kicks] = counts;
+    let delay = if flag(dice) { span(dice) } else { Span::ZERO };
+    let state = match dice.below(6) {
+        0 => State::Ready,
+        1 => State::Waiting { ready_at: at(dice) },
+        2 => State::Buried(Burial::of_number(self::number(dice))),
+        3 => State::Zombie { purge_at: at(dice) },
+        4 => State::Done,
+        _ => State::Taken(Lease {
+            grant: grant(dice),
+            holder: flag(dice).then(|| Holder {
+                is_tied: flag(dice),
+                ..Holder::of(ClientId(self::number(dice)))
+            }),
+            deadline: flag(dice).then(|| at(dice)),
+            ttr: flag(dice).then(|| span(dice)),
+        }),
     };
-    let lane = LaneName { number: dice.below(9), member: bytes(dice) };
+    let id = match dice.below(3) {
+        0 => TaskId::Number(number),
+        1 => TaskId::Uuid([small(dice).to_le_bytes()[0]; 16]),
+        _ => TaskId::Given(bytes(dice)),
+    };
+    let origin = |dice: &mut Dice| Origin {
+        queue: bytes(dice),
+        id: TaskId::Number(self::number(dice)),
+        put_at: at(dice),
+        attempts: small(dice),
+        failures: small(dice),
+        at: at(dice),
+    };
     TaskRecord {
         number,
         queue: bytes(dice),
-        lane: dice.chance(20).then_some(lane),
-        id: TaskId::Number(number),
-        put_at: Timestamp::from_ms(dice.below(1 << 40)),
-        terms: Terms::of(Some(bytes(dice)), None),
+        lane: has_lane.then(|| LaneName { number: dice.below(9), member: bytes(dice) }),
+        id,
+        put_at: at(dice),
+        terms: Terms::of(flag(dice).then(|| bytes(dice)), flag(dice).then(|| span(dice))),
         progress: Progress {
-            priority: Some(dice.roll().cast_signed()),
-            seq: number,
-            expires_at: None,
-            attempts: 3,
-            failures: 1,
-            reason: Some(bytes(dice)),
-            trace: None,
-            state: if flag(dice) { State::Taken(lease) } else { State::Ready },
+            priority: flag(dice).then(|| dice.roll().cast_signed()),
+            seq: if flag(dice) { number } else { self::number(dice) },
+            expires_at: flag(dice).then(|| at(dice)),
+            attempts: small(dice),
+            failures: small(dice),
+            reason,
+            trace: Trace::of(delay, Counts { timeouts, releases, buries, kicks }),
+            state,
         },
-        past: Past::of(None, None, Some(bytes(dice))),
+        past: Past::of(
+            flag(dice).then(|| origin(dice)),
+            flag(dice).then(|| Scheduled { schedule: bytes(dice), slot: Some(at(dice)) }),
+            flag(dice).then(|| bytes(dice)),
+        ),
         payload: bytes(dice),
         away: None,
-        shared: false,
+        shared: flag(dice),
     }
 }
 
@@ -114,8 +151,26 @@ fn unsent(dice: &mut Dice) -> Unsent {
     Unsent { popped, popped_away: Vec::new(), leases }
 }
 
+/// Any message.
+pub(super) fn message(dice: &mut Dice) -> Message {
+    let (shard, client) = (dice.index(1_024), ClientId(number(dice)));
+    match dice.below(12) {
+        0 => Message::Serves {
+            shard,
+            term: number(dice),
+            extent: flag(dice).then(|| (number(dice), number(dice))),
+            is_suspended: flag(dice),
+        },
+        1 => Message::Released { shard },
+        2 => Message::Failed { shard },
+        3 => Message::Clock { wall_ms: number(dice) },
+        4..8 => Message::News { shard, client, news: news(dice) },
+        _ => Message::Errand { shard, term: number(dice), client, errand: errand(dice) },
+    }
+}
+
 /// Any errand that may go to another node.
-pub(super) fn errand(dice: &mut Dice) -> Errand {
+fn errand(dice: &mut Dice) -> Errand {
     match dice.below(14) {
         12 => Errand::Permit(number(dice)),
         13 => Errand::Aside(commands(dice, 1)),
@@ -173,7 +228,7 @@ fn piece(dice: &mut Dice) -> Piece {
 }
 
 /// Any news that may go to another node.
-pub(super) fn news(dice: &mut Dice) -> News {
+fn news(dice: &mut Dice) -> News {
     News {
         pieces: several(dice, piece),
         payloads: None,
