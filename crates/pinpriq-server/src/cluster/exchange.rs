@@ -428,7 +428,9 @@ impl Exchange {
         let state = &mut *self.state.borrow_mut();
         for link in &state.askers {
             let body = state.bodies.entry(End::From(*link)).or_default();
-            messages.iter().for_each(|message| put(message, body));
+            for message in messages {
+                put(message, body);
+            }
         }
     }
 

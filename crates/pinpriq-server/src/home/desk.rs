@@ -344,10 +344,11 @@ impl Desk {
         Ok(match (*destination, settled) {
             // There can be no subscription elsewhere. The reply is the number of subscriptions
             // left.
-            (Destination::Queues(_), Some(settled))
-                if matches!(command, Command::Unsubscribe { .. }) =>
+            (Destination::Queues(queues), settled)
+                if matches!(command, Command::Unsubscribe { .. })
+                    && (settled.is_some() || !self.redirects) =>
             {
-                (settled, None)
+                (settled.or_else(|| shard_of_all(queues, sharding).ok()).unwrap_or(own), None)
             }
             (Destination::Queue(queue), _) => (sharding.shard_of(queue), Some(queue)),
             (Destination::Queues(queues), _) => {
@@ -427,14 +428,30 @@ impl Desk {
         let length = post.write_command(to, self.seat.client, request, encode);
         let links = &mut *session.links.borrow_mut();
         links.blocked |= command.may_block();
-        links.lasting.subscriptions.note(command, self.seat.limits.subscriptions_max);
         let link = links.link(post.places(), to);
         link.under_way += length;
         link.standing.subscriptions += u32::from(matches!(command, Command::Subscribe { .. }));
-        if request != SILENT {
-            let dialect = session.dialect.get();
-            session.outbox.borrow_mut().await_reply(post.places(), to, dialect);
+        if request == SILENT {
+            let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == to;
+            links.lasting.subscriptions.note(command, is_there);
+        } else {
+            self.await_reply(to, command);
         }
+    }
+
+    /// Keeps a gap for the reply of a shard to a command.
+    fn await_reply(&self, to: usize, command: &Command<'_>) {
+        let session = &self.seat.session;
+        let subscribes = match command {
+            Command::Subscribe { .. } | Command::Unsubscribe { .. } => {
+                let mut bytes = Vec::new();
+                encode_command(command, &mut bytes);
+                Some(bytes)
+            }
+            _ => None,
+        };
+        let at = (self.seat.shard.places(), to);
+        session.outbox.borrow_mut().await_reply(at, session.dialect.get(), subscribes);
     }
 
     /// Replies without an engine, after all earlier replies.
@@ -521,12 +538,16 @@ impl Desk {
                 if self.seat.shard.post().is_some_and(is_nowhere) {
                     return say(write(self.credits.outstanding(self.delivered())));
                 }
+                let before = {
+                    let links = &mut *self.seat.session.links.borrow_mut();
+                    links.link(self.seat.shard.places(), to).delivered_before.clone()
+                };
                 if let Some(post) = self.open_link(to) {
                     self.log_part(to, Wanted::Delivered, 0);
                     post.write_errand(to, self.seat.client, Errand::Ask(Question::Delivered));
                 }
                 let join = move |parts: Vec<Part>| {
-                    let delivered = join_delivered(&parts);
+                    let delivered = before.get() + join_delivered(&parts);
                     Joined::Bytes(write(outstanding(given, delivered)))
                 };
                 self.say_joined(&[to], Box::new(join));
@@ -551,7 +572,7 @@ impl Desk {
             Some(to) => {
                 let links = &mut *self.seat.session.links.borrow_mut();
                 let link = links.link(self.seat.shard.places(), to);
-                link.delivered_before + link.delivered
+                link.delivered_before.get() + link.delivered
             }
         }
     }
@@ -643,12 +664,11 @@ impl Desk {
             links.gathers |= links.deliveries.take().is_some() && links.open().next().is_some();
             links.lasting.subscriptions.clear();
             links.lasting.credits = 0;
-            let open: Vec<usize> = links.open().collect();
-            for to in open {
+            for to in 0..links.count() {
                 let link = links.link(shards, to);
                 link.standing.subscriptions = 0;
-                (link.delivered, link.delivered_before) = (0, 0);
-                link.resets += 1;
+                (link.delivered, link.delivered_before) = (0, Rc::default());
+                link.resets += u64::from(link.open);
             }
         }
         self.seat.reset();

@@ -85,7 +85,8 @@ fn lose_owner_of(
         let link = links.link(home.places(), shard);
         link.open = false;
         (link.heard, link.resets, link.arrived) = (0, 0, 0);
-        link.delivered_before += std::mem::take(&mut link.delivered);
+        let delivered = std::mem::take(&mut link.delivered);
+        link.delivered_before.set(link.delivered_before.get() + delivered);
         let asked = link.log.iter().filter(|it| matches!(it.what, What::Command(..)));
         (asked.count().saturating_sub(not_begun), loses_deliveries)
     };
@@ -109,7 +110,7 @@ fn lose_owner_of(
         fate((client, shard), asked, (may_have_begun, is_superfluous))
     });
     if ends {
-        end(session, home, shard);
+        end(home, (client, session), shard);
     }
 }
 
@@ -243,7 +244,8 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
         Vec::new()
     };
     let link = links.link(home.places(), to);
-    if link.open || (link.log.is_empty() && subscriptions.is_empty()) {
+    let is_idle = link.log.is_empty() && subscriptions.is_empty();
+    if link.open || is_idle || link.standing.ended.is_some() {
         return;
     }
     link.open = true;
@@ -261,7 +263,7 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
         let is_owed = false;
         link.log.keep(Asked { what, at: now, length, carried_out: false, is_owed });
     }
-    let left = credits.saturating_sub(link.delivered_before);
+    let left = credits.saturating_sub(link.delivered_before.get());
     if is_subscribed && left > 0 {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         post.write_errand(to, client, Errand::Credit(left));
@@ -310,21 +312,26 @@ fn settle(
     decide: impl FnMut(&Asked) -> Fate,
 ) {
     let Settled { to_choose, is_refused } = take_fates(home, session, to, decide);
-    if session.choosing.borrow().is_none() {
-        dealing::go_on(home, session, (client, to), to_choose);
-    } else if !to_choose.is_empty() {
-        hear_choice(home, session, (client, to), to_choose);
-    }
-    let links = &mut *session.links.borrow_mut();
-    let tells_refusals = links.lasting.manners.is_none_or(|manners| manners.tells_refusals);
-    if session.outbox.borrow().is_owed_nothing() {
-        (links.blocked, links.gives_up, links.gathers) = (false, false, false);
-    }
+    hear(home, (client, session), to, to_choose);
+    let is_deaf = {
+        let links = &mut *session.links.borrow_mut();
+        if session.outbox.borrow().is_owed_nothing() {
+            (links.blocked, links.gives_up, links.gathers) = (false, false, false);
+        }
+        links.lasting.manners.is_some_and(|manners| !manners.tells_refusals)
+    };
     session.bell.ring();
-    if is_refused && !tells_refusals {
-        let link = links.link(home.places(), to);
-        link.standing.ended = Some(Ending::Unknown);
-        session.outbox.borrow_mut().lose(to);
+    if is_refused && is_deaf {
+        end(home, (client, session), to);
+    }
+}
+
+/// Passes on replies that a take or a request about subscriptions in several shards awaits.
+fn hear(home: &Shard, (client, session): (ClientId, &Session), from: usize, pieces: Vec<Piece>) {
+    if session.choosing.borrow().is_none() {
+        dealing::go_on(home, session, (client, from), pieces);
+    } else {
+        hear_choice(home, session, (client, from), pieces);
     }
 }
 
@@ -371,12 +378,16 @@ fn take_fates(
     Settled { to_choose, is_refused }
 }
 
-/// Ends a client whose protocol cannot say what has happened.
-fn end(session: &Session, home: &Shard, to: usize) {
-    let links = &mut *session.links.borrow_mut();
-    let link = links.link(home.places(), to);
-    link.standing.ended = Some(Ending::Unknown);
-    session.outbox.borrow_mut().lose(to);
+/// Ends a client whose protocol cannot say what has happened. The next owner is asked for nothing.
+fn end(home: &Shard, (client, session): (ClientId, &Session), to: usize) {
+    {
+        let links = &mut *session.links.borrow_mut();
+        let link = links.link(home.places(), to);
+        link.standing.ended = Some(Ending::Unknown);
+        link.log.take();
+    }
+    let lost = session.outbox.borrow_mut().lose(to);
+    hear(home, (client, session), to, lost);
     session.bell.ring();
 }
 

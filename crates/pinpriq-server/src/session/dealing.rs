@@ -89,6 +89,9 @@ pub(crate) struct Joining {
 pub(crate) struct Part {
     pub(crate) shard: usize,
     pub(crate) command: Vec<u8>,
+    /// For each queue to subscribe to, the command that makes the former subscription again, or the
+    /// one that ends the new one.
+    pub(crate) undo: Vec<Vec<u8>>,
     pub(crate) is_done: bool,
 }
 

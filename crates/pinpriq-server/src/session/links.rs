@@ -3,6 +3,9 @@
 //! The amount is bounded, so that no client fills another shard's mailbox. This module only counts:
 //! `home::desk` writes the letters.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use pinpriq_proto::task::Bytes;
 
 use crate::clients::about::Manners;
@@ -48,7 +51,7 @@ pub(crate) struct Lasting {
 }
 
 /// What a client has under way in one shard.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Link {
     /// Whether the shard expects errands of the client.
     pub(crate) open: bool,
@@ -62,8 +65,9 @@ pub(crate) struct Link {
     pub(crate) delivered: u64,
     /// The number of these that have arrived from the present owner of the shard.
     pub(crate) arrived: u64,
-    /// The deliveries among these that former owners of the shard have made.
-    pub(crate) delivered_before: u64,
+    /// The deliveries that former owners of the shard have made. What waits for an answer of the
+    /// present one shares it.
+    pub(crate) delivered_before: Rc<Cell<u64>>,
     /// What was asked there and is not done, if owners may change.
     pub(crate) log: Log,
     /// The number of outputs that have come from there.
@@ -138,7 +142,7 @@ impl Links {
 
     /// Returns the link to shard `to` of this number of shards.
     pub(crate) fn link(&mut self, shards: usize, to: usize) -> &mut Link {
-        self.shards.resize(shards, Link::default());
+        self.shards.resize_with(shards, Link::default);
         &mut self.shards[to]
     }
 }

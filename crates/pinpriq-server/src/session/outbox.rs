@@ -435,10 +435,11 @@ impl Outbox {
         self.lacks_payload && self.reading.is_none()
     }
 
-    /// Returns the other shard that has made the first answer, if any.
+    /// Returns the other shard that reads the payloads of the first answer, if any does. Former
+    /// owners of a shard leave none on a disk, and each that is wanted names its volume.
     pub(crate) fn reads_from(&self) -> Option<usize> {
         let from = self.waiting.front().and_then(|first| first.from);
-        from.map(|from| usize::from(self.teller(from)))
+        from.map(|from| self.teller(from)).filter(|from| *from != FORMER).map(usize::from)
     }
 
     /// Gives up the payloads that were requested from another shard, whose store has failed.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use pinpriq_proto::command::{Command, TakeMode};
-use pinpriq_proto::letters::encode_command;
+use pinpriq_proto::letters::{decode_command, encode_command};
 
 /// The subscriptions of one client.
 #[derive(Default)]
@@ -17,22 +17,22 @@ pub(crate) struct Subscriptions {
 type Key = (Vec<u8>, Option<Vec<u8>>);
 
 impl Subscriptions {
-    /// Notes what this command does to the subscriptions.
-    /// Notes no more than the bound, since a command may be refused.
-    pub(crate) fn note(&mut self, command: &Command<'_>, most: usize) {
+    /// Notes what this command has done to the subscriptions in its shard, which is the one that
+    /// this holds of.
+    pub(crate) fn note(&mut self, command: &Command<'_>, is_there: impl Fn(&[u8]) -> bool) {
         match *command {
             Command::Subscribe { queues, member, selection, mode } => {
                 for queue in queues {
                     let one = Command::Subscribe { queues: &[queue], member, selection, mode };
                     let mut bytes = Vec::new();
                     encode_command(&one, &mut bytes);
-                    let (key, pops) = (key(queue, member), matches!(mode, TakeMode::Pop));
-                    if self.each.len() < most || self.each.contains_key(&key) {
-                        self.each.insert(key, (bytes, pops));
-                    }
+                    let pops = matches!(mode, TakeMode::Pop);
+                    self.each.insert(key(queue, member), (bytes, pops));
                 }
             }
-            Command::Unsubscribe { queues: [], .. } => self.each.clear(),
+            Command::Unsubscribe { queues: [], .. } => {
+                self.each.retain(|(queue, _), _| !is_there(queue));
+            }
             Command::Unsubscribe { queues, member } => {
                 for queue in queues {
                     self.each.remove(&key(queue, member));
@@ -40,6 +40,12 @@ impl Subscriptions {
             }
             _ => {}
         }
+    }
+
+    /// Notes the same of an encoded command.
+    pub(crate) fn note_encoded(&mut self, command: &[u8], is_there: impl Fn(&[u8]) -> bool) {
+        let noted = decode_command(command, |command| self.note(command, is_there));
+        debug_assert!(noted.is_ok(), "what was encoded here can be decoded here");
     }
 
     /// Forgets all.

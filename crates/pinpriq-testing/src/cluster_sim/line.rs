@@ -45,6 +45,10 @@ pub(crate) struct Line {
     /// How many replies are still to come.
     awaited: usize,
     replies: Option<Vec<Value>>,
+    /// What came without being asked for.
+    pub(crate) pushed: Vec<Value>,
+    /// How much of that came before the last of the replies.
+    pub(crate) pushed_before: usize,
 }
 
 impl Line {
@@ -58,6 +62,8 @@ impl Line {
             unread: Vec::new(),
             awaited: 0,
             replies: None,
+            pushed: Vec::new(),
+            pushed_before: 0,
         }
     }
 
@@ -94,8 +100,13 @@ impl Line {
     pub(crate) fn hear(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
         while let Some(reply) = self.next() {
+            if let Value::Push(_) = reply {
+                self.pushed.push(reply);
+                continue;
+            }
             assert!(self.awaited > 0, "a reply came that was not asked for: {reply:?}");
             self.awaited -= 1;
+            self.pushed_before = self.pushed.len();
             if let Some(replies) = &mut self.replies {
                 replies.push(reply);
             }

@@ -6,6 +6,7 @@
 mod fan_out;
 mod given;
 mod slots;
+mod subscribed;
 mod transactions;
 mod unique;
 mod wire;
@@ -31,6 +32,19 @@ pub(crate) trait Policy {
     /// What to ask next.
     fn ask(&mut self, dice: &mut Dice) -> Request;
 
+    /// Whether it ends its connection now.
+    fn leaves(&self, _: &mut Dice) -> bool {
+        false
+    }
+
+    /// Takes what came without being asked for.
+    fn delivered(&mut self, delivery: &Value) {
+        panic!("{delivery:?} came to who has no subscription");
+    }
+
+    /// Notes that the connection is gone, after the replies.
+    fn disconnected(&mut self) {}
+
     /// Takes the replies to what it has asked last. Some are missing if the connection has ended.
     fn told(&mut self, replies: &[Value]);
 
@@ -50,29 +64,40 @@ pub(crate) struct Patron {
 impl Patron {
     /// One for each policy.
     pub(crate) fn all() -> Vec<Self> {
-        let policies: [Box<dyn Policy>; 6] = [
+        let [one, other] = subscribed::Subscribed::pair();
+        let policies: [Box<dyn Policy>; 8] = [
             Box::new(fan_out::FanOut::default()),
             Box::new(given::Given::default()),
             Box::new(slots::Slots::default()),
             Box::new(transactions::Transactions::default()),
             Box::new(unique::Unique::default()),
             Box::new(wire::Wire::default()),
+            Box::new(one),
+            Box::new(other),
         ];
         let patron = |policy: Box<dyn Policy>| Self { line: Line::new(policy.door()), policy };
         policies.into_iter().map(patron).collect()
     }
 
-    /// Passes the replies on, if there are.
+    /// Passes deliveries and replies on, if there are.
     pub(crate) fn listen(&mut self) {
-        if let Some(replies) = self.line.told() {
+        let pushed = std::mem::take(&mut self.line.pushed);
+        let replies = self.line.told();
+        let before = if replies.is_some() { self.line.pushed_before } else { pushed.len() };
+        let (earlier, later) = pushed.split_at(before.min(pushed.len()));
+        earlier.iter().for_each(|delivery| self.policy.delivered(delivery));
+        if let Some(replies) = replies {
             self.policy.told(&replies);
         }
+        later.iter().for_each(|delivery| self.policy.delivered(delivery));
+        self.line.pushed_before = 0;
     }
 
     /// Notes that the connection is gone.
     pub(crate) fn disconnected(&mut self) {
         self.line.disconnected();
         self.listen();
+        self.policy.disconnected();
     }
 }
 

@@ -8,6 +8,7 @@ use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::task::RequestId;
+use pinpriq_store::durable::Holds;
 
 use super::*;
 use crate::clients::unsent::Unsent;
@@ -90,7 +91,7 @@ fn a_message_that_is_cut_or_changed_anywhere_is_refused_or_means_something_else(
         refused_or_the_only_encoding(&message, seed);
         let length = dice.index(60);
         refused_or_the_only_encoding(
-            &[&[dice.index(7) as u8][..], &dice.bytes(length)].concat(),
+            &[&[u8::try_from(dice.below(7)).unwrap()][..], &dice.bytes(length)].concat(),
             seed,
         );
     }
@@ -171,7 +172,7 @@ fn a_reply_within_a_reply_that_no_engine_gives_is_refused() {
     let refused = Some(Malformed::OutOfRange("reply of a step"));
     let (client, request) = (ClientId(1), RequestId(2));
     let output = Output::Reply { client, request, reply: within.clone() };
-    for piece in [Piece::Output(output, Default::default()), Piece::Part(Part::Reply(within))] {
+    for piece in [Piece::Output(output, Holds::default()), Piece::Part(Part::Reply(within))] {
         let news = News { pieces: vec![piece], ..News::default() };
         assert_eq!(read_one(&bytes_of(&Message::News { shard: 1, client, news })).err(), refused);
     }

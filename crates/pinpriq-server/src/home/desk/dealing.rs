@@ -5,7 +5,7 @@
 //! Subscriptions in one shard alone are no concern of this module.
 
 use pinpriq_proto::command::{self, Command, Selection};
-use pinpriq_proto::letters::{decode_command, encode_command};
+use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_store::durable::Holds;
@@ -17,6 +17,7 @@ use crate::home::route::shard_of_all;
 use crate::host::seat::Undone;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Piece};
+use crate::letters::mailbox::Route;
 use crate::session::Session;
 use crate::session::choosing::{Heard, heard};
 use crate::session::dealing::{Aside, Dealing, Failed, Joining, Part};
@@ -110,7 +111,7 @@ impl Desk {
             Some(to) => {
                 let links = &mut *session.links.borrow_mut();
                 let link = links.link(shard.places(), to);
-                link.delivered_before + link.arrived
+                link.delivered_before.get() + link.arrived
             }
         };
         let left = self.credits.drawn().saturating_sub(accepted);
@@ -146,7 +147,7 @@ impl Desk {
             let subscribe = Command::Subscribe { queues, member, selection, mode };
             asking.write(own, SILENT, &subscribe);
             let links = &mut *self.seat.session.links.borrow_mut();
-            links.lasting.subscriptions.note(&subscribe, self.seat.limits.subscriptions_max);
+            links.lasting.subscriptions.note(&subscribe, |_| true);
             links.link(shard.places(), own).standing.subscriptions += 1;
         }
         shard.turn();
@@ -180,16 +181,18 @@ impl Desk {
 
     /// Returns the parts of a command for its shards.
     fn parts_of(&self, command: &Command<'_>) -> Vec<Part> {
-        let dealing = self.seat.session.dealing.borrow();
+        let session = &self.seat.session;
+        let dealing = session.dealing.borrow();
         let known: Vec<usize> = dealing.iter().flat_map(|dealing| dealing.shards()).collect();
-        let part = |shard: usize, command: &Command<'_>| {
-            let mut bytes = Vec::new();
-            encode_command(command, &mut bytes);
-            Part { shard, command: bytes, is_done: false }
+        let part = |shard: usize, command: &Command<'_>, undo: Vec<Vec<u8>>| Part {
+            shard,
+            command: encoded(command),
+            undo,
+            is_done: false,
         };
         let (queues, member, how) = match *command {
             Command::Unsubscribe { queues: [], .. } => {
-                return known.iter().map(|to| part(*to, command)).collect();
+                return known.iter().map(|to| part(*to, command, Vec::new())).collect();
             }
             Command::Subscribe { queues, member, selection, mode } => {
                 (queues, member, Some((selection, mode)))
@@ -197,21 +200,35 @@ impl Desk {
             Command::Unsubscribe { queues, member } => (queues, member, None),
             _ => return Vec::new(),
         };
+        let subscriptions = &session.links.borrow().lasting.subscriptions;
+        let undo = |queue: &&[u8]| {
+            let former = subscriptions.command(queue, member).map(<[u8]>::to_vec);
+            former.unwrap_or_else(|| encoded(&Command::Unsubscribe { queues: &[queue], member }))
+        };
         let shares = shares_of(queues, self.seat.shard.sharding()).into_iter();
         let parts = shares.filter_map(|share| {
             let queues = &names_of(&share.queues)[..];
             match how {
                 Some((selection, mode)) => {
                     let one = Command::Subscribe { queues, member, selection, mode };
-                    Some(part(share.shard, &one))
+                    Some(part(share.shard, &one, queues.iter().map(undo).collect()))
                 }
                 // Elsewhere there is nothing to end.
                 None if !known.contains(&share.shard) => None,
-                None => Some(part(share.shard, &Command::Unsubscribe { queues, member })),
+                None => {
+                    let one = Command::Unsubscribe { queues, member };
+                    Some(part(share.shard, &one, Vec::new()))
+                }
             }
         });
         parts.collect()
     }
+}
+
+fn encoded(command: &Command<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_command(command, &mut bytes);
+    bytes
 }
 
 /// Changes what is dealt to a client, if its subscriptions are in several shards, and does what
@@ -258,8 +275,12 @@ pub(crate) fn go_on(
             Heard::Reply(reply) => Some(Failed::Refused(reply)),
             Heard::Tasks(..) => unreachable!("shard {from} was asked for no tasks"),
         };
-        if failed.is_none() {
-            joining.asked.iter_mut().filter(|it| it.shard == from).for_each(|it| it.is_done = true);
+        if failed.is_none()
+            && let Some(part) = joining.asked.iter_mut().find(|it| it.shard == from)
+        {
+            // At once, so that the next owner of the shard learns of it.
+            part.is_done = true;
+            note(shard, session, from, &part.command);
         }
         joining.failed = joining.failed.take().or(failed);
         drop(dealing);
@@ -277,15 +298,17 @@ fn finish(shard: &Shard, session: &Session, client: ClientId) {
         dealing.joining.take_if(|joining| joining.owed == 0)
     };
     let Some(Joining { request, asked, failed, .. }) = joining else { return };
-    let asking = Asking { shard, session, client };
-    for part in asked.iter().filter(|part| part.is_done) {
-        let decoded = decode_command(&part.command, |command| match *command {
-            Command::Subscribe { queues, member, .. } if failed.is_some() => {
-                asking.restore(part.shard, queues, member);
+    // Where a shard has ended its side, the connection ends.
+    let is_broken = session.links.borrow().broken().is_some();
+    let failed = if is_broken { Some(Failed::Lost) } else { failed };
+    if let Some(Failed::Refused(_)) = failed {
+        let asking = Asking { shard, session, client };
+        for part in asked.iter().filter(|part| part.is_done) {
+            for undo in &part.undo {
+                asking.write_encoded(part.shard, SILENT, undo);
+                note(shard, session, part.shard, undo);
             }
-            _ => session.links.borrow_mut().lasting.subscriptions.note(command, usize::MAX),
-        });
-        debug_assert!(decoded.is_ok(), "what was encoded here can be decoded here");
+        }
     }
     let answer = match failed {
         Some(Failed::Lost) => None,
@@ -296,29 +319,32 @@ fn finish(shard: &Shard, session: &Session, client: ClientId) {
     session.outbox.borrow_mut().answer(None, answer);
 }
 
+/// Notes what a command has done to the subscriptions in a shard.
+fn note(shard: &Shard, session: &Session, to: usize, command: &[u8]) {
+    let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == to;
+    session.links.borrow_mut().lasting.subscriptions.note_encoded(command, is_there);
+}
+
 /// Returns the number of subscriptions in all shards.
 fn count_subscriptions(shard: &Shard, session: &Session) -> u64 {
     let dealing = session.dealing.borrow();
     let links = &mut *session.links.borrow_mut();
     let shards = dealing.iter().flat_map(|dealing| dealing.shards());
-    shards.map(|to| u64::from(links.link(shard.places(), to).standing.subscriptions)).sum()
+    let count = shards.map(|to| {
+        let is_nowhere = shard.post().is_some_and(|post| post.route(to) == Route::Nowhere);
+        let link = links.link(shard.places(), to);
+        if is_nowhere || !link.log.is_empty() {
+            // Its next owner is not asked for all of them yet.
+            let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == to;
+            links.lasting.subscriptions.to(is_there).count() as u64
+        } else {
+            u64::from(link.standing.subscriptions)
+        }
+    });
+    count.sum()
 }
 
 impl Asking<'_> {
-    /// Makes the subscriptions to these queues of a shard what they were before.
-    fn restore(&self, to: usize, queues: &[&[u8]], member: Option<&[u8]>) {
-        for queue in queues {
-            let former = {
-                let subscriptions = &self.session.links.borrow().lasting.subscriptions;
-                subscriptions.command(queue, member).map(<[u8]>::to_vec)
-            };
-            match former {
-                Some(former) => self.write_encoded(to, SILENT, &former),
-                None => self.write(to, SILENT, &Command::Unsubscribe { queues: &[queue], member }),
-            }
-        }
-    }
-
     /// Asks a shard aside from the requests of the client.
     fn ask_aside(&self, to: usize, aside: Aside) {
         let Some(post) = self.shard.post() else { return };

@@ -31,15 +31,13 @@ impl Desk {
             let links = &mut *session.links.borrow_mut();
             links.blocked |= command.may_block();
             links.lasting.manners = Some(self.seat.manners);
-            links.lasting.subscriptions.note(command, self.seat.limits.subscriptions_max);
             let link = links.link(post.places(), to);
             let length = Commands::length(bytes.len());
             link.under_way += length;
             link.standing.subscriptions += u32::from(matches!(command, Command::Subscribe { .. }));
             link.log.push(What::Command(request, bytes), length, shard.clock().now());
         }
-        let dialect = session.dialect.get();
-        session.outbox.borrow_mut().await_reply(post.places(), to, dialect);
+        self.await_reply(to, command);
     }
 
     /// Notes that a shard owes its part of a reply, if its owner may change.

@@ -7,7 +7,6 @@ use super::{choosing, dealing};
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, News, Piece, Standing};
 use crate::letters::mailbox::Post;
-use crate::session::Session;
 use crate::session::dealing::receive;
 
 /// Receives the news about errands of a client. If the client has gone, whatever was handed to it
@@ -27,19 +26,23 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
         kept += usize::from(output.is_none());
         output
     };
-    let how = (dialect, is_blocked(&session));
-    let to_choose = session.outbox.borrow_mut().arrive(at, news.pieces, how, receive);
+    // While a SUBSCRIBE waits for shards, they deliver nothing that it has caused.
+    let how = (dialect, session.links.borrow().blocked);
+    let arrived = session.outbox.borrow_mut().arrive(at, news.pieces, how, receive);
+    let (to_choose, subscribed) = arrived;
+    for command in subscribed {
+        let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == from;
+        session.links.borrow_mut().lasting.subscriptions.note_encoded(&command, is_there);
+    }
     if kept > 0
         && let Some(post) = shard.post()
     {
         post.write_errand(from, client, Errand::Sent(kept));
     }
     let is_joining = session.choosing.borrow().is_none();
-    let (to_choose, to_join) =
+    let (to_choose, mut to_join) =
         if is_joining { (Vec::new(), to_choose) } else { (to_choose, Vec::new()) };
-    if !to_choose.is_empty() {
-        choosing::hear(shard, &session, (client, from), to_choose);
-    }
+    choosing::hear(shard, &session, (client, from), to_choose);
     let mut outbox = session.outbox.borrow_mut();
     match news.payloads {
         None => {}
@@ -59,9 +62,12 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     link.delivered = if is_new { news.delivered } else { 0 };
     link.arrived += deliveries;
     let subscriptions = if is_new { news.standing.subscriptions } else { 0 };
-    link.standing = Standing { subscriptions, ..news.standing };
-    if news.standing.ended.is_some() {
-        outbox.lose(from);
+    let ended = link.standing.ended.or(news.standing.ended);
+    link.standing = Standing { subscriptions, ended, ..news.standing };
+    let mut lost = Vec::new();
+    if ended.is_some() {
+        lost = outbox.lose(from);
+        link.log.take();
     }
     if outbox.is_owed_nothing() {
         (links.blocked, links.gives_up, links.gathers) = (false, false, false);
@@ -70,14 +76,12 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
         }
     }
     drop((outbox, links));
+    if is_joining {
+        to_join.append(&mut lost);
+    }
+    choosing::hear(shard, &session, (client, from), lost);
     dealing::go_on(shard, &session, (client, from), to_join);
     session.bell.ring();
-}
-
-/// Whether the client waits for tasks or an outcome, so that deliveries come first.
-fn is_blocked(session: &Session) -> bool {
-    let dealing = session.dealing.borrow();
-    session.links.borrow().blocked && dealing.as_ref().is_none_or(|it| it.joining.is_none())
 }
 
 /// Sends back outputs that have come for a client that has gone.

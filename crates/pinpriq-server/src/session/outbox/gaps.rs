@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_proto::reply::Output;
+use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_store::durable::Holds;
 
 use super::several::Several;
@@ -33,8 +33,9 @@ pub(super) struct Abroad {
 /// What one shard owes.
 #[derive(Clone, Default)]
 struct Debt {
-    /// The gaps of the answers that it owes, counted from the first answer of the connection.
-    gaps: VecDeque<u64>,
+    /// The gaps of the answers that it owes, counted from the first answer of the connection, each
+    /// with the encoded command if that begins or ends subscriptions.
+    gaps: VecDeque<(u64, Option<Vec<u8>>)>,
     /// How many of its outputs the socket has accepted without the shard being informed.
     accepted: usize,
     /// The bytes that they occupied.
@@ -68,11 +69,17 @@ impl Abroad {
 }
 
 impl Outbox {
-    /// Keeps a gap for the reply of shard `from`, out of this number of shards.
-    pub(crate) fn await_reply(&mut self, shards: usize, from: usize, dialect: Dialect) {
+    /// Keeps a gap for the reply of shard `from`, out of this number of shards. A command that
+    /// begins or ends subscriptions is returned by [`Outbox::arrive`] if it is not refused.
+    pub(crate) fn await_reply(
+        &mut self,
+        (shards, from): (usize, usize),
+        dialect: Dialect,
+        subscribes: Option<Vec<u8>>,
+    ) {
         let gap = self.keep_gap(Answer::Owed, dialect);
         let gaps = &mut self.abroad(shards).shards[from].gaps;
-        gaps.push_back(gap);
+        gaps.push_back((gap, subscribes));
     }
 
     /// Keeps a gap for an answer to which some of this number of shards contribute.
@@ -87,7 +94,7 @@ impl Outbox {
         let gathered = Gathered { parts, count: from.len(), join: Some(join) };
         let gap = self.keep_gap(Answer::Gathered(gathered), dialect);
         for from in from {
-            self.abroad(shards).shards[*from].gaps.push_back(gap);
+            self.abroad(shards).shards[*from].gaps.push_back((gap, None));
         }
     }
 
@@ -99,7 +106,7 @@ impl Outbox {
     /// Expects a reply of shard `from`, out of this number of shards, that [`Outbox::arrive`]
     /// returns.
     pub(crate) fn await_choice(&mut self, shards: usize, from: usize) {
-        self.abroad(shards).shards[from].gaps.push_back(CHOICE);
+        self.abroad(shards).shards[from].gaps.push_back((CHOICE, None));
     }
 
     /// Fills the gap that was kept for this answer, which never comes if there is none. Its output
@@ -148,15 +155,15 @@ impl Outbox {
     /// after all other answers is written in this dialect. `is_blocked` says whether the last of
     /// them is that of a blocked request, which deliveries do not wait for. `receive` sees each
     /// output first, and returns what goes to the client. Returns the replies that were expected
-    /// with [`Outbox::await_choice`].
+    /// with [`Outbox::await_choice`], and the commands that have begun or ended subscriptions.
     pub(crate) fn arrive(
         &mut self,
         (shards, from): (usize, usize),
         pieces: Vec<Piece>,
         (dialect, is_blocked): (Dialect, bool),
         mut receive: impl FnMut(Output) -> Option<Output>,
-    ) -> Vec<Piece> {
-        let mut to_choose = Vec::new();
+    ) -> (Vec<Piece>, Vec<Vec<u8>>) {
+        let (mut to_choose, mut subscribed) = (Vec::new(), Vec::new());
         for piece in pieces {
             let piece = match piece {
                 Piece::Output(output, holds) => match receive(output) {
@@ -170,9 +177,13 @@ impl Outbox {
                     self.insert_delivery((shards, from), dialect, is_blocked)
                 }
                 Piece::Output(Output::Reply { .. }, _) | Piece::Part(_) | Piece::Lost => {
-                    let Some(gap) = self.abroad(shards).shards[from].gaps.pop_front() else {
+                    let gap = self.abroad(shards).shards[from].gaps.pop_front();
+                    let Some((gap, command)) = gap else {
                         unreachable!("shard {from} has answered what was not asked")
                     };
+                    if let Piece::Output(Output::Reply { reply: Reply::Count(_), .. }, _) = piece {
+                        subscribed.extend(command);
+                    }
                     gap
                 }
             };
@@ -188,7 +199,7 @@ impl Outbox {
                 Piece::Lost => self.lose_gap(gap),
             }
         }
-        to_choose
+        (to_choose, subscribed)
     }
 
     /// Goes through what a shard owes, oldest first, because its owner has changed. What `settle`
@@ -216,7 +227,7 @@ impl Outbox {
         for in_flight in self.in_flight.iter_mut().filter(|it| is_of(it.from)) {
             in_flight.from = Some(FORMER);
         }
-        for (index, gap) in gaps.into_iter().enumerate() {
+        for (index, (gap, subscribes)) in gaps.into_iter().enumerate() {
             match settle(index) {
                 Some(piece) if gap == CHOICE => to_choose.push(piece),
                 Some(Piece::Output(output, holds)) => self.fill(gap, None, output, holds),
@@ -224,7 +235,7 @@ impl Outbox {
                 Some(Piece::Lost) => self.lose_gap(gap),
                 None => {
                     if let Some(abroad) = &mut self.abroad {
-                        abroad.shards[from].gaps.push_back(gap);
+                        abroad.shards[from].gaps.push_back((gap, subscribes));
                     }
                 }
             }
@@ -240,7 +251,7 @@ impl Outbox {
         dialect: Dialect,
         is_blocked: bool,
     ) -> u64 {
-        let next = self.abroad(shards).shards[from].gaps.front().copied();
+        let next = self.abroad(shards).shards[from].gaps.front().map(|(gap, _)| *gap);
         let next = next.filter(|gap| *gap != CHOICE && *gap >= self.passed);
         let is_open = |it: &Waiting| matches!(it.answer, Answer::Owed | Answer::Growing(_));
         let last = self.waiting.back().filter(|last| is_blocked && is_open(last));
@@ -253,7 +264,7 @@ impl Outbox {
         self.waiting.insert(index, Waiting { dialect, ..Waiting::for_its_turn(Answer::Owed, 0) });
         self.kept += u64::from(self.kept >= gap);
         for debt in &mut self.abroad(shards).shards {
-            for moved in &mut debt.gaps {
+            for (moved, _) in &mut debt.gaps {
                 *moved += u64::from(*moved >= gap && *moved != CHOICE);
             }
         }
@@ -327,13 +338,19 @@ impl Outbox {
         }
     }
 
-    /// Notes that nothing more will come from a shard.
-    pub(crate) fn lose(&mut self, from: usize) {
-        let Some(abroad) = &mut self.abroad else { return };
+    /// Notes that nothing more will come from a shard. Returns a piece for each reply that was
+    /// expected with [`Outbox::await_choice`].
+    pub(crate) fn lose(&mut self, from: usize) -> Vec<Piece> {
+        let Some(abroad) = &mut self.abroad else { return Vec::new() };
         let gaps = std::mem::take(&mut abroad.shards[from].gaps);
-        for gap in gaps {
-            self.lose_gap(gap);
+        let mut to_choose = Vec::new();
+        for (gap, _) in gaps {
+            match gap {
+                CHOICE => to_choose.push(Piece::Lost),
+                gap => self.lose_gap(gap),
+            }
         }
+        to_choose
     }
 
     /// Whether everything was sent that ever will be, since an answer was lost.

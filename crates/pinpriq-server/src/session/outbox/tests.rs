@@ -107,6 +107,8 @@ fn what_several_shards_have_added_goes_back_to_each_unless_its_owner_has_changed
             if let Some(former) = former {
                 outbox.settle(former, |_| None);
             }
+            let reader = is_complete.then_some(3).filter(|it| former != Some(*it));
+            assert_eq!(outbox.reads_from(), reader);
             let unsent =
                 outbox.unsent().into_iter().filter(|(_, unsent)| unsent.popped_count() > 0);
             let back: Vec<(Option<usize>, Vec<u64>)> = unsent

@@ -28,6 +28,12 @@ impl World {
             return;
         }
         let patron = &mut self.patrons[index];
+        if patron.policy.leaves(&mut self.dice) {
+            if let Some(node) = &mut self.machines[at].node {
+                node.cut(client);
+            }
+            return patron.disconnected();
+        }
         let request = patron.policy.ask(&mut self.dice);
         let bytes = patron.line.ask(request);
         self.feed(at, client, &bytes);
@@ -44,8 +50,13 @@ impl World {
     pub(super) fn hear_patrons(&mut self) {
         let mut patrons = std::mem::take(&mut self.patrons);
         for patron in &mut patrons {
+            let was_connected = patron.line.at.is_some();
             self.hear_line(&mut patron.line);
-            patron.listen();
+            if was_connected && patron.line.at.is_none() {
+                patron.disconnected();
+            } else {
+                patron.listen();
+            }
         }
         self.patrons = patrons;
     }

@@ -196,6 +196,7 @@ fn there_is_one_bound_of_subscriptions_over_all_shards() {
     with_homes(config, async |_, [client, ..]| {
         let [one, other, third] = queues();
         let further = queue_in(1, 1);
+        assert_eq!(client.told(&format!("UNSUBSCRIBE {}", all())).await, "0");
         assert_eq!(client.told(&format!("SUBSCRIBE QUEUES 2 {one} {other}")).await, "2");
         let four = format!("SUBSCRIBE QUEUES 3 {other} {third} {further}");
         assert_eq!(client.told(&four).await, "BUSY");

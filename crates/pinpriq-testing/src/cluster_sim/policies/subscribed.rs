@@ -1,0 +1,282 @@
+//! Subscriptions over the queues of all shards: no delivery beyond the credit, each task for one
+//! holder, and none lost.
+//!
+//! Two clients share the queues, which nobody else uses.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use pinpriq_dice::Dice;
+use pinpriq_proto::wire::resp::{Value, Words};
+
+use super::{LOOK_MAX, Policy, Told, number_of, outcome, tasks, text};
+use crate::cluster_sim::line::Request;
+
+/// Several in each shard.
+const QUEUES: [&str; 8] = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
+
+/// Longer than a run.
+const LEASE_MS: u64 = 3_600_000;
+
+/// The most tasks that may be there without being done, so that a look shows all of them.
+const OPEN_MAX: usize = 200;
+
+/// What both clients know.
+#[derive(Default)]
+struct Shared {
+    known: BTreeMap<u64, Told>,
+    /// The tasks that were popped or acknowledged.
+    done: BTreeSet<u64>,
+    /// Those of which it is not known whether they were acknowledged.
+    perhaps_done: BTreeSet<u64>,
+    /// How many popped tasks may have been lost with connections.
+    lost: u64,
+}
+
+/// How deliveries come.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Mode {
+    #[default]
+    Tied,
+    Leased,
+    Popped,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Asked {
+    #[default]
+    Hello,
+    Subscribe(Mode),
+    Unsubscribe,
+    Credit(u64),
+    Put(u64),
+    Ack(u64),
+    Reset,
+}
+
+#[derive(Default)]
+pub(super) struct Subscribed {
+    shared: Rc<RefCell<Shared>>,
+    /// Whether deliveries come as pushes of their own.
+    greets: bool,
+    /// The mode of its subscriptions, if it certainly has them.
+    mode: Option<Mode>,
+    /// The modes in which something may come.
+    possible: Vec<Mode>,
+    /// Since it began.
+    credits: u64,
+    delivered: u64,
+    /// The receipts of what it holds, with the queues.
+    held: BTreeMap<u64, (String, String)>,
+    asked: Asked,
+}
+
+impl Subscribed {
+    /// Two of them.
+    pub(super) fn pair() -> [Self; 2] {
+        let one = Self::default();
+        let other = Self { shared: Rc::clone(&one.shared), ..Self::default() };
+        [one, other]
+    }
+
+    /// Begins again, without subscriptions and credits.
+    fn restart(&mut self) {
+        if self.possible.contains(&Mode::Popped) {
+            self.shared.borrow_mut().lost += self.credits - self.delivered;
+        }
+        let shared = Rc::clone(&self.shared);
+        *self = Self { shared, ..Self::default() };
+    }
+
+    fn put(&self) -> Asked {
+        Asked::Put(self.shared.borrow().known.len() as u64)
+    }
+
+    /// Chooses what to ask.
+    fn choose(&self, dice: &mut Dice) -> Asked {
+        let shared = self.shared.borrow();
+        let open = shared.known.len() - shared.done.len();
+        if !self.greets {
+            return Asked::Hello;
+        }
+        match dice.below(100) {
+            0 => Asked::Reset,
+            1..4 => Asked::Unsubscribe,
+            4..10 => Asked::Subscribe(dice.pick(&[Mode::Tied, Mode::Leased, Mode::Popped])),
+            _ if self.mode.is_none() => {
+                Asked::Subscribe(dice.pick(&[Mode::Tied, Mode::Leased, Mode::Popped]))
+            }
+            10..35 if self.credits < self.delivered + 6 => {
+                Asked::Credit(dice.pick(&[1, 1, 1, 2, 3, 9]))
+            }
+            35..60 if !self.held.is_empty() => {
+                let held: Vec<u64> = self.held.keys().copied().collect();
+                Asked::Ack(dice.pick(&held))
+            }
+            _ if open < OPEN_MAX => self.put(),
+            _ => Asked::Credit(1),
+        }
+    }
+}
+
+impl Policy for Subscribed {
+    fn leaves(&self, dice: &mut Dice) -> bool {
+        dice.once_in(150)
+    }
+
+    fn ask(&mut self, dice: &mut Dice) -> Request {
+        self.asked = self.choose(dice);
+        let several = |words: Words| {
+            let words = words.bytes("QUEUES").bytes(QUEUES.len().to_string());
+            QUEUES.iter().fold(words, |words, queue| words.bytes(queue))
+        };
+        let words = match self.asked {
+            Asked::Hello => Words::new("HELLO").bytes("3"),
+            Asked::Reset => Words::new("RESET"),
+            Asked::Subscribe(mode) => {
+                self.possible.push(mode);
+                let words = several(Words::new("SUBSCRIBE"));
+                match mode {
+                    Mode::Tied => words,
+                    Mode::Leased => words.option("TTR", Some(LEASE_MS)),
+                    Mode::Popped => words.bytes("POP"),
+                }
+            }
+            Asked::Unsubscribe => {
+                self.mode = None;
+                several(Words::new("UNSUBSCRIBE"))
+            }
+            Asked::Credit(credits) => {
+                self.credits += credits;
+                Words::new("CREDIT").bytes(credits.to_string())
+            }
+            Asked::Put(number) => {
+                let queue = dice.pick(&QUEUES);
+                let words = Words::new("PUT").bytes(queue).bytes(number.to_string());
+                // Until a reply says more.
+                self.shared.borrow_mut().known.insert(number, Told::Unknown);
+                words.option("PRIORITY", Some(dice.below(4)))
+            }
+            Asked::Ack(number) => {
+                let (queue, receipt) = self.held.remove(&number).unwrap_or_default();
+                self.shared.borrow_mut().perhaps_done.insert(number);
+                Words::new("ACK").bytes(queue).bytes(receipt)
+            }
+        };
+        Request::of(&[words])
+    }
+
+    fn delivered(&mut self, delivery: &Value) {
+        self.delivered += 1;
+        let (delivered, credits) = (self.delivered, self.credits);
+        assert!(delivered <= credits, "{delivered} deliveries came for {credits} credits");
+        let number = number_of_push(delivery);
+        let parts = delivery.elements().unwrap_or_default();
+        let is_popped = parts.get(3) == Some(&Value::Null);
+        let is_possible = |mode: &Mode| (*mode == Mode::Popped) == is_popped;
+        let possible = &self.possible;
+        assert!(possible.iter().any(is_possible), "{delivery:?} came to who has {possible:?}");
+        let mut shared = self.shared.borrow_mut();
+        assert!(shared.known.contains_key(&number), "{number} was not put");
+        assert!(!shared.done.contains(&number), "{number} was delivered after it was done");
+        if is_popped {
+            shared.done.insert(number);
+        } else {
+            self.held.insert(number, (text(parts.get(1)), text(parts.get(3))));
+        }
+    }
+
+    fn disconnected(&mut self) {
+        self.restart();
+    }
+
+    fn told(&mut self, replies: &[Value]) {
+        let mut shared = self.shared.borrow_mut();
+        if let (Asked::Ack(number), Some(Value::Error(error))) = (self.asked, replies.first())
+            && !["UNKNOWN"].contains(&error.split(' ').next().unwrap_or_default())
+        {
+            shared.perhaps_done.remove(&number);
+            return;
+        }
+        let outcome = outcome(replies, 1);
+        match (self.asked, outcome) {
+            (Asked::Hello, outcome) => self.greets = outcome.is_ok(),
+            (Asked::Put(number), outcome) => {
+                shared.known.insert(number, outcome.map_or_else(|told| told, |_| Told::Done));
+            }
+            (Asked::Ack(number), Ok(_)) => {
+                assert!(shared.done.insert(number), "{number} was done twice");
+            }
+            (Asked::Subscribe(mode), Ok(reply)) => {
+                let count = i64::try_from(QUEUES.len()).unwrap_or_default();
+                assert_eq!(*reply, Value::Integer(count), "subscriptions");
+                // What the former one has popped may be on its way.
+                let was_popped = self.mode == Some(Mode::Popped);
+                self.possible = vec![mode];
+                self.possible.extend(was_popped.then_some(Mode::Popped));
+                self.mode = Some(mode);
+            }
+            (Asked::Subscribe(_), Err(Told::Refused)) => {
+                self.possible.pop();
+            }
+            (Asked::Subscribe(_), Err(_)) => self.mode = None,
+            (Asked::Credit(_), Ok(reply)) => {
+                let left = self.credits - self.delivered;
+                let Value::Integer(told) = reply else { panic!("CREDIT was answered {reply:?}") };
+                assert!(told.unsigned_abs() <= left, "{told} credits, not {left}");
+            }
+            (Asked::Reset, Ok(_)) => {
+                drop(shared);
+                self.restart();
+            }
+            (Asked::Credit(_) | Asked::Ack(_) | Asked::Unsubscribe | Asked::Reset, _) => {}
+        }
+    }
+
+    fn looks(&self) -> Vec<Words> {
+        let of = |state: &'static str| {
+            QUEUES.map(|queue| {
+                let words = Words::new("PEEK").bytes(queue).option("COUNT", Some(LOOK_MAX));
+                words.option("STATE", Some(state))
+            })
+        };
+        [of("R"), of("T")].concat()
+    }
+
+    fn judge(&self, shown: &[Value]) {
+        let shared = self.shared.borrow();
+        let numbers = |shown: &[Value]| -> Vec<u64> {
+            shown.iter().flat_map(|shown| tasks(shown).iter().map(number_of)).collect()
+        };
+        let (ready, all) = (numbers(&shown[..QUEUES.len()]), numbers(shown));
+        let left: BTreeSet<u64> = all.iter().copied().collect();
+        assert_eq!(left.len(), all.len(), "a task is there twice");
+        let back = left.intersection(&shared.done).next();
+        assert_eq!(back, None, "a task is there although it is done");
+        let mut missing = 0;
+        for (number, told) in &shared.known {
+            let is_there = left.contains(number) || shared.done.contains(number);
+            match told {
+                Told::Done if !is_there && !shared.perhaps_done.contains(number) => missing += 1,
+                Told::Refused => assert!(!is_there, "{number} was refused"),
+                _ => {}
+            }
+        }
+        let lost = shared.lost;
+        assert!(missing <= lost, "{missing} are missing, and {lost} at most were lost");
+        let is_starving = self.mode.is_some() && self.credits > self.delivered;
+        assert!(
+            !is_starving || ready.is_empty(),
+            "{ready:?} wait for a subscriber that has {} credits of {} left",
+            self.credits - self.delivered,
+            self.credits,
+        );
+    }
+}
+
+/// The number in the payload of a delivery.
+fn number_of_push(delivery: &Value) -> u64 {
+    let payload = text(delivery.elements().and_then(|parts| parts.get(4)));
+    payload.parse().unwrap_or_else(|_| panic!("{delivery:?} was delivered"))
+}
