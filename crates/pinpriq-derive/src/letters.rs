@@ -103,7 +103,10 @@ fn of_variants(
         quote! {
             match ::pinpriq_proto::letters::primitives::take_byte(input)? {
                 #(#numbers => #takes,)*
-                kind => return Err(::pinpriq_proto::letters::Malformed::UnknownKind { what: #name, kind }),
+                kind => {
+                    let what = #name;
+                    return Err(::pinpriq_proto::letters::Malformed::UnknownKind { what, kind });
+                }
             }
         },
         quote! {

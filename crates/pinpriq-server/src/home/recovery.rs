@@ -232,8 +232,10 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
     let now = home.clock().now();
     let links = &mut *session.links.borrow_mut();
     let Some(manners) = links.lasting.manners else { return };
-    let is_in_several = session.dealing.borrow().is_some();
-    let credits = if is_in_several { 0 } else { links.lasting.credits };
+    let has_credits = links.deliveries == Some(to)
+        && links.lasting.ends.is_none()
+        && session.dealing.borrow().is_none();
+    let credits = if has_credits { links.lasting.credits } else { 0 };
     let (is_blocked, gives_up) = (links.blocked, links.gives_up);
     let ends = links.lasting.ends;
     let sharding = home.sharding();
@@ -244,7 +246,8 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
         Vec::new()
     };
     let link = links.link(home.places(), to);
-    let is_idle = link.log.is_empty() && subscriptions.is_empty();
+    let left = credits.saturating_sub(link.delivered_before.get());
+    let is_idle = link.log.is_empty() && subscriptions.is_empty() && left == 0;
     if link.open || is_idle || link.standing.ended.is_some() {
         return;
     }
@@ -254,7 +257,6 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
         post.write_errand(to, client, Errand::Account(link.account.clone()));
     }
     let kept = link.log.take();
-    let is_subscribed = !subscriptions.is_empty();
     for bytes in subscriptions {
         let length = Commands::length(bytes.len());
         let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
@@ -263,8 +265,7 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
         let is_owed = false;
         link.log.keep(Asked { what, at: now, length, carried_out: false, is_owed });
     }
-    let left = credits.saturating_sub(link.delivered_before.get());
-    if is_subscribed && left > 0 {
+    if left > 0 {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         post.write_errand(to, client, Errand::Credit(left));
     }
