@@ -85,11 +85,15 @@ impl Patron {
         let replies = self.line.told();
         let before = if replies.is_some() { self.line.pushed_before } else { pushed.len() };
         let (earlier, later) = pushed.split_at(before.min(pushed.len()));
-        earlier.iter().for_each(|delivery| self.policy.delivered(delivery));
+        for delivery in earlier {
+            self.policy.delivered(delivery);
+        }
         if let Some(replies) = replies {
             self.policy.told(&replies);
         }
-        later.iter().for_each(|delivery| self.policy.delivered(delivery));
+        for delivery in later {
+            self.policy.delivered(delivery);
+        }
         self.line.pushed_before = 0;
     }
 

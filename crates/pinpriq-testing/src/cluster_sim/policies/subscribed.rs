@@ -129,7 +129,7 @@ impl Policy for Subscribed {
         self.asked = self.choose(dice);
         let several = |words: Words| {
             let words = words.bytes("QUEUES").bytes(QUEUES.len().to_string());
-            QUEUES.iter().fold(words, |words, queue| words.bytes(queue))
+            QUEUES.iter().fold(words, Words::bytes)
         };
         let words = match self.asked {
             Asked::Hello => Words::new("HELLO").bytes("3"),
