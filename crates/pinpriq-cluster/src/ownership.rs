@@ -121,7 +121,7 @@ pub struct Counters {
 }
 
 /// A call that is under way.
-struct Asked {
+struct PendingCall {
     call: RegistryCall,
     /// Who has asked.
     instance: Instance,
@@ -142,7 +142,7 @@ pub struct Ownership {
     is_clock_off: bool,
     silence: Silence,
     session: Session,
-    under_way: VecDeque<Asked>,
+    under_way: VecDeque<PendingCall>,
     /// How many of them change the record of a shard.
     own_calls: usize,
     view: View,
@@ -212,7 +212,7 @@ impl Ownership {
         }
         if !matches!(self.session.phase, Phase::Ending | Phase::Over) {
             self.keep_session();
-            self.heed_silence();
+            self.check_silence();
             self.begin_releases();
             self.advance_releases();
             self.keep_records();
@@ -374,7 +374,7 @@ impl Ownership {
         self.own_calls += usize::from(changes_owner(&call));
         let instance = self.node.instance;
         self.registry.start(call.clone());
-        self.under_way.push_back(Asked { call, instance, sent_at: self.now });
+        self.under_way.push_back(PendingCall { call, instance, sent_at: self.now });
     }
 
     /// Whether an instance is this process, now or before it lost a session.

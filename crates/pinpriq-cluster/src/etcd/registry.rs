@@ -382,7 +382,7 @@ impl EtcdRegistry {
         Ok(RegistryAnswer::Done)
     }
 
-    async fn carry_out(&self, call: RegistryCall) -> Result<RegistryAnswer, Trouble> {
+    async fn apply(&self, call: RegistryCall) -> Result<RegistryAnswer, Trouble> {
         match call {
             RegistryCall::Found(meta) => self.found(&meta).await,
             RegistryCall::Find => self.find().await,
@@ -421,7 +421,7 @@ impl RemoteRegistry for EtcdRegistry {
             RegistryCall::Renew => self.renewal(),
             _ => self.deadline(),
         };
-        match timeout(limit, self.carry_out(call)).await {
+        match timeout(limit, self.apply(call)).await {
             Ok(Ok(answer)) => {
                 if answer == RegistryAnswer::SessionEnded {
                     self.place.is_first.store(false, Ordering::Relaxed);

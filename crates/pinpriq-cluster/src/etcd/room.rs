@@ -72,7 +72,7 @@ impl Quota {
         }
     }
 
-    fn heed(&self, status: &StatusResponse) {
+    fn note_status(&self, status: &StatusResponse) {
         self.note_told(size(status.db_size_quota));
         if has_alarm(status) {
             self.meet();
@@ -82,7 +82,7 @@ impl Quota {
     }
 }
 
-/// Something about the room of a cluster that its operator should hear.
+/// Something about the room of a cluster that its operator should know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RoomNotice {
     /// Its own quota is lower than what the logs were to have.
@@ -160,7 +160,7 @@ impl Etcd {
 
     async fn status_of_one(&self) -> Result<StatusResponse, Trouble> {
         let status = self.ask(self.options().attempt, &StatusRequest {}).await?;
-        self.quota().heed(&status);
+        self.quota().note_status(&status);
         Ok(status)
     }
 

@@ -2,7 +2,7 @@
 
 use super::local::{Host, Writing};
 use super::session::Phase;
-use super::{Asked, Order, Ownership, changes_owner};
+use super::{Order, Ownership, PendingCall, changes_owner};
 use crate::registry::{OwnRecord, OwnState, RegistryAnswer, RegistryCall, ShardNumber, View};
 
 impl Ownership {
@@ -30,7 +30,7 @@ impl Ownership {
         self.answered(asked, answer);
     }
 
-    fn answered(&mut self, asked: Asked, answer: RegistryAnswer) {
+    fn answered(&mut self, asked: PendingCall, answer: RegistryAnswer) {
         let is_done = answer == RegistryAnswer::Done;
         match asked.call {
             RegistryCall::Look | RegistryCall::Renew => {

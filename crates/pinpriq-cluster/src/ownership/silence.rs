@@ -37,7 +37,7 @@ impl Ownership {
     }
 
     /// Gives up the shards whose logs have been silent for too long, if another node may take them.
-    pub(super) fn heed_silence(&mut self) {
+    pub(super) fn check_silence(&mut self) {
         let is_held = |local: &super::Local| {
             local.host.is_some_and(|host| host.suspended_since.is_some() || host.is_given_up)
         };

@@ -326,7 +326,7 @@ impl PostgresRegistry {
         Ok(!rows.is_empty())
     }
 
-    async fn carry_out(&self, call: RegistryCall) -> Result<RegistryAnswer, Failure> {
+    async fn apply(&self, call: RegistryCall) -> Result<RegistryAnswer, Failure> {
         match call {
             RegistryCall::Found(meta) => self.found(&meta).await,
             RegistryCall::Find => {
@@ -375,7 +375,7 @@ impl RemoteRegistry for PostgresRegistry {
             RegistryCall::Renew => self.renewal(),
             _ => self.deadline(),
         };
-        match timeout(limit, self.carry_out(call)).await {
+        match timeout(limit, self.apply(call)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(failure)) => RegistryAnswer::Unreachable(failure.why),
             Err(_) => RegistryAnswer::Unreachable("no answer in time".to_owned()),

@@ -72,7 +72,7 @@ impl Writer {
         Self { disk, stopwatch, active: None }
     }
 
-    fn carry_out(&mut self, commit: &Commit) -> Result<(), StoreError> {
+    fn write_commit(&mut self, commit: &Commit) -> Result<(), StoreError> {
         for step in &commit.steps {
             match step {
                 Step::Roll(roll) => {
@@ -124,7 +124,7 @@ impl Worker for Writer {
 
     fn run(&mut self, commit: Commit) -> Committed {
         let began = (self.stopwatch)();
-        let outcome = self.carry_out(&commit);
+        let outcome = self.write_commit(&commit);
         let took = (self.stopwatch)().saturating_sub(began);
         Committed { commit, outcome, took }
     }

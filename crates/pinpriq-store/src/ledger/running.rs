@@ -188,9 +188,9 @@ impl Running {
     pub(crate) fn drive(&mut self, now: Timestamp) -> Result<Position, StoreError> {
         self.now = self.now.max(now);
         while let Some(answer) = self.ledger.poll() {
-            self.hear(answer)?;
+            self.receive(answer)?;
         }
-        self.hear_kept()?;
+        self.receive_kept()?;
         self.resolve(false);
         self.send(false);
         self.renew(false);
@@ -247,25 +247,25 @@ impl Running {
     }
 
     /// Takes an answer of the engine.
-    fn hear(&mut self, answer: Answer) -> Result<(), StoreError> {
+    fn receive(&mut self, answer: Answer) -> Result<(), StoreError> {
         match answer {
             Answer::Appended(Appended::Done) => {
                 self.figures.commit_us.record(self.watch.silent_ms() * 1_000);
-                self.watch.hear();
+                self.watch.note_answer();
                 self.note_landed();
             }
             Answer::Appended(Appended::Fenced) | Answer::Trimmed(Trimmed::Fenced) => {
                 return Err(self.fenced());
             }
             Answer::Appended(Appended::Unknown) => self.note_unknown(self.now),
-            Answer::Resolved(resolved) => self.hear_resolved(resolved)?,
+            Answer::Resolved(resolved) => self.receive_resolved(resolved)?,
             Answer::Appended(Appended::Full) => return Err(StoreError::EngineFull),
             Answer::Appended(Appended::TooLarge) => {
                 let entry = self.in_flight.as_ref().map_or(0, |it| it.entry.bytes.len());
                 let (bytes, most) = (entry as u64, ENTRY_BYTES_MAX as u64);
                 return Err(StoreError::BatchTooLarge { bytes, most });
             }
-            Answer::Read(read) => self.hear_read(read)?,
+            Answer::Read(read) => self.receive_read(read)?,
             Answer::Trimmed(Trimmed::Done) => {
                 if let Some(before) = self.trimming.take() {
                     self.accounts.trimmed(before);
@@ -296,7 +296,7 @@ impl Running {
     }
 
     /// Takes what became of the entry under way or, if there is none, of a renewal.
-    fn hear_resolved(&mut self, resolved: Resolved) -> Result<(), StoreError> {
+    fn receive_resolved(&mut self, resolved: Resolved) -> Result<(), StoreError> {
         let is_renewal = self.in_flight.is_none();
         match resolved {
             Resolved::Fenced => return Err(self.fenced()),
@@ -305,7 +305,7 @@ impl Running {
                     self.figures.commit_us.record(self.watch.silent_ms() * 1_000);
                     self.note_landed();
                 }
-                self.watch.hear();
+                self.watch.note_answer();
             }
             Resolved::Unknown if is_renewal => self.watch.renew_again(),
             Resolved::Unknown => self.note_unknown(self.now.after(Span::from_ms(AGAIN_MS))),
@@ -361,7 +361,7 @@ impl Running {
     }
 
     /// Confirms the batches whose watermarks are kept.
-    fn hear_kept(&mut self) -> Result<(), StoreError> {
+    fn receive_kept(&mut self) -> Result<(), StoreError> {
         let Some(keeper) = &mut self.keeper else { return Ok(()) };
         let Some(kept) = keeper.kept()?.filter(|kept| kept.term == self.tenure.term) else {
             return Ok(());

@@ -77,7 +77,7 @@ impl Watch {
     }
 
     /// Notes that the engine has answered what it was asked last, and that the tenure goes on.
-    pub(crate) fn hear(&mut self) {
+    pub(crate) fn note_answer(&mut self) {
         self.answered = Some(self.asked);
         self.renewal = Renewal::Idle;
         self.end_silence();

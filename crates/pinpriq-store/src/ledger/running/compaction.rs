@@ -72,7 +72,7 @@ impl Running {
         }
     }
 
-    pub(super) fn hear_read(
+    pub(super) fn receive_read(
         &mut self,
         read: Result<Vec<(Seq, Vec<u8>)>, Unreachable>,
     ) -> Result<(), StoreError> {
