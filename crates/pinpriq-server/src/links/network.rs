@@ -38,8 +38,8 @@ use crate::keepalive::watch;
 use crate::throttle::{Throttle, warn_throttled};
 
 /// How many connections may be greeting at a time. Others wait to be accepted. Each of the two
-/// steps of a handshake takes some 0.1 ms of this thread (X25519 twice 23 µs, signing 22 µs, checking
-/// a signature 60 µs, measured on one core), so a storm delays what else it does by 3 ms.
+/// steps of a handshake takes some 0.1 ms of this thread (X25519 twice 23 µs, signing 22 µs,
+/// checking a signature 60 µs, on one core), so a storm delays what else it does by 3 ms.
 const GREETING_MAX: usize = 32;
 
 /// How long nothing is accepted after the system refused to.
