@@ -82,11 +82,16 @@ fn lose_owner_of(
         let is_there = |queue: &[u8]| sharding.shard_of(queue) == shard;
         let loses_deliveries = loss == Loss::Sudden
             && links.lasting.subscriptions.to(is_there).any(|(_, pops)| is_deaf || pops);
+        // Before that, what arrives may be from before a reset.
+        let is_settled = links.deliveries == Some(shard);
         let link = links.link(home.places(), shard);
+        // What has not arrived is lost, and costs no credit.
+        let arrived = std::mem::take(&mut link.arrived);
+        if is_settled {
+            link.delivered_before.set(link.delivered_before.get() + arrived);
+        }
         link.open = false;
-        (link.heard, link.resets, link.arrived) = (0, 0, 0);
-        let delivered = std::mem::take(&mut link.delivered);
-        link.delivered_before.set(link.delivered_before.get() + delivered);
+        (link.heard, link.resets, link.delivered) = (0, 0, 0);
         let asked = link.log.iter().filter(|it| matches!(it.what, What::Command(..)));
         (asked.count().saturating_sub(not_begun), loses_deliveries)
     };

@@ -65,8 +65,8 @@ pub(crate) struct Link {
     pub(crate) delivered: u64,
     /// The number of these that have arrived from the present owner of the shard.
     pub(crate) arrived: u64,
-    /// The deliveries that former owners of the shard have made. What waits for an answer of the
-    /// present one shares it.
+    /// The deliveries that have arrived from former owners of the shard. What waits for an answer
+    /// of the present one shares it.
     pub(crate) delivered_before: Rc<Cell<u64>>,
     /// What was asked there and is not done, if owners may change.
     pub(crate) log: Log,

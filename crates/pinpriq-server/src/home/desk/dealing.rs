@@ -123,7 +123,11 @@ impl Desk {
             Some(to) if to != shard.own() => {
                 dealing.add_shard(to, left);
                 dealing.note_subscribed(to, true);
-                dealing.begin_to_hold(to);
+                if shard.post().is_some_and(|post| post.route(to) == Route::Nowhere) {
+                    dealing.lose(to);
+                } else {
+                    dealing.begin_to_hold(to);
+                }
             }
             Some(own) => {
                 dealing.add_shard(own, 0);

@@ -1,7 +1,9 @@
 //! Subscriptions to queues of shards that several nodes own.
 
+use pinpriq_store::ledger::Writer;
+
 use super::choosing::queues;
-use super::{Stage, TTL_MS};
+use super::{Stage, TTL_MS, instance};
 
 const SHARDS: u16 = 4;
 
@@ -90,6 +92,55 @@ fn deliveries_go_on_when_the_owner_of_some_shards_dies() {
     assert_eq!(stage.told(client), "");
     let told = stage.ask(client, "READY");
     assert!(told.starts_with(":1\r\n") && told.contains("third"), "{told}");
+}
+
+#[test]
+fn a_delivery_that_is_lost_with_an_owner_costs_no_credit() {
+    for mode in ["TTR 900000", ""] {
+        let mut stage = Stage::start(2);
+        let owner = stage.owner();
+        let [client, putter] = [(); 2].map(|()| stage.visit(1 - owner));
+        stage.ask(client, "HELLO 3");
+        stage.ask(client, &format!("SUBSCRIBE q {mode}"));
+        stage.ask(putter, "PUT q loaf");
+        // The owner makes the delivery, which waits for the engine, and says so with what it says
+        // of the next request.
+        stage.engine.cut(Writer(instance(owner).0), true);
+        assert_eq!(stage.ask(client, "CREDIT 1"), ":1\r\n");
+        stage.send(client, "PUT other crumb");
+        stage.advance(100);
+        assert_eq!(stage.told(client), "");
+        stage.kill(owner);
+        stage.advance(6 * TTL_MS);
+        let told = stage.told(client);
+        assert!(told.contains("loaf"), "{mode}: {told}");
+        // It costs what was granted.
+        stage.ask(putter, "PUT q bread");
+        stage.advance(100);
+        assert_eq!(stage.told(client), "");
+    }
+}
+
+#[test]
+fn subscriptions_get_to_several_shards_while_the_first_has_no_owner() {
+    let (mut stage, queues, _) = stage();
+    let [client, putter] = [(); 2].map(|()| stage.visit(0));
+    stage.ask(client, "HELLO 3");
+    stage.ask(client, &format!("SUBSCRIBE {} TTR 900000", queues[2]));
+    stage.ask(client, "CREDIT 9");
+    stage.kill(1);
+    let told =
+        stage.ask(client, &format!("SUBSCRIBE QUEUES 2 {} {} TTR 900000", queues[0], queues[1]));
+    assert_eq!(told, ":3\r\n");
+    stage.ask(putter, &format!("PUT {} early", queues[0]));
+    stage.advance(100);
+    assert!(stage.told(client).contains("early"), "the other shards deliver");
+    stage.advance(6 * TTL_MS);
+    for queue in &queues[..3] {
+        stage.ask(putter, &format!("PUT {queue} loaf"));
+        stage.advance(100);
+        assert!(stage.told(client).contains("loaf"), "{queue}");
+    }
 }
 
 #[test]

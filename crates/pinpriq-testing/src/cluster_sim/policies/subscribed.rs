@@ -249,7 +249,7 @@ impl Policy for Subscribed {
         let numbers = |shown: &[Value]| -> Vec<u64> {
             shown.iter().flat_map(|shown| tasks(shown).iter().map(number_of)).collect()
         };
-        let all = numbers(shown);
+        let (ready, all) = (numbers(&shown[..QUEUES.len()]), numbers(shown));
         let left: BTreeSet<u64> = all.iter().copied().collect();
         assert_eq!(left.len(), all.len(), "a task is there twice");
         let back = left.intersection(&shared.done).next();
@@ -265,6 +265,13 @@ impl Policy for Subscribed {
         }
         let lost = shared.lost;
         assert!(missing <= lost, "{missing} are missing, and {lost} at most were lost");
+        let is_starving = self.mode.is_some() && self.credits > self.delivered;
+        assert!(
+            !is_starving || ready.is_empty(),
+            "{ready:?} wait for a subscriber that has {} credits of {} left",
+            self.credits - self.delivered,
+            self.credits,
+        );
     }
 }
 
