@@ -61,7 +61,10 @@ enum Phase {
     /// Nothing more, and its home knows that.
     Ended,
     /// Sending the rest, since the shard is given up. The next owner carries out what is left.
-    Released,
+    Released {
+        /// The subscriptions of its client, which the next owner makes again.
+        subscriptions: u32,
+    },
     /// Leaving. Its connection is gone, and so is everything of it that need not wait for a letter.
     /// What its client did not get is gathered here until it is complete.
     Leaving {
@@ -195,11 +198,11 @@ impl Guest {
                 }
                 Phase::Leaving { heard, .. } => return *heard == self.handed.ever,
                 // The next owner knows more than this shard.
-                Phase::Open | Phase::Ending | Phase::Released if self.is_cut_off() => {
+                Phase::Open | Phase::Ending | Phase::Released { .. } if self.is_cut_off() => {
                     self.look_again();
                     return false;
                 }
-                Phase::Released => {
+                Phase::Released { .. } => {
                     let pieces = self.hand_over();
                     self.tell(pieces);
                     return self.seat.session.outbox.borrow().is_empty();
@@ -248,9 +251,9 @@ impl Guest {
         if !matches!(self.phase, Phase::Open | Phase::Ending) {
             return;
         }
-        self.phase = Phase::Released;
-        let (client, session) = (self.seat.client, &self.seat.session);
         self.seat.shard.turn_if_begun();
+        self.phase = Phase::Released { subscriptions: self.seat.subscriptions() };
+        let (client, session) = (self.seat.client, &self.seat.session);
         self.seat.shard.release_blocked(client, session);
         self.seat.shard.retire(client, Farewell::ServerStops);
         session.bell.ring();
@@ -273,7 +276,9 @@ impl Guest {
     pub(crate) fn leave(&mut self) {
         let mut unsent = match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Leaving { unsent, .. } => unsent,
-            Phase::Open | Phase::Ending | Phase::Ended | Phase::Released => Unsent::default(),
+            Phase::Open | Phase::Ending | Phase::Ended | Phase::Released { .. } => {
+                Unsent::default()
+            }
         };
         for (_, own) in self.seat.session.outbox.borrow_mut().unsent() {
             unsent.append(own);
@@ -473,7 +478,10 @@ impl Guest {
         let consumed = std::mem::replace(&mut self.untold, left) - left;
         let standing = Standing {
             stalled: left > 0 || !self.errands.is_empty(),
-            subscriptions: self.seat.subscriptions(),
+            subscriptions: match self.phase {
+                Phase::Released { subscriptions } => subscriptions,
+                _ => self.seat.subscriptions(),
+            },
             ended: self.ending,
         };
         let payloads = self.payloads();
@@ -503,7 +511,7 @@ impl Guest {
 
     /// Removes and returns what may be sent.
     fn hand_over(&mut self) -> Vec<Piece> {
-        let is_released = matches!(self.phase, Phase::Released);
+        let is_released = matches!(self.phase, Phase::Released { .. });
         let (handed, limits) = (&mut self.handed, &self.seat.limits);
         let reached = self.seat.shard.reached();
         let pieces = self.seat.session.outbox.borrow_mut().hand_over(reached, |bytes, holds| {

@@ -144,6 +144,20 @@ fn subscriptions_get_to_several_shards_while_the_first_has_no_owner() {
 }
 
 #[test]
+fn a_client_stays_subscribed_while_its_shard_is_handed_over() {
+    let (mut stage, queues, _) = stage();
+    let client = stage.visit(0);
+    stage.ask(client, &format!("SUBSCRIBE {}", queues[2]));
+    stage.nodes[1].drain();
+    for _ in 0..TTL_MS / 10 {
+        // It speaks RESP2.
+        let told = stage.ask(client, &format!("PUT {} loaf", queues[0]));
+        assert!(told.contains("a subscribed connection"), "{told}");
+    }
+    assert!(stage.nodes[1].is_drained(), "the shard has moved");
+}
+
+#[test]
 fn a_subscription_that_pops_ends_with_the_owner_that_may_have_popped() {
     let (mut stage, queues, all) = stage();
     let [client, other, putter] = [(); 3].map(|()| stage.visit(0));
