@@ -59,6 +59,8 @@ pub(crate) trait Policy {
 pub(crate) struct Patron {
     pub(crate) line: Line,
     pub(crate) policy: Box<dyn Policy>,
+    /// How many deliveries have come.
+    pub(crate) deliveries: usize,
 }
 
 impl Patron {
@@ -75,13 +77,18 @@ impl Patron {
             Box::new(one),
             Box::new(other),
         ];
-        let patron = |policy: Box<dyn Policy>| Self { line: Line::new(policy.door()), policy };
+        let patron = |policy: Box<dyn Policy>| Self {
+            line: Line::new(policy.door()),
+            policy,
+            deliveries: 0,
+        };
         policies.into_iter().map(patron).collect()
     }
 
     /// Passes deliveries and replies on, if there are.
     pub(crate) fn listen(&mut self) {
         let pushed = std::mem::take(&mut self.line.pushed);
+        self.deliveries += pushed.len();
         let replies = self.line.told();
         let before = if replies.is_some() { self.line.pushed_before } else { pushed.len() };
         let (earlier, later) = pushed.split_at(before.min(pushed.len()));

@@ -98,11 +98,23 @@ impl World {
         while self.now < until {
             self.step(false);
         }
-        for patron in std::mem::take(&mut self.patrons) {
-            let looks = patron.policy.looks();
-            let shown: Vec<Value> = looks.iter().map(|look| self.look(look)).collect();
-            patron.policy.judge(&shown);
+        for at in 0..self.patrons.len() {
+            let looks = self.patrons[at].policy.looks();
+            let shown = loop {
+                let heard = self.heard_deliveries();
+                let shown: Vec<Value> = looks.iter().map(|look| self.look(look)).collect();
+                // A delivery meanwhile may be in them or not.
+                if self.heard_deliveries() == heard {
+                    break shown;
+                }
+            };
+            self.patrons[at].policy.judge(&shown);
         }
+        self.patrons.clear();
+    }
+
+    fn heard_deliveries(&self) -> usize {
+        self.patrons.iter().map(|patron| patron.deliveries).sum()
     }
 
     /// Asks until there is an answer. Only for what can be asked twice.
