@@ -262,6 +262,16 @@ impl Spec {
         }
     }
 
+    /// Whether this is what [`Spec::full_name`] returns.
+    #[must_use]
+    pub fn is_named(&self, full: &str) -> bool {
+        let rest = full.strip_prefix(self.name);
+        match self.sub {
+            Some(sub) => rest.and_then(|rest| rest.strip_prefix(' ')) == Some(sub),
+            None => rest == Some(""),
+        }
+    }
+
     /// Returns the syntax, with placeholders.
     #[must_use]
     pub fn syntax(&self) -> String {

@@ -112,7 +112,7 @@ impl FromArgMatches for Asked {
             full = format!("{full} {}", sub.to_ascii_uppercase());
             matches = below;
         }
-        let spec = commands().find(|spec| spec.full_name() == full).ok_or_else(missing)?;
+        let spec = commands().find(|spec| spec.is_named(&full)).ok_or_else(missing)?;
         Self::of(spec, matches)
     }
 
@@ -180,7 +180,7 @@ fn is_paged(spec: &Spec) -> bool {
 
 /// What is known of a command besides its entry in the table.
 fn more(spec: &Spec) -> &'static More {
-    MORE.iter().find(|more| more.command == spec.full_name()).unwrap_or(&More::UNKNOWN)
+    MORE.iter().find(|more| spec.is_named(more.command)).unwrap_or(&More::UNKNOWN)
 }
 
 /// A subcommand made of an entry of the table.

@@ -104,7 +104,7 @@ impl<C: Of> FromArgMatches for Given<C> {
 
 /// The options of a command in the table, except these.
 fn options(command: &str, but: &'static [&'static str]) -> impl Iterator<Item = &'static Opt> {
-    let found = TABLE.iter().find(|spec| spec.full_name() == command);
+    let found = TABLE.iter().find(|spec| spec.is_named(command));
     let options = found.map_or(&[][..], |spec| spec.options);
     options.iter().filter(move |option| !but.contains(&option.word))
 }

@@ -19,6 +19,15 @@ fn every_command_is_found_in_any_case() {
 }
 
 #[test]
+fn every_command_has_one_name() {
+    for (place, known) in TABLE.iter().enumerate() {
+        let full = known.full_name();
+        let named = TABLE.iter().enumerate().filter(|(_, spec)| spec.is_named(&full));
+        assert_eq!(named.map(|(place, _)| place).collect::<Vec<_>>(), [place], "{full}");
+    }
+}
+
+#[test]
 fn what_only_resembles_a_command_is_unknown() {
     for word in [
         "",

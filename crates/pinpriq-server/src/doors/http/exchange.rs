@@ -54,7 +54,7 @@ impl Asked {
     /// # Panics
     /// If the table of commands has no such command.
     pub(crate) fn of(name: &str) -> Self {
-        let entry = TABLE.iter().position(|spec| spec.full_name() == name);
+        let entry = TABLE.iter().position(|spec| spec.is_named(name));
         let Some(entry) = entry else { unreachable!("there is no command {name}") };
         Self { entry, ..Self::default() }
     }

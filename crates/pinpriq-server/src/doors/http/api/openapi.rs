@@ -147,7 +147,7 @@ fn health(path: &str, summary: &str) -> Value {
 /// Returns the entry of the command that a route stands for, the first one if there are several.
 pub(crate) fn spec_of(route: &Route) -> &'static Spec {
     let name = route.commands()[0];
-    let spec = TABLE.iter().find(|spec| spec.full_name() == name);
+    let spec = TABLE.iter().find(|spec| spec.is_named(name));
     spec.unwrap_or_else(|| unreachable!("there is no command {name}"))
 }
 

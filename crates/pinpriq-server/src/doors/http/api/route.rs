@@ -159,7 +159,7 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
         Does::Own(Own::Topics | Own::Schedules) => return vec![PREFIX, COUNT, CURSOR],
         Does::Own(_) => Vec::new(),
     };
-    for spec in TABLE.iter().filter(|spec| commands.contains(&&*spec.full_name())) {
+    for spec in TABLE.iter().filter(|spec| commands.iter().any(|name| spec.is_named(name))) {
         for option in spec.options {
             let is_elsewhere = [WITHMETA, DONE].contains(option)
                 || (*option == PAYLOAD && route.body == Body::Payload)
