@@ -148,9 +148,8 @@ fn fate(
 /// engine under the cluster has owed an answer.
 pub(crate) fn give_up_waiting(home: &Shard, silent_ms: u64) {
     let is_down = silent_ms > DOWN_MS;
-    let Some(post) = home.post() else { return };
     let now = home.clock().now();
-    for to in (0..home.shards()).filter(|to| post.route(*to) == Route::Nowhere) {
+    for to in (0..home.shards()).filter(|to| home.is_nowhere(*to)) {
         each_linked(home, to, |client, session| {
             let is_late = |asked: &Asked| now >= patience_ends(asked, is_down);
             let any_late = {
@@ -168,8 +167,7 @@ pub(crate) fn give_up_waiting(home: &Shard, silent_ms: u64) {
 
 /// Refuses everything that waits for an owner of its shard as STORE. `why` is the sentence.
 pub(crate) fn refuse_waiting(home: &Shard, why: &str) {
-    let Some(post) = home.post() else { return };
-    for to in (0..home.shards()).filter(|to| post.route(*to) == Route::Nowhere) {
+    for to in (0..home.shards()).filter(|to| home.is_nowhere(*to)) {
         each_linked(home, to, |client, session| {
             let is_asked = !session.links.borrow_mut().link(home.places(), to).log.is_empty();
             if is_asked {

@@ -41,7 +41,7 @@ use crate::config::{DoorName, Durability};
 use crate::facts::Facts;
 use crate::facts::tally::Tally;
 use crate::letters::letter::Part;
-use crate::letters::mailbox::Post;
+use crate::letters::mailbox::{Post, Route};
 use crate::log;
 use crate::session::outbox::{Write, output_bytes};
 use crate::session::{Blocked, Session};
@@ -263,6 +263,11 @@ impl Shard {
     /// Returns the way to all shards, if there are several.
     pub(crate) const fn post(&self) -> Option<&Post> {
         self.post.as_ref()
+    }
+
+    /// Whether a shard has no owner that is known here.
+    pub(crate) fn is_nowhere(&self, to: usize) -> bool {
+        self.post().is_some_and(|post| post.route(to) == Route::Nowhere)
     }
 
     /// Returns the number of this shard.

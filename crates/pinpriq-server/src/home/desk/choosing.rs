@@ -21,7 +21,6 @@ use crate::home::route::ownerless;
 use crate::host::seat::Undone;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Piece};
-use crate::letters::mailbox::Route;
 use crate::session::Session;
 use crate::session::choosing::{Choosing, Next, Share, Tasks, Wish, receipts_of};
 use crate::session::log::{Asked, What};
@@ -344,7 +343,7 @@ impl Asking<'_> {
 
     /// Whether a shard has no owner that is known.
     pub(super) fn is_nowhere(&self, shard: usize) -> bool {
-        self.shard.post().is_some_and(|post| post.route(shard) == Route::Nowhere)
+        self.shard.is_nowhere(shard)
     }
 
     /// Asks a shard about its queues. Its reply is heard.
@@ -370,7 +369,7 @@ impl Asking<'_> {
         let manners = links.lasting.manners;
         let link = links.link(post.places(), to);
         link.under_way += length;
-        if post.route(to) != Route::Nowhere {
+        if !self.is_nowhere(to) {
             if !link.open
                 && let Some(manners) = manners
             {

@@ -7,7 +7,6 @@ use crate::clients::about::SILENT;
 use crate::home::credits::{Credits, outstanding};
 use crate::home::joins::join_delivered;
 use crate::letters::letter::{Errand, Part, Question};
-use crate::letters::mailbox::{Post, Route};
 use crate::session::dealing::Dealing;
 use crate::session::log::Wanted;
 use crate::session::outbox::Joined;
@@ -44,8 +43,7 @@ impl Desk {
             None => say(write(self.credits.outstanding(self.delivered()))),
             Some(to) => {
                 let given = self.credits.given();
-                let is_nowhere = |post: &Post| post.route(to) == Route::Nowhere;
-                if self.seat.shard.post().is_some_and(is_nowhere) {
+                if self.seat.shard.is_nowhere(to) {
                     return say(write(self.credits.outstanding(self.delivered())));
                 }
                 let before = {
@@ -121,7 +119,7 @@ impl Desk {
             shard.apply(client, SILENT, &Command::Credit(credits));
         } else {
             self.seat.session.links.borrow_mut().lasting.credits += u64::from(credits);
-            if shard.post().is_some_and(|post| post.route(to) != Route::Nowhere)
+            if !shard.is_nowhere(to)
                 && let Some(post) = self.open_link(to)
             {
                 post.write_errand(to, client, Errand::Credit(credits));

@@ -17,7 +17,6 @@ use crate::home::route::shard_of_all;
 use crate::host::seat::Undone;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Piece};
-use crate::letters::mailbox::Route;
 use crate::session::Session;
 use crate::session::choosing::{Heard, heard};
 use crate::session::dealing::{Aside, Dealing, Failed, Joining, Part};
@@ -123,7 +122,7 @@ impl Desk {
             Some(to) if to != shard.own() => {
                 dealing.add_shard(to, left);
                 dealing.note_subscribed(to, true);
-                if shard.post().is_some_and(|post| post.route(to) == Route::Nowhere) {
+                if shard.is_nowhere(to) {
                     dealing.lose(to);
                 } else {
                     dealing.begin_to_hold(to);
@@ -335,9 +334,8 @@ fn count_subscriptions(shard: &Shard, session: &Session) -> u64 {
     let links = &mut *session.links.borrow_mut();
     let shards = dealing.iter().flat_map(|dealing| dealing.shards());
     let count = shards.map(|to| {
-        let is_nowhere = shard.post().is_some_and(|post| post.route(to) == Route::Nowhere);
         let link = links.link(shard.places(), to);
-        if is_nowhere || !link.log.is_empty() {
+        if shard.is_nowhere(to) || !link.log.is_empty() {
             // Its next owner is not asked for all of them yet.
             let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == to;
             links.lasting.subscriptions.to(is_there).count() as u64

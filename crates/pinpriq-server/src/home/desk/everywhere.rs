@@ -30,10 +30,7 @@ impl Desk {
     ) -> Result<(), Undone> {
         let client = self.seat.client;
         let shards = 0..self.seat.shard.shards();
-        let is_nowhere = |to: &usize| {
-            self.seat.shard.post().is_some_and(|post| post.route(*to) == Route::Nowhere)
-        };
-        if let Some(shard) = shards.clone().find(is_nowhere) {
+        if let Some(shard) = shards.clone().find(|to| self.seat.shard.is_nowhere(*to)) {
             return Err(Undone::Refused(ownerless(shard)));
         }
         let question = || {

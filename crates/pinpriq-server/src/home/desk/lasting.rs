@@ -7,7 +7,6 @@ use pinpriq_proto::task::RequestId;
 use super::Desk;
 use crate::clients::about::{MUTE, SILENT};
 use crate::letters::letter::Commands;
-use crate::letters::mailbox::Route;
 use crate::session::log::{Wanted, What};
 
 impl Desk {
@@ -22,7 +21,7 @@ impl Desk {
         let request = if request == SILENT { MUTE } else { request };
         let mut bytes = Vec::new();
         encode_command(command, &mut bytes);
-        if post.route(to) != Route::Nowhere {
+        if !shard.is_nowhere(to) {
             self.open_link(to);
             let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
             post.write_command(to, self.seat.client, request, encode);
