@@ -27,4 +27,9 @@ impl Sharding {
             Self::Slotted(shards) => shard_of_slot(slot_of(name), shards),
         }
     }
+
+    /// Returns what tells whether a name belongs to this shard.
+    pub(crate) fn is_in(self, shard: usize) -> impl Fn(&[u8]) -> bool {
+        move |name| self.shard_of(name) == shard
+    }
 }

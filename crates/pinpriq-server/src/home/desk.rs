@@ -431,8 +431,7 @@ impl Desk {
         link.under_way += length;
         link.standing.subscriptions += u32::from(matches!(command, Command::Subscribe { .. }));
         if request == SILENT {
-            let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == to;
-            links.lasting.subscriptions.note(command, is_there);
+            links.lasting.subscriptions.note(command, shard.sharding().is_in(to));
         } else {
             self.await_reply(to, command);
         }

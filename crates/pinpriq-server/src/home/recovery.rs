@@ -78,8 +78,7 @@ fn lose_owner_of(
     let (begun, ends) = {
         let links = &mut *session.links.borrow_mut();
         let is_deaf = links.lasting.manners.is_some_and(|manners| !manners.tells_refusals);
-        let sharding = home.sharding();
-        let is_there = |queue: &[u8]| sharding.shard_of(queue) == shard;
+        let is_there = home.sharding().is_in(shard);
         let loses_deliveries = loss == Loss::Sudden
             && links.lasting.subscriptions.to(is_there).any(|(_, pops)| is_deaf || pops);
         // Before that, what arrives may be from before a reset.
@@ -241,9 +240,8 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
     let credits = if has_credits { links.lasting.credits } else { 0 };
     let (is_blocked, gives_up) = (links.blocked, links.gives_up);
     let ends = links.lasting.ends;
-    let sharding = home.sharding();
     let subscriptions: Vec<Vec<u8>> = if ends.is_none() {
-        let there = links.lasting.subscriptions.to(|queue| sharding.shard_of(queue) == to);
+        let there = links.lasting.subscriptions.to(home.sharding().is_in(to));
         there.map(|(command, _)| command.to_vec()).collect()
     } else {
         Vec::new()

@@ -323,9 +323,9 @@ fn finish(shard: &Shard, session: &Session, client: ClientId) {
 }
 
 /// Notes what a command has done to the subscriptions in a shard.
-fn note(shard: &Shard, session: &Session, to: usize, command: &[u8]) {
-    let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == to;
-    session.links.borrow_mut().lasting.subscriptions.note_encoded(command, is_there);
+pub(super) fn note(shard: &Shard, session: &Session, to: usize, command: &[u8]) {
+    let subscriptions = &mut session.links.borrow_mut().lasting.subscriptions;
+    subscriptions.note_encoded(command, shard.sharding().is_in(to));
 }
 
 /// Returns the number of subscriptions in all shards.
@@ -337,8 +337,7 @@ fn count_subscriptions(shard: &Shard, session: &Session) -> u64 {
         let link = links.link(shard.places(), to);
         if shard.is_nowhere(to) || !link.log.is_empty() {
             // Its next owner is not asked for all of them yet.
-            let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == to;
-            links.lasting.subscriptions.to(is_there).count() as u64
+            links.lasting.subscriptions.to(shard.sharding().is_in(to)).count() as u64
         } else {
             u64::from(link.standing.subscriptions)
         }

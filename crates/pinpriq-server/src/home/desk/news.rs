@@ -31,8 +31,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let arrived = session.outbox.borrow_mut().arrive(at, news.pieces, how, receive);
     let (to_choose, subscribed) = arrived;
     for command in subscribed {
-        let is_there = |queue: &[u8]| shard.sharding().shard_of(queue) == from;
-        session.links.borrow_mut().lasting.subscriptions.note_encoded(&command, is_there);
+        dealing::note(shard, &session, from, &command);
     }
     if kept > 0
         && let Some(post) = shard.post()
