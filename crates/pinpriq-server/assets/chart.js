@@ -2,7 +2,7 @@
 // its latest values as text, for those who do not see it.
 
 import { fill, freshId, h } from "./h.js";
-import { DASH, time } from "./format.js";
+import { DASH, rate, time } from "./format.js";
 
 const WINDOW_S = 15 * 60;
 const WINDOW_MIN_S = 2 * 60;
@@ -23,6 +23,17 @@ const windowFrom = (first, last) => Math.min(Math.max(first, last - WINDOW_S), l
 export function chart(title, lines, { unit = "", height = 150 } = {}) {
   return new Chart(title, lines, unit, height);
 }
+
+// Makes the chart of the tasks that come and go.
+export const flowChart = () =>
+  chart(
+    "Tasks",
+    [
+      { label: "in", colour: "--chart-in", format: rate, fill: true },
+      { label: "out", colour: "--chart-out", format: rate },
+    ],
+    { unit: "per second" },
+  );
 
 class Chart {
   constructor(title, lines, unit, height) {

@@ -45,6 +45,16 @@ const moved =
   ({ count }) =>
     `${plural(count, "task")} ${what}.`;
 
+// How many tasks are moved at once.
+const atMost = {
+  name: "count",
+  label: "At most",
+  kind: "number",
+  value: 1_000,
+  required: true,
+  hint: "Up to 10,000 at once.",
+};
+
 export const pause = (place, done) =>
   form({
     title: `Pause ${placeShown(place)}`,
@@ -112,16 +122,7 @@ export async function redrive(place, done) {
       `Ready dead letters go back to the queues that they come from, the oldest first, and ` +
       `begin anew there. ${plural(R, "task")} of this queue are ready; those that are no dead ` +
       "letters stay.",
-    fields: [
-      {
-        name: "count",
-        label: "At most",
-        kind: "number",
-        value: 1_000,
-        required: true,
-        hint: "Up to 10,000 at once.",
-      },
-    ],
+    fields: [atMost],
     work: ({ count }) => verb(place, "redrive", { count }),
     done: moved("moved back"),
   });
@@ -143,14 +144,7 @@ export const move = (place, done, state = "R") =>
         value: state,
         options: ["R", "W", "B", "Z", "D"].map((it) => [it, `${word(it)} (${it})`]),
       },
-      {
-        name: "count",
-        label: "At most",
-        kind: "number",
-        value: 1_000,
-        required: true,
-        hint: "Up to 10,000 at once.",
-      },
+      atMost,
     ],
     work: (values) => verb(place, "move", values),
     done: moved("moved"),

@@ -3,7 +3,7 @@
 import { fill, h } from "../h.js";
 import { may } from "../session.js";
 import { bytes, compact, percent, plural, rate, shortSpan, span } from "../format.js";
-import { chart } from "../chart.js";
+import { chart, flowChart } from "../chart.js";
 import { history } from "../history.js";
 import { heading, tile, tiles } from "../parts/page.js";
 import { bar } from "../parts/states.js";
@@ -24,14 +24,7 @@ export async function overview(page) {
     journal: tile("Journal"),
     memory: tile("Memory for tasks"),
   };
-  const flow = chart(
-    "Tasks",
-    [
-      { label: "in", colour: "--chart-in", format: rate, fill: true },
-      { label: "out", colour: "--chart-out", format: rate },
-    ],
-    { unit: "per second" },
-  );
+  const flow = flowChart();
   const stock = chart("Ready and taken", [
     { label: "ready", colour: "--state-R", format: compact, fill: true },
     { label: "taken", colour: "--state-T", format: compact },

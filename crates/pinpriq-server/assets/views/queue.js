@@ -7,7 +7,7 @@ import { compact, count, percent, plural, rate, shortSpan, span } from "../forma
 import { keep, nameAt } from "../router.js";
 import { may } from "../session.js";
 import { Name, link, placeLink, placePath } from "../names.js";
-import { chart } from "../chart.js";
+import { chart, flowChart } from "../chart.js";
 import { history } from "../history.js";
 import { choices, heading, section, tile, tiles } from "../parts/page.js";
 import { bar } from "../parts/states.js";
@@ -37,14 +37,7 @@ export async function queue(page, route) {
     consumers: tile("Consumers"),
     failures: tile("Failures"),
   };
-  const flow = chart(
-    "Tasks",
-    [
-      { label: "in", colour: "--chart-in", format: rate, fill: true },
-      { label: "out", colour: "--chart-out", format: rate },
-    ],
-    { unit: "per second" },
-  );
+  const flow = flowChart();
   const wait = chart("Wait", [
     { label: "oldest ready", colour: "--accent", format: span, axis: shortSpan, fill: true },
     { label: "waited", colour: "--state-T", format: span },

@@ -7,11 +7,10 @@ import { away, count, plural } from "../format.js";
 import { nameAt } from "../router.js";
 import { Name, placeLink, target } from "../names.js";
 import { heading } from "../parts/page.js";
-import { letter } from "../parts/states.js";
 import { table } from "../parts/table.js";
 import { empty, quoted, redis } from "../parts/copy.js";
 import { button, confirm, form } from "../parts/dialog.js";
-import { join } from "./topics.js";
+import { join, laneColumns } from "./topics.js";
 
 const member = (row) => Name.in(row, "member");
 
@@ -75,18 +74,7 @@ function columns(topic, refresh) {
       cell: (row) =>
         h("a", { href: placeLink({ name: topic, member: member(row) }) }, member(row).shown),
     },
-    {
-      id: "ready",
-      label: h("span", null, letter("R"), " ready"),
-      num: true,
-      cell: (row) => count(row.ready),
-    },
-    {
-      id: "taken",
-      label: h("span", null, letter("T"), " taken"),
-      num: true,
-      cell: (row) => count(row.taken),
-    },
+    ...laneColumns(),
     { id: "until", label: "Lease ends", from: "s", cell: (row) => away(row.lease_until) },
     {
       id: "act",

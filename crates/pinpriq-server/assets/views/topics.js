@@ -42,6 +42,22 @@ export const join = (topic, done) =>
     done: "The member has a lane.",
   }).then((isDone) => isDone && done());
 
+// The columns with what waits in lanes.
+export const laneColumns = () => [
+  {
+    id: "ready",
+    label: h("span", null, letter("R"), " ready"),
+    num: true,
+    cell: (row) => count(row.ready),
+  },
+  {
+    id: "taken",
+    label: h("span", null, letter("T"), " taken"),
+    num: true,
+    cell: (row) => count(row.taken),
+  },
+];
+
 export async function topics(page) {
   page.title("Topics");
   const cursors = ["0"];
@@ -59,18 +75,7 @@ export async function topics(page) {
         cell: (row) => h("a", { href: link(["topics", ["topic", name(row)]]) }, name(row).shown),
       },
       { id: "members", label: "Members", num: true, cell: (row) => count(row.members) },
-      {
-        id: "ready",
-        label: h("span", null, letter("R"), " ready"),
-        num: true,
-        cell: (row) => count(row.ready),
-      },
-      {
-        id: "taken",
-        label: h("span", null, letter("T"), " taken"),
-        num: true,
-        cell: (row) => count(row.taken),
-      },
+      ...laneColumns(),
     ],
   });
   const told = h("p", { class: "told", role: "status" });
