@@ -6,9 +6,12 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::board::{Board, field};
 use super::engine::Engine;
-use super::http::{decoded, encoded, post};
+use super::http::post;
 use super::{NAME, SHARDS};
 use crate::fault::Fallible;
 
@@ -59,13 +62,13 @@ impl Log {
     pub(crate) fn of_etcd(member: SocketAddr, shard: u16) -> Fallible<Self> {
         let prefix = format!("pinpriq/{NAME}/s/{shard:04}/");
         let end = format!("pinpriq/{NAME}/s/{shard:04}0");
-        let (key, end) = (encoded(prefix.as_bytes()), encoded(end.as_bytes()));
+        let (key, end) = (STANDARD.encode(&prefix), STANDARD.encode(end));
         let body = format!("{{\"key\":\"{key}\",\"range_end\":\"{end}\"}}");
         let answer = post(member, "/v3/kv/range", &body)?;
         let mut log = Self::default();
         for pair in answer.split("\"key\":").skip(1) {
             let pair = format!("\"key\":{pair}");
-            let read = |name: &str| field(&pair, name).and_then(decoded);
+            let read = |name: &str| field(&pair, name).and_then(|it| STANDARD.decode(it).ok());
             let (key, value) = read("key").zip(read("value")).ok_or("no pair in the answer")?;
             let key = String::from_utf8(key)?;
             let text = || String::from_utf8_lossy(&value).into_owned();
