@@ -113,6 +113,15 @@ impl Drop for Process {
     }
 }
 
+/// The value of a field of a log line, without its quotes.
+pub(crate) fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = line.split_once(&format!("\"{name}\":"))?;
+    match rest.strip_prefix('"') {
+        Some(text) => text.split_once('"').map(|(value, _)| value),
+        None => rest.split([',', '}']).next(),
+    }
+}
+
 /// Sends a signal to the process with this id.
 pub(crate) fn signal(signal: &str, id: u32) -> Fallible<()> {
     run(Command::new("kill").args([signal, &id.to_string()])).map(drop)

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fault::Fallible;
-use crate::process::{Process, signal};
+use crate::files;
+use crate::process::{Process, field, signal};
 
 /// The memory for tasks, where it is limited: about sixty small tasks for each shard.
 const MEMORY_LIMIT_BYTES: u64 = 16 << 10;
@@ -125,18 +126,14 @@ fn listening(command: &mut Command, door: Door, is_traced: bool) -> Fallible<Sta
         let status = process.wait()?;
         return Ok(Started::Ended(status, process.text()));
     };
-    let address = line.split_once("\"address\":\"").and_then(|(_, rest)| rest.split_once('"'));
-    let (address, _) = address.ok_or_else(|| format!("no address in {line}"))?;
+    let address = field(&line, "address").ok_or_else(|| format!("no address in {line}"))?;
     let traced = if is_traced { Some(only_child(process.id())?) } else { None };
     Ok(Started::Listening(Server { process, address: address.parse()?, traced }))
 }
 
 /// The only child of a process, as reported by the kernel.
 fn only_child(id: u32) -> Fallible<u32> {
-    let children = crate::files::read(Path::new(&format!("/proc/{id}/task/{id}/children")))?;
-    let children = String::from_utf8(children)?;
-    let first = children.split_whitespace().next().ok_or("strace has no child")?;
-    Ok(first.parse()?)
+    Ok(files::children(id)?.first().copied().ok_or("strace has no child")?)
 }
 
 impl Server {

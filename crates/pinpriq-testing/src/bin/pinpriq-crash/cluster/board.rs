@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{NODES, SHARDS};
+use crate::process::field;
 use crate::report::say;
 
 /// The most failures that are kept.
@@ -116,15 +117,6 @@ impl Board {
 /// Whether a log line says that the node is broken.
 fn tells_of_a_bug(line: &str) -> bool {
     line.contains("panicked at") || line.contains("a bug in pinpriq")
-}
-
-/// The value of a field of a log line, without its quotes.
-pub(crate) fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    let (_, rest) = line.split_once(&format!("\"{name}\":"))?;
-    match rest.strip_prefix('"') {
-        Some(text) => text.split_once('"').map(|(value, _)| value),
-        None => rest.split([',', '}']).next(),
-    }
 }
 
 /// What a lock guards. A thread that has panicked fails the run by itself.

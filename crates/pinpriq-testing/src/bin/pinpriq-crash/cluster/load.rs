@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pinpriq_dice::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
-use pinpriq_testing::history::{Event, Operation, Outcome};
+use pinpriq_testing::history::{Event, Outcome};
 
 use super::NODES;
 use super::board::Board;
@@ -288,12 +288,12 @@ fn present(client: &mut Client<'_>, queue: Queue) -> Fallible<bool> {
 
 fn some_take(queue: Queue, count: u64, dice: &mut Dice) -> Request {
     let wait_ms = if queue.waits && dice.chance(30) { 1 + dice.below(1_500) } else { 0 };
-    marked(queue, take(queue.name, count, Some(dice.pick(&TTRS_MS)), wait_ms))
+    take(queue.name, count, Some(dice.pick(&TTRS_MS)), wait_ms).ordered_otherwise(queue.waits)
 }
 
 /// A take that never waits.
 pub(crate) fn quick_take(queue: Queue, count: u64) -> Request {
-    marked(queue, take(queue.name, count, Some(10_000), 0))
+    take(queue.name, count, Some(10_000), 0).ordered_otherwise(queue.waits)
 }
 
 fn some_pop(queue: Queue, count: u64, dice: &mut Dice) -> Request {
@@ -301,17 +301,7 @@ fn some_pop(queue: Queue, count: u64, dice: &mut Dice) -> Request {
     if queue.waits && dice.chance(30) {
         request.words = request.words.option("WAIT", Some(1 + dice.below(1_000)));
     }
-    marked(queue, request)
-}
-
-/// Says in the history whether the order of what comes is judged.
-fn marked(queue: Queue, mut request: Request) -> Request {
-    if let Operation::Take { otherwise_ordered, .. } | Operation::Pop { otherwise_ordered, .. } =
-        &mut request.operation
-    {
-        *otherwise_ordered = queue.waits;
-    }
-    request
+    request.ordered_otherwise(queue.waits)
 }
 
 fn released(queue: Queue, receipt: &str, dice: &mut Dice) -> Request {

@@ -9,11 +9,12 @@ use std::net::SocketAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::board::{Board, field};
+use super::board::Board;
 use super::engine::Engine;
 use super::http::post;
 use super::{NAME, SHARDS};
 use crate::fault::Fallible;
+use crate::process::field;
 
 /// Where an entry has its term, its number and its checksum.
 const TERM_AT: usize = 8;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
-use super::board::{Board, field};
+use super::board::Board;
 use super::engine::Engine;
 use super::links::Links;
 use super::{NODES, SESSION_MS, SHARDS};
 use crate::fault::Fallible;
-use crate::process::{Process, signal};
+use crate::process::{Process, field, signal};
 use crate::server::remove_settings;
 
 /// How many lines of the log of a node are shown when something is wrong.
