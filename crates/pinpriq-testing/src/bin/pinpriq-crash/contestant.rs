@@ -4,19 +4,20 @@
 //! are queues. All get the same load: one put at a time on each connection, which waits for its
 //! answer.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use pinpriq_client::blocking::Resp;
+use pinpriq_proto::wire::beanstalkd::Request;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::Wanted;
 use crate::clock::let_pass;
 use crate::fault::{Fallible, Fault};
-use crate::process::{GUARD, Process};
+use crate::jobs::talk::{Heard, Talk};
+use crate::process::Process;
 use crate::wire;
 
 /// How often to try to connect to a server that has announced its address, and how long to wait
@@ -153,7 +154,7 @@ fn free_address() -> Fallible<SocketAddr> {
 pub(crate) enum Speaker {
     Pinpriq(Resp),
     Redis(Resp),
-    Beanstalkd(BufReader<TcpStream>),
+    Beanstalkd(Talk),
 }
 
 /// The outcome of an attempt to take a task out for good.
@@ -173,12 +174,7 @@ impl Speaker {
         Ok(match tongue {
             Tongue::Pinpriq => Self::Pinpriq(wire::connect(address)?),
             Tongue::Redis => Self::Redis(wire::connect(address)?),
-            Tongue::Beanstalkd => {
-                let stream = TcpStream::connect(address)?;
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(GUARD))?;
-                Self::Beanstalkd(BufReader::new(stream))
-            }
+            Tongue::Beanstalkd => Self::Beanstalkd(Talk::connect(address)?),
         })
     }
 
@@ -191,11 +187,12 @@ impl Speaker {
             Self::Redis(wire) => {
                 wire.ask(&Words::new("ZADD q").option("NX", Some(priority)).bytes(payload))?
             }
-            Self::Beanstalkd(stream) => {
-                let length = payload.len();
-                let put = format!("put {priority} 0 60 {length}\r\n{payload}\r\n");
-                let answer = ask(stream, &put)?;
-                return if answer.starts_with("INSERTED ") { Ok(()) } else { Err(answer.into()) };
+            Self::Beanstalkd(talk) => {
+                let (priority, body) = (u32::try_from(priority)?, payload.as_bytes());
+                return match talk.ask(Request::Put { priority, delay_s: 0, ttr_s: 60, body })? {
+                    Heard::Line(line) if line.starts_with("INSERTED ") => Ok(()),
+                    other => Err(format!("a put was answered {other:?}").into()),
+                };
             }
         };
         match reply {
@@ -209,7 +206,7 @@ impl Speaker {
         let popped = match self {
             Self::Pinpriq(wire) => ask_pop(wire, "POP q"),
             Self::Redis(wire) => ask_pop(wire, "ZPOPMIN q"),
-            Self::Beanstalkd(stream) => reserve_and_delete(stream),
+            Self::Beanstalkd(talk) => reserve_and_delete(talk),
         };
         popped.unwrap_or(Popped::Unheard)
     }
@@ -234,30 +231,15 @@ fn popped(reply: &Value) -> Fallible<Popped> {
     Ok(Popped::Task(String::from_utf8_lossy(payload).into_owned()))
 }
 
-fn reserve_and_delete(stream: &mut BufReader<TcpStream>) -> Fallible<Popped> {
-    let answer = ask(stream, "reserve-with-timeout 0\r\n")?;
-    let mut words = answer.split(' ');
-    let (Some("RESERVED"), Some(id), Some(length)) = (words.next(), words.next(), words.next())
-    else {
-        return if answer == "TIMED_OUT" { Ok(Popped::Nothing) } else { Err(answer.into()) };
+fn reserve_and_delete(talk: &mut Talk) -> Fallible<Popped> {
+    let (id, body) = match talk.ask(Request::ReserveWithTimeout { timeout_s: 0 })? {
+        Heard::Job(id, body) => (id, body),
+        Heard::Line(line) if line == "TIMED_OUT" => return Ok(Popped::Nothing),
+        other => return Err(format!("a reserve was answered {other:?}").into()),
     };
-    let mut payload = vec![0; length.parse::<usize>()?.saturating_add(2)];
-    stream.read_exact(&mut payload)?;
-    payload.truncate(payload.len().saturating_sub(2));
-    let payload = String::from_utf8_lossy(&payload).into_owned();
-    Ok(match ask(stream, &format!("delete {id}\r\n")) {
-        Ok(answer) if answer == "DELETED" => Popped::Task(payload),
+    let payload = String::from_utf8_lossy(&body).into_owned();
+    Ok(match talk.ask(Request::Delete { id }) {
+        Ok(Heard::Line(line)) if line == "DELETED" => Popped::Task(payload),
         _ => Popped::Perhaps(payload),
     })
-}
-
-/// Sends a request of beanstalkd's protocol and reads the line of the reply.
-fn ask(stream: &mut BufReader<TcpStream>, request: &str) -> Fallible<String> {
-    stream.get_mut().write_all(request.as_bytes())?;
-    let mut line = String::new();
-    if stream.read_line(&mut line)? == 0 || !line.ends_with("\r\n") {
-        return Err("the connection was closed".into());
-    }
-    line.truncate(line.len().saturating_sub(2));
-    Ok(line)
 }
