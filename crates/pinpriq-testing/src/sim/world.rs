@@ -16,9 +16,8 @@ use pinpriq_engine::Engine;
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_server::config::DoorName;
 use pinpriq_server::config::{
-    Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
+    Durability, DoorName, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
 };
 use pinpriq_server::simulation::{Options, Simulation};
 use pinpriq_store::FaultyDisk;
@@ -26,8 +25,7 @@ use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::shards::shard_of;
 use pinpriq_store::{Durable, Journal};
 
-use crate::sim::ask::Ask;
-use crate::sim::ask::ELSEWHERE;
+use crate::sim::ask::{Ask, ELSEWHERE};
 use crate::sim::bugs::Bug;
 use crate::sim::chooser::{Chooser, SHARD_TAG, TUBES_IN_THE_SHARD};
 use crate::sim::client::{Client, Knowledge};

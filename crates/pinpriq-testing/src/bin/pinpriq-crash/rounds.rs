@@ -9,8 +9,7 @@ use std::time::Duration;
 use pinpriq_testing::history::Event;
 
 use crate::args::Wanted;
-use crate::clock::Clock;
-use crate::clock::let_pass;
+use crate::clock::{Clock, let_pass};
 use crate::drain::drain;
 use crate::fault::{Fallible, Verdict};
 use crate::files;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pinpriq_dice::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 
-use super::{LOOK_MAX, Policy, Told, outcome, tasks, text};
+use super::{LOOK_MAX, Policy, Told, outcome, tasks};
 use crate::cluster_sim::line::Request;
 
 const SCHEDULE: &str = "{s}tick";
@@ -31,12 +31,8 @@ pub(super) struct Slots {
 
 /// The slot that has put a task.
 fn slot_of(task: &Value) -> u64 {
-    let parts = task.elements().unwrap_or_default();
-    let at = parts.iter().position(|it| text(Some(it)) == "slot");
-    match at.and_then(|at| parts.get(at + 1)) {
-        Some(Value::Integer(slot)) => slot.unsigned_abs(),
-        _ => panic!("a task without its slot: {task:?}"),
-    }
+    let slot = task.field("slot").and_then(Value::integer);
+    slot.unwrap_or_else(|| panic!("a task without its slot: {task:?}")).unsigned_abs()
 }
 
 impl Slots {
@@ -83,12 +79,9 @@ impl Policy for Slots {
         Self::see(&mut seen, left);
         let count = seen.len() as u64;
         assert!(seen.iter().all(|slot| (slot - AT_MS).is_multiple_of(EVERY_MS)), "{seen:?}");
-        let parts = facts.elements().unwrap_or_default();
-        let at = parts.iter().position(|it| text(Some(it)) == "fired");
-        let fired = match at.and_then(|at| parts.get(at + 1)) {
-            Some(Value::Integer(fired)) => fired.unsigned_abs(),
-            other => panic!("fired is {other:?}"),
-        };
+        let fired = facts.field("fired").and_then(Value::integer);
+        let fired = fired.unwrap_or_else(|| panic!("no count of what has fired: {facts:?}"));
+        let fired = fired.unsigned_abs();
         let popped = self.lost;
         let is_right = count <= fired && fired <= count + popped;
         assert!(is_right, "{fired} slots have fired, {count} are known, up to {popped} are lost");

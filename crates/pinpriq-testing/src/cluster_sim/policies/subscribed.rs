@@ -127,16 +127,12 @@ impl Policy for Subscribed {
 
     fn ask(&mut self, dice: &mut Dice) -> Request {
         self.asked = self.choose(dice);
-        let several = |words: Words| {
-            let words = words.bytes("QUEUES").bytes(QUEUES.len().to_string());
-            QUEUES.iter().fold(words, Words::bytes)
-        };
         let words = match self.asked {
             Asked::Hello => Words::new("HELLO").bytes("3"),
             Asked::Reset => Words::new("RESET"),
             Asked::Subscribe(mode) => {
                 self.possible.push(mode);
-                let words = several(Words::new("SUBSCRIBE"));
+                let words = Words::new("SUBSCRIBE").queue_names(&QUEUES);
                 match mode {
                     Mode::Tied => words,
                     Mode::Leased => words.option("TTR", Some(LEASE_MS)),
@@ -145,7 +141,7 @@ impl Policy for Subscribed {
             }
             Asked::Unsubscribe => {
                 self.mode = None;
-                several(Words::new("UNSUBSCRIBE"))
+                Words::new("UNSUBSCRIBE").queue_names(&QUEUES)
             }
             Asked::Credit(credits) => {
                 self.credits += credits;
@@ -194,7 +190,7 @@ impl Policy for Subscribed {
     fn told(&mut self, replies: &[Value]) {
         let mut shared = self.shared.borrow_mut();
         if let (Asked::Ack(number), Some(Value::Error(error))) = (self.asked, replies.first())
-            && !["UNKNOWN"].contains(&error.split(' ').next().unwrap_or_default())
+            && error.split(' ').next() != Some("UNKNOWN")
         {
             shared.perhaps_done.remove(&number);
             return;

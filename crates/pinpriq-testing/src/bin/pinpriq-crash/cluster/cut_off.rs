@@ -13,8 +13,7 @@ use super::probe::{PATIENCE, probe};
 use super::trouble::{GAP_MAX_MS, Stage};
 use super::{NODES, SESSION_MS, SHARDS};
 use crate::client::Client;
-use crate::clock::Clock;
-use crate::clock::let_pass;
+use crate::clock::{Clock, let_pass};
 use crate::fault::Fallible;
 
 /// How long it takes until all nodes know: links that are silent for a session are given up.

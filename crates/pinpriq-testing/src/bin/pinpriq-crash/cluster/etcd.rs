@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use super::addresses::free_addresses;
 use super::http;
-use crate::clock::Clock;
-use crate::clock::let_pass;
+use crate::clock::{Clock, let_pass};
 use crate::fault::Fallible;
 use crate::process::{GUARD, Process, is_installed, signal};
 

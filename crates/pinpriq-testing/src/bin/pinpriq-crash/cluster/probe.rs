@@ -7,8 +7,7 @@ use pinpriq_testing::history::Outcome;
 
 use super::load::{Load, QUEUES, Queue, quick_take};
 use crate::client::Client;
-use crate::clock::Clock;
-use crate::clock::let_pass;
+use crate::clock::{Clock, let_pass};
 use crate::fault::{Fallible, Fault};
 use pinpriq_testing::history::request::ack;
 

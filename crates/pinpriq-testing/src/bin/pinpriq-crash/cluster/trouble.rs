@@ -14,8 +14,7 @@ use super::load::Load;
 use super::nodes::Nodes;
 use super::probe::gap;
 use super::{NODES, SESSION_MS};
-use crate::clock::Clock;
-use crate::clock::let_pass;
+use crate::clock::{Clock, let_pass};
 use crate::fault::Fallible;
 use crate::report::say;
 

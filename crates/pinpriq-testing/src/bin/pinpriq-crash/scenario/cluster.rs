@@ -10,8 +10,7 @@ use pinpriq_dice::Dice;
 use pinpriq_testing::history::Tolerance;
 
 use crate::args::Wanted;
-use crate::clock::Clock;
-use crate::clock::let_pass;
+use crate::clock::{Clock, let_pass};
 use crate::cluster::NODES;
 use crate::cluster::engine::{Engine, Kind};
 use crate::cluster::etcd::MEMBERS;

@@ -12,8 +12,7 @@ use std::time::Duration;
 use pinpriq_dice::Dice;
 
 use crate::args::Wanted;
-use crate::clock::Clock;
-use crate::clock::let_pass;
+use crate::clock::{Clock, let_pass};
 use crate::fault::{Fallible, Verdict};
 use crate::files;
 use crate::jobs::check::{drain, look};

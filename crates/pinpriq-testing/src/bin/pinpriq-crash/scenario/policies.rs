@@ -15,8 +15,7 @@ use pinpriq_dice::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::args::Wanted;
-use crate::clock::Clock;
-use crate::clock::let_pass;
+use crate::clock::{Clock, let_pass};
 use crate::fault::{Fallible, Verdict};
 use crate::files;
 use crate::report::say;
@@ -339,14 +338,9 @@ impl Found {
         asked(wire, &words("SCHEDULE PAUSE", &[SCHEDULE]))?;
         self.note_slots(wire)?;
         let shown = asked(wire, &words("SCHEDULE SHOW", &[SCHEDULE]))?;
-        let Value::Array(shown) = &shown else {
-            return Err(format!("SCHEDULE SHOW is answered {shown:?}").into());
-        };
-        let at = shown.iter().position(|it| text(Some(it)).as_deref() == Some("fired"));
-        let fired = match at.and_then(|at| shown.get(at + 1)) {
-            Some(Value::Integer(fired)) => fired.unsigned_abs(),
-            other => return Err(format!("fired is {other:?}").into()),
-        };
+        let fired = shown.field("fired").and_then(Value::integer);
+        let fired = fired.ok_or_else(|| format!("SCHEDULE SHOW is answered {shown:?}"))?;
+        let fired = fired.unsigned_abs();
         let count = self.slots.len() as u64;
         if fired != count {
             self.failures.push(format!("{count} slots have put a task, and {fired} are counted"));
