@@ -3,80 +3,53 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident: $word:literal,)*) => {
-        /// A kind of fault that the world itself makes. The engine and the registry have more.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub enum Kind {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Kind {
-            /// All kinds.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// Its name in reports.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// A process ends at once.
-    Killed: "node killed",
-    /// A machine disappears without a word.
-    Vanished: "machine vanished",
-    /// A process stands still, and goes on before its session has ended.
-    ShortPause: "node paused",
-    /// A process stands still for longer than its session.
-    LongPause: "node paused past its session",
-    /// A node hands everything over and ends.
-    StoppedInOrder: "node stopped in order",
-    /// The registry asks a node to drain.
-    Drained: "node drained",
-    /// Nothing passes between two nodes.
-    Cut: "nodes cut from each other",
-    /// Nothing passes in one direction.
-    CutOneWay: "nodes cut in one direction",
-    /// A node does not reach the engine.
-    EngineCut: "node cut from the engine",
-    /// No node reaches the engine.
-    EngineOutage: "engine unreachable for all",
-    /// The engine has no room.
-    EngineFull: "engine without room",
-    /// A node does not reach the registry.
-    RegistryCut: "node cut from the registry",
-    /// A wall clock is set.
-    ClockSet: "wall clock set",
-    /// A client closes its connection while requests are under way.
-    ClientGone: "client gone",
-    /// All logs lose their newest entries, and the registry is as it was, while nodes run.
-    RolledBack: "engine rolled back under its nodes",
-    /// The same while nodes are down.
-    RolledBackUnseen: "engine rolled back while nodes were down",
-    /// One log loses its newest entries.
-    LogRolledBack: "one log rolled back",
-    /// The engine and the registry lose everything.
-    Wiped: "engine wiped",
-    /// The registry is as it was before a roll-back was accepted.
-    RegistryRolledBack: "registry rolled back to a former generation",
+worded! {
+    /// A kind of fault that the world itself makes. The engine and the registry have more.
+    Kind {
+        /// A process ends at once.
+        Killed: "node killed",
+        /// A machine disappears without a word.
+        Vanished: "machine vanished",
+        /// A process stands still, and goes on before its session has ended.
+        ShortPause: "node paused",
+        /// A process stands still for longer than its session.
+        LongPause: "node paused past its session",
+        /// A node hands everything over and ends.
+        StoppedInOrder: "node stopped in order",
+        /// The registry asks a node to drain.
+        Drained: "node drained",
+        /// Nothing passes between two nodes.
+        Cut: "nodes cut from each other",
+        /// Nothing passes in one direction.
+        CutOneWay: "nodes cut in one direction",
+        /// A node does not reach the engine.
+        EngineCut: "node cut from the engine",
+        /// No node reaches the engine.
+        EngineOutage: "engine unreachable for all",
+        /// The engine has no room.
+        EngineFull: "engine without room",
+        /// A node does not reach the registry.
+        RegistryCut: "node cut from the registry",
+        /// A wall clock is set.
+        ClockSet: "wall clock set",
+        /// A client closes its connection while requests are under way.
+        ClientGone: "client gone",
+        /// All logs lose their newest entries, and the registry is as it was, while nodes run.
+        RolledBack: "engine rolled back under its nodes",
+        /// The same while nodes are down.
+        RolledBackUnseen: "engine rolled back while nodes were down",
+        /// One log loses its newest entries.
+        LogRolledBack: "one log rolled back",
+        /// The engine and the registry lose everything.
+        Wiped: "engine wiped",
+        /// The registry is as it was before a roll-back was accepted.
+        RegistryRolledBack: "registry rolled back to a former generation",
+    }
 }
 
 impl Kind {
     /// Those that may strike at any time, and again and again.
-    pub(crate) const COMMON: [Self; 14] = {
-        let (mut common, mut at) = ([Self::Killed; 14], 0);
-        while at < common.len() {
-            common[at] = Self::ALL[at];
-            at += 1;
-        }
-        common
-    };
+    pub(crate) const COMMON: &'static [Self] = Self::ALL.split_at(14).0;
 
     /// The losses that an operator has to accept.
     pub(crate) const LOSSES: [Self; 4] =

@@ -537,7 +537,7 @@ impl World {
         let at = self.dice.index(NODES);
         let other = (at + 1 + self.dice.index(NODES - 1)) % NODES;
         let lasts = 200 + self.dice.below(3 * self.ttl_ms);
-        let kind = self.dice.pick(&Kind::COMMON);
+        let kind = self.dice.pick(Kind::COMMON);
         if self.machines[at].node.is_none() {
             return;
         }

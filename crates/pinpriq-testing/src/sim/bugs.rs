@@ -3,52 +3,32 @@
 //! Each is a wrapper around something real: the store, the disk, or the wire. None of them is in
 //! the product.
 
-macro_rules! bugs {
-    ($($name:ident: $word:literal,)*) => {
-        /// A planted bug.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Bug {
-            $(#[doc = $word] $name,)*
-        }
-
-        impl Bug {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// Its name.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-        }
-    };
-}
-
-bugs! {
-    LoseTask: "lose-task-on-load",
-    Resurrect: "resurrect-on-load",
-    HalfBatch: "half-a-batch-on-load",
-    ForgetGrant: "forget-grant-on-load",
-    ForgetExpiry: "forget-expiry-on-load",
-    PriorityOnLoad: "priority-lost-on-load",
-    PayloadOnLoad: "payload-damaged-on-load",
-    LoseLane: "lose-one-lane-of-a-publish",
-    EarlyAck: "answer-before-the-sync",
-    NoSync: "no-sync-of-files",
-    NoDirectorySync: "no-sync-of-the-directory",
-    IgnoreSyncError: "failed-sync-taken-for-success",
-    StaleAccepted: "stale-receipt-accepted",
-    SwappedTasks: "two-tasks-in-the-wrong-order",
-    DroppedReply: "reply-dropped",
-    RepeatedReply: "reply-sent-twice",
-    DamagedReply: "byte-of-a-reply-damaged",
-    DeafTimer: "timer-never-fires",
-    DeafStore: "wake-up-of-the-store-lost",
-    NothingPutBack: "unsent-pops-not-put-back",
-    MissingDeleted: "missing-job-said-to-be-deleted",
-    DelayForgotten: "delay-of-a-job-not-told",
+worded! {
+    /// A planted bug.
+    Bug {
+        LoseTask: "lose-task-on-load",
+        Resurrect: "resurrect-on-load",
+        HalfBatch: "half-a-batch-on-load",
+        ForgetGrant: "forget-grant-on-load",
+        ForgetExpiry: "forget-expiry-on-load",
+        PriorityOnLoad: "priority-lost-on-load",
+        PayloadOnLoad: "payload-damaged-on-load",
+        LoseLane: "lose-one-lane-of-a-publish",
+        EarlyAck: "answer-before-the-sync",
+        NoSync: "no-sync-of-files",
+        NoDirectorySync: "no-sync-of-the-directory",
+        IgnoreSyncError: "failed-sync-taken-for-success",
+        StaleAccepted: "stale-receipt-accepted",
+        SwappedTasks: "two-tasks-in-the-wrong-order",
+        DroppedReply: "reply-dropped",
+        RepeatedReply: "reply-sent-twice",
+        DamagedReply: "byte-of-a-reply-damaged",
+        DeafTimer: "timer-never-fires",
+        DeafStore: "wake-up-of-the-store-lost",
+        NothingPutBack: "unsent-pops-not-put-back",
+        MissingDeleted: "missing-job-said-to-be-deleted",
+        DelayForgotten: "delay-of-a-job-not-told",
+    }
 }
 
 impl Bug {

@@ -2,57 +2,37 @@
 
 use std::fmt;
 
-macro_rules! kinds {
-    ($($name:ident: $word:literal,)*) => {
-        /// A kind of fault.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub enum Kind {
-            $(#[doc = $word] $name,)*
-        }
-
-        impl Kind {
-            /// All kinds.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// Its name in reports.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    PowerLoss: "power loss",
-    Kill: "process killed",
-    StopInOperation: "machine stopped in a disk operation",
-    StopInRecovery: "machine stopped in recovery",
-    LostSectors: "unsynced sectors lost",
-    TornWrite: "unsynced writes torn",
-    LostEntry: "directory entries lost",
-    WriteError: "a write failed",
-    WriteOutage: "every write failed",
-    SyncError: "a sync failed",
-    SyncOutage: "every sync failed",
-    DirectoryError: "a directory sync failed",
-    FullDisk: "disk full",
-    ShortRead: "short read",
-    ShortWrite: "short write",
-    BitFlip: "bit flipped at rest",
-    SlowDisk: "disk answers late",
-    SlowThread: "a shard reads letters late",
-    WallForward: "wall clock set forward",
-    WallBack: "wall clock set back",
-    CutInRequest: "cut in a request",
-    CutInReply: "cut in a reply",
-    Cut: "cut between messages",
-    HalfClose: "client ended its side",
-    Stall: "client stopped reading",
-    Silence: "client stopped in a request",
-    Stop: "server stopped in order",
+worded! {
+    /// A kind of fault.
+    Kind {
+        PowerLoss: "power loss",
+        Kill: "process killed",
+        StopInOperation: "machine stopped in a disk operation",
+        StopInRecovery: "machine stopped in recovery",
+        LostSectors: "unsynced sectors lost",
+        TornWrite: "unsynced writes torn",
+        LostEntry: "directory entries lost",
+        WriteError: "a write failed",
+        WriteOutage: "every write failed",
+        SyncError: "a sync failed",
+        SyncOutage: "every sync failed",
+        DirectoryError: "a directory sync failed",
+        FullDisk: "disk full",
+        ShortRead: "short read",
+        ShortWrite: "short write",
+        BitFlip: "bit flipped at rest",
+        SlowDisk: "disk answers late",
+        SlowThread: "a shard reads letters late",
+        WallForward: "wall clock set forward",
+        WallBack: "wall clock set back",
+        CutInRequest: "cut in a request",
+        CutInReply: "cut in a reply",
+        Cut: "cut between messages",
+        HalfClose: "client ended its side",
+        Stall: "client stopped reading",
+        Silence: "client stopped in a request",
+        Stop: "server stopped in order",
+    }
 }
 
 /// How often each kind has struck.

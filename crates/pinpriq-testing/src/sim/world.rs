@@ -17,7 +17,7 @@ use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::config::{
-    Durability, DoorName, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
+    DoorName, Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
 };
 use pinpriq_server::simulation::{Options, Simulation};
 use pinpriq_store::FaultyDisk;
