@@ -27,7 +27,8 @@ enum Read<'a> {
 
 /// Reads any bytes as requests and as answers.
 ///
-/// # Panics If the pieces make a difference, if a decoder exceeds its limits, or if what was
+/// # Panics
+/// If the pieces make a difference, if a decoder exceeds its limits, or if what was
 /// written cannot be read again.
 pub fn beanstalkd(bytes: &[u8]) {
     let mut input = Feed::new(bytes);

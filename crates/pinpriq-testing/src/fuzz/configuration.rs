@@ -14,7 +14,8 @@ const ABOUT_THE_FILE: &str = "the configuration file";
 
 /// Turns any bytes into a configuration or a message.
 ///
-/// # Panics If a message is empty, or does not name the setting that caused it.
+/// # Panics
+/// If a message is empty, or does not name the setting that caused it.
 pub fn configuration(bytes: &[u8]) {
     let mut parts = bytes.split(|byte| *byte == 0);
     let text = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();

@@ -8,7 +8,6 @@ use pinpriq_proto::letters::{decode_command, decode_output, encode_command, enco
 /// Reads any bytes as a command, and as an output.
 ///
 /// # Panics
-///
 /// If what was read is encoded differently, or differs when it is read again.
 pub fn letters(bytes: &[u8]) {
     let mut written = Vec::new();

@@ -19,7 +19,8 @@ const PACKET_BYTES_MAX: usize = 4 + 2 * 65_535;
 
 /// Reads any bytes as requests and as frames.
 ///
-/// # Panics If the pieces make a difference, or if encoding what was read gives other bytes.
+/// # Panics
+/// If the pieces make a difference, or if encoding what was read gives other bytes.
 pub fn pinpriq_wire(bytes: &[u8]) {
     let mut input = Feed::new(bytes);
     let cut = Cut::Drawn(u64::from(input.byte()));

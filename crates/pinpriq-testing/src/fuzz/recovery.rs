@@ -27,7 +27,8 @@ const SEGMENT_BYTES: u32 = 24 << 10;
 
 /// Recovers any bytes as a data directory.
 ///
-/// # Panics If reading, checking or salvaging panics, or shows something that was never written.
+/// # Panics
+/// If reading, checking or salvaging panics, or shows something that was never written.
 pub fn recovery(bytes: &[u8]) {
     let mut input = Feed::new(bytes);
     match input.byte() {

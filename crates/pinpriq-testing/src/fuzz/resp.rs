@@ -36,7 +36,8 @@ enum Read {
 
 /// Reads any bytes as requests and as replies.
 ///
-/// # Panics If the pieces make a difference, if a decoder exceeds its limits, or if what was
+/// # Panics
+/// If the pieces make a difference, if a decoder exceeds its limits, or if what was
 /// written cannot be read again.
 pub fn resp(bytes: &[u8]) {
     let mut input = Feed::new(bytes);

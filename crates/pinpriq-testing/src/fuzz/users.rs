@@ -13,7 +13,8 @@ const SECRET_MIN: usize = 16;
 
 /// Reads any bytes as a file of users, and changes it if it is one.
 ///
-/// # Panics If a promise does not hold for these bytes.
+/// # Panics
+/// If a promise does not hold for these bytes.
 pub fn users(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match read(text) {
