@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pinpriq_testing::history::Tolerance;
 
+use crate::clock::Clock;
 use crate::cluster::engine::Kind;
 use crate::load::SHARDS_MAX;
 use crate::server::{Door, Program};
@@ -62,6 +64,13 @@ pub(crate) struct Wanted {
     pub(crate) tolerance: Tolerance,
     pub(crate) scratch: PathBuf,
     pub(crate) allow_missing: bool,
+}
+
+impl Wanted {
+    /// Whether there is time for more, on a clock that was started with the scenario.
+    pub(crate) fn has_time(&self, clock: Clock) -> bool {
+        self.seconds.is_none_or(|most| clock.elapsed() < Duration::from_secs(most))
+    }
 }
 
 /// Parses the arguments. Returns none if they make no sense.

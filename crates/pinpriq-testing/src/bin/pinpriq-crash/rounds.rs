@@ -47,9 +47,7 @@ pub(crate) fn run(
     let mut totals = Totals::default();
     let name = &wanted.scenario;
     let mut struck = 0;
-    while struck < wanted.kills
-        && wanted.seconds.is_none_or(|seconds| clock.elapsed() < Duration::from_secs(seconds))
-    {
+    while struck < wanted.kills && wanted.has_time(clock) {
         files::remove_directory(data)?;
         let ledger = Ledger::new(histories, "history.jsonl", wanted.tolerance)?;
         let payloads = Payloads::default();

@@ -72,9 +72,10 @@ impl Stage {
         let mut totals = Totals::default();
         let mut logs = Logs::default();
         let mut round = 0;
-        let is_time_left =
-            || wanted.seconds.is_none_or(|seconds| clock.elapsed() < Duration::from_secs(seconds));
-        while round < wanted.rounds && is_time_left() && self.nodes.board.failures().is_empty() {
+        while round < wanted.rounds
+            && wanted.has_time(clock)
+            && self.nodes.board.failures().is_empty()
+        {
             let tolerance = Tolerance { prolonged_us: PROLONGED_US, ..wanted.tolerance };
             let ledger = Ledger::new(directory, "history.jsonl", tolerance)?;
             let last = (round + ROUNDS).min(wanted.rounds);

@@ -63,11 +63,7 @@ fn run(wanted: &Wanted, data: &Path, catastrophe: &mut impl Catastrophe) -> Fall
     let clock = Clock::starting();
     let mut dice = Dice::new(wanted.seed);
     let mut totals = Totals::default();
-    let is_over = |struck| {
-        struck >= wanted.kills
-            || wanted.seconds.is_some_and(|most| clock.elapsed() >= Duration::from_secs(most))
-    };
-    while !is_over(totals.struck) {
+    while totals.struck < wanted.kills && wanted.has_time(clock) {
         files::remove_directory(data)?;
         let load = Load::new();
         let last = wanted.kills.min(totals.struck + ROUNDS);

@@ -85,11 +85,7 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     let mut struck = 0;
     let mut next = 0;
     let mut unsure = Vec::new();
-    let is_over = |struck| {
-        struck >= wanted.kills
-            || wanted.seconds.is_some_and(|most| clock.elapsed() >= Duration::from_secs(most))
-    };
-    while !is_over(struck) && found.failures.is_empty() {
+    while struck < wanted.kills && wanted.has_time(clock) && found.failures.is_empty() {
         let (round, after) = strike(wanted, &data, (next, &unsure), &mut dice)?;
         (struck, next) = (struck + 1, after);
         unsure = round.once.iter().filter(|it| *it.1 == Told::Nothing).map(|it| *it.0).collect();
