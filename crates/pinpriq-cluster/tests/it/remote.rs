@@ -1,14 +1,16 @@
 //! A ledger on a runtime, with an engine that only answers for its status.
 
-use std::future::pending;
+pub(crate) mod engines;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use pinpriq_cluster::remote::{Remote, RemoteLedger};
 use pinpriq_store::ledger::{Answer, Call, Ledger, Seq, Status, Unreachable};
-use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
+
+use engines::runtime;
 
 /// Answers each call once it may.
 struct Held(Arc<Semaphore>);
@@ -31,17 +33,13 @@ impl Remote for Held {
 
 #[test]
 fn answers_come_when_they_are_there_and_wake_the_loop() {
-    let Ok(runtime) = Builder::new_current_thread().build() else { panic!("no runtime") };
-    let handle = runtime.handle().clone();
-    // It runs until the test ends.
-    thread::spawn(move || runtime.block_on(pending::<()>()));
     let (gate, woken) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let counter = Arc::clone(&woken);
     let wake = Arc::new(move || {
         counter.fetch_add(1, Ordering::SeqCst);
     });
     let held = Held(Arc::clone(&gate));
-    let mut ledger = RemoteLedger::new(held, handle, wake);
+    let mut ledger = RemoteLedger::new(held, runtime(), wake);
     assert_eq!((ledger.target_bytes(), ledger.poll()), (7, None));
     // Nothing is under way, so there is nothing to wait for.
     ledger.wait();

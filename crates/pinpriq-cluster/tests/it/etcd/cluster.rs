@@ -9,7 +9,9 @@ use pinpriq_cluster::etcd::{Etcd, EtcdOptions};
 use pinpriq_cluster::remote::RemoteLedger;
 use pinpriq_store::ledger::{Answer, Call, Ledger, Term, Writer};
 use tempfile::TempDir;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Handle;
+
+use crate::remote::engines::{runtime, skip_without};
 
 const MEMBERS: usize = 3;
 
@@ -66,16 +68,13 @@ impl Member {
 }
 
 /// Whether etcd is here. If it must be and is not, the test fails.
-#[expect(clippy::print_stdout, reason = "a test that did not run says so")]
 pub(crate) fn is_installed() -> bool {
     let mut command = Command::new("etcd");
     let version = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if version.is_ok_and(|status| status.success()) {
         return true;
     }
-    let is_required = std::env::var("PINPRIQ_ENGINES").is_ok_and(|value| value == "required");
-    assert!(!is_required, "etcd is not installed");
-    println!("NOT RUN: etcd is not installed");
+    skip_without("etcd");
     false
 }
 
@@ -197,12 +196,4 @@ impl Client {
         let remote = self.etcd.remote(shard, writer).unwrap();
         Box::new(RemoteLedger::new(remote, self.runtime.clone(), std::sync::Arc::new(|| ())))
     }
-}
-
-/// A runtime on its own thread, until the tests end.
-pub(crate) fn runtime() -> Handle {
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let handle = runtime.handle().clone();
-    thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
-    handle
 }

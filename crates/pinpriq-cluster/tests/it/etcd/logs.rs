@@ -7,6 +7,7 @@ use pinpriq_store::ledger::{
 };
 
 use crate::etcd::cluster::Client;
+use crate::remote::engines::ask;
 
 /// How often the engine is asked what became of an entry.
 const PATIENCE: u32 = 60;
@@ -117,12 +118,6 @@ impl Log {
         assert!(seized.tenure.term > self.tenure.term);
         assert!(read_all(&mut *ledger, 1) == self.entries, "other entries are there");
     }
-}
-
-pub(crate) fn ask(ledger: &mut dyn Ledger, call: Call) -> Answer {
-    ledger.start(call);
-    ledger.wait();
-    ledger.poll().unwrap()
 }
 
 /// Seizes a log, which a cluster in trouble may not answer at first.

@@ -6,8 +6,9 @@ use pinpriq_cluster::etcd::EtcdOptions;
 use pinpriq_store::ledger::{Answer, Appended, Call, Resolved, Seq, Trimmed, Writer};
 
 use crate::etcd::cluster::{Client, Cluster};
-use crate::etcd::logs::{Log, ask, read_all, seize};
+use crate::etcd::logs::{Log, read_all, seize};
 use crate::etcd::proxy::{Mode, Proxy};
+use crate::remote::engines::ask;
 
 /// The size of the entries of [`Log`], at least.
 const ENTRY_BYTES: usize = 500;

@@ -14,8 +14,9 @@ use tempfile::TempDir;
 use tokio::runtime::Handle;
 
 use crate::authority::{Authority, Papers, Validity};
-use crate::etcd::cluster::{Client, is_installed, runtime};
+use crate::etcd::cluster::{Client, is_installed};
 use crate::etcd::registry::base64;
+use crate::remote::engines::runtime;
 
 /// How often a member is tried until it must work, and how long is waited in between.
 const TRIES: u32 = 600;

@@ -2,39 +2,19 @@
 
 use pinpriq_cluster::etcd::EtcdOptions;
 use pinpriq_store::Store;
-use pinpriq_store::ledger::conformance::{Bench, cases};
 use pinpriq_store::ledger::{
-    Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Resolved, Seq, Trimmed, Writer,
+    Answer, Appended, Call, LedgerOptions, LedgerStore, Resolved, Seq, Trimmed, Writer,
 };
 
-use crate::etcd::cluster::{Client, Cluster};
-use crate::etcd::logs::{Log, ask, read_all, seize};
-
-struct EtcdBench {
-    client: Client,
-    shards: u16,
-}
-
-impl Bench for EtcdBench {
-    fn ledger(&mut self, shard: u16, writer: Writer) -> Box<dyn Ledger> {
-        self.client.ledger(shard, writer)
-    }
-
-    fn fresh_shard(&mut self) -> u16 {
-        self.shards += 1;
-        self.shards
-    }
-}
+use crate::etcd::cluster::Cluster;
+use crate::etcd::logs::{Log, read_all, seize};
+use crate::remote::engines::{ask, run_ledger_suite};
 
 #[test]
 fn it_passes_the_suite_for_ledgers() {
     let Some(cluster) = Cluster::start() else { return };
-    let mut bench = EtcdBench { client: cluster.client(cluster.options()), shards: 0 };
-    assert!(cases().len() >= 30);
-    for case in cases() {
-        println!("{}", case.name);
-        (case.run)(&mut bench);
-    }
+    let client = cluster.client(cluster.options());
+    run_ledger_suite(|shard, writer| client.ledger(shard, writer));
 }
 
 #[test]

@@ -5,40 +5,21 @@ use std::time::{Duration, Instant};
 
 use pinpriq_cluster::etcd::{EtcdOptions, EtcdUser};
 use pinpriq_cluster::{Instance, RegistryAnswer, RegistryCall};
-use pinpriq_store::ledger::conformance::{Bench, cases};
-use pinpriq_store::ledger::{Answer, Call, Ledger, Term, Writer};
+use pinpriq_store::ledger::{Answer, Call, Term, Writer};
 use pinpriq_tls::{Roots, Tls, Trust};
 
 use crate::authority::{Authority, Validity};
 use crate::etcd::cluster::Client;
-use crate::etcd::logs::{Log, ask};
-use crate::etcd::registry::{Node, pause};
+use crate::etcd::logs::Log;
+use crate::etcd::registry::announced;
 use crate::etcd::secure::{PASSWORD, Secure, pem};
-
-struct SecureBench {
-    client: Client,
-    shards: u16,
-}
-
-impl Bench for SecureBench {
-    fn ledger(&mut self, shard: u16, writer: Writer) -> Box<dyn Ledger> {
-        self.client.ledger(shard, writer)
-    }
-
-    fn fresh_shard(&mut self) -> u16 {
-        self.shards += 1;
-        self.shards
-    }
-}
+use crate::remote::engines::{ask, pause, run_ledger_suite};
 
 #[test]
 fn it_passes_the_suite_for_ledgers_encrypted_and_signed_in() {
     let Some(secure) = Secure::start() else { return };
-    let mut bench = SecureBench { client: secure.signed_in("anna", PASSWORD), shards: 0 };
-    for case in cases() {
-        println!("{}", case.name);
-        (case.run)(&mut bench);
-    }
+    let client = secure.signed_in("anna", PASSWORD);
+    run_ledger_suite(|shard, writer| client.ledger(shard, writer));
 }
 
 /// For how long a session and a log are used, in which four tokens end.
@@ -49,7 +30,7 @@ const FOUR_TOKENS: Duration = Duration::from_millis(4_500);
 fn a_session_and_a_log_go_on_when_tokens_end() {
     let Some(secure) = Secure::start() else { return };
     let client = secure.signed_in("anna", PASSWORD);
-    let mut node = Node::announced(&client, Duration::from_secs(2), 1);
+    let mut node = announced(&client, Duration::from_secs(2), 1);
     let mut log = Log::seize(&client, 1, 1);
     let begun = Instant::now();
     while begun.elapsed() < FOUR_TOKENS {

@@ -7,8 +7,8 @@ use pinpriq_cluster::etcd::{EtcdOptions, EtcdRegistry, RoomNotice};
 use pinpriq_store::ledger::{Answer, Appended, Call, Resolved, Seq, Status, Trimmed, Writer};
 
 use crate::etcd::cluster::{Client, Cluster};
-use crate::etcd::logs::{Log, ask, read_all, seize};
-use crate::etcd::registry::pause;
+use crate::etcd::logs::{Log, read_all, seize};
+use crate::remote::engines::{ask, pause};
 
 #[test]
 fn each_member_may_be_killed_in_the_middle_of_appends() {

@@ -1,6 +1,5 @@
 //! A real PostgreSQL in a temporary directory, and a runtime for its clients. Tests nothing.
 
-use std::future::pending;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::chown;
@@ -16,8 +15,10 @@ use pinpriq_cluster::remote::RemoteLedger;
 use pinpriq_store::ledger::{Ledger, Writer};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Handle;
 use tokio_postgres::{Client, NoTls};
+
+use crate::remote::engines::{runtime, skip_without};
 
 /// How often a server that starts is asked whether it is there, 20 ms apart.
 const PROBES_MAX: u32 = 3_000;
@@ -36,9 +37,7 @@ impl Engine {
     /// Starts a server with these settings. None if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let Some(binaries) = binaries() else {
-            let is_required = std::env::var("PINPRIQ_ENGINES").is_ok_and(|it| it == "required");
-            assert!(!is_required, "PostgreSQL is required and not installed");
-            println!("NOT RUN: PostgreSQL is not installed");
+            skip_without("PostgreSQL");
             return None;
         };
         let directory = TempDir::new().unwrap();
@@ -54,6 +53,13 @@ impl Engine {
         assert!(initdb.status.success(), "{}", String::from_utf8_lossy(&initdb.stderr));
         engine.run(true);
         Some(engine)
+    }
+
+    /// Starts a server and connects to its schema `s`. None if PostgreSQL is not installed.
+    pub(crate) fn connected() -> Option<(Self, Postgres)> {
+        let engine = Self::start(&[])?;
+        let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+        Some((engine, postgres))
     }
 
     /// A program of PostgreSQL, as a user that it accepts.
@@ -195,14 +201,6 @@ fn drain(output: impl std::io::Read + Send + 'static) {
             }
         }
     });
-}
-
-/// A runtime on a thread of its own, until the test ends.
-fn runtime() -> Handle {
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let handle = runtime.handle().clone();
-    thread::spawn(move || runtime.block_on(pending::<()>()));
-    handle
 }
 
 /// The directory with the programs of the newest PostgreSQL.

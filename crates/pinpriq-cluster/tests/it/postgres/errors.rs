@@ -6,6 +6,7 @@ use pinpriq_store::ledger::{Answer, Appended, Call, Resolved, Seq, Term};
 use tokio_postgres::Client;
 
 use crate::postgres::engine::Engine;
+use crate::remote::engines::ask;
 
 /// A trigger that raises an error or a warning with a code for the next few entries.
 const TRIGGER: &str = "\
@@ -34,14 +35,9 @@ fn set_fault(engine: &Engine, client: &Client, code: &str, level: &str) {
 
 #[test]
 fn only_what_is_sure_to_have_done_nothing_is_told_so() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+    let Some((engine, postgres)) = Engine::connected() else { return };
     let mut ledger = engine.ledger(&postgres, 1, 1);
-    let mut ask = |call| {
-        ledger.start(call);
-        ledger.wait();
-        ledger.poll().unwrap()
-    };
+    let mut ask = |call| ask(&mut *ledger, call);
     let Answer::Seized(Ok(seized)) = ask(Call::Seize { at_least: Term(0) }) else {
         panic!("no answer to a seize")
     };

@@ -1,36 +1,19 @@
 //! What every ledger and every store on a ledger does, on PostgreSQL without trouble.
 
 use pinpriq_cluster::postgres::{ConnectError, Postgres, PostgresOptions};
-use pinpriq_store::ledger::conformance::{Bench, run_all};
 use pinpriq_store::ledger::{
-    Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Seized, Seq, Term, Trimmed,
+    Answer, Appended, Call, LedgerOptions, LedgerStore, Seized, Seq, Term, Trimmed,
 };
 use pinpriq_store::{Store, conformance};
 
 use crate::postgres::engine::Engine;
-
-struct PostgresBench {
-    engine: Engine,
-    postgres: Postgres,
-    shards: u16,
-}
-
-impl Bench for PostgresBench {
-    fn ledger(&mut self, shard: u16, writer: pinpriq_store::ledger::Writer) -> Box<dyn Ledger> {
-        self.engine.ledger(&self.postgres, shard, writer.0)
-    }
-
-    fn fresh_shard(&mut self) -> u16 {
-        self.shards += 1;
-        self.shards
-    }
-}
+use crate::remote::engines::{ask, run_ledger_suite};
 
 #[test]
 fn it_passes_all_cases() {
     let Some(engine) = Engine::start(&[]) else { return };
     let (postgres, _) = engine.connect(engine.options("cases")).unwrap();
-    run_all(&mut PostgresBench { engine, postgres, shards: 0 });
+    run_ledger_suite(|shard, writer| engine.ledger(&postgres, shard, writer.0));
 }
 
 #[test]
@@ -113,11 +96,7 @@ fn room_comes_back_when_entries_are_removed_though_the_tables_stay_large() {
         Answer::Status(Ok(status)) => status.bytes_used,
         other => panic!("{other:?}"),
     };
-    let mut ask = |call| {
-        ledger.start(call);
-        ledger.wait();
-        ledger.poll().unwrap()
-    };
+    let mut ask = |call| ask(&mut *ledger, call);
     let Answer::Seized(Ok(Seized { tenure, .. })) = ask(Call::Seize { at_least: Term(1) }) else {
         panic!("the log cannot be seized")
     };

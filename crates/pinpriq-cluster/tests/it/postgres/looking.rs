@@ -5,6 +5,7 @@ use pinpriq_cluster::remote::LogState;
 use pinpriq_store::ledger::{Answer, Call, Seq, Term};
 
 use crate::postgres::engine::Engine;
+use crate::remote::engines::ask;
 
 #[test]
 fn looking_creates_nothing_and_ends_no_tenure() {
@@ -18,11 +19,7 @@ fn looking_creates_nothing_and_ends_no_tenure() {
     let states = || engine.runtime.block_on(seen.log_states(3)).unwrap();
     assert_eq!(states(), vec![None; 3]);
     let mut ledger = engine.ledger(&postgres, 1, 0xabc);
-    let mut ask = |call| {
-        ledger.start(call);
-        ledger.wait();
-        ledger.poll().unwrap()
-    };
+    let mut ask = |call| ask(&mut *ledger, call);
     let Answer::Seized(Ok(seized)) = ask(Call::Seize { at_least: Term(7) }) else { panic!() };
     let (tenure, bytes) = (seized.tenure, [1, 2, 3].into());
     ask(Call::Append { tenure, seq: Seq(1), bytes });

@@ -1,63 +1,21 @@
 //! The registry: the suite for every registry, a server in trouble, and odd rows.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pinpriq_cluster::conformance::{Bench, cases};
 use pinpriq_cluster::postgres::{Clock, Postgres, PostgresRegistry};
 use pinpriq_cluster::remote::RegistryClient;
-use pinpriq_cluster::{
-    Instance, Meta, NodeRecord, OwnRecord, OwnState, Registry, RegistryAnswer, RegistryCall, View,
-};
+use pinpriq_cluster::{Instance, Meta, OwnState, Registry as _, RegistryAnswer, RegistryCall};
 use tokio::runtime::Handle;
 
 use crate::postgres::engine::Engine;
-use crate::postgres::trouble::{CANCEL, WAITING, end_isolation, isolate, look};
+use crate::postgres::trouble::{
+    CANCEL, END_SESSIONS, STUCK, WAITING, end_isolation, isolate, look,
+};
+use crate::remote::engines::{Node, pause, run_registry_suite};
 
-/// How many cases run at the same time.
-const TOGETHER: usize = 8;
-
-/// The time to live of a session in the other tests.
+/// The time to live of a session, except in the suite.
 const TTL: Duration = Duration::from_secs(2);
-
-struct RegistryBench<'t> {
-    engine: &'t Engine,
-    fresh: &'t AtomicU32,
-    /// The schema of each cluster that this bench has made.
-    schemas: Vec<(u32, Postgres)>,
-}
-
-impl Bench for RegistryBench<'_> {
-    fn fresh_cluster(&mut self) -> u32 {
-        let number = self.fresh.fetch_add(1, Ordering::Relaxed);
-        let options = self.engine.options(&format!("c{number}"));
-        let (postgres, _) = self.engine.connect(options).unwrap();
-        self.schemas.push((number, postgres));
-        number
-    }
-
-    fn registry(&mut self, cluster: u32) -> Box<dyn Registry> {
-        let (_, postgres) = self.schemas.iter().find(|(number, _)| *number == cluster).unwrap();
-        Box::new(registry(&self.engine.runtime, postgres, Duration::from_secs(3)))
-    }
-
-    fn ttl_ms(&self) -> u64 {
-        3_000
-    }
-
-    fn pause(&mut self, ms: u64) {
-        pause(Duration::from_millis(ms));
-    }
-}
-
-/// Lets this time pass.
-fn pause(time: Duration) {
-    let (_sender, receiver) = mpsc::sync_channel::<()>(0);
-    assert!(receiver.recv_timeout(time).is_err());
-}
 
 #[expect(clippy::disallowed_methods, reason = "a registry's maker has a clock")]
 fn registry(runtime: &Handle, postgres: &Postgres, ttl: Duration) -> RegistryClient {
@@ -66,96 +24,19 @@ fn registry(runtime: &Handle, postgres: &Postgres, ttl: Duration) -> RegistryCli
     RegistryClient::new(PostgresRegistry::new(postgres, ttl, clock), runtime, Arc::new(|| ()))
 }
 
+/// A node that has announced itself.
+fn announced(engine: &Engine, postgres: &Postgres, instance: u128) -> Node {
+    Node::announced(registry(&engine.runtime, postgres, TTL), instance)
+}
+
 #[test]
 fn it_passes_the_suite_for_registries() {
     let Some(engine) = Engine::start(&[]) else { return };
-    let (fresh, next) = (AtomicU32::new(0), AtomicUsize::new(0));
-    let cases = cases();
-    assert!(cases.len() >= 30);
-    let work = || {
-        let mut bench = RegistryBench { engine: &engine, fresh: &fresh, schemas: Vec::new() };
-        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let run = AssertUnwindSafe(|| (case.run)(&mut bench));
-            assert!(catch_unwind(run).is_ok(), "{}", case.name);
-        }
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(work)).collect();
-        let failed = threads.into_iter().filter_map(|thread| thread.join().err()).count();
-        assert_eq!(failed, 0, "cases that failed are told above");
+    run_registry_suite(|schema| {
+        let (postgres, _) = engine.connect(engine.options(&schema)).unwrap();
+        let runtime = engine.runtime.clone();
+        move |ttl| registry(&runtime, &postgres, ttl)
     });
-}
-
-/// A registry whose calls are made one after the other.
-struct Node {
-    registry: RegistryClient,
-    instance: u128,
-}
-
-impl Node {
-    /// A node that has announced itself, in a cluster of 16 shards.
-    fn announced(engine: &Engine, postgres: &Postgres, instance: u128) -> Self {
-        let mut node = Self { registry: registry(&engine.runtime, postgres, TTL), instance };
-        let meta = Meta { id: 1, shards: 16, format: 1, ..Meta::default() };
-        assert_eq!(node.ask(RegistryCall::Found(meta.clone())), RegistryAnswer::Meta(meta));
-        assert_eq!(node.announce(), RegistryAnswer::Done);
-        node
-    }
-
-    fn announce(&mut self) -> RegistryAnswer {
-        let instance = Instance(self.instance);
-        let name = format!("n{}", self.instance);
-        self.ask(RegistryCall::Announce(NodeRecord { instance, name, ..NodeRecord::default() }))
-    }
-
-    fn ask(&mut self, call: RegistryCall) -> RegistryAnswer {
-        self.registry.start(call);
-        self.answer()
-    }
-
-    fn answer(&mut self) -> RegistryAnswer {
-        for _ in 0..60_000 {
-            if let Some(answer) = self.registry.poll() {
-                return answer;
-            }
-            pause(Duration::from_millis(1));
-        }
-        panic!("no answer");
-    }
-
-    const fn own(&self, state: OwnState) -> OwnRecord {
-        OwnRecord { instance: Instance(self.instance), term: 0, state }
-    }
-
-    fn change(&mut self, from: Option<OwnState>, to: Option<OwnState>) -> RegistryAnswer {
-        let call = self.changing(from, to);
-        self.ask(call)
-    }
-
-    fn changing(&self, from: Option<OwnState>, to: Option<OwnState>) -> RegistryCall {
-        let record = to.map(|state| self.own(state));
-        let instead_of = from.map(|state| self.own(state));
-        RegistryCall::Own { shard: 3, record, instead_of }
-    }
-
-    fn view(&mut self, call: RegistryCall) -> View {
-        match self.ask(call) {
-            RegistryAnswer::View(view) => view,
-            other => panic!("{other:?} is no view"),
-        }
-    }
-
-    /// Renews until it is answered.
-    fn renew_patiently(&mut self) -> View {
-        for _ in 0..20 {
-            match self.ask(RegistryCall::Renew) {
-                RegistryAnswer::View(view) => return view,
-                RegistryAnswer::Unreachable(_) => {}
-                other => panic!("{other:?} to a renewal"),
-            }
-        }
-        panic!("a session cannot be renewed");
-    }
 }
 
 fn is_unreachable(answer: &RegistryAnswer) -> bool {
@@ -164,10 +45,9 @@ fn is_unreachable(answer: &RegistryAnswer) -> bool {
 
 #[test]
 fn sessions_outlive_a_server_that_was_away_for_long() {
-    let Some(mut engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+    let Some((mut engine, postgres)) = Engine::connected() else { return };
     let mut nodes: Vec<Node> =
-        (1..=3).map(|instance| Node::announced(&engine, &postgres, instance)).collect();
+        (1..=3).map(|instance| announced(&engine, &postgres, instance)).collect();
     assert_eq!(nodes[0].change(None, Some(OwnState::Serving)), RegistryAnswer::Done);
     for _ in 0..2 {
         for node in &mut nodes {
@@ -192,28 +72,24 @@ fn sessions_outlive_a_server_that_was_away_for_long() {
 
 #[test]
 fn connections_that_were_ended_are_replaced_within_a_call() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut node = Node::announced(&engine, &postgres, 1);
+    let Some((engine, postgres)) = Engine::connected() else { return };
+    let mut node = announced(&engine, &postgres, 1);
     let client = engine.client();
-    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-               WHERE application_name = 'pinpriq'";
     let states = [None, Some(OwnState::Loading), Some(OwnState::Serving), None];
     for step in states.windows(2).cycle().take(12) {
-        engine.sql(&client, end);
+        engine.sql(&client, END_SESSIONS);
         assert_eq!(node.change(step[0], step[1]), RegistryAnswer::Done, "{step:?}");
-        engine.sql(&client, end);
+        engine.sql(&client, END_SESSIONS);
         node.view(RegistryCall::Renew);
-        engine.sql(&client, end);
+        engine.sql(&client, END_SESSIONS);
         assert_eq!(node.announce(), RegistryAnswer::Done);
     }
 }
 
 #[test]
 fn what_waits_for_a_standby_is_not_done() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut node = Node::announced(&engine, &postgres, 1);
+    let Some((engine, postgres)) = Engine::connected() else { return };
+    let mut node = announced(&engine, &postgres, 1);
     let client = engine.client();
     let loading = Some(OwnState::Loading);
     isolate(&engine, &client);
@@ -242,9 +118,8 @@ fn what_waits_for_a_standby_is_not_done() {
 
 #[test]
 fn a_claim_whose_wait_was_cancelled_is_done_by_another_commit() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut node = Node::announced(&engine, &postgres, 1);
+    let Some((engine, postgres)) = Engine::connected() else { return };
+    let mut node = announced(&engine, &postgres, 1);
     let client = engine.client();
     let (loading, serving) = (Some(OwnState::Loading), Some(OwnState::Serving));
     for (from, to) in [(None, loading), (loading, serving), (serving, None)] {
@@ -261,9 +136,8 @@ fn a_claim_whose_wait_was_cancelled_is_done_by_another_commit() {
 
 #[test]
 fn calls_end_in_time_when_nothing_is_answered() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut node = Node::announced(&engine, &postgres, 1);
+    let Some((engine, postgres)) = Engine::connected() else { return };
+    let mut node = announced(&engine, &postgres, 1);
     let mut client = engine.client();
     let held = engine.runtime.block_on(client.transaction()).unwrap();
     let lock = held.simple_query("LOCK TABLE s.session, s.own IN ACCESS EXCLUSIVE MODE");
@@ -302,29 +176,31 @@ fn a_host_that_is_silent_does_not_end_a_session() {
     let (port, rest) = rest.split_once(' ').unwrap();
     options.address = format!("host=127.0.0.1,127.0.0.1 port={silent},{port} {rest}");
     let (postgres, _) = engine.connect(options).unwrap();
-    let mut node = Node::announced(&engine, &postgres, 1);
+    let mut node = announced(&engine, &postgres, 1);
     let client = engine.client();
-    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-               WHERE application_name = 'pinpriq'";
     for _ in 0..5 {
         node.renew_patiently();
-        engine.sql(&client, end);
+        engine.sql(&client, END_SESSIONS);
     }
+}
+
+/// Looks until only this many nodes are seen. A look removes nothing.
+fn look_until(node: &mut Node, seen: usize, mut meanwhile: impl FnMut()) {
+    let is_so = (0..40).any(|_| {
+        pause(TTL / 10);
+        meanwhile();
+        node.view(RegistryCall::Look).nodes.len() == seen
+    });
+    assert!(is_so, "the others do not renew");
 }
 
 #[test]
 fn who_renews_after_others_saw_its_end_lives() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut anna = Node::announced(&engine, &postgres, 1);
+    let Some((engine, postgres)) = Engine::connected() else { return };
+    let mut anna = announced(&engine, &postgres, 1);
     assert_eq!(anna.change(None, Some(OwnState::Serving)), RegistryAnswer::Done);
-    let mut bela = Node::announced(&engine, &postgres, 2);
-    let is_hidden = (0..40).any(|_| {
-        pause(TTL / 10);
-        // A look removes nothing.
-        bela.view(RegistryCall::Look).nodes.is_empty()
-    });
-    assert!(is_hidden, "neither of them renews");
+    let mut bela = announced(&engine, &postgres, 2);
+    look_until(&mut bela, 0, || ());
     assert_eq!(anna.view(RegistryCall::Renew).nodes.len(), 2, "it has not looked itself");
     let claim = bela.change(None, Some(OwnState::Loading));
     assert_eq!(claim, RegistryAnswer::Changed, "its owner has renewed");
@@ -335,24 +211,17 @@ fn who_renews_after_others_saw_its_end_lives() {
 
 #[test]
 fn who_renews_while_it_is_removed_lives() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut anna = Node::announced(&engine, &postgres, 1);
+    let Some((engine, postgres)) = Engine::connected() else { return };
+    let mut anna = announced(&engine, &postgres, 1);
     assert_eq!(anna.change(None, Some(OwnState::Serving)), RegistryAnswer::Done);
-    let mut bela = Node::announced(&engine, &postgres, 2);
-    let is_hidden = (0..40).any(|_| {
-        pause(TTL / 10);
-        bela.view(RegistryCall::Look).nodes.is_empty()
-    });
-    assert!(is_hidden, "neither of them renews");
+    let mut bela = announced(&engine, &postgres, 2);
+    look_until(&mut bela, 0, || ());
     let (mut client, other) = (engine.client(), engine.client());
     let held = engine.runtime.block_on(client.transaction()).unwrap();
     let run = |sql| engine.runtime.block_on(held.simple_query(sql)).unwrap();
     run("SELECT 1 FROM s.session WHERE instance::text LIKE '%1' FOR UPDATE");
     bela.registry.start(bela.changing(None, Some(OwnState::Loading)));
-    let stuck = "SELECT count(*) FROM pg_stat_activity \
-                 WHERE application_name = 'pinpriq' AND wait_event_type = 'Lock'";
-    look(&engine, &other, stuck, "1");
+    look(&engine, &other, STUCK, "1");
     run("UPDATE s.session SET beat = beat + 1 WHERE instance::text LIKE '%1'");
     engine.runtime.block_on(held.commit()).unwrap();
     assert_eq!(bela.answer(), RegistryAnswer::Changed, "its owner has renewed");
@@ -361,19 +230,14 @@ fn who_renews_while_it_is_removed_lives() {
 
 #[test]
 fn a_claim_ends_the_session_whose_place_it_takes() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut anna = Node::announced(&engine, &postgres, 1);
+    let Some((engine, postgres)) = Engine::connected() else { return };
+    let mut anna = announced(&engine, &postgres, 1);
     assert_eq!(anna.change(None, Some(OwnState::Serving)), RegistryAnswer::Done);
-    let mut bela = Node::announced(&engine, &postgres, 2);
+    let mut bela = announced(&engine, &postgres, 2);
     let client = engine.client();
-    let is_hidden = (0..40).any(|_| {
-        pause(TTL / 10);
-        // Another client renews for it.
-        engine.sql(&client, "UPDATE s.session SET beat = beat + 1 WHERE instance::text LIKE '%2'");
-        bela.view(RegistryCall::Look).nodes.len() == 1
-    });
-    assert!(is_hidden, "the first one does not renew");
+    // Another client renews for the second one.
+    let beat = "UPDATE s.session SET beat = beat + 1 WHERE instance::text LIKE '%2'";
+    look_until(&mut bela, 1, || _ = engine.sql(&client, beat));
     let there = "SELECT count(*) FROM s.session";
     assert_eq!(engine.sql(&client, there).as_deref(), Some("2"), "a look removes nothing");
     assert_eq!(bela.change(None, Some(OwnState::Loading)), RegistryAnswer::Done);
@@ -386,9 +250,8 @@ fn a_claim_ends_the_session_whose_place_it_takes() {
 
 #[test]
 fn rows_that_cannot_be_read_are_not_there() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut node = Node::announced(&engine, &postgres, 1);
+    let Some((engine, postgres)) = Engine::connected() else { return };
+    let mut node = announced(&engine, &postgres, 1);
     let client = engine.client();
     let stray = "00000000-0000-0000-0000-00000000000f";
     let own = r#"{"v":1,"instance":"0000000000000000000000000000000f","term":1,"state":"serving"}"#;
@@ -423,6 +286,6 @@ fn a_schema_from_before_gets_the_tables_that_are_missing() {
     let client = engine.client();
     engine.sql(&client, "DROP TABLE s.meta, s.own, s.session, s.drain");
     let (postgres, _) = engine.connect(engine.options("s")).unwrap();
-    let mut node = Node::announced(&engine, &postgres, 1);
+    let mut node = announced(&engine, &postgres, 1);
     assert_eq!(node.view(RegistryCall::Renew).nodes.len(), 1);
 }

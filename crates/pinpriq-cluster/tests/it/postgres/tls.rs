@@ -4,14 +4,14 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use pinpriq_cluster::postgres::{Encryption, Postgres, PostgresOptions};
-use pinpriq_store::ledger::Ledger;
-use pinpriq_store::ledger::conformance::{Bench, run_all};
+use pinpriq_cluster::postgres::{Encryption, PostgresOptions};
+use pinpriq_store::ledger::Call;
 use pinpriq_tls::{Identity, Pem, Roots, Tls, Trust};
 use tempfile::TempDir;
 
 use crate::authority::{Authority, Papers, Validity};
 use crate::postgres::engine::{Engine, give_to_server};
+use crate::remote::engines::{ask, run_ledger_suite};
 
 const PASSWORD: &str = "s3cr3t of anna";
 
@@ -111,23 +111,6 @@ fn write(path: &Path, text: &str) {
     give_to_server(path);
 }
 
-struct SecureBench {
-    secure: Secure,
-    postgres: Postgres,
-    shards: u16,
-}
-
-impl Bench for SecureBench {
-    fn ledger(&mut self, shard: u16, writer: pinpriq_store::ledger::Writer) -> Box<dyn Ledger> {
-        self.secure.engine.ledger(&self.postgres, shard, writer.0)
-    }
-
-    fn fresh_shard(&mut self) -> u16 {
-        self.shards += 1;
-        self.shards
-    }
-}
-
 #[test]
 fn it_passes_all_cases_encrypted_and_signed_in() {
     let Some(secure) = Secure::start() else { return };
@@ -139,12 +122,10 @@ fn it_passes_all_cases_encrypted_and_signed_in() {
     let looker = secure.engine.client();
     let count = "SELECT count(*) > 0 FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) \
                  WHERE s.ssl AND a.usename = 'anna'";
-    let mut bench = SecureBench { secure, postgres, shards: 0 };
-    let mut ledger = bench.ledger(1_000, pinpriq_store::ledger::Writer(1));
-    ledger.start(pinpriq_store::ledger::Call::Status);
-    ledger.wait();
-    assert_eq!(bench.secure.engine.sql(&looker, count).as_deref(), Some("t"));
-    run_all(&mut bench);
+    let mut ledger = secure.engine.ledger(&postgres, 1_000, 1);
+    ask(&mut *ledger, Call::Status);
+    assert_eq!(secure.engine.sql(&looker, count).as_deref(), Some("t"));
+    run_ledger_suite(|shard, writer| secure.engine.ledger(&postgres, shard, writer.0));
 }
 
 #[test]

@@ -63,6 +63,14 @@ pub(crate) const WAITING: &str =
 pub(crate) const CANCEL: &str = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity \
                       WHERE wait_event = 'SyncRep'";
 
+/// Ends the sessions of all clients.
+pub(crate) const END_SESSIONS: &str = "SELECT count(pg_terminate_backend(pid)) \
+                      FROM pg_stat_activity WHERE application_name = 'pinpriq'";
+
+/// How many statements of clients wait for a lock.
+pub(crate) const STUCK: &str = "SELECT count(*) FROM pg_stat_activity \
+                      WHERE application_name = 'pinpriq' AND wait_event_type = 'Lock'";
+
 /// Makes commits wait for a standby that there is not. The server does so some time after it was
 /// told, so other commits are made until one waits.
 pub(crate) fn isolate(engine: &Engine, client: &Client) {
@@ -92,8 +100,7 @@ pub(crate) fn end_isolation(engine: &Engine, client: &Client) {
 
 #[test]
 fn an_append_whose_wait_was_cancelled_is_unknown() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+    let Some((engine, postgres)) = Engine::connected() else { return };
     let mut ledger = engine.ledger(&postgres, 1, 1);
     let tenure = seize(&mut *ledger).tenure;
     assert_eq!(append(&mut *ledger, tenure, 1, b"safe"), Appended::Done);
@@ -130,8 +137,7 @@ fn an_append_whose_wait_was_cancelled_is_unknown() {
 
 #[test]
 fn a_store_counts_no_batch_whose_wait_was_cancelled() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+    let Some((engine, postgres)) = Engine::connected() else { return };
     let store = LedgerStore::new(engine.ledger(&postgres, 1, 1), LedgerOptions::default());
     let mut caller = Caller::start(Box::new(store)).unwrap();
     caller.append(&[sample_task(1, "q", 10)], Urgency::Soon).unwrap();
@@ -203,8 +209,7 @@ fn silence_is_unknown_and_nothing_is_cancelled() {
 
 #[test]
 fn a_renewal_keeps_its_connection() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+    let Some((engine, postgres)) = Engine::connected() else { return };
     let mut ledger = engine.ledger(&postgres, 1, 1);
     let tenure = seize(&mut *ledger).tenure;
     assert_eq!(append(&mut *ledger, tenure, 1, b"first"), Appended::Done);
@@ -235,9 +240,7 @@ fn a_copy_of_an_append_that_comes_after_its_resolve_changes_nothing() {
     let lock = held.simple_query("LOCK TABLE s.entry IN EXCLUSIVE MODE");
     engine.runtime.block_on(lock).unwrap();
     assert_eq!(append(&mut *ledger, tenure, 2, b"late"), Appended::Unknown);
-    let stuck = "SELECT count(*) FROM pg_stat_activity \
-                 WHERE application_name = 'pinpriq' AND wait_event_type = 'Lock'";
-    assert_eq!(engine.sql(&other, stuck).as_deref(), Some("1"));
+    assert_eq!(engine.sql(&other, STUCK).as_deref(), Some("1"));
     assert_eq!(resolve_patiently(&mut *ledger, tenure, 2), Resolved::Absent);
     engine.runtime.block_on(held.rollback()).unwrap();
     // Its session ends after it, since no server listens.
@@ -250,8 +253,7 @@ fn a_copy_of_an_append_that_comes_after_its_resolve_changes_nothing() {
 
 #[test]
 fn a_copy_of_a_resolve_that_comes_late_ends_no_tenure() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+    let Some((engine, postgres)) = Engine::connected() else { return };
     let mut ledger = engine.ledger(&postgres, 1, 1);
     let tenure = seize(&mut *ledger).tenure;
     let client = engine.client();
@@ -263,15 +265,12 @@ fn a_copy_of_a_resolve_that_comes_late_ends_no_tenure() {
 
 #[test]
 fn a_session_that_somebody_ended_is_replaced() {
-    let Some(engine) = Engine::start(&[]) else { return };
-    let (postgres, _) = engine.connect(engine.options("s")).unwrap();
+    let Some((engine, postgres)) = Engine::connected() else { return };
     let mut ledger = engine.ledger(&postgres, 1, 1);
     let tenure = seize(&mut *ledger).tenure;
     let client = engine.client();
-    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-               WHERE application_name = 'pinpriq'";
     for seq in 1..=20 {
-        engine.sql(&client, end);
+        engine.sql(&client, END_SESSIONS);
         match append(&mut *ledger, tenure, seq, b"x") {
             Appended::Done => {}
             Appended::Unknown => match resolve(&mut *ledger, tenure, seq) {
