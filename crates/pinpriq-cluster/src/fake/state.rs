@@ -5,8 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use pinpriq_dice::Loss;
+
 use super::records::Records;
-use super::trouble::{self, FakeKnobs, Loss, Troubles};
+use super::trouble::{self, FakeKnobs, Troubles};
 use crate::registry::{Instance, RegistryAnswer, RegistryCall, View};
 
 /// One process.
@@ -53,7 +55,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(seed: u64, shards: u16, ttl: u64, knobs: FakeKnobs) -> Self {
         Self {
-            troubles: Troubles::new(seed, knobs),
+            troubles: Troubles::new(seed, knobs, trouble::NAMES),
             records: Records::new(shards, ttl),
             mailboxes: BTreeMap::new(),
             cut: BTreeSet::new(),
@@ -129,7 +131,7 @@ impl State {
             self.troubles.count(trouble::OUT);
             Some(Loss::Never)
         } else {
-            self.troubles.loss()
+            trouble::loss(&mut self.troubles)
         };
         let mut takes = 1 + self.troubles.dice.below(knobs.latency_ms);
         if loss.is_some() {

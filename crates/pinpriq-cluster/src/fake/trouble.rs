@@ -2,9 +2,7 @@
 //!
 //! It only decides. What then happens is in `state.rs`, and what it tells in `records.rs`.
 
-use std::collections::BTreeMap;
-
-use pinpriq_dice::Dice;
+use pinpriq_dice::Loss;
 
 /// How often each kind of trouble strikes, in percent of the calls that it can strike.
 ///
@@ -103,7 +101,8 @@ pub(super) const EXPIRED: &str = "a session expired";
 pub(super) const KEPT: &str = "a session went on after its time";
 pub(super) const LIED: &str = "a claim was answered as done and was not";
 
-const NAMES: [&str; 14] = [
+/// The names of all troubles.
+pub(super) const NAMES: [&str; 14] = [
     LATE,
     LOST_APPLIED,
     LOST_NEVER,
@@ -120,54 +119,12 @@ const NAMES: [&str; 14] = [
     LIED,
 ];
 
-/// What becomes of a call whose answer is lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Loss {
-    Applied,
-    Never,
-    Later,
-}
+/// What strikes a registry.
+pub(super) type Troubles = pinpriq_dice::Troubles<FakeKnobs>;
 
-/// Decides which trouble strikes, and counts.
-pub(super) struct Troubles {
-    pub(super) knobs: FakeKnobs,
-    pub(super) dice: Dice,
-    struck: BTreeMap<&'static str, u64>,
-}
-
-impl Troubles {
-    pub(super) fn new(seed: u64, knobs: FakeKnobs) -> Self {
-        let struck = NAMES.iter().map(|name| (*name, 0)).collect();
-        Self { knobs, dice: Dice::new(seed), struck }
-    }
-
-    /// Counts a trouble that has struck.
-    pub(super) fn count(&mut self, name: &'static str) {
-        *self.struck.entry(name).or_default() += 1;
-    }
-
-    /// Whether a trouble strikes, which is counted.
-    pub(super) fn strikes(&mut self, percent: u64, name: &'static str) -> bool {
-        let strikes = self.dice.chance(percent);
-        if strikes {
-            self.count(name);
-        }
-        strikes
-    }
-
-    /// Whether an answer is lost, and how.
-    pub(super) fn loss(&mut self) -> Option<Loss> {
-        let knobs = self.knobs;
-        if self.strikes(knobs.lost_applied, LOST_APPLIED) {
-            Some(Loss::Applied)
-        } else if self.strikes(knobs.lost_never, LOST_NEVER) {
-            Some(Loss::Never)
-        } else {
-            self.strikes(knobs.lost_later, LOST_LATER).then_some(Loss::Later)
-        }
-    }
-
-    pub(super) fn struck(&self) -> Vec<(&'static str, u64)> {
-        self.struck.iter().map(|(name, count)| (*name, *count)).collect()
-    }
+/// Whether an answer is lost, and how.
+pub(super) fn loss(troubles: &mut Troubles) -> Option<Loss> {
+    let FakeKnobs { lost_applied, lost_never, lost_later, .. } = troubles.knobs;
+    let losses = [(lost_applied, LOST_APPLIED), (lost_never, LOST_NEVER), (lost_later, LOST_LATER)];
+    troubles.loss(losses)
 }

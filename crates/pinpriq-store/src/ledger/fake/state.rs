@@ -6,8 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 
+use pinpriq_dice::Loss;
+
 use super::shard::{ENTRY_OVERHEAD, Shard};
-use super::trouble::{self, Change, FakeKnobs, Loss, Troubles};
+use super::trouble::{self, Change, FakeKnobs, Troubles};
 use crate::ledger::interface::{
     Answer, Appended, Call, ENTRY_BYTES_MAX, Resolved, Status, Tenure, Term, Trimmed, Unreachable,
     Writer,
@@ -98,7 +100,7 @@ const fn was_made(answer: &Answer) -> bool {
 impl State {
     pub(super) fn new(seed: u64, knobs: FakeKnobs) -> Self {
         Self {
-            troubles: Troubles::new(seed, knobs),
+            troubles: Troubles::new(seed, knobs, trouble::names()),
             shards: BTreeMap::new(),
             cut: BTreeSet::new(),
             mailboxes: BTreeMap::new(),
@@ -136,11 +138,11 @@ impl State {
     pub(super) fn start(&mut self, caller: Caller, call: Call, bar: u64) {
         let knobs = self.troubles.knobs;
         let change = change(&call);
-        let loss = change.and_then(|change| self.troubles.loss(change));
+        let loss = change.and_then(|change| trouble::loss(&mut self.troubles, change));
         let soon = self.now + 1;
         let mut answer_at = soon;
         if loss.is_some() || self.troubles.strikes(knobs.late, trouble::LATE) {
-            answer_at += self.troubles.delay();
+            answer_at += 1 + self.troubles.dice.below(knobs.steps_max);
         }
         let try_at = match loss {
             Some(Loss::Never) => None,

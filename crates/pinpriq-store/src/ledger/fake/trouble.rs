@@ -2,9 +2,7 @@
 //!
 //! It only decides. What then happens to a log is in `shard.rs` and `state.rs`.
 
-use std::collections::BTreeMap;
-
-use pinpriq_dice::Dice;
+use pinpriq_dice::Loss;
 
 /// How often each kind of trouble strikes, in percent of the calls that it can strike.
 ///
@@ -128,14 +126,6 @@ pub(super) enum Change {
     Trim,
 }
 
-/// What becomes of a change whose answer is lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Loss {
-    Applied,
-    Never,
-    Later,
-}
-
 const LOSSES: [[&str; 3]; 4] = [
     ["a seize was made and lost", "a seize was lost", "a seize was lost and came later"],
     ["an append was made and lost", "an append was lost", "an append was lost and came later"],
@@ -143,52 +133,17 @@ const LOSSES: [[&str; 3]; 4] = [
     ["a trim was made and lost", "a trim was lost", "a trim was lost and came later"],
 ];
 
-/// Decides which trouble strikes, and counts.
-pub(super) struct Troubles {
-    pub(super) knobs: FakeKnobs,
-    pub(super) dice: Dice,
-    struck: BTreeMap<&'static str, u64>,
+/// What strikes an engine.
+pub(super) type Troubles = pinpriq_dice::Troubles<FakeKnobs>;
+
+/// The names of all troubles.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    LOSSES.into_iter().flatten().chain(OTHERS)
 }
 
-impl Troubles {
-    pub(super) fn new(seed: u64, knobs: FakeKnobs) -> Self {
-        let names = LOSSES.iter().flatten().chain(&OTHERS);
-        let struck = names.map(|name| (*name, 0)).collect();
-        Self { knobs, dice: Dice::new(seed), struck }
-    }
-
-    /// Counts a trouble that has struck.
-    pub(super) fn count(&mut self, name: &'static str) {
-        *self.struck.entry(name).or_default() += 1;
-    }
-
-    /// Whether a trouble strikes, which is counted.
-    pub(super) fn strikes(&mut self, percent: u64, name: &'static str) -> bool {
-        let strikes = self.dice.chance(percent);
-        if strikes {
-            self.count(name);
-        }
-        strikes
-    }
-
-    /// Whether the answer to a change is lost, and how.
-    pub(super) fn loss(&mut self, change: Change) -> Option<Loss> {
-        let [applied, never, later] = LOSSES[change as usize];
-        if self.strikes(self.knobs.lost_applied, applied) {
-            return Some(Loss::Applied);
-        }
-        if self.strikes(self.knobs.lost_never, never) {
-            return Some(Loss::Never);
-        }
-        self.strikes(self.knobs.lost_later, later).then_some(Loss::Later)
-    }
-
-    /// A number of steps for something that is late: at least 1.
-    pub(super) fn delay(&mut self) -> u64 {
-        1 + self.dice.below(self.knobs.steps_max)
-    }
-
-    pub(super) fn struck(&self) -> Vec<(&'static str, u64)> {
-        self.struck.iter().map(|(name, count)| (*name, *count)).collect()
-    }
+/// Whether the answer to a change is lost, and how.
+pub(super) fn loss(troubles: &mut Troubles, change: Change) -> Option<Loss> {
+    let FakeKnobs { lost_applied, lost_never, lost_later, .. } = troubles.knobs;
+    let [applied, never, later] = LOSSES[change as usize];
+    troubles.loss([(lost_applied, applied), (lost_never, never), (lost_later, later)])
 }
