@@ -10,7 +10,7 @@ use std::rc::Rc;
 use pinpriq_dice::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 
-use super::{LOOK_MAX, Policy, Told, number_of, outcome, tasks, text};
+use super::{LOOK_MAX, Policy, Told, outcome, text};
 use crate::cluster_sim::line::Request;
 
 /// Several in each shard.
@@ -231,21 +231,21 @@ impl Policy for Subscribed {
     }
 
     fn looks(&self) -> Vec<Words> {
-        let of = |state: &'static str| {
-            QUEUES.map(|queue| {
-                let words = Words::new("PEEK").bytes(queue).option("COUNT", Some(LOOK_MAX));
-                words.option("STATE", Some(state))
-            })
-        };
-        [of("R"), of("T")].concat()
+        // One look for all states, since tasks go from one state to another meanwhile.
+        let scan = |queue| Words::new("SCAN").bytes(queue).option("COUNT", Some(LOOK_MAX));
+        QUEUES.iter().map(|queue| scan(*queue).bytes("WITHMETA")).collect()
     }
 
     fn judge(&self, shown: &[Value]) {
         let shared = self.shared.borrow();
-        let numbers = |shown: &[Value]| -> Vec<u64> {
-            shown.iter().flat_map(|shown| tasks(shown).iter().map(number_of)).collect()
-        };
-        let (ready, all) = (numbers(&shown[..QUEUES.len()]), numbers(shown));
+        let (mut ready, mut all) = (Vec::new(), Vec::new());
+        for task in shown.iter().flat_map(page) {
+            let number = number_of_payload(task.field("payload"));
+            all.push(number);
+            if text(task.field("state")) == "R" {
+                ready.push(number);
+            }
+        }
         let left: BTreeSet<u64> = all.iter().copied().collect();
         assert_eq!(left.len(), all.len(), "a task is there twice");
         let back = left.intersection(&shared.done).next();
@@ -273,6 +273,17 @@ impl Policy for Subscribed {
 
 /// The number in the payload of a delivery.
 fn number_of_push(delivery: &Value) -> u64 {
-    let payload = text(delivery.elements().and_then(|parts| parts.get(4)));
-    payload.parse().unwrap_or_else(|_| panic!("{delivery:?} was delivered"))
+    number_of_payload(delivery.elements().and_then(|parts| parts.get(4)))
+}
+
+fn number_of_payload(payload: Option<&Value>) -> u64 {
+    let payload = text(payload);
+    payload.parse().unwrap_or_else(|_| panic!("a payload is {payload:?}"))
+}
+
+/// The tasks of a whole queue.
+fn page(reply: &Value) -> &[Value] {
+    let Some([cursor, tasks]) = reply.elements() else { panic!("no page: {reply:?}") };
+    assert_eq!(text(Some(cursor)), "0", "more than can be looked at");
+    tasks.elements().unwrap_or_else(|| panic!("no tasks: {tasks:?}"))
 }

@@ -100,14 +100,19 @@ impl World {
         }
         for at in 0..self.patrons.len() {
             let looks = self.patrons[at].policy.looks();
-            let shown = loop {
-                let heard = self.heard_deliveries();
-                let shown: Vec<Value> = looks.iter().map(|look| self.look(look)).collect();
-                // A delivery meanwhile may be in them or not.
-                if self.heard_deliveries() == heard {
-                    break shown;
+            let until = self.now + LOOK_MS;
+            let (mut heard, mut shown) = (0, Vec::new());
+            loop {
+                let again: Vec<Value> = looks.iter().map(|look| self.look(look)).collect();
+                // What is delivered, or goes back with an owner, may be seen on its way.
+                let was_heard = std::mem::replace(&mut heard, self.heard_deliveries());
+                let is_still = heard == was_heard && again == shown;
+                shown = again;
+                if is_still {
+                    break;
                 }
-            };
+                assert!(self.now < until, "the queues of a policy change for ever");
+            }
             self.patrons[at].policy.judge(&shown);
         }
         self.patrons.clear();
