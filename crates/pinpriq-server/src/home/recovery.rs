@@ -79,8 +79,11 @@ fn lose_owner_of(
         let links = &mut *session.links.borrow_mut();
         let is_deaf = links.lasting.manners.is_some_and(|manners| !manners.tells_refusals);
         let is_there = home.sharding().is_in(shard);
-        let loses_deliveries = loss == Loss::Sudden
-            && links.lasting.subscriptions.to(is_there).any(|(_, pops)| is_deaf || pops);
+        let subscriptions = &links.lasting.subscriptions;
+        let may_lose = subscriptions.to(is_there).any(|(_, pops)| is_deaf || pops);
+        // A subscription that popped may have been replaced since.
+        let is_popping = session.dealing.borrow().as_ref().is_some_and(|it| it.is_popping(shard));
+        let loses_deliveries = loss == Loss::Sudden && (may_lose || is_popping);
         // Before that, what arrives may be from before a reset.
         let is_settled = links.deliveries == Some(shard);
         let link = links.link(home.places(), shard);

@@ -167,6 +167,11 @@ impl Dealing {
         }
     }
 
+    /// Whether a shard was asked to pop what it holds, and has not answered.
+    pub(crate) fn is_popping(&self, shard: usize) -> bool {
+        self.shares.iter().any(|it| it.shard == shard && it.owed.contains(&Owed::Pop))
+    }
+
     /// Notes that a shard has lost its owner. What it has not popped costs no credit.
     pub(crate) fn lose(&mut self, from: usize) {
         let Some(share) = self.share(from) else { return };

@@ -181,3 +181,43 @@ fn a_subscription_that_pops_ends_with_the_owner_that_may_have_popped() {
         assert!(stage.ask(putter, &format!("POP {queue}")).contains("loaf"));
     }
 }
+
+#[test]
+fn a_pop_that_is_lost_with_an_owner_ends_the_connection_that_no_longer_pops() {
+    for (how, told) in [("SUBSCRIBE", ":4\r\n"), ("UNSUBSCRIBE", ":0\r\n")] {
+        let (mut stage, queues, all) = stage();
+        let [client, putter] = [(); 2].map(|()| stage.visit(0));
+        stage.ask(client, "HELLO 3");
+        stage.ask(client, &format!("SUBSCRIBE {all} POP"));
+        stage.ask(client, "CREDIT 6");
+        stage.advance(100);
+        // The task is held for the client, which learns of it when the request is answered.
+        stage.engine.cut(Writer(instance(1).0), true);
+        stage.send(putter, &format!("PUT {} loaf", queues[2]));
+        stage.advance(50);
+        stage.send(client, &format!("{how} {all}"));
+        stage.advance(50);
+        assert_eq!(stage.told(client), "");
+        stage.engine.cut(Writer(instance(1).0), false);
+        stage.stand_still(10);
+        let mut answers = (0..9).map(|_| {
+            stage.engine.step();
+            stage.round();
+            stage.told(client)
+        });
+        let answer = answers.find(|answer| !answer.is_empty());
+        assert_eq!(answer.as_deref(), Some(told), "the task is not popped yet");
+        // The owner pops it, and what it says of that is lost.
+        for _ in 0..9 {
+            stage.engine.step();
+            stage.nodes[1].run();
+            stage.nodes[1].take_bodies();
+        }
+        stage.kill(1);
+        stage.advance(6 * TTL_MS);
+        let left = stage.ask(putter, &format!("PEEK {}", queues[2]));
+        assert!(left.ends_with("*0\r\n"), "it was popped: {left}");
+        assert_eq!(stage.told(client), "");
+        assert!(!stage.nodes[0].is_connected(client.1), "{how}");
+    }
+}
