@@ -94,8 +94,11 @@ fn lose_owner_of(
         }
         link.open = false;
         (link.heard, link.resets, link.delivered) = (0, 0, 0);
-        let asked = link.log.iter().filter(|it| matches!(it.what, What::Command(..)));
-        (asked.count().saturating_sub(not_begun), loses_deliveries)
+        let asked = || link.log.iter().filter(|it| matches!(it.what, What::Command(..)));
+        let begun = asked().count().saturating_sub(not_begun);
+        // A subscription that may have begun to pop is not among the others yet.
+        let may_pop = loss == Loss::Sudden && asked().take(begun).any(begins_to_pop);
+        (begun, loses_deliveries || may_pop)
     };
     dealing::act(home, session, client, |dealing| dealing.lose(shard));
     let mut seen = 0;
@@ -403,6 +406,14 @@ fn refused(client: ClientId, request: RequestId, refusal: Refusal) -> Piece {
     }
     let reply = Reply::Refused(refusal);
     Piece::Output(Output::Reply { client, request, reply }, Holds::default())
+}
+
+/// Whether a command begins subscriptions that pop at once. Those in several shards hold first.
+fn begins_to_pop(asked: &Asked) -> bool {
+    let What::Command(request, bytes) = &asked.what else { return false };
+    let pops =
+        |command: &Command<'_>| matches!(command, Command::Subscribe { mode: TakeMode::Pop, .. });
+    *request != PART && decode_command(bytes, pops).unwrap_or(false)
 }
 
 /// Whether a command can be asked twice without any harm.

@@ -221,3 +221,29 @@ fn a_pop_that_is_lost_with_an_owner_ends_the_connection_that_no_longer_pops() {
         assert!(!stage.nodes[0].is_connected(client.1), "{how}");
     }
 }
+
+#[test]
+fn a_subscription_that_may_have_begun_to_pop_ends_with_its_owner() {
+    let mut stage = Stage::start(2);
+    let owner = stage.owner();
+    let (client, putter) = (stage.visit(1 - owner), stage.visit(owner));
+    stage.ask(client, "HELLO 3");
+    stage.ask(client, "SUBSCRIBE q TTR 900000");
+    stage.ask(client, "CREDIT 1");
+    stage.send(client, "SUBSCRIBE q POP");
+    stage.nodes[1 - owner].run();
+    stage.carry();
+    // The owner pops for the new subscription, and nothing that it says arrives.
+    stage.send(putter, "PUT q loaf");
+    for _ in 0..9 {
+        stage.engine.step();
+        stage.nodes[owner].run();
+        stage.nodes[owner].take_bodies();
+    }
+    assert!(stage.told(putter).starts_with('$'));
+    stage.kill(owner);
+    stage.advance(6 * TTL_MS);
+    let other = stage.visit(1 - owner);
+    assert_eq!(stage.ask(other, "PEEK q"), "*0\r\n", "it was popped");
+    assert!(!stage.nodes[1 - owner].is_connected(client.1));
+}
