@@ -4,7 +4,7 @@
 
 pub(crate) mod asking;
 mod batch;
-pub(crate) mod body;
+mod body;
 mod composed;
 mod configuration;
 mod dead;

@@ -182,37 +182,3 @@ impl http_body::Body for Streamed {
         }
     }
 }
-
-/// A piece of a body with what makes the next one. Nothing at the end.
-pub(crate) type Made<S> = Pin<Box<dyn Future<Output = Option<io::Result<(Bytes, S)>>> + Send>>;
-
-/// A body whose pieces are made one after the other, each when the one before it has gone.
-pub(crate) struct Unfolded<S> {
-    next: fn(S) -> Made<S>,
-    coming: Option<Made<S>>,
-}
-
-impl<S> Unfolded<S> {
-    pub(crate) fn new(first: S, next: fn(S) -> Made<S>) -> Self {
-        Self { next, coming: Some(next(first)) }
-    }
-}
-
-impl<S> http_body::Body for Unfolded<S> {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let Some(coming) = &mut self.coming else { return Poll::Ready(None) };
-        let made = std::task::ready!(coming.as_mut().poll(context));
-        self.coming = None;
-        Poll::Ready(made.map(|made| {
-            let (bytes, state) = made?;
-            self.coming = Some((self.next)(state));
-            Ok(Frame::data(bytes))
-        }))
-    }
-}

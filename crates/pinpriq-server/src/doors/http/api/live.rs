@@ -1,5 +1,6 @@
 //! What a monitor has seen: events as they happen, and the history of the last 15 minutes.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::users::Right;
@@ -7,6 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use futures_util::stream::unfold;
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueChange, QueueNews};
 use pinpriq_proto::task::StateKind;
@@ -14,7 +16,6 @@ use pinpriq_proto::task::StateKind;
 use super::super::json::{Object, array, object, put_number, put_ratio};
 use super::super::problem::Problem;
 use super::asking::Request;
-use super::body::{Made, Unfolded};
 use super::{Api, Asker};
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
@@ -34,7 +35,7 @@ pub(super) fn events(
     let listening = listening.ok_or_else(|| Problem::new("CLOSING", "the server is stopping"))?;
     let looker = Some(Looker { listening, user: looker });
     let watching = Watching { looker, has_begun: false };
-    let mut response = Response::new(Body::new(Unfolded::new(watching, next)));
+    let mut response = Response::new(Body::from_stream(unfold(watching, next)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -123,30 +124,28 @@ struct Watching {
 }
 
 /// Returns the events of the next second. There is never more than that in memory.
-fn next(mut watching: Watching) -> Made<Watching> {
-    Box::pin(async move {
-        if !std::mem::replace(&mut watching.has_begun, true) {
-            return Some(Ok((Bytes::from_static(b"retry: 1000\n\n"), watching)));
+async fn next(mut watching: Watching) -> Option<(Result<Bytes, Infallible>, Watching)> {
+    if !std::mem::replace(&mut watching.has_begun, true) {
+        return Some((Ok(Bytes::from_static(b"retry: 1000\n\n")), watching));
+    }
+    let looker = watching.looker.as_mut()?;
+    let text = match looker.next().await {
+        Next::End => return None,
+        Next::Denied => {
+            watching.looker = None;
+            denied().into()
         }
-        let looker = watching.looker.as_mut()?;
-        let text = match looker.next().await {
-            Next::End => return None,
-            Next::Denied => {
-                watching.looker = None;
-                denied().into()
+        Next::Second(second) => {
+            if let Some(queue) = looker.listening.queue() {
+                told(&second, Some(queue)).into()
+            } else {
+                // The same text goes to many clients, so it is written once.
+                let text = second.told.get_or_init(|| told(&second, None).into());
+                Bytes::from_owner(text.clone())
             }
-            Next::Second(second) => {
-                if let Some(queue) = looker.listening.queue() {
-                    told(&second, Some(queue)).into()
-                } else {
-                    // The same text goes to many clients, so it is written once.
-                    let text = second.told.get_or_init(|| told(&second, None).into());
-                    Bytes::from_owner(text.clone())
-                }
-            }
-        };
-        Some(Ok((text, watching)))
-    })
+        }
+    };
+    Some((Ok(text), watching))
 }
 
 /// Returns the last event of a user who may no longer look.

@@ -1,17 +1,6 @@
 //! Writes metrics as text: `OpenMetrics` 1.0, or the older text format of Prometheus, 0.0.4.
 
-use std::collections::HashMap;
-use std::fmt::{self, Write as _};
-use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::exemplar::Exemplar;
-use prometheus_client::registry::{Registry, Unit};
+use std::fmt::{Display, Write as _};
 
 use super::sight::Sight;
 use super::table::{Chapter, Kind, Label, Metric, Reading, TABLE};
@@ -76,9 +65,6 @@ const PIECE_BYTES: usize = 512 << 10;
 /// The most readings of a metric that are written before the length of a piece is looked at.
 const READINGS_MAX: usize = 64;
 
-/// What ends `OpenMetrics`.
-const END: &str = "# EOF\n";
-
 /// Where a piece begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Place {
@@ -90,100 +76,51 @@ pub(super) struct Place {
 
 /// Returns some metrics from this place on, and the place where the next piece begins, if there is
 /// one. So never more than a small part of all of them is in memory.
-pub(super) fn piece(
-    sight: &Arc<Sight>,
-    format: Format,
-    mut place: Place,
-) -> (String, Option<Place>) {
+pub(super) fn piece(sight: &Sight, format: Format, mut place: Place) -> (String, Option<Place>) {
     let mut piece = String::new();
     while piece.len() < PIECE_BYTES && place.metric < TABLE.len() {
-        let is_whole = Arc::new(AtomicBool::new(true));
-        let mut registry = Registry::with_prefix(PREFIX);
-        let part = Part { sight: Arc::clone(sight), place, is_whole: is_whole.clone() };
-        registry.register_collector(Box::new(part));
-        let mut written = String::new();
-        // A string takes everything.
-        let _ = text::encode(&mut written, &registry);
-        let mut told = written.strip_suffix(END).unwrap_or(&written);
-        // What the metric means was told with its first readings.
-        while place.readings > 0 && told.starts_with('#') {
-            told = told.split_once('\n').map_or("", |(_, rest)| rest);
+        let metric = &TABLE[place.metric];
+        let wanted = place.readings..place.readings + READINGS_MAX;
+        let mut told = 0;
+        if metric.chapter == Chapter::Queues || sight.shows_server {
+            metric.read(sight, &mut |labels, reading| {
+                if told == 0 && wanted.start == 0 {
+                    put_head(&mut piece, metric, format);
+                }
+                if wanted.contains(&told) {
+                    put_samples(&mut piece, metric.name, labels, reading);
+                }
+                told += 1;
+            });
         }
-        match format {
-            Format::OpenMetrics => piece.push_str(told),
-            Format::Prometheus => piece.push_str(&older(told)),
-        }
-        place = if is_whole.load(Ordering::Relaxed) {
+        place = if told <= wanted.end {
             Place { metric: place.metric + 1, readings: 0 }
         } else {
-            Place { readings: place.readings + READINGS_MAX, ..place }
+            Place { readings: wanted.end, ..place }
         };
     }
     if place.metric < TABLE.len() {
         return (piece, Some(place));
     }
     if format == Format::OpenMetrics {
-        piece.push_str(END);
+        piece.push_str("# EOF\n");
     }
     (piece, None)
 }
 
-/// Some readings of one metric.
-#[derive(Debug)]
-struct Part {
-    sight: Arc<Sight>,
-    place: Place,
-    /// Whether no readings follow.
-    is_whole: Arc<AtomicBool>,
-}
-
-impl Collector for Part {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(metric) = TABLE.get(self.place.metric) else { return Ok(()) };
-        let wanted = self.place.readings..self.place.readings + READINGS_MAX;
-        let told = encode(metric, (&self.sight, &wanted), &mut encoder)?;
-        self.is_whole.store(told <= wanted.end, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-/// Writes these readings of one metric, unless there is nothing to tell. Returns how many there
-/// are.
-fn encode(
-    metric: &Metric,
-    (sight, wanted): (&Sight, &Range<usize>),
-    encoder: &mut DescriptorEncoder<'_>,
-) -> Result<usize, fmt::Error> {
-    let (stem, unit) = (metric.stem(), metric.unit.map(|unit| Unit::Other(unit.to_owned())));
-    let kind = match metric.kind {
-        Kind::Counter => MetricType::Counter,
-        Kind::Gauge => MetricType::Gauge,
-        Kind::Histogram => MetricType::Histogram,
-        Kind::Info => MetricType::Info,
+/// Writes what a metric means. In the older format, names of counters are those of their samples,
+/// what only tells something is a gauge, and units are not told.
+fn put_head(out: &mut String, metric: &Metric, format: Format) {
+    let (name, kind) = match (format, metric.kind) {
+        (Format::OpenMetrics, kind) => (metric.family(), kind),
+        (Format::Prometheus, Kind::Info) => (metric.name, Kind::Gauge),
+        (Format::Prometheus, kind) => (metric.name, kind),
     };
-    let mut begun: Option<MetricEncoder<'_>> = None;
-    let mut ended = Ok(());
-    let mut encoder = Some(encoder);
-    if metric.chapter != Chapter::Queues && !sight.shows_server {
-        return Ok(0);
+    let _ = writeln!(out, "# HELP {PREFIX}_{name} {}", plain(metric.help()));
+    let _ = writeln!(out, "# TYPE {PREFIX}_{name} {}", kind.word());
+    if let Some(unit) = metric.unit().filter(|_| format == Format::OpenMetrics) {
+        let _ = writeln!(out, "# UNIT {PREFIX}_{name} {unit}");
     }
-    let mut told = 0;
-    metric.read(sight, &mut |labels, reading| {
-        told += 1;
-        if ended.is_err() || !wanted.contains(&(told - 1)) {
-            return;
-        }
-        if let Some(encoder) = encoder.take() {
-            match encoder.encode_descriptor(stem, &plain(metric.help()), unit.as_ref(), kind) {
-                Ok(encoder) => begun = Some(encoder),
-                Err(error) => ended = Err(error),
-            }
-        }
-        if let Some(begun) = &mut begun {
-            ended = encode_one(begun, metric.kind, labels, reading);
-        }
-    });
-    ended.map(|()| told)
 }
 
 /// Returns a sentence without the addresses of its links.
@@ -202,69 +139,42 @@ fn plain(sentence: &str) -> String {
     plain + rest
 }
 
-fn encode_one(
-    begun: &mut MetricEncoder<'_>,
-    kind: Kind,
+/// Writes a reading: one line, or several if it is a histogram.
+fn put_samples(out: &mut String, name: &str, labels: &[Label<'_>], reading: Reading) {
+    match reading {
+        Reading::Whole(number) => put_sample(out, (name, ""), labels, number),
+        Reading::Real(number) => put_sample(out, (name, ""), labels, real(number)),
+        Reading::Values { sum, count, buckets } => {
+            put_sample(out, (name, "_sum"), labels, real(sum));
+            put_sample(out, (name, "_count"), labels, count);
+            let buckets = buckets.into_iter().map(|(bound, count)| (real(bound), count));
+            for (bound, count) in buckets.chain([("+Inf".to_owned(), count)]) {
+                let labels = [&[("le", &*bound)], labels].concat();
+                put_sample(out, (name, "_bucket"), &labels, count);
+            }
+        }
+    }
+}
+
+fn put_sample(
+    out: &mut String,
+    (name, suffix): (&str, &str),
     labels: &[Label<'_>],
-    reading: Reading,
-) -> fmt::Result {
-    if kind == Kind::Info {
-        return begun.encode_info(&labels);
+    value: impl Display,
+) {
+    let _ = write!(out, "{PREFIX}_{name}{suffix}");
+    for (at, (label, value)) in labels.iter().enumerate() {
+        let before = if at == 0 { '{' } else { ',' };
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let _ = write!(out, "{before}{label}=\"{value}\"");
     }
-    if labels.is_empty() {
-        return put(begun, kind, reading);
-    }
-    put(&mut begun.encode_family(&labels)?, kind, reading)
+    let end = if labels.is_empty() { "" } else { "}" };
+    let _ = writeln!(out, "{end} {value}");
 }
 
-fn put(encoder: &mut MetricEncoder<'_>, kind: Kind, reading: Reading) -> fmt::Result {
-    match (reading, kind) {
-        (Reading::Whole(number), Kind::Counter) => {
-            encoder.encode_counter::<NoLabelSet, _, u64>(&number, None)
-        }
-        (Reading::Real(number), Kind::Counter) => {
-            encoder.encode_counter::<NoLabelSet, _, u64>(&number, None)
-        }
-        (Reading::Whole(number), _) => encoder.encode_gauge(&number),
-        (Reading::Real(number), _) => encoder.encode_gauge(&number),
-        (Reading::Values { sum, buckets }, _) => {
-            let count = buckets.iter().map(|(_, count)| count).sum();
-            let none: Option<&HashMap<usize, Exemplar<NoLabelSet, f64>>> = None;
-            encoder.encode_histogram(sum, count, &buckets, none)
-        }
-    }
-}
-
-/// Returns `OpenMetrics` in the older format: names of counters are those of their samples, what
-/// only tells something is a gauge, and neither units nor the end are told.
-fn older(written: &str) -> String {
-    let mut older = String::with_capacity(written.len());
-    let mut help = None;
-    for line in written.lines() {
-        if line == "# EOF" || line.starts_with("# UNIT ") {
-            continue;
-        }
-        if let Some(told) = line.strip_prefix("# HELP ") {
-            help = told.split_once(' ');
-            continue;
-        }
-        let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|told| told.split_once(' '))
-        else {
-            older.push_str(line);
-            older.push('\n');
-            continue;
-        };
-        let (suffix, kind) = match kind {
-            "counter" => ("_total", kind),
-            "info" => ("_info", "gauge"),
-            _ => ("", kind),
-        };
-        if let Some((_, help)) = help.take() {
-            let _ = writeln!(older, "# HELP {name}{suffix} {help}");
-        }
-        let _ = writeln!(older, "# TYPE {name}{suffix} {kind}");
-    }
-    older
+/// Returns a number that always has a point.
+fn real(number: f64) -> String {
+    if number.fract() == 0.0 { format!("{number:.1}") } else { number.to_string() }
 }
 
 #[cfg(test)]

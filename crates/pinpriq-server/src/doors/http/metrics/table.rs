@@ -19,8 +19,6 @@ pub(crate) struct Metric {
     /// Its name, after the prefix.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// The base unit that is part of the name.
-    pub(crate) unit: Option<&'static str>,
     pub(crate) labels: &'static [&'static str],
     source: Source,
 }
@@ -70,9 +68,10 @@ type TellOne<'t> = &'t mut dyn FnMut(&str, u64);
 pub(super) enum Reading {
     Whole(u64),
     Real(f64),
-    /// Values by size: the sum of all, and how many are in the bucket up to each bound.
+    /// Values by size: the sum and number of all, and how many do not exceed each bound.
     Values {
         sum: f64,
+        count: u64,
         buckets: Vec<(f64, u64)>,
     },
 }
@@ -92,34 +91,22 @@ pub(crate) static TABLE: &[Metric] = &[
     of_queue("oldest_ready_seconds", Gauge, &["queue", "member", PURPOSE], "oldest_ready_ms"),
     of_queue("waited_seconds", Kind::Histogram, &["queue", "member"], "waited_ms"),
     of_queue("held_seconds", Kind::Histogram, &["queue", "member"], "held_ms"),
-    Metric {
-        chapter: Queues,
-        name: "consumers",
-        kind: Gauge,
-        unit: None,
-        labels: &["queue", "member", PURPOSE, "kind"],
-        source: Source::Each(
-            "who waits for tasks: `taker` is a blocked take or pop, `subscriber` a subscription",
-            |figures, tell| {
-                tell("taker", figures.takers);
-                tell("subscriber", figures.subscribers);
-            },
-        ),
-    },
-    Metric {
-        chapter: Queues,
-        name: "paused",
-        kind: Gauge,
-        unit: None,
-        labels: &["queue", "member", "side"],
-        source: Source::Each(
-            "1 if this side, `in` or `out`, is paused, else 0",
-            |figures, tell| {
-                tell("in", u64::from(figures.paused.input.is_on()));
-                tell("out", u64::from(figures.paused.output.is_on()));
-            },
-        ),
-    },
+    each(
+        ("consumers", &["queue", "member", PURPOSE, "kind"]),
+        "who waits for tasks: `taker` is a blocked take or pop, `subscriber` a subscription",
+        |figures, tell| {
+            tell("taker", figures.takers);
+            tell("subscriber", figures.subscribers);
+        },
+    ),
+    each(
+        ("paused", &["queue", "member", "side"]),
+        "1 if this side, `in` or `out`, is paused, else 0",
+        |figures, tell| {
+            tell("in", u64::from(figures.paused.input.is_on()));
+            tell("out", u64::from(figures.paused.output.is_on()));
+        },
+    ),
     of_queue("queue_bytes", Gauge, &["queue", "member"], "bytes"),
     of_queue("put_total", Counter, &["queue", "member"], "put"),
     of_queue("acked_total", Counter, &["queue", "member"], "acked"),
@@ -143,20 +130,13 @@ pub(crate) static TABLE: &[Metric] = &[
          over HTTP may stand for several",
         requests,
     ),
-    Metric {
-        chapter: Requests,
-        name: "request_seconds",
-        kind: Kind::Histogram,
-        unit: Some("seconds"),
-        labels: &["command"],
-        source: Source::Own(
-            "the time from the moment in which the server carried out the first of the requests \
-             that had arrived together, to that in which their last answer could be written to the \
-             socket. It includes the disk. Requests that wait for a task or for an outcome are \
-             left out",
-            request_times,
-        ),
-    },
+    own(
+        (Requests, "request_seconds", Kind::Histogram, &["command"]),
+        "the time from the moment in which the server carried out the first of the requests that \
+         had arrived together, to that in which their last answer could be written to the socket. \
+         It includes the disk. Requests that wait for a task or for an outcome are left out",
+        request_times,
+    ),
     own(
         (Requests, "refusals_total", Counter, &["door", "code"]),
         "requests that were refused, by the first word of the \
@@ -216,22 +196,16 @@ pub(crate) static TABLE: &[Metric] = &[
     of_server((Server, "shards", Gauge, &[]), "shards"),
     of_server((Server, "log_lines_dropped_total", Counter, &[]), "log_lines_dropped"),
     of_server((Server, "audit_events_dropped_total", Counter, &[]), "audit_events_dropped"),
-    Metric {
-        chapter: Server,
-        name: "build_info",
-        kind: Kind::Info,
-        unit: None,
-        labels: &["version", "commit"],
-        source: Source::Own(
-            "the version of the server, and the commit that the variable `PINPRIQ_COMMIT` named \
-             when it was built",
-            |_, tell| {
-                let commit = option_env!("PINPRIQ_COMMIT").unwrap_or("unknown");
-                let labels = [("version", env!("CARGO_PKG_VERSION")), ("commit", commit)];
-                tell(&labels, Reading::Whole(1));
-            },
-        ),
-    },
+    own(
+        (Server, "build_info", Kind::Info, &["version", "commit"]),
+        "the version of the server, and the commit that the variable `PINPRIQ_COMMIT` named when \
+         it was built",
+        |_, tell| {
+            let commit = option_env!("PINPRIQ_COMMIT").unwrap_or("unknown");
+            let labels = [("version", env!("CARGO_PKG_VERSION")), ("commit", commit)];
+            tell(&labels, Reading::Whole(1));
+        },
+    ),
     of_server((Cluster, "cluster_nodes", Gauge, &[]), "cluster_nodes"),
     of_server((Cluster, "cluster_shards", Gauge, &[]), "cluster_shards"),
     of_server((Cluster, "cluster_shards_served", Gauge, &[]), "cluster_shards_served"),
@@ -265,12 +239,19 @@ const fn of_queue(
     labels: &'static [&'static str],
     figure: &'static str,
 ) -> Metric {
-    let (chapter, unit) = (Queues, unit_of(name));
-    Metric { chapter, name, kind, unit, labels, source: Source::Stats(figure) }
+    Metric { chapter: Queues, name, kind, labels, source: Source::Stats(figure) }
+}
+
+const fn each(
+    (name, labels): (&'static str, &'static [&'static str]),
+    help: &'static str,
+    read: fn(&Figures, TellOne<'_>),
+) -> Metric {
+    Metric { chapter: Queues, name, kind: Gauge, labels, source: Source::Each(help, read) }
 }
 
 const fn of_server((chapter, name, kind, labels): Named, figure: &'static str) -> Metric {
-    Metric { chapter, name, kind, unit: unit_of(name), labels, source: Source::Info(figure) }
+    Metric { chapter, name, kind, labels, source: Source::Info(figure) }
 }
 
 const fn own(
@@ -278,26 +259,7 @@ const fn own(
     help: &'static str,
     read: fn(&Sight, Tell<'_>),
 ) -> Metric {
-    Metric { chapter, name, kind, unit: unit_of(name), labels, source: Source::Own(help, read) }
-}
-
-/// Returns the unit in a name: what stands at its end, or before `_total`.
-const fn unit_of(name: &'static str) -> Option<&'static str> {
-    let name = name.as_bytes();
-    let end = if ends_with(name, name.len(), b"_total") { name.len() - 6 } else { name.len() };
-    if ends_with(name, end, b"_seconds") {
-        return Some("seconds");
-    }
-    if ends_with(name, end, b"_bytes") { Some("bytes") } else { None }
-}
-
-/// Whether the first `end` bytes of a name end with these.
-const fn ends_with(name: &[u8], end: usize, with: &[u8]) -> bool {
-    let mut at = 0;
-    while at < with.len() && at < end && name[end - 1 - at] == with[with.len() - 1 - at] {
-        at += 1;
-    }
-    at == with.len()
+    Metric { chapter, name, kind, labels, source: Source::Own(help, read) }
 }
 
 impl Chapter {
@@ -329,16 +291,20 @@ impl Kind {
 }
 
 impl Metric {
-    /// Returns the name without the ends that its kind and unit add.
-    pub(super) fn stem(&self) -> &'static str {
+    /// Returns the name without the end that its kind adds.
+    pub(super) fn family(&self) -> &'static str {
         let name = match self.kind {
             Counter => self.name.strip_suffix("_total"),
             Kind::Info => self.name.strip_suffix("_info"),
             Gauge | Kind::Histogram => None,
         };
-        let name = name.unwrap_or(self.name);
-        let unit = self.unit.and_then(|unit| name.strip_suffix(unit)?.strip_suffix('_'));
-        unit.unwrap_or(name)
+        name.unwrap_or(self.name)
+    }
+
+    /// Returns the base unit, which is part of the name.
+    pub(super) fn unit(&self) -> Option<&'static str> {
+        let (_, last) = self.family().rsplit_once('_')?;
+        ["seconds", "bytes"].into_iter().find(|unit| *unit == last)
     }
 
     /// Returns what it means.
@@ -497,23 +463,14 @@ fn refusals(sight: &Sight, tell: Tell<'_>) {
 }
 
 fn values_of(values: &Histogram, scale: u64) -> Reading {
-    let (mut buckets, mut before) = (Vec::new(), 0);
-    for (bound, count) in values.up_to() {
-        buckets.push((scaled(bound, scale), count - before));
-        before = count;
-    }
-    buckets.push((f64::INFINITY, values.count() - before));
-    Reading::Values { sum: scaled(values.sum(), scale), buckets }
+    let buckets = values.up_to().map(|(bound, count)| (scaled(bound, scale), count)).collect();
+    Reading::Values { sum: scaled(values.sum(), scale), count: values.count(), buckets }
 }
 
 fn times_of(times: &TimeHistogram) -> Reading {
-    let (mut buckets, mut before) = (Vec::new(), 0);
-    for (bound, count) in times.up_to() {
-        let bound = bound.map_or(f64::INFINITY, |ms| scaled(ms, IN_MILLISECONDS));
-        buckets.push((bound, count - before));
-        before = count;
-    }
-    Reading::Values { sum: scaled(times.sum_ms, IN_MILLISECONDS), buckets }
+    let bounded = times.up_to().filter_map(|(bound, count)| Some((bound?, count)));
+    let buckets = bounded.map(|(ms, count)| (scaled(ms, IN_MILLISECONDS), count)).collect();
+    Reading::Values { sum: scaled(times.sum_ms, IN_MILLISECONDS), count: times.count(), buckets }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "beyond 2^53 the last digits do not matter")]

@@ -1,5 +1,7 @@
 //! Tests of both formats, with a survey that has something of everything.
 
+use std::sync::Arc;
+
 use pinpriq_proto::stats::{Counters, Figures};
 use pinpriq_proto::survey::Surveyed;
 use pinpriq_proto::task::Bytes;
@@ -38,7 +40,7 @@ fn sight() -> Sight {
 }
 
 /// Returns all pieces together.
-fn write(sight: &Arc<Sight>, format: Format) -> String {
+fn write(sight: &Sight, format: Format) -> String {
     let (mut text, mut place) = (String::new(), Some(Place::default()));
     while let Some(from) = place {
         let (piece, next) = piece(sight, format, from);
@@ -55,7 +57,7 @@ fn lines(text: &str, of: &str) -> Vec<String> {
 
 #[test]
 fn open_metrics_has_units_and_an_end() {
-    let text = write(&Arc::new(sight()), Format::OpenMetrics);
+    let text = write(&sight(), Format::OpenMetrics);
     assert!(text.ends_with("\n# EOF\n"), "{text}");
     assert_eq!(
         lines(&text, "pinpriq_dead"),
@@ -84,7 +86,7 @@ fn open_metrics_has_units_and_an_end() {
 
 #[test]
 fn queues_for_dead_letters_are_told_apart() {
-    let text = write(&Arc::new(sight()), Format::Prometheus);
+    let text = write(&sight(), Format::Prometheus);
     let of_dead: Vec<String> = lines(&text, r#"queue="dead",purpose="dead_letters""#);
     assert_eq!(
         of_dead,
@@ -105,7 +107,7 @@ fn queues_for_dead_letters_are_told_apart() {
 
 #[test]
 fn the_older_format_names_counters_by_their_samples() {
-    let text = write(&Arc::new(sight()), Format::Prometheus);
+    let text = write(&sight(), Format::Prometheus);
     assert!(!text.contains("# UNIT") && !text.contains("# EOF"));
     assert_eq!(
         lines(&text, "pinpriq_dead")[..3],
@@ -125,7 +127,7 @@ fn the_older_format_names_counters_by_their_samples() {
 
 #[test]
 fn histograms_are_in_seconds_and_of_single_queues() {
-    let text = write(&Arc::new(sight()), Format::OpenMetrics);
+    let text = write(&sight(), Format::OpenMetrics);
     let waited = lines(&text, r#"pinpriq_waited_seconds_bucket{le="0.005",queue="news""#);
     let longer = lines(&text, r#"pinpriq_waited_seconds_bucket{le="0.01",queue="news""#);
     let none = lines(&text, r#"_seconds_bucket{le="0.01",queue="_other""#);
@@ -150,7 +152,7 @@ fn metrics_of_many_queues_are_written_in_pieces() {
         let name = Surveyed { lane: None, queue: name.as_bytes().into() };
         survey.shown.insert(name, Shown { figures: figures.clone(), rates: None });
     }
-    let sight = Arc::new(Sight { survey: Arc::new(survey), ..Sight::default() });
+    let sight = Sight { survey: Arc::new(survey), ..Sight::default() };
     for format in [Format::OpenMetrics, Format::Prometheus] {
         let text = write(&sight, format);
         assert_eq!(lines(&text, "pinpriq_put_total{").len(), QUEUES);
@@ -162,7 +164,7 @@ fn metrics_of_many_queues_are_written_in_pieces() {
 #[test]
 fn meanings_have_no_addresses() {
     assert_eq!(plain("by [reason](#ends) and [code](a.md#b)."), "by reason and code.");
-    let text = write(&Arc::new(sight()), Format::OpenMetrics);
+    let text = write(&sight(), Format::OpenMetrics);
     assert!(lines(&text, "# HELP").iter().all(|line| !line.contains("](")), "{text}");
 }
 
