@@ -56,7 +56,7 @@ from .replies import (
     State,
     Stats,
 )
-from .requests import NO_PRIORITY, OWN
+from .requests.base import NO_PRIORITY, OWN
 from .serialisers import Json, MsgPack, Raw, Serialiser
 from .settings import QueueSettings, QueueShown
 from .spans import Moment, Span

@@ -1,5 +1,3 @@
 """Importing this makes Celery know broker URLs that begin with `pinpriq://` or `pinpriqs://`."""
 
-from .kombu import register
-
-register()
+import pinpriq_kombu  # noqa: F401

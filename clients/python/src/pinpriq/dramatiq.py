@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -242,7 +241,6 @@ class _Consumer(Consumer):
         self._queue_name = queue_name
         self._queue = broker.client.queue(broker.queues[queue_name])
         self._timeout_s = timeout_ms / 1000
-        self._buffer: deque[Job] = deque()
         self._room = threading.Semaphore(max(1, prefetch))
         self._keeper = broker.keeper
 
@@ -265,38 +263,27 @@ class _Consumer(Consumer):
             return None
         job: Job | None = None
         try:
-            if not self._buffer:
-                self._take()
-            if self._buffer:
-                job = self._buffer.popleft()
+            job = self._queue.take(wait=min(self._timeout_s, 1.0), ttr=self._broker.lease_s)
+        except Disconnected as error:
+            raise BrokerConnectionError(str(error)) from error
         finally:
             if job is None:
                 self._room.release()
         if job is None:
             return None
         try:
-            return _Message(self, job, _message_of(job.payload))
+            message = _Message(self, job, _message_of(job.payload))
         except Exception as error:
             why = f"the payload is not a message: {reason_of(error)}"
             self._room.release()
-            self._keeper.let_go(job)
             self._broker.logger.error("%s is buried: %s", job.id, why)
             try:
                 job.bury(why)
             except PinpriqError as refused:
                 self._broker.logger.warning("it comes again when its lease ends: %s", refused)
             return None
-
-    def _take(self) -> None:
-        try:
-            jobs = self._queue.take_many(
-                1, wait=min(self._timeout_s, 1.0), ttr=self._broker.lease_s
-            )
-        except Disconnected as error:
-            raise BrokerConnectionError(str(error)) from error
-        for job in jobs:
-            self._keeper.hold(job)
-        self._buffer.extend(jobs)
+        self._keeper.hold(job)
+        return message
 
     def _settle(self, message: MessageProxy, how: Any) -> None:
         assert isinstance(message, _Message)
@@ -315,16 +302,6 @@ class _Consumer(Consumer):
     def free_room(self) -> None:
         """Make room for one further message."""
         self._room.release()
-
-    def close(self) -> None:
-        """Give back what was not handed out."""
-        while self._buffer:
-            job = self._buffer.popleft()
-            self._keeper.let_go(job)
-            try:
-                job.release()
-            except PinpriqError as error:
-                self._broker.logger.warning("%s waits for the end of its lease: %s", job.id, error)
 
 
 def _message_of(payload: bytes) -> Message[Any]:

@@ -6,6 +6,8 @@ has changed on the server. `Disconnected` means that there was no reply.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from redis import exceptions as redis_errors
 
 #: The first word of refusals whose text redis-py strips of it, by the class of its exception.
@@ -43,6 +45,12 @@ class Refused(PinpriqError):
     been carried out although its reply was lost.
     """
 
+    #: The classes of refusals, by their first words.
+    by_word: ClassVar[dict[str, type[Refused]]] = {}
+
+    def __init_subclass__(cls, words: str = "") -> None:
+        cls.by_word.update(dict.fromkeys(words.split(), cls))
+
     def __init__(self, kind: str, message: str, repeated: bool = False) -> None:
         super().__init__(f"{kind} {message}")
         self.kind = kind
@@ -53,71 +61,71 @@ class Refused(PinpriqError):
         return (refusal, (self.kind, self.message, self.repeated))
 
 
-class BadArgument(Refused):
+class BadArgument(Refused, words="BADARG"):
     """`BADARG`: an argument makes no sense."""
 
 
-class BadRequest(Refused):
+class BadRequest(Refused, words="ERR"):
     """`ERR`: an unknown command, a wrong number of arguments, and the like."""
 
 
-class NoQueue(Refused):
+class NoQueue(Refused, words="NOQUEUE"):
     """`NOQUEUE`: there is no such queue."""
 
 
-class NotFound(Refused):
+class NotFound(Refused, words="NOTFOUND"):
     """`NOTFOUND`: there is no such task, member, lane or schedule."""
 
 
-class Exists(Refused):
+class Exists(Refused, words="EXISTS"):
     """`EXISTS`: the queue was created already, or has a task with that id or unique key."""
 
 
-class IdRequired(Refused):
+class IdRequired(Refused, words="IDREQUIRED"):
     """`IDREQUIRED`: the queue requires an id for each task."""
 
 
-class NotTaken(Refused):
+class NotTaken(Refused, words="NOTTAKEN"):
     """`NOTTAKEN`: the task is not taken."""
 
 
-class NotOwner(Refused):
+class NotOwner(Refused, words="NOTOWNER"):
     """`NOTOWNER`: another connection has taken the task."""
 
 
-class Stale(Refused):
+class Stale(Refused, words="STALE"):
     """`STALE`: the receipt is not that of a current lease. Drop the work."""
 
 
-class Taken(Refused):
+class Taken(Refused, words="TAKEN"):
     """`TAKEN`: the task is taken."""
 
 
-class WrongState(Refused):
+class WrongState(Refused, words="WRONGSTATE"):
     """`WRONGSTATE`: the state or the setting does not allow it."""
 
 
-class TooLarge(Refused):
+class TooLarge(Refused, words="TOOLARGE"):
     """`TOOLARGE`: a payload, an argument or a request is too long."""
 
 
-class Full(Refused):
+class Full(Refused, words="FULL"):
     """`FULL`: the queue is at its capacity. Try later, or wait with `room`."""
 
 
-class Paused(Refused):
+class Paused(Refused, words="PAUSED"):
     """`PAUSED`: the queue is paused for puts."""
 
 
-class Busy(Refused):
+class Busy(Refused, words="BUSY"):
     """`BUSY`: a bound of the server is reached, or the disk is nearly full."""
 
 
-class CrossShard(Refused):
+class CrossShard(Refused, words="CROSSSHARD CROSSSLOT"):
     """`CROSSSHARD` or `CROSSSLOT`: the names of one request live in different shards."""
 
 
-class Aborted(Refused):
+class Aborted(Refused, words="EXECABORT"):
     """`EXECABORT`: a command of a transaction was refused, so nothing of it has happened.
 
     `position` counts from 1, and `cause` is the refusal of that command. Both are None if the
@@ -128,68 +136,37 @@ class Aborted(Refused):
     cause: Refused | None = None
 
 
-class Closing(Refused):
+class Closing(Refused, words="CLOSING"):
     """`CLOSING`: the server stops, and can wait no longer for the end of a task."""
 
 
-class TryAgain(Refused):
+class TryAgain(Refused, words="TRYAGAIN"):
     """`TRYAGAIN`: the owner of the shard is changing. The request was not carried out."""
 
 
-class ClusterDown(Refused):
+class ClusterDown(Refused, words="CLUSTERDOWN"):
     """`CLUSTERDOWN`: the engine under the cluster is silent. The request was not carried out."""
 
 
-class Unknown(Refused):
+class Unknown(Refused, words="UNKNOWN"):
     """`UNKNOWN`: the request was carried out or not. Only a cluster says so."""
 
 
-class Moved(Refused):
+class Moved(Refused, words="MOVED"):
     """`MOVED`: another node has the queue. Only the door for cluster clients says so."""
 
 
-class Denied(Refused):
+class Denied(Refused, words="NOAUTH WRONGPASS NOPERM"):
     """`NOAUTH`, `WRONGPASS` or `NOPERM`: who asks may not do this."""
 
 
-class StoreFailed(Refused):
+class StoreFailed(Refused, words="STORE"):
     """`STORE`: the disk failed, and nothing can be changed."""
-
-
-_KINDS: dict[str, type[Refused]] = {
-    "BADARG": BadArgument,
-    "ERR": BadRequest,
-    "NOQUEUE": NoQueue,
-    "NOTFOUND": NotFound,
-    "EXISTS": Exists,
-    "IDREQUIRED": IdRequired,
-    "NOTTAKEN": NotTaken,
-    "NOTOWNER": NotOwner,
-    "STALE": Stale,
-    "TAKEN": Taken,
-    "WRONGSTATE": WrongState,
-    "TOOLARGE": TooLarge,
-    "FULL": Full,
-    "PAUSED": Paused,
-    "BUSY": Busy,
-    "CROSSSHARD": CrossShard,
-    "CROSSSLOT": CrossShard,
-    "EXECABORT": Aborted,
-    "CLOSING": Closing,
-    "TRYAGAIN": TryAgain,
-    "CLUSTERDOWN": ClusterDown,
-    "UNKNOWN": Unknown,
-    "MOVED": Moved,
-    "NOAUTH": Denied,
-    "WRONGPASS": Denied,
-    "NOPERM": Denied,
-    "STORE": StoreFailed,
-}
 
 
 def refusal(kind: str, message: str, repeated: bool = False) -> Refused:
     """Return the exception for a refusal. An unknown kind is a plain `Refused`."""
-    refused = _KINDS.get(kind, Refused)(kind, message, repeated)
+    refused = Refused.by_word.get(kind, Refused)(kind, message, repeated)
     if isinstance(refused, Aborted):
         position, _, cause = message.partition(" ")
         if position.isdecimal():

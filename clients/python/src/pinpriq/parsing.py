@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import Refused, is_refusal, refusal_from
 from .replies import (
@@ -23,8 +23,10 @@ from .replies import (
 )
 from .serialisers import Serialiser
 from .spans import moment_of, span_of
-from .task import Task, task_of
+from .task import Task
 from .values import mapping, text, text_or_none
+
+T = TypeVar("T")
 
 
 def plain(value: Any) -> Any:
@@ -53,6 +55,14 @@ def state(value: Any) -> State:
     return State(text(value))
 
 
+def rate_of(shown: Any) -> tuple[int, float] | None:
+    """Return a number of tasks and the span for them, or None for null."""
+    if shown is None:
+        return None
+    count, _, ms = text(shown).partition("/")
+    return int(count), int(ms) / 1000
+
+
 def put(unique: bool, waits: bool, always_new: bool) -> Callable[[Any], Put]:
     """Return the parser for the reply to a put with these options.
 
@@ -68,6 +78,28 @@ def put(unique: bool, waits: bool, always_new: bool) -> Callable[[Any], Put]:
         return Put(text(reply[0]), new, None if outcome is None else Outcome(text(outcome)))
 
     return parse
+
+
+#: How the fields of a record are read, by their types. Others are as they came.
+_READ: dict[str, Callable[[Any], Any]] = {
+    "str": text,
+    "str | None": text_or_none,
+    "datetime | None": moment_of,
+    "float": span_of,
+    "float | None": span_of,
+    "tuple[int, float] | None": rate_of,
+    "State | None": state,
+    "bool": lambda reply: text(reply) in ("yes", "on"),
+}
+
+
+def record(kind: type[T], of: Mapping[str, Any], **others: Any) -> T:
+    """Return a record of this class from a map with the names of its fields."""
+    for name, type_ in kind.__annotations__.items():
+        if name in of:
+            read = _READ.get(type_)
+            others[name] = of[name] if read is None else read(of[name])
+    return kind(**others)
 
 
 def task(reply: Any, serialiser: Serialiser | None) -> Task:
@@ -93,65 +125,22 @@ def task(reply: Any, serialiser: Serialiser | None) -> Task:
             moment_of(of["origin_at"]),
         )
     value = serialiser.load(of["payload"]) if serialiser else None
-    return task_of(of, value, origin)
+    return record(Task, of, receipt=None, value=value, origin=origin)
 
 
 def tasks(serialiser: Serialiser | None) -> Callable[[Any], list[Task]]:
     """Return the parser for an array of tasks. Without a serialiser they have no values."""
-
-    def parse(reply: Any) -> list[Task]:
-        return [task(each, serialiser) for each in reply or []]
-
-    return parse
+    return lambda reply: [task(each, serialiser) for each in reply or []]
 
 
-def task_or_none(serialiser: Serialiser) -> Callable[[Any], Task | None]:
-    """Return the parser for one task or null."""
-
-    def parse(reply: Any) -> Task | None:
-        return None if reply is None else task(reply, serialiser)
-
-    return parse
-
-
-def page_of_tasks(serialiser: Serialiser) -> Callable[[Any], Page[Task]]:
-    """Return the parser for a page of tasks."""
-
-    def parse(reply: Any) -> Page[Task]:
-        return Page(text(reply[0]), tuple(task(each, serialiser) for each in reply[1]))
-
-    return parse
-
-
-def page_of_names(reply: Any) -> Page[str]:
-    """Return a page of names."""
-    return Page(text(reply[0]), tuple(text(each) for each in reply[1]))
-
-
-def page_of_records(reply: Any) -> Page[bytes]:
-    """Return a page of an export, whose records are JSON."""
-    return Page(text(reply[0]), tuple(reply[1]))
+def page(item: Callable[[Any], T]) -> Callable[[Any], Page[T]]:
+    """Return the parser for a page of these."""
+    return lambda reply: Page(text(reply[0]), tuple(map(item, reply[1])))
 
 
 def lease(reply: Any) -> Lease:
     """Return one lease."""
-    of = mapping(reply)
-    return Lease(
-        text(of["queue"]),
-        text_or_none(of["member"]),
-        text(of["id"]),
-        of["client"],
-        text_or_none(of["name"]),
-        text_or_none(of["address"]),
-        text_or_none(of.get("door")),
-        moment_of(of["since"]),
-        moment_of(of["until"]),
-    )
-
-
-def page_of_leases(reply: Any) -> Page[Lease]:
-    """Return a page of leases."""
-    return Page(text(reply[0]), tuple(lease(each) for each in reply[1]))
+    return record(Lease, mapping(reply), door=None)
 
 
 def refusals(count: int) -> Callable[[Any], list[Refused | None]]:
@@ -201,19 +190,7 @@ def explanation(reply: Any) -> Explanation:
 
 def members(reply: Any) -> list[MemberShown]:
     """Return the members of a topic."""
-    shown = []
-    for each in reply:
-        of = mapping(each)
-        shown.append(
-            MemberShown(
-                text(of["member"]),
-                of["incarnation"],
-                moment_of(of["lease_until"]),
-                of["ready"],
-                of["taken"],
-            )
-        )
-    return shown
+    return [record(MemberShown, mapping(each)) for each in reply]
 
 
 def stats(reply: Any) -> Stats:
@@ -230,28 +207,7 @@ def stats(reply: Any) -> Stats:
 
 def schedule(reply: Any) -> ScheduleShown:
     """Return what a schedule does."""
-    of = mapping(reply)
-    return ScheduleShown(
-        name=text(of["name"]),
-        queue=text(of["queue"]),
-        payload=of["payload"],
-        cron=text_or_none(of["cron"]),
-        zone=text_or_none(of["zone"]),
-        key=of["key"],
-        priority=of["priority"],
-        every=span_of(of["every"]),
-        at=moment_of(of["at"]),
-        ttl=span_of(of["ttl"]),
-        ttr=span_of(of["ttr"]),
-        fired=of["fired"],
-        missed=of["missed"],
-        last_slot=moment_of(of["last_slot"]),
-        next_at=moment_of(of["next_at"]),
-        last_id=text_or_none(of["last_id"]),
-        on_missed=text(of["on_missed"]),
-        overlap=text(of["overlap"]),
-        paused=text(of["paused"]) == "yes",
-    )
+    return record(ScheduleShown, mapping(reply))
 
 
 def info(reply: Any) -> dict[str, str]:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from .spans import Span, moment_of, span_ms, span_of
-from .values import mapping, text, text_or_none
+from .parsing import record
+from .requests.base import Words
+from .spans import Span
+from .values import mapping
 
 
 @dataclass(frozen=True)
@@ -53,57 +55,26 @@ class QueueSettings:
     #: Whether a release is a failure.
     release_fails: bool | None = None
 
-    def words(self) -> list[str | bytes | int]:
+    def words(self) -> Words:
         """Return the settings as the words of a request."""
-        words: list[str | bytes | int] = []
-        if self.ids is not None:
-            words += ["IDS", self.ids]
-        if self.ttl is not None:
-            words += ["TTL", _span(self.ttl)]
-        if self.ttr is not None:
-            words += ["TTR", _span(self.ttr)]
-        if self.after_ack is not None:
-            words += ["AFTERACK", self.after_ack]
-        if self.zombie is not None:
-            words += ["ZOMBIE", _span(self.zombie)]
-        if self.capacity is not None:
-            words += ["CAPACITY", self.capacity]
-        if self.attempts is not None:
-            words += ["ATTEMPTS", self.attempts]
-        if self.backoff is not None:
-            words += ["BACKOFF", _span(self.backoff)]
-        if self.backoff_max is not None:
-            words += ["BACKOFFMAX", _span(self.backoff_max)]
-        if self.dead_letter is not None:
-            words += ["DEADLETTER", self.dead_letter]
-        if self.on_expiry is not None:
-            words += ["ONEXPIRY", self.on_expiry]
-        if self.limit is not None:
-            words += ["LIMIT", self.limit]
-        if self.rate is not None:
-            words += ["RATE", _rate(self.rate)]
-        if self.capacity_bytes is not None:
-            words += ["CAPACITYBYTES", self.capacity_bytes]
-        if self.overflow is not None:
-            words += ["OVERFLOW", self.overflow]
-        if self.release_fails is not None:
-            words += ["RELEASEFAILS", "on" if self.release_fails else "off"]
+        words = Words()
+        words.option("IDS", self.ids)
+        words.span("TTL", self.ttl)
+        words.span("TTR", self.ttr)
+        words.option("AFTERACK", self.after_ack)
+        words.span("ZOMBIE", self.zombie)
+        words.option("CAPACITY", self.capacity)
+        words.option("ATTEMPTS", self.attempts)
+        words.span("BACKOFF", self.backoff)
+        words.span("BACKOFFMAX", self.backoff_max)
+        words.option("DEADLETTER", self.dead_letter)
+        words.option("ONEXPIRY", self.on_expiry)
+        words.option("LIMIT", self.limit)
+        words.rate("RATE", self.rate)
+        words.option("CAPACITYBYTES", self.capacity_bytes)
+        words.option("OVERFLOW", self.overflow)
+        words.on_off("RELEASEFAILS", self.release_fails)
         return words
-
-
-def _span(span: Span | str) -> str | int:
-    return span if isinstance(span, str) else span_ms(span)
-
-
-def _rate(rate: tuple[int, Span] | str) -> str:
-    return rate if isinstance(rate, str) else f"{rate[0]}/{span_ms(rate[1])}"
-
-
-def _rate_of(shown: Any) -> tuple[int, float] | None:
-    if shown is None:
-        return None
-    count, _, ms = text(shown).partition("/")
-    return int(count), int(ms) / 1000
 
 
 @dataclass(frozen=True)
@@ -137,24 +108,5 @@ class QueueShown:
 def queue_shown(reply: Any) -> QueueShown:
     """Return the settings of a queue."""
     of = mapping(reply)
-    return QueueShown(
-        ids=text(of["ids"]),
-        ttl=span_of(of["ttl"]),
-        ttr=span_of(of["ttr"]),
-        after_ack=text(of["afterack"]),
-        zombie=span_of(of["zombie"]),
-        capacity=of["capacity"],
-        attempts=of["attempts"],
-        backoff=span_of(of["backoff"]),
-        backoff_max=of["backoffmax"] / 1000,
-        dead_letter=text_or_none(of["deadletter"]),
-        on_expiry=text(of["onexpiry"]),
-        limit=of["limit"],
-        rate=_rate_of(of["rate"]),
-        capacity_bytes=of["capacitybytes"],
-        overflow=text(of["overflow"]),
-        release_fails=text(of["releasefails"]) == "on",
-        paused=text(of["paused"]),
-        paused_in_until=moment_of(of["paused_in_until"]),
-        paused_out_until=moment_of(of["paused_out_until"]),
-    )
+    names = QueueShown.__annotations__
+    return record(QueueShown, {name: of.get(name, of.get(name.replace("_", ""))) for name in names})

@@ -5,14 +5,11 @@ Printed from the server's table of fields by `cargo test -p pinpriq-proto printe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from .replies import Origin, State
-from .spans import moment_of
-from .values import text, text_or_none
 
 
 @dataclass(frozen=True)
@@ -70,32 +67,3 @@ class Task:
     slot: datetime | None = None
     #: Where a dead letter comes from.
     origin: Origin | None = None
-
-
-def task_of(of: Mapping[str, Any], value: Any, origin: Origin | None) -> Task:
-    """Return the task that a map tells about."""
-    return Task(
-        queue=text(of["queue"]),
-        id=text(of["id"]),
-        receipt=text_or_none(of.get("receipt")),
-        payload=of["payload"],
-        member=text_or_none(of.get("member")),
-        key=of.get("key"),
-        priority=of.get("priority"),
-        state=State(text(of["state"])),
-        attempts=of["attempts"],
-        failures=of["failures"],
-        reason=text_or_none(of.get("reason")),
-        put_at=moment_of(of["put_at"]),
-        ttl_at=moment_of(of.get("ttl_at")),
-        ready_at=moment_of(of.get("ready_at")),
-        lease_until=moment_of(of.get("lease_until")),
-        purge_at=moment_of(of.get("purge_at")),
-        client=of.get("client"),
-        client_name=text_or_none(of.get("client_name")),
-        client_address=text_or_none(of.get("client_address")),
-        schedule=text_or_none(of.get("schedule")),
-        slot=moment_of(of.get("slot")),
-        value=value,
-        origin=origin,
-    )

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from .. import commands, parsing, values
 from ..replies import Explanation, Lease, Page, State, Stats
-from ..requests import queues as about_queues
 from ..requests.base import Name, Repeat, Words
-from ..requests.queues import Side
-from ..serialisers import Serialiser, serialiser_named
+from ..serialisers import Serialiser
 from ..settings import QueueSettings, QueueShown, queue_shown
 from ..task import Task
 from ..values import text
 
 P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Which side of a queue is paused: puts, takes, or both if it is None.
+Side = Literal["in", "out"]
+
+#: The most tasks or names of a page.
+PAGE_MAX = 1000
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -38,7 +43,7 @@ class AsyncAdministration:
         #: The name; bytes that are not UTF-8 as surrogates.
         self.name = text(name)
         self.member = member
-        self.serialiser = client.serialiser if serialiser is None else serialiser_named(serialiser)
+        self.serialiser = client.serialiser_for(serialiser)
 
     def __repr__(self) -> str:
         of = "" if self.member is None else f", member={self.member!r}"
@@ -48,99 +53,85 @@ class AsyncAdministration:
         self, id: Name, *, value: Any = None, **options: Unpack[commands.DigOptions]
     ) -> State:
         """Bring a buried task back. Refused with `WrongState` or `Taken`."""
-        words = commands.dig(
-            self.name, id, payload=self._dumped(value), member=self.member, **options
+        return await self._run(
+            commands.dig(self.name, id, payload=self._dumped(value), **options), parsing.state
         )
-        return await self.client.run(words.request(parsing.state))
 
     async def plow(self, count: int | None = None, **options: Unpack[commands.PlowOptions]) -> int:
         """Bring the oldest buried tasks back, all of them without `count`. Returns how many."""
-        words = commands.plow(self.name, count=count, member=self.member, **options)
-        return await self.client.run(words.request(parsing.number))
+        return await self._run(commands.plow(self.name, count=count, **options), parsing.number)
 
     async def kick(self, count: int) -> int:
         """Bring the oldest buried tasks back, in the words of beanstalkd."""
-        words = commands.kick(self.name, count, member=self.member)
-        return await self.client.run(words.request(parsing.number))
+        return await self._run(commands.kick(self.name, count), parsing.number)
 
     async def kick_id(self, id: Name) -> State:
         """Bring a buried task back, in the words of beanstalkd."""
-        words = commands.kick(self.name, id=id, member=self.member)
-        return await self.client.run(words.request(parsing.state))
+        return await self._run(commands.kick(self.name, id=id), parsing.state)
 
     async def kill(self, *ids: Name) -> int:
         """Remove tasks in any state, also those that are held. Returns how many."""
-        words = commands.kill(self.name, *ids, member=self.member)
-        return await self.client.run(words.request(parsing.number))
+        return await self._run(commands.kill(self.name, *ids), parsing.number)
 
     async def switch(self, id: Name, to: State, **options: Unpack[commands.SwitchOptions]) -> State:
         """Turn a task that is not taken into another state. Refused with `Taken`."""
-        words = commands.switch(self.name, id, to, member=self.member, **options)
-        return await self.client.run(words.request(parsing.state))
+        return await self._run(commands.switch(self.name, id, to, **options), parsing.state)
 
     async def snatch(self, id: Name, **options: Unpack[commands.SnatchOptions]) -> State:
         """Take a task away from its holder. Refused with `NotTaken`."""
-        words = commands.snatch(self.name, id, member=self.member, **options)
-        return await self.client.run(words.request(parsing.state))
+        return await self._run(commands.snatch(self.name, id, **options), parsing.state)
 
     async def restart(self, id: Name, **options: Unpack[commands.RestartOptions]) -> State:
         """Bring a waiting, buried or finished task back as if it had never been taken."""
-        words = commands.restart(self.name, id, member=self.member, **options)
-        return await self.client.run(words.request(parsing.state))
+        return await self._run(commands.restart(self.name, id, **options), parsing.state)
 
     async def update(
         self, id: Name, *, value: Any = None, **options: Unpack[commands.UpdateOptions]
     ) -> None:
         """Change a task where it is. A taken one needs its receipt. A TTL counts from now."""
-        words = commands.update(
-            self.name, id, payload=self._dumped(value), member=self.member, **options
+        await self._run(
+            commands.update(self.name, id, payload=self._dumped(value), **options),
+            parsing.nothing,
+            Repeat.SAFE,
         )
-        await self.client.run(words.request(parsing.nothing, Repeat.SAFE))
 
     async def move(self, to: Name, **options: Unpack[commands.MoveOptions]) -> int:
         """Move tasks of one state, R by default, to another queue. Returns how many.
 
         `count` is 1,000 by default and 10,000 at most.
         """
-        words = commands.move(self.name, to, member=self.member, **options)
-        return await self.client.run(words.request(parsing.number))
+        return await self._run(commands.move(self.name, to, **options), parsing.number)
 
     async def redrive(self, **options: Unpack[commands.RedriveOptions]) -> int:
         """Move ready dead letters back to the queues that they come from. Returns how many."""
-        words = commands.redrive(self.name, member=self.member, **options)
-        return await self.client.run(words.request(parsing.number))
+        return await self._run(commands.redrive(self.name, **options), parsing.number)
 
     async def explain(self, id: Name | None = None) -> Explanation:
         """Tell why a task is not handed out, or which task would be next."""
-        words = commands.explain(self.name, id, member=self.member)
-        return await self.client.run(words.request(parsing.explanation, Repeat.SAFE))
+        return await self._run(commands.explain(self.name, id), parsing.explanation, Repeat.SAFE)
 
     async def scan(self, cursor: Name = "0", **options: Unpack[commands.ScanOptions]) -> Page[Task]:
         """Show one page of all tasks, in the order of their puts. `count` is 1,000 at most."""
-        words = commands.scan(self.name, cursor=cursor, meta=True, member=self.member, **options)
-        return await self.client.run(
-            words.request(parsing.page_of_tasks(self.serialiser), Repeat.SAFE)
+        return await self._run(
+            commands.scan(self.name, cursor=cursor, meta=True, **options),
+            parsing.page(self._task),
+            Repeat.SAFE,
         )
 
-    async def tasks(
-        self, *, state: State | None = None, key: Name | None = None
-    ) -> AsyncIterator[Task]:
+    def tasks(self, *, state: State | None = None, key: Name | None = None) -> AsyncIterator[Task]:
         """Go through all tasks, in the order of their puts."""
-        cursor = "0"
-        while True:
-            page = await self.scan(cursor, count=1000, state=state, key=key)
-            for task in page.items:
-                yield task
-            cursor = page.cursor
-            if cursor == "0":
-                return
+        words = commands.scan(self.name, count=PAGE_MAX, meta=True, state=state, key=key)
+        return self.client.pages(words.option("MEMBER", self.member), self._task)
 
     async def leases(
         self, cursor: Name = "0", **options: Unpack[commands.LeasesOptions]
     ) -> Page[Lease]:
         """Show who holds which task of this queue."""
-        words = commands.leases(self.name, cursor=cursor, member=self.member, **options)
-        return await self.client.run(words.request(parsing.page_of_leases, Repeat.SAFE))
+        return await self._run(
+            commands.leases(self.name, cursor=cursor, **options),
+            parsing.page(parsing.lease),
+            Repeat.SAFE,
+        )
 
     async def create(self, settings: QueueSettings | None = None) -> None:
         """Make a queue that exists even when it is empty. Refused with `Exists`."""
@@ -149,17 +140,15 @@ class AsyncAdministration:
 
     async def configure(self, settings: QueueSettings) -> None:
         """Change the settings that are given. A queue is created if need be."""
-        await self.client.run(about_queues.set_(self.name, settings, self.member))
+        await self._run(commands.queue_set(self.name, settings), parsing.nothing, Repeat.SAFE)
 
     async def show(self) -> QueueShown:
         """Tell the settings. Refused with `NoQueue`."""
-        words = commands.queue_show(self.name, member=self.member)
-        return await self.client.run(words.request(queue_shown, Repeat.SAFE))
+        return await self._run(commands.queue_show(self.name), queue_shown, Repeat.SAFE)
 
     async def truncate(self) -> int:
         """Remove all tasks. Returns how many. Refused with `NoQueue`."""
-        words = commands.queue_truncate(self.name, member=self.member)
-        return await self.client.run(words.request(parsing.number))
+        return await self._run(commands.queue_truncate(self.name), parsing.number)
 
     async def drop(self) -> int:
         """Remove the queue with its tasks, settings and pause. Returns how many tasks it had."""
@@ -170,25 +159,24 @@ class AsyncAdministration:
         self, side: Side | None = None, **options: Unpack[commands.QueuePauseOptions]
     ) -> None:
         """Pause puts (`in`), takes (`out`) or both, for good or for so many seconds."""
-        words = commands.queue_pause(self.name, side, member=self.member, **options)
-        await self.client.run(words.request(parsing.nothing, Repeat.SAFE))
+        await self._run(
+            commands.queue_pause(self.name, side, **options), parsing.nothing, Repeat.SAFE
+        )
 
     async def resume(self, side: Side | None = None) -> None:
         """End a pause."""
-        words = commands.queue_resume(self.name, side, member=self.member)
-        await self.client.run(words.request(parsing.nothing, Repeat.SAFE))
+        await self._run(commands.queue_resume(self.name, side), parsing.nothing, Repeat.SAFE)
 
     async def stats(self) -> Stats:
         """Tell the figures of this queue."""
-        words = commands.stats(self.name, member=self.member)
-        return await self.client.run(words.request(parsing.stats, Repeat.SAFE))
+        return await self._run(commands.stats(self.name), parsing.stats, Repeat.SAFE)
 
     async def export(
         self, cursor: Name = "0", **options: Unpack[commands.ExportOptions]
     ) -> Page[bytes]:
         """Show a page of all that another server needs to go on with this queue, as JSON."""
         words = commands.export(self.name, cursor=cursor, **options)
-        return await self.client.run(words.request(parsing.page_of_records, Repeat.SAFE))
+        return await self.client.run(words.request(parsing.page(bytes), Repeat.SAFE))
 
     async def import_record(self, record: Name, *, payload: bytes | None = None) -> str:
         """Take over one record of an export. Returns the id of a task, or `OK`."""
@@ -206,8 +194,16 @@ class AsyncAdministration:
         Such as `queue.command(commands.queue_pause, "in")`. Returns numbers, texts and lists, where
         a map is a list of names and values in turn.
         """
-        words = build(self.name, *arguments, **options).option("MEMBER", self.member)
-        return await self.client.run(words.request(parsing.plain))
+        return await self._run(build(self.name, *arguments, **options), parsing.plain)
+
+    async def _run(
+        self, words: Words, parse: Callable[[Any], T], repeat: Repeat = Repeat.NEVER
+    ) -> T:
+        """Have a command carried out about this queue, or about the lane if it is one."""
+        return await self.client.run(words.option("MEMBER", self.member).request(parse, repeat))
+
+    def _task(self, reply: Any) -> Task:
+        return parsing.task(reply, self.serialiser)
 
     def _dumped(self, value: Any) -> bytes | None:
         return None if value is None else self.serialiser.dump(value)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
-from types import TracebackType
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import commands, parsing
 from ..attempts import Deadline
 from ..options import options_of
 from ..replies import Lease, Page, Stats
-from ..requests import queues as about_queues
 from ..requests import tasks as about_tasks
 from ..requests.base import Name, Receipt, Repeat, Request, Words
 from ..serialisers import Serialiser, serialiser_named
 from ..spans import Span
+from ..values import text, text_or_none
+from .administration import PAGE_MAX
 from .job import AsyncJob
 from .link import AsyncLink
 from .queue import AsyncQueue
@@ -80,13 +80,12 @@ class AsyncClient:
     async def __aenter__(self) -> AsyncClient:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def serialiser_for(self, which: str | Serialiser | None) -> Serialiser:
+        """Return the serialiser of this name, or that of the client for None."""
+        return self.serialiser if which is None else serialiser_named(which)
 
     async def run(self, request: Request[T]) -> T:
         """Have one request carried out. The other methods use this."""
@@ -156,14 +155,18 @@ class AsyncClient:
         """Tell the figures of all queues and lanes together."""
         return await self.run(commands.stats().request(parsing.stats, Repeat.SAFE))
 
-    async def queue_names(self, prefix: Name | None = None) -> AsyncIterator[str]:
+    def queue_names(self, prefix: Name | None = None) -> AsyncIterator[str]:
         """Go through the names of the queues, in the order of their bytes."""
+        return self.pages(commands.queue_list(prefix=prefix, count=PAGE_MAX), text)
+
+    async def pages(self, words: Words, item: Callable[[Any], T]) -> AsyncIterator[T]:
+        """Go through all pages of a command that has no cursor yet."""
         cursor = "0"
         while True:
-            words = commands.queue_list(prefix=prefix, count=1000, cursor=cursor)
-            page = await self.run(about_queues.page_of_names(words))
-            for name in page.items:
-                yield name
+            request = Words(*words, "CURSOR", cursor).request(parsing.page(item), Repeat.SAFE)
+            page = await self.run(request)
+            for each in page.items:
+                yield each
             cursor = page.cursor
             if cursor == "0":
                 return
@@ -171,7 +174,7 @@ class AsyncClient:
     async def leases(self, cursor: Name = "0", count: int | None = None) -> Page[Lease]:
         """Show who holds which task, in all queues and lanes. `count` is 1000 at most."""
         words = commands.leases(cursor=cursor, count=count)
-        return await self.run(words.request(parsing.page_of_leases, Repeat.SAFE))
+        return await self.run(words.request(parsing.page(parsing.lease), Repeat.SAFE))
 
     async def beat(self, member: Name, *, lease: Span | None = None) -> None:
         """Give a sign of life of a member. Refused with `NotFound` if it has ended."""
@@ -183,23 +186,26 @@ class AsyncClient:
 
     async def ping(self) -> None:
         """Ask for a sign of life of the server."""
-        await self.run(about_queues.ping())
+        await self.run(Words("PING").request(parsing.nothing, Repeat.SAFE))
 
     async def info(self, *sections: str) -> dict[str, str]:
         """Tell facts about the server, by name."""
-        return await self.run(about_queues.info(sections))
+        return await self.run(Words("INFO", *sections).request(parsing.info, Repeat.SAFE))
 
     async def whoami(self) -> str | None:
         """Tell the user that this client has signed in as."""
-        return await self.run(about_queues.whoami())
+        return await self.run(Words("ACL", "WHOAMI").request(text_or_none, Repeat.SAFE))
 
     async def client_list(self) -> str:
         """Tell who is connected, a line each."""
-        return await self.run(about_queues.client_list())
+        return await self.run(Words("CLIENT", "LIST").request(text, Repeat.SAFE))
 
     async def client_kill(self, *numbers: int) -> int:
         """End connections by their numbers. Returns how many."""
-        return await self.run(about_queues.client_kill(numbers))
+        words = Words("CLIENT", "KILL")
+        for number in numbers:
+            words.option("ID", number)
+        return await self.run(words.request(parsing.number))
 
     async def command(self, *words: Name | int) -> Any:
         """Send any command, never twice, and return its reply as redis-py gives it.

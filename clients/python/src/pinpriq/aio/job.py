@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Stale
@@ -106,12 +105,7 @@ class AsyncJob:
     async def __aenter__(self) -> AsyncJob:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self.settled:
             return
         if error is None:

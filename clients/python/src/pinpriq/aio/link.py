@@ -86,15 +86,17 @@ class AsyncLink:
         async def attempt() -> T:
             try:
                 if request.undo is None:
-                    reply = await self._exchange([request.words])
+                    [reply] = await self._exchange([request.words])
+                    if isinstance(reply, Exception):
+                        raise reply
                 else:
-                    reply = [await self._exchange_or_undo(request)]
+                    reply = await self._exchange_or_undo(request)
             except Exception as error:
                 verdict = attempts.judge(error)
                 if isinstance(verdict, CarriedOut):
                     return attempts.result(b"OK")
                 raise verdict from error
-            return attempts.result(reply[0])
+            return attempts.result(reply)
 
         async def failed(_: Exception) -> None:
             """Nothing is left to clean up after an attempt."""
@@ -115,29 +117,22 @@ class AsyncLink:
             log.warning("a task that was popped may come again: %s", error)
 
     async def _exchange(self, requests: Sequence[Sequence[Word]]) -> list[Any]:
-        """Send requests on one connection, and return their replies.
-
-        Raises the refusal of a single request, and returns those of several.
-        """
+        """Send requests on one connection, and return their replies, which may be refusals."""
         connection = await self.connection()
         try:
-            if len(requests) == 1:
-                await connection.send_command(*requests[0])
-            else:
-                await connection.send_packed_command(connection.pack_commands(requests))
+            await connection.send_packed_command(connection.pack_commands(requests))
             replies: list[Any] = []
             for _ in requests:
                 try:
                     replies.append(await connection.read_response())
                 except Exception as error:
-                    if not is_refusal(error) or len(requests) == 1:
+                    if not is_refusal(error):
                         raise
                     replies.append(error)
             return replies
-        except BaseException as error:
+        except BaseException:
             # A reply may still be under way, and must not be taken for that of a later request.
-            if not is_refusal(error):
-                await connection.disconnect()
+            await connection.disconnect()
             raise
         finally:
             await self.give_back(connection)
@@ -197,18 +192,7 @@ class AsyncLink:
         """
         if not requests:
             return []
-        try:
-            if len(requests) == 1:
-                try:
-                    replies = await self._exchange([requests[0].words])
-                except Exception as error:
-                    if not is_refusal(error):
-                        raise
-                    replies = [error]
-            else:
-                replies = await self._exchange([request.words for request in requests])
-        except (NotConnected, *BROKEN) as error:
-            raise Disconnected(f"no reply from the server: {error}") from error
+        replies = await self._exchange_once([request.words for request in requests])
         return [_result(*pair) for pair in zip(requests, replies, strict=True)]
 
     async def run_transaction(self, requests: Sequence[Request[Any]]) -> list[Any]:
@@ -219,18 +203,24 @@ class AsyncLink:
         words: list[Sequence[Word]] = [(b"MULTI",)]
         words.extend(request.words for request in requests)
         words.append((b"EXEC",))
-        try:
-            replies = await self._exchange(words)
-        except (NotConnected, *BROKEN) as error:
-            if is_refusal(error):
-                raise refusal_from(error) from error
-            raise Disconnected(f"no reply from the server: {error}") from error
+        replies = await self._exchange_once(words)
         refused = next((each for each in replies[1:-1] if isinstance(each, Exception)), None)
         if isinstance(replies[-1], Exception):
             if refused is not None:
                 raise refusal_from(refused) from replies[-1]
             raise refusal_from(replies[-1])
         return [_result(*pair) for pair in zip(requests, replies[-1], strict=True)]
+
+    async def _exchange_once(self, requests: Sequence[Sequence[Word]]) -> list[Any]:
+        """Do the same as `_exchange`, with the exceptions of this package."""
+        try:
+            return await self._exchange(requests)
+        except Exception as error:
+            if is_refusal(error):
+                raise refusal_from(error) from error
+            if isinstance(error, (NotConnected, *BROKEN)):
+                raise Disconnected(f"no reply from the server: {error}") from error
+            raise
 
 
 def _result(request: Request[T], reply: Any) -> T | Refused:

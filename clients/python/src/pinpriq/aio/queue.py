@@ -220,14 +220,15 @@ class AsyncQueue(AsyncAdministration):
 
     async def peek(self, count: int = 1, **options: Unpack[commands.PeekOptions]) -> list[Task]:
         """Show what a take would choose, or the tasks of one state. Nothing changes."""
-        words = commands.peek(self.name, count=count, meta=True, member=self.member, **options)
-        return await self.client.run(words.request(parsing.tasks(self.serialiser), Repeat.SAFE))
+        words = commands.peek(self.name, count=count, meta=True, **options)
+        return await self._run(words, parsing.tasks(self.serialiser), Repeat.SAFE)
 
     async def get(self, id: Name) -> Task | None:
         """Show one task in any state, or None."""
-        words = commands.get(self.name, id, member=self.member)
-        return await self.client.run(
-            words.request(parsing.task_or_none(self.serialiser), Repeat.SAFE)
+        return await self._run(
+            commands.get(self.name, id),
+            lambda reply: None if reply is None else self._task(reply),
+            Repeat.SAFE,
         )
 
     @overload
@@ -278,15 +279,9 @@ class AsyncQueue(AsyncAdministration):
         **options: Unpack[commands.ReleaseOptions],
     ) -> State:
         """Give a taken task back, at once or after `delay`. `GONE` says that its TTL had passed."""
-        words = commands.release(
-            self.name,
-            receipt,
-            id=id,
-            payload=self._dumped(value),
-            member=self.member,
-            **options,
-        )
-        return await self.client.run(about_tasks.held(words, parsing.state, receipt))
+        payload = self._dumped(value)
+        words = commands.release(self.name, receipt, id=id, payload=payload, **options)
+        return await self._run(words, parsing.state, about_tasks.repeat_of(receipt))
 
     async def bury(
         self,
@@ -297,15 +292,9 @@ class AsyncQueue(AsyncAdministration):
         **options: Unpack[commands.BuryOptions],
     ) -> None:
         """Set a taken task aside. A reason is cut to 1,024 bytes."""
-        words = commands.bury(
-            self.name,
-            receipt,
-            id=id,
-            payload=self._dumped(value),
-            member=self.member,
-            **options,
-        )
-        await self.client.run(about_tasks.held(words, parsing.nothing, receipt))
+        payload = self._dumped(value)
+        words = commands.bury(self.name, receipt, id=id, payload=payload, **options)
+        await self._run(words, parsing.nothing, about_tasks.repeat_of(receipt))
 
     async def fail(
         self,
@@ -316,15 +305,9 @@ class AsyncQueue(AsyncAdministration):
         **options: Unpack[commands.FailOptions],
     ) -> State:
         """Say that a taken task failed. A reason is cut to 1,024 bytes. Returns what it is now."""
-        words = commands.fail(
-            self.name,
-            receipt,
-            id=id,
-            payload=self._dumped(value),
-            member=self.member,
-            **options,
-        )
-        return await self.client.run(about_tasks.held(words, parsing.state, receipt))
+        payload = self._dumped(value)
+        words = commands.fail(self.name, receipt, id=id, payload=payload, **options)
+        return await self._run(words, parsing.state, about_tasks.repeat_of(receipt))
 
     async def touch(
         self, receipt: Receipt | None = None, *, id: Name | None = None, by: Span | None = None
@@ -346,8 +329,7 @@ class AsyncQueue(AsyncAdministration):
 
     async def _await(self, id: Name, deadline: Deadline) -> Awaited:
         while True:
-            words = commands.await_(self.name, id, member=self.member)
-            words.option("WAIT", deadline.next_ms() or None)
-            awaited = await self.client.run(words.request(parsing.awaited, Repeat.SAFE))
+            words = commands.await_(self.name, id).option("WAIT", deadline.next_ms() or None)
+            awaited = await self._run(words, parsing.awaited, Repeat.SAFE)
             if awaited.outcome is not Outcome.TIMEOUT or deadline.passed():
                 return awaited

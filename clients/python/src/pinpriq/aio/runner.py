@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ..errors import CrossShard, NotFound, PinpriqError, Refused, Stale
 from ..job import reason_of
 from ..replies import State
-from ..requests import queues as about_queues
 from ..requests.tasks import DONE_MAX
 from ..spans import span_s
 from ..worker.events import Bury, Event, GiveBack, Retry
@@ -21,6 +20,7 @@ from .heartbeat import AsyncHeartbeat
 from .job import AsyncJob
 from .keeper import AsyncKeeper
 from .parts import AsyncCrew, AsyncStop, attempt
+from .queue import AsyncQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,9 +94,8 @@ class AsyncRunner:
             try:
                 for handler in self._plan.handlers.values():
                     if handler.settings is not None:
-                        await self._client.run(
-                            about_queues.set_(handler.name, handler.settings, handler.member)
-                        )
+                        lane = AsyncQueue(self._client, handler.name, member=handler.member)
+                        await lane.configure(handler.settings)
                 await self._join()
             except Refused:
                 raise
@@ -107,7 +106,7 @@ class AsyncRunner:
 
     async def _join(self) -> None:
         for topic, member in self._plan.members():
-            await self._client.run(about_queues.join(topic, member, self._plan.lease_s))
+            await self._client.topic(topic).member(member, lease=self._plan.lease_s).join()
 
     async def _beat(self) -> None:
         for member in {member for _, member in self._plan.members()}:

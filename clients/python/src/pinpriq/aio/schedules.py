@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from .. import commands, parsing, values
+from .. import commands, parsing
 from ..replies import ScheduleShown
-from ..requests import queues as about_queues
 from ..requests.base import Name, Repeat
-from ..serialisers import Serialiser, serialiser_named
+from ..serialisers import Serialiser
+from ..values import text
+from .administration import PAGE_MAX
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -39,8 +40,8 @@ class AsyncSchedules:
         `Europe/Berlin`. `missed` says what is made up after the server was down, `overlap` whether
         to skip while the last task is unfinished. Returns the next slot.
         """
-        chosen = self._client.serialiser if serialiser is None else serialiser_named(serialiser)
-        words = commands.schedule_set(name, queue, chosen.dump(value), **options)
+        payload = self._client.serialiser_for(serialiser).dump(value)
+        words = commands.schedule_set(name, queue, payload, **options)
         return await self._client.run(words.request(parsing.deadline, Repeat.SAFE))
 
     async def show(self, name: Name) -> ScheduleShown:
@@ -49,17 +50,9 @@ class AsyncSchedules:
             commands.schedule_show(name).request(parsing.schedule, Repeat.SAFE)
         )
 
-    async def names(self, prefix: Name | None = None) -> AsyncIterator[str]:
+    def names(self, prefix: Name | None = None) -> AsyncIterator[str]:
         """Go through the names of the schedules."""
-        cursor = "0"
-        while True:
-            words = commands.schedule_list(prefix=prefix, count=1000, cursor=cursor)
-            page = await self._client.run(about_queues.page_of_names(words))
-            for name in page.items:
-                yield name
-            cursor = page.cursor
-            if cursor == "0":
-                return
+        return self._client.pages(commands.schedule_list(prefix=prefix, count=PAGE_MAX), text)
 
     async def pause(self, name: Name) -> None:
         """Let slots pass without a task."""
@@ -75,4 +68,4 @@ class AsyncSchedules:
 
     async def fire(self, name: Name) -> str:
         """Put a task of a schedule now, also while it is paused. Returns its id."""
-        return await self._client.run(commands.schedule_fire(name).request(values.text))
+        return await self._client.run(commands.schedule_fire(name).request(text))

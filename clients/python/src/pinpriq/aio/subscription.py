@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .. import commands
@@ -47,12 +46,7 @@ class AsyncSubscription:
             raise Disconnected(f"no connection to the server: {error}") from error
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._arrived.extend(await late_replies(self._connection))
         # The connection has subscriptions and credit, so it is not used for anything else.
         await self._connection.disconnect()

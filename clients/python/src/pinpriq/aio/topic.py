@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .. import commands, parsing
 from ..errors import NotFound
 from ..replies import MemberShown
-from ..requests import queues as about_queues
 from ..requests.base import Name, Repeat
-from ..serialisers import Serialiser, serialiser_named
+from ..serialisers import Serialiser
 from ..spans import Span, span_s
 from ..values import text
 from .heartbeat import AsyncHeartbeat
@@ -33,7 +31,7 @@ class AsyncTopic:
     ) -> None:
         self.client = client
         self.name = text(name)
-        self.serialiser = client.serialiser if serialiser is None else serialiser_named(serialiser)
+        self.serialiser = client.serialiser_for(serialiser)
 
     async def publish(self, value: Any, **options: Unpack[commands.PublishOptions]) -> int:
         """Put one task into each lane. Returns how many lanes.
@@ -77,9 +75,8 @@ class AsyncMember:
 
     async def join(self) -> int:
         """Get a lane. Joining again is harmless. Returns the incarnation of the member."""
-        return await self.topic.client.run(
-            about_queues.join(self.topic.name, self.name, self.lease_s)
-        )
+        words = commands.join(self.topic.name, self.name, lease=self.lease_s)
+        return await self.topic.client.run(words.request(parsing.number, Repeat.SAFE))
 
     async def beat(self) -> None:
         """Give a sign of life. Refused with `NotFound` if the member has ended."""
@@ -101,12 +98,7 @@ class AsyncMember:
         await self._heartbeat.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._heartbeat.stop()
         if not self.stay:
             await self.leave()

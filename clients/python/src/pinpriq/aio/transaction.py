@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .. import commands, parsing
 from ..errors import PinpriqError
 from ..requests import tasks as about_tasks
 from ..requests.base import OWN, Name, OwnKey, Request
-from ..serialisers import Serialiser, serialiser_named
+from ..serialisers import Serialiser
 from ..spans import Span
 
 if TYPE_CHECKING:
@@ -44,11 +43,10 @@ class AsyncTransaction:
         **options: Unpack[commands.PutOptions],
     ) -> None:
         """Put a task, with the options of `put` of a queue."""
-        chosen = self._client.serialiser if serialiser is None else serialiser_named(serialiser)
         self.add(
             about_tasks.put(
                 queue,
-                chosen.dump(value),
+                self._client.serialiser_for(serialiser).dump(value),
                 unique=unique,
                 own_window=self._client.options.window_s,
                 **options,
@@ -64,8 +62,8 @@ class AsyncTransaction:
         **options: Unpack[commands.PublishOptions],
     ) -> None:
         """Put one task into each lane of a topic."""
-        chosen = self._client.serialiser if serialiser is None else serialiser_named(serialiser)
-        words = commands.publish(topic, chosen.dump(value), **options)
+        payload = self._client.serialiser_for(serialiser).dump(value)
+        words = commands.publish(topic, payload, **options)
         self.add(words.request(parsing.number))
 
     def ack(self, job: AsyncJob) -> None:
@@ -107,11 +105,6 @@ class AsyncTransaction:
     async def __aenter__(self) -> AsyncTransaction:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             await self.execute()

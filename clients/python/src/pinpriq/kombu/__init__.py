@@ -5,14 +5,6 @@ the entry point of `pinpriq_kombu`. Importing `pinpriq.celery` does the same. Ne
 `celery`.
 """
 
-from kombu.transport import TRANSPORT_ALIASES
-
 from .transport import SSLTransport, Transport
 
-__all__ = ["SSLTransport", "Transport", "register"]
-
-
-def register() -> None:
-    """Make kombu know the schemes of pinpriq. Doing so again is harmless."""
-    TRANSPORT_ALIASES["pinpriq"] = "pinpriq.kombu:Transport"
-    TRANSPORT_ALIASES["pinpriqs"] = "pinpriq.kombu:SSLTransport"
+__all__ = ["SSLTransport", "Transport"]

@@ -17,7 +17,7 @@ from typing import Any
 from .. import commands, parsing
 from ..errors import Disconnected, Refused, Stale
 from ..requests import tasks as about_tasks
-from ..requests.base import Request
+from ..requests.base import Repeat, Request
 from ..sync.client import Client
 
 log = logging.getLogger("pinpriq.kombu")
@@ -67,12 +67,12 @@ class Keeper:
         with self._changed:
             self._releasing[queue] += 1
             words = commands.release(queue, receipt)
-            self._settle(queue, receipt, about_tasks.held(words, parsing.state, receipt))
+            self._settle(queue, receipt, words.request(parsing.state, Repeat.SAFE))
 
     def bury(self, queue: str, receipt: str, reason: str) -> None:
         """Set a task aside as soon as possible."""
         words = commands.bury(queue, receipt, reason=reason)
-        self._settle(queue, receipt, about_tasks.held(words, parsing.nothing, receipt))
+        self._settle(queue, receipt, words.request(parsing.nothing, Repeat.SAFE))
 
     def await_released(self, queue: str, seconds: float = FLUSH_S) -> None:
         """Wait until all tasks are back in a queue that were to be released."""
@@ -131,7 +131,8 @@ class Keeper:
                 )
                 if self._closed:
                     return
-                batch = [self._requests.popleft() for _ in range(min(BATCH_MAX, self._left()))]
+                waiting = len(self._requests)
+                batch = [self._requests.popleft() for _ in range(min(BATCH_MAX, waiting))]
                 self._busy = bool(batch)
             if batch:
                 self._send(batch)
@@ -142,9 +143,6 @@ class Keeper:
             if now >= refresh_at:
                 self._refresh()
                 refresh_at = now + REFRESH_S
-
-    def _left(self) -> int:
-        return len(self._requests)
 
     def _send(self, batch: list[tuple[str, Request[Any]]]) -> None:
         """Send requests in one round trip. They are sent again if there is no reply."""

@@ -11,8 +11,10 @@ from urllib.parse import quote
 import redis
 from kombu.transport import virtual
 
+from .. import parsing
 from ..errors import Denied, Disconnected, PinpriqError, Refused, StoreFailed
 from ..options import own_name
+from ..requests.base import Words
 from ..sync.client import Client
 from .bindings import Bindings
 from .channel import Channel
@@ -121,7 +123,7 @@ class Transport(virtual.Transport):
     def establish_connection(self) -> Any:
         """Connect. Raises one of `connection_errors` if there is no server."""
         # Kombu itself tries again, and says so.
-        replies = self.pinpriq.link.run_all([_ping()])
+        replies = self.pinpriq.link.run_all([Words("PING").request(parsing.nothing)])
         if isinstance(replies[0], Exception):
             raise replies[0]
         return super().establish_connection()
@@ -167,12 +169,6 @@ class SSLTransport(Transport):
 
     default_port = 7261
     encrypted = True
-
-
-def _ping() -> Any:
-    from ..requests import queues as about_queues
-
-    return about_queues.ping()
 
 
 def _ssl_options(given: dict[str, Any]) -> dict[str, Any]:

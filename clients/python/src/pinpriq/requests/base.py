@@ -152,6 +152,16 @@ class Words:
             self.add(name)
         return self
 
+    def on_off(self, name: str, value: bool | None) -> Words:
+        """Add an option whose value is `on` or `off`."""
+        return self if value is None else self.add(name, "on" if value else "off")
+
+    def rate(self, name: str, value: tuple[int, Span] | str | None) -> Words:
+        """Add an option whose value is a number of tasks and the span for them, or `"none"`."""
+        if value is None or isinstance(value, str):
+            return self.option(name, value)
+        return self.add(name, f"{value[0]}/{span_ms(value[1])}")
+
     def priority(self, name: str, value: Priority | None) -> Words:
         """Add a priority. Raises `ValueError` if it is not a whole number."""
         if value is not None:

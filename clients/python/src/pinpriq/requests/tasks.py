@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from .. import commands, parsing
 from ..errors import Refused
@@ -17,12 +17,6 @@ from .base import NO_PRIORITY, OWN, Name, OwnKey, Receipt, Repeat, Request, Word
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-T = TypeVar("T")
-
-#: Which end of the priorities, and which among equals.
-From = Literal["min", "max"]
-Order = Literal["oldest", "newest"]
 
 #: The most tasks that one take may acknowledge.
 DONE_MAX = 100
@@ -121,7 +115,7 @@ def undone(tasks: Sequence[Task], member: Name | None) -> list[Sequence[Request[
     for task in tasks:
         if task.receipt is not None:
             words = commands.release(task.queue, task.receipt, member=member)
-            steps.append([held(words, parsing.state, task.receipt)])
+            steps.append([words.request(parsing.state, Repeat.SAFE)])
         elif member is None:
             steps.append([_put_again(task, None), _put_again(task, task.id)])
     return steps
@@ -159,9 +153,9 @@ def ack(
     return words.request(parse, Repeat.STALE_IS_DONE if receipts else Repeat.NEVER)
 
 
-def held(words: Words, parse: Callable[[Any], T], receipt: Receipt | None) -> Request[T]:
-    """Return a request about a lease. With its receipt the request is safe to send again."""
-    return words.request(parse, Repeat.NEVER if receipt is None else Repeat.SAFE)
+def repeat_of(receipt: Receipt | None) -> Repeat:
+    """Say whether a request about a lease is safe to send again: it is with a receipt."""
+    return Repeat.NEVER if receipt is None else Repeat.SAFE
 
 
 def touch(

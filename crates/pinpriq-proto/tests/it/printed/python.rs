@@ -49,8 +49,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from .spans import Span, moment_of, span_ms, span_of
-from .values import mapping, text, text_or_none
+from .parsing import record
+from .requests.base import Words
+from .spans import Span
+from .values import mapping
 
 
 @dataclass(frozen=True)
@@ -63,27 +65,12 @@ class QueueSettings:
 "#;
 
 const SETTINGS_WORDS: &str = r#"
-    def words(self) -> list[str | bytes | int]:
+    def words(self) -> Words:
         """Return the settings as the words of a request."""
-        words: list[str | bytes | int] = []
+        words = Words()
 "#;
 
 const SHOWN: &str = r#"        return words
-
-
-def _span(span: Span | str) -> str | int:
-    return span if isinstance(span, str) else span_ms(span)
-
-
-def _rate(rate: tuple[int, Span] | str) -> str:
-    return rate if isinstance(rate, str) else f"{rate[0]}/{span_ms(rate[1])}"
-
-
-def _rate_of(shown: Any) -> tuple[int, float] | None:
-    if shown is None:
-        return None
-    count, _, ms = text(shown).partition("/")
-    return int(count), int(ms) / 1000
 
 
 @dataclass(frozen=True)
@@ -103,13 +90,8 @@ const SHOWN_OF: &str = r#"    #: Which sides are paused.
 def queue_shown(reply: Any) -> QueueShown:
     """Return the settings of a queue."""
     of = mapping(reply)
-    return QueueShown(
-"#;
-
-const SHOWN_END: &str = r#"        paused=text(of["paused"]),
-        paused_in_until=moment_of(of["paused_in_until"]),
-        paused_out_until=moment_of(of["paused_out_until"]),
-    )
+    names = QueueShown.__annotations__
+    return record(QueueShown, {name: of.get(name, of.get(name.replace("_", ""))) for name in names})
 "#;
 
 /// A module with a function for each command, and the options of each.
@@ -327,58 +309,39 @@ pub(super) fn settings() -> String {
     }
     text += SETTINGS_WORDS;
     for Property { word, name, send, .. } in &all {
-        let value = send.replace('_', &format!("self.{name}")).replace('!', "_");
-        let _ = writeln!(
-            text,
-            "        if self.{name} is not None:\n            words += [\"{word}\", {value}]"
-        );
+        let _ = writeln!(text, "        words.{send}(\"{word}\", self.{name})");
     }
     text += SHOWN;
     for Property { name, shown, .. } in &all {
         let _ = writeln!(text, "    {name}: {shown}");
     }
-    text += SHOWN_OF;
-    for Property { word, name, read, .. } in &all {
-        let value =
-            read.replace('_', &format!("of[\"{}\"]", word.to_lowercase())).replace('!', "_");
-        let _ = writeln!(text, "        {name}={value},");
-    }
-    text + SHOWN_END
+    text + SHOWN_OF
 }
 
-/// The parts of a setting. In what sends and reads it, `_` stands for the value and `!` for `_`.
+/// The parts of a setting. A method of `Words` sends it, and its type says how it is read.
 fn fields(setting: &'static Setting) -> Vec<Property> {
     let none = if setting.optional { " | Literal[\"none\"]" } else { "" };
     let maybe = if setting.optional { " | None" } else { "" };
-    let of = |given: String, shown: &str, send, read| Property {
+    let of = |given: String, shown: &str, send| Property {
         word: setting.name,
         name: setting.field.to_owned(),
         help: setting.help,
         given,
         shown: shown.to_owned(),
         send,
-        read,
+        read: "",
     };
     let number = format!("int{maybe}");
     let words = |words: &[&str]| literal(&words.join("|"));
     let known: Vec<&str> = setting.words().map(|word| word.word).collect();
     let own = match &setting.kind {
-        Of::Number => of(format!("int{none}"), &number, "_", "_"),
-        Of::Span if setting.optional => {
-            of(format!("Span{none}"), "float | None", "!span(_)", "span!of(_)")
-        }
-        Of::Span => of("Span".to_owned(), "float", "!span(_)", "_ / 1000"),
-        Of::Name => of("str | bytes".to_owned(), "str | None", "_", "text!or!none(_)"),
-        Of::Rate => of(
-            format!("tuple[int, Span]{none}"),
-            "tuple[int, float] | None",
-            "!rate(_)",
-            "!rate!of(_)",
-        ),
-        Of::Words(_) if known == ["off", "on"] => {
-            of("bool".to_owned(), "bool", "\"on\" if _ else \"off\"", "text(_) == \"on\"")
-        }
-        Of::Words(_) | Of::WordsOrSpan(..) => of(words(&known), "str", "_", "text(_)"),
+        Of::Number => of(format!("int{none}"), &number, "option"),
+        Of::Span if setting.optional => of(format!("Span{none}"), "float | None", "span"),
+        Of::Span => of("Span".to_owned(), "float", "span"),
+        Of::Name => of("str | bytes".to_owned(), "str | None", "option"),
+        Of::Rate => of(format!("tuple[int, Span]{none}"), "tuple[int, float] | None", "rate"),
+        Of::Words(_) if known == ["off", "on"] => of("bool".to_owned(), "bool", "on_off"),
+        Of::Words(_) | Of::WordsOrSpan(..) => of(words(&known), "str", "option"),
     };
     let length = setting.length().map(|length| Property {
         word: length.name,
@@ -386,8 +349,8 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
         help: length.help,
         given: "Span".to_owned(),
         shown: "float | None".to_owned(),
-        send: "!span(_)",
-        read: "span!of(_)",
+        send: "span",
+        read: "",
     });
     std::iter::once(own).chain(length).collect()
 }
@@ -399,14 +362,11 @@ Printed from the server's table of fields by `cargo test -p pinpriq-proto printe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from .replies import Origin, State
-from .spans import moment_of
-from .values import text, text_or_none
 
 
 @dataclass(frozen=True)
@@ -424,14 +384,9 @@ const TASK_VALUE: &str = "    #: The payload as the serialiser of the queue read
     value: Any = None
 ";
 
-const TASK_OF: &str = r#"    #: Where a dead letter comes from.
+const TASK_END: &str = "    #: Where a dead letter comes from.
     origin: Origin | None = None
-
-
-def task_of(of: Mapping[str, Any], value: Any, origin: Origin | None) -> Task:
-    """Return the task that a map tells about."""
-    return Task(
-"#;
+";
 
 /// The fields that a task always has, in the order of the arguments of a task.
 const FIRST: [&str; 4] = ["queue", "id", "receipt", "payload"];
@@ -439,46 +394,36 @@ const FIRST: [&str; 4] = ["queue", "id", "receipt", "payload"];
 /// The module of tasks.
 pub(super) fn task() -> String {
     let first = FIRST.iter().filter_map(|name| Task::named(name));
-    let rest = || super::task_fields().filter(|field| !FIRST.contains(&field.name));
+    let rest = super::task_fields().filter(|field| !FIRST.contains(&field.name));
     let mut text = format!("\"{TASK_BEGIN}");
-    for field in first.clone() {
-        let (kind, _, _) = task_field(field);
+    for field in first {
+        let (kind, _) = task_field(field);
         let _ = write!(text, "    #: {}.\n    {}: {kind}\n", upper(field.help), field.name);
     }
     text += TASK_VALUE;
-    for field in rest() {
-        let (kind, default, _) = task_field(field);
+    for field in rest {
+        let (kind, default) = task_field(field);
         text += &wrapped(&format!("{}.", upper(field.help)), "    #: ", 100);
         let _ = writeln!(text, "    {}: {kind} = {default}", field.name);
     }
-    text += TASK_OF;
-    for field in first.chain(rest()) {
-        let (_, _, read) = task_field(field);
-        let name = field.name;
-        let get =
-            if field.always { format!("of[\"{name}\"]") } else { format!("of.get(\"{name}\")") };
-        let _ = writeln!(text, "        {name}={},", read.replace('!', &get));
-    }
-    text + "        value=value,\n        origin=origin,\n    )\n"
+    text + TASK_END
 }
 
 fn upper(text: &str) -> String {
     text[..1].to_uppercase() + &text[1..].replace('`', "")
 }
 
-/// The type of a field, its default, and what reads it, where `!` stands for what was sent.
-fn task_field(field: &Task) -> (&'static str, &'static str, &'static str) {
+/// The type of a field, and its default.
+fn task_field(field: &Task) -> (&'static str, &'static str) {
     match (field.kind, field.name) {
-        (Told::Payload, _) => ("bytes", "b\"\"", "!"),
-        (Told::Bytes, "key") => ("bytes | None", "None", "!"),
-        (Told::Bytes | Told::Id, _) if field.always => ("str", "\"\"", "text(!)"),
-        (Told::Bytes | Told::Id | Told::Receipt | Told::Address, _) => {
-            ("str | None", "None", "text_or_none(!)")
-        }
-        (Told::State, _) => ("State | None", "None", "State(text(!))"),
-        (Told::Count, _) => ("int", "0", if field.always { "!" } else { "! or 0" }),
-        (Told::Integer | Told::Number, _) => ("int | None", "None", "!"),
-        (Told::Moment, _) => ("datetime | None", "None", "moment_of(!)"),
-        (Told::Span, _) => ("float | None", "None", "span_of(!)"),
+        (Told::Payload, _) => ("bytes", "b\"\""),
+        (Told::Bytes, "key") => ("bytes | None", "None"),
+        (Told::Bytes | Told::Id, _) if field.always => ("str", "\"\""),
+        (Told::Bytes | Told::Id | Told::Receipt | Told::Address, _) => ("str | None", "None"),
+        (Told::State, _) => ("State | None", "None"),
+        (Told::Count, _) => ("int", "0"),
+        (Told::Integer | Told::Number, _) => ("int | None", "None"),
+        (Told::Moment, _) => ("datetime | None", "None"),
+        (Told::Span, _) => ("float | None", "None"),
     }
 }
