@@ -1,15 +1,30 @@
-//! The slots of schedules, for the engine: every form that the calendars know.
+//! The slots of schedules, for the engine: fixed distances and cron expressions.
 //!
-//! Calendars have no clock and no file, so the engine stays deterministic. A form is parsed anew
-//! for each question: a schedule with a cron expression has a slot each minute at most.
+//! Calendars have no clock and no file, and the data of time zones is compiled in, so the engine
+//! stays deterministic. An expression is parsed anew for each question: it has a slot each minute
+//! at most. Within this module a moment is a number of milliseconds since 1970 in UTC, at most
+//! [`MOMENT_MAX`]. A slot is a moment too, so two local times that fall on the same moment are one
+//! slot.
 
-use pinpriq_proto::schedule::{Calendars as Trait, Form};
+use pinpriq_proto::schedule::{Calendars as Trait, EveryOnly, Form};
 use pinpriq_proto::time::{Span, Timestamp};
 
-use self::calendar::{Calendar, Refusal};
+use self::cron::Cron;
+use self::refusal::Refusal;
 use crate::clock::DRAWN_ONE_IN;
 
-pub(crate) mod calendar;
+mod cron;
+mod field;
+mod months;
+mod pattern;
+mod refusal;
+mod zone;
+
+/// The last moment that has a slot: the end of the year 9999, in UTC.
+const MOMENT_MAX: u64 = Timestamp::MAX.ms();
+
+/// The longest cron expression, in bytes. One that lists every value of every field has 356.
+const EXPRESSION_BYTES_MAX: usize = 512;
 
 /// All calendars, for an engine whose time may have begun ahead of the wall clock.
 ///
@@ -35,29 +50,33 @@ impl Calendars {
     }
 }
 
-/// Returns the calendar of a cron expression in a zone, or why there is none.
-pub(crate) fn cron(expression: &[u8], zone: Option<&[u8]>) -> Result<Calendar, Refusal> {
+/// Returns the slots of a cron expression in a zone, or why there are none.
+pub(crate) fn cron(expression: &[u8], zone: Option<&[u8]>) -> Result<Cron, Refusal> {
     // What is no text is not part of any expression, nor of the name of any zone.
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Calendar::cron(&text(expression), zone.map(text).as_deref())
+    Cron::new(&text(expression), zone.map(text).as_deref())
 }
 
-/// Returns the calendar of a form. There is none if a newer version has written the form, or if its
-/// zone is no longer known.
-fn calendar(form: &Form) -> Option<Calendar> {
-    match form {
-        Form::Every { every, anchor } => Calendar::every(every.ms(), anchor.ms()).ok(),
-        Form::Cron { expression, zone } => cron(expression, zone.as_deref()).ok(),
-    }
+/// Returns the slots of a form with a cron expression. There are none if a newer version has
+/// written it, or if its zone is no longer known.
+fn cron_of(form: &Form) -> Option<Cron> {
+    let Form::Cron { expression, zone } = form else { return None };
+    cron(expression, zone.as_deref()).ok()
 }
 
 impl Trait for Calendars {
     fn next_after(&self, form: &Form, moment: Timestamp) -> Option<Timestamp> {
-        calendar(form)?.next_after(moment.ms()).map(Timestamp::from_ms)
+        match cron_of(form) {
+            None => EveryOnly.next_after(form, moment),
+            Some(cron) => cron.next_after(moment.ms()).map(Timestamp::from_ms),
+        }
     }
 
     fn count_between(&self, form: &Form, from: Timestamp, to: Timestamp) -> u64 {
-        calendar(form).map_or(0, |calendar| calendar.count_between(from.ms(), to.ms()))
+        match cron_of(form) {
+            None => EveryOnly.count_between(form, from, to),
+            Some(cron) => cron.count_between(from.ms(), to.ms()),
+        }
     }
 
     fn latest_between(
@@ -67,8 +86,11 @@ impl Trait for Calendars {
         to: Timestamp,
         most: usize,
     ) -> Vec<Timestamp> {
-        let slots = calendar(form).map(|it| it.latest_between(from.ms(), to.ms(), most));
-        slots.into_iter().flatten().map(Timestamp::from_ms).collect()
+        let Some(cron) = cron_of(form) else {
+            return EveryOnly.latest_between(form, from, to, most);
+        };
+        let slots = cron.latest_between(from.ms(), to.ms(), most);
+        slots.into_iter().map(Timestamp::from_ms).collect()
     }
 
     fn slot_time(&self, form: &Form, moment: Timestamp) -> Timestamp {
@@ -100,29 +122,7 @@ impl Trait for Calendars {
 
 #[cfg(test)]
 mod tests {
-    use pinpriq_proto::schedule::EveryOnly;
-
     use super::*;
-
-    /// The engine's own tests use the distances that the engine knows itself.
-    #[test]
-    fn fixed_distances_have_the_slots_that_the_engine_knows() {
-        let at = Timestamp::from_ms;
-        for (every, anchor) in [(100, 0), (100, 1_050), (60_000, 999), (1_000_000, 5_000)] {
-            let form = Form::Every { every: Span::from_ms(every), anchor: at(anchor) };
-            for from in [0, 1_049, 1_050, 1_051, 65_000] {
-                let next = Calendars::default().next_after(&form, at(from));
-                assert_eq!(next, EveryOnly.next_after(&form, at(from)), "{every} {anchor} {from}");
-                for to in [from, from + 99, from + 100, from + 250_000] {
-                    let (from, to) = (at(from), at(to));
-                    let count = Calendars::default().count_between(&form, from, to);
-                    assert_eq!(count, EveryOnly.count_between(&form, from, to));
-                    let latest = Calendars::default().latest_between(&form, from, to, 3);
-                    assert_eq!(latest, EveryOnly.latest_between(&form, from, to, 3));
-                }
-            }
-        }
-    }
 
     #[test]
     fn what_is_no_calendar_has_no_slots() {

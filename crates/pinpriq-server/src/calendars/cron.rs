@@ -11,7 +11,20 @@ use super::{MOMENT_MAX, Refusal};
 
 const LAST: i64 = MOMENT_MAX.cast_signed();
 
-/// See [`Calendar::cron`](super::Calendar::cron).
+/// The minutes that match a cron expression in a time zone.
+///
+/// An expression has five fields: minute, hour, day of month, month, day of week. A field is a list
+/// of values (`5`), ranges (`1-5`) and `*`, the last two also with a step (`*/15`, `9-17/2`).
+/// Months and weekdays also have names (`jan`, `mon`, in any case). 0 and 7 are Sunday. `@hourly`,
+/// `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually` are short for the usual
+/// expressions.
+///
+/// A day matches if both day of month and day of week match. If neither field begins with `*`, one
+/// of them is enough.
+///
+/// Where clocks change, a local time that does not exist has its slot at the first moment after the
+/// gap. Of a local time that occurs twice only the first counts. If the hour field is `*` or `*/n`,
+/// neither rule applies, and every minute whose local time matches is a slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cron {
     pattern: Pattern,
@@ -19,6 +32,14 @@ pub(crate) struct Cron {
 }
 
 impl Cron {
+    /// `zone_name` is the IANA name of a time zone in any case, and `UTC` if there is none.
+    ///
+    /// Refuses an expression that is not of this form or that has more than
+    /// [`EXPRESSION_BYTES_MAX`](super::EXPRESSION_BYTES_MAX) bytes, one that matches no date at all
+    /// (`0 0 30 2 *`), and a name that is not that of a zone.
+    ///
+    /// The first expression in a zone costs the decoding of the zone's data. The data is then kept
+    /// and shared, so there is a lock.
     pub(crate) fn new(expression: &str, zone_name: Option<&str>) -> Result<Self, Refusal> {
         Ok(Self {
             pattern: Pattern::new(expression)?,
@@ -26,6 +47,10 @@ impl Cron {
         })
     }
 
+    /// Returns the first slot after a moment, or `None` if there is none up to [`MOMENT_MAX`].
+    ///
+    /// Costs a step for each month until the slot, and a few lookups of the zone's offset. The
+    /// longest way leads from one 29 February on a Sunday to the next one: 40 years, or 480 steps.
     pub(crate) fn next_after(&self, moment: u64) -> Option<u64> {
         let moment = bounded(moment);
         let slot = if self.pattern.real_hours {
@@ -36,6 +61,8 @@ impl Cron {
         (slot <= LAST).then_some(slot.cast_unsigned())
     }
 
+    /// Returns how many slots come after `from`, and not after `to`: exactly, at a step for each
+    /// month in between, and a lookup for each change of the zone's offset.
     pub(crate) fn count_between(&self, from: u64, to: u64) -> u64 {
         let (from, to) = (bounded(from), bounded(to));
         let mut shown = self.zone.latest_local(from);
@@ -57,6 +84,9 @@ impl Cron {
         count
     }
 
+    /// Returns the latest slots after `from` and not after `to`, at most `most` of them, in rising
+    /// order. Walks back from the end: each slot costs as much as with
+    /// [`next_after`](Self::next_after).
     pub(crate) fn latest_between(&self, from: u64, to: u64, most: usize) -> Vec<u64> {
         let (from, mut to) = (bounded(from), bounded(to));
         let mut slots = Vec::new();
@@ -119,3 +149,6 @@ impl Cron {
 fn bounded(moment: u64) -> i64 {
     moment.min(MOMENT_MAX).cast_signed()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
 //! What is refused, and in which words.
 
-use crate::calendars::calendar::{Calendar, EXPRESSION_BYTES_MAX};
+use crate::calendars::{Cron, EXPRESSION_BYTES_MAX};
 
 #[track_caller]
 fn refused(expression: &str, zone: Option<&str>) -> String {
-    let refusal = Calendar::cron(expression, zone).expect_err(expression);
+    let refusal = Cron::new(expression, zone).expect_err(expression);
     refusal.to_string()
 }
 
@@ -77,7 +77,7 @@ fn zones_are_iana_names() {
         assert_eq!(refused("@daily", Some(zone)), sentence);
     }
     for zone in ["UTC", "utc", "Etc/UTC", "europe/berlin", "Asia/Calcutta"] {
-        assert!(Calendar::cron("@daily", Some(zone)).is_ok(), "{zone}");
+        assert!(Cron::new("@daily", Some(zone)).is_ok(), "{zone}");
     }
 }
 
@@ -87,7 +87,7 @@ fn texts_are_limited_and_shortened() {
     let shown = format!("minute is 0 to 59, not \"{}…\"", "5".repeat(48));
     assert_eq!(refused(&format!("{long} * * * *"), None), shown);
     let fill = |bytes: usize| format!("* * * * *{}", " ".repeat(bytes - 9));
-    assert!(Calendar::cron(&fill(EXPRESSION_BYTES_MAX), None).is_ok());
+    assert!(Cron::new(&fill(EXPRESSION_BYTES_MAX), None).is_ok());
     let sentence = "a cron expression has at most 512 bytes, and this one has 513";
     assert_eq!(refused(&fill(EXPRESSION_BYTES_MAX + 1), None), sentence);
 }
@@ -98,5 +98,5 @@ fn every_value_may_be_listed() {
         (from..=to).map(|value| value.to_string()).collect::<Vec<_>>().join(",")
     };
     let fields = [list(0, 59), list(0, 23), list(1, 31), list(1, 12), list(0, 7)];
-    assert!(Calendar::cron(&fields.join(" "), None).is_ok());
+    assert!(Cron::new(&fields.join(" "), None).is_ok());
 }

@@ -1,8 +1,7 @@
-//! Tests of calendars, only through what other files use.
+//! Tests of cron expressions, only through what other files use.
 
 mod clocks;
 mod dates;
-mod every;
 mod minutes;
 mod refusals;
 mod samples;

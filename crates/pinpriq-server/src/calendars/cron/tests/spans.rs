@@ -1,10 +1,10 @@
 //! Counting and listing over long times, and the ends of the range of moments.
 
 use super::samples::{check_slots, moment};
-use crate::calendars::calendar::{Calendar, MOMENT_MAX};
+use crate::calendars::{Cron, MOMENT_MAX};
 
-fn cron(expression: &str, zone: &str) -> Calendar {
-    Calendar::cron(expression, Some(zone)).unwrap()
+fn cron(expression: &str, zone: &str) -> Cron {
+    Cron::new(expression, Some(zone)).unwrap()
 }
 
 #[test]

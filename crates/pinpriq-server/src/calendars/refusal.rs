@@ -1,21 +1,15 @@
-//! Why a calendar is refused, in sentences for the person who asked for it.
+//! Why a cron expression or its zone is refused, in sentences for the person who asked for it.
 //!
 //! Each says what was given and what is allowed. What was given is shown on one line and shortened.
 
-use super::{EVERY_MIN, EXPRESSION_BYTES_MAX, MOMENT_MAX};
+use super::EXPRESSION_BYTES_MAX;
 
 /// How many characters of a text are shown.
 const SHOWN_CHARS_MAX: usize = 48;
 
-/// Why there is no calendar. Texts are ready to be shown: quoted, escaped and shortened.
+/// Why there are no slots. Texts are ready to be shown: quoted, escaped and shortened.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// The time between slots is out of range.
-    #[error("the time between slots is {EVERY_MIN} to {MOMENT_MAX} ms, not {0} ms")]
-    Every(u64),
-    /// The first slot is out of range.
-    #[error("the first slot is at most at {MOMENT_MAX}, the end of the year 9999, not at {0}")]
-    Anchor(u64),
     /// The expression is too long.
     #[error("a cron expression has at most {EXPRESSION_BYTES_MAX} bytes, and this one has {0}")]
     TooLong(usize),

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::calendars::calendar::Calendar;
+use crate::calendars::Cron;
 use jiff::civil::{DateTime, Weekday};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, ToSpan};
@@ -168,7 +168,7 @@ proptest! {
         most in 0_usize..40,
     ) {
         let expression = fields.each_ref().map(|field| field.text.as_str()).join(" ");
-        let Ok(calendar) = Calendar::cron(&expression, Some(zone)) else {
+        let Ok(calendar) = Cron::new(&expression, Some(zone)) else {
             // After 28 years all dates have fallen on all weekdays.
             let start = shown_at(&TimeZone::UTC, moment("2000-01-01T00:00Z"));
             let mut dates = (0..28 * 366).map(|day| start + day.days());

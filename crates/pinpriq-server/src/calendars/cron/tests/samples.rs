@@ -3,7 +3,7 @@
 //! A row lists the slots that come first after a moment. Moments are written with their offset, so
 //! that an expected slot does not depend on the zones of the crate under test.
 
-use crate::calendars::calendar::Calendar;
+use crate::calendars::Cron;
 use jiff::Timestamp;
 
 /// Zone, expression, the moment to begin after, and the slots that follow.
@@ -19,7 +19,7 @@ pub(crate) fn moment(text: &str) -> u64 {
 #[track_caller]
 pub(crate) fn check(rows: &[Row]) {
     for (zone, expression, after, slots) in rows {
-        let calendar = Calendar::cron(expression, Some(zone)).unwrap();
+        let calendar = Cron::new(expression, Some(zone)).unwrap();
         let slots: Vec<u64> = slots.iter().map(|slot| moment(slot)).collect();
         check_slots(&calendar, moment(after), &slots);
     }
@@ -27,7 +27,7 @@ pub(crate) fn check(rows: &[Row]) {
 
 /// Every question about the slots that follow a moment has the answer that follows from them.
 #[track_caller]
-pub(crate) fn check_slots(calendar: &Calendar, after: u64, slots: &[u64]) {
+pub(crate) fn check_slots(calendar: &Cron, after: u64, slots: &[u64]) {
     let mut from = after;
     for (index, slot) in slots.iter().enumerate() {
         let next = calendar.next_after(from);
