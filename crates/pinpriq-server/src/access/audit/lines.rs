@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Event, What};
 use crate::plain::plain;
@@ -95,41 +95,28 @@ fn key_of(event: &Event) -> Key {
 
 /// Returns the line of an event. JSON has no line breaks that were not written on purpose.
 fn line(event: &Event, at_ms: u64, repeats: u64) -> String {
-    let mut line = Map::new();
-    line.insert("at".to_owned(), at_ms.into());
-    line.insert("event".to_owned(), word(event.what).into());
-    let from = event.from.map(|from| from.to_string());
-    let texts = [
-        ("user", &event.user),
-        ("from", &from),
-        ("door", &event.door.map(str::to_owned)),
-        ("command", &event.command),
-    ];
-    for (key, text) in texts {
-        if let Some(text) = text {
-            line.insert(key.to_owned(), text.as_str().into());
-        }
-    }
-    match event.name.as_deref().map(|name| (name, str::from_utf8(name))) {
-        Some((_, Ok(text))) => line.insert("name".to_owned(), text.into()),
-        Some((bytes, Err(_))) => {
-            line.insert("name_base64".to_owned(), STANDARD.encode(bytes).into())
-        }
-        None => None,
+    let (name, name_base64) = match event.name.as_deref().map(|it| (it, str::from_utf8(it))) {
+        Some((_, Ok(text))) => (Some(text), None),
+        Some((bytes, Err(_))) => (None, Some(STANDARD.encode(bytes))),
+        None => (None, None),
     };
-    if let Some(bytes) = event.name_bytes {
-        line.insert("name_bytes".to_owned(), bytes.into());
-    }
-    if let Some(count) = event.count {
-        line.insert("count".to_owned(), count.into());
-    }
-    if let Some(detail) = &event.detail {
-        line.insert("detail".to_owned(), detail.as_str().into());
-    }
-    if repeats > 0 {
-        line.insert("repeats".to_owned(), repeats.into());
-    }
-    format!("{}\n", plain(&Value::Object(line).to_string()))
+    let fields = [
+        ("at", Some(at_ms.into())),
+        ("event", Some(word(event.what).into())),
+        ("user", event.user.as_deref().map(Value::from)),
+        ("from", event.from.map(|from| from.to_string().into())),
+        ("door", event.door.map(Value::from)),
+        ("command", event.command.as_deref().map(Value::from)),
+        ("name", name.map(Value::from)),
+        ("name_base64", name_base64.map(Value::from)),
+        ("name_bytes", event.name_bytes.map(Value::from)),
+        ("count", event.count.map(Value::from)),
+        ("detail", event.detail.as_deref().map(Value::from)),
+        ("repeats", (repeats > 0).then(|| repeats.into())),
+    ];
+    let known = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let line = Value::Object(known.collect());
+    format!("{}\n", plain(&line.to_string()))
 }
 
 const fn word(what: What) -> &'static str {
