@@ -35,6 +35,7 @@ use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, Letter, Piece};
 use crate::letters::mailbox::{Mailbox, Post};
 use crate::session::Session;
+use crate::session::kept::Kept;
 use crate::sharding::Sharding;
 
 pub use crate::host::shard::{Asked, Witness};
@@ -59,6 +60,7 @@ pub struct Simulation {
     options: Options,
     clients: BTreeMap<ClientId, (usize, Client)>,
     beanstalkd: Arc<beanstalkd::Shared>,
+    kept: Arc<Kept>,
     stopping: bool,
     cut_off: bool,
 }
@@ -119,6 +121,7 @@ impl Simulation {
             options,
             clients: BTreeMap::new(),
             beanstalkd,
+            kept: Arc::new(Kept::new(&options.limits)),
             stopping: false,
             cut_off: false,
         }
@@ -141,8 +144,8 @@ impl Simulation {
     fn begin(&self, home: usize, who: (ClientId, Rc<Session>), door: DoorName) -> Client {
         let Options { pinpriq, limits, .. } = self.options;
         let contacts = self.shards[home].shard.contacts().clone();
-        let (beanstalkd, roster, audit) = (self.beanstalkd.clone(), None, None);
-        let kept = Arc::default();
+        let (beanstalkd, kept) = (self.beanstalkd.clone(), self.kept.clone());
+        let (roster, audit) = (None, None);
         let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd, kept };
         doors::begin(self.shards[home].shard.clone(), who, (door, PEER), &options)
     }

@@ -13,7 +13,7 @@ use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Span;
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::DoorName;
+use pinpriq_server::config::{DoorName, Limits};
 use pinpriq_server::simulation::{Options, Simulation};
 use pinpriq_store::{Durable, MemoryStore};
 use play::play;
@@ -119,4 +119,79 @@ fn counts_of_a_tube_stay_while_a_connection_uses_or_watches_it() {
         let told = ask(&mut sim, looker, b"stats-tube t\r\n");
         assert!(told.contains("total-jobs: 0"), "{told}");
     }
+}
+
+#[test]
+fn lists_of_tubes_that_are_not_read_count_together() {
+    const TUBES: usize = 400;
+    let limits = Limits {
+        payload_bytes_max: 1_000,
+        connection_bytes_max: 500_000,
+        // Nothing but what all connections keep together may stop one.
+        out_bytes_max: 1 << 30,
+        ..Limits::default()
+    };
+    let store = Box::new(MemoryStore::new());
+    let durable = Durable::open(store, EngineLimits::default(), START, 1).unwrap().0;
+    let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(START));
+    let mut sim = Simulation::new(durable, Options { limits, ..Options::default() }, &clock, None);
+    let other = sim.connect(DoorName::Resp);
+    for number in 0..TUBES {
+        let put = format!("PUT {number:0150} x\r\n");
+        assert!(ask(&mut sim, other, put.as_bytes()).starts_with('$'));
+    }
+    let mut lists = 0;
+    let mut slow = Vec::new();
+    for _ in 0..3 {
+        let client = sim.connect(DoorName::Beanstalkd);
+        for _ in 0..100 {
+            if !sim.reads_from(client) {
+                break;
+            }
+            sim.feed(client, b"list-tubes\r\n");
+            sim.run();
+            lists += 1;
+        }
+        assert!(!sim.reads_from(client), "{lists} lists are kept");
+        slow.push(client);
+    }
+    // A client that keeps nothing yet may always begin.
+    assert!((4..20).contains(&lists), "{lists} lists are kept");
+    assert_eq!(ask(&mut sim, other, b"PING\r\n"), "+PONG\\r\\n");
+    for client in slow {
+        let mut read = Vec::new();
+        while sim.drain(client, usize::MAX, &mut read) > 0 {
+            sim.run();
+        }
+        assert!(read.starts_with(b"OK ") && read.len() > TUBES * 150);
+        assert!(sim.reads_from(client), "what was read counts no longer");
+    }
+}
+
+#[test]
+fn what_lists_of_tubes_are_made_of_counts() {
+    let limits = Limits { payload_bytes_max: 1_000, ..Limits::default() };
+    let limits = Limits { connection_bytes_max: 500_000, out_bytes_max: 1 << 30, ..limits };
+    let store = Box::new(MemoryStore::new());
+    let durable = Durable::open(store, EngineLimits::default(), START, 1).unwrap().0;
+    let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(START));
+    let mut sim = Simulation::new(durable, Options { limits, ..Options::default() }, &clock, None);
+    let client = sim.connect(DoorName::Beanstalkd);
+    for number in 0..400 {
+        let watched = ask(&mut sim, client, format!("watch {number:0150}\r\n").as_bytes());
+        assert!(watched.starts_with("WATCHING "), "{watched}");
+    }
+    // Each keeps the names of the watched tubes, as they are, until it is written.
+    sim.feed(client, "list-tubes\r\n".repeat(50).as_bytes());
+    sim.run();
+    let mut answers = Vec::new();
+    while sim.drain(client, usize::MAX, &mut answers) > 0 {
+        sim.run();
+    }
+    let answers = answers.escape_ascii().to_string();
+    let (lists, refused) =
+        (answers.matches("OK ").count(), answers.matches("OUT_OF_MEMORY").count());
+    assert_eq!(lists + refused, 50);
+    assert!((1..20).contains(&lists), "{lists} lists are kept");
+    assert!(ask(&mut sim, client, b"list-tubes\r\n").starts_with("OK "));
 }
