@@ -3,7 +3,8 @@
 //! A client notices as little of it as can be. What the former owner has not begun is asked of the
 //! next one, in order. What it may have begun is refused as UNKNOWN, since this node cannot tell
 //! whether it has happened, except for what has no effect until it is answered: reads, and blocked
-//! requests that hand out leases. Where no owner comes in time, requests are refused as TRYAGAIN.
+//! requests that hand out leases. Where no owner comes in time, requests are refused as TRYAGAIN,
+//! unless the former owner may have begun what changes something.
 //!
 //! Who owns what is decided elsewhere.
 
@@ -47,8 +48,10 @@ pub(crate) enum Loss {
 enum Fate {
     /// It is done, and forgotten.
     Done,
-    /// The next owner is asked.
+    /// The next owner is asked. Nothing of it was carried out.
     Again,
+    /// The next owner is asked, although the former one may have begun it.
+    Anew,
     /// It is answered with this.
     Answered(Piece),
 }
@@ -137,15 +140,9 @@ fn fate(
         What::Part(wanted) => Fate::Answered(Piece::Part(substitute(*wanted, shard))),
         // Another shard has handed something over, so no client waits here.
         What::Command(PART, _) if is_superfluous => Fate::Answered(Piece::Part(Part::Done)),
-        What::Command(_, bytes) if !may_have_begun || has_no_effect(bytes) => Fate::Again,
-        What::Command(request, _) => {
-            let sentence = format!(
-                "the owner of shard {shard} has changed, and it is not known whether the request \
-                 was carried out"
-            );
-            let refusal = Refusal::new(RefusalKind::Unknown, sentence);
-            Fate::Answered(refused(client, *request, refusal))
-        }
+        What::Command(..) if !may_have_begun => Fate::Again,
+        What::Command(request, bytes) => repeated(bytes)
+            .unwrap_or_else(|| Fate::Answered(refused(client, *request, unknown(shard)))),
     }
 }
 
@@ -213,7 +210,10 @@ fn patience_ends(asked: &Asked, is_down: bool) -> Timestamp {
 }
 
 fn too_late(client: ClientId, to: usize, asked: &Asked, is_down: bool) -> Fate {
-    let refusal = if is_down {
+    let is_part = matches!(asked.what, What::Command(PART, _));
+    let refusal = if asked.may_have_begun && !is_part {
+        unknown(to)
+    } else if is_down {
         Refusal::cluster_down()
     } else {
         let sentence = format!("shard {to} has no owner at the moment; nothing was carried out");
@@ -269,8 +269,7 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
         let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
         post.write_command(to, client, SILENT, encode);
         let what = What::Command(SILENT, Vec::new());
-        let is_owed = false;
-        link.log.keep(Asked { what, at: now, length, carried_out: false, is_owed });
+        link.log.keep(Asked { is_owed: false, ..Asked::of(what, length, now) });
     }
     if left > 0 {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
@@ -364,8 +363,9 @@ fn take_fates(
     for mut asked in link.log.take() {
         let (is_owed, fate) = (asked.is_owed, decide(&asked));
         match fate {
-            Fate::Again => {
+            Fate::Again | Fate::Anew => {
                 asked.carried_out = false;
+                asked.may_have_begun |= matches!(fate, Fate::Anew);
                 link.log.keep(asked);
                 if is_owed {
                     pieces.push(None);
@@ -416,16 +416,27 @@ fn begins_to_pop(asked: &Asked) -> bool {
     *request != PART && decode_command(bytes, pops).unwrap_or(false)
 }
 
-/// Whether a command can be asked twice without any harm.
-fn has_no_effect(bytes: &[u8]) -> bool {
+fn unknown(shard: usize) -> Refusal {
+    let sentence = format!(
+        "the owner of shard {shard} has changed, and it is not known whether the request was \
+         carried out"
+    );
+    Refusal::new(RefusalKind::Unknown, sentence)
+}
+
+/// Returns how the next owner is asked for a command that the former one may have begun, if that
+/// does no harm.
+fn repeated(bytes: &[u8]) -> Option<Fate> {
     let decided = decode_command(bytes, |command| match command {
-        Command::Take(take) => take.wait.blocks() && !matches!(take.mode, TakeMode::Pop),
-        Command::Reserve(reserve) => reserve.wait.blocks(),
-        Command::Numbered { deed: Deed::Take, .. } => false,
-        Command::Share(Share::Wait { .. }) | Command::Await { .. } => true,
-        command => !command.is_change(),
+        Command::Take(take) if take.wait.blocks() && take.mode != TakeMode::Pop => Some(Fate::Anew),
+        Command::Reserve(reserve) if reserve.wait.blocks() => Some(Fate::Anew),
+        Command::Take(_) | Command::Reserve(_) | Command::Numbered { deed: Deed::Take, .. } => None,
+        Command::Share(Share::Wait { .. })
+        | Command::Subscribe { .. }
+        | Command::Unsubscribe { .. } => Some(Fate::Anew),
+        command => (!command.is_change()).then_some(Fate::Again),
     });
-    decided.unwrap_or(false)
+    decided.ok().flatten()
 }
 
 /// Returns the command with what is left of the time that it may block.

@@ -31,6 +31,8 @@ pub(crate) struct Asked {
     pub(crate) carried_out: bool,
     /// Whether the shard still owes the reply, or its part.
     pub(crate) is_owed: bool,
+    /// Whether a former owner may have begun it.
+    pub(crate) may_have_begun: bool,
 }
 
 /// What was asked.
@@ -55,10 +57,17 @@ pub(crate) enum Wanted {
     Delivered,
 }
 
+impl Asked {
+    /// Something that is being asked, and whose reply is owed.
+    pub(crate) const fn of(what: What, length: usize, at: Timestamp) -> Self {
+        Self { what, at, length, carried_out: false, is_owed: true, may_have_begun: false }
+    }
+}
+
 impl Log {
     /// Notes that this is being asked.
     pub(crate) fn push(&mut self, what: What, length: usize, at: Timestamp) {
-        self.asked.push_back(Asked { what, at, length, carried_out: false, is_owed: true });
+        self.keep(Asked::of(what, length, at));
     }
 
     /// Notes that this number of bytes was carried out, and that this number of replies and parts

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::task::RequestId;
-use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::Holds;
 use pinpriq_store::{Durable, Extent, MemoryStore};
 use tokio::sync::Notify;
@@ -45,6 +45,7 @@ struct Stage {
     home: Rc<Shard>,
     exchange: Rc<Exchange>,
     said: Said,
+    clock: Rc<ManualClock>,
 }
 
 impl Stage {
@@ -56,11 +57,11 @@ impl Stage {
         let (clock, bell) = (Rc::new(ManualClock::at(now)), Arc::new(Notify::new()));
         let post = Post::new(1, Sharding::Slotted(1), boxes.clone()).with_routes();
         let with = (Some(post), Arc::default());
-        let home = Shard::new(durable, Durability::Sync, clock, bell, with);
+        let home = Shard::new(durable, Durability::Sync, clock.clone(), bell, with);
         let said = Said::default();
         let carrier = Box::new(Ear(said.clone()));
         let exchange = Exchange::new(home.clone(), carrier, Box::new(|_, _| ()));
-        Self { boxes, home, exchange, said }
+        Self { boxes, home, exchange, said, clock }
     }
 
     fn post(&self) -> &Post {
@@ -144,6 +145,10 @@ fn a_host_of_this_node_is_asked_unless_another_node_has_a_higher_term() {
 
 /// A client that reads a queue, so that asking twice does no harm.
 fn reading(stage: &Stage) -> Client {
+    asking(stage, b"PEEK q\r\n")
+}
+
+fn asking(stage: &Stage, line: &[u8]) -> Client {
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let who = stage.home.connect(DoorName::Resp, peer);
     let (pinpriq, limits) = (PinpriqOptions::default(), Limits::default());
@@ -157,7 +162,7 @@ fn reading(stage: &Stage) -> Client {
         kept: Arc::default(),
     };
     let mut client = doors::begin(stage.home.clone(), who, (DoorName::Resp, peer), &options);
-    client.take_in(b"PEEK q\r\n");
+    client.take_in(line);
     client.encode();
     client
 }
@@ -209,6 +214,41 @@ fn what_a_former_owner_says_is_not_passed_on() {
     client.encode();
     assert_eq!(client.session.outbox.borrow().unwritten(), b"*0\r\n");
     client.leave();
+}
+
+#[test]
+fn a_refusal_says_that_nothing_was_carried_out_only_if_that_is_so() {
+    const READ: &[u8] = b"PEEK q\r\n";
+    const CHANGES: [&[u8]; 4] = [
+        b"SUBSCRIBE q\r\n",
+        b"TAKE q WAIT 100\r\n",
+        b"UNSUBSCRIBE q\r\n",
+        b"SUBSCRIBE q TTR 60000\r\n",
+    ];
+    let told = |line: &[u8], begins: bool, ends: &dyn Fn(&Stage)| {
+        let stage = Stage::start();
+        stage.exchange.link_up(1);
+        if begins {
+            stage.serves(1, 5);
+        }
+        let mut client = asking(&stage, line);
+        assert_eq!(stage.told().len(), usize::from(begins));
+        ends(&stage);
+        stage.clock.advance(Span::from_ms(3_000));
+        stage.exchange.give_up_waiting(0);
+        client.encode();
+        let told = String::from_utf8(client.session.outbox.borrow().unwritten().to_vec()).unwrap();
+        client.leave();
+        told.split(' ').next().unwrap_or_default().to_owned()
+    };
+    let suddenly = |stage: &Stage| stage.exchange.link_down(1);
+    let in_order = |stage: &Stage| stage.hear(End::To(1), &Message::Released { shard: SHARD });
+    for line in CHANGES {
+        assert_eq!(told(line, true, &suddenly), "-UNKNOWN");
+        assert_eq!(told(line, true, &in_order), "-TRYAGAIN");
+        assert_eq!(told(line, false, &|_| ()), "-TRYAGAIN");
+    }
+    assert_eq!(told(READ, true, &suddenly), "-TRYAGAIN");
 }
 
 #[test]

@@ -380,9 +380,9 @@ impl Asking<'_> {
             post.write_command(to, self.client, request, encode);
         }
         if post.changes_owners() {
-            let (at, is_owed) = (self.shard.clock().now(), request != SILENT);
             let what = What::Command(request, command.to_vec());
-            link.log.keep(Asked { what, at, length, carried_out: false, is_owed });
+            let asked = Asked::of(what, length, self.shard.clock().now());
+            link.log.keep(Asked { is_owed: request != SILENT, ..asked });
         }
     }
 }
