@@ -202,11 +202,14 @@ impl Guest {
                     self.look_again();
                     return false;
                 }
-                Phase::Released { .. } => {
+                Phase::Released { .. } => loop {
                     let pieces = self.hand_over();
+                    let is_all = pieces.is_empty();
                     self.tell(pieces);
-                    return self.seat.session.outbox.borrow().is_empty();
-                }
+                    if is_all {
+                        return self.seat.session.outbox.borrow().is_empty();
+                    }
+                },
                 Phase::Open | Phase::Ending => {}
             }
             let killed = self.seat.session.killed();
@@ -509,14 +512,20 @@ impl Guest {
         Some(Err(failure))
     }
 
-    /// Removes and returns what may be sent.
+    /// Removes and returns what may be sent: as much as one letter should have.
     fn hand_over(&mut self) -> Vec<Piece> {
         let is_released = matches!(self.phase, Phase::Released { .. });
         let (handed, limits) = (&mut self.handed, &self.seat.limits);
         let reached = self.seat.shard.reached();
+        let mut released = 0;
         let pieces = self.seat.session.outbox.borrow_mut().hand_over(reached, |bytes, holds| {
-            let fits = is_released || !handed.is_full(limits);
+            let fits = if is_released {
+                released <= limits.out_bytes_max
+            } else {
+                !handed.is_full(limits)
+            };
             if fits {
+                released += bytes;
                 handed.add(bytes, holds.oldest());
             }
             fits

@@ -8,6 +8,7 @@
 
 use std::net::SocketAddr;
 
+use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::letters::primitives::{put_bytes, take_bytes};
 use pinpriq_proto::letters::{Arena, Letter as Encoded, Malformed, decode_command};
 use pinpriq_proto::reply::{Output, Refusal, Reply};
@@ -275,15 +276,22 @@ pub(crate) struct News {
 impl News {
     /// Returns the number of outputs.
     pub(crate) fn outputs(&self) -> u64 {
-        let outputs = self.pieces.iter().filter(|piece| matches!(piece, Piece::Output(..)));
-        outputs.count() as u64
+        let is_output = |piece: &&Piece| matches!(piece, Piece::Output(..) | Piece::Members(_));
+        self.pieces.iter().filter(is_output).count() as u64
+    }
+
+    /// Returns the number of outputs that are the beginning of a reply.
+    pub(crate) fn begun(&self) -> usize {
+        self.pieces.iter().filter(|piece| matches!(piece, Piece::Members(_))).count()
     }
 
     /// Returns the number of replies, and of parts of replies.
     pub(crate) fn replies(&self) -> usize {
         let is_reply = |piece: &&Piece| {
             let is_apart = matches!(piece, Piece::Output(Output::Reply { request: ASIDE, .. }, _));
-            !is_apart && !matches!(piece, Piece::Output(Output::Delivery { .. }, _))
+            let is_whole =
+                !matches!(piece, Piece::Output(Output::Delivery { .. }, _) | Piece::Members(_));
+            !is_apart && is_whole
         };
         self.pieces.iter().filter(is_reply).count()
     }
@@ -327,6 +335,9 @@ pub(crate) enum Piece {
     /// The next reply, which will never come.
     #[letter(3)]
     Lost,
+    /// The first members of the next reply, which tells the rest of them. Counts as an output.
+    #[letter(4)]
+    Members(Vec<MemberFigures>),
 }
 
 impl Piece {

@@ -14,6 +14,7 @@ mod several;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_store::Position;
@@ -25,6 +26,10 @@ use crate::clients::about::{Dialect, PART, SILENT};
 use crate::clients::unsent::{Unsent, is_away, leases_in};
 use crate::config::Limits;
 use crate::letters::letter::{Part, Piece};
+
+/// A longer list of members is handed over in parts of about this many bytes, so that no letter to
+/// another node is longer than what may be under way to a client.
+const PART_BYTES: usize = 64 << 10;
 
 /// Turns answers into the bytes of one protocol.
 pub(crate) trait Encode {
@@ -121,6 +126,22 @@ impl Waiting {
             && self.from.is_none()
             && self.holds.is_empty()
     }
+
+    /// Returns the next members of a list that is too long to be handed over at once, and the
+    /// bytes that they occupy. The first `told` are handed over already.
+    fn part(&self, told: usize) -> Option<(&[MemberFigures], usize)> {
+        let Answer::Output(Output::Reply { reply: Reply::Members(members), .. }) = &self.answer
+        else {
+            return None;
+        };
+        let left = members.get(told..)?;
+        let (mut count, mut bytes) = (0, 0);
+        while let Some(member) = left.get(count).filter(|_| bytes < PART_BYTES) {
+            count += 1;
+            bytes += member_bytes(member);
+        }
+        (count < left.len()).then_some((&left[..count], bytes))
+    }
 }
 
 /// Appends the next piece of an answer, at most about so many bytes. The number counts what is
@@ -136,6 +157,8 @@ enum Answer {
     Bytes(Vec<u8>),
     /// A reply that another shard owes.
     Owed,
+    /// The first members of a reply that another shard owes.
+    Begun(Vec<MemberFigures>),
     /// An answer of which every shard gives a part.
     Gathered(Gathered),
     /// A reply with tasks, to which further shards add theirs.
@@ -300,7 +323,9 @@ impl Outbox {
         let at = place.checked_sub(self.passed).and_then(|at| usize::try_from(at).ok());
         let waiting = at.and_then(|at| self.waiting.get(at));
         match waiting.map(|waiting| &waiting.answer) {
-            Some(Answer::Owed | Answer::Gathered(_) | Answer::Growing(_)) => Err(Owed),
+            Some(Answer::Owed | Answer::Begun(_) | Answer::Gathered(_) | Answer::Growing(_)) => {
+                Err(Owed)
+            }
             Some(Answer::Output(Output::Reply { reply: Reply::Count(count), .. })) => {
                 Ok(Some(*count))
             }
@@ -390,7 +415,11 @@ impl Outbox {
                     end == bytes.len()
                 }
                 Answer::Written(write) => write(&mut self.progress, &mut self.bytes, room),
-                Answer::Owed | Answer::Gathered(_) | Answer::Growing(_) | Answer::Lost => return,
+                Answer::Owed
+                | Answer::Begun(_)
+                | Answer::Gathered(_)
+                | Answer::Growing(_)
+                | Answer::Lost => return,
                 Answer::Part(_) => unreachable!("parts are handed over"),
             };
             self.encoded += (self.bytes.len() - before) as u64;
@@ -529,14 +558,27 @@ impl Outbox {
     }
 
     /// Removes the outputs and parts whose changes are durable, for the shard that has the client's
-    /// connection, as long as `wants` accepts their bytes. Silent outputs are left out.
+    /// connection, as long as `wants` accepts their bytes. Silent outputs are left out, and of a
+    /// long list of members there may be a part alone.
     pub(crate) fn hand_over(
         &mut self,
         reached: Position,
         mut wants: impl FnMut(usize, &Holds) -> bool,
     ) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        while let Some(first) = self.waiting.front() {
+        while let Some(first) = self.waiting.front_mut() {
+            if first.after <= reached
+                && let Some((members, bytes)) = first.part(self.progress)
+            {
+                if !wants(bytes, &first.holds) {
+                    return pieces;
+                }
+                self.progress += members.len();
+                pieces.push(Piece::Members(members.to_vec()));
+                first.bytes -= bytes;
+                self.waiting_bytes -= bytes;
+                continue;
+            }
             let is_silent = match &first.answer {
                 Answer::Output(Output::Reply { request, .. }) => *request == SILENT,
                 // An answer that was emptied after the store failed.
@@ -556,11 +598,15 @@ impl Outbox {
             let Some(done) = self.waiting.pop_front() else { return pieces };
             self.passed += 1;
             self.waiting_bytes -= done.bytes;
+            let told = std::mem::take(&mut self.progress);
             match done.answer {
                 Answer::Output(Output::Reply { reply, .. }) if is_part => {
                     pieces.push(Piece::Part(Part::Reply(reply)));
                 }
-                Answer::Output(output) if !is_silent => {
+                Answer::Output(mut output) if !is_silent => {
+                    if let Some(members) = members_of(&mut output) {
+                        members.drain(..told);
+                    }
                     pieces.push(Piece::Output(output, done.holds));
                 }
                 Answer::Part(part) => pieces.push(Piece::Part(part)),
@@ -682,7 +728,7 @@ fn answer_bytes(output: &Output) -> usize {
             names.iter().map(|name| size_of_val(name) + name.len()).sum()
         }
         Output::Reply { reply: Reply::Members(members), .. } => {
-            members.iter().map(|it| size_of_val(it) + it.member.len()).sum()
+            members.iter().map(member_bytes).sum()
         }
         Output::Reply { reply: Reply::Tubes(shown), .. } => {
             shown.tubes.iter().map(|it| size_of_val(it) + it.name.len()).sum()
@@ -696,6 +742,18 @@ fn answer_bytes(output: &Output) -> usize {
         }
         Output::Reply { reply: Reply::Transaction(replies), .. } => size_of_val(&replies[..]),
         Output::Reply { .. } => 0,
+    }
+}
+
+fn member_bytes(member: &MemberFigures) -> usize {
+    size_of_val(member) + member.member.len()
+}
+
+/// Returns the members that an output tells, if it is such a reply.
+const fn members_of(output: &mut Output) -> Option<&mut Vec<MemberFigures>> {
+    match output {
+        Output::Reply { reply: Reply::Members(members), .. } => Some(members),
+        _ => None,
     }
 }
 

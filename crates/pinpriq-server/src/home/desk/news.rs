@@ -19,7 +19,8 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let replies = news.replies();
     let lends = news.pieces.iter().any(Piece::is_lease);
     let (at, dialect) = ((shard.places(), from), session.dialect.get());
-    let (mut deliveries, mut kept) = (0, 0);
+    // The beginnings of replies stay here until the rest is there.
+    let (mut deliveries, mut kept) = (0, news.begun());
     let receive = |output: Output| {
         deliveries += u64::from(matches!(output, Output::Delivery { .. }));
         let output = receive(session.dealing.borrow_mut().as_deref_mut(), from, output);

@@ -8,11 +8,14 @@
 
 use std::collections::VecDeque;
 
+use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_store::durable::Holds;
 
 use super::several::Several;
-use super::{Answer, Dialect, FORMER, From, Outbox, Waiting, answer_bytes};
+use super::{
+    Answer, Dialect, FORMER, From, Outbox, Waiting, answer_bytes, member_bytes, members_of,
+};
 use crate::clients::about::{MUTE, PART, SILENT};
 use crate::letters::letter::{Part, Piece};
 
@@ -123,6 +126,7 @@ impl Outbox {
 
     /// Notes that the answer at a gap will never come, if it is still awaited.
     fn lose_gap(&mut self, gap: u64) {
+        self.take_begun(gap);
         if self.is_awaited(gap) {
             self.at(gap).answer = Answer::Lost;
         }
@@ -166,26 +170,27 @@ impl Outbox {
         let (mut to_choose, mut subscribed) = (Vec::new(), Vec::new());
         for piece in pieces {
             let piece = match piece {
+                Piece::Members(members) => {
+                    self.begin_reply((shards, from), members);
+                    continue;
+                }
                 Piece::Output(output, holds) => match receive(output) {
                     Some(output) => Piece::Output(output, holds),
                     None => continue,
                 },
                 other => other,
             };
-            let gap = match &piece {
-                Piece::Output(Output::Delivery { .. }, _) => {
-                    self.insert_delivery((shards, from), dialect, is_blocked)
+            let gap = if let Piece::Output(Output::Delivery { .. }, _) = &piece {
+                self.insert_delivery((shards, from), dialect, is_blocked)
+            } else {
+                let gap = self.abroad(shards).shards[from].gaps.pop_front();
+                let Some((gap, command)) = gap else {
+                    unreachable!("shard {from} has answered what was not asked")
+                };
+                if let Piece::Output(Output::Reply { reply: Reply::Count(_), .. }, _) = piece {
+                    subscribed.extend(command);
                 }
-                Piece::Output(Output::Reply { .. }, _) | Piece::Part(_) | Piece::Lost => {
-                    let gap = self.abroad(shards).shards[from].gaps.pop_front();
-                    let Some((gap, command)) = gap else {
-                        unreachable!("shard {from} has answered what was not asked")
-                    };
-                    if let Piece::Output(Output::Reply { reply: Reply::Count(_), .. }, _) = piece {
-                        subscribed.extend(command);
-                    }
-                    gap
-                }
+                gap
             };
             match piece {
                 piece if gap == CHOICE => to_choose.push(piece),
@@ -197,9 +202,39 @@ impl Outbox {
                 }
                 Piece::Part(part) => self.add_part(gap, part),
                 Piece::Lost => self.lose_gap(gap),
+                Piece::Members(_) => {}
             }
         }
         (to_choose, subscribed)
+    }
+
+    /// Keeps the first members of the reply that a shard owes next.
+    fn begin_reply(&mut self, (shards, from): (usize, usize), members: Vec<MemberFigures>) {
+        let Some(&(gap, _)) = self.abroad(shards).shards[from].gaps.front() else {
+            unreachable!("shard {from} has answered what was not asked")
+        };
+        let bytes = members.iter().map(member_bytes).sum::<usize>();
+        let waiting = self.at(gap);
+        match &mut waiting.answer {
+            Answer::Begun(begun) => begun.extend(members),
+            answer => *answer = Answer::Begun(members),
+        }
+        waiting.bytes += bytes;
+        self.waiting_bytes += bytes;
+    }
+
+    /// Removes the first members of the reply at this gap, which is owed as before.
+    fn take_begun(&mut self, gap: u64) -> Vec<MemberFigures> {
+        if gap == CHOICE || gap < self.passed {
+            return Vec::new();
+        }
+        let waiting = self.at(gap);
+        let Answer::Begun(members) = &mut waiting.answer else { return Vec::new() };
+        let members = std::mem::take(members);
+        waiting.answer = Answer::Owed;
+        let bytes = std::mem::take(&mut waiting.bytes);
+        self.waiting_bytes -= bytes;
+        members
     }
 
     /// Goes through what a shard owes, oldest first, because its owner has changed. What `settle`
@@ -233,7 +268,9 @@ impl Outbox {
                 Some(Piece::Output(output, holds)) => self.fill(gap, None, output, holds),
                 Some(Piece::Part(part)) => self.add_part(gap, part),
                 Some(Piece::Lost) => self.lose_gap(gap),
-                None => {
+                Some(Piece::Members(_)) | None => {
+                    // The next owner tells all members.
+                    self.take_begun(gap);
                     if let Some(abroad) = &mut self.abroad {
                         abroad.shards[from].gaps.push_back((gap, subscribes));
                     }
@@ -286,6 +323,11 @@ impl Outbox {
             && *request == MUTE
         {
             *request = SILENT;
+        }
+        let mut members = self.take_begun(gap);
+        if let Some(rest) = members_of(&mut output) {
+            members.append(rest);
+            *rest = members;
         }
         let bytes = answer_bytes(&output);
         let waiting = self.at(gap);

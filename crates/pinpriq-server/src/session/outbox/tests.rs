@@ -1,12 +1,14 @@
 //! How far the outbox encodes ahead of its client. The doors encode, and a connection sends.
 
-use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::fanout::MemberFigures;
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{Bytes, ClientId, Progress, RequestId, State, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::Position;
 use pinpriq_store::durable::Holds;
 
-use super::{Dialect, Encode, Outbox};
+use super::{Answer, Dialect, Encode, Outbox};
+use crate::letters::letter::Piece;
 
 const PIECES: usize = 1_000;
 const PIECE: [u8; 10] = *b"0123456789";
@@ -56,6 +58,87 @@ fn an_answer_of_any_length_is_encoded_only_so_far_ahead() {
         read += taken;
     }
     assert_eq!(read, 2 * PIECES * PIECE.len());
+}
+
+/// Members with long names, in order.
+fn members(count: u64) -> Vec<MemberFigures> {
+    let member = |number: u64| MemberFigures {
+        member: format!("{number:05000}").into_bytes().into(),
+        incarnation: number,
+        lease_until: Timestamp::from_ms(number),
+        ready: 0,
+        taken: 0,
+    };
+    (0..count).map(member).collect()
+}
+
+#[test]
+fn many_members_come_in_parts_and_go_to_a_client_together() {
+    const UNDER_WAY_MAX: usize = 100_000;
+    const COUNTS: [u64; 4] = [1_000, 0, 1, 20];
+    let (client, request) = (ClientId(1), RequestId(1));
+    let asked = || {
+        let mut host = Outbox::default();
+        for count in COUNTS {
+            let reply = Reply::Members(members(count));
+            let output = (Output::Reply { client, request, reply }, Holds::default());
+            host.push(Position::default(), output, Dialect::default());
+        }
+        host
+    };
+    let (mut host, mut home, at) = (asked(), Outbox::default(), (4, 2));
+    for _ in COUNTS {
+        home.await_reply(at, Dialect::default(), None);
+    }
+    let owned = host.bytes_waiting();
+    let mut letters = 0;
+    while !host.is_empty() {
+        let mut under_way = 0;
+        let pieces = host.hand_over(Position::default(), |bytes, _| {
+            let fits = under_way < UNDER_WAY_MAX;
+            under_way += if fits { bytes } else { 0 };
+            fits
+        });
+        assert!(under_way < UNDER_WAY_MAX + 70_000, "{under_way} bytes are in one letter");
+        letters += 1;
+        let choices = home.arrive(at, pieces, (Dialect::default(), false), Some);
+        assert!(choices.0.is_empty() && choices.1.is_empty());
+        if letters == 10 {
+            // The next owner is asked again, and tells everything.
+            home.settle(at.1, |_| None);
+            assert_eq!(home.bytes_waiting(), 0);
+            host = asked();
+        }
+    }
+    assert!(letters >= 40, "{letters} letters");
+    assert_eq!((host.bytes_waiting(), home.bytes_waiting()), (0, owned));
+    for count in COUNTS {
+        let told = home.waiting.pop_front().map(|it| it.answer);
+        let Some(Answer::Output(Output::Reply { reply, .. })) = told else {
+            panic!("a reply with {count} members is not complete")
+        };
+        assert!(reply == Reply::Members(members(count)), "{count} members are others");
+    }
+}
+
+#[test]
+fn a_refusal_stands_in_for_members_of_whom_some_were_told() {
+    let (client, request) = (ClientId(1), RequestId(1));
+    let refusal = Refusal::new(RefusalKind::Store, "the disk is gone");
+    let reply = Output::Reply { client, request, reply: Reply::Refused(refusal.clone()) };
+    for rest in [Piece::Output(reply, Holds::default()), Piece::Lost] {
+        let mut home = Outbox::default();
+        home.await_reply((1, 0), Dialect::default(), None);
+        let is_lost = matches!(rest, Piece::Lost);
+        for piece in [Piece::Members(members(2)), rest] {
+            home.arrive((1, 0), vec![piece], (Dialect::default(), false), Some);
+        }
+        assert_eq!(home.bytes_waiting(), 0);
+        assert_eq!(home.is_at_loss(), is_lost);
+        let refused = Output::Reply { client, request, reply: Reply::Refused(refusal.clone()) };
+        let told = home.waiting.pop_front().map(|it| it.answer);
+        assert!(matches!(told, Some(Answer::Output(it)) if it == refused) || is_lost);
+    }
 }
 
 fn popped(number: u64) -> TaskRecord {

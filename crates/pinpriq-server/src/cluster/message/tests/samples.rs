@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pinpriq_dice::Dice;
 use pinpriq_proto::command::{Command, Put, QueueName};
+use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::schedule::Scheduled;
@@ -210,7 +211,7 @@ fn reply(dice: &mut Dice) -> Reply {
 
 fn piece(dice: &mut Dice) -> Piece {
     let client = ClientId(dice.roll());
-    match dice.below(6) {
+    match dice.below(7) {
         0 => {
             let output =
                 Output::Reply { client, request: RequestId(number(dice)), reply: reply(dice) };
@@ -223,6 +224,13 @@ fn piece(dice: &mut Dice) -> Piece {
         2 => Piece::Part(Part::Reply(reply(dice))),
         3 => Piece::Part(Part::Delivered(number(dice))),
         4 => Piece::Part(Part::Done),
+        5 => Piece::Members(several(dice, |dice| MemberFigures {
+            member: bytes(dice),
+            incarnation: number(dice),
+            lease_until: Timestamp::from_ms(number(dice)),
+            ready: number(dice),
+            taken: number(dice),
+        })),
         _ => Piece::Lost,
     }
 }

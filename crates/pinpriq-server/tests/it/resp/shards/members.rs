@@ -51,6 +51,28 @@ fn a_member_is_alive_in_every_shard_and_leaves_all_of_them() {
 }
 
 #[test]
+fn members_of_another_shard_are_told_however_long_their_names_are() {
+    const MEMBERS: usize = 60;
+    with_homes(several(), async |_, homes| {
+        let topic = queue_in(0, 0);
+        let name = |number: usize| format!("{number:020000}");
+        for number in 0..MEMBERS {
+            homes[0].ask(&format!("JOIN {topic} {}", name(number))).await;
+        }
+        for client in homes {
+            // Nothing overtakes anything.
+            for line in [format!("MEMBERS {topic}"), format!("GET {topic} none")] {
+                client.say(&line).await;
+            }
+            let members = client.value().await;
+            let names = elements(&members).iter().map(|it| show(field(it, "member")));
+            assert!(names.eq((0..MEMBERS).map(name)), "other members");
+            assert_eq!(show(&client.value().await), "null");
+        }
+    });
+}
+
+#[test]
 fn what_is_published_in_any_shard_comes_to_the_lanes_there() {
     test(async || {
         let world = several_shards().await;
