@@ -2,17 +2,14 @@
 //!
 //! [`registry`] is the interface to what the nodes know of each other. [`placement`] decides which
 //! node ought to own which shard, and [`ownership`] is what one node does about it. [`slots`]
-//! decides which shard a name belongs to. [`fake`] is a registry in memory for tests, and
-//! [`conformance`] is what every registry is tested with.
+//! decides which shard a name belongs to.
 //!
 //! None of these reads a clock or opens a socket. Features add what does: `remote` asks an engine
 //! over a network, `etcd` and `postgres` are logs and registry on each engine.
 
 pub mod clocks;
-pub mod conformance;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-pub mod fake;
 pub mod ownership;
 pub mod placement;
 #[cfg(feature = "postgres")]
@@ -22,7 +19,6 @@ pub mod registry;
 pub mod remote;
 pub mod slots;
 
-pub use fake::{FakeKnobs, FakeRegistry, Saved};
 pub use ownership::{Counters, HostEnd, Order, Ownership, OwnershipOptions, ShardState};
 pub use placement::{Member, Placement};
 pub use registry::{

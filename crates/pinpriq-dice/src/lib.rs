@@ -2,10 +2,6 @@
 //!
 //! They decide what is tried and in what order. Nothing that must not be foreseen is made of them.
 
-mod troubles;
-
-pub use troubles::{Loss, Troubles};
-
 /// A generator of numbers: splitmix64.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);

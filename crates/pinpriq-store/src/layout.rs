@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, Entry, EntryKind, OpenMode, read_full_at, write_all_at};
-use crate::journal::{Expected, lock, read_head, take_inventory};
+use crate::journal::{Expected, lock, read_head, sync_dir, take_inventory};
 use crate::real_disk::RealDisk;
 use crate::shards::SHARDS_MAX;
 use crate::store::StoreError;
@@ -76,7 +76,7 @@ pub fn shard_directories(
     } else {
         refuse_lost_shards(&directories)?;
         // A killed process may have left a name that is not durable yet.
-        sync(&disk)?;
+        sync_dir(&disk)?;
     }
     for directory in &directories {
         create(directory)?;
@@ -166,7 +166,7 @@ pub(crate) fn finish(data: &Path, shards: usize, drawn: u64) -> Result<(), Store
     }
     let fail = |error| StoreError::from_io("remove", MARKER_NAME, 0, error);
     disk.remove(MARKER_NAME).map_err(fail)?;
-    sync(&disk)
+    sync_dir(&disk)
 }
 
 /// Refuses a directory that exists and is not empty. Changes nothing.
@@ -302,21 +302,25 @@ fn read_marker(disk: &dyn Disk) -> Result<(usize, Option<u64>), StoreError> {
     })
 }
 
-/// Writes the file with the number of shards, atomically and durably.
 fn write_marker(disk: &dyn Disk, text: &str) -> Result<(), StoreError> {
-    let fail = |what, error| StoreError::from_io(what, MARKER_NAME, 0, error);
-    match disk.remove(MARKER_NEW_NAME) {
+    replace_file(disk, (MARKER_NAME, MARKER_NEW_NAME), text.as_bytes())
+}
+
+/// Replaces a file, or makes it, atomically. It is durable when this returns. Until it is complete
+/// it has the second name; one that a crash has left there has no meaning.
+pub fn replace_file(
+    disk: &dyn Disk,
+    (name, new_name): (&str, &str),
+    content: &[u8],
+) -> Result<(), StoreError> {
+    let fail = |what, error| StoreError::from_io(what, name, 0, error);
+    match disk.remove(new_name) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail("remove", error)),
         _ => {}
     }
-    let made = disk.open(MARKER_NEW_NAME, OpenMode::CreateNew);
-    let file = made.map_err(|error| fail("make", error))?;
-    write_all_at(&*file, 0, text.as_bytes()).map_err(|error| fail("write", error))?;
+    let file = disk.open(new_name, OpenMode::CreateNew).map_err(|error| fail("make", error))?;
+    write_all_at(&*file, 0, content).map_err(|error| fail("write", error))?;
     file.sync_data().map_err(|error| fail("sync", error))?;
-    disk.rename(MARKER_NEW_NAME, MARKER_NAME).map_err(|error| fail("rename", error))?;
-    sync(disk)
-}
-
-fn sync(disk: &dyn Disk) -> Result<(), StoreError> {
-    disk.sync_dir().map_err(|error| StoreError::from_io("sync", "the directory", 0, error))
+    disk.rename(new_name, name).map_err(|error| fail("rename", error))?;
+    sync_dir(disk)
 }

@@ -4,18 +4,15 @@
 //! store of a shard on such a log: it puts batches into entries, and has old records written again.
 //! [`window`] says until when the owner of a log may answer, and [`watermark`] what it remembers of
 //! a log to notice a roll-back, which a [`keeper`] keeps. [`entry`] is an entry byte by byte;
-//! `docs/internals/ledger.md` is the reference. [`conformance`] is the suite that every such engine
-//! passes. [`fake`] is one in memory, which gets into trouble on request. [`copying`] reads a whole
-//! log and fills one, for tools.
+//! `docs/internals/ledger.md` is the reference. [`copying`] reads a whole log and fills one, for
+//! tools.
 //!
 //! Nothing here reads a clock or opens a socket.
 
 mod accounts;
 mod batch;
-pub mod conformance;
 pub mod copying;
 pub mod entry;
-pub mod fake;
 pub mod interface;
 pub mod keeper;
 mod pending;
@@ -25,7 +22,6 @@ pub mod store;
 pub mod watermark;
 pub mod window;
 
-pub use fake::{FakeEngine, FakeKnobs, FakeLedger};
 pub use interface::{
     Answer, Appended, Call, Ledger, Resolved, Seized, Seq, Status, Tenure, Term, Trimmed,
     Unreachable, Writer,

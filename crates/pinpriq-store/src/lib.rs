@@ -2,23 +2,20 @@
 //!
 //! [`store`] is the interface: an ordered log of atomic batches. [`journal`] is the embedded store,
 //! a log of segment files described byte by byte in `docs/internals/journal.md`; [`memory`] keeps
-//! nothing. [`conformance`] is the suite that every store has to pass. [`disk`] is the small
-//! interface between the journal and a file system: [`real_disk`] is the real one, [`faulty_disk`]
-//! loses, tears and refuses on request. [`codec`] turns changes into records and back, and [`fold`]
-//! computes the state that a sequence of changes leads to. [`durable`] joins a store and an engine.
-//! [`ledger`] is the store of a shard whose changes are durable on several machines.
-//! [`histogram`] counts values by their size. [`shards`] decides in which of several shards a queue
-//! lives, [`layout`] knows which journals are in a data directory, and [`reshard`](mod@reshard)
-//! writes one with another number of shards.
+//! nothing. [`disk`] is the small interface between the journal and a file system, [`real_disk`]
+//! the real one. [`codec`] turns changes into records and back, and [`fold`] computes the state
+//! that a sequence of changes leads to. [`durable`] joins a store and an engine. [`ledger`] is the
+//! store of a shard whose changes are durable on several machines. [`histogram`] counts values by
+//! their size. [`shards`] decides in which of several shards a queue lives, [`layout`] knows which
+//! journals are in a data directory, and [`reshard`](mod@reshard) writes one with another number of
+//! shards.
 //!
 //! Nothing here reads a clock. What a task may do is decided by the engine.
 
 pub mod codec;
-pub mod conformance;
 pub mod disk;
 mod distribute;
 pub mod durable;
-pub mod faulty_disk;
 pub mod fold;
 pub mod histogram;
 pub mod journal;
@@ -33,7 +30,6 @@ pub mod takeover;
 
 pub use disk::Disk;
 pub use durable::Durable;
-pub use faulty_disk::FaultyDisk;
 pub use fold::Fold;
 pub use histogram::Histogram;
 pub use journal::{Journal, JournalOptions, Level, Runner, Stopwatch};

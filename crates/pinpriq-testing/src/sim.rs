@@ -2,10 +2,11 @@
 //! seed.
 //!
 //! The parts that run are those of the product: engine, journal, shard, outboxes and doors. The
-//! disk ([`pinpriq_store::FaultyDisk`]), the clocks, the connections and the clients are simulated.
-//! The oracle is a naive model ([`crate::model`]), which receives every command that the engine
-//! receives, and a book of everything that the store was given. There are no sockets, threads or
-//! async runtime here: the tests of the server and of the program cover those.
+//! disk ([`FaultyDisk`](crate::faulty_disk::FaultyDisk)), the clocks, the connections and the
+//! clients are simulated. The oracle is a naive model ([`crate::model`]), which receives every
+//! command that the engine receives, and a book of everything that the store was given. There are
+//! no sockets, threads or async runtime here: the tests of the server and of the program cover
+//! those.
 
 mod ask;
 mod book;

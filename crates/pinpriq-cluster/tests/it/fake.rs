@@ -1,10 +1,8 @@
 //! The registry in memory keeps to the interface when it has no trouble.
 
-use pinpriq_cluster::conformance::{Bench, cases};
-use pinpriq_cluster::{
-    FakeKnobs, FakeRegistry, Instance, NodeRecord, Registry, RegistryAnswer, RegistryCall,
-    fake::FakeHandle,
-};
+use pinpriq_cluster::{Instance, NodeRecord, Registry, RegistryAnswer, RegistryCall};
+use pinpriq_testing::registries::FakeHandle;
+use pinpriq_testing::registries::{Bench, FakeKnobs, FakeRegistry, cases};
 
 const TTL: u64 = 1_000;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use cluster::Cluster;
-use pinpriq_cluster::FakeKnobs;
+use pinpriq_testing::registries::FakeKnobs;
 
 const SEEDS: u64 = 600;
 

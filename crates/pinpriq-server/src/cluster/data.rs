@@ -8,8 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pinpriq_store::disk::{LOCK_NAME, LockError, OpenMode, read_full_at, write_all_at};
-use pinpriq_store::layout::shards_in;
+use pinpriq_store::disk::{OpenMode, read_full_at};
+use pinpriq_store::journal::lock;
+use pinpriq_store::layout::{replace_file, shards_in};
 use pinpriq_store::{Disk, RealDisk, StoreError};
 
 use super::watermarks::Watermarks;
@@ -68,7 +69,7 @@ impl NodeData {
         let disk = RealDisk::create(directory)
             .map_err(|source| ServeError::Directory { data: data.clone(), source })?;
         let failed = |source| ServeError::Store { data: data.clone(), source };
-        let lock = disk.lock().map_err(|error| failed(of_lock(error)))?;
+        let lock = lock(&disk).map_err(failed)?;
         // A single server may have been here before the lock.
         refuse_journal(directory)?;
         let content = read(&disk).map_err(failed)?;
@@ -86,7 +87,7 @@ impl NodeData {
     pub fn on_disk(disk: Arc<dyn Disk>, drawn: u128) -> Result<Self, ServeError> {
         let directory = PathBuf::from("disk");
         let failed = |source| ServeError::Store { data: directory.clone(), source };
-        let lock = disk.lock().map_err(|error| failed(of_lock(error)))?;
+        let lock = lock(&*disk).map_err(failed)?;
         let content = read(&*disk).map_err(failed)?;
         Ok(Self {
             directory,
@@ -132,7 +133,8 @@ impl NodeData {
         if self.cluster == Some(cluster) {
             return Ok(());
         }
-        let written = write(&*self.disk, Content { data: self.data, cluster });
+        let text = text_of(&Content { data: self.data, cluster });
+        let written = replace_file(&*self.disk, (NODE_NAME, NODE_NEW_NAME), text.as_bytes());
         written.map_err(|source| ServeError::Store { data: self.directory.clone(), source })?;
         self.cluster = Some(cluster);
         Ok(())
@@ -158,13 +160,6 @@ fn refuse_journal(directory: &Path) -> Result<(), ServeError> {
             Err(ServeError::Cluster { why })
         }
         Err(source) => Err(ServeError::Store { data: directory.to_owned(), source }),
-    }
-}
-
-fn of_lock(error: LockError) -> StoreError {
-    match error {
-        LockError::Held => StoreError::Locked { file: LOCK_NAME.to_owned() },
-        LockError::Io(error) => StoreError::from_io("lock", LOCK_NAME, 0, error),
     }
 }
 
@@ -211,21 +206,6 @@ fn parse(text: &str) -> Option<Content> {
     let (shards, generation) = (value("shards")?.parse().ok()?, value("generation")?.parse().ok()?);
     let content = Content { data, cluster: KnownCluster { id, shards, generation } };
     (shards > 0 && text_of(&content) == text).then_some(content)
-}
-
-/// Replaces the file, atomically and durably.
-fn write(disk: &dyn Disk, content: Content) -> Result<(), StoreError> {
-    let fail = |what, error| StoreError::from_io(what, NODE_NAME, 0, error);
-    match disk.remove(NODE_NEW_NAME) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail("remove", error)),
-        _ => {}
-    }
-    let made = disk.open(NODE_NEW_NAME, OpenMode::CreateNew);
-    let file = made.map_err(|error| fail("make", error))?;
-    write_all_at(&*file, 0, text_of(&content).as_bytes()).map_err(|error| fail("write", error))?;
-    file.sync_data().map_err(|error| fail("sync", error))?;
-    disk.rename(NODE_NEW_NAME, NODE_NAME).map_err(|error| fail("rename", error))?;
-    disk.sync_dir().map_err(|error| fail("sync the directory of", error))
 }
 
 #[cfg(test)]

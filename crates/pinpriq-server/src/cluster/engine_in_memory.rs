@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinpriq_cluster::{
-    FakeKnobs as RegistryKnobs, FakeRegistry, Meta, Registry, RegistryAnswer, RegistryCall,
-    ShardNumber,
-};
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs, Ledger, Seq, Tenure, Unreachable, Writer};
+use pinpriq_cluster::{Meta, Registry, RegistryAnswer, RegistryCall, ShardNumber};
+use pinpriq_store::ledger::{Ledger, Seq, Tenure, Unreachable, Writer};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
+use pinpriq_testing::registries::{FakeKnobs as RegistryKnobs, FakeRegistry};
 
 use super::config::{ClusterEngine, LogEnds, Wake};
 

@@ -200,9 +200,8 @@ mod tests {
 
     use pinpriq_proto::limits::Limits;
     use pinpriq_store::durable::Loading;
-    use pinpriq_store::ledger::{
-        Answer, Call, FakeEngine, FakeKnobs, FakeLedger, Ledger, LedgerOptions, LedgerStore, Writer,
-    };
+    use pinpriq_store::ledger::{Answer, Call, Ledger, LedgerOptions, LedgerStore, Writer};
+    use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs, FakeLedger};
 
     use super::begin;
     use crate::clock::Clock as _;

@@ -9,14 +9,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pinpriq_cluster::{Addresses, FakeKnobs as RegistryKnobs, FakeRegistry, Instance};
+use pinpriq_cluster::{Addresses, Instance};
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::clock::{Clock as _, ManualClock};
 use pinpriq_server::config::{DoorName, Durability};
 use pinpriq_server::simulation::Options;
 use pinpriq_server::simulation::node::{End, Node, Parts};
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs as EngineKnobs, Writer};
+use pinpriq_store::ledger::Writer;
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs as EngineKnobs};
+use pinpriq_testing::registries::{FakeKnobs as RegistryKnobs, FakeRegistry};
 
 use crate::world::START;
 

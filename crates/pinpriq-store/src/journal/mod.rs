@@ -35,16 +35,16 @@ mod writer;
 
 pub(crate) use fresh::write;
 pub(crate) use head::read_head;
-pub(crate) use options::lock;
 pub(crate) use reader::take_inventory;
 pub(crate) use survey::shard_of_journal;
+pub(crate) use writer::sync_dir;
 
 pub use check::{Report, check, check_expected};
 pub use expected::Expected;
 pub use fresh::Contents;
 pub use front::Journal;
 pub use lane::{Runner, Wake};
-pub use options::{JournalOptions, Level, Stopwatch};
+pub use options::{JournalOptions, Level, Stopwatch, lock};
 pub use progress::LoadProgress;
 pub(crate) use salvage::Salvaged;
 pub use salvage::{Misfit, SalvageReport, UnfitTask, salvage};

@@ -76,7 +76,7 @@ impl JournalOptions {
 }
 
 /// Locks a directory until the guard is dropped, see [`Disk::lock`].
-pub(crate) fn lock(disk: &dyn Disk) -> Result<Box<dyn Send>, StoreError> {
+pub fn lock(disk: &dyn Disk) -> Result<Box<dyn Send>, StoreError> {
     disk.lock().map_err(|error| match error {
         LockError::Held => StoreError::Locked { file: LOCK_NAME.to_owned() },
         LockError::Io(error) => StoreError::from_io("lock", LOCK_NAME, 0, error),

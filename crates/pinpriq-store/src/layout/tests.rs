@@ -5,7 +5,6 @@ use std::sync::Arc;
 use pinpriq_proto::change::Header;
 
 use super::*;
-use crate::faulty_disk::{CrashPolicy, FaultyDisk};
 use crate::fold::Fold;
 use crate::journal::{JournalOptions, write};
 
@@ -148,34 +147,6 @@ fn a_start_that_was_cut_off_is_done_again() {
         (0..made).for_each(|shard| begin_journal(&data.join(shard_name(shard))));
         assert_eq!(directories(&data).len(), 3);
     }
-}
-
-#[test]
-fn the_number_of_shards_is_written_in_one_step() {
-    let (mut absent, mut present) = (0, 0);
-    for seed in 0..8 {
-        for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepSome(50), CrashPolicy::KeepAll] {
-            for nth in 1.. {
-                let disk = FaultyDisk::new(seed);
-                disk.stop_at(nth);
-                let written = write_marker(&disk, "12\n");
-                disk.crash(policy);
-                let found = count_shards(&disk).unwrap();
-                assert!(written.is_err() || found.is_some(), "seed {seed}, operation {nth}");
-                match found {
-                    None => absent += 1,
-                    found => present += u32::from(found == Some(12)),
-                }
-                write_marker(&disk, "12\n").unwrap();
-                disk.crash(CrashPolicy::LoseUnsynced);
-                assert_eq!(count_shards(&disk).unwrap(), Some(12));
-                if written.is_ok() {
-                    break;
-                }
-            }
-        }
-    }
-    assert!(absent > 50 && present > 30, "{absent} without, {present} with");
 }
 
 #[test]

@@ -138,14 +138,25 @@ pub(crate) const fn volume_of(seq: Seq) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use crate::conformance::{sample_queue, sample_task};
+    use pinpriq_proto::task::TaskId;
     use pinpriq_proto::time::Timestamp;
+    use pinpriq_proto::unique::WindowRecord;
 
     use super::*;
 
+    fn window(number: u64, key: &[u8]) -> Change {
+        Change::Window(Box::new(WindowRecord {
+            number,
+            queue: b"q"[..].into(),
+            key: key.into(),
+            id: TaskId::Number(number),
+            until: Timestamp::from_ms(9),
+        }))
+    }
+
     #[test]
     fn batches_come_back_with_their_places() {
-        let changes = [sample_queue("q", true), Change::Gone(7), sample_task(9, "q", 300)];
+        let changes = [window(8, b"k"), Change::Gone(7), window(9, &[7; 300])];
         let facts = Header { incarnation: 4, now: Timestamp::from_ms(5), last_number: 9 };
         let (mut body, mut encoder) = (Vec::new(), Encoder::default());
         let mut places = Vec::new();

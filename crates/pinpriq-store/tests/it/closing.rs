@@ -1,8 +1,8 @@
 //! After an orderly stop, damage to the last write is distinguished from an unfinished write.
 
-use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::faulty_disk::{CrashPolicy, Operation};
-use pinpriq_store::{FaultyDisk, Fold, Journal, Store, StoreError, Urgency};
+use pinpriq_store::{Fold, Journal, Store, StoreError, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk, Operation};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 use crate::driving::{SEGMENT_BYTES, options, start};
 

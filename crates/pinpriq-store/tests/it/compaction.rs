@@ -2,10 +2,10 @@
 
 use pinpriq_proto::change::Change;
 use pinpriq_proto::time::Span;
-use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::faulty_disk::{CrashPolicy, Operation};
 use pinpriq_store::store::REWRITE_KEYS_MAX;
-use pinpriq_store::{FaultyDisk, Journal, JournalOptions, Level, Store, Urgency};
+use pinpriq_store::{Journal, JournalOptions, Level, Store, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk, Operation};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 use crate::driving::{SEGMENT_BYTES, options, start};
 

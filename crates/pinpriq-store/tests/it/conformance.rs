@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_proto::time::Timestamp;
-use pinpriq_store::conformance::run;
 use pinpriq_store::{
-    Disk, FaultyDisk, Figures, Journal, JournalOptions, Level, Loaded, MemoryStore, Position,
-    Progress, RealDisk, Reclaims, Rewrite, Room, Runner, Store, StoreError, TaskCounts, Urgency,
+    Disk, Figures, Journal, JournalOptions, Level, Loaded, MemoryStore, Position, Progress,
+    RealDisk, Reclaims, Rewrite, Room, Runner, Store, StoreError, TaskCounts, Urgency,
 };
+use pinpriq_testing::faulty_disk::FaultyDisk;
+use pinpriq_testing::stores::run;
 
 use crate::driving::{GUARD, journal, options};
 

@@ -1,8 +1,8 @@
 //! Crashes at every operation of the disk, with everything that may survive one.
 
 use pinpriq_dice::Dice;
-use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::{FaultyDisk, JournalOptions, Level, Store};
+use pinpriq_store::{JournalOptions, Level, Store};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 use crate::driving::{History, options, start, work};
 

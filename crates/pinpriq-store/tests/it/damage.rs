@@ -2,9 +2,9 @@
 
 use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
-use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::{FaultyDisk, Fold, Journal, Store, StoreError, Urgency};
+use pinpriq_store::{Fold, Journal, Store, StoreError, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 use crate::driving::{journal, options, start};
 

@@ -8,11 +8,12 @@ use pinpriq_proto::change::{Change, Granted, Moved, QueueRecord};
 use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::task::{Progress, State};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::conformance::{
-    Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
-};
 use pinpriq_store::{
-    Disk, FaultyDisk, Fold, Journal, JournalOptions, Level, Position, Runner, StoreError, Urgency,
+    Disk, Fold, Journal, JournalOptions, Level, Position, Runner, StoreError, Urgency,
+};
+use pinpriq_testing::faulty_disk::FaultyDisk;
+use pinpriq_testing::stores::{
+    Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
 };
 
 /// How long anything may take before a test has failed. Nothing waits for this to pass.

@@ -12,7 +12,8 @@ use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::settings::{CAPACITY, IDS, Ids, TTL, Value};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::{Durable, FaultyDisk, JournalOptions, StoreError};
+use pinpriq_store::{Durable, JournalOptions, StoreError};
+use pinpriq_testing::faulty_disk::FaultyDisk;
 
 use crate::driving::{SEGMENT_BYTES, journal};
 

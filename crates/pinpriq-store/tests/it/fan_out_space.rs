@@ -6,9 +6,9 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::task::{ClientId, RequestId, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::check;
-use pinpriq_store::{Durable, FaultyDisk, JournalOptions};
+use pinpriq_store::{Durable, JournalOptions};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 use crate::driving::{SEGMENT_BYTES, journal, options};
 

@@ -6,11 +6,11 @@ use std::io::ErrorKind;
 use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::time::Span;
-use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::faulty_disk::{CrashPolicy, Operation, Repeat};
 use pinpriq_store::{
-    FaultyDisk, Journal, JournalOptions, Reclaims, Room, Store, StoreError, TaskCounts, Urgency,
+    Journal, JournalOptions, Reclaims, Room, Store, StoreError, TaskCounts, Urgency,
 };
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk, Operation, Repeat};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 use crate::driving::{History, SEGMENT_BYTES, options, start, work};
 

@@ -19,8 +19,8 @@ use pinpriq_proto::room::Room;
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
-use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::{Disk, Durable, FaultyDisk, Journal, JournalOptions, Runner, StoreError};
+use pinpriq_store::{Disk, Durable, Journal, JournalOptions, Runner, StoreError};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 const SEGMENT_BYTES: u32 = 512 << 10;
 const QUEUE: &[u8] = b"jobs";

@@ -11,8 +11,8 @@ use pinpriq_proto::reply::{Output, RefusalKind, Reply};
 use pinpriq_proto::task::{ClientId, RequestId, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::{Holds, Wanted};
-use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::{Disk, Durable, FaultyDisk, Journal, JournalOptions, Runner, StoreError};
+use pinpriq_store::{Disk, Durable, Journal, JournalOptions, Runner, StoreError};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 use crate::counting::CountingDisk;
 use crate::driving::options;

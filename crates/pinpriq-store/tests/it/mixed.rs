@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
-use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::journal::{Expected, check, check_expected};
-use pinpriq_store::{Disk, FaultyDisk, Journal, Runner, Store as _, StoreError, Urgency};
+use pinpriq_store::{Disk, Journal, Runner, Store as _, StoreError, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
+use pinpriq_testing::stores::{Caller, sample_task};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::driving::options;
 
@@ -27,6 +30,15 @@ fn started(times: u64) -> FaultyDisk {
         caller.settle().unwrap();
     }
     disk
+}
+
+/// The highest incarnation in a whole copy of the file `head`, as `docs/internals/journal.md` says.
+fn incarnation_of_head(disk: &FaultyDisk) -> Option<u64> {
+    let file = disk.files().remove("head")?;
+    let copies = [0, 4_096].into_iter().filter_map(|at| file.get(at..at + 40));
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+    let whole = copies.filter(|copy| number(&copy[32..]) == xxh3_64(&copy[..32]));
+    whole.map(|copy| number(&copy[16..24])).max()
 }
 
 /// Checks that loading refuses the journal and that `check` calls it damaged, both with these
@@ -112,4 +124,40 @@ fn an_older_copy_is_refused() {
         journal(&newer, SECOND_OF_TWO).load(&mut |_, _| {}),
         Err(StoreError::Corrupt { .. })
     ));
+}
+
+#[test]
+fn one_copy_of_the_head_is_whole_wherever_the_machine_stops() {
+    let files = started(1).files();
+    for nth in 1..100 {
+        let disk = FaultyDisk::with_files(nth, &files);
+        let opened = journal(&disk, SECOND_OF_TWO);
+        disk.stop_at(nth);
+        let begun = Caller::start(Box::new(opened));
+        disk.crash(CrashPolicy::KeepSome(50));
+        let known = incarnation_of_head(&disk);
+        if begun.is_ok() {
+            assert_eq!(known, Some(2));
+            return;
+        }
+        assert!(matches!(known, Some(1 | 2)), "operation {nth}: {known:?}");
+    }
+    panic!("the start never ends");
+}
+
+#[test]
+fn bytes_that_no_server_wrote_are_no_head() {
+    for bytes in [vec![], vec![0; 10], vec![7; 8_192]] {
+        let disk = started(1);
+        disk.put("head", bytes);
+        Caller::start(Box::new(journal(&disk, SECOND_OF_TWO))).unwrap();
+        assert_eq!(incarnation_of_head(&disk), Some(2));
+    }
+    let disk = started(2);
+    disk.take_away("segment-0000000002.log");
+    for copy in [0, 4_096] {
+        disk.flip("head", copy + 16, 1);
+        let refused = journal(&disk, SECOND_OF_TWO).load(&mut |_, _| {});
+        assert_eq!(refused.is_err(), copy == 0, "{refused:?}");
+    }
 }

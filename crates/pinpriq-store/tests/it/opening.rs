@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_proto::change::Header;
-use pinpriq_store::conformance::sample_task;
-use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::check;
-use pinpriq_store::{Disk, FaultyDisk, Journal, RealDisk, Runner, Store, StoreError, Urgency};
+use pinpriq_store::{Disk, Journal, RealDisk, Runner, Store, StoreError, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
+use pinpriq_testing::stores::sample_task;
 
 use crate::driving::{journal, options, start};
 

@@ -10,12 +10,12 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Refusal, Reply};
 use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::disk::LockError;
-use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::{
-    Disk, Durable, FaultyDisk, Journal, JournalOptions, RealDisk, Runner, StoreError, Urgency,
+    Disk, Durable, Journal, JournalOptions, RealDisk, Runner, StoreError, Urgency,
 };
+use pinpriq_testing::faulty_disk::{FaultyDisk, Operation, Repeat};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 use crate::driving::{GUARD, journal, options, start};
 

@@ -8,10 +8,10 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::settings::{Ids, Paused, Settings};
 use pinpriq_proto::task::TaskId;
 use pinpriq_proto::time::Timestamp;
-use pinpriq_store::conformance::sample_task;
-use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::{Misfit, SalvageReport, check, salvage};
-use pinpriq_store::{Disk, Durable, FaultyDisk, Fold, Store, Urgency};
+use pinpriq_store::{Disk, Durable, Fold, Store, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
+use pinpriq_testing::stores::sample_task;
 
 use crate::driving::{journal, options, start};
 

@@ -7,12 +7,12 @@ use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::conformance::{
+use pinpriq_store::journal::{SalvageReport, check, salvage};
+use pinpriq_store::{Disk, Durable, Fold, Journal, Store, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
+use pinpriq_testing::stores::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
 };
-use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::journal::{SalvageReport, check, salvage};
-use pinpriq_store::{Disk, Durable, FaultyDisk, Fold, Journal, Store, Urgency};
 
 use crate::driving::{journal, options, start, tasks_of_lanes};
 use crate::fan_out::{Office, tight};

@@ -12,14 +12,12 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::task::{Bytes, ClientId, Origin, Receipt, RequestId, State, TaskId};
 use pinpriq_proto::time::Timestamp;
-use pinpriq_store::conformance::{sample_queue, sample_schedule, sample_task};
-use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::layout::{shard_name, shards_in};
 use pinpriq_store::reshard::{DirectoryError, reshard, salvage_shards};
 use pinpriq_store::shards::{first_number, shard_of};
-use pinpriq_store::{
-    Disk, Durable, FaultyDisk, Fold, Journal, MemoryStore, RealDisk, Runner, StoreError,
-};
+use pinpriq_store::{Disk, Durable, Fold, Journal, MemoryStore, RealDisk, Runner, StoreError};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
+use pinpriq_testing::stores::{sample_queue, sample_schedule, sample_task};
 
 use crate::driving::{options, tasks_of_lanes};
 use crate::fan_out::{Office, tight};

@@ -10,8 +10,8 @@ use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_proto::task::{ClientId, RequestId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::{Durable, FaultyDisk};
+use pinpriq_store::Durable;
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 use crate::driving::{journal, options};
 

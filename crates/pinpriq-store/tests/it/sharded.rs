@@ -8,12 +8,12 @@ use pinpriq_proto::change::{Change, Granted, Header, QueueRecord};
 use pinpriq_proto::settings::{Ids, Pause, Paused, Settings};
 use pinpriq_proto::task::{Burial, State, TaskId};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::conformance::{
+use pinpriq_store::shards::{first_number, shard_of};
+use pinpriq_store::{Disk, Fold, Journal, RealDisk, Runner, Store, Urgency};
+use pinpriq_testing::stores::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_schedule,
     sample_slot, sample_task,
 };
-use pinpriq_store::shards::{first_number, shard_of};
-use pinpriq_store::{Disk, Fold, Journal, RealDisk, Runner, Store, Urgency};
 
 use crate::driving::options;
 use crate::layouts::{existing_directories, expected_at, shard_directories};

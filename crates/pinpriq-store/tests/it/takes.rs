@@ -13,7 +13,8 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::{Durable, FaultyDisk, Journal, Position, Runner};
+use pinpriq_store::{Durable, Journal, Position, Runner};
+use pinpriq_testing::faulty_disk::FaultyDisk;
 
 use crate::driving::options;
 

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_proto::time::Timestamp;
-use pinpriq_store::conformance::sample_task;
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
-use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::{
-    Disk, FaultyDisk, Journal, JournalOptions, Position, Reclaims, Runner, Store, StoreError,
-    Urgency,
+    Disk, Journal, JournalOptions, Position, Reclaims, Runner, Store, StoreError, Urgency,
 };
+use pinpriq_testing::faulty_disk::{FaultyDisk, Operation, Repeat};
+use pinpriq_testing::stores::sample_task;
 
 use crate::driving::{GUARD, SEGMENT_BYTES, options};
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::{FaultyDisk, Figures, Journal, Stopwatch, Store as _, Urgency};
+use pinpriq_store::{Figures, Journal, Stopwatch, Store as _, Urgency};
+use pinpriq_testing::faulty_disk::FaultyDisk;
+use pinpriq_testing::stores::{Caller, sample_task};
 
 use crate::driving::{journal, options};
 

@@ -10,10 +10,10 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::settings::{AfterAck, Ids};
 use pinpriq_proto::task::{State, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::conformance::sample_task;
-use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::journal::{FORMAT_VERSION, check, salvage};
-use pinpriq_store::{Durable, FaultyDisk, Fold, Store, StoreError, Urgency};
+use pinpriq_store::{Durable, Fold, Store, StoreError, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
+use pinpriq_testing::stores::sample_task;
 
 use crate::driving::{journal, options, start};
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pinpriq_proto::change::Change;
-use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::disk::{OpenMode, write_all_at};
-use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::journal::check;
-use pinpriq_store::{Disk, FaultyDisk, Journal, JournalOptions, RealDisk, Runner, Store, Urgency};
+use pinpriq_store::{Disk, Journal, JournalOptions, RealDisk, Runner, Store, Urgency};
+use pinpriq_testing::faulty_disk::{FaultyDisk, Operation, Repeat};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 use crate::counting::CountingDisk;
 use crate::driving::options;

@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use pinpriq_cluster::{FakeRegistry, Registry, ShardNumber};
+use crate::ledgers::FakeEngine;
+use crate::registries::FakeRegistry;
+use pinpriq_cluster::{Registry, ShardNumber};
 use pinpriq_server::cluster::{ClusterEngine, LogEnds, Wake};
-use pinpriq_store::ledger::{FakeEngine, Ledger, Tenure, Unreachable, Writer};
+use pinpriq_store::ledger::{Ledger, Tenure, Unreachable, Writer};
 
 /// See the start of this file.
 pub(crate) struct Reach {

@@ -1,8 +1,9 @@
 //! What must be true of a run: of the logs, and of what clients saw.
 
 use crate::history::{History, Tolerance, check};
-use pinpriq_store::ledger::fake::Happened;
-use pinpriq_store::ledger::{FakeEngine, Seq, Term};
+use crate::ledgers::FakeEngine;
+use crate::ledgers::Happened;
+use pinpriq_store::ledger::{Seq, Term};
 
 /// How much clocks may be off in the eyes of clients: the wall clocks of two machines. A lease may
 /// last as long as a shard has no owner, and some seconds.

@@ -8,16 +8,17 @@ mod rollback;
 
 use std::sync::Arc;
 
+use crate::faulty_disk::{CrashPolicy, FaultyDisk};
 use crate::history::{Event, Recorder};
-use pinpriq_cluster::{Addresses, FakeKnobs as RegistryKnobs, FakeRegistry, Instance};
+use crate::ledgers::{FakeEngine, FakeKnobs as EngineKnobs};
+use crate::registries::{FakeKnobs as RegistryKnobs, FakeRegistry};
+use pinpriq_cluster::{Addresses, Instance};
 use pinpriq_dice::Dice;
 use pinpriq_proto::task::ClientId;
 use pinpriq_server::config::{DoorName, Durability, PinpriqOptions, TtlZero};
 use pinpriq_server::simulation::Options;
 use pinpriq_server::simulation::node::{End, Node, Parts, Remembers};
-use pinpriq_store::FaultyDisk;
-use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs as EngineKnobs, Writer};
+use pinpriq_store::ledger::Writer;
 
 use crate::cluster_sim::clocks::Clocks;
 use crate::cluster_sim::engine::Reach;

@@ -14,8 +14,9 @@ mod written;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::faulty_disk::FaultyDisk;
 use pinpriq_store::codec::{Names, decode, decode_key, encode};
-use pinpriq_store::{Disk, FaultyDisk, Journal, JournalOptions, Level, Runner, StoreError};
+use pinpriq_store::{Disk, Journal, JournalOptions, Level, Runner, StoreError};
 
 use crate::fuzz::feed::Feed;
 

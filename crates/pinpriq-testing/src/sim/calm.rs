@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::faulty_disk::CrashPolicy;
 use crate::model::Home;
 use pinpriq_proto::command::{Command, QueueCommand, Selection, Sides, Take, TakeMode, Wait};
 use pinpriq_proto::fanout::MemberCommand;
@@ -13,7 +14,6 @@ use pinpriq_proto::settings::{RATE, Value};
 use pinpriq_proto::task::State;
 use pinpriq_proto::time::Span;
 use pinpriq_server::config::DoorName;
-use pinpriq_store::faulty_disk::CrashPolicy;
 
 use crate::sim::ask::{Ask, Name};
 use crate::sim::faults::Kind;

@@ -2,8 +2,9 @@
 
 use std::io;
 
+use crate::faulty_disk::FaultyDisk;
+use pinpriq_store::Disk;
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
-use pinpriq_store::{Disk, FaultyDisk};
 
 use crate::sim::bugs::Bug;
 

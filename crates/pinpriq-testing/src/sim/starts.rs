@@ -5,15 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::faulty_disk::{CrashPolicy, FaultyDisk, Losses, Operation, Repeat};
 use pinpriq_proto::time::Span;
 use pinpriq_server::calendars::Calendars;
 use pinpriq_server::clock::Clock;
 use pinpriq_server::simulation::{Simulation, Witness};
 use pinpriq_store::durable::Loading;
-use pinpriq_store::faulty_disk::{CrashPolicy, Losses, Operation, Repeat};
 use pinpriq_store::{
-    Disk, Durable, FaultyDisk, Fold, Journal, JournalOptions, Level, MemoryStore, Runner, Store,
-    StoreError,
+    Disk, Durable, Fold, Journal, JournalOptions, Level, MemoryStore, Runner, Store, StoreError,
 };
 
 use crate::sim::book::{Survives, Watched};

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::faulty_disk::{FaultyDisk, Operation, Repeat};
 use crate::model::Model;
 use pinpriq_dice::Dice;
 use pinpriq_engine::Engine;
@@ -20,8 +21,6 @@ use pinpriq_server::config::{
     DoorName, Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
 };
 use pinpriq_server::simulation::{Options, Simulation};
-use pinpriq_store::FaultyDisk;
-use pinpriq_store::faulty_disk::{Operation, Repeat};
 use pinpriq_store::shards::shard_of;
 use pinpriq_store::{Durable, Journal};
 

@@ -29,7 +29,7 @@ fn it_passes_the_suite_for_stores() {
     };
     let mut first = Some(store(1));
     let mut make = || first.take().unwrap();
-    pinpriq_store::conformance::run(&mut make, Some(&mut || store(1)));
+    pinpriq_testing::stores::run(&mut make, Some(&mut || store(1)));
 }
 
 #[test]

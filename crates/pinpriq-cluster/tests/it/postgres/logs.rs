@@ -1,10 +1,11 @@
 //! What every ledger and every store on a ledger does, on PostgreSQL without trouble.
 
 use pinpriq_cluster::postgres::{ConnectError, Postgres, PostgresOptions};
+use pinpriq_store::Store;
 use pinpriq_store::ledger::{
     Answer, Appended, Call, LedgerOptions, LedgerStore, Seized, Seq, Term, Trimmed,
 };
-use pinpriq_store::{Store, conformance};
+use pinpriq_testing::stores;
 
 use crate::postgres::engine::Engine;
 use crate::remote::engines::{ask, run_ledger_suite};
@@ -29,7 +30,7 @@ fn a_store_on_it_does_what_every_store_does() {
         writer += 1;
         open(writer)
     };
-    conformance::run(&mut || open(1), Some(&mut reopen));
+    stores::run(&mut || open(1), Some(&mut reopen));
 }
 
 #[test]

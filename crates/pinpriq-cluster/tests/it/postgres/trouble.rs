@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::ledger::{
     Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Resolved, Seized, Seq, Tenure,
     Term, Trimmed,
 };
 use pinpriq_store::{Position, Store as _, Urgency};
+use pinpriq_testing::stores::{Caller, sample_task};
 use tokio_postgres::Client;
 
 use crate::postgres::engine::Engine;

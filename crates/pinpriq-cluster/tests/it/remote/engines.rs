@@ -8,12 +8,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use pinpriq_cluster::conformance::Bench;
 use pinpriq_cluster::remote::RegistryClient;
 use pinpriq_cluster::{
     Instance, Meta, NodeRecord, OwnRecord, OwnState, Registry, RegistryAnswer, RegistryCall, View,
 };
-use pinpriq_store::ledger::{self, Answer, Call, Ledger, Writer};
+use pinpriq_store::ledger::{Answer, Call, Ledger, Writer};
+use pinpriq_testing::ledgers;
+use pinpriq_testing::registries::Bench;
 use tokio::runtime::{Builder, Handle};
 
 /// How many cases run at the same time.
@@ -55,7 +56,7 @@ struct LedgerBench<F> {
     shards: u16,
 }
 
-impl<F: FnMut(u16, Writer) -> Box<dyn Ledger>> ledger::conformance::Bench for LedgerBench<F> {
+impl<F: FnMut(u16, Writer) -> Box<dyn Ledger>> ledgers::Bench for LedgerBench<F> {
     fn ledger(&mut self, shard: u16, writer: Writer) -> Box<dyn Ledger> {
         (self.open)(shard, writer)
     }
@@ -68,7 +69,7 @@ impl<F: FnMut(u16, Writer) -> Box<dyn Ledger>> ledger::conformance::Bench for Le
 
 /// Runs the suite for ledgers with logs that `open` opens.
 pub(crate) fn run_ledger_suite(open: impl FnMut(u16, Writer) -> Box<dyn Ledger>) {
-    let cases = ledger::conformance::cases();
+    let cases = ledgers::cases();
     assert!(cases.len() >= 30);
     let mut bench = LedgerBench { open, shards: 0 };
     for case in cases {
@@ -113,7 +114,7 @@ where
     O: Fn(Duration) -> RegistryClient,
 {
     let (fresh, next) = (AtomicU32::new(0), AtomicUsize::new(0));
-    let cases = pinpriq_cluster::conformance::cases();
+    let cases = pinpriq_testing::registries::cases();
     assert!(cases.len() >= 30);
     let work = || {
         let mut bench = RegistryBench { connect: &connect, fresh: &fresh, clusters: Vec::new() };

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use pinpriq_cluster::{
-    FakeKnobs, FakeRegistry, Instance, Member, NodeRecord, Order, OwnState, Ownership,
-    OwnershipOptions, Placement, ShardState, View,
+    Instance, Member, NodeRecord, Order, OwnState, Ownership, OwnershipOptions, Placement,
+    ShardState, View,
 };
 use pinpriq_dice::Dice;
+use pinpriq_testing::registries::{FakeKnobs, FakeRegistry};
 
 use super::hosts::{Host, Hosts, Log};
 

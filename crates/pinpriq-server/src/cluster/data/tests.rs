@@ -1,7 +1,6 @@
 //! A directory remembers its cluster, whatever happens while that is written.
 
-use pinpriq_store::FaultyDisk;
-use pinpriq_store::faulty_disk::CrashPolicy;
+use pinpriq_store::disk::write_all_at;
 
 use super::*;
 
@@ -73,34 +72,4 @@ fn a_directory_of_a_single_server_is_refused() {
     let error = NodeData::open(root.path(), 1).err().unwrap();
     assert_eq!(error.exit_code(), 2);
     assert!(error.to_string().contains("holds the tasks of a single server"), "{error}");
-}
-
-#[test]
-fn the_file_is_replaced_in_one_step() {
-    let later = Content { cluster: KnownCluster { generation: 3, ..CLUSTER }, ..CONTENT };
-    let (mut old, mut new) = (0, 0);
-    for seed in 0..8 {
-        for policy in [CrashPolicy::LoseUnsynced, CrashPolicy::KeepSome(50), CrashPolicy::KeepAll] {
-            for nth in 1.. {
-                let disk = FaultyDisk::new(seed);
-                write(&disk, CONTENT).unwrap();
-                disk.stop_at(nth);
-                let written = write(&disk, later);
-                disk.crash(policy);
-                let found = read(&disk).unwrap();
-                assert!(written.is_err() || found == Some(later), "seed {seed}, operation {nth}");
-                match found {
-                    Some(content) if content == CONTENT => old += 1,
-                    found => new += u32::from(found == Some(later)),
-                }
-                write(&disk, later).unwrap();
-                disk.crash(CrashPolicy::LoseUnsynced);
-                assert_eq!(read(&disk).unwrap(), Some(later));
-                if written.is_ok() {
-                    break;
-                }
-            }
-        }
-    }
-    assert!(old > 50 && new > 30, "{old} times the old one, {new} times the new one");
 }

@@ -1,8 +1,8 @@
 //! A node compares what it has seen with the engine, and tells the others what it has found.
 
 use pinpriq_store::Urgency;
-use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Term};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 use super::super::engine_in_memory::{Memory, SHARDS};
 use super::super::founding::{known, new_meta};

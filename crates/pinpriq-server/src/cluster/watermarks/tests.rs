@@ -2,9 +2,8 @@
 
 use std::sync::mpsc::sync_channel;
 
-use pinpriq_store::FaultyDisk;
-use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::ledger::{Seq, Term};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 use super::*;
 

@@ -9,17 +9,18 @@ use pinpriq_cluster::{Instance, Meta, NodeRecord, Registry, RolledBack};
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::task::{Grant, Lease, State};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::conformance::{
-    Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_queue,
-    sample_schedule, sample_task, sample_window,
-};
 use pinpriq_store::journal::Contents;
 use pinpriq_store::ledger::{
-    Answer, Appended, Call, FakeKnobs, Ledger, LedgerOptions, LedgerStore, Resolved, Term, Trimmed,
+    Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Resolved, Term, Trimmed,
     Unreachable, Writer,
 };
 use pinpriq_store::reshard::distribute;
 use pinpriq_store::{Fold, Store as _, Urgency};
+use pinpriq_testing::ledgers::FakeKnobs;
+use pinpriq_testing::stores::{
+    Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_queue,
+    sample_schedule, sample_task, sample_window,
+};
 
 use super::super::config::{LogEnds, Wake};
 use super::super::engine_in_memory::{Memory, SHARDS};

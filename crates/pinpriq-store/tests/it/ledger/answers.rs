@@ -7,8 +7,9 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::task::{ClientId, Grant, Receipt, RequestId};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Writer};
+use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Writer};
 use pinpriq_store::{Durable, StoreError};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
 
 const SHARD: u16 = 0;
 const QUEUE: &[u8] = b"jobs";

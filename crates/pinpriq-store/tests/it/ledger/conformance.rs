@@ -1,7 +1,7 @@
 //! The engine in memory passes the suite for every engine.
 
-use pinpriq_store::ledger::conformance::{Bench, cases, run_all};
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs, Ledger, Writer};
+use pinpriq_store::ledger::{Ledger, Writer};
+use pinpriq_testing::ledgers::{Bench, FakeEngine, FakeKnobs, cases, run_all};
 
 struct FakeBench {
     engine: FakeEngine,

@@ -2,10 +2,11 @@
 
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::time::Timestamp;
-use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::ledger::copying::{Filling, read_until};
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Seq, Term, Writer};
+use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Seq, Term, Writer};
 use pinpriq_store::{Fold, StoreError, Urgency};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 const SHARD: u16 = 3;
 

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 
 use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
-use pinpriq_store::conformance::{Caller, sample_publication, sample_queue, sample_task};
 use pinpriq_store::ledger::entry::EntryHeader;
 use pinpriq_store::ledger::{
-    Answer, Appended, Call, FakeEngine, FakeKnobs, Ledger, LedgerOptions, LedgerStore, Resolved,
-    Seized, Seq, Status, Tenure, Term, Trimmed, Writer,
+    Answer, Appended, Call, Ledger, LedgerOptions, LedgerStore, Resolved, Seized, Seq, Status,
+    Tenure, Term, Trimmed, Writer,
 };
 use pinpriq_store::{Fold, Store, StoreError, Urgency};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
+use pinpriq_testing::stores::{Caller, sample_publication, sample_queue, sample_task};
 
 const SHARD: u16 = 1;
 

@@ -4,11 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use pinpriq_store::ledger::fake::Happened;
 use pinpriq_store::ledger::{
-    Answer, Appended, Call, FakeEngine, FakeKnobs, FakeLedger, Ledger, Resolved, Seized, Seq,
-    Tenure, Term, Trimmed, Writer,
+    Answer, Appended, Call, Ledger, Resolved, Seized, Seq, Tenure, Term, Trimmed, Writer,
 };
+use pinpriq_testing::ledgers::Happened;
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs, FakeLedger};
 
 const SHARD: u16 = 3;
 

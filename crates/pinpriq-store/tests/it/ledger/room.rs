@@ -7,9 +7,10 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Writer};
+use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Writer};
 use pinpriq_store::{Durable, Reclaims as _, Room, Store as _, Urgency};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 /// The bytes of all logs together.
 const ENGINE_BYTES: u64 = 2_000_000;

@@ -4,9 +4,10 @@
 use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::time::Span;
-use pinpriq_store::conformance::{self, Caller, sample_queue, sample_task};
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Seq, Term, Writer};
+use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Seq, Term, Writer};
 use pinpriq_store::{Fold, Position, Store, StoreError, Urgency};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
+use pinpriq_testing::stores::{self, Caller, sample_queue, sample_task};
 
 const SHARD: u16 = 3;
 const OPTIONS: LedgerOptions = LedgerOptions {
@@ -37,7 +38,7 @@ fn it_does_what_every_store_does() {
                 writer += 1;
                 store(&engine, writer)
             };
-            conformance::run(&mut || store(&engine, 1), Some(&mut reopen));
+            stores::run(&mut || store(&engine, 1), Some(&mut reopen));
         }
     }
 }

@@ -6,13 +6,12 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::conformance::{Caller, sample_task};
 use pinpriq_store::durable::Loading;
 use pinpriq_store::ledger::entry::EntryHeader;
-use pinpriq_store::ledger::{
-    FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Seq, Term, Watermark, Writer,
-};
+use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Seq, Term, Watermark, Writer};
 use pinpriq_store::{Durable, Store, StoreError, Urgency};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 const SHARD: u16 = 4;
 const SECOND: u64 = 1_000;

@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use pinpriq_proto::change::{Change, Header};
-use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::ledger::{
-    FakeEngine, FakeKnobs, Keeper, LedgerOptions, LedgerStore, Term, Watermark, Writer,
-};
+use pinpriq_store::ledger::{Keeper, LedgerOptions, LedgerStore, Term, Watermark, Writer};
 use pinpriq_store::{Store, StoreError, Urgency};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 const SHARD: u16 = 4;
 

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pinpriq_dice::Dice;
 use pinpriq_proto::time::Span;
-use pinpriq_store::conformance::{Caller, sample_task};
-use pinpriq_store::ledger::{FakeEngine, FakeKnobs, LedgerOptions, LedgerStore, Window, Writer};
+use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Window, Writer};
 use pinpriq_store::{Position, Store, StoreError, Urgency};
+use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
+use pinpriq_testing::stores::{Caller, sample_task};
 
 const SHARD: u16 = 2;
 const OWNER: Writer = Writer(1);

@@ -14,7 +14,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::Recorder;
-use pinpriq_cluster::{Instance, Registry, RegistryAnswer, RegistryCall, Saved};
+use crate::ledgers::FakeEngine;
+use crate::ledgers::Happened;
+use crate::registries::Saved;
+use pinpriq_cluster::{Instance, Registry, RegistryAnswer, RegistryCall};
 use pinpriq_dice::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::ServeError;
@@ -22,8 +25,7 @@ use pinpriq_server::cluster::{KnownCluster, NodeData, acceptance};
 use pinpriq_server::config::DoorName;
 use pinpriq_server::simulation::node::Node;
 use pinpriq_store::ledger::entry::EntryHeader;
-use pinpriq_store::ledger::fake::Happened;
-use pinpriq_store::ledger::{FakeEngine, Term, Watermark};
+use pinpriq_store::ledger::{Term, Watermark};
 
 use super::{Kind, Line, NODES, TROUBLE_MS, World};
 use crate::cluster_sim::line::Request;
@@ -174,7 +176,7 @@ impl World {
     fn all_remember(&self, kind: Kind) -> bool {
         let generation = u32::from(kind == Kind::RegistryRolledBack);
         self.machines.iter().all(|machine| {
-            let files = machine.disk.as_ref().map(pinpriq_store::FaultyDisk::files);
+            let files = machine.disk.as_ref().map(crate::faulty_disk::FaultyDisk::files);
             let text = files.and_then(|files| files.get("node").cloned()).unwrap_or_default();
             let text = String::from_utf8_lossy(&text).into_owned();
             let seen = text.lines().find_map(|line| line.strip_prefix("generation "));

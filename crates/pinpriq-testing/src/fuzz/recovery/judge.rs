@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::faulty_disk::FaultyDisk;
 use pinpriq_proto::change::{LaneRecord, QueueRecord};
 use pinpriq_proto::command::{Command, Put};
 use pinpriq_proto::limits::Limits;
@@ -14,7 +15,7 @@ use pinpriq_proto::settings::{Ids, Settings};
 use pinpriq_proto::task::{Bytes, ClientId, RequestId};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::journal::{Report, SalvageReport, check, salvage};
-use pinpriq_store::{Disk, Durable, FaultyDisk, Fold, Store as _, StoreError};
+use pinpriq_store::{Disk, Durable, Fold, Store as _, StoreError};
 
 use super::written::{Content, Written};
 use super::{Files, journal, options, shown};

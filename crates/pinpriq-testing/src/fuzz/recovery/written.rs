@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::OnceLock;
 
+use crate::faulty_disk::{CrashPolicy, FaultyDisk};
 use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_proto::command::{
     Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection, Sides,
@@ -20,10 +21,9 @@ use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::settings::{AFTERACK, AfterAck, CAPACITY, IDS, Ids, Value};
 use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::faulty_disk::CrashPolicy;
 use pinpriq_store::{
-    Durable, FaultyDisk, Figures, Fold, Journal, Loaded, Position, Progress, Reclaims, Rewrite,
-    Room, Store, StoreError, TaskCounts, Urgency,
+    Durable, Figures, Fold, Journal, Loaded, Position, Progress, Reclaims, Rewrite, Room, Store,
+    StoreError, TaskCounts, Urgency,
 };
 
 use super::{Files, journal};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use pinpriq_store::conformance::{
+use pinpriq_store::journal::{Report, SalvageReport, check, salvage};
+use pinpriq_store::{Disk, Journal, JournalOptions, Runner, Urgency};
+use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
+use pinpriq_testing::stores::{
     Caller, Change, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,
 };
-use pinpriq_store::faulty_disk::CrashPolicy;
-use pinpriq_store::journal::{Report, SalvageReport, check, salvage};
-use pinpriq_store::{Disk, FaultyDisk, Journal, JournalOptions, Runner, Urgency};
 
 use super::super::salvage::in_words as salvage_in_words;
 use super::{as_json, in_words};
