@@ -1,6 +1,7 @@
 //! Where connections live: their sockets, their doors, the desks that the doors talk to, and
 //! questions to all shards.
 
+mod asking;
 pub(crate) mod client;
 pub(crate) mod connection;
 mod credits;

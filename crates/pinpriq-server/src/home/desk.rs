@@ -6,13 +6,12 @@
 //! command. The other end of the letters is `host::guest`.
 
 mod auditing;
-pub(crate) mod choosing;
+mod choosing;
 mod crediting;
-pub(crate) mod dealing;
+pub(super) mod dealing;
 mod everywhere;
 mod guard;
-mod lasting;
-mod news;
+pub(super) mod news;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -26,6 +25,7 @@ use pinpriq_proto::task::{ClientId, Farewell, RequestId};
 
 use self::guard::Guard;
 pub(crate) use self::news::receive_news;
+use super::asking::Asking;
 use super::credits::Credits;
 use super::door::{CommandName, Opened};
 use super::pace::Pace;
@@ -35,7 +35,7 @@ use super::route::{
 };
 use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
-use crate::clients::about::{Dialect, Manners, SILENT};
+use crate::clients::about::{Dialect, MUTE, Manners, SILENT};
 use crate::config::{DoorName, Limits};
 use crate::facts::tally::Tally;
 use crate::host::readers::PIECE_BYTES;
@@ -103,6 +103,7 @@ impl Desk {
         let (routes, guard) = (Cell::new(routes), roster.map(Guard::new));
         let is_placed = who.1.was_moved() || shard.own() >= shard.shards();
         let credits = Credits::new(limits.in_flight_max);
+        who.1.links.borrow_mut().lasting.manners = Some(opened.manners);
         let seat = Seat::new(shard, who, limits, opened.manners);
         let pace = Pace::default();
         let delivered_before = 0;
@@ -141,6 +142,12 @@ impl Desk {
     /// Returns the shard that has the connection.
     pub(crate) const fn shard(&self) -> &Rc<Shard> {
         &self.seat.shard
+    }
+
+    /// Returns what asks other shards for the client.
+    fn asking(&self) -> Asking<'_> {
+        let Seat { shard, session, client, .. } = &self.seat;
+        Asking { shard, session, client: *client }
     }
 
     /// Returns what the shard counts about its clients.
@@ -392,7 +399,7 @@ impl Desk {
 
     /// Whether shards change their owners, as in a cluster.
     fn changes_owners(&self) -> bool {
-        self.seat.shard.post().is_some_and(Post::changes_owners)
+        self.asking().changes_owners()
     }
 
     /// Checks that the queue of a transaction with one step lives in the same shard as those of
@@ -416,25 +423,26 @@ impl Desk {
 
     /// Asks another shard for a command.
     fn forward(&self, to: usize, request: RequestId, command: &Command<'_>) {
-        let (shard, session) = (&self.seat.shard, &self.seat.session);
-        if self.changes_owners() {
-            return self.forward_in_cluster(to, request, command);
-        }
-        let Some(post) = self.open_link(to) else { return };
+        let (shard, session, asking) = (&self.seat.shard, &self.seat.session, self.asking());
         // Earlier replies come before this one in the outbox.
         shard.turn_if_begun();
-        let encode = |out: &mut Vec<u8>| encode_command(command, out);
-        let length = post.write_command(to, self.seat.client, request, encode);
-        let links = &mut *session.links.borrow_mut();
-        links.blocked |= command.may_block();
-        let link = links.link(post.places(), to);
-        link.under_way += length;
-        link.standing.subscriptions += u32::from(matches!(command, Command::Subscribe { .. }));
-        if request == SILENT {
-            links.lasting.subscriptions.note(command, shard.sharding().is_in(to));
-        } else {
-            self.await_reply(to, command);
+        if !asking.is_nowhere(to) {
+            self.open_link(to);
         }
+        // Where owners change, its reply shows whether it has happened.
+        let is_mute = request == SILENT && asking.changes_owners();
+        let request = if is_mute { MUTE } else { request };
+        asking.write(to, request, |out| encode_command(command, out));
+        {
+            let links = &mut *session.links.borrow_mut();
+            links.blocked |= command.may_block();
+            let link = links.link(shard.places(), to);
+            link.standing.subscriptions += u32::from(matches!(command, Command::Subscribe { .. }));
+            if request == SILENT {
+                return links.lasting.subscriptions.note(command, shard.sharding().is_in(to));
+            }
+        }
+        self.await_reply(to, command);
     }
 
     /// Keeps a gap for the reply of a shard to a command.
@@ -474,7 +482,7 @@ impl Desk {
         }
         self.seat.shard.turn_if_begun();
         for to in &open {
-            self.log_part(*to, Wanted::Done, 0);
+            self.asking().await_part(*to, Wanted::Done, 0);
         }
         self.say_joined(&open, Box::new(move |_| Joined::Bytes(bytes)));
     }
@@ -510,7 +518,7 @@ impl Desk {
     /// Ends everything that belongs to the client except its connection. Replies with `answer` once
     /// this is done everywhere.
     pub(crate) fn reset(&mut self, answer: Vec<u8>) {
-        self.tell_links(|_| Errand::Reset);
+        self.asking().errand_to_all(|_| Errand::Reset);
         {
             let shards = self.seat.shard.places();
             let links = &mut *self.seat.session.links.borrow_mut();
@@ -546,7 +554,7 @@ impl Desk {
                 return false;
             }
         }
-        self.tell_links(|_| Errand::EndWaits);
+        self.asking().errand_to_all(|_| Errand::EndWaits);
         true
     }
 
@@ -570,7 +578,7 @@ impl Desk {
             let own = leases.iter().filter(|(from, _)| *from == shard);
             own.map(|(_, receipt)| *receipt).collect::<Vec<_>>()
         };
-        self.tell_links(|to| Errand::End { stopping, unsent: of(Some(to)) });
+        self.asking().errand_to_all(|to| Errand::End { stopping, unsent: of(Some(to)) });
         let farewell =
             if stopping { Farewell::ServerStops } else { Farewell::Ended { unsent: &of(None) } };
         self.seat.shard.retire(client, farewell);
@@ -595,11 +603,10 @@ impl Desk {
         let links = &mut *session.links.borrow_mut();
         let open: Vec<usize> = links.open().collect();
         for to in open {
-            let Some(post) = self.seat.shard.post() else { continue };
             let at = unsent.iter().position(|(from, _)| *from == Some(to));
             let unsent = at.map(|at| unsent.swap_remove(at).1).unwrap_or_default();
             let heard = links.link(shards, to).heard;
-            post.write_errand(to, self.seat.client, Errand::Cut { heard, unsent });
+            self.asking().errand(to, Errand::Cut { heard, unsent });
         }
         self.seat.shard.disconnect(self.seat.client, own);
     }
@@ -608,12 +615,10 @@ impl Desk {
     pub(crate) fn read_payloads(&self) {
         let session = &self.seat.session;
         let from = session.outbox.borrow().reads_from();
-        let Some((from, post)) = from.zip(self.seat.shard.post()) else {
-            return self.seat.shard.read_for(session);
-        };
+        let Some(from) = from else { return self.seat.shard.read_for(session) };
         let wanted = session.outbox.borrow_mut().wanted(PIECE_BYTES);
         if !wanted.is_empty() {
-            post.write_errand(from, self.seat.client, Errand::Read(wanted));
+            self.asking().errand(from, Errand::Read(wanted));
         }
     }
 
@@ -632,38 +637,24 @@ impl Desk {
 
     fn tell_sent(&self, to: usize, least: (usize, usize)) {
         let sent = self.seat.session.outbox.borrow_mut().take_accepted(to, least);
-        if sent > 0
-            && let Some(post) = self.seat.shard.post()
-        {
-            post.write_errand(to, self.seat.client, Errand::Sent(sent));
+        if sent > 0 {
+            self.asking().errand(to, Errand::Sent(sent));
         }
     }
 
-    /// Writes an errand to all shards that the client has links to.
-    fn tell_links(&self, errand: impl Fn(usize) -> Errand) {
-        let Some(post) = self.seat.shard.post() else { return };
-        for to in self.seat.session.links.borrow().open() {
-            post.write_errand(to, self.seat.client, errand(to));
-        }
-    }
-
-    /// Makes sure that the shard expects errands of the client.
-    fn open_link(&self, to: usize) -> Option<&Post> {
-        let post = self.seat.shard.post()?;
+    /// Makes sure that the shard expects errands of the client, and knows what it has been sent and
+    /// what its tasks count for.
+    fn open_link(&self, to: usize) {
+        let asking = self.asking();
+        asking.open(to);
         {
             let links = &mut *self.seat.session.links.borrow_mut();
-            let link = links.link(post.places(), to);
-            if !std::mem::replace(&mut link.open, true) {
-                post.write_errand(to, self.seat.client, Errand::Open(self.seat.manners));
-                link.account = None;
-            }
+            let link = links.link(self.seat.shard.places(), to);
             if link.account != self.seat.account {
                 link.account.clone_from(&self.seat.account);
-                let account = Errand::Account(self.seat.account.clone());
-                post.write_errand(to, self.seat.client, account);
+                asking.errand(to, Errand::Account(self.seat.account.clone()));
             }
         }
         self.tell_sent(to, (1, 1));
-        Some(post)
     }
 }

@@ -17,14 +17,13 @@ use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::Holds;
 
-use super::desk::choosing::hear as hear_choice;
-use super::desk::dealing;
+use super::asking::Asking;
+use super::desk::{dealing, news};
 use crate::clients::about::{MUTE, PART, SILENT, is_guest};
 use crate::clients::ending::Ending;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Letter, Part, Piece};
 use crate::letters::mailbox::Route;
-use crate::session::Session;
 use crate::session::choosing::Choosing;
 use crate::session::log::{Asked, Wanted, What, substitute, wait_of};
 
@@ -66,18 +65,14 @@ pub(crate) fn lose_owner(home: &Shard, shard: usize, unsent: &[Letter], loss: Lo
             *not_begun.entry(*client).or_default() += commands.count();
         }
     }
-    each_linked(home, shard, |client, session| {
-        let not_begun = not_begun.get(&client).copied().unwrap_or(0);
-        lose_owner_of(home, (client, session), shard, (not_begun, loss));
+    each_linked(home, shard, |asking| {
+        let not_begun = not_begun.get(&asking.client).copied().unwrap_or(0);
+        lose_owner_of(asking, shard, (not_begun, loss));
     });
 }
 
-fn lose_owner_of(
-    home: &Shard,
-    (client, session): (ClientId, &Session),
-    shard: usize,
-    (not_begun, loss): (usize, Loss),
-) {
+fn lose_owner_of(asking: Asking<'_>, shard: usize, (not_begun, loss): (usize, Loss)) {
+    let Asking { shard: home, session, client } = asking;
     let (begun, ends) = {
         let links = &mut *session.links.borrow_mut();
         let is_deaf = links.lasting.manners.is_some_and(|manners| !manners.tells_refusals);
@@ -103,7 +98,7 @@ fn lose_owner_of(
         let may_pop = loss == Loss::Sudden && asked().take(begun).any(begins_to_pop);
         (begun, loses_deliveries || may_pop)
     };
-    dealing::act(home, session, client, |dealing| dealing.lose(shard));
+    dealing::act(asking, |dealing| dealing.lose(shard));
     let mut seen = 0;
     let (is_answered, is_growing) = {
         let choosing = session.choosing.borrow();
@@ -113,7 +108,7 @@ fn lose_owner_of(
         let is_answered = choosing.is_none_or(Choosing::is_answered) && !is_joining;
         (is_answered, choosing.is_some_and(Choosing::is_growing))
     };
-    settle(home, (client, session), shard, |asked| {
+    settle(asking, shard, |asked| {
         if let What::Command(..) = asked.what {
             seen += 1;
         }
@@ -123,7 +118,7 @@ fn lose_owner_of(
         fate((client, shard), asked, (may_have_begun, is_superfluous))
     });
     if ends {
-        end(home, (client, session), shard);
+        end(asking, shard);
     }
 }
 
@@ -151,48 +146,54 @@ fn fate(
 pub(crate) fn give_up_waiting(home: &Shard, silent_ms: u64) {
     let is_down = silent_ms > DOWN_MS;
     let now = home.clock().now();
-    for to in (0..home.shards()).filter(|to| home.is_nowhere(*to)) {
-        each_linked(home, to, |client, session| {
-            let is_late = |asked: &Asked| now >= patience_ends(asked, is_down);
-            let any_late = {
-                let links = &mut *session.links.borrow_mut();
-                links.link(home.places(), to).log.iter().any(is_late)
-            };
-            if any_late {
-                settle(home, (client, session), to, |asked| {
-                    if is_late(asked) { too_late(client, to, asked, is_down) } else { Fate::Again }
-                });
-            }
-        });
-    }
+    let refusal = |asked: &Asked, to| {
+        let is_part = matches!(asked.what, What::Command(PART, _));
+        if asked.may_have_begun && !is_part {
+            return unknown(to);
+        }
+        if is_down {
+            return Refusal::cluster_down();
+        }
+        let sentence = format!("shard {to} has no owner at the moment; nothing was carried out");
+        Refusal::new(RefusalKind::TryAgain, sentence)
+    };
+    refuse_ownerless(home, |asked| now >= patience_ends(asked, is_down), refusal, substitute);
 }
 
 /// Refuses everything that waits for an owner of its shard as STORE. `why` is the sentence.
 pub(crate) fn refuse_waiting(home: &Shard, why: &str) {
+    let refusal = || Refusal::new(RefusalKind::Store, why.to_owned());
+    let part = |wanted, to| match wanted {
+        Wanted::Reply => Part::Reply(Reply::Refused(refusal())),
+        wanted => substitute(wanted, to),
+    };
+    refuse_ownerless(home, |_| true, |_, _| refusal(), part);
+}
+
+/// Refuses of what waits for an owner of its shard what `is_meant`.
+fn refuse_ownerless(
+    home: &Shard,
+    is_meant: impl Fn(&Asked) -> bool,
+    refusal: impl Fn(&Asked, usize) -> Refusal,
+    part: impl Fn(Wanted, usize) -> Part,
+) {
     for to in (0..home.shards()).filter(|to| home.is_nowhere(*to)) {
-        each_linked(home, to, |client, session| {
-            let is_asked = !session.links.borrow_mut().link(home.places(), to).log.is_empty();
-            if is_asked {
-                settle(home, (client, session), to, |asked| refused_store(client, asked, why));
+        each_linked(home, to, |asking| {
+            let is_any = {
+                let links = &mut *asking.session.links.borrow_mut();
+                links.link(home.places(), to).log.iter().any(&is_meant)
+            };
+            if is_any {
+                settle(asking, to, |asked| match &asked.what {
+                    _ if !is_meant(asked) => Fate::Again,
+                    What::Part(wanted) => Fate::Answered(Piece::Part(part(*wanted, to))),
+                    What::Command(request, _) => {
+                        Fate::Answered(refused(asking.client, *request, refusal(asked, to)))
+                    }
+                });
             }
         });
     }
-}
-
-fn refused_store(client: ClientId, asked: &Asked, why: &str) -> Fate {
-    if !asked.is_owed {
-        return Fate::Done;
-    }
-    Fate::Answered(match &asked.what {
-        What::Part(Wanted::Reply) => {
-            let refusal = Refusal::new(RefusalKind::Store, why.to_owned());
-            Piece::Part(Part::Reply(Reply::Refused(refusal)))
-        }
-        What::Part(wanted) => Piece::Part(substitute(*wanted, 0)),
-        What::Command(request, _) => {
-            refused(client, *request, Refusal::new(RefusalKind::Store, why))
-        }
-    })
 }
 
 /// Returns until when something waits for an owner. What may block waits as long as it may.
@@ -209,33 +210,18 @@ fn patience_ends(asked: &Asked, is_down: bool) -> Timestamp {
     }
 }
 
-fn too_late(client: ClientId, to: usize, asked: &Asked, is_down: bool) -> Fate {
-    let is_part = matches!(asked.what, What::Command(PART, _));
-    let refusal = if asked.may_have_begun && !is_part {
-        unknown(to)
-    } else if is_down {
-        Refusal::cluster_down()
-    } else {
-        let sentence = format!("shard {to} has no owner at the moment; nothing was carried out");
-        Refusal::new(RefusalKind::TryAgain, sentence)
-    };
-    match &asked.what {
-        What::Part(wanted) => Fate::Answered(Piece::Part(substitute(*wanted, to))),
-        What::Command(request, _) => Fate::Answered(refused(client, *request, refusal)),
-    }
-}
-
 /// Asks the new owner of a shard for everything that waits for one.
 pub(crate) fn gain_owner(home: &Shard, to: usize, route: Route) {
     let Some(post) = home.post() else { return };
     post.set_route(to, route);
-    each_linked(home, to, |client, session| {
-        ask_next_owner(home, (client, session), to);
-        dealing::act(home, session, client, |dealing| dealing.regain(to));
+    each_linked(home, to, |asking| {
+        ask_next_owner(asking, to);
+        dealing::act(asking, |dealing| dealing.regain(to));
     });
 }
 
-fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usize) {
+fn ask_next_owner(asking: Asking<'_>, to: usize) {
+    let Asking { shard: home, session, client } = asking;
     let Some(post) = home.post() else { return };
     let now = home.clock().now();
     let links = &mut *session.links.borrow_mut();
@@ -268,8 +254,7 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
         let length = Commands::length(bytes.len());
         let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
         post.write_command(to, client, SILENT, encode);
-        let what = What::Command(SILENT, Vec::new());
-        link.log.keep(Asked { is_owed: false, ..Asked::of(what, length, now) });
+        link.log.push(What::Command(SILENT, Vec::new()), length, now, false);
     }
     if left > 0 {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
@@ -294,32 +279,28 @@ fn ask_next_owner(home: &Shard, (client, session): (ClientId, &Session), to: usi
 }
 
 /// Calls `act` for each client with its connection here that has asked anything of this shard.
-fn each_linked(home: &Shard, to: usize, mut act: impl FnMut(ClientId, &Session)) {
+fn each_linked(home: &Shard, to: usize, mut act: impl FnMut(Asking<'_>)) {
     home.each_client(|client, session| {
         if !is_guest(client) && session.links.borrow().has(to) {
-            act(client, session);
+            act(Asking { shard: home, session, client });
         }
     });
 }
 
 /// Forgets the wait of a take over several shards in one that has no owner at the moment.
-pub(crate) fn withdraw_wait(home: &Shard, session: &Session, to: usize) {
-    let withdrawn = take_fates(home, session, to, |asked| match asked.what {
+pub(super) fn withdraw_wait(asking: Asking<'_>, to: usize) {
+    let (withdrawn, _) = take_fates(asking, to, |asked| match asked.what {
         What::Command(PART, _) => Fate::Answered(Piece::Part(Part::Done)),
         _ => Fate::Again,
     });
-    debug_assert_eq!(withdrawn.to_choose.len(), 1, "a take waits once in each shard");
+    debug_assert_eq!(withdrawn.len(), 1, "a take waits once in each shard");
 }
 
 /// Goes through all that was asked of a shard, and does what `decide` says.
-fn settle(
-    home: &Shard,
-    (client, session): (ClientId, &Session),
-    to: usize,
-    decide: impl FnMut(&Asked) -> Fate,
-) {
-    let Settled { to_choose, is_refused } = take_fates(home, session, to, decide);
-    hear(home, (client, session), to, to_choose);
+fn settle(asking: Asking<'_>, to: usize, decide: impl FnMut(&Asked) -> Fate) {
+    let session = asking.session;
+    let (expected, is_refused) = take_fates(asking, to, decide);
+    news::hear(asking, to, expected);
     let is_deaf = {
         let links = &mut *session.links.borrow_mut();
         if session.outbox.borrow().is_owed_nothing() {
@@ -329,33 +310,17 @@ fn settle(
     };
     session.bell.ring();
     if is_refused && is_deaf {
-        end(home, (client, session), to);
+        end(asking, to);
     }
 }
 
-/// Passes on replies that a take or a request about subscriptions in several shards awaits.
-fn hear(home: &Shard, (client, session): (ClientId, &Session), from: usize, pieces: Vec<Piece>) {
-    if session.choosing.borrow().is_none() {
-        dealing::go_on(home, session, (client, from), pieces);
-    } else {
-        hear_choice(home, session, (client, from), pieces);
-    }
-}
-
-/// What became of what was asked of a shard.
-struct Settled {
-    /// What a take over several shards has to hear.
-    to_choose: Vec<Piece>,
-    /// Whether anything was refused that fills its own gap.
-    is_refused: bool,
-}
-
+/// Returns what a request to several shards has to hear, and whether anything was refused that
+/// fills its own gap.
 fn take_fates(
-    home: &Shard,
-    session: &Session,
+    Asking { shard: home, session, .. }: Asking<'_>,
     to: usize,
     mut decide: impl FnMut(&Asked) -> Fate,
-) -> Settled {
+) -> (Vec<Piece>, bool) {
     let links = &mut *session.links.borrow_mut();
     let link = links.link(home.places(), to);
     let mut pieces = Vec::new();
@@ -382,21 +347,18 @@ fn take_fates(
     link.under_way = link.log.under_way();
     link.standing.stalled = false;
     let settle = |index: usize| pieces.get_mut(index).and_then(Option::take);
-    let to_choose = session.outbox.borrow_mut().settle(to, settle);
-    Settled { to_choose, is_refused }
+    let expected = session.outbox.borrow_mut().settle(to, settle);
+    (expected, is_refused)
 }
 
 /// Ends a client whose protocol cannot say what has happened. The next owner is asked for nothing.
-fn end(home: &Shard, (client, session): (ClientId, &Session), to: usize) {
+fn end(asking: Asking<'_>, to: usize) {
     {
-        let links = &mut *session.links.borrow_mut();
-        let link = links.link(home.places(), to);
-        link.standing.ended = Some(Ending::Unknown);
-        link.log.take();
+        let links = &mut *asking.session.links.borrow_mut();
+        links.link(asking.shard.places(), to).standing.ended = Some(Ending::Unknown);
     }
-    let lost = session.outbox.borrow_mut().lose(to);
-    hear(home, (client, session), to, lost);
-    session.bell.ring();
+    news::lose(asking, to);
+    asking.session.bell.ring();
 }
 
 fn refused(client: ClientId, request: RequestId, refusal: Refusal) -> Piece {

@@ -57,17 +57,11 @@ pub(crate) enum Wanted {
     Delivered,
 }
 
-impl Asked {
-    /// Something that is being asked, and whose reply is owed.
-    pub(crate) const fn of(what: What, length: usize, at: Timestamp) -> Self {
-        Self { what, at, length, carried_out: false, is_owed: true, may_have_begun: false }
-    }
-}
-
 impl Log {
-    /// Notes that this is being asked.
-    pub(crate) fn push(&mut self, what: What, length: usize, at: Timestamp) {
-        self.keep(Asked::of(what, length, at));
+    /// Notes that this is being asked, and whether a reply will come.
+    pub(crate) fn push(&mut self, what: What, length: usize, at: Timestamp, is_owed: bool) {
+        let (carried_out, may_have_begun) = (false, false);
+        self.keep(Asked { what, at, length, carried_out, is_owed, may_have_begun });
     }
 
     /// Notes that this number of bytes was carried out, and that this number of replies and parts

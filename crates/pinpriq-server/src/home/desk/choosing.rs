@@ -1,30 +1,27 @@
-//! Takes over the queues of several shards, as `session::choosing` decides.
+//! Takes over the queues of several shards: see `session::choosing`.
 //!
 //! Every lease of this kind is that of a guest, also in the shard that has the connection. At the
 //! beanstalkd door, requests that name only a job are asked of all shards, as a guest; elsewhere
 //! the engine knows that both numbers are those of one connection.
 
-use std::rc::Rc;
-
 use pinpriq_proto::command::{self, Command, Done, Reserve, Take, Wait};
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::limits::DONE_MAX;
-use pinpriq_proto::reply::Output;
-use pinpriq_proto::task::{ClientId, Receipt, RequestId};
+use pinpriq_proto::reply::{Output, RefusalKind, Reply};
+use pinpriq_proto::task::{Receipt, RequestId};
 use pinpriq_store::durable::Holds;
 
 use super::Desk;
-use crate::clients::about::{PART, SILENT};
-use crate::clients::unsent::Unsent;
+use crate::clients::about::SILENT;
+use crate::clients::unsent::{Unsent, leases_in};
+use crate::home::asking::Asking;
 use crate::home::recovery::withdraw_wait;
 use crate::home::route::ownerless;
 use crate::host::seat::Undone;
-use crate::host::shard::Shard;
-use crate::letters::letter::{Commands, Errand, Piece};
-use crate::session::Session;
-use crate::session::choosing::{Choosing, Next, Share, Tasks, Wish, receipts_of};
-use crate::session::log::{Asked, What};
-use crate::sharding::Sharding;
+use crate::letters::letter::{Errand, Piece};
+use crate::session::choosing::{
+    Choosing, Heard, Share, Stage, Tasks, Wish, heard, share_at, shares_of, urgency,
+};
 
 impl Desk {
     /// Asks the shards of some tubes for their most urgent job.
@@ -88,202 +85,231 @@ impl Desk {
         true
     }
 
-    fn choose(&self, request: RequestId, what: (Wish, Vec<Share>), wait: Wait) {
-        let (shard, session) = (&self.seat.shard, &self.seat.session);
+    fn choose(&self, request: RequestId, (wish, shares): (Wish, Vec<Share>), wait: Wait) {
+        let asking = self.asking();
         // Earlier replies come before this one in the outbox.
-        shard.turn_if_begun();
-        {
-            let links = &mut *session.links.borrow_mut();
-            links.blocked = true;
-            links.lasting.manners = Some(self.seat.manners);
-        }
-        session.outbox.borrow_mut().keep_place(session.dialect.get());
-        let mut choosing = Choosing::new(request, what, (wait, shard.now()));
-        Asking { shard, session, client: self.seat.client }.act(&mut choosing, 0, Next::Look);
-        session.choosing.replace((!choosing.is_over()).then_some(choosing));
+        asking.shard.turn_if_begun();
+        asking.session.links.borrow_mut().blocked = true;
+        asking.session.outbox.borrow_mut().keep_place(asking.session.dialect.get());
+        let until = match wait {
+            Wait::For(span) => Some(asking.shard.now().after(span)),
+            Wait::No | Wait::Forever => None,
+        };
+        let (held, ownerless, gathered) = (None, None, (0, 0));
+        let stage = Stage::Looking { is_soon: false };
+        let mut choosing =
+            Choosing { request, wish, shares, held, wait, until, ownerless, gathered, stage };
+        asking.look(&mut choosing);
+        let is_over = choosing.is_answered() && !choosing.is_owed();
+        asking.session.choosing.replace((!is_over).then_some(choosing));
     }
-}
-
-/// Returns the queues by their shards, which come in the order of their first queues.
-pub(super) fn shares_of(queues: &[&[u8]], sharding: Sharding) -> Vec<Share> {
-    let mut shares = Vec::new();
-    for queue in queues {
-        share_at(&mut shares, sharding.shard_of(queue)).queues.push((*queue).into());
-    }
-    shares
-}
-
-/// Returns the share of a shard. Adds it if there is none.
-fn share_at(shares: &mut Vec<Share>, shard: usize) -> &mut Share {
-    let at = shares.iter().position(|share| share.shard == shard);
-    let at = at.unwrap_or_else(|| {
-        shares.push(Share::of(shard));
-        shares.len() - 1
-    });
-    &mut shares[at]
 }
 
 /// Takes replies of a shard to what was asked for the take of a client.
-pub(crate) fn hear(
-    shard: &Shard,
-    session: &Session,
-    (client, from): (ClientId, usize),
-    pieces: Vec<Piece>,
-) {
-    let asking = Asking { shard, session, client };
-    let known = &mut *session.choosing.borrow_mut();
+pub(super) fn hear(asking: Asking<'_>, from: usize, pieces: Vec<Piece>) {
+    let known = &mut *asking.session.choosing.borrow_mut();
     for piece in pieces {
         let Some(choosing) = known else { unreachable!("shard {from} was not asked") };
-        let next = choosing.hear(from, piece, asking.may_wait());
-        asking.act(choosing, from, next);
-        let next = choosing.go_on(asking.may_wait());
-        asking.act(choosing, from, next);
-        if choosing.is_over() {
+        asking.hear(choosing, from, piece);
+        asking.go_on(choosing);
+        if choosing.is_answered() && !choosing.is_owed() {
             *known = None;
         }
     }
 }
 
-/// Who asks shards for a client.
-pub(super) struct Asking<'a> {
-    pub(super) shard: &'a Shard,
-    pub(super) session: &'a Session,
-    pub(super) client: ClientId,
-}
-
 impl Asking<'_> {
-    /// Whether the client may still be made to wait.
-    fn may_wait(&self) -> bool {
-        let links = self.session.links.borrow();
-        links.lasting.ends.is_none() && !links.gives_up
-    }
-
-    /// Does what is next. `from` is the shard that was heard last.
-    fn act(&self, choosing: &mut Choosing, from: usize, next: Next) {
-        match next {
-            Next::Hear => {}
-            Next::Look => self.look(choosing),
-            Next::Take(index) => self.take_from(choosing, from, index),
-            Next::Add(output, holds, next) => self.add(choosing, from, (output, holds), next),
-            Next::Complete => self.session.outbox.borrow_mut().complete(),
-            Next::Withdraw(reply) => {
-                self.withdraw();
-                self.act(choosing, from, Next::Answer(None, reply, Holds::default()));
+    /// Takes the reply of a shard.
+    fn hear(&self, choosing: &mut Choosing, from: usize, piece: Piece) {
+        let Some(index) = choosing.shares.iter().position(|share| share.shard == from) else {
+            unreachable!("shard {from} was not asked")
+        };
+        let share = &mut choosing.shares[index];
+        share.owes = false;
+        let tells_done = std::mem::take(&mut share.tells_done);
+        match (heard(piece), choosing.stage) {
+            (Heard::Tasks(output, holds), Stage::Taking) => {
+                self.add(choosing, from, (output, holds));
             }
-            Next::Wait => self.wait(choosing),
-            Next::Pop(index) => {
-                let held = choosing.held().to_vec();
-                let shares = &mut choosing.shares;
-                self.note_taken_over(shares[index].shard);
-                self.ask_share(&mut shares[index], &Command::Share(command::Share::Pop(&held)));
-                self.end_waits(shares, Some(index));
+            (Heard::Tasks(output, _), Stage::Waiting) if choosing.holds_first() => {
+                self.pop(choosing, index, leases_in(&output).collect());
             }
-            Next::Answer(from, reply, holds) => {
-                let (client, request) = (self.client, choosing.request);
-                let output = Output::Reply { client, request, reply };
-                let mut outbox = self.session.outbox.borrow_mut();
-                outbox.answer(from, Some((output, holds)));
-                drop(outbox);
-                self.end_waits(&mut choosing.shares, None);
-                if let Some((shard, held)) = choosing.take_held() {
-                    self.give_back(shard, &held);
-                }
+            (Heard::Tasks(output, holds), Stage::Waiting) => {
+                self.hand_on(choosing, from, (output, holds));
             }
-            Next::Lost => {
+            (Heard::Tasks(output, holds), Stage::Popping(at)) if at == index => {
+                choosing.held = None;
+                self.hand_on(choosing, from, (output, holds));
+            }
+            (Heard::Tasks(output, _), _) => {
+                self.note_taken_over(from);
+                self.give_back(from, &leases_in(&output).collect::<Vec<_>>());
+            }
+            (_, Stage::Answered) | (Heard::Reply(_), Stage::Settling) => {}
+            (Heard::Lost, _) => {
+                choosing.stage = Stage::Answered;
                 self.withdraw();
                 self.session.outbox.borrow_mut().answer(None, None);
-                self.end_waits(&mut choosing.shares, None);
+                self.end_waits(choosing, None);
             }
-            Next::GiveBack(output) => {
-                self.note_taken_over(from);
-                self.give_back(from, &receipts_of(&output));
+            (Heard::Reply(_), Stage::Popping(at)) if at != index => {}
+            (Heard::Reply(Reply::Refused(refusal)), Stage::Looking { .. } | Stage::Waiting)
+                if refusal.kind == RefusalKind::TryAgain && !tells_done =>
+            {
+                choosing.ownerless = Some(refusal);
+                self.hear_nothing(choosing);
+            }
+            (Heard::Reply(Reply::Refused(refusal)), Stage::Taking)
+                if choosing.is_growing() && choosing.may_lose(&refusal) =>
+            {
+                self.withdraw();
+                self.refuse(choosing, Reply::Refused(refusal));
+            }
+            (Heard::Reply(_), Stage::Taking) if choosing.is_growing() => {
+                let next = choosing.next_share();
+                self.fill(choosing, next);
+            }
+            (Heard::Reply(reply @ Reply::Refused(_)), _)
+            | (Heard::Reply(reply @ Reply::DeadlineSoon), Stage::Waiting) => {
+                self.refuse(choosing, reply);
+            }
+            (Heard::Reply(reply), Stage::Looking { is_soon }) => {
+                let is_soon = is_soon || matches!(reply, Reply::DeadlineSoon);
+                choosing.stage = Stage::Looking { is_soon };
+                if let Reply::Shown(tasks) = reply {
+                    let selection = choosing.selection();
+                    let head = tasks.first().map(|task| urgency(selection, task));
+                    choosing.shares[index].head = head;
+                }
+            }
+            (Heard::Reply(_), Stage::Waiting) => self.hear_nothing(choosing),
+            // Another client has taken it meanwhile, or its lease is over.
+            (Heard::Reply(_), Stage::Taking | Stage::Popping(_)) => {
+                choosing.held = None;
+                choosing.stage = Stage::Settling;
             }
         }
     }
 
-    /// Asks a shard for its tasks.
-    fn take_from(&self, choosing: &mut Choosing, from: usize, index: usize) {
-        let is_skipped = choosing.is_growing() && self.is_nowhere(choosing.shares[index].shard);
-        if is_skipped {
-            let next = choosing.fill();
-            return self.act(choosing, from, next);
-        }
-        let count = choosing.lacks();
-        let Choosing { shares, wish, .. } = choosing;
-        let share = &mut shares[index];
-        let queues = share.queues.clone();
-        let names = &names_of(&queues)[..];
-        self.ask_share(
-            share,
-            &match wish {
-                Wish::Reserve => Command::Reserve(Reserve::new(names, Wait::No)),
-                Wish::Tasks(tasks) => Command::Take(Take { count, ..take(tasks, names, Wait::No) }),
-            },
-        );
-    }
-
-    /// Adds tasks to the answer. The share at the index adds to it next, if any.
-    fn add(
-        &self,
-        choosing: &mut Choosing,
-        from: usize,
-        (mut output, holds): (Output, Holds),
-        next: Option<usize>,
-    ) {
-        if let Output::Reply { client, request, .. } = &mut output {
-            (*client, *request) = (self.client, choosing.request);
-        }
-        {
-            let mut outbox = self.session.outbox.borrow_mut();
-            outbox.add_tasks(from, (output, holds), next.is_none());
-        }
-        if let Some(index) = next {
-            self.note_taken_over(from);
-            self.act(choosing, from, Next::Take(index));
+    /// Does what is next if no shard owes a reply.
+    fn go_on(&self, choosing: &mut Choosing) {
+        match choosing.stage {
+            _ if choosing.is_owed() => {}
+            Stage::Looking { is_soon } => self.look_around(choosing, is_soon),
+            Stage::Settling => self.look(choosing),
+            Stage::Taking | Stage::Waiting | Stage::Popping(_) | Stage::Answered => {}
         }
     }
 
     /// Asks every shard for its first task. Those that have no owner are passed over, unless they
     /// have something to acknowledge.
     fn look(&self, choosing: &mut Choosing) {
-        choosing.begin();
-        for index in 0..choosing.shares.len() {
-            let Choosing { shares, wish, .. } = choosing;
-            let share = &mut shares[index];
+        choosing.stage = Stage::Looking { is_soon: false };
+        let Choosing { shares, wish, ownerless: refusal, .. } = choosing;
+        *refusal = None;
+        for share in shares {
+            share.head = None;
             if share.done.is_empty() && self.is_nowhere(share.shard) {
-                let refusal = ownerless(share.shard);
-                choosing.pass_over(refusal);
+                *refusal = Some(ownerless(share.shard));
                 continue;
             }
             let done = std::mem::take(&mut share.done);
             share.tells_done = !done.is_empty();
             let done: Vec<Done<'_>> =
                 done.iter().map(|(queue, receipt)| Done { queue, receipt: *receipt }).collect();
-            let queues = share.queues.clone();
-            let names = &names_of(&queues)[..];
-            self.ask_share(
-                share,
-                &match wish {
-                    Wish::Reserve => Command::Head(names),
-                    Wish::Tasks(tasks) => {
-                        let take = take(tasks, names, Wait::No);
-                        Command::Share(command::Share::Look { done: &done, take })
-                    }
-                },
-            );
+            let names = &share.names()[..];
+            let command = match wish {
+                Wish::Reserve => Command::Head(names),
+                Wish::Tasks(tasks) => {
+                    let take = take(tasks, names, Wait::No);
+                    Command::Share(command::Share::Look { done: &done, take })
+                }
+            };
+            self.ask_command(share.shard, &command);
+            share.owes = true;
         }
-        let next = choosing.go_on(self.may_wait());
-        self.act(choosing, 0, next);
+        self.go_on(choosing);
     }
 
-    /// Waits in every shard.
+    /// Decides once all shards have told their first task.
+    fn look_around(&self, choosing: &mut Choosing, is_soon: bool) {
+        choosing.gathered = (0, 0);
+        if let Some(index) = choosing.next_share() {
+            choosing.stage = Stage::Taking;
+            return self.take_from(choosing, index);
+        }
+        if is_soon {
+            return self.refuse(choosing, Reply::DeadlineSoon);
+        }
+        let may_wait = {
+            let links = self.session.links.borrow();
+            links.lasting.ends.is_none() && !links.gives_up
+        };
+        if choosing.wait.blocks() && may_wait {
+            return self.wait(choosing);
+        }
+        self.answer_nothing(choosing);
+    }
+
+    /// Asks a shard for its tasks.
+    fn take_from(&self, choosing: &mut Choosing, index: usize) {
+        let count = choosing.lacks();
+        let Choosing { shares, wish, .. } = choosing;
+        let share = &mut shares[index];
+        let names = &share.names()[..];
+        let command = match wish {
+            Wish::Reserve => Command::Reserve(Reserve::new(names, Wait::No)),
+            Wish::Tasks(tasks) => Command::Take(Take { count, ..take(tasks, names, Wait::No) }),
+        };
+        self.ask_command(share.shard, &command);
+        share.owes = true;
+    }
+
+    /// Adds tasks to the answer, and asks the next shard if it lacks some.
+    fn add(&self, choosing: &mut Choosing, from: usize, (mut output, holds): (Output, Holds)) {
+        let was_growing = choosing.is_growing();
+        choosing.count(&output);
+        let is_take = matches!(choosing.wish, Wish::Tasks(_));
+        // An answer has payloads on the disk of one shard at most.
+        let is_enough = !is_take || choosing.lacks() == 0 || !holds.is_empty();
+        let next = choosing.next_share().filter(|_| !is_enough);
+        if next.is_none() && !was_growing {
+            return self.hand_on(choosing, from, (output, holds));
+        }
+        if let Output::Reply { client, request, .. } = &mut output {
+            (*client, *request) = (self.client, choosing.request);
+        }
+        self.session.outbox.borrow_mut().add_tasks(from, (output, holds), next.is_none());
+        if next.is_some() {
+            self.note_taken_over(from);
+            self.fill(choosing, next);
+        } else {
+            choosing.stage = Stage::Answered;
+        }
+    }
+
+    /// Asks this share or a later one to add to the answer, which is complete if there is none. One
+    /// without an owner is passed over.
+    fn fill(&self, choosing: &mut Choosing, mut next: Option<usize>) {
+        while let Some(index) = next {
+            if !self.is_nowhere(choosing.shares[index].shard) {
+                return self.take_from(choosing, index);
+            }
+            next = choosing.next_share();
+        }
+        choosing.stage = Stage::Answered;
+        self.session.outbox.borrow_mut().complete();
+    }
+
+    /// Waits in every shard, and for their next owners too.
     fn wait(&self, choosing: &mut Choosing) {
-        let wait = choosing.wait(self.shard.now());
+        (choosing.stage, choosing.ownerless) = (Stage::Waiting, None);
+        let now = self.shard.now();
+        let wait = choosing.until.map_or(choosing.wait, |until| Wait::For(until.since(now)));
         let Choosing { shares, wish, .. } = choosing;
         let mut is_echo = false;
         for share in shares {
-            let queues = share.queues.clone();
-            let names = &names_of(&queues)[..];
+            let names = &share.names()[..];
             let command = match wish {
                 Wish::Reserve => Command::Reserve(Reserve { queues: names, wait, is_echo }),
                 Wish::Tasks(_) if names.is_empty() => continue,
@@ -292,35 +318,83 @@ impl Asking<'_> {
                     Command::Share(command::Share::Wait { take, is_echo })
                 }
             };
-            self.ask_share(share, &command);
+            self.ask_command(share.shard, &command);
+            share.owes = true;
             is_echo = true;
         }
     }
 
-    /// Ends the waits in the shards that have not answered, except for one of them.
-    fn end_waits(&self, shares: &mut [Share], except: Option<usize>) {
-        let Some(post) = self.shard.post() else {
-            return;
+    /// Goes on after a shard that has nothing.
+    fn hear_nothing(&self, choosing: &mut Choosing) {
+        if choosing.stage == Stage::Waiting && !choosing.is_owed() {
+            self.answer_nothing(choosing);
+        }
+    }
+
+    /// Has a shard pop what it holds, and ends the waits elsewhere.
+    fn pop(&self, choosing: &mut Choosing, index: usize, held: Vec<Receipt>) {
+        choosing.stage = Stage::Popping(index);
+        let share = &mut choosing.shares[index];
+        self.note_taken_over(share.shard);
+        self.ask_command(share.shard, &Command::Share(command::Share::Pop(&held)));
+        share.owes = true;
+        choosing.held = Some((share.shard, held));
+        self.end_waits(choosing, Some(index));
+    }
+
+    /// Answers that there is nothing, as far as that is known.
+    fn answer_nothing(&self, choosing: &mut Choosing) {
+        let popped = choosing.holds_first();
+        let nothing = || Reply::Tasks { tasks: Vec::new(), popped };
+        let reply = choosing.ownerless.take().map_or_else(nothing, Reply::Refused);
+        self.refuse(choosing, reply);
+    }
+
+    /// Answers with what a shard has handed over.
+    fn hand_on(&self, choosing: &mut Choosing, from: usize, (output, holds): (Output, Holds)) {
+        let Output::Reply { reply, .. } = output else {
+            unreachable!("shard {from} was asked for no deliveries")
         };
-        for (index, share) in shares.iter_mut().enumerate() {
+        self.answer(choosing, Some(from), (reply, holds));
+    }
+
+    /// Answers without tasks.
+    fn refuse(&self, choosing: &mut Choosing, reply: Reply) {
+        self.answer(choosing, None, (reply, Holds::default()));
+    }
+
+    fn answer(&self, choosing: &mut Choosing, from: Option<usize>, answer: (Reply, Holds)) {
+        choosing.stage = Stage::Answered;
+        let (client, request, (reply, holds)) = (self.client, choosing.request, answer);
+        let output = Output::Reply { client, request, reply };
+        self.session.outbox.borrow_mut().answer(from, Some((output, holds)));
+        self.end_waits(choosing, None);
+        if let Some((shard, held)) = choosing.held.take() {
+            self.give_back(shard, &held);
+        }
+    }
+
+    /// Ends the waits in the shards that have not answered, except for one of them.
+    fn end_waits(&self, choosing: &mut Choosing, except: Option<usize>) {
+        for (index, share) in choosing.shares.iter_mut().enumerate() {
             if !share.owes || Some(index) == except {
                 continue;
             }
             if self.is_nowhere(share.shard) {
-                withdraw_wait(self.shard, self.session, share.shard);
+                withdraw_wait(*self, share.shard);
                 share.owes = false;
             } else {
-                post.write_errand(share.shard, self.client, Errand::EndWaits);
+                self.errand(share.shard, Errand::EndWaits);
             }
         }
     }
 
     /// Returns what a shard has handed over in vain, as if it had not reached the client.
     fn give_back(&self, to: usize, receipts: &[Receipt]) {
-        if receipts.is_empty() || self.is_nowhere(to) {
-            return;
+        if !receipts.is_empty() && !self.is_nowhere(to) {
+            let command = Command::GiveBack(receipts);
+            self.write(to, SILENT, |out| encode_command(&command, out));
         }
-        self.write(to, SILENT, &Command::GiveBack(receipts));
     }
 
     /// Returns what shards have added to an answer that is not given.
@@ -329,67 +403,21 @@ impl Asking<'_> {
         for (shard, Unsent { popped, leases, .. }) in added {
             self.give_back(shard, &leases);
             if !popped.is_empty() && !self.is_nowhere(shard) {
-                self.write(shard, SILENT, &Command::PutBack(&popped));
+                self.write(shard, SILENT, |out| encode_command(&Command::PutBack(&popped), out));
             }
         }
     }
 
     /// Tells a shard that one of its outputs was dropped.
     fn note_taken_over(&self, shard: usize) {
-        if let Some(post) = self.shard.post().filter(|_| !self.is_nowhere(shard)) {
-            post.write_errand(shard, self.client, Errand::Sent(1));
+        if !self.is_nowhere(shard) {
+            self.errand(shard, Errand::Sent(1));
         }
     }
 
-    /// Whether a shard has no owner that is known.
-    pub(super) fn is_nowhere(&self, shard: usize) -> bool {
-        self.shard.is_nowhere(shard)
+    fn ask_command(&self, to: usize, command: &Command<'_>) {
+        self.ask(to, |out| encode_command(command, out));
     }
-
-    /// Asks a shard about its queues. Its reply is heard.
-    fn ask_share(&self, share: &mut Share, command: &Command<'_>) {
-        self.write(share.shard, PART, command);
-        self.session.outbox.borrow_mut().await_choice(self.shard.places(), share.shard);
-        share.owes = true;
-    }
-
-    /// Writes a command to a shard, and keeps it until it is done if the owner of the shard may
-    /// change.
-    pub(super) fn write(&self, to: usize, request: RequestId, command: &Command<'_>) {
-        let mut bytes = Vec::new();
-        encode_command(command, &mut bytes);
-        self.write_encoded(to, request, &bytes);
-    }
-
-    /// Does the same with a command that is encoded already.
-    pub(super) fn write_encoded(&self, to: usize, request: RequestId, command: &[u8]) {
-        let Some(post) = self.shard.post() else { return };
-        let length = Commands::length(command.len());
-        let links = &mut *self.session.links.borrow_mut();
-        let manners = links.lasting.manners;
-        let link = links.link(post.places(), to);
-        link.under_way += length;
-        if !self.is_nowhere(to) {
-            if !link.open
-                && let Some(manners) = manners
-            {
-                (link.open, link.account) = (true, None);
-                post.write_errand(to, self.client, Errand::Open(manners));
-            }
-            let encode = |out: &mut Vec<u8>| out.extend_from_slice(command);
-            post.write_command(to, self.client, request, encode);
-        }
-        if post.changes_owners() {
-            let what = What::Command(request, command.to_vec());
-            let asked = Asked::of(what, length, self.shard.clock().now());
-            link.log.keep(Asked { is_owed: request != SILENT, ..asked });
-        }
-    }
-}
-
-/// Returns names as a command has them.
-pub(super) fn names_of(queues: &[Rc<[u8]>]) -> Vec<&[u8]> {
-    queues.iter().map(|queue| &**queue).collect()
 }
 
 /// Returns the take of one shard.

@@ -8,7 +8,6 @@ use crate::home::credits::{Credits, outstanding};
 use crate::home::joins::join_delivered;
 use crate::letters::letter::{Errand, Part, Question};
 use crate::session::dealing::Dealing;
-use crate::session::log::Wanted;
 use crate::session::outbox::Joined;
 
 impl Desk {
@@ -50,10 +49,8 @@ impl Desk {
                     let links = &mut *self.seat.session.links.borrow_mut();
                     links.link(self.seat.shard.places(), to).delivered_before.clone()
                 };
-                if let Some(post) = self.open_link(to) {
-                    self.log_part(to, Wanted::Delivered, 0);
-                    post.write_errand(to, self.seat.client, Errand::Ask(Question::Delivered));
-                }
+                self.open_link(to);
+                self.asking().ask_question(to, Question::Delivered);
                 let join = move |parts: Vec<Part>| {
                     let delivered = before.get() + join_delivered(&parts);
                     Joined::Bytes(write(outstanding(given, delivered)))
@@ -119,10 +116,9 @@ impl Desk {
             shard.apply(client, SILENT, &Command::Credit(credits));
         } else {
             self.seat.session.links.borrow_mut().lasting.credits += u64::from(credits);
-            if !shard.is_nowhere(to)
-                && let Some(post) = self.open_link(to)
-            {
-                post.write_errand(to, client, Errand::Credit(credits));
+            if !shard.is_nowhere(to) {
+                self.open_link(to);
+                self.asking().errand(to, Errand::Credit(credits));
             }
         }
         true

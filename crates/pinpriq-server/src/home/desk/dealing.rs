@@ -7,18 +7,16 @@
 use pinpriq_proto::command::{self, Command, Selection};
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
-use pinpriq_proto::task::{ClientId, RequestId};
+use pinpriq_proto::task::RequestId;
 use pinpriq_store::durable::Holds;
 
 use super::Desk;
-use super::choosing::{Asking, names_of, shares_of};
-use crate::clients::about::{ASIDE, PART, SILENT};
+use crate::clients::about::{ASIDE, SILENT};
+use crate::home::asking::Asking;
 use crate::home::route::shard_of_all;
 use crate::host::seat::Undone;
-use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Piece};
-use crate::session::Session;
-use crate::session::choosing::{Heard, heard};
+use crate::session::choosing::{Heard, heard, shares_of};
 use crate::session::dealing::{Aside, Dealing, Failed, Joining, Part};
 
 impl Desk {
@@ -29,7 +27,7 @@ impl Desk {
 
     /// Changes what is dealt, and does what follows from it.
     pub(super) fn deal(&self, change: impl FnOnce(&mut Dealing)) {
-        act(&self.seat.shard, &self.seat.session, self.seat.client, change);
+        act(self.asking(), change);
     }
 
     /// Begins or ends subscriptions, if those of the client are in several shards, or get there.
@@ -79,7 +77,7 @@ impl Desk {
 
     /// Refuses subscriptions beyond the most that a connection may have.
     fn check_room(&self, queues: &[&[u8]], member: Option<&[u8]>) -> Result<(), Undone> {
-        let known = self.count_subscriptions();
+        let known = count_subscriptions(self.asking());
         let links = self.seat.session.links.borrow();
         let mut fresh: Vec<&[u8]> = queues.to_vec();
         fresh.retain(|queue| !links.lasting.subscriptions.has(queue, member));
@@ -93,10 +91,6 @@ impl Desk {
             )));
         }
         Ok(())
-    }
-
-    fn count_subscriptions(&self) -> u64 {
-        count_subscriptions(&self.seat.shard, &self.seat.session)
     }
 
     /// Leaves it to shards to deliver as they are permitted. What the client has in one shard goes
@@ -116,7 +110,6 @@ impl Desk {
         let left = self.credits.drawn().saturating_sub(accepted);
         let mut dealing = Dealing::new(selection, left, accepted);
         self.stay();
-        session.links.borrow_mut().lasting.manners = Some(self.seat.manners);
         match settled {
             None => self.settle_deliveries(shard.own()),
             Some(to) if to != shard.own() => {
@@ -140,7 +133,6 @@ impl Desk {
     /// Lets the guest in this shard have the subscriptions of the client here.
     fn move_to_guest(&self, own: usize) {
         let (shard, client) = (&self.seat.shard, self.seat.client);
-        let asking = Asking { shard, session: &self.seat.session, client };
         let permit = command::Share::Permit { deliveries: 0, holds: false };
         shard.apply(client, SILENT, &Command::Share(permit));
         let known = shard.inspect(|it| it.engine().subscriptions_of(client));
@@ -148,7 +140,7 @@ impl Desk {
             let (queues, member) = (&[&queue[..]][..], member.as_deref());
             shard.apply(client, SILENT, &Command::Unsubscribe { queues, member });
             let subscribe = Command::Subscribe { queues, member, selection, mode };
-            asking.write(own, SILENT, &subscribe);
+            self.asking().write(own, SILENT, |out| encode_command(&subscribe, out));
             let links = &mut *self.seat.session.links.borrow_mut();
             links.lasting.subscriptions.note(&subscribe, |_| true);
             links.link(shard.places(), own).standing.subscriptions += 1;
@@ -165,8 +157,6 @@ impl Desk {
         let asked = self.parts_of(command);
         session.outbox.borrow_mut().keep_place(session.dialect.get());
         session.links.borrow_mut().blocked |= !asked.is_empty();
-        let commands: Vec<(usize, Vec<u8>)> =
-            asked.iter().map(|part| (part.shard, part.command.clone())).collect();
         self.deal(|dealing| {
             for part in &asked {
                 dealing.add_shard(part.shard, 0);
@@ -174,12 +164,14 @@ impl Desk {
             let owed = asked.len();
             dealing.joining = Some(Joining { request, asked, owed, failed: None });
         });
-        let asking = Asking { shard, session, client: self.seat.client };
-        for (to, command) in commands {
-            asking.write_encoded(to, PART, &command);
-            session.outbox.borrow_mut().await_choice(shard.places(), to);
+        if let Some(Joining { asked, .. }) =
+            session.dealing.borrow().as_ref().and_then(|dealing| dealing.joining.as_ref())
+        {
+            for part in asked {
+                self.asking().ask(part.shard, |out| out.extend_from_slice(&part.command));
+            }
         }
-        finish(shard, session, self.seat.client);
+        finish(self.asking());
     }
 
     /// Returns the parts of a command for its shards.
@@ -210,7 +202,7 @@ impl Desk {
         };
         let shares = shares_of(queues, self.seat.shard.sharding()).into_iter();
         let parts = shares.filter_map(|share| {
-            let queues = &names_of(&share.queues)[..];
+            let queues = &share.names()[..];
             match how {
                 Some((selection, mode)) => {
                     let one = Command::Subscribe { queues, member, selection, mode };
@@ -236,12 +228,8 @@ fn encoded(command: &Command<'_>) -> Vec<u8> {
 
 /// Changes what is dealt to a client, if its subscriptions are in several shards, and does what
 /// follows from it.
-pub(crate) fn act(
-    shard: &Shard,
-    session: &Session,
-    client: ClientId,
-    change: impl FnOnce(&mut Dealing),
-) {
+pub(crate) fn act(asking: Asking<'_>, change: impl FnOnce(&mut Dealing)) {
+    let Asking { shard, session, .. } = asking;
     let asides = {
         let dealing = &mut *session.dealing.borrow_mut();
         let Some(dealing) = dealing else { return };
@@ -254,22 +242,15 @@ pub(crate) fn act(
         }
         dealing.next(links.lasting.ends.is_some())
     };
-    let asking = Asking { shard, session, client };
     for (to, aside) in asides.into_iter().filter(|(to, _)| !asking.is_nowhere(*to)) {
         asking.ask_aside(to, aside);
     }
 }
 
-/// Takes what a shard has said about its part of a request, if that is under way, and deals
-/// further.
-pub(crate) fn go_on(
-    shard: &Shard,
-    session: &Session,
-    (client, from): (ClientId, usize),
-    pieces: Vec<Piece>,
-) {
+/// Takes what a shard has said about its part of a request, if that is under way.
+pub(crate) fn hear(asking: Asking<'_>, from: usize, pieces: Vec<Piece>) {
     for piece in pieces {
-        let mut dealing = session.dealing.borrow_mut();
+        let mut dealing = asking.session.dealing.borrow_mut();
         let Some(joining) = dealing.as_mut().and_then(|it| it.joining.as_mut()) else { continue };
         joining.owed -= 1;
         let failed = match heard(piece) {
@@ -283,18 +264,18 @@ pub(crate) fn go_on(
         {
             // At once, so that the next owner of the shard learns of it.
             part.is_done = true;
-            note(shard, session, from, &part.command);
+            note(asking, from, &part.command);
         }
         joining.failed = joining.failed.take().or(failed);
         drop(dealing);
-        finish(shard, session, client);
+        finish(asking);
     }
-    act(shard, session, client, |_| {});
 }
 
 /// Replies to a request that begins or ends subscriptions, once all shards have. What a refused one
 /// has done is undone.
-fn finish(shard: &Shard, session: &Session, client: ClientId) {
+fn finish(asking: Asking<'_>) {
+    let Asking { session, client, .. } = asking;
     let joining = {
         let mut dealing = session.dealing.borrow_mut();
         let Some(dealing) = dealing.as_mut() else { return };
@@ -305,31 +286,30 @@ fn finish(shard: &Shard, session: &Session, client: ClientId) {
     let is_broken = session.links.borrow().broken().is_some();
     let failed = if is_broken { Some(Failed::Lost) } else { failed };
     if let Some(Failed::Refused(_)) = failed {
-        let asking = Asking { shard, session, client };
         for part in asked.iter().filter(|part| part.is_done) {
             for undo in &part.undo {
-                asking.write_encoded(part.shard, SILENT, undo);
-                note(shard, session, part.shard, undo);
+                asking.write(part.shard, SILENT, |out| out.extend_from_slice(undo));
+                note(asking, part.shard, undo);
             }
         }
     }
     let answer = match failed {
         Some(Failed::Lost) => None,
         Some(Failed::Refused(reply)) => Some(reply),
-        None => Some(Reply::Count(count_subscriptions(shard, session))),
+        None => Some(Reply::Count(count_subscriptions(asking))),
     };
     let answer = answer.map(|reply| (Output::Reply { client, request, reply }, Holds::default()));
     session.outbox.borrow_mut().answer(None, answer);
 }
 
 /// Notes what a command has done to the subscriptions in a shard.
-pub(super) fn note(shard: &Shard, session: &Session, to: usize, command: &[u8]) {
-    let subscriptions = &mut session.links.borrow_mut().lasting.subscriptions;
-    subscriptions.note_encoded(command, shard.sharding().is_in(to));
+pub(super) fn note(asking: Asking<'_>, to: usize, command: &[u8]) {
+    let subscriptions = &mut asking.session.links.borrow_mut().lasting.subscriptions;
+    subscriptions.note_encoded(command, asking.shard.sharding().is_in(to));
 }
 
 /// Returns the number of subscriptions in all shards.
-fn count_subscriptions(shard: &Shard, session: &Session) -> u64 {
+fn count_subscriptions(Asking { shard, session, .. }: Asking<'_>) -> u64 {
     let dealing = session.dealing.borrow();
     let links = &mut *session.links.borrow_mut();
     let shards = dealing.iter().flat_map(|dealing| dealing.shards());
@@ -348,17 +328,16 @@ fn count_subscriptions(shard: &Shard, session: &Session) -> u64 {
 impl Asking<'_> {
     /// Asks a shard aside from the requests of the client.
     fn ask_aside(&self, to: usize, aside: Aside) {
-        let Some(post) = self.shard.post() else { return };
         let write = |request, share: &Command<'_>| {
             let mut commands = Commands::default();
             commands.push(request, |out| encode_command(share, out));
-            post.write_errand(to, self.client, Errand::Aside(commands));
+            self.errand(to, Errand::Aside(commands));
         };
         match aside {
             Aside::Permit(open) => {
                 let links = &mut *self.session.links.borrow_mut();
-                let arrived = links.link(post.places(), to).arrived;
-                post.write_errand(to, self.client, Errand::Permit(arrived + open));
+                let arrived = links.link(self.shard.places(), to).arrived;
+                self.errand(to, Errand::Permit(arrived + open));
             }
             Aside::Look => write(ASIDE, &Command::Share(command::Share::Next)),
             Aside::Pop(held) => write(ASIDE, &Command::Share(command::Share::Pop(&held))),

@@ -12,10 +12,9 @@ use crate::home::joins::{join_clients, join_facts, join_killed, join_replies};
 use crate::home::route::ownerless;
 use crate::host::roll;
 use crate::host::seat::Undone;
-use crate::letters::letter::{Commands, Errand, Inquiry, Part, Question};
+use crate::letters::letter::{Commands, Inquiry, Part, Question};
 use crate::letters::mailbox::Route;
 use crate::letters::owners::Owners;
-use crate::session::log::Wanted;
 use crate::session::outbox::{Join, Joined};
 use pinpriq_proto::facts::Joining;
 
@@ -54,16 +53,8 @@ impl Desk {
         self.detours.set(true);
         shard.turn_if_begun();
         for to in shards {
-            let Some(post) = self.open_link(*to) else { return };
-            let question = question();
-            let (wanted, length) = match &question {
-                Question::Command(commands) => (Wanted::Reply, commands.len()),
-                Question::Inquiry(_) => (Wanted::Facts, 0),
-                Question::Delivered => (Wanted::Delivered, 0),
-            };
-            session.links.borrow_mut().link(post.places(), *to).under_way += length;
-            self.log_part(*to, wanted, length);
-            post.write_errand(*to, self.seat.client, Errand::Ask(question));
+            self.open_link(*to);
+            self.asking().ask_question(*to, question());
         }
         session.links.borrow_mut().gathers = true;
         self.say_joined(shards, join);
