@@ -102,7 +102,7 @@ impl<W: Write> Printer<W> {
 }
 
 /// A value for people, with escapes for what cannot be printed.
-fn in_words(value: &Value) -> String {
+pub(crate) fn in_words(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::Integer(number) => number.to_string(),

@@ -25,10 +25,10 @@ pub(super) const TOP: &str = "\
 Show the state of a server in a terminal: its queues, how many tasks are in which state, how fast \
 they come and go, and how long the oldest ready task has been there.
 
-The list can be ordered and filtered. Enter opens a queue and then a task, p pauses a queue, e \
-says why a queue or a task stands still, ? lists all keys. If the server goes away, top says so \
-and tries again. With --once it prints a table and ends, with --json one object for each round of \
-figures. Both need two rounds for the rates, so the first line comes after one --interval.";
+The list can be ordered and filtered. Enter opens a queue and then a task. If the server goes \
+away, top says so and tries again. With --once it prints a table and ends, with --json one object \
+for each round of figures. Both need two rounds for the rates, so the first line comes after one \
+--interval.";
 
 /// After the help of `top`.
 pub(super) const AFTER_TOP: &str = doing!(

@@ -1,90 +1,57 @@
-//! `pinpriq status`: a table of the queues, with how fast tasks come and go.
+//! `pinpriq status`, and `top` without a terminal: a table of the queues, with how fast tasks come
+//! and go, or objects for programs.
 //!
-//! Everything is asked for twice, about a second apart. The clock is that of the server.
+//! Rates need two rounds of figures, so the first is never printed. The clock is that of the
+//! server.
 
+use std::collections::HashMap;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use pinpriq_proto::wire::resp::{Value, Words};
+use pinpriq_proto::wire::resp::Value;
 
+use super::figures::{FIGURES, Figures, Rates, Row, Server, Table, columns};
+use super::rounds::{Asker, QUEUES_MAX, Round};
 use crate::args::queues::StatusArgs;
+use crate::args::top::TopArgs;
 use crate::columns::{aligned, shortened};
+use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
 use crate::logging::tell;
 use crate::output::{escaped, print_text};
-use crate::printer::{Printer, shown, text};
-use crate::resp::{Client, member, unexpected};
-use crate::units::brief;
-use crate::words::OsWords as _;
+use crate::printer::{Printer, text};
 
-/// How long rates are watched.
+/// How long `status` watches rates.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// How many queues are asked for at a time.
-const UNDER_WAY_MAX: usize = 100;
-
-/// The states, by their letters and in words.
-pub(crate) const STATES: [(&str, &str); 6] = [
-    ("R", "ready"),
-    ("T", "taken"),
-    ("W", "waiting"),
-    ("B", "buried"),
-    ("Z", "zombie"),
-    ("D", "done"),
-];
-
-/// The figures of a queue, or of all of them.
-struct Row {
-    /// None for all of them together.
-    queue: Option<Vec<u8>>,
-    counts: [i64; 6],
-    put_per_second: i64,
-    acked_per_second: i64,
-    oldest_ms: Option<u64>,
-    paused: Option<String>,
-    /// How many of the ready tasks are dead letters; all of them in a queue for dead letters.
-    dead_letters: i64,
-    /// Whether dead letters of other queues come here.
-    holds_dead_letters: bool,
-}
-
-/// The figures at one moment: of each queue that was there, then of all together.
-struct Snapshot {
-    server_ms: i64,
-    figures: Vec<Option<Value>>,
-}
-
-/// Prints the table.
+/// Prints one table, or an object for each queue and for all together.
 pub(crate) fn status(arguments: &StatusArgs) -> Result<Exit, Failure> {
-    let mut client = Client::open(&arguments.client.endpoint()?)?;
-    let (names, more) = names(&mut client, arguments)?;
-    let first = snapshot(&mut client, &names)?;
-    // Nothing is ever sent: this waits until the time has passed.
-    let (_kept, never) = sync_channel::<()>(0);
-    let _ = never.recv_timeout(WATCH);
-    let second = snapshot(&mut client, &names)?;
-    let elapsed_ms = second.server_ms.saturating_sub(first.server_ms).max(1);
-
-    let queues = names.into_iter().map(Some);
-    let mut rows: Vec<Row> = queues
-        .chain([None])
-        .zip(first.figures.iter().zip(&second.figures))
-        .filter_map(|(queue, pair)| match pair {
-            (Some(before), Some(after)) => Some(row(queue, before, after, elapsed_ms)),
-            // It came to an end meanwhile.
-            _ => None,
-        })
-        .collect();
-    let dead_letters = rows.iter().map(|row| row.dead_letters).sum();
-    if let Some(all) = rows.last_mut() {
-        all.dead_letters = dead_letters;
+    let endpoint = arguments.client.endpoint()?;
+    let mut asker = Asker::open(&endpoint, arguments.prefix.as_deref(), arguments.count)?;
+    let before = asker.round(&[], usize::MAX)?;
+    pass(WATCH);
+    let round = asker.round(&[], usize::MAX)?;
+    if let Some(sentence) = round.refusal {
+        return Err(Failure::refused(sentence));
     }
+    let rows = rows(&before, &round);
     if arguments.client.json {
-        print_objects(&rows)?;
+        let mut printer = Printer::to_stdout(true);
+        for row in &rows {
+            let mut members = vec![(text("queue"), row.queue.map_or(Value::Null, text))];
+            members.extend(figures(row));
+            for (name, value) in &mut members {
+                if name.as_bytes() == Some(b"paused") && value.as_bytes() == Some(b"none") {
+                    *value = Value::Null;
+                }
+            }
+            printer.map(&Value::Map(members))?;
+        }
+        printer.flush()?;
     } else {
-        print_text(table(&rows).as_bytes())?;
+        print_text(table(Table::Status, &rows).as_bytes())?;
     }
-    if more {
+    if round.more {
         tell(format!(
             "there are more than {} queues: --count shows more of them, --prefix others",
             arguments.count
@@ -93,145 +60,134 @@ pub(crate) fn status(arguments: &StatusArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What is sent first.
-pub(super) fn list_words(arguments: &StatusArgs) -> Words {
-    let words = Words::new("QUEUE LIST").named("PREFIX", arguments.prefix.as_deref());
-    words.option("COUNT", Some(arguments.count))
-}
-
-/// Returns the names of the queues that are shown, and whether there are more.
-fn names(client: &mut Client, arguments: &StatusArgs) -> Result<(Vec<Vec<u8>>, bool), Failure> {
-    let Value::Array(parts) = client.call(&list_words(arguments))? else {
-        return Err(unexpected());
-    };
-    let [cursor, Value::Array(names)] = parts.as_slice() else { return Err(unexpected()) };
-    let names = names.iter().filter_map(Value::as_bytes).map(<[u8]>::to_vec).collect();
-    Ok((names, cursor.as_bytes() != Some(b"0")))
-}
-
-/// Asks for everything once.
-fn snapshot(client: &mut Client, names: &[Vec<u8>]) -> Result<Snapshot, Failure> {
-    let info = client.call(&Words::new("INFO Server"))?;
-    let server_ms = info
-        .as_bytes()
-        .and_then(|text| std::str::from_utf8(text).ok())
-        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("server_time_ms:")))
-        .and_then(|number| number.trim().parse().ok())
-        .ok_or_else(unexpected)?;
-    let mut figures = Vec::new();
-    for names in names.chunks(UNDER_WAY_MAX) {
-        let mut bytes = Vec::new();
-        for name in names {
-            Words::new("STATS").bytes(name).put(&mut bytes);
+/// Prints rounds: `top --once` and `top --json`.
+pub(super) fn top(arguments: &TopArgs) -> Result<Exit, Failure> {
+    let endpoint = arguments.client.endpoint()?;
+    let mut asker = Asker::open(&endpoint, arguments.prefix.as_deref(), QUEUES_MAX)?;
+    let interval = Duration::from_millis(arguments.interval);
+    let mut before = asker.round(&[], usize::MAX)?;
+    loop {
+        let took = Duration::from_millis(before.took_ms.unsigned_abs());
+        pass(interval.saturating_sub(took));
+        let round = asker.round(&[], usize::MAX)?;
+        let rows = rows(&before, &round);
+        let wanted = if arguments.client.json {
+            let mut printer = Printer::to_stdout(true);
+            printer.map(&object(&before, &round, &rows))?;
+            printer.flush()?
+        } else {
+            print_text(table(Table::Once, &rows).as_bytes())?;
+            Wanted::NoMore
+        };
+        if round.more && arguments.once {
+            let sentence = "there are more queues than are looked at: --prefix shows others";
+            tell(format!("{sentence} ({QUEUES_MAX} at most)"));
         }
-        client.send(&bytes)?;
-        for _ in names {
-            figures.push(match client.reply()? {
-                Value::Error(sentence) if sentence.starts_with("NOQUEUE") => None,
-                Value::Error(sentence) => return Err(Failure::refused(sentence)),
-                figures => Some(figures),
-            });
+        if arguments.once || wanted == Wanted::NoMore {
+            return Ok(Exit::Done);
         }
-    }
-    figures.push(Some(client.call(&Words::new("STATS"))?));
-    Ok(Snapshot { server_ms, figures })
-}
-
-fn row(queue: Option<Vec<u8>>, before: &Value, after: &Value, elapsed_ms: i64) -> Row {
-    let per_second = |name: &str| {
-        // A queue that was removed and came back counts from 0.
-        let grown = number(after, name).saturating_sub(number(before, name)).max(0);
-        grown.saturating_mul(1_000).saturating_add(elapsed_ms / 2) / elapsed_ms
-    };
-    let counts = member(after, "counts").unwrap_or(&Value::Null);
-    let oldest_ms = match member(after, "oldest_ready_ms") {
-        Some(Value::Integer(oldest)) => u64::try_from(*oldest).ok(),
-        _ => None,
-    };
-    let paused = member(after, "paused").and_then(Value::as_bytes);
-    let counts = STATES.map(|(letter, _)| number(counts, letter));
-    let holds_dead_letters = number(after, "holds_dead_letters") > 0;
-    Row {
-        queue,
-        dead_letters: if holds_dead_letters { counts[0] } else { 0 },
-        holds_dead_letters,
-        counts,
-        put_per_second: per_second("put"),
-        acked_per_second: per_second("acked"),
-        oldest_ms,
-        paused: paused.filter(|side| *side != b"none").map(escaped),
+        before = round;
     }
 }
 
-fn number(map: &Value, name: &str) -> i64 {
-    match member(map, name) {
-        Some(Value::Integer(number)) => *number,
-        _ => 0,
-    }
+/// Lets time pass.
+fn pass(time: Duration) {
+    // Nothing is ever sent: this waits until the time has passed.
+    let (_kept, never) = sync_channel::<()>(0);
+    let _ = never.recv_timeout(time);
 }
 
-/// What stands in place of the age of a dead letter, which no worker is expected to take.
-pub(super) const OF_DEAD_LETTERS: &str = "(dead)";
+/// The queues of a round in the order of their names, then all together.
+fn rows<'a>(before: &Round, round: &'a Round) -> Vec<Row<'a>> {
+    let earlier: HashMap<&[u8], &Figures> =
+        before.figures.iter().map(|(name, figures)| (name.as_slice(), figures)).collect();
+    // What was not there before has begun with nothing.
+    let nothing = Figures::default();
+    let elapsed_ms = round.server_ms.saturating_sub(before.server_ms).max(1);
+    let rates = |was: &Figures, figures: &Figures| Rates::between(was, figures, elapsed_ms);
+    let mut rows: Vec<Row<'a>> = round
+        .figures
+        .iter()
+        .map(|(name, figures)| {
+            let was = earlier.get(name.as_slice()).copied().unwrap_or(&nothing);
+            Row::of(name, figures, rates(was, figures))
+        })
+        .collect();
+    rows.sort_by_key(|row| row.queue);
+    let dead_letters = rows.iter().map(|row| row.dead_letters).sum();
+    let all = &round.server.all;
+    rows.push(Row {
+        queue: None,
+        figures: all,
+        rates: rates(&before.server.all, all),
+        dead_letters,
+    });
+    rows
+}
 
 /// The rows as lines of equal length, below a line with the names of the columns. Dead letters are
 /// not among the ready tasks of all together, and have a line of their own.
-fn table(rows: &[Row]) -> String {
-    let mut heads = vec!["queue"];
-    heads.extend(STATES.map(|(_, state)| state));
-    heads.extend(["put/s", "acked/s", "oldest", "paused"]);
-    let mut lines: Vec<Vec<String>> = vec![heads.into_iter().map(str::to_owned).collect()];
+fn table(table: Table, rows: &[Row<'_>]) -> String {
+    let mut heads = vec!["queue".to_owned()];
+    heads.extend(columns(table).map(|figure| figure.head.to_owned()));
+    let mut lines = vec![heads];
     for row in rows {
-        let name = row.queue.as_ref().map(|name| shortened(&escaped(name)));
-        let mut line = vec![name.unwrap_or_else(|| "(all)".to_owned())];
-        line.extend(apart(row.queue.is_none(), row.counts, row.dead_letters));
-        line.extend([row.put_per_second.to_string(), row.acked_per_second.to_string()]);
-        line.push(match row.oldest_ms {
-            Some(_) if row.holds_dead_letters => OF_DEAD_LETTERS.to_owned(),
-            oldest => oldest.map_or_else(|| "-".to_owned(), brief),
-        });
-        line.push(row.paused.clone().unwrap_or_else(|| "-".to_owned()));
+        let without = row.figures.without(row.dead_letters);
+        let (name, row) = match row.queue {
+            Some(name) => (shortened(&escaped(name)), *row),
+            None => ("(all)".to_owned(), Row { figures: &without, ..*row }),
+        };
+        let cells = columns(table).map(|figure| (figure.value)(&row).text());
+        lines.push([name].into_iter().chain(cells).collect());
+    }
+    if let Some(all) = rows.last().filter(|all| all.dead_letters > 0) {
+        let mut line = vec!["(dead letters)".to_owned(), all.dead_letters.to_string()];
+        line.resize(1 + columns(table).count(), "-".to_owned());
         lines.push(line);
     }
-    lines.extend(rows.last().and_then(|all| line_of_dead_letters(all.dead_letters)));
     aligned(&lines)
 }
 
-/// The counts of a row. That of all together leaves out the dead letters.
-pub(super) fn apart(
-    is_all: bool,
-    counts: [i64; 6],
-    dead_letters: i64,
-) -> impl Iterator<Item = String> {
-    let left_out = [if is_all { dead_letters } else { 0 }, 0, 0, 0, 0, 0];
-    let counts = counts.into_iter().zip(left_out);
-    counts.map(|(count, left_out)| count.saturating_sub(left_out).max(0).to_string())
-}
-
-/// The line below that of all together, if there are dead letters.
-pub(super) fn line_of_dead_letters(dead_letters: i64) -> Option<Vec<String>> {
-    let mut line = vec!["(dead letters)".to_owned(), dead_letters.to_string()];
-    line.resize(1 + STATES.len() + 4, "-".to_owned());
-    (dead_letters > 0).then_some(line)
-}
-
-/// The rows as objects. That of all queues together has no name.
-fn print_objects(rows: &[Row]) -> Result<(), Failure> {
-    let mut printer = Printer::to_stdout(true);
+/// A round as an object.
+fn object(before: &Round, round: &Round, rows: &[Row<'_>]) -> Value {
+    let Server { version, durability, failure, connections, doors, shards, paused, .. } =
+        &round.server;
+    let doors = doors.iter().map(|(door, count)| pair(door, Value::Integer(*count)));
+    let queues = i64::try_from(round.names.len()).unwrap_or(i64::MAX);
+    let mut server = vec![
+        pair("version", text(version)),
+        pair("durability", text(durability)),
+        pair("journal_failure", failure.as_ref().map_or(Value::Null, text)),
+        pair("connections", Value::Integer(*connections)),
+        pair("doors", Value::Map(doors.collect())),
+        pair("shards", Value::Integer(*shards)),
+        pair("queues", Value::Integer(queues)),
+        pair("queues_paused", Value::Integer(*paused)),
+    ];
+    let mut queues = Vec::new();
     for row in rows {
-        let queue = row.queue.as_ref().map_or(Value::Null, text);
-        let counts = row.counts.map(Value::Integer);
-        let oldest = row.oldest_ms.and_then(|oldest| i64::try_from(oldest).ok());
-        let rest = [
-            ("put_per_second", Value::Integer(row.put_per_second)),
-            ("acked_per_second", Value::Integer(row.acked_per_second)),
-            ("oldest_ready_ms", oldest.map_or(Value::Null, Value::Integer)),
-            ("paused", row.paused.as_ref().map_or(Value::Null, text)),
-            ("dead_letters", Value::Integer(row.dead_letters)),
-        ];
-        let mut fields = vec![shown("queue", &queue)];
-        fields.extend(STATES.iter().zip(&counts).map(|((_, state), count)| shown(state, count)));
-        fields.extend(rest.iter().map(|(name, value)| shown(name, value)));
-        printer.fields(&fields)?;
+        match row.queue {
+            None => server.extend(figures(row)),
+            Some(name) => {
+                let members = [pair("queue", text(name))].into_iter().chain(figures(row));
+                queues.push(Value::Map(members.collect()));
+            }
+        }
     }
-    printer.flush().map(|_| ())
+    Value::Map(vec![
+        pair("server_time_ms", Value::Integer(round.server_ms)),
+        pair("elapsed_ms", Value::Integer(round.server_ms.saturating_sub(before.server_ms))),
+        pair("took_ms", Value::Integer(round.took_ms)),
+        pair("more_queues", Value::Boolean(round.more)),
+        pair("server", Value::Map(server)),
+        pair("queues", Value::Array(queues)),
+    ])
+}
+
+fn figures(row: &Row<'_>) -> impl Iterator<Item = (Value, Value)> {
+    FIGURES.iter().map(|figure| pair(figure.member, (figure.value)(row).json()))
+}
+
+fn pair(name: &str, value: Value) -> (Value, Value) {
+    (text(name), value)
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use clap::Parser as _;
 use pinpriq_proto::wire::resp::Words;
 
-use super::{carrying, fanout, put, status, take};
+use super::{carrying, fanout, put, rounds, take};
 use crate::args::{Cli, Command};
 use crate::words::OsWords as _;
 
@@ -23,7 +23,7 @@ fn words(command: &Command) -> Words {
             let (queue, _) = it.parts();
             carrying::page_words(queue.unwrap_or_default().as_encoded_bytes(), b"0")
         }
-        Command::Status(it) => status::list_words(it),
+        Command::Status(it) => rounds::list_words(it.prefix.as_deref(), it.count),
         Command::Publish(it) => fanout::publish_words(it, &or_stdin(it.payload.as_ref())),
         Command::Listen(it) => {
             let member = it.member.clone().unwrap_or_else(|| "own".into());

@@ -1,11 +1,13 @@
 //! What keys and news do to the state of the screen. How it looks is tested in `view/tests.rs`.
 
+use std::ops::ControlFlow;
+
 use pinpriq_proto::wire::resp::Value;
 
-use super::{Effect, Link, Model, Over, Place, Sort};
-use crate::cmd::top::asker::{Page, PageOf, Sight};
-use crate::cmd::top::figures::{Figures, Round, Server};
-use crate::cmd::top::gatherer::{News, Order};
+use super::{Entered, Model, Visit};
+use crate::cmd::figures::{Figures, Server};
+use crate::cmd::rounds::{Page, PageOf, Round};
+use crate::cmd::top::gatherer::News;
 use crate::cmd::top::keys::{Decoder, Key};
 
 /// The time of the first round.
@@ -22,7 +24,7 @@ pub(in crate::cmd::top) fn figures([ready, taken, waiting, buried]: [i64; 4]) ->
         counts: [ready, taken, waiting, buried, 0, 0],
         put: ready + taken + waiting + buried,
         paused: "none".to_owned(),
-        oldest_ms: (ready > 0).then(|| ready.unsigned_abs() * 1_000),
+        oldest_ms: (ready > 0).then_some(ready * 1_000),
         ..Figures::default()
     }
 }
@@ -58,6 +60,7 @@ pub(in crate::cmd::top) fn round(server_ms: i64, queues: &[(&str, Figures)]) -> 
         names,
         more: false,
         figures: queues.iter().map(|queue| (name(queue), queue.1.clone())).collect(),
+        refusal: None,
     }))
 }
 
@@ -99,16 +102,12 @@ pub(in crate::cmd::top) fn page(of: &PageOf, ids: &[&str], next: Option<&str>) -
     }))
 }
 
-/// Presses keys, and returns what is to be done after the last.
-pub(in crate::cmd::top) fn press(model: &mut Model, keys: &str) -> Option<Effect> {
+/// Presses keys, and says whether the last one ends the program.
+pub(in crate::cmd::top) fn press(model: &mut Model, keys: &str) -> bool {
     let mut decoder = Decoder::default();
-    let mut effect = None;
     let mut keys = decoder.keys(keys.as_bytes());
     keys.extend(decoder.give_up());
-    for key in keys {
-        effect = model.press(key);
-    }
-    effect
+    keys.into_iter().map(|key| model.press(key)).last() == Some(ControlFlow::Break(()))
 }
 
 /// A model of four queues, of which c has the most tasks.
@@ -134,11 +133,13 @@ fn selected(model: &Model) -> &str {
     std::str::from_utf8(model.selected.as_ref().unwrap()).unwrap()
 }
 
-fn visit_of(model: &Model) -> &super::Visit {
-    let (Place::Queue(visit) | Place::Task { visit, .. }) = &model.place else {
-        panic!("{:?}", model.place)
-    };
-    visit
+/// The queue that was entered.
+pub(in crate::cmd::top) fn visit_of(model: &Model) -> &Visit {
+    model.visit.as_ref().unwrap()
+}
+
+fn sort(model: &Model) -> &str {
+    model.sort.map_or("queue", |sort| sort.head)
 }
 
 #[test]
@@ -148,20 +149,20 @@ fn the_order_goes_from_column_to_column_and_numbers_begin_with_the_highest() {
     press(&mut model, "r");
     assert_eq!(rows(&model), "mail c b a");
     press(&mut model, "rs");
-    assert_eq!((model.sort, rows(&model).as_str()), (Sort::Ready, "c b a mail"));
+    assert_eq!((sort(&model), rows(&model).as_str()), ("ready", "c b a mail"));
     press(&mut model, "ss");
-    assert_eq!((model.sort, rows(&model).as_str()), (Sort::Waiting, "a b c mail"));
+    assert_eq!((sort(&model), rows(&model).as_str()), ("waiting", "a b c mail"));
     press(&mut model, "sr");
-    assert_eq!((model.sort, rows(&model).as_str()), (Sort::Buried, "a c mail b"));
+    assert_eq!((sort(&model), rows(&model).as_str()), ("buried", "a c mail b"));
     // Rates are not known yet, and no task of the last queue is ready: nothing known comes last.
     press(&mut model, "s");
-    assert_eq!((model.sort, rows(&model).as_str()), (Sort::In, "a b c mail"));
+    assert_eq!((sort(&model), rows(&model).as_str()), ("in/s", "a b c mail"));
     press(&mut model, "ss");
-    assert_eq!((model.sort, rows(&model).as_str()), (Sort::Oldest, "a b c mail"));
+    assert_eq!((sort(&model), rows(&model).as_str()), ("oldest", "a b c mail"));
     press(&mut model, "r");
     assert_eq!(rows(&model), "c b a mail");
-    press(&mut model, "s");
-    assert_eq!(model.sort, Sort::Name);
+    press(&mut model, "ss");
+    assert_eq!(sort(&model), "queue");
 }
 
 #[test]
@@ -171,7 +172,7 @@ fn the_order_by_rates_follows_the_last_round() {
     let calm = Figures { put: 10, left: 5, ..figures([1, 0, 7, 0]) };
     model.hear(round(START_MS + 1_000, &[("a", calm), ("b", busy), ("c", figures([30, 4, 0, 0]))]));
     press(&mut model, "ssssss");
-    assert_eq!((model.sort, rows(&model).as_str()), (Sort::Out, "b a c"));
+    assert_eq!((sort(&model), rows(&model).as_str()), ("out/s", "b a c"));
 }
 
 #[test]
@@ -182,12 +183,13 @@ fn the_cursor_stays_on_its_queue() {
     press(&mut model, "s");
     assert_eq!((selected(&model), model.place_of_cursor()), ("c", Some(0)));
     // Its queue comes to an end: the cursor is on what has its place.
-    press(&mut model, "sssssss");
+    press(&mut model, "ssssssss");
     model.hear(round(START_MS + 1_000, &[("a", figures([0; 4])), ("mail", figures([0; 4]))]));
     assert_eq!(selected(&model), "mail");
     model.hear(round(START_MS + 2_000, &[]));
     assert_eq!(model.selected, None);
-    assert_eq!(press(&mut model, "jkpe\r"), None);
+    assert!(!press(&mut model, "jk\r"));
+    assert_eq!(model.visit, None);
 }
 
 #[test]
@@ -227,36 +229,14 @@ fn the_filter_is_typed_and_given_up() {
     press(&mut model, "\x7f");
     assert_eq!((rows(&model).as_str(), model.filter.as_str()), ("mail", "Ai"));
     press(&mut model, "\r");
-    assert_eq!((&model.over, rows(&model).as_str()), (&Over::Nothing, "mail"));
-    assert_eq!(press(&mut model, "/q"), None);
+    assert_eq!((&model.typing, rows(&model).as_str()), (&None, "mail"));
+    assert!(!press(&mut model, "/q"));
     press(&mut model, "\x1b");
     assert_eq!(model.filter, "Ai");
     // The first escape shows all queues again, the second one leaves.
-    assert_eq!(press(&mut model, "\x1b"), None);
+    assert!(!press(&mut model, "\x1b"));
     assert_eq!(rows(&model), "a b c mail");
-    assert_eq!(press(&mut model, "\x1b"), Some(Effect::Quit));
-}
-
-#[test]
-fn a_pause_is_asked_about_first() {
-    let mut model = four((80, 24));
-    let question = Over::Question { queue: b"b".to_vec(), pause: true };
-    assert_eq!(press(&mut model, "jp"), None);
-    assert_eq!(model.over, question);
-    // No other key says yes.
-    assert_eq!(press(&mut model, "p\rsj"), None);
-    assert_eq!(model.over, question);
-    assert_eq!(press(&mut model, "n"), None);
-    assert_eq!(model.over, Over::Nothing);
-    let order = Order::Pause { queue: b"b".to_vec(), pause: true };
-    assert_eq!(press(&mut model, "py"), Some(Effect::Order(order)));
-    model.hear(News::Paused { queue: b"b".to_vec(), pause: true });
-    assert_eq!(model.message.as_deref(), Some("b is paused for takes"));
-    // One that is paused is resumed.
-    let paused = Figures { paused: "both".to_owned(), ..figures([0; 4]) };
-    model.hear(round(START_MS, &[("b", paused)]));
-    let order = Order::Pause { queue: b"b".to_vec(), pause: false };
-    assert_eq!(press(&mut model, "py"), Some(Effect::Order(order)));
+    assert!(press(&mut model, "\x1b"));
 }
 
 #[test]
@@ -273,8 +253,8 @@ fn a_queue_is_entered_where_it_has_tasks() {
     assert_eq!(visit_of(&model).of.state, "T");
     press(&mut model, "\x1b[D\x1b[D");
     assert_eq!(visit_of(&model).of.state, "D");
-    assert_eq!(press(&mut model, "q"), None);
-    assert_eq!(model.place, Place::Overview);
+    assert!(!press(&mut model, "q"));
+    assert_eq!(model.visit, None);
 }
 
 #[test]
@@ -284,9 +264,9 @@ fn pages_follow_each_other_and_the_cursor_stays_on_its_task() {
     let of = visit_of(&model).of.clone();
     model.hear(page(&of, &["1", "2", "3"], Some("7")));
     press(&mut model, "jj");
-    assert_eq!(visit_of(&model).chosen_id().unwrap(), b"3");
+    assert_eq!(visit_of(&model).chosen_task().unwrap().field("id"), Some(&bulk("3")));
     model.hear(page(&of, &["2", "3", "4"], Some("7")));
-    assert_eq!(visit_of(&model).chosen_id().unwrap(), b"3");
+    assert_eq!(visit_of(&model).chosen_task().unwrap().field("id"), Some(&bulk("3")));
     press(&mut model, "n");
     assert_eq!(visit_of(&model).of.cursor, b"7");
     // A page that was asked for before is of no use.
@@ -301,50 +281,33 @@ fn pages_follow_each_other_and_the_cursor_stays_on_its_task() {
 }
 
 #[test]
-fn a_task_is_entered_explained_and_left() {
+fn a_task_is_entered_followed_and_left() {
     let mut model = four((80, 24));
-    press(&mut model, "\r");
+    press(&mut model, "\r\r");
+    assert_eq!(visit_of(&model).task, None, "no page has come yet");
     let of = visit_of(&model).of.clone();
-    let queue = b"a".to_vec();
-    let order = Order::Explain { queue: queue.clone(), id: None };
-    assert_eq!(press(&mut model, "e"), Some(Effect::Order(order)));
-    model.hear(page(&of, &["1"], None));
-    let id = Some(b"1".to_vec());
-    let order = Order::Explain { queue: queue.clone(), id: id.clone() };
-    assert_eq!(press(&mut model, "e"), Some(Effect::Order(order.clone())));
-    press(&mut model, "\r");
-    assert_eq!(model.focus().task, id);
-    assert_eq!(press(&mut model, "e"), Some(Effect::Order(order)));
-    let sight = Sight { queue: queue.clone(), id: b"1".to_vec(), task: None };
-    model.hear(News::Sight(Box::new(Sight { id: b"2".to_vec(), ..sight.clone() })));
-    assert!(matches!(&model.place, Place::Task { sight: None, .. }));
-    model.hear(News::Sight(Box::new(sight)));
-    assert!(matches!(&model.place, Place::Task { sight: Some(_), .. }));
-    let answer = Value::Map(vec![(bulk("id"), Value::Null), (bulk("reasons"), Value::Null)]);
-    model.hear(News::Explained { queue, id, answer });
-    assert!(matches!(&model.over, Over::Told { title, .. } if title == "EXPLAIN a 1"));
-    // Any key closes it, and does nothing else.
+    model.hear(page(&of, &["1", "2"], None));
+    press(&mut model, "j\r");
+    let entered = |model: &Model| visit_of(model).task.clone().unwrap();
+    assert_eq!(entered(&model).task.field("id"), Some(&bulk("2")));
+    model.hear(page(&of, &["0", "1", "2"], None));
+    assert!(entered(&model).is_there);
+    model.hear(page(&of, &["0", "1"], None));
+    // What was known of it is still shown.
+    let Entered { task, is_there, .. } = entered(&model);
+    assert_eq!((task.field("id"), is_there), (Some(&bulk("2")), false));
     press(&mut model, "q");
-    assert!(matches!(&model.place, Place::Task { .. }));
-    press(&mut model, "qq");
-    assert_eq!(model.place, Place::Overview);
-}
-
-#[test]
-fn an_explanation_does_not_take_the_keys_of_a_question() {
-    let mut model = four((80, 24));
-    press(&mut model, "ep");
-    let answer = Value::Map(Vec::new());
-    model.hear(News::Explained { queue: b"a".to_vec(), id: None, answer });
-    assert!(matches!(model.over, Over::Question { .. }));
+    assert_eq!(visit_of(&model).task, None);
+    press(&mut model, "q");
+    assert_eq!(model.visit, None);
 }
 
 #[test]
 fn control_c_leaves_from_everywhere() {
-    for keys in ["", "/x", "p", "?", "\r"] {
+    for keys in ["", "/x", "\r"] {
         let mut model = four((80, 24));
         press(&mut model, keys);
-        assert_eq!(model.press(Key::Interrupt), Some(Effect::Quit), "{keys}");
+        assert!(model.press(Key::Interrupt).is_break(), "{keys}");
     }
 }
 
@@ -352,11 +315,11 @@ fn control_c_leaves_from_everywhere() {
 fn a_server_that_went_away_is_told_until_it_is_back() {
     let mut model = four((80, 24));
     model.hear(News::Lost("no connection\x1b".to_owned()));
-    assert_eq!(model.link, Link::Lost("no connection\\u{1b}".to_owned()));
+    assert_eq!(model.lost.as_deref(), Some("no connection\\u{1b}"));
     // What was known is still shown.
     assert_eq!(rows(&model), "a b c mail");
     model.hear(round(START_MS, &[]));
-    assert_eq!(model.link, Link::Up);
+    assert_eq!(model.lost, None);
 }
 
 #[test]
@@ -367,7 +330,10 @@ fn a_queue_that_had_no_turn_keeps_its_figures() {
     };
     next.names.push(b"b".to_vec());
     model.hear(News::Round(next));
-    assert_eq!(model.figures_of(b"a").unwrap().counts[0], 5);
-    assert_eq!(model.figures_of(b"b").unwrap().counts[3], 9);
-    assert_eq!(model.figures_of(b"c"), None);
+    let count = |model: &Model, name: &[u8], state: usize| {
+        Some(model.queues.get(name)?.figures.as_ref()?.counts[state])
+    };
+    assert_eq!(count(&model, b"a", 0), Some(5));
+    assert_eq!(count(&model, b"b", 3), Some(9));
+    assert_eq!(count(&model, b"c", 0), None);
 }

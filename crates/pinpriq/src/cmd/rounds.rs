@@ -1,29 +1,26 @@
-//! Asks the server: rounds of figures, what there is to see of a queue and a task, and pauses.
+//! Asks a server for rounds of figures, and for pages of tasks.
 //!
 //! A round asks for the names of all queues, but for the figures of a bounded number of them: first
 //! those on the screen, then the others in turn. So a round costs no more with 10,000
 //! queues than with a few hundred. It knows nothing of screens.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::time::Duration;
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
-use super::figures::{Figures, Round, Server, server_ms};
+use super::figures::{Figures, Server, server_ms};
 use crate::endpoint::Endpoint;
-use crate::exit::Failure;
 use crate::resp::{Client, Trouble, unexpected};
+use crate::words::OsWords as _;
 
 /// How many queues are looked at.
-pub(super) const QUEUES_MAX: usize = 10_000;
-/// Of how many queues a round of the screen asks for figures.
-pub(super) const ROUND_MAX: usize = 500;
+pub(super) const QUEUES_MAX: u64 = 10_000;
 /// How many requests are sent at a time.
 const UNDER_WAY_MAX: usize = 100;
 /// How many tasks are on a page of a queue.
 const PAGE_TASKS: usize = 20;
-/// A page with more bytes of payloads than this is not asked for again and again.
-const PAGE_BYTES_MAX: usize = 1 << 20;
 /// How long a server may take for a reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -31,20 +28,29 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Asker {
     client: Client,
-    prefix: Option<Vec<u8>>,
+    /// What is asked for the names of queues.
+    list: Words,
     /// The last queue whose turn it was.
     turn: Vec<u8>,
 }
 
-/// What is on the screen.
+/// What was learnt in one round.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Focus {
-    /// The queues whose rows are on the screen.
-    pub(super) visible: Vec<Vec<u8>>,
-    /// The queue that was entered.
-    pub(super) page: Option<PageOf>,
-    /// The task that was entered, in the queue of the page.
-    pub(super) task: Option<Vec<u8>>,
+pub(super) struct Round {
+    /// The time of the server at the beginning of the round.
+    pub(super) server_ms: i64,
+    /// How long the round took.
+    pub(super) took_ms: i64,
+    /// The figures of the server.
+    pub(super) server: Server,
+    /// The names of the queues, in the order of their bytes.
+    pub(super) names: Vec<Vec<u8>>,
+    /// Whether there are more queues than are looked at.
+    pub(super) more: bool,
+    /// The figures of those that were asked for.
+    pub(super) figures: Vec<(Vec<u8>, Figures)>,
+    /// Why some have none, if not because they came to an end.
+    pub(super) refusal: Option<String>,
 }
 
 /// A page of tasks.
@@ -69,51 +75,25 @@ pub(super) struct Page {
     pub(super) next: Option<Vec<u8>>,
 }
 
-/// What there is to see of a task. None if it is gone.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Sight {
-    pub(super) queue: Vec<u8>,
-    pub(super) id: Vec<u8>,
-    pub(super) task: Option<Value>,
-}
-
-/// Why there is no answer.
-#[derive(Debug)]
-pub(super) enum Problem {
-    /// The connection is of no more use.
-    Lost(Failure),
-    /// The server refused this, and goes on.
-    Refused(String),
-}
-
-impl From<Trouble> for Problem {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Refused(sentence) => Self::Refused(sentence),
-            lost @ Trouble::Lost(_) => Self::Lost(lost.into()),
-        }
-    }
-}
-
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        match problem {
-            Problem::Lost(failure) => failure,
-            Problem::Refused(sentence) => Self::refused(sentence),
-        }
-    }
+/// What asks for the names of up to `count` queues.
+pub(super) fn list_words(prefix: Option<&OsStr>, count: u64) -> Words {
+    Words::new("QUEUE LIST").named("PREFIX", prefix).option("COUNT", Some(count))
 }
 
 impl Asker {
-    /// Connects.
-    pub(super) fn open(endpoint: &Endpoint, prefix: Option<&[u8]>) -> Result<Self, Problem> {
+    /// Connects, to ask for up to `count` queues.
+    pub(super) fn open(
+        endpoint: &Endpoint,
+        prefix: Option<&OsStr>,
+        count: u64,
+    ) -> Result<Self, Trouble> {
         let mut client = Client::open(endpoint)?;
         client.limit_waiting(Some(PATIENCE));
-        Ok(Self { client, prefix: prefix.map(<[u8]>::to_vec), turn: Vec::new() })
+        Ok(Self { client, list: list_words(prefix, count), turn: Vec::new() })
     }
 
     /// Asks for the figures of up to `most` queues, first of those that are `visible`.
-    pub(super) fn round(&mut self, visible: &[Vec<u8>], most: usize) -> Result<Round, Problem> {
+    pub(super) fn round(&mut self, visible: &[Vec<u8>], most: usize) -> Result<Round, Trouble> {
         let info = self.client.call(&Words::new("INFO"))?;
         let begun = server_ms(&info).ok_or_else(malformed)?;
         let all = self.client.call(&Words::new("STATS"))?;
@@ -121,30 +101,23 @@ impl Asker {
         let (names, more) = self.names()?;
         let (chosen, turn) = choose(&names, visible, &self.turn, most);
         self.turn = turn;
-        let figures = self.figures(&chosen)?;
+        let mut round = Round { server_ms: begun, server, names, more, ..Round::default() };
+        self.ask_for_figures(&mut round, &chosen)?;
         let info = self.client.call(&Words::new("INFO Server"))?;
         let ended = server_ms(&info).ok_or_else(malformed)?;
-        Ok(Round {
-            server_ms: begun,
-            took_ms: ended.saturating_sub(begun).max(0),
-            server,
-            names,
-            more,
-            figures,
-        })
+        round.took_ms = ended.saturating_sub(begun).max(0);
+        Ok(round)
     }
 
-    fn names(&mut self) -> Result<(Vec<Vec<u8>>, bool), Problem> {
-        let words = Words::new("QUEUE LIST").given("PREFIX", self.prefix.as_ref());
-        let answer = self.client.call(&words.option("COUNT", Some(QUEUES_MAX)))?;
+    fn names(&mut self) -> Result<(Vec<Vec<u8>>, bool), Trouble> {
+        let answer = self.client.call(&self.list)?;
         let Some([cursor, names]) = answer.elements() else { return Err(malformed()) };
         let names = names.elements().ok_or_else(malformed)?;
         let names = names.iter().filter_map(Value::as_bytes).map(<[u8]>::to_vec).collect();
         Ok((names, cursor.as_bytes() != Some(b"0")))
     }
 
-    fn figures(&mut self, names: &[Vec<u8>]) -> Result<Vec<(Vec<u8>, Figures)>, Problem> {
-        let mut figures = Vec::with_capacity(names.len());
+    fn ask_for_figures(&mut self, round: &mut Round, names: &[Vec<u8>]) -> Result<(), Trouble> {
         for chunk in names.chunks(UNDER_WAY_MAX) {
             let mut bytes = Vec::new();
             for name in chunk {
@@ -153,22 +126,21 @@ impl Asker {
             self.client.send(&bytes)?;
             for name in chunk {
                 match self.client.reply()? {
-                    // In a cluster the owner of a queue may be gone for a moment.
-                    Value::Error(_) => {}
-                    stats => figures.push((name.clone(), Figures::of(&stats))),
+                    Value::Error(sentence) if sentence.starts_with("NOQUEUE") => {}
+                    Value::Error(sentence) => round.refusal = Some(sentence),
+                    stats => round.figures.push((name.clone(), Figures::of(&stats))),
                 }
             }
         }
-        Ok(figures)
+        Ok(())
     }
 
     /// Asks what there is to see of a queue.
-    pub(super) fn page(&mut self, of: &PageOf) -> Result<Page, Problem> {
-        let settings = self.client.call(&Words::new("QUEUE SHOW").bytes(&of.queue));
-        let settings = match settings {
+    pub(super) fn page(&mut self, of: &PageOf) -> Result<Page, Trouble> {
+        let settings = match self.client.call(&Words::new("QUEUE SHOW").bytes(&of.queue)) {
             Ok(settings) => Some(settings),
             Err(Trouble::Refused(sentence)) if sentence.starts_with("NOQUEUE") => None,
-            Err(trouble) => return Err(trouble.into()),
+            Err(trouble) => return Err(trouble),
         };
         let words = Words::new("SCAN").bytes(&of.queue).bytes("CURSOR").bytes(&of.cursor);
         let words = words.option("COUNT", Some(PAGE_TASKS)).option("STATE", Some(of.state));
@@ -178,41 +150,10 @@ impl Asker {
         let next = next.as_bytes().filter(|next| *next != b"0").map(<[u8]>::to_vec);
         Ok(Page { of: of.clone(), settings, tasks, next })
     }
-
-    /// Asks for all that is known of a task.
-    pub(super) fn sight(&mut self, queue: &[u8], id: &[u8]) -> Result<Sight, Problem> {
-        let task = match self.client.call(&Words::new("GET").bytes(queue).bytes(id))? {
-            task @ Value::Map(_) => Some(task),
-            _ => None,
-        };
-        Ok(Sight { queue: queue.to_vec(), id: id.to_vec(), task })
-    }
-
-    /// Asks why a task is not handed out, or which task of the queue is next.
-    pub(super) fn explain(&mut self, queue: &[u8], id: Option<&[u8]>) -> Result<Value, Problem> {
-        let words = Words::new("EXPLAIN").bytes(queue);
-        Ok(self.client.call(&words.all(id))?)
-    }
-
-    /// Pauses a queue for takes, or ends that.
-    pub(super) fn pause(&mut self, queue: &[u8], pause: bool) -> Result<(), Problem> {
-        let words = Words::new(if pause { "QUEUE PAUSE" } else { "QUEUE RESUME" });
-        self.client.call(&words.bytes(queue).bytes("OUT"))?;
-        Ok(())
-    }
 }
 
-impl Page {
-    /// Whether it is small enough to be asked for in each round.
-    pub(super) fn is_light(&self) -> bool {
-        let bytes =
-            |task: &Value| task.field("payload").and_then(Value::as_bytes).map_or(0, <[u8]>::len);
-        self.tasks.iter().map(bytes).sum::<usize>() <= PAGE_BYTES_MAX
-    }
-}
-
-fn malformed() -> Problem {
-    Problem::Lost(unexpected())
+fn malformed() -> Trouble {
+    Trouble::Lost(unexpected().to_string())
 }
 
 /// Chooses whose figures are asked for: those that are visible, and then the others in turn after
