@@ -5,8 +5,9 @@
 import { Closed, ConnectionLost, isRefused, Refused } from "./errors.js";
 import { Link, type LinkSettings } from "./link.js";
 import { pause, pauseBefore } from "./reconnecting.js";
+import { listOf, textOf } from "./replies.js";
 import type { Reply } from "./resp.js";
-import type { Word } from "./words.js";
+import { type Word, Words } from "./words.js";
 
 const IDLE_LINKS_MAX = 16;
 const LONGEST_PAUSE_MS = 1_000;
@@ -81,9 +82,27 @@ export class Caller {
     }
   }
 
-  /** Waits until the server has let the client in. */
-  async connect(signal: AbortSignal | undefined): Promise<void> {
-    await this.call(["PING"], { isRepeatable: true, signal });
+  /** Sends what may be sent twice without harm. */
+  async ask(words: Words, options: Pick<CallOptions, "signal" | "blocksMs" | "retryForMs"> = {}) {
+    const { signal, blocksMs, retryForMs } = options;
+    const sending = { isRepeatable: true, signal, blocksMs, retryForMs };
+    return (await this.call(words.list, sending)).reply;
+  }
+
+  /** Sends what must not be sent twice. */
+  async change(words: Words, { signal }: Pick<CallOptions, "signal"> = {}) {
+    return (await this.call(words.list, { signal })).reply;
+  }
+
+  /** Goes through the elements of all pages. */
+  async *pages(words: Words, options: Pick<CallOptions, "signal">) {
+    for (let cursor = "0"; ; ) {
+      const page = new Words(...words.list).add("CURSOR", cursor);
+      const reply = listOf(await this.ask(page, options));
+      yield* listOf(reply[1]);
+      cursor = textOf(reply[0]);
+      if (cursor === "0") return;
+    }
   }
 
   /** Sends a transaction once. */

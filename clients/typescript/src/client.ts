@@ -4,6 +4,7 @@ import type { ConnectionOptions } from "node:tls";
 import { placeOf } from "./addresses.js";
 import { Caller } from "./caller.js";
 import { type Codec, json } from "./codec.js";
+import * as commands from "./commands.js";
 import { PinpriqError } from "./errors.js";
 import { Topic } from "./fanout.js";
 import { Job } from "./job.js";
@@ -12,7 +13,7 @@ import type { LinkSettings } from "./link.js";
 import type { Abortable, TakeOptions } from "./options.js";
 import { OwnKeys } from "./putting.js";
 import { Queue } from "./queue.js";
-import { listOf, type Plain, plainOf, textOf } from "./replies.js";
+import { type Plain, plainOf, textOf } from "./replies.js";
 import type { Reply } from "./resp.js";
 import { Schedules } from "./schedules.js";
 import { take } from "./taking.js";
@@ -101,7 +102,7 @@ export class Client implements AsyncDisposable {
   static async connect(url?: string, options: ClientOptions & Abortable = {}): Promise<Client> {
     const client = new Client(url, options);
     try {
-      await client.#caller.connect(options.signal);
+      await client.ping(options);
       return client;
     } catch (error) {
       await client.close();
@@ -154,23 +155,18 @@ export class Client implements AsyncDisposable {
   async *queueNames(
     options: Abortable & { prefix?: string } = {},
   ): AsyncGenerator<string, void, undefined> {
-    for (let cursor = "0"; ; ) {
-      const words = new Words("QUEUE", "LIST").option("PREFIX", options.prefix);
-      const [next, names] = listOf(await this.#ask(words.add("CURSOR", cursor).list, options));
-      yield* listOf(names).map(textOf);
-      cursor = textOf(next);
-      if (cursor === "0") return;
-    }
+    const words = commands.queueList({ prefix: options.prefix });
+    for await (const name of this.#caller.pages(words, options)) yield textOf(name);
   }
 
   /** Returns the figures of all queues and lanes together. */
   async stats(options: Abortable = {}): Promise<{ [name: string]: Plain }> {
-    return plainOf(await this.#ask(["STATS"], options)) as { [name: string]: Plain };
+    return plainOf(await this.#caller.ask(commands.stats(), options)) as { [name: string]: Plain };
   }
 
   /** Waits for a sign of the server. */
   async ping(options: Abortable = {}): Promise<void> {
-    await this.#ask(["PING"], options);
+    await this.#caller.ask(new Words("PING"), options);
   }
 
   /**
@@ -178,7 +174,7 @@ export class Client implements AsyncDisposable {
    * not block, since other requests share the connection.
    */
   async command(words: readonly Word[], options: Abortable = {}): Promise<Reply> {
-    return (await this.#caller.call(words, { signal: options.signal })).reply;
+    return this.#caller.change(new Words(...words), options);
   }
 
   /** Ends all connections. What blocks throws `Closed`. Stop workers first. */
@@ -189,10 +185,6 @@ export class Client implements AsyncDisposable {
   /** Ends all connections, as `close()` does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  async #ask(words: readonly Word[], { signal }: Abortable): Promise<Reply> {
-    return (await this.#caller.call(words, { isRepeatable: true, signal })).reply;
   }
 }
 

@@ -6,7 +6,7 @@ import { isRefused } from "./errors.js";
 import { Lane, type LaneSettings } from "./lane.js";
 import type { Abortable, Rest } from "./options.js";
 import { TIMER_MS_MAX } from "./reconnecting.js";
-import { listOf, mapOf, numberOf, textOf } from "./replies.js";
+import { numberOf, plainOf } from "./replies.js";
 import { callHook, logToStderr } from "./telling.js";
 
 const LEASE_MS = 60_000;
@@ -62,22 +62,14 @@ export class Topic<T> {
    * no member has joined. It is sent once: if the reply is lost it throws `ConnectionLost`.
    */
   async publish(payload: T, options: PublishOptions = {}): Promise<number> {
-    const { signal, ...rest } = options;
-    const words = commands.publish(this.name, this.codec.encode(payload), rest);
-    return numberOf((await this.#caller.call(words.list, { signal })).reply);
+    const words = commands.publish(this.name, this.codec.encode(payload), options);
+    return numberOf(await this.#caller.change(words, options));
   }
 
   /** Returns the members, in the order of their names. */
   async members(options: Abortable = {}): Promise<MemberInfo[]> {
-    const sending = { isRepeatable: true, signal: options.signal };
-    const { reply } = await this.#caller.call(commands.members(this.name).list, sending);
-    return listOf(reply).map(mapOf).map((map) => ({
-      member: textOf(map["member"]),
-      incarnation: numberOf(map["incarnation"]),
-      leaseUntil: numberOf(map["lease_until"]),
-      ready: numberOf(map["ready"]),
-      taken: numberOf(map["taken"]),
-    }));
+    const reply = await this.#caller.ask(commands.members(this.name), options);
+    return plainOf(reply) as unknown as MemberInfo[];
   }
 
   /**
@@ -126,9 +118,8 @@ export class Member<T> extends Lane<T> implements AsyncDisposable {
 
   /** Joins again, which is harmless. Returns the incarnation. */
   async join(options: Abortable = {}): Promise<number> {
-    const words = commands.join(this.name, this.member, { leaseMs: this.#leaseMs }).list;
-    const sending = { isRepeatable: true, signal: options.signal };
-    const incarnation = numberOf((await this.caller.call(words, sending)).reply);
+    const words = commands.join(this.name, this.member, { leaseMs: this.#leaseMs });
+    const incarnation = numberOf(await this.caller.ask(words, options));
     const before = this.#incarnation;
     this.#incarnation = incarnation;
     if (before !== undefined && before !== incarnation) {
@@ -143,25 +134,20 @@ export class Member<T> extends Lane<T> implements AsyncDisposable {
 
   /** Sends a sign of life now. Refused with `NOTFOUND` if the member has ended: join again. */
   async beat(options: Abortable = {}): Promise<void> {
-    const words = commands.beat(this.member, { leaseMs: this.#leaseMs }).list;
-    const sending = { isRepeatable: true, signal: options.signal, retryForMs: this.#leaseMs / 3 };
-    await this.caller.call(words, sending);
+    const words = commands.beat(this.member, { leaseMs: this.#leaseMs });
+    await this.caller.ask(words, { ...options, retryForMs: this.#leaseMs / 3 });
   }
 
   /** Ends the lane, whose content is lost. Returns false if there was none. */
   async leave(options: Abortable = {}): Promise<boolean> {
     this.close();
-    const sending = { isRepeatable: true, signal: options.signal };
-    const words = commands.leave(this.name, this.member).list;
-    return (await this.caller.call(words, sending)).reply === 1;
+    return (await this.caller.ask(commands.leave(this.name, this.member), options)) === 1;
   }
 
   /** Ends the member with its lanes in all topics. Returns how many lanes it had. */
   async leaveAll(options: Abortable = {}): Promise<number> {
     this.close();
-    const sending = { isRepeatable: true, signal: options.signal };
-    const words = commands.leave(undefined, this.member).list;
-    return numberOf((await this.caller.call(words, sending)).reply);
+    return numberOf(await this.caller.ask(commands.leave(undefined, this.member), options));
   }
 
   /** Ends the signs of life. The lane stays with its content until the lease ends. */

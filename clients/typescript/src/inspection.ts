@@ -1,7 +1,5 @@
-// What EXPLAIN and LEASES tell, as typed objects.
-import {
-  listOf, mapOf, numberOrNull, type Plain, plainOf, type ReplyMap, type State, textOf, textOrNull,
-} from "./replies.js";
+// The types of what EXPLAIN and LEASES tell.
+import type { Plain, State } from "./replies.js";
 
 /** One reason why a task is not handed out. */
 export interface Reason {
@@ -34,29 +32,4 @@ export interface Lease {
   readonly since: number | null;
   /** When it ends; null if it lasts as long as the connection. */
   readonly until: number | null;
-}
-
-/** Returns what EXPLAIN tells. */
-export function explanationOf(map: ReplyMap): Explanation {
-  return {
-    id: textOrNull(map["id"]),
-    state: textOrNull(map["state"]) as State | null,
-    since: numberOrNull(map["since"]),
-    reasons: listOf(map["reasons"]).map((reason) => plainOf(mapOf(reason)) as unknown as Reason),
-  };
-}
-
-/** Returns one lease. */
-export function leaseOf(map: ReplyMap): Lease {
-  return {
-    queue: textOf(map["queue"]),
-    member: textOrNull(map["member"]),
-    id: textOf(map["id"]),
-    client: numberOrNull(map["client"]),
-    name: textOrNull(map["name"]),
-    address: textOrNull(map["address"]),
-    door: textOrNull(map["door"]),
-    since: numberOrNull(map["since"]),
-    until: numberOrNull(map["until"]),
-  };
 }

@@ -3,7 +3,7 @@ import type { Codec } from "./codec.js";
 import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import { isRefused, PinpriqError } from "./errors.js";
-import type { Rest } from "./options.js";
+import type { Abortable, Rest } from "./options.js";
 import { numberOrNull, type RawTask, type StateOrGone, textOf } from "./replies.js";
 import type { TaskMeta } from "./meta.js";
 import type { Words } from "./words.js";
@@ -91,9 +91,9 @@ export class Job<T> implements AsyncDisposable {
   async ack(
     options: Rest<commands.AckOptions, "zombieMs"> & { result?: T; keepMs?: number } = {},
   ): Promise<void> {
-    const { result, keepMs, signal, ...rest } = options;
-    const given = { ...rest, payload: this.#encoded(result), zombieMs: keepMs };
-    await this.#settle("acked", commands.ack(this.queue, this.receipt, given), signal);
+    const { result, keepMs } = options;
+    const given = { payload: this.#encoded(result), zombieMs: keepMs };
+    await this.#settle("acked", commands.ack(this.queue, this.receipt, given), options);
   }
 
   /**
@@ -105,9 +105,8 @@ export class Job<T> implements AsyncDisposable {
     reason?: string,
     options: Rest<commands.FailOptions, "reason"> & { payload?: T } = {},
   ): Promise<StateOrGone> {
-    const { payload, signal, ...rest } = options;
-    const given = { ...rest, reason, payload: this.#encoded(payload) };
-    return this.#settle("failed", commands.fail(this.queue, this.receipt, given), signal);
+    const given = { ...options, reason, payload: this.#encoded(options.payload) };
+    return this.#settle("failed", commands.fail(this.queue, this.receipt, given), options);
   }
 
   /**
@@ -118,9 +117,8 @@ export class Job<T> implements AsyncDisposable {
   release(
     options: Rest<commands.ReleaseOptions, "tail"> & { payload?: T; toTail?: boolean } = {},
   ): Promise<StateOrGone> {
-    const { payload, toTail, signal, ...rest } = options;
-    const given = { ...rest, payload: this.#encoded(payload), tail: toTail };
-    return this.#settle("released", commands.release(this.queue, this.receipt, given), signal);
+    const given = { ...options, payload: this.#encoded(options.payload), tail: options.toTail };
+    return this.#settle("released", commands.release(this.queue, this.receipt, given), options);
   }
 
   /**
@@ -131,9 +129,8 @@ export class Job<T> implements AsyncDisposable {
     reason?: string,
     options: Rest<commands.BuryOptions, "reason"> & { payload?: T } = {},
   ): Promise<void> {
-    const { payload, signal, ...rest } = options;
-    const given = { ...rest, reason, payload: this.#encoded(payload) };
-    await this.#settle("buried", commands.bury(this.queue, this.receipt, given), signal);
+    const given = { ...options, reason, payload: this.#encoded(options.payload) };
+    await this.#settle("buried", commands.bury(this.queue, this.receipt, given), options);
   }
 
   /**
@@ -142,13 +139,12 @@ export class Job<T> implements AsyncDisposable {
    * if the lease has ended.
    */
   async touch(options: Rest<commands.TouchOptions> = {}): Promise<number | null> {
-    const { signal, ...rest } = options;
-    const words = commands.touch(this.queue, this.receipt, rest);
-    const { reply } = await this.#source.caller.call(words.list, {
-      isRepeatable: options.byMs === undefined,
-      signal,
-    });
-    return numberOrNull(reply);
+    const { caller } = this.#source;
+    const words = commands.touch(this.queue, this.receipt, options);
+    const mayRepeat = options.byMs === undefined;
+    return numberOrNull(
+      await (mayRepeat ? caller.ask(words, options) : caller.change(words, options)),
+    );
   }
 
   /** Releases the task unless it is settled. That the lease has ended already is no error. */
@@ -173,13 +169,12 @@ export class Job<T> implements AsyncDisposable {
   async #settle(
     settlement: Settlement,
     words: Words,
-    signal: AbortSignal | undefined,
+    options: Abortable,
   ): Promise<StateOrGone> {
     const before = this.#settlement;
     this.#settlement = settlement;
     try {
-      const { reply } = await this.#source.caller.call(words.list, { isRepeatable: true, signal });
-      return textOf(reply) as StateOrGone;
+      return textOf(await this.#source.caller.ask(words, options)) as StateOrGone;
     } catch (error) {
       // A lease that has ended needs no further end.
       if (!isRefused(error, "STALE")) this.#settlement = before;

@@ -2,7 +2,7 @@
 import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import type { Codec } from "./codec.js";
-import { explanationOf, type Explanation, leaseOf, type Lease } from "./inspection.js";
+import type { Explanation, Lease } from "./inspection.js";
 import { Job, type JobSource } from "./job.js";
 import type {
   Abortable, ComeBack, PopOptions, Rest, Side, TakeOptions,
@@ -14,7 +14,7 @@ import {
 import { settingsOf, type Settings, type SettingsChange } from "./settings.js";
 import { type Task, taskWithPayload } from "./task.js";
 import { type Place, pop, take } from "./taking.js";
-import { Words } from "./words.js";
+import type { Words } from "./words.js";
 import { Worker, type Handler, type WorkerOptions } from "./worker.js";
 
 /** How the tasks of a queue are read and leased. */
@@ -81,8 +81,7 @@ export class Lane<T> implements JobSource<T> {
 
   /** Shows what a take would choose, or with `state` the tasks of that state. Changes nothing. */
   async peek(options: Rest<commands.PeekOptions> = {}): Promise<Task<T>[]> {
-    const { signal, ...rest } = options;
-    const reply = await this.ask(commands.peek(this.name, { ...rest, withMeta: true }), { signal });
+    const reply = await this.ask(commands.peek(this.name, { ...options, withMeta: true }), options);
     return listOf(reply).map((task) => this.#task(taskOf(task)));
   }
 
@@ -96,15 +95,14 @@ export class Lane<T> implements JobSource<T> {
   async *scan(
     options: Rest<commands.ScanOptions, "count"> & { pageSize?: number } = {},
   ): AsyncGenerator<Task<T>, void, undefined> {
-    const { signal, pageSize: count, ...rest } = options;
-    const words = commands.scan(this.name, { ...rest, count, withMeta: true });
-    for await (const task of this.pages(words, { signal })) yield this.#task(taskOf(task));
+    const words = commands.scan(this.name, { ...options, count: options.pageSize, withMeta: true });
+    for await (const task of this.pages(words, options)) yield this.#task(taskOf(task));
   }
 
   /** Goes through the leases: who holds which task. */
   async *leases(options: Abortable = {}): AsyncGenerator<Lease, void, undefined> {
     for await (const lease of this.pages(commands.leases(this.name), options)) {
-      yield leaseOf(mapOf(lease));
+      yield plainOf(lease) as unknown as Lease;
     }
   }
 
@@ -113,7 +111,8 @@ export class Lane<T> implements JobSource<T> {
    * `NOTFOUND` if there is no such task.
    */
   async explain(id?: string, options: Abortable = {}): Promise<Explanation> {
-    return explanationOf(mapOf(await this.ask(commands.explain(this.name, id), options)));
+    const reply = await this.ask(commands.explain(this.name, id), options);
+    return plainOf(reply) as unknown as Explanation;
   }
 
   /**
@@ -132,16 +131,14 @@ export class Lane<T> implements JobSource<T> {
 
   /** Brings a buried task back. Refused with `WRONGSTATE` in another state, and with `TAKEN`. */
   async dig(id: string, options: Rest<commands.DigOptions> & { payload?: T } = {}): Promise<StateOrGone> {
-    const { signal, ...rest } = options;
     const payload = this.encodeIfGiven(options.payload);
-    const words = commands.dig(this.name, id, { ...rest, payload });
-    return textOf(await this.change(words, { signal })) as StateOrGone;
+    const words = commands.dig(this.name, id, { ...options, payload });
+    return textOf(await this.change(words, options)) as StateOrGone;
   }
 
   /** Brings the oldest `count` buried tasks back, or all of them. Returns how many. */
   async plow(options: Rest<commands.PlowOptions> = {}): Promise<number> {
-    const { signal, ...rest } = options;
-    return numberOf(await this.change(commands.plow(this.name, rest), { signal }));
+    return numberOf(await this.change(commands.plow(this.name, options), options));
   }
 
   /** Removes tasks in any state, also those that are held. Returns how many there were. */
@@ -156,16 +153,14 @@ export class Lane<T> implements JobSource<T> {
     state: Exclude<State, "T">,
     options: ComeBack = {},
   ): Promise<StateOrGone> {
-    const { signal, ...rest } = options;
-    const words = commands.switchCommand(this.name, id, state, rest);
-    return textOf(await this.change(words, { signal })) as StateOrGone;
+    const words = commands.switchCommand(this.name, id, state, options);
+    return textOf(await this.change(words, options)) as StateOrGone;
   }
 
   /** Takes a task away from its holder. Refused with `NOTTAKEN` if it is not held. */
   async snatch(id: string, options: ComeBack = {}): Promise<StateOrGone> {
-    const { signal, ...rest } = options;
-    const words = commands.snatch(this.name, id, rest);
-    return textOf(await this.change(words, { signal })) as StateOrGone;
+    const words = commands.snatch(this.name, id, options);
+    return textOf(await this.change(words, options)) as StateOrGone;
   }
 
   /**
@@ -173,9 +168,8 @@ export class Lane<T> implements JobSource<T> {
    * `TAKEN` while it is held.
    */
   async restart(id: string, options: ComeBack = {}): Promise<StateOrGone> {
-    const { signal, ...rest } = options;
-    const words = commands.restart(this.name, id, rest);
-    return textOf(await this.change(words, { signal })) as StateOrGone;
+    const words = commands.restart(this.name, id, options);
+    return textOf(await this.change(words, options)) as StateOrGone;
   }
 
   /**
@@ -199,14 +193,12 @@ export class Lane<T> implements JobSource<T> {
 
   /** Moves the oldest tasks of one state to a queue, 1,000 by default. Returns how many. */
   async move(to: string, options: Rest<commands.MoveOptions> = {}): Promise<number> {
-    const { signal, ...rest } = options;
-    return numberOf(await this.change(commands.move(this.name, to, rest), { signal }));
+    return numberOf(await this.change(commands.move(this.name, to, options), options));
   }
 
   /** Moves ready dead letters back to the queues that they come from. Returns how many. */
   async redrive(options: Rest<commands.RedriveOptions> = {}): Promise<number> {
-    const { signal, ...rest } = options;
-    return numberOf(await this.change(commands.redrive(this.name, rest), { signal }));
+    return numberOf(await this.change(commands.redrive(this.name, options), options));
   }
 
   /** Returns the figures, as the page on the protocol lists them. */
@@ -236,8 +228,7 @@ export class Lane<T> implements JobSource<T> {
     side: Side = "both",
     options: Rest<commands.QueuePauseOptions> = {},
   ): Promise<void> {
-    const { signal, ...rest } = options;
-    await this.ask(commands.queuePause(this.name, sideOf(side), rest), { signal });
+    await this.ask(commands.queuePause(this.name, sideOf(side), options), options);
   }
 
   /** Ends a pause. */
@@ -267,27 +258,18 @@ export class Lane<T> implements JobSource<T> {
   }
 
   /** @internal Sends what may be sent twice without harm. */
-  protected async ask(words: Words, options: Abortable & { blocksMs?: number }) {
-    const { signal, blocksMs } = options;
-    const request = this.#inLane(words).list;
-    const answer = await this.caller.call(request, { isRepeatable: true, signal, blocksMs });
-    return answer.reply;
+  protected ask(words: Words, options: Abortable & { blocksMs?: number }) {
+    return this.caller.ask(this.#inLane(words), options);
   }
 
   /** @internal Sends what must not be sent twice. */
-  protected async change(words: Words, { signal }: Abortable) {
-    return (await this.caller.call(this.#inLane(words).list, { signal })).reply;
+  protected change(words: Words, options: Abortable) {
+    return this.caller.change(this.#inLane(words), options);
   }
 
   /** @internal Goes through the elements of all pages. */
-  protected async *pages(words: Words, options: Abortable) {
-    for (let cursor = "0"; ; ) {
-      const page = new Words(...words.list).add("CURSOR", cursor);
-      const reply = listOf(await this.ask(page, options));
-      yield* listOf(reply[1]);
-      cursor = textOf(reply[0]);
-      if (cursor === "0") return;
-    }
+  protected pages(words: Words, options: Abortable) {
+    return this.caller.pages(this.#inLane(words), options);
   }
 
   /** @internal */

@@ -52,9 +52,8 @@ export class Queue<T> extends Lane<T> {
     payload: T,
     options: Rest<commands.PutOptions, "unique" | "windowMs" | "onDuplicate" | "state"> = {},
   ): Promise<string> {
-    const { signal, ...rest } = options;
-    const words = commands.put(this.name, this.codec.encode(payload), { ...rest, state: "B" });
-    return textOf(await this.change(words, { signal }));
+    const words = commands.put(this.name, this.codec.encode(payload), { ...options, state: "B" });
+    return textOf(await this.change(words, options));
   }
 
   /** Creates the queue, so that it exists while empty. Refused with `EXISTS` if it was created. */

@@ -3,8 +3,7 @@ import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import type { Abortable, Rest } from "./options.js";
 import type { Queue } from "./queue.js";
-import { bytesOf, listOf, mapOf, numberOf, numberOrNull, textOf, textOrNull } from "./replies.js";
-import type { Words } from "./words.js";
+import { bytesOf, mapOf, numberOf, numberOrNull, textOf, textOrNull } from "./replies.js";
 
 /** When a schedule is due, and which tasks it puts. Give either `everyMs` or `cron`. */
 export type ScheduleOptions = Rest<commands.ScheduleSetOptions>;
@@ -61,14 +60,13 @@ export class Schedules {
     payload: T,
     options: ScheduleOptions,
   ): Promise<number> {
-    const { signal, ...rest } = options;
-    const words = commands.scheduleSet(schedule, queue.name, queue.codec.encode(payload), rest);
-    return numberOf(await this.#ask(words, { signal }));
+    const words = commands.scheduleSet(schedule, queue.name, queue.codec.encode(payload), options);
+    return numberOf(await this.#caller.ask(words, options));
   }
 
   /** Tells what a schedule does and has done. Refused with `NOTFOUND` if there is none. */
   async show(schedule: string, options: Abortable = {}): Promise<ScheduleInfo> {
-    const map = mapOf(await this.#ask(commands.scheduleShow(schedule), options));
+    const map = mapOf(await this.#caller.ask(commands.scheduleShow(schedule), options));
     return {
       queue: textOf(map["queue"]),
       bytes: bytesOf(map["payload"]),
@@ -91,28 +89,23 @@ export class Schedules {
   async *list(
     options: Abortable & { prefix?: string } = {},
   ): AsyncGenerator<string, void, undefined> {
-    for (let cursor = "0"; ; ) {
-      const words = commands.scheduleList({ prefix: options.prefix, cursor });
-      const [next, names] = listOf(await this.#ask(words, options));
-      yield* listOf(names).map(textOf);
-      cursor = textOf(next);
-      if (cursor === "0") return;
-    }
+    const words = commands.scheduleList({ prefix: options.prefix });
+    for await (const name of this.#caller.pages(words, options)) yield textOf(name);
   }
 
   /** Lets slots pass without a task. Refused with `NOTFOUND` if there is no such schedule. */
   async pause(schedule: string, options: Abortable = {}): Promise<void> {
-    await this.#ask(commands.schedulePause(schedule), options);
+    await this.#caller.ask(commands.schedulePause(schedule), options);
   }
 
   /** Ends a pause. Refused with `NOTFOUND` if there is no such schedule. */
   async resume(schedule: string, options: Abortable = {}): Promise<void> {
-    await this.#ask(commands.scheduleResume(schedule), options);
+    await this.#caller.ask(commands.scheduleResume(schedule), options);
   }
 
   /** Removes a schedule; its tasks stay. Returns false if there is none. */
   async drop(schedule: string, options: Abortable = {}): Promise<boolean> {
-    return (await this.#ask(commands.scheduleDrop(schedule), options)) === 1;
+    return (await this.#caller.ask(commands.scheduleDrop(schedule), options)) === 1;
   }
 
   /**
@@ -120,11 +113,6 @@ export class Schedules {
    * be.
    */
   async fire(schedule: string, options: Abortable = {}): Promise<string> {
-    const { signal } = options;
-    return textOf((await this.#caller.call(commands.scheduleFire(schedule).list, { signal })).reply);
-  }
-
-  async #ask(words: Words, { signal }: Abortable) {
-    return (await this.#caller.call(words.list, { isRepeatable: true, signal })).reply;
+    return textOf(await this.#caller.change(commands.scheduleFire(schedule), options));
   }
 }

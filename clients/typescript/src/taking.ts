@@ -46,7 +46,7 @@ export function pop(
 /** Gives a task back that will not be worked on. That its lease has ended already is fine. */
 export async function giveBack(caller: Caller, task: RawTask): Promise<void> {
   const words = commands.release(task.queue, task.receipt ?? "");
-  await caller.call(words.list, { isRepeatable: true, retryForMs: 1_000 }).catch(() => undefined);
+  await caller.ask(words, { retryForMs: 1_000 }).catch(() => undefined);
 }
 
 /** What the words of a take are made of. */
