@@ -12,7 +12,7 @@ mod resp;
 mod wire;
 
 pub use crate::transport::Lost;
-pub use beanstalkd::{Beanstalkd, NoAnswer};
+pub use beanstalkd::Beanstalkd;
 pub use line::Line;
 pub use resp::Resp;
 pub use wire::{Frame, Wanted, Wire};

@@ -4,17 +4,20 @@
 mod buffer;
 mod line;
 mod replies;
-mod stream;
 
 use std::fmt;
 use std::io;
 
-use pinpriq_proto::wire::resp::MalformedReply;
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
 pub(crate) use buffer::Buffer;
 pub(crate) use line::Line;
 pub(crate) use replies::Replies;
-pub(crate) use stream::Stream;
+
+/// A socket, plain or encrypted.
+pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// Why there is no reply. It is unknown whether the request was carried out.
 #[derive(Debug)]
@@ -25,8 +28,8 @@ pub enum Lost {
     Closed,
     /// The server closed the connection in the middle of a frame.
     CutShort,
-    /// The server sent something that is not RESP.
-    Malformed(MalformedReply),
+    /// The server sent something that is not of its protocol, or too long.
+    Malformed(String),
 }
 
 impl From<io::Error> for Lost {
@@ -41,7 +44,7 @@ impl fmt::Display for Lost {
             Self::Broken(error) => error.fmt(f),
             Self::Closed => f.write_str("the server closed the connection"),
             Self::CutShort => f.write_str("the server closed the connection in a frame"),
-            Self::Malformed(malformed) => malformed.fmt(f),
+            Self::Malformed(malformed) => f.write_str(malformed),
         }
     }
 }

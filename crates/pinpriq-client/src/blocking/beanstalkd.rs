@@ -1,11 +1,8 @@
 //! A connection that speaks the protocol of beanstalkd, to pinpriq or to beanstalkd.
 
-use std::fmt;
-use std::io;
+use pinpriq_proto::wire::beanstalkd::{Answer, DecodedAnswer, decode_answer};
 
-use pinpriq_proto::wire::beanstalkd::{Answer, DecodedAnswer, MalformedAnswer, decode_answer};
-
-use super::Line;
+use super::{Line, Lost};
 
 /// The largest job or document that is read.
 const BODY_BYTES_MAX: usize = 64 << 20;
@@ -15,35 +12,6 @@ const BODY_BYTES_MAX: usize = 64 << 20;
 pub struct Beanstalkd {
     line: Line,
 }
-
-/// Why there is no answer. It is unknown whether the request was carried out.
-#[derive(Debug)]
-pub enum NoAnswer {
-    /// The connection broke, or the server exceeded the time limit.
-    Broken(io::Error),
-    /// The server closed the connection.
-    Closed,
-    /// The server sent something that is no answer of beanstalkd, or one of more than 64 MiB.
-    Malformed(MalformedAnswer),
-}
-
-impl From<io::Error> for NoAnswer {
-    fn from(error: io::Error) -> Self {
-        Self::Broken(error)
-    }
-}
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Broken(error) => error.fmt(f),
-            Self::Closed => f.write_str("the server closed the connection"),
-            Self::Malformed(malformed) => malformed.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for NoAnswer {}
 
 impl Beanstalkd {
     /// Returns a client over a connection that was just opened.
@@ -64,22 +32,23 @@ impl Beanstalkd {
     }
 
     /// Sends bytes, which may hold several requests.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<(), NoAnswer> {
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Lost> {
         Ok(self.line.send(bytes)?)
     }
 
     /// Hands the answer to the earliest request that has none yet to `read`, and returns what that
     /// makes of it.
-    pub fn answer<T>(&mut self, read: impl FnOnce(Answer<'_>) -> T) -> Result<T, NoAnswer> {
+    pub fn answer<T>(&mut self, read: impl FnOnce(Answer<'_>) -> T) -> Result<T, Lost> {
         loop {
             let decoded = decode_answer(self.line.unused(), BODY_BYTES_MAX);
-            if let DecodedAnswer::Whole { answer, length } = decoded.map_err(NoAnswer::Malformed)? {
+            let decoded = decoded.map_err(|malformed| Lost::Malformed(malformed.to_string()))?;
+            if let DecodedAnswer::Whole { answer, length } = decoded {
                 let outcome = read(answer);
                 self.line.note_used(length);
                 return Ok(outcome);
             }
             if !self.line.receive()? {
-                return Err(NoAnswer::Closed);
+                return Err(Lost::Closed);
             }
         }
     }

@@ -26,14 +26,14 @@ impl Line {
     pub(crate) fn over(stream: TcpStream) -> Self {
         // A request is often followed by waiting for its reply, so a delay gains nothing.
         let _ = stream.set_nodelay(true);
-        Self { stream: Stream::Plain(stream), buffer: Buffer::default(), limit: None }
+        Self { stream: Stream::Left(stream), buffer: Buffer::default(), limit: None }
     }
 
     /// Encrypts a connection on which nothing was sent yet, if the server is who it must be.
     pub(crate) async fn encrypt(self, server: &Peer) -> io::Result<Self> {
-        let Stream::Plain(stream) = self.stream else { return Ok(self) };
+        let Stream::Left(stream) = self.stream else { return Ok(self) };
         let handshake = TlsConnector::from(server.config()).connect(server.name().clone(), stream);
-        let stream = Stream::Encrypted(Box::new(within(self.limit, handshake).await?));
+        let stream = Stream::Right(Box::new(within(self.limit, handshake).await?));
         Ok(Self { stream, ..self })
     }
 

@@ -11,7 +11,8 @@ pub(crate) struct Replies(ReplyDecoder);
 impl Replies {
     /// Returns the next reply, or none if more bytes are needed.
     pub(crate) fn next(&mut self, buffer: &mut Buffer) -> Result<Option<Value>, Lost> {
-        match self.0.decode(buffer.unused()).map_err(Lost::Malformed)? {
+        let decoded = self.0.decode(buffer.unused());
+        match decoded.map_err(|malformed| Lost::Malformed(malformed.to_string()))? {
             DecodedReply::Whole { value, length } => {
                 buffer.note_used(length);
                 Ok(Some(value))

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use pinpriq_client::blocking::{Beanstalkd, Line, NoAnswer};
+use pinpriq_client::blocking::{Beanstalkd, Line, Lost};
 use pinpriq_proto::wire::beanstalkd::{Answer, Request};
 
 use crate::fault::Fallible;
@@ -50,7 +50,7 @@ impl Talk {
             Answer::Document(document) => Heard::Document(text(document)),
         });
         match heard {
-            Err(NoAnswer::Malformed(malformed)) => Ok(Heard::Malformed(malformed.to_string())),
+            Err(Lost::Malformed(malformed)) => Ok(Heard::Malformed(malformed)),
             heard => Ok(heard?),
         }
     }

@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use pinpriq_client::blocking::{Beanstalkd, Line, NoAnswer};
+use pinpriq_client::blocking::{Beanstalkd, Line, Lost};
 use pinpriq_proto::wire::beanstalkd::{Answer, Request};
 
 use crate::exit::Failure;
@@ -281,7 +281,7 @@ impl Source {
             outcome.is_some()
         })?;
         // There is one, since the answer did fit.
-        outcome.ok_or_else(|| self.lost(&NoAnswer::Closed))
+        outcome.ok_or_else(|| self.lost(&Lost::Closed))
     }
 
     /// Sends all requests, and hands each answer in turn to `take`, which says whether it fits.
@@ -327,10 +327,10 @@ impl Source {
         Ok(())
     }
 
-    fn lost(&self, none: &NoAnswer) -> Failure {
+    fn lost(&self, none: &Lost) -> Failure {
         let address = &self.address;
         Failure::on_the_way(match none {
-            NoAnswer::Broken(error)
+            Lost::Broken(error)
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
             {
                 format!("beanstalkd at {address} does not answer")
