@@ -40,22 +40,12 @@ pub enum EditError {
     /// There is such a user already.
     #[error("there is a user {0} already: `pinpriq user rights` and `passwd` change one")]
     UserThere(Name),
-    /// The user has no such token.
-    #[error("user {user} has no token {token}: `pinpriq user token {user} list` shows all of them")]
-    NoToken {
-        /// The user.
-        user: Name,
-        /// The name of the token.
-        token: Name,
-    },
-    /// The user has such a token already.
-    #[error("user {user} has a token {token} already: revoke it first, or choose another name")]
-    TokenThere {
-        /// The user.
-        user: Name,
-        /// The name of the token.
-        token: Name,
-    },
+    /// This user has no such token.
+    #[error("user {0} has no token {1}: `pinpriq user token {0} list` shows all of them")]
+    NoToken(Name, Name),
+    /// This user has such a token already.
+    #[error("user {0} has a token {1} already: revoke it first, or choose another name")]
+    TokenThere(Name, Name),
     /// The part of the file that would have to change is written in a way that is not known here.
     #[error("{0} is written in a way that cannot be changed: do it by hand")]
     Form(String),
@@ -163,8 +153,7 @@ impl Editor {
         digest: &TokenDigest,
     ) -> Result<(), EditError> {
         if self.user(name)?.tokens.contains_key(token) {
-            let (user, token) = (name.clone(), token.clone());
-            return Err(EditError::TokenThere { user, token });
+            return Err(EditError::TokenThere(name.clone(), token.clone()));
         }
         self.change(|document| {
             let tokens = child(part(document, name)?, TOKENS)?;
@@ -175,8 +164,7 @@ impl Editor {
     /// Takes a token away.
     pub fn revoke_token(&mut self, name: &Name, token: &Name) -> Result<(), EditError> {
         if !self.user(name)?.tokens.contains_key(token) {
-            let (user, token) = (name.clone(), token.clone());
-            return Err(EditError::NoToken { user, token });
+            return Err(EditError::NoToken(name.clone(), token.clone()));
         }
         self.change(|document| remove_within(part(document, name)?, TOKENS, token.as_str()))
     }

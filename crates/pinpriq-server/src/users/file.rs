@@ -36,21 +36,10 @@ pub(crate) const RULES: &str = "rules";
 pub(crate) const LIMITS: &str = "limits";
 pub(crate) const TOKENS: &str = "tokens";
 
-/// Why a text cannot be used as the file of users.
+/// Why a text cannot be used as the file of users: what is wrong, in which line, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ReadError {
-    /// It is too large.
-    #[error("it has more than {FILE_BYTES_MAX} bytes, which is the most")]
-    Large,
-    /// Something in it is wrong.
-    #[error("line {line}: {sentence}")]
-    At {
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong, and what to do.
-        sentence: String,
-    },
-}
+#[error("{0}")]
+pub struct ReadError(String);
 
 /// What is wrong, and at which byte of the text.
 struct Flaw {
@@ -63,11 +52,13 @@ type Value<'i> = Spanned<DeValue<'i>>;
 /// Reads the text of a file.
 pub fn read(text: &str) -> Result<Users, ReadError> {
     if text.len() > FILE_BYTES_MAX {
-        return Err(ReadError::Large);
+        let why = format!("it has more than {FILE_BYTES_MAX} bytes, which is the most");
+        return Err(ReadError(why));
     }
     users(text).map_err(|Flaw { at, sentence }| {
         let before = text.as_bytes().iter().take(at);
-        ReadError::At { line: 1 + before.filter(|byte| **byte == b'\n').count(), sentence }
+        let line = 1 + before.filter(|byte| **byte == b'\n').count();
+        ReadError(format!("line {line}: {sentence}"))
     })
 }
 

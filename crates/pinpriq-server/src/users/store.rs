@@ -42,15 +42,8 @@ pub struct Loaded {
 )]
 pub struct OpenToOthers {
     path: PathBuf,
-    mode: u32,
-}
-
-impl OpenToOthers {
     /// The mode of the file.
-    #[must_use]
-    pub const fn mode(&self) -> u32 {
-        self.mode
-    }
+    pub mode: u32,
 }
 
 /// Why a file was not read or not changed.
@@ -60,37 +53,17 @@ pub enum StoreError {
     #[error("there is no file {}: `pinpriq user add` makes one", .0.display())]
     Missing(PathBuf),
     /// The system does not let it be read.
-    #[error("{} cannot be read: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    #[error("{} cannot be read: {}", .0.display(), .1)]
+    Unreadable(PathBuf, io::Error),
     /// The system does not let it be written.
-    #[error("{} cannot be written: {error}", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    #[error("{} cannot be written: {}", .0.display(), .1)]
+    Unwritable(PathBuf, io::Error),
     /// What is in it cannot be used.
-    #[error("{} cannot be used: {error}", path.display())]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: ReadError,
-    },
+    #[error("{} cannot be used: {}", .0.display(), .1)]
+    Unusable(PathBuf, ReadError),
     /// What is in it is no password.
-    #[error("the password file {} cannot be used: {why}", path.display())]
-    NoPassword {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    #[error("the password file {} cannot be used: {}", .0.display(), .1)]
+    NoPassword(PathBuf, String),
     /// What was asked for cannot be done.
     #[error("{0}")]
     Refused(EditError),
@@ -123,8 +96,7 @@ pub enum IfMissing {
 /// Reads a file.
 pub fn load(path: &Path) -> Result<Loaded, StoreError> {
     let found = found(path)?;
-    let users =
-        read(&found.text).map_err(|error| StoreError::Unusable { path: path.to_owned(), error })?;
+    let users = read(&found.text).map_err(|error| StoreError::Unusable(path.to_owned(), error))?;
     Ok(Loaded { users, warning: found.warning(path) })
 }
 
@@ -134,7 +106,7 @@ pub fn load_password(path: &Path, user: Name) -> Result<Loaded, StoreError> {
     let found = found(path)?;
     let text = found.text.strip_suffix('\n').unwrap_or(&found.text);
     let text = text.strip_suffix('\r').unwrap_or(text);
-    let unusable = |why: String| StoreError::NoPassword { path: path.to_owned(), why };
+    let unusable = |why: String| StoreError::NoPassword(path.to_owned(), why);
     let password =
         Password::new(text.as_bytes().to_vec()).map_err(|error| unusable(error.to_string()))?;
     let hash = PasswordHash::make(&password).map_err(|error| unusable(error.to_string()))?;
@@ -154,7 +126,7 @@ pub fn edit<T>(
     if_missing: IfMissing,
     change: impl FnOnce(&mut Editor) -> Result<T, EditError>,
 ) -> Result<T, StoreError> {
-    let unwritable = |error| StoreError::Unwritable { path: path.to_owned(), error };
+    let unwritable = |error| StoreError::Unwritable(path.to_owned(), error);
     let target = target(path).map_err(unwritable)?;
     let folder = folder(&target).map_err(unwritable)?;
     folder.lock().map_err(unwritable)?;
@@ -165,7 +137,7 @@ pub fn edit<T>(
     };
     let mut editor = match Editor::new(found.as_ref().map_or("", |found| &found.text)) {
         Err(EditError::Unreadable(error)) => {
-            return Err(StoreError::Unusable { path: path.to_owned(), error });
+            return Err(StoreError::Unusable(path.to_owned(), error));
         }
         other => other.map_err(StoreError::Refused)?,
     };
@@ -193,7 +165,7 @@ fn folder(path: &Path) -> io::Result<File> {
 fn found(path: &Path) -> Result<Found, StoreError> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::Missing(path.to_owned()),
-        _ => StoreError::Unreadable { path: path.to_owned(), error },
+        _ => StoreError::Unreadable(path.to_owned(), error),
     };
     // To open a pipe would wait for a writer.
     if !path.metadata().map_err(unreadable)?.is_file() {

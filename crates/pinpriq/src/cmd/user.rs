@@ -133,7 +133,7 @@ fn change<T>(
     let warning = former.ok().and_then(|Loaded { warning, .. }| warning);
     let outcome = edit(&file.users, if_missing, make).map_err(|error| failure(&error))?;
     if let Some(warning) = warning {
-        let (path, mode) = (file.users.display(), warning.mode());
+        let (path, mode) = (file.users.display(), warning.mode);
         tell(format!(
             "the mode of {path} was {mode:04o}, so that others than its owner could use it; it is \
              0600 now"
@@ -179,12 +179,10 @@ fn hash(password: &Password) -> Result<PasswordHash, Failure> {
 fn failure(error: &StoreError) -> Failure {
     let sentence = error.to_string();
     match error {
-        StoreError::Unreadable { .. } | StoreError::Unwritable { .. } => {
-            Failure::on_the_way(sentence)
-        }
+        StoreError::Unreadable(..) | StoreError::Unwritable(..) => Failure::on_the_way(sentence),
         StoreError::Missing(_)
-        | StoreError::Unusable { .. }
-        | StoreError::NoPassword { .. }
+        | StoreError::Unusable(..)
+        | StoreError::NoPassword(..)
         | StoreError::Refused(_) => Failure::unusable(sentence),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{FILE_BYTES_MAX, ReadError, read};
+use super::{FILE_BYTES_MAX, read};
 use crate::users::Right;
 use crate::users::limits::Limit;
 use crate::users::token::Token;
@@ -163,7 +163,8 @@ fn no_message_contains_a_secret() {
 fn a_file_has_bounds() {
     let comment = "#".repeat(FILE_BYTES_MAX);
     assert!(read(&comment).is_ok());
-    assert_eq!(read(&format!("{comment}#")), Err(ReadError::Large));
+    let refused = read(&format!("{comment}#")).unwrap_err().to_string();
+    assert_eq!(refused, "it has more than 4194304 bytes, which is the most");
     let users = |count: usize| {
         (0..count).fold(String::new(), |text, index| text + &format!("[users.u{index}]\n"))
     };

@@ -88,7 +88,7 @@ fn a_change_that_fails_leaves_the_file_as_it_was() {
     let broken = folder.path().join("broken.toml");
     write(&broken, "[users.a\n", 0o600);
     for error in [load(&broken).unwrap_err(), add(&broken, "b").unwrap_err()] {
-        assert!(matches!(error, StoreError::Unusable { .. }), "{error}");
+        assert!(matches!(error, StoreError::Unusable(..)), "{error}");
         assert!(error.to_string().contains("broken.toml cannot be used: line 1: "), "{error}");
     }
 }
@@ -107,7 +107,7 @@ fn what_is_no_file_is_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path(), Path::new("/dev/null")] {
         let error = load(path).unwrap_err();
-        assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
+        assert!(matches!(error, StoreError::Unreadable(..)), "{error}");
     }
     let path = folder.path().join("large.toml");
     write(&path, &"#".repeat(FILE_BYTES_MAX + 9), 0o600);
