@@ -4,7 +4,11 @@
 //! cannot be used from other threads, nor by more than one listener.
 
 use std::cell::{Cell, RefCell};
+use std::future::Future as _;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+
+use tokio::sync::Notify;
 
 /// A bell for one listener.
 #[derive(Default)]
@@ -51,6 +55,13 @@ impl Bell {
         self.awaited.set(true);
         Poll::Pending
     }
+}
+
+/// Whether a bell of several threads has rung since it was last listened to, for listeners that
+/// never wait.
+#[must_use]
+pub fn has_rung(bell: &Notify) -> bool {
+    pin!(bell.notified()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
 #[cfg(test)]

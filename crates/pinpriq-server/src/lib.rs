@@ -1,8 +1,8 @@
 //! The server: sockets, the clock, the doors, and the shard that joins them.
 //!
 //! A program only needs [`run`]. [`Server`] is the same in two steps, for callers that need the
-//! addresses first or bring their own clock. [`simulation`] is the same server without sockets and
-//! without a runtime, for tests that decide what happens when.
+//! addresses first or bring their own clock. [`parts`] has the pieces of a server, for those who
+//! run them without sockets and without a runtime.
 
 mod access;
 mod bell;
@@ -44,5 +44,24 @@ pub use log::Log;
 pub use pinpriq_proto::settings as queue_settings;
 pub use process::node::run_node;
 pub use process::server::{Server, run};
-pub use process::simulation;
 pub use stop::Stop;
+
+/// The pieces of a server, for those who run them without sockets, threads and a runtime. The
+/// caller decides what happens when: it moves bytes, rings and hears bells, and sets the clock.
+pub mod parts {
+    pub use crate::bell::has_rung;
+    pub use crate::clients::about::at_home;
+    pub use crate::cluster::clocks::ClockWatch;
+    pub use crate::cluster::exchange::{Carrier, End, Exchange, Tell};
+    pub use crate::cluster::founding::try_to_found;
+    pub use crate::cluster::memory::Memory;
+    pub use crate::cluster::rollback::{Elsewhere, Reporter};
+    pub use crate::cluster::terms::{end_of, lowest_term_at, window_ms};
+    pub use crate::cluster::watermarks::Watermarks;
+    pub use crate::home::client::{Client, Step};
+    pub use crate::host::guest::Guest;
+    pub use crate::host::shard::{Asked, Shard, Witness};
+    pub use crate::letters::letter::{Arrival, Home, HostNews, Known};
+    pub use crate::process::place::{Brought, Common, Company, Place};
+    pub use tokio::sync::Notify;
+}

@@ -2,15 +2,14 @@
 
 pub(crate) mod access;
 pub(crate) mod handshakes;
-pub(crate) mod home;
 pub(crate) mod hosting;
 pub(crate) mod http;
 pub(crate) mod node;
 pub(crate) mod opening;
+pub(crate) mod place;
 mod readiness;
 pub(crate) mod server;
 pub(crate) mod serving;
 pub(crate) mod signals;
-pub mod simulation;
 pub(crate) mod sockets;
 mod threads;

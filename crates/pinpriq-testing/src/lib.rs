@@ -1,9 +1,9 @@
 //! What tests the product: a model of the engine, simulators, a checker of histories, and what must
 //! hold for any bytes. The program `pinpriq-crash` kills real servers.
 //!
-//! Without features there is the [`model`] alone, for the tests of the engine. `store` adds a
-//! faulty disk, and what every store and every fenced log is tested with; `cluster` adds the same
-//! for registries. Nothing here is part of the product.
+//! `store` adds a faulty disk, and what every store and every fenced log is tested with; `cluster`
+//! adds the same for registries, and `server` a server without sockets. Nothing here is part of the
+//! product.
 
 // The engine's random tests, which `fuzz` includes, name this crate from outside.
 extern crate self as pinpriq_testing;
@@ -51,9 +51,12 @@ pub mod fuzz;
 pub mod history;
 #[cfg(feature = "store")]
 pub mod ledgers;
+#[cfg(feature = "model")]
 pub mod model;
 #[cfg(feature = "cluster")]
 pub mod registries;
+#[cfg(feature = "server")]
+pub mod server;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "store")]

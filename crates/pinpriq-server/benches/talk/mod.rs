@@ -16,10 +16,9 @@ use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::Request;
 use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value, put_command};
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::DoorName;
-use pinpriq_server::config::Durability;
-use pinpriq_server::simulation::{Options, Simulation};
+use pinpriq_server::config::{Config, DoorName, Durability};
 use pinpriq_store::{Durable, Journal, JournalOptions, MemoryStore, Runner, Store};
+use pinpriq_testing::server::Simulation;
 
 use self::no_disk::NoDisk;
 
@@ -54,8 +53,8 @@ impl Talk {
         let opened = Durable::open(store, limits::Limits::default(), NOW, 1);
         let (durable, _) = opened.expect("there is nothing to read yet");
         let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(NOW));
-        let options = Options { durability, ..Options::default() };
-        let mut simulation = Simulation::new(durable, options, &clock, None);
+        let config = Config { durability, ..Config::default() };
+        let mut simulation = Simulation::new(durable, &config, &clock, None);
         let client = simulation.connect(door);
         Self { simulation, client, answers: Vec::with_capacity(ANSWERS_BYTES) }
     }

@@ -33,7 +33,8 @@ pub(crate) const fn is_guest(client: ClientId) -> bool {
 }
 
 /// Returns the client that a guest stands for, and any other client as it is.
-pub(crate) const fn at_home(client: ClientId) -> ClientId {
+#[must_use]
+pub const fn at_home(client: ClientId) -> ClientId {
     ClientId(client.0 & !GUEST)
 }
 

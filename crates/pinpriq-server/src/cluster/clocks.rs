@@ -7,7 +7,7 @@ use pinpriq_cluster::clocks::{OFF_MS_MAX, Trust, is_off};
 use super::exchange::Exchange;
 
 /// See the start of this file.
-pub(crate) struct ClockWatch {
+pub struct ClockWatch {
     /// How often the nodes tell each other what their clocks say, in milliseconds.
     every_ms: u64,
     /// How long a node that begins waits for what the clocks of the others say, in milliseconds.
@@ -33,7 +33,8 @@ enum Said {
 
 impl ClockWatch {
     /// Returns a watch for a session of this time to live.
-    pub(crate) const fn new(session_ttl_ms: u64) -> Self {
+    #[must_use]
+    pub const fn new(session_ttl_ms: u64) -> Self {
         Self {
             every_ms: session_ttl_ms / 5,
             patience_ms: session_ttl_ms,
@@ -47,7 +48,7 @@ impl ClockWatch {
 
     /// Tells the other nodes what the clock says, and notes what theirs say, if that is due at the
     /// moment `now` of the steady clock.
-    pub(crate) fn look(&mut self, now: u64, exchange: &Exchange, ownership: &mut Ownership) {
+    pub fn look(&mut self, now: u64, exchange: &Exchange, ownership: &mut Ownership) {
         let is_due = now >= self.due;
         if !is_due && !self.is_unsure {
             return;

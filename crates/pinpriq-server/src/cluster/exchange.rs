@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use pinpriq_cluster::Ownership;
 use pinpriq_proto::task::ClientId;
 use pinpriq_store::Extent;
 
@@ -39,16 +40,16 @@ pub enum End {
 }
 
 /// Where messages of hosts go.
-pub(crate) type Tell = Box<dyn Fn(usize, &HostNews)>;
+pub type Tell = Box<dyn Fn(usize, &HostNews)>;
 
 /// What carries bodies to other nodes, in order.
-pub(crate) trait Carrier {
+pub trait Carrier {
     /// Sends a body. If the link has ended, it is lost.
     fn send(&self, to: End, body: &[u8]);
 }
 
 /// See the start of this file.
-pub(crate) struct Exchange {
+pub struct Exchange {
     home: Rc<Shard>,
     carrier: Box<dyn Carrier>,
     /// What the hosts have said, for the code that starts and stops them.
@@ -101,7 +102,7 @@ impl State {
 
 impl Exchange {
     /// Connects this home. `tell` is called with what hosts say.
-    pub(crate) fn new(home: Rc<Shard>, carrier: Box<dyn Carrier>, tell: Tell) -> Rc<Self> {
+    pub fn new(home: Rc<Shard>, carrier: Box<dyn Carrier>, tell: Tell) -> Rc<Self> {
         let state = State {
             hosted: BTreeMap::new(),
             others: BTreeMap::new(),
@@ -146,12 +147,12 @@ impl Exchange {
     }
 
     /// Notes that a node can be asked. It will say which shards it serves.
-    pub(crate) fn link_up(&self, node: u128) {
+    pub fn link_up(&self, node: u128) {
         self.state.borrow_mut().others.insert(node, BTreeMap::new());
     }
 
     /// Notes that a node can no longer be asked.
-    pub(crate) fn link_down(&self, node: u128) {
+    pub fn link_down(&self, node: u128) {
         let served = {
             let state = &mut *self.state.borrow_mut();
             state.bodies.remove(&End::To(node));
@@ -167,7 +168,7 @@ impl Exchange {
     }
 
     /// Notes a link of a node that asks.
-    pub(crate) fn asker_came(&self, link: u64) {
+    pub fn asker_came(&self, link: u64) {
         {
             let wall_ms = self.wall_ms();
             let state = &mut *self.state.borrow_mut();
@@ -183,7 +184,7 @@ impl Exchange {
     }
 
     /// Notes that a node that asks has gone, and all its clients with it.
-    pub(crate) fn asker_gone(&self, link: u64) {
+    pub fn asker_gone(&self, link: u64) {
         let hosted: Vec<usize> = {
             let state = &mut *self.state.borrow_mut();
             state.askers.remove(&link);
@@ -200,7 +201,7 @@ impl Exchange {
     }
 
     /// Hears a body of another node. Returns false if it cannot be read: the link must end.
-    pub(crate) fn hear(&self, from: End, body: &[u8]) -> bool {
+    pub fn hear(&self, from: End, body: &[u8]) -> bool {
         // Most bodies are whole messages.
         let mut unread = self.state.borrow_mut().unread.remove(&from).unwrap_or_default();
         let bytes = if unread.is_empty() {
@@ -357,6 +358,13 @@ impl Exchange {
         self.home.post().and_then(Post::owners)
     }
 
+    /// Notes where cluster clients find which node.
+    pub fn note_nodes(&self, ownership: &Ownership) {
+        if let Some(owners) = self.owners() {
+            owners.note_nodes(ownership.node(), &ownership.view().nodes);
+        }
+    }
+
     fn note_owner(&self, shard: usize, owner: Owner) {
         if let Some(owners) = self.owners() {
             owners.note_owner(shard, owner);
@@ -399,12 +407,12 @@ impl Exchange {
 
     /// Refuses what has waited too long for an owner. `silent_ms` says for how long the engine has
     /// owed an answer.
-    pub(crate) fn give_up_waiting(&self, silent_ms: u64) {
+    pub fn give_up_waiting(&self, silent_ms: u64) {
         give_up_waiting(&self.home, silent_ms);
     }
 
     /// Refuses what waits for an owner, because nothing may be served.
-    pub(crate) fn refuse_waiting(&self, why: &str) {
+    pub fn refuse_waiting(&self, why: &str) {
         refuse_waiting(&self.home, why);
     }
 

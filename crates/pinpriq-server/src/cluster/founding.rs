@@ -98,7 +98,7 @@ fn compare_shards(given: Option<u16>, meta: &Meta) -> Result<(), ServeError> {
 }
 
 /// Like [`found`], but asks once. The inner result says why nothing is known.
-pub(crate) async fn try_to_found(
+pub async fn try_to_found(
     registry: &mut dyn Registry,
     new: &Meta,
     data: Option<&NodeData>,

@@ -12,7 +12,7 @@ use super::watermarks::Watermarks;
 use crate::error::ServeError;
 
 /// See the start of this file.
-pub(crate) struct Memory {
+pub struct Memory {
     data: Option<NodeData>,
     known: KnownCluster,
     watermarks: Arc<Watermarks>,
@@ -24,7 +24,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// Compares what the node remembers with the engine, and remembers what is true of the cluster
     /// from now on.
-    pub(crate) async fn open(
+    pub async fn open(
         reporter: Reporter,
         mut data: Option<NodeData>,
         meta: &Meta,
@@ -57,18 +57,21 @@ impl Memory {
         self.data.as_ref()
     }
 
-    pub(crate) fn watermarks(&self) -> Arc<Watermarks> {
+    /// Its watermarks.
+    #[must_use]
+    pub fn watermarks(&self) -> Arc<Watermarks> {
         self.watermarks.clone()
     }
 
     /// How often a roll-back of the engine was accepted.
-    pub(crate) const fn generation(&self) -> u32 {
+    #[must_use]
+    pub const fn generation(&self) -> u32 {
         self.known.generation
     }
 
     /// Heeds why a host has failed. Fails if the node must end: the engine has lost something, or
     /// the disk of the node does not work.
-    pub(crate) async fn face(
+    pub async fn face(
         &mut self,
         shard: ShardNumber,
         failure: &StoreError,
@@ -111,7 +114,7 @@ impl Memory {
     /// Heeds what the registry shows of the cluster. Returns why nothing may be served, if that is
     /// so. Fails if the node must end. A registry that has given the node no session has shown
     /// nothing yet.
-    pub(crate) async fn heed(
+    pub async fn heed(
         &mut self,
         meta: Option<&Meta>,
         has_session: bool,

@@ -25,7 +25,7 @@ use crate::error::ServeError;
 const TRIES: u32 = 8;
 
 /// Runs something that blocks where it may, and returns before it has ended.
-pub(crate) type Elsewhere = Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
+pub type Elsewhere = Arc<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
 
 /// Runs what blocks on threads of its own.
 pub(crate) fn on_threads() -> Elsewhere {
@@ -38,13 +38,15 @@ pub(crate) fn on_threads() -> Elsewhere {
 }
 
 /// Asks and tells the registry, beside what the node asks it all the time, and compares logs.
-pub(crate) struct Reporter {
-    pub(crate) engine: Arc<dyn ClusterEngine>,
-    pub(crate) session_ttl: Duration,
+pub struct Reporter {
+    /// The engine, for a registry of its own and the logs.
+    pub engine: Arc<dyn ClusterEngine>,
+    /// The time to live of a session.
+    pub session_ttl: Duration,
     /// The name of the node.
-    pub(crate) node: String,
+    pub node: String,
     /// Where logs are compared.
-    pub(crate) elsewhere: Elsewhere,
+    pub elsewhere: Elsewhere,
 }
 
 /// What has become of a report.

@@ -13,12 +13,14 @@ const TERMS_BEGAN_MS: u64 = 1_767_225_600_000;
 const WINDOW_IN_10: u64 = 7;
 
 /// How long a host may say anything after it has asked its log, for sessions of this time to live.
-pub(crate) const fn window_ms(session_ttl_ms: u64) -> u64 {
+#[must_use]
+pub const fn window_ms(session_ttl_ms: u64) -> u64 {
     session_ttl_ms * WINDOW_IN_10 / 10
 }
 
 /// The lowest term of a tenure that begins at this time.
-pub(crate) fn lowest_term_at(generation: u32, wall: Timestamp) -> Term {
+#[must_use]
+pub fn lowest_term_at(generation: u32, wall: Timestamp) -> Term {
     lowest_term(generation, wall.ms().saturating_sub(TERMS_BEGAN_MS) / 1_000)
 }
 
@@ -28,7 +30,8 @@ fn lowest_term(generation: u32, seconds: u64) -> Term {
 }
 
 /// How a host has ended that has failed like this.
-pub(crate) fn end_of(failure: &StoreError) -> HostEnd {
+#[must_use]
+pub fn end_of(failure: &StoreError) -> HostEnd {
     match failure {
         StoreError::Fenced { .. } => HostEnd::Fenced,
         StoreError::NoAnswer { .. } => HostEnd::Silent,

@@ -28,7 +28,7 @@ const PLACE_BYTES: usize = 64;
 const PLACES: usize = 2;
 
 /// The watermarks of a node. The thread that writes them ends with it.
-pub(crate) struct Watermarks {
+pub struct Watermarks {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
@@ -103,23 +103,25 @@ impl Watermarks {
     }
 
     /// Writes what is due. Only for watermarks that no thread writes.
-    pub(crate) fn write_due(&self) {
+    pub fn write_due(&self) {
         self.shared.write_once();
     }
 
     /// The last watermark of a log.
-    pub(crate) fn last(&self, shard: ShardNumber) -> Option<Watermark> {
+    #[must_use]
+    pub fn last(&self, shard: ShardNumber) -> Option<Watermark> {
         self.shared.lock().logs.get(usize::from(shard)).and_then(|log| log.last)
     }
 
     /// The last watermark of a log that is durable.
-    pub(crate) fn kept(&self, shard: ShardNumber) -> Option<Watermark> {
+    #[must_use]
+    pub fn kept(&self, shard: ShardNumber) -> Option<Watermark> {
         self.shared.lock().logs.get(usize::from(shard)).and_then(|log| log.kept)
     }
 
     /// Returns what keeps the watermarks of a log. `wake` is called when one was written. An
     /// earlier one of the same log is no longer woken.
-    pub(crate) fn keeper(&self, shard: ShardNumber, wake: Wake) -> Box<dyn Keeper> {
+    pub fn keeper(&self, shard: ShardNumber, wake: Wake) -> Box<dyn Keeper> {
         let shard = usize::from(shard);
         if let Some(log) = self.shared.lock().logs.get_mut(shard) {
             log.wake = Some(wake);

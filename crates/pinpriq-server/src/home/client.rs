@@ -2,8 +2,9 @@
 //!
 //! [`Client::take_in`] takes in the client's bytes; replies go to its outbox. [`Client::encode`]
 //! encodes what may be sent. Between the two, [`Client::proceed`] decides what is next. Nothing
-//! here waits: a connection waits on a socket, and the simulation has none.
+//! here waits: a connection waits on a socket.
 
+use std::cell::Ref;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,8 +22,10 @@ use crate::clients::ending::Ending;
 use crate::config::{DoorName, Limits};
 use crate::host::seat::Obstacle;
 use crate::host::shard::Shard;
+use crate::letters::letter::Known;
 use crate::session::Session;
 use crate::session::kept::FREE_BYTES;
+use crate::session::outbox::Outbox;
 
 /// At most this many bytes are held back until other shards have replied as well.
 const HELD_BYTES_MAX: usize = 16 << 10;
@@ -58,7 +61,7 @@ enum Side {
 
 /// The next step for a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub enum Step {
     /// Something has changed: write what may be sent, and ask again.
     Again,
     /// Nothing to do until bytes come or leave, the client's bell rings, or a request is late.
@@ -70,7 +73,7 @@ pub(crate) enum Step {
 }
 
 /// A client that has its connection here.
-pub(crate) struct Client {
+pub struct Client {
     pub(crate) session: Rc<Session>,
     pub(crate) peer: SocketAddr,
     desk: Desk,
@@ -129,7 +132,7 @@ impl Client {
     }
 
     /// Returns its number.
-    pub(crate) const fn number(&self) -> ClientId {
+    pub const fn number(&self) -> ClientId {
         self.desk.client()
     }
 
@@ -140,7 +143,7 @@ impl Client {
 
     /// Checks whether the store has failed, and gives up everything that would wait for it forever.
     /// Returns whether the connection ends for this reason once the outbox was written.
-    pub(crate) fn ends_by_failure(&mut self) -> bool {
+    pub fn ends_by_failure(&mut self) -> bool {
         let shard = self.desk.shard();
         let Some(failure) = shard.failure() else { return false };
         let can_tell = self.desk.manners().tells_refusals;
@@ -155,7 +158,7 @@ impl Client {
     }
 
     /// Encodes into the outbox what may be sent. Returns whether there is anything to write.
-    pub(crate) fn encode(&mut self) -> bool {
+    pub fn encode(&mut self) -> bool {
         loop {
             if !self.is_closing() {
                 self.desk.refill();
@@ -199,14 +202,31 @@ impl Client {
         }
     }
 
+    /// Returns what is encoded and not written yet.
+    #[must_use]
+    pub fn unwritten(&self) -> Ref<'_, [u8]> {
+        Ref::map(self.session.outbox.borrow(), Outbox::unwritten)
+    }
+
+    /// Whether its bell has rung since the last call.
+    pub fn has_rung(&self) -> bool {
+        self.session.bell.hush()
+    }
+
+    /// Whether its connection must end at once.
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
+        self.session.killed().is_some()
+    }
+
     /// Whether to wait until more is encoded before anything is written.
-    pub(crate) fn holds_back(&self) -> bool {
+    pub fn holds_back(&self) -> bool {
         self.session.links.borrow().is_about_to_hear()
             && self.session.outbox.borrow().encoded_bytes() < HELD_BYTES_MAX
     }
 
     /// Notes that the kernel accepted this many bytes.
-    pub(crate) fn written(&self, count: usize) {
+    pub fn written(&self, count: usize) {
         self.desk.tally().send(self.door_name, count);
         self.left(count);
     }
@@ -223,7 +243,7 @@ impl Client {
 
     /// Does one thing that can be done without waiting, and returns the next step. Must be called
     /// after everything that can be written was written.
-    pub(crate) fn proceed(&mut self, stopping: bool) -> Step {
+    pub fn proceed(&mut self, stopping: bool) -> Step {
         if let Phase::Closing { .. } = self.phase {
             return if self.is_settled() { Step::Over } else { Step::Await };
         }
@@ -267,7 +287,7 @@ impl Client {
     }
 
     /// Whether bytes that arrive would be read now.
-    pub(crate) fn wants_read(&self) -> bool {
+    pub fn wants_read(&self) -> bool {
         let has_room = match self.phase {
             Phase::Reading => !self.is_overloaded(),
             Phase::AwaitingReply => {
@@ -280,7 +300,7 @@ impl Client {
     }
 
     /// Notes that the client will send nothing more.
-    pub(crate) const fn end_input(&mut self) {
+    pub const fn end_input(&mut self) {
         self.side = Side::Ended;
     }
 
@@ -306,13 +326,13 @@ impl Client {
     }
 
     /// Takes in bytes that were read, and carries out complete requests.
-    pub(crate) fn take_in(&mut self, bytes: &[u8]) {
+    pub fn take_in(&mut self, bytes: &[u8]) {
         self.desk.tally().receive(self.door_name, bytes.len());
         self.take_over(bytes);
     }
 
     /// Takes in bytes that another shard has read, like [`Client::take_in`].
-    pub(crate) fn take_over(&mut self, bytes: &[u8]) {
+    pub fn take_over(&mut self, bytes: &[u8]) {
         if self.phase == Phase::AwaitingReply {
             self.input.extend_from_slice(bytes);
             self.desk.keep(self.input.len());
@@ -328,7 +348,7 @@ impl Client {
     /// Returns the time by which the request that has begun to arrive must be complete, and
     /// somebody have signed in where that is needed. The time of a request counts from its first
     /// byte, is not renewed by further bytes, and stands still while nothing is read.
-    pub(crate) fn frame_deadline(&mut self) -> Option<Timestamp> {
+    pub fn frame_deadline(&mut self) -> Option<Timestamp> {
         let reads = self.wants_read() && self.phase == Phase::Reading;
         if self.input.is_empty() || !reads {
             self.frame_began = None;
@@ -353,7 +373,7 @@ impl Client {
     }
 
     /// Closes the connection because that time has passed.
-    pub(crate) fn frame_is_late(&mut self) {
+    pub fn frame_is_late(&mut self) {
         let reason = if self.sign_in_by.is_some() {
             "nobody has signed in in time"
         } else {
@@ -365,7 +385,7 @@ impl Client {
 
     /// Makes all shards forget the client, and counts why its connection has ended. Whatever was
     /// handed to it and not sent goes back.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         let ending = self.ending.or_else(|| self.session.killed()).unwrap_or(Ending::Broken);
         self.desk.tally().close(ending);
         self.leave_uncounted();
@@ -376,11 +396,14 @@ impl Client {
         self.desk.leave();
     }
 
-    /// Gives up the client to another shard. Returns the bytes that have arrived and were not
-    /// carried out.
-    pub(crate) fn move_out(self) -> Vec<u8> {
-        self.desk.shard().part_with(self.number());
-        self.input
+    /// Gives up the client to another shard. Returns what that has to know, with the bytes that
+    /// have arrived and were not carried out.
+    #[must_use]
+    pub fn move_out(self) -> Known {
+        let client = self.number();
+        self.desk.shard().part_with(client);
+        let (about, dialect) = (self.session.about.take(), self.session.dialect.get());
+        Known { client, about, dialect, input: self.input }
     }
 
     /// Whether every request that was taken in has its answer, of which bytes may be left to send.

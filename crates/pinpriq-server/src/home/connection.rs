@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead as _, AsyncWriteExt as _, Interest, ReadBuf};
 use super::client::{Client, Step};
 use crate::host::seat::lasts_long;
 use crate::host::shard::Shard;
+use crate::letters::letter::Known;
 use crate::stop::Stop;
 use crate::tls::socket::Socket;
 
@@ -74,7 +75,7 @@ pub(crate) async fn serve(
     socket: Socket,
     client: Client,
     input: &[u8],
-) -> Option<(usize, Socket, Vec<u8>)> {
+) -> Option<(usize, Socket, Known)> {
     let (peer, number) = (client.peer, client.number().0);
     tracing::debug!(%peer, client = number, "connected");
     let worked_since = Cell::default();
@@ -105,8 +106,8 @@ impl Connection<'_> {
     async fn run(&mut self) -> io::Result<Option<usize>> {
         loop {
             // The code below checks everything that the bell may have rung for.
-            self.client.session.bell.hush();
-            if self.client.session.killed().is_some() {
+            self.client.has_rung();
+            if self.client.is_killed() {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             let ends = self.client.ends_by_failure();
@@ -182,7 +183,7 @@ impl Connection<'_> {
 
     /// Waits for the bell, or until the socket accepts more bytes.
     fn poll_bell_and_room(&self, task: &mut task::Context<'_>) -> Poll<io::Result<()>> {
-        let has_bytes = self.client.session.outbox.borrow().encoded_bytes() > 0;
+        let has_bytes = !self.client.unwritten().is_empty();
         let wants_write = has_bytes && !self.client.holds_back() || self.socket.wants_write();
         if wants_write && let Poll::Ready(ready) = self.socket.stream().poll_write_ready(task) {
             return Poll::Ready(ready);
@@ -235,7 +236,7 @@ impl Connection<'_> {
     fn write(&mut self) -> io::Result<bool> {
         self.socket.write_own()?;
         while self.client.encode() && !self.client.holds_back() {
-            let written = self.socket.try_write(self.client.session.outbox.borrow().unwritten());
+            let written = self.socket.try_write(&self.client.unwritten());
             match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => self.client.written(count),

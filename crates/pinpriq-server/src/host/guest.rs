@@ -26,7 +26,7 @@ use crate::letters::letter::{Commands, Errand, Home, News, Part, Piece, Question
 use crate::session::Session;
 
 /// A guest at this shard.
-pub(crate) struct Guest {
+pub struct Guest {
     seat: Seat,
     /// Where the connection is, and the client there.
     home: Home,

@@ -57,8 +57,8 @@ const HELD_BYTES_MAX: u64 = 256 << 20;
 /// How many bytes may wait for the disk before no client is read from.
 const PENDING_BYTES_MAX: u64 = 64 << 20;
 
-/// Sees everything that the engine is about to be asked, in order. The server has no witness. A
-/// simulation uses one to ask a model the same.
+/// Sees everything that the engine is about to be asked, in order. The server has no witness. Tests
+/// use one to ask a model the same.
 pub trait Witness {
     /// `durable` is about to be asked this at the moment `now`.
     fn sees(&self, now: Timestamp, durable: &Durable, asked: &Asked<'_>);
@@ -78,7 +78,7 @@ pub enum Asked<'a> {
 }
 
 /// One engine with its store and its clients.
-pub(crate) struct Shard {
+pub struct Shard {
     state: RefCell<State>,
     witness: OnceCell<Rc<dyn Witness>>,
     durability: Durability,
@@ -191,8 +191,10 @@ impl Shard {
         drop(self.is_draining.set(flag));
     }
 
-    /// Shows everything to a witness from now on. The first witness stays.
-    pub(crate) fn watch(&self, witness: Rc<dyn Witness>) {
+    /// Shows everything to a witness from now on. The first witness stays. The figures of a queue
+    /// no longer depend on who uses it, since a witness does not know.
+    pub fn watch(&self, witness: Rc<dyn Witness>) {
+        self.state.borrow_mut().durable.keep_figures_while(Arc::new(|_| false));
         drop(self.witness.set(witness));
     }
 
@@ -212,7 +214,8 @@ impl Shard {
         &self.notices
     }
 
-    pub(crate) fn clock(&self) -> &dyn Clock {
+    /// Returns its clock.
+    pub fn clock(&self) -> &dyn Clock {
         &*self.clock
     }
 
@@ -464,7 +467,7 @@ impl Shard {
     }
 
     /// Ends a turn: gives the changes to the store, and the outputs to the clients.
-    pub(crate) fn turn(&self) {
+    pub fn turn(&self) {
         self.end_turn();
         if self.reads_back.get() {
             self.read_back();
@@ -609,7 +612,7 @@ impl Shard {
     }
 
     /// Calls `look` with the engine and its store.
-    pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Durable) -> T) -> T {
+    pub fn inspect<T>(&self, look: impl FnOnce(&Durable) -> T) -> T {
         look(&self.state.borrow().durable)
     }
 
@@ -638,14 +641,14 @@ impl Shard {
     }
 
     /// Wakes every client, so that it notices that the server stops, or cuts the client off.
-    pub(crate) fn ring_all(&self) {
+    pub fn ring_all(&self) {
         for session in self.state.borrow().sessions.values() {
             session.bell.ring();
         }
     }
 
     /// Makes everything durable for an orderly stop, and blocks until it is.
-    pub(crate) fn finish(&self) -> Result<(), StoreError> {
+    pub fn finish(&self) -> Result<(), StoreError> {
         let now = self.now();
         loop {
             let returned = {

@@ -67,7 +67,7 @@ pub(crate) enum Letter {
 
 /// What a host says about itself to the home of its node.
 #[derive(Clone, Debug)]
-pub(crate) enum HostNews {
+pub enum HostNews {
     /// It serves, with the tenure of this term.
     Serves(u64),
     /// It has ended, and the log is as the host left it. Everything that it has done was told.
@@ -78,7 +78,7 @@ pub(crate) enum HostNews {
 
 /// Where a client has its connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Home {
+pub enum Home {
     /// In this place of the process.
     Place(usize),
     /// In the process at the other end of this link.
@@ -86,7 +86,7 @@ pub(crate) enum Home {
 }
 
 /// A connection that was accepted.
-pub(crate) struct Arrival {
+pub struct Arrival {
     pub(crate) socket: Carried,
     pub(crate) peer: SocketAddr,
     /// The door that it came through.
@@ -96,7 +96,7 @@ pub(crate) struct Arrival {
 }
 
 /// A client that a shard gives up to another.
-pub(crate) struct Known {
+pub struct Known {
     pub(crate) client: ClientId,
     pub(crate) about: About,
     pub(crate) dialect: Dialect,

@@ -144,11 +144,6 @@ impl Post {
         self.boxes.len()
     }
 
-    /// The place's own mailbox.
-    pub(crate) fn mailbox(&self) -> &Mailbox {
-        &self.boxes[self.own]
-    }
-
     /// Puts a letter into the mailbox of a place at once.
     pub(crate) fn put_into(&self, to: usize, letter: Letter) {
         self.boxes[to].put(&mut vec![letter]);

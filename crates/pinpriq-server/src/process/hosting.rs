@@ -14,7 +14,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 
 use super::opening::engine_limits;
-use super::serving::{Common, Context};
+use super::place::{Common, Place};
+use super::serving::Context;
 use crate::calendars::Calendars;
 use crate::clock::{SystemClock, steady_ms};
 use crate::cluster::config::ClusterEngine;
@@ -22,7 +23,7 @@ use crate::cluster::terms::{lowest_term_at, window_ms};
 use crate::cluster::watermarks::Watermarks;
 use crate::config::Config;
 use crate::facts::cluster::LogFacts;
-use crate::letters::letter::{HostNews, Letter};
+use crate::letters::letter::HostNews;
 use crate::random::random;
 use crate::runtime::runtime;
 
@@ -75,7 +76,7 @@ impl Hosting {
         let home = self.common.clone();
         if let Err(source) = builder.spawn(move || job.run(released)) {
             tracing::error!(%source, shard, "cannot start a thread");
-            tell(&home, shard, HostNews::Failed(StoreError::ThreadEnded { thread: "host" }));
+            home.tell_home(shard, HostNews::Failed(StoreError::ThreadEnded { thread: "host" }));
         }
     }
 
@@ -121,7 +122,7 @@ impl Job {
             Ok(runtime) => LocalSet::new().block_on(&runtime, self.serve(released)),
             Err(_) => HostNews::Failed(StoreError::ThreadEnded { thread: "host" }),
         };
-        tell(&common, shard, news);
+        common.tell_home(shard, news);
     }
 
     async fn serve(self, released: oneshot::Receiver<()>) -> HostNews {
@@ -132,13 +133,13 @@ impl Job {
         };
         let term = durable.engine().header().incarnation;
         let with = (&*self.config, self.common.clone());
-        let context = Context::new(self.shard, with, (durable, bell), Rc::new(clock));
-        tell(&self.common, self.shard, HostNews::Serves(term));
+        let place = Place::new(self.shard, with, (durable, bell), Rc::new(clock));
+        self.common.tell_home(self.shard, HostNews::Serves(term));
         let released = async {
             // A host that can no longer be released ends too.
             let _ = released.await;
         };
-        context.host(released).await
+        Context::new(place).host(released).await
     }
 
     /// Seizes and loads the log. Blocks.
@@ -183,12 +184,6 @@ fn begin(loading: Loading) -> Result<(Durable, SystemClock), StoreError> {
     let clock = SystemClock::starting_at(start);
     let incarnation = loading.loaded().header.incarnation + 1;
     Ok((loading.begin(start, incarnation)?, clock))
-}
-
-/// Tells the home of this node what a host says.
-fn tell(common: &Common, shard: usize, news: HostNews) {
-    let home = common.sharding.shards();
-    common.boxes[home].put(&mut vec![Letter::Host { shard, news }]);
 }
 
 #[cfg(test)]

@@ -29,9 +29,9 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
 use self::wire::{Begun, Passing, Watched};
 use super::access::Access;
-use super::home::home;
+use super::place::Common;
 use super::server::{Throttles, accept, encrypt, tell_listening};
-use super::serving::{Common, Context};
+use super::serving::Context;
 use super::sockets::Port;
 use crate::clients::ending::{Ending, SPEAKS_TLS};
 use crate::config::{Config, DoorName, Limits, Watch};
@@ -76,7 +76,7 @@ impl HttpThread {
         let config = config.clone();
         let run = move || {
             let ended = LocalSet::new().block_on(&runtime, async {
-                let context = home(&config, &common, start)?;
+                let context = Context::behind_shards(&config, common, start)?;
                 let door = HttpDoor::open(&context, &config);
                 let accepting = accepting(&context, &door, listeners);
                 context.serve(accepting).await

@@ -17,11 +17,11 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use super::access::{self, Access};
-use super::home::home;
 use super::hosting::Hosting;
 use super::http::HttpDoor;
+use super::place::{Common, Company};
 use super::server::{accept_all, addresses_of, take};
-use super::serving::{Common, Context, company_of};
+use super::serving::Context;
 use super::signals::Signals;
 use super::sockets::Port;
 use crate::clock::{Clock as _, SystemClock, steady_ms};
@@ -128,9 +128,10 @@ impl Node {
         let memory = Memory::open(reporter, data, &meta).await?;
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
-        let common = Common::of_cluster(shards, stop.clone(), company_of(access, &config));
-        let failed = |source| ServeError::Failed { source };
-        let context = home(&config, &common, SystemClock::wall()).map_err(failed)?;
+        let company = Company { access, ..Company::of(&config) };
+        let common = Common::of_cluster(shards, stop.clone(), company);
+        let context = Context::behind_shards(&config, common.clone(), SystemClock::wall())
+            .map_err(|source| ServeError::Failed { source })?;
         let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));
         let listeners: Vec<_> = listeners.collect::<Result<_, ServeError>>()?;
         let instance = draw();
@@ -153,8 +154,7 @@ impl Node {
         let ttl_ms = u64::try_from(cluster.session_ttl.as_millis()).unwrap_or(u64::MAX);
         let options = OwnershipOptions::new(ttl_ms, meta.shards);
         let ownership = Ownership::new(registry, record, options, Box::new(draw));
-        let config = Arc::new(config);
-        let writer = Writer(instance.0);
+        let (writer, config) = (Writer(instance.0), Arc::new(config));
         let (engine, kept) = (cluster.engine.clone(), memory.watermarks());
         let hosting = Hosting::new(config.clone(), common, (engine, kept), (writer, ttl_ms));
         let network = network.0;
@@ -171,7 +171,7 @@ impl Node {
             clock,
             clocks,
         };
-        control.note_nodes();
+        control.exchange.note_nodes(&control.ownership);
         Ok(Self { context, listeners, control, stop, config })
     }
 
@@ -291,13 +291,6 @@ impl Control {
         Ok(())
     }
 
-    /// Notes where cluster clients find which node.
-    fn note_nodes(&self) {
-        if let Some(owners) = self.exchange.owners() {
-            owners.note_nodes(self.ownership.node(), &self.ownership.view().nodes);
-        }
-    }
-
     fn obey(&mut self, order: Order) -> Result<(), ServeError> {
         match order {
             Order::Host(shard) => {
@@ -313,7 +306,7 @@ impl Control {
                 let others = nodes.filter(|node| node.instance != own);
                 let peers = others.map(|it| (it.instance.0, peer(it)));
                 self.network.set_peers(peers.collect());
-                self.note_nodes();
+                self.exchange.note_nodes(&self.ownership);
             }
             Order::GiveUp(why) => return Err(ServeError::Cluster { why }),
         }

@@ -14,7 +14,8 @@ use super::access::{self, Access};
 use super::http::HttpThread;
 use super::http::waiting::Waiting;
 use super::opening::{Journals, Opening, Start};
-use super::serving::{Common, Context};
+use super::place::{Common, Company, Place};
+use super::serving::Context;
 use super::signals::Signals;
 use super::sockets::{Passed, Port, Taken, refuse_overlap};
 use super::threads::Thread;
@@ -26,7 +27,6 @@ use crate::error::ServeError;
 use crate::keepalive::watch;
 use crate::random::random;
 use crate::runtime::runtime;
-use crate::session::kept::Kept;
 use crate::stop::Stop;
 use crate::throttle::{Throttle, warn_throttled};
 use crate::tls::side::HandshakeError;
@@ -102,8 +102,8 @@ impl Server {
         let shards = config.shards;
         let flag = stop.flag();
         let beanstalkd = Arc::new(beanstalkd::Shared::new(random(), config.job_bytes_max));
-        let kept = Arc::new(Kept::new(&config.limits));
-        let common = Common::new(shards, has_http, stop, (access, beanstalkd, kept));
+        let company = Company { access, beanstalkd, ..Company::of(&config) };
+        let common = Common::new(shards, has_http, stop, company);
         let journals = Journals::of(&config)?;
         let begins = Arc::default();
         let mut openings = journals.iter().enumerate().map(|(shard, journal)| Opening {
@@ -140,7 +140,7 @@ impl Server {
         let start = begins.now;
         warn_if_ahead(start, now);
         let with = (&config, common.clone());
-        let context = Context::new(0, with, (durable, store_bell), clock(start));
+        let context = Context::new(Place::new(0, with, (durable, store_bell), clock(start)));
         let listeners = taken.into_iter().map(|(port, taken)| Ok((port, taken.listen()?)));
         let listeners = listeners.collect::<Result<Vec<_>, ServeError>>()?;
         common.note_addresses(&addresses_of(&listeners));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::access::Access;
+use super::place::Common;
 use super::readiness::{tell_ready, tell_stopping};
-use super::serving::Common;
 use crate::error::ServeError;
 use crate::figures::info;
 use crate::home::survey;
@@ -67,7 +67,7 @@ impl Signals {
 /// Makes the beanstalkd door refuse jobs, or ends that.
 fn turn_draining(common: &Common) {
     let signal = "SIGUSR2";
-    if common.beanstalkd.turn_draining() {
+    if common.turn_draining() {
         tracing::warn!(signal, "the beanstalkd door accepts no more jobs until the next {signal}");
     } else {
         tracing::info!(signal, "the beanstalkd door accepts jobs again");

@@ -10,7 +10,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 
 use super::opening::{Opening, Start};
-use super::serving::{Common, Context};
+use super::place::{Common, Place};
+use super::serving::Context;
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::error::ServeError;
@@ -135,8 +136,8 @@ async fn run(
     durable.all_begun()?;
     let clock = Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())));
     let with = (config, common.clone());
-    let context = Context::new(opening.shard, with, (durable, store_bell), clock);
-    context.serve(common.stop.asked_for()).await
+    let place = Place::new(opening.shard, with, (durable, store_bell), clock);
+    Context::new(place).serve(common.stop.asked_for()).await
 }
 
 fn vanished() -> ServeError {

@@ -13,9 +13,9 @@ use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Span;
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::{DoorName, Limits};
-use pinpriq_server::simulation::{Options, Simulation};
+use pinpriq_server::config::{Config, DoorName, Limits};
 use pinpriq_store::{Durable, MemoryStore};
+use pinpriq_testing::server::Simulation;
 use play::play;
 
 use crate::world::START;
@@ -67,7 +67,7 @@ fn job_of_a_client_that_quits_has_not_failed() {
     let store = Box::new(MemoryStore::new());
     let durable = Durable::open(store, EngineLimits::default(), START, 1).unwrap().0;
     let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(START));
-    let mut sim = Simulation::new(durable, Options::default(), &clock, None);
+    let mut sim = Simulation::new(durable, &Config::default(), &clock, None);
     let other = sim.connect(DoorName::Resp);
     assert_eq!(ask(&mut sim, other, b"QUEUE CREATE default ATTEMPTS 1\r\n"), "+OK\\r\\n");
     let producer = sim.connect(DoorName::Beanstalkd);
@@ -91,7 +91,7 @@ fn counts_of_a_tube_stay_while_a_connection_uses_or_watches_it() {
         let durable = Durable::open(Box::new(MemoryStore::new()), limits, START, 1).unwrap().0;
         let manual = Rc::new(ManualClock::at(START));
         let clock: Rc<dyn Clock> = manual.clone();
-        let mut sim = Simulation::new(durable, Options::default(), &clock, None);
+        let mut sim = Simulation::new(durable, &Config::default(), &clock, None);
         let (user, looker) = (sim.connect(DoorName::Beanstalkd), sim.connect(DoorName::Beanstalkd));
         assert_eq!(ask(&mut sim, user, b"use t\r\n"), "USING t\\r\\n");
         assert!(ask(&mut sim, user, b"put 0 0 60 1\r\na\r\n").starts_with("INSERTED 1"));
@@ -134,7 +134,8 @@ fn lists_of_tubes_that_are_not_read_count_together() {
     let store = Box::new(MemoryStore::new());
     let durable = Durable::open(store, EngineLimits::default(), START, 1).unwrap().0;
     let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(START));
-    let mut sim = Simulation::new(durable, Options { limits, ..Options::default() }, &clock, None);
+    let config = Config { limits, ..Config::default() };
+    let mut sim = Simulation::new(durable, &config, &clock, None);
     let other = sim.connect(DoorName::Resp);
     for number in 0..TUBES {
         let put = format!("PUT {number:0150} x\r\n");
@@ -175,7 +176,8 @@ fn what_lists_of_tubes_are_made_of_counts() {
     let store = Box::new(MemoryStore::new());
     let durable = Durable::open(store, EngineLimits::default(), START, 1).unwrap().0;
     let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(START));
-    let mut sim = Simulation::new(durable, Options { limits, ..Options::default() }, &clock, None);
+    let config = Config { limits, ..Config::default() };
+    let mut sim = Simulation::new(durable, &config, &clock, None);
     let client = sim.connect(DoorName::Beanstalkd);
     for number in 0..400 {
         let watched = ask(&mut sim, client, format!("watch {number:0150}\r\n").as_bytes());

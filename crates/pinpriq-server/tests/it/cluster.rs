@@ -13,12 +13,11 @@ use pinpriq_cluster::{Addresses, Instance};
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::clock::{Clock as _, ManualClock};
-use pinpriq_server::config::{DoorName, Durability};
-use pinpriq_server::simulation::Options;
-use pinpriq_server::simulation::node::{End, Node, Parts};
+use pinpriq_server::config::{Config, DoorName, Durability};
 use pinpriq_store::ledger::Writer;
 use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs as EngineKnobs};
 use pinpriq_testing::registries::{FakeKnobs as RegistryKnobs, FakeRegistry};
+use pinpriq_testing::server::node::{End, Node, Parts};
 
 use crate::world::START;
 
@@ -97,7 +96,7 @@ impl Stage {
             remembers: None,
             seed: 1,
         };
-        Node::start(parts, Options { durability: Durability::Sync, ..Options::default() })
+        Node::start(parts, Config { durability: Durability::Sync, ..Config::default() })
     }
 
     /// Lets time pass, in small steps.

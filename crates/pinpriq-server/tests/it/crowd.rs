@@ -8,10 +8,10 @@ use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Span;
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::DoorName;
-use pinpriq_server::simulation::{Options, Simulation};
+use pinpriq_server::config::{Config, DoorName};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{Durable, MemoryStore};
+use pinpriq_testing::server::Simulation;
 
 use crate::world::START;
 
@@ -38,7 +38,7 @@ impl Late {
         let clock = ManualClock::at(START);
         let shared: Rc<dyn Clock> = Rc::new(clock.clone());
         let durables = (0..SHARDS).map(open).collect();
-        let sim = Simulation::of_shards(durables, Options::default(), &shared);
+        let sim = Simulation::of_shards(durables, &Config::default(), &shared);
         Self { seed, sim, dice: Dice::new(seed), one_breaks_in: 12, clock }
     }
 

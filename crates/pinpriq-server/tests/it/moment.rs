@@ -8,9 +8,10 @@ use std::rc::Rc;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::clock::Clock;
-use pinpriq_server::config::DoorName;
-use pinpriq_server::simulation::{Asked, Options, Simulation, Witness};
+use pinpriq_server::config::{Config, DoorName};
+use pinpriq_server::parts::{Asked, Witness};
 use pinpriq_store::{Durable, MemoryStore};
+use pinpriq_testing::server::Simulation;
 
 use crate::world::START;
 
@@ -50,7 +51,7 @@ fn requests_read_together_share_a_moment() {
     let (durable, _) = Durable::open(store, Limits::default(), START, 1).unwrap();
     let clock: Rc<dyn Clock> = Rc::new(RestlessClock(Cell::new(START)));
     let moments = Rc::new(Moments::default());
-    let mut server = Simulation::new(durable, Options::default(), &clock, Some(moments.clone()));
+    let mut server = Simulation::new(durable, &Config::default(), &clock, Some(moments.clone()));
     let client = server.connect(DoorName::Resp);
     let (first, second) = (b"PUT jobs 1\r\nTAKE jobs\r\nPUT jobs 2\r\n", b"PUT jobs 3\r\n");
     server.feed(client, first);

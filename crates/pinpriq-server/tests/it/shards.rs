@@ -6,10 +6,10 @@ use std::rc::Rc;
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::{DoorName, Limits};
-use pinpriq_server::simulation::{Options, Simulation};
+use pinpriq_server::config::{Config, DoorName, Limits};
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Durable, MemoryStore};
+use pinpriq_testing::server::Simulation;
 
 use crate::client::{named_bytes, push_bytes};
 use crate::world::START;
@@ -32,8 +32,8 @@ impl Several {
             (Durable::open(store, limits, START, 1).unwrap().0, None)
         };
         let clock: Rc<dyn Clock> = Rc::new(ManualClock::at(START));
-        let options = Options { limits, ..Options::default() };
-        let sim = Simulation::of_shards((0..shards).map(open).collect(), options, &clock);
+        let config = Config { limits, ..Config::default() };
+        let sim = Simulation::of_shards((0..shards).map(open).collect(), &config, &clock);
         let queue_in = |shard| {
             let names = (0..).map(|number| format!("q{number}"));
             names.into_iter().find(|name| shard_of(name.as_bytes(), shards) == shard).unwrap()

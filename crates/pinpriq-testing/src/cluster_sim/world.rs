@@ -15,9 +15,7 @@ use crate::registries::{FakeKnobs as RegistryKnobs, FakeRegistry};
 use pinpriq_cluster::{Addresses, Instance};
 use pinpriq_dice::Dice;
 use pinpriq_proto::task::ClientId;
-use pinpriq_server::config::{DoorName, Durability, PinpriqOptions, TtlZero};
-use pinpriq_server::simulation::Options;
-use pinpriq_server::simulation::node::{End, Node, Parts, Remembers};
+use pinpriq_server::config::{Config, DoorName, Durability, PinpriqOptions, TtlZero};
 use pinpriq_store::ledger::Writer;
 
 use crate::cluster_sim::clocks::Clocks;
@@ -28,6 +26,7 @@ use crate::cluster_sim::network::Network;
 use crate::cluster_sim::policies::Patron;
 use crate::cluster_sim::verdict::{judge_history, judge_logs};
 use crate::cluster_sim::visitor::{History, QUEUES, Visitor, written};
+use crate::server::node::{End, Node, Parts, Remembers};
 use rollback::{Losing, Memories};
 
 /// How many nodes there are.
@@ -287,10 +286,11 @@ impl World {
             seed: self.dice.roll(),
             remembers,
         };
-        let pinpriq = PinpriqOptions { ttl_zero: TtlZero::Forever, ..PinpriqOptions::default() };
+        let pinpriq_options =
+            PinpriqOptions { ttl_zero: TtlZero::Forever, ..PinpriqOptions::default() };
         let durability = Durability::Sync;
-        let options = Options { durability, pinpriq, ..Options::default() };
-        machine.node = Some(Node::start(parts, options));
+        let config = Config { durability, pinpriq_options, ..Config::default() };
+        machine.node = Some(Node::start(parts, config));
     }
 
     /// Ends a node that has handed everything over, or has to end.

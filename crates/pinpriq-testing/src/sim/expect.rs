@@ -19,7 +19,7 @@ use pinpriq_proto::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord}
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Value;
-use pinpriq_server::simulation::Simulation;
+use pinpriq_server::parts::at_home;
 
 use crate::sim::ask::{Ask, receipt_text};
 
@@ -454,7 +454,7 @@ fn lease(lease: &LeaseShown) -> Wanted {
 }
 
 fn holder(client: Option<ClientId>) -> Wanted {
-    client.map_or(Null, |client| Number(Simulation::client_at_home(client).0))
+    client.map_or(Null, |client| Number(at_home(client).0))
 }
 
 fn member(figures: &MemberFigures) -> Wanted {

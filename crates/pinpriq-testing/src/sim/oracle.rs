@@ -22,7 +22,7 @@ use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, State, TaskRec
 use pinpriq_proto::time::Timestamp;
 use pinpriq_server::calendars::Calendars;
 use pinpriq_server::config::DoorName;
-use pinpriq_server::simulation::{Asked, Simulation, Witness};
+use pinpriq_server::parts::{Asked, Witness, at_home};
 use pinpriq_store::Durable;
 
 use crate::sim::ask::{Answerer, Ask, Text};
@@ -292,7 +292,7 @@ impl Oracle {
         command: &Command<'_>,
     ) {
         self.commands += 1;
-        let client = Simulation::client_at_home(engines);
+        let client = at_home(engines);
         if let Command::PutBack(records) = command
             && !self.clients.contains_key(&client)
         {
@@ -369,7 +369,7 @@ impl Oracle {
         let Farewell::Ended { unsent } = farewell else {
             return assert!(self.is_stopping, "only the end of the server excuses all leases");
         };
-        let client = Simulation::client_at_home(engines);
+        let client = at_home(engines);
         let (model, expecting) = (&self.model, self.clients.get_mut(&client));
         let Some(expecting) = expecting else { return };
         let (_, leased) = expecting.unsent();
@@ -395,7 +395,7 @@ impl Oracle {
         records: &[TaskRecord],
     ) {
         for task in records {
-            let sought = (Simulation::client_at_home(engines), task.number);
+            let sought = (at_home(engines), task.number);
             let at = self.returning.iter().position(|known| *known == sought);
             let Some(at) = at else { panic!("task {} was sent and goes back", task.number) };
             self.returning.swap_remove(at);
@@ -439,10 +439,10 @@ impl Oracle {
                     if silent == Some((client, request)) || request == SILENT {
                         continue;
                     }
-                    self.reply(Simulation::client_at_home(client), reply);
+                    self.reply(at_home(client), reply);
                 }
                 Output::Delivery { client, tasks, popped } => {
-                    let client = Simulation::client_at_home(client);
+                    let client = at_home(client);
                     let needs = self.needs_of(&tasks, popped);
                     if let Some(expecting) = self.clients.get_mut(&client) {
                         let is_reply = false;

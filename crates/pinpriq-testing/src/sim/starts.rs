@@ -9,12 +9,13 @@ use crate::faulty_disk::{CrashPolicy, FaultyDisk, Losses, Operation, Repeat};
 use pinpriq_proto::time::Span;
 use pinpriq_server::calendars::Calendars;
 use pinpriq_server::clock::Clock;
-use pinpriq_server::simulation::{Simulation, Witness};
+use pinpriq_server::parts::Witness;
 use pinpriq_store::durable::Loading;
 use pinpriq_store::{
     Disk, Durable, Fold, Journal, JournalOptions, Level, MemoryStore, Runner, Store, StoreError,
 };
 
+use crate::server::Simulation;
 use crate::sim::book::{Survives, Watched};
 use crate::sim::bugs::Bug;
 use crate::sim::faults::Kind;
@@ -454,7 +455,7 @@ impl World {
         }
         let clock = Rc::new(self.clocks.server_clock(durable.now()));
         let eye: Rc<dyn Witness> = Rc::new(Eye(Rc::clone(&self.oracle), self.clocks.clone()));
-        let options = self.options();
+        let config = self.config();
         let mut opened = Vec::new();
         for shard in 1..to_usize(self.knobs.shards) {
             let limits = self.engine_limits();
@@ -466,7 +467,7 @@ impl World {
         }
         opened.insert(self.shard(), (durable, Some(eye)));
         let server_clock: Rc<dyn Clock> = clock.clone();
-        self.sim = Some(Simulation::of_shards(opened, options, &server_clock));
+        self.sim = Some(Simulation::of_shards(opened, &config, &server_clock));
         self.clock = Some(clock);
         self.tick();
         self.check_state();

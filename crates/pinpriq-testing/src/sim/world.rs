@@ -18,12 +18,13 @@ use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::config::{
-    DoorName, Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
+    Config, DoorName, Durability, Framing, Limits as ServerLimits, PinpriqOptions, TtlZero,
 };
-use pinpriq_server::simulation::{Options, Simulation};
+use pinpriq_server::parts::at_home;
 use pinpriq_store::shards::shard_of;
 use pinpriq_store::{Durable, Journal};
 
+use crate::server::Simulation;
 use crate::sim::ask::{Ask, ELSEWHERE};
 use crate::sim::bugs::Bug;
 use crate::sim::chooser::{Chooser, SHARD_TAG, TUBES_IN_THE_SHARD};
@@ -135,8 +136,8 @@ impl World {
         world
     }
 
-    /// The options of the server.
-    pub(crate) fn options(&self) -> Options {
+    /// The configuration of the server.
+    pub(crate) fn config(&self) -> Config {
         let bits = self.knobs.pinpriq_options;
         let limits = ServerLimits {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
@@ -147,14 +148,14 @@ impl World {
             queue_linger: Duration::from_millis(self.knobs.queue_linger),
             ..ServerLimits::default()
         };
-        let pinpriq = PinpriqOptions {
+        let pinpriq_options = PinpriqOptions {
             framing: if bits & 1 == 0 { Framing::Counted } else { Framing::Bare },
             ttl_zero: if bits & 2 == 0 { TtlZero::Immediate } else { TtlZero::Forever },
             requeue: bits & 4 == 0 && self.bug != Some(Bug::NothingPutBack),
         };
         let durability =
             if self.knobs.interval == 1 { Durability::Interval } else { Durability::Sync };
-        Options { durability, pinpriq, limits }
+        Config { durability, pinpriq_options, limits, ..Config::default() }
     }
 
     pub(crate) fn engine_limits(&self) -> EngineLimits {
@@ -551,7 +552,7 @@ impl World {
             }
             let settled = !client.ended && !client.was_reset && !expecting.is_blocked();
             if settled && heard && !may_wait {
-                let is_own = |id: &ClientId| Simulation::client_at_home(*id) == client.id;
+                let is_own = |id: &ClientId| at_home(*id) == client.id;
                 let unspent = oracle.model.credits.iter().filter(|(id, _)| is_own(id));
                 let unspent: u64 = unspent.map(|(_, credits)| u64::from(*credits)).sum();
                 let is_full = unspent >= self.knobs.in_flight_max;

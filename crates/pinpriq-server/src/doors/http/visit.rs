@@ -251,15 +251,15 @@ async fn pump(
     way: &mut Way,
 ) -> bool {
     loop {
-        client.session.bell.hush();
-        if client.session.killed().is_some() {
+        client.has_rung();
+        if client.is_killed() {
             way.wire.end();
             return false;
         }
         let ends = client.ends_by_failure();
         while client.encode() {
             let is_last = coming.is_none() && client.is_answered();
-            let bytes = client.session.outbox.borrow().unwritten().to_vec();
+            let bytes = client.unwritten().to_vec();
             let (count, hands_over) = (bytes.len(), client.session.outbox.borrow().hands_over());
             let Some(fate) = way.send(bytes, is_last).await else { return false };
             if hands_over && !fate.sent().await {

@@ -61,7 +61,7 @@ impl Shard {
     }
 
     /// Whether there are neither clients nor guests.
-    pub(crate) fn is_deserted(&self) -> bool {
+    pub fn is_deserted(&self) -> bool {
         self.state.borrow().sessions.is_empty()
     }
 }

@@ -1,6 +1,6 @@
 //! What time and the store require of a shard: two tasks that never end, and their steps.
 //!
-//! The steps are of use alone where nothing waits, as in a simulation.
+//! The steps are of use alone where nothing waits, as in tests.
 
 use pinpriq_proto::time::Timestamp;
 use pinpriq_store::durable::Durable;
@@ -33,14 +33,14 @@ impl Shard {
     }
 
     /// Sets the timer for what is due next, and returns when that is.
-    pub(crate) fn arm_timer(&self) -> Option<Timestamp> {
+    pub fn arm_timer(&self) -> Option<Timestamp> {
         let state = &mut *self.state.borrow_mut();
         state.armed = state.durable.poll_timeout();
         state.armed
     }
 
     /// Does what is due.
-    pub(crate) fn fire_timer(&self) {
+    pub fn fire_timer(&self) {
         let now = self.now();
         {
             let state = &mut *self.state.borrow_mut();
@@ -51,7 +51,7 @@ impl Shard {
     }
 
     /// Returns the bell that rings when the timer must be set again.
-    pub(crate) const fn timer_bell(&self) -> &Notify {
+    pub const fn timer_bell(&self) -> &Notify {
         &self.timer_bell
     }
 
@@ -71,7 +71,7 @@ impl Shard {
 
     /// Lets the store begin its next write, should that wait for more changes, and does what the
     /// store requires.
-    pub(crate) fn end_gathering(&self) {
+    pub fn end_gathering(&self) {
         self.state.borrow_mut().durable.end_gathering();
         self.turn();
     }

@@ -67,7 +67,7 @@ impl Shard {
     }
 
     /// The bell that rings when a client waits for an engine that does not answer.
-    pub(crate) const fn kept_bell(&self) -> &Notify {
+    pub const fn kept_bell(&self) -> &Notify {
         &self.kept_bell
     }
 
@@ -96,7 +96,7 @@ impl Shard {
     }
 
     /// Returns the failure of the store.
-    pub(crate) fn store_failure(&self) -> Option<StoreError> {
+    pub fn store_failure(&self) -> Option<StoreError> {
         self.state.borrow().durable.failure().cloned()
     }
 

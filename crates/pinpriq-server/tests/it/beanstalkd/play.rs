@@ -8,10 +8,10 @@ use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::clock::{Clock, ManualClock};
-use pinpriq_server::config::DoorName;
-use pinpriq_server::simulation::{Options, Simulation};
+use pinpriq_server::config::{Config, DoorName};
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Durable, MemoryStore};
+use pinpriq_testing::server::Simulation;
 
 use super::conversations::{Act, Conversation, Deed, Step};
 use super::numbers::Numbers;
@@ -71,7 +71,7 @@ pub(crate) fn play(conversation: &Conversation, shards: usize) -> Result<(), Str
     let clock = ManualClock::at(START);
     let shared: Rc<dyn Clock> = Rc::new(clock.clone());
     let durables = (0..shards).map(open).collect();
-    let sim = Simulation::of_shards(durables, Options::default(), &shared);
+    let sim = Simulation::of_shards(durables, &Config::default(), &shared);
     let (clients, numbers) = (BTreeMap::new(), Numbers::default());
     let mut stage = Stage { sim, clock, shards, clients, numbers };
     for step in &conversation.steps {

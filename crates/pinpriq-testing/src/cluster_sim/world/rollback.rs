@@ -23,7 +23,6 @@ use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::ServeError;
 use pinpriq_server::cluster::{KnownCluster, NodeData, acceptance};
 use pinpriq_server::config::DoorName;
-use pinpriq_server::simulation::node::Node;
 use pinpriq_store::ledger::entry::EntryHeader;
 use pinpriq_store::ledger::{Term, Watermark};
 
@@ -31,6 +30,7 @@ use super::{Kind, Line, NODES, TROUBLE_MS, World};
 use crate::cluster_sim::line::Request;
 use crate::cluster_sim::verdict::judge_history;
 use crate::cluster_sim::visitor::{LATER_QUEUES, QUEUES, Visitor, written};
+use crate::server::node::Node;
 
 /// What is counted that is not promised.
 const SERVED: &str = "a log that was rolled back was served by a node that could not know";

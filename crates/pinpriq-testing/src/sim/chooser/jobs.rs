@@ -3,7 +3,7 @@
 
 use pinpriq_proto::task::{ClientId, State};
 use pinpriq_proto::wire::beanstalkd::is_tube_name;
-use pinpriq_server::simulation::Simulation;
+use pinpriq_server::parts::at_home;
 
 use super::{Chooser, QUEUES, Text};
 use crate::sim::client::Client;
@@ -144,7 +144,7 @@ impl Chooser<'_> {
     /// The number of a task that this client has reserved, or of any.
     fn own_job(&mut self, client: ClientId) -> u64 {
         let is_own = |state: &State| match state {
-            State::Taken(lease) => lease.client().map(Simulation::client_at_home) == Some(client),
+            State::Taken(lease) => lease.client().map(at_home) == Some(client),
             _ => false,
         };
         let own = self.model.tasks().filter(|task| is_own(&task.progress.state));

@@ -15,34 +15,24 @@ use pinpriq_cluster::{Addresses, Counters, Instance, Meta, NodeRecord, Registry,
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Timestamp;
+use pinpriq_server::calendars::Calendars;
+use pinpriq_server::clock::Clock;
+use pinpriq_server::config::{Config, DoorName, Durability};
+use pinpriq_server::parts::{
+    Carrier, Client, ClockWatch, Common, Company, Exchange, HostNews, Memory, Place, Shard, Step,
+    end_of, has_rung, lowest_term_at, window_ms,
+};
+use pinpriq_server::{ServeError, Stop};
+use pinpriq_store::StoreError;
 use pinpriq_store::durable::{Durable, Loading};
 use pinpriq_store::ledger::{Ledger, LedgerOptions, LedgerStore, Term, Watermark, Window, Writer};
 use pinpriq_store::shards::first_number;
-use pinpriq_store::{MemoryStore, StoreError};
-use tokio::sync::Notify;
 
 use super::mind::{Mind, Thought};
-use super::{Options, PEER, go_on, has_rung};
-use crate::calendars::Calendars;
-use crate::clock::Clock;
-use crate::cluster::clocks::ClockWatch;
-use crate::cluster::exchange::{Carrier, Exchange};
-use crate::cluster::memory::Memory;
-use crate::cluster::terms::{end_of, lowest_term_at, window_ms};
-use crate::config::{DoorName, Durability};
-use crate::doors::{self, DoorOptions};
-use crate::error::ServeError;
-use crate::home::client::{Client, Step};
-use crate::host::guest::Guest;
-use crate::host::shard::Shard;
-use crate::letters::letter::{Errand, Home, HostNews, Letter};
-use crate::letters::mailbox::Post;
-use crate::process::serving::Common;
-use crate::sharding::Sharding;
-use crate::stop::Stop;
+use super::{Driven, PEER, go_on, take_bytes};
 
 pub use super::mind::Remembers;
-pub use crate::cluster::exchange::End;
+pub use pinpriq_server::parts::End;
 
 /// What a node is made of.
 pub struct Parts {
@@ -77,9 +67,10 @@ pub struct Parts {
 /// See the start of this file.
 pub struct Node {
     parts: Parts,
-    options: Options,
+    /// That of its hosts.
+    config: Config,
     common: Arc<Common>,
-    home: Rc<Shard>,
+    home: Place,
     exchange: Rc<Exchange>,
     ownership: Ownership,
     hosts: BTreeMap<usize, Host>,
@@ -106,9 +97,7 @@ pub struct Node {
 
 /// A shard that is served.
 struct Host {
-    shard: Rc<Shard>,
-    armed: Option<Timestamp>,
-    guests: BTreeMap<(Home, ClientId), Guest>,
+    driven: Driven,
     is_released: bool,
 }
 
@@ -129,19 +118,15 @@ impl Node {
     /// # Panics
     /// If it cannot start, which is a bug.
     #[must_use]
-    pub fn start(mut parts: Parts, options: Options) -> Self {
+    pub fn start(mut parts: Parts, config: Config) -> Self {
         let shards = usize::from(parts.shards);
-        let common = Common::of_cluster(shards, Stop::default(), <_>::default());
+        let common = Common::of_cluster(shards, Stop::default(), Company::of(&config));
         let now = (parts.wall)();
-        let durable = empty_engine(now, parts.seed);
-        let post = Post::new(shards, Sharding::Slotted(shards), common.boxes.clone());
-        let home = Shard::new(
-            durable,
-            options.durability,
-            (parts.clock)(now),
-            Arc::new(Notify::new()),
-            (Some(post.with_routes()), Arc::default()),
-        );
+        let with = (&config, common.clone());
+        let home = match Place::behind_shards(with, ((parts.clock)(now), now), parts.seed) {
+            Ok(home) => home,
+            Err(failure) => panic!("an engine without a disk cannot begin: {failure}"),
+        };
         let bodies = Queue::default();
         let heard = Queue::default();
         let tell = {
@@ -151,7 +136,9 @@ impl Node {
             }
         };
         let carrier = Box::new(Bodies(bodies.clone()));
-        let exchange = Exchange::new(home.clone(), carrier, Box::new(tell));
+        let exchange = Exchange::new(home.shard().clone(), carrier, Box::new(tell));
+        home.connect_with(exchange.clone());
+        let config = Config { durability: Durability::Sync, ..config };
         let (mind, ended) = mind(&parts);
         let record = NodeRecord {
             instance: parts.instance,
@@ -167,7 +154,7 @@ impl Node {
         let clocks = ClockWatch::new(parts.session_ttl_ms);
         Self {
             parts,
-            options,
+            config,
             common,
             home,
             exchange,
@@ -235,7 +222,7 @@ impl Node {
     /// The shards that are served, with their terms.
     #[must_use]
     pub fn serves(&self) -> Vec<(usize, u64)> {
-        let term = |host: &Host| host.shard.inspect(|it| it.engine().header().incarnation);
+        let term = |host: &Host| host.shard().inspect(|it| it.engine().header().incarnation);
         self.hosts.iter().map(|(shard, host)| (*shard, term(host))).collect()
     }
 
@@ -243,13 +230,13 @@ impl Node {
     #[must_use]
     pub fn may_speak(&self, shard: usize) -> bool {
         self.hosts.get(&shard).is_some_and(|host| {
-            host.shard.inspect(|it| !it.is_suspended() && it.failure().is_none())
+            host.shard().inspect(|it| !it.is_suspended() && it.failure().is_none())
         })
     }
 
     /// Calls `look` with the engine of a shard that is served, and its store.
     pub fn inspect<T>(&self, shard: usize, look: impl FnOnce(&Durable) -> T) -> Option<T> {
-        self.hosts.get(&shard).map(|host| host.shard.inspect(look))
+        self.hosts.get(&shard).map(|host| host.shard().inspect(look))
     }
 
     /// What the registry has shown last.
@@ -288,14 +275,8 @@ impl Node {
 
     /// Connects a client.
     pub fn connect(&mut self, door: DoorName) -> ClientId {
-        let (client, session) = self.home.connect(door, PEER);
-        let Options { pinpriq, limits, .. } = self.options;
-        let contacts = self.home.contacts().clone();
-        let (beanstalkd, roster, audit) = (Arc::default(), None, None);
-        let kept = Arc::default();
-        let options = DoorOptions { pinpriq, limits, contacts, roster, audit, beanstalkd, kept };
-        let who = (client, session);
-        let begun = doors::begin(self.home.clone(), who, (door, PEER), &options);
+        let begun = self.home.connect((door, PEER), None);
+        let client = begun.number();
         self.clients.insert(client, begun);
         self.go_on(client);
         client
@@ -325,13 +306,7 @@ impl Node {
     /// Moves the bytes of replies to the client's side.
     pub fn drain_replies(&mut self, client: ClientId, out: &mut Vec<u8>) {
         let Some(it) = self.clients.get(&client) else { return };
-        let count = {
-            let outbox = it.session.outbox.borrow();
-            out.extend_from_slice(outbox.unwritten());
-            outbox.unwritten().len()
-        };
-        if count > 0 {
-            it.written(count);
+        if take_bytes(it, usize::MAX, out) > 0 {
             self.go_on(client);
         }
     }
@@ -392,17 +367,12 @@ impl Node {
             }
             let clients: Vec<ClientId> = self.clients.keys().copied().collect();
             for client in clients {
-                let session = self.clients.get(&client).map(|it| it.session.clone());
-                if session.is_some_and(|session| session.bell.hush()) {
+                if self.clients.get(&client).is_some_and(Client::has_rung) {
                     quiet = false;
                     self.go_on(client);
                 }
             }
-            if let Some(post) = self.home.post() {
-                quiet &= !post.bell().hush();
-                post.send();
-                self.exchange.send();
-            }
+            quiet &= !self.home.send_letters();
             if quiet {
                 return;
             }
@@ -413,15 +383,13 @@ impl Node {
     /// Does what the clock says is due, and wakes every store.
     fn tick(&mut self) {
         for host in self.hosts.values_mut() {
-            host.shard.turn();
-            if has_rung(host.shard.kept_bell()) {
-                host.shard.ring_all();
+            let shard = host.shard();
+            shard.turn();
+            if has_rung(shard.kept_bell()) {
+                shard.ring_all();
             }
-            host.armed = host.shard.arm_timer();
-            if host.armed.is_some_and(|at| at <= host.shard.clock().now()) {
-                host.shard.fire_timer();
-                host.armed = host.shard.arm_timer();
-            }
+            host.driven.armed = shard.arm_timer();
+            host.driven.fire_timer();
         }
         if let Some(why) = &self.halted {
             self.exchange.refuse_waiting(why);
@@ -458,7 +426,7 @@ impl Node {
         }
         for (shard, host) in &self.hosts {
             let Ok(shard) = u16::try_from(*shard) else { continue };
-            self.ownership.note_suspended(shard, host.shard.inspect(Durable::is_suspended));
+            self.ownership.note_suspended(shard, host.shard().inspect(Durable::is_suspended));
         }
         let now = self.parts.steady_ms.load(Ordering::Relaxed);
         self.orders.extend(self.ownership.turn(now));
@@ -510,8 +478,7 @@ impl Node {
                 Order::Release(shard) => {
                     if let Some(host) = self.hosts.get_mut(&usize::from(shard)) {
                         host.is_released = true;
-                        host.guests.values_mut().for_each(Guest::release);
-                        host.shard.turn();
+                        host.driven.place.release();
                     }
                 }
                 Order::Resume(_) => {}
@@ -519,9 +486,7 @@ impl Node {
                     let own = self.ownership.node().instance;
                     let nodes = self.ownership.view().nodes.iter().map(|node| node.instance);
                     self.peers = nodes.filter(|node| *node != own).collect();
-                    if let Some(owners) = self.exchange.owners() {
-                        owners.note_nodes(self.ownership.node(), &self.ownership.view().nodes);
-                    }
+                    self.exchange.note_nodes(&self.ownership);
                 }
                 Order::GiveUp(why) => self.gave_up = Some(why),
             }
@@ -534,23 +499,16 @@ impl Node {
             Ok(durable) => {
                 let term = durable.engine().header().incarnation;
                 let clock = (self.parts.clock)(durable.engine().header().now);
-                let post = Post::new(
-                    shard,
-                    Sharding::Slotted(usize::from(self.parts.shards)),
-                    self.common.boxes.clone(),
-                );
-                let others = (Some(post), self.home.contacts().clone());
-                let bell = Arc::new(Notify::new());
-                let host = Shard::new(durable, Durability::Sync, clock, bell, others);
-                let armed = host.arm_timer();
-                let guests = BTreeMap::new();
-                self.hosts.insert(shard, Host { shard: host, armed, guests, is_released: false });
+                let with = (&self.config, self.common.clone());
+                let place = Place::new(shard, with, (durable, Arc::default()), clock);
+                let driven = Driven::new(place);
+                self.hosts.insert(shard, Host { driven, is_released: false });
                 self.terms.insert(shard, term);
                 HostNews::Serves(term)
             }
             Err(failure) => HostNews::Failed(failure),
         };
-        self.tell_home(shard, news);
+        self.common.tell_home(shard, news);
     }
 
     fn load(&self, shard: usize) -> Result<Durable, StoreError> {
@@ -583,47 +541,30 @@ impl Node {
         loading.begin(start, incarnation)
     }
 
-    fn tell_home(&self, shard: usize, news: HostNews) {
-        let home = self.common.sharding.shards();
-        self.common.boxes[home].put(&mut vec![Letter::Host { shard, news }]);
-    }
-
     /// Reads the letters to the home. Returns whether there were any.
     fn read_home(&self) -> bool {
-        let mailbox = &self.common.boxes[self.common.sharding.shards()];
-        if !has_rung(mailbox.bell()) {
-            return false;
+        let has_letters = has_rung(self.home.letters_bell());
+        if has_letters {
+            self.home.read_letters(|_| ());
         }
-        for letter in mailbox.empty() {
-            match letter {
-                Letter::News { from, home: Home::Place(_), client, news } => {
-                    self.exchange.hear_news(from, client, news);
-                }
-                Letter::News { from, home: Home::Link(link), client, news } => {
-                    self.exchange.send_news(link, from, client, news);
-                }
-                Letter::Host { shard, news } => self.exchange.hear_host(shard, &news),
-                _ => {}
-            }
-        }
-        true
+        has_letters
     }
 
     /// Runs a host until nothing is to be done at once. Returns whether there was anything.
     fn run_host(&mut self, shard: usize) -> bool {
         let Some(host) = self.hosts.get_mut(&shard) else { return false };
-        let mut busy = host.read(&self.common, self.options);
-        busy |= host.entertain();
-        if has_rung(host.shard.timer_bell()) {
-            host.armed = host.shard.arm_timer();
+        let place = &host.driven.place;
+        // What comes after a release is for the next owner.
+        let mut busy = !host.is_released && has_rung(place.letters_bell());
+        if busy {
+            place.read_letters(|_| ());
         }
-        if let Some(post) = host.shard.post() {
-            busy |= post.bell().hush();
-            post.send();
-        }
+        busy |= place.entertain_all();
+        busy |= place.send_letters();
+        host.driven.heed_timer();
         if let Some(news) = host.end() {
             self.hosts.remove(&shard);
-            self.tell_home(shard, news);
+            self.common.tell_home(shard, news);
             busy = true;
         }
         busy
@@ -641,57 +582,19 @@ impl Node {
 const TURNS_MAX: u32 = 100_000;
 
 impl Host {
-    fn read(&mut self, common: &Common, options: Options) -> bool {
-        let own = self.shard.own();
-        // What comes after a release is for the next owner.
-        if self.is_released || !has_rung(common.boxes[own].bell()) {
-            return false;
-        }
-        for letter in common.boxes[own].empty() {
-            match letter {
-                Letter::Errand { home, client, errand: Errand::Open(manners) } => {
-                    let shard = self.shard.clone();
-                    let guest = Guest::receive(shard, (home, client), options.limits, manners);
-                    self.guests.insert((home, client), guest);
-                }
-                Letter::Errand { home, client, errand } => {
-                    if let Some(guest) = self.guests.get_mut(&(home, client)) {
-                        guest.take(errand);
-                    }
-                }
-                Letter::HomeGone(gone) => {
-                    let of_home = self.guests.iter_mut().filter(|((home, _), _)| *home == gone);
-                    of_home.for_each(|(_, guest)| guest.vanish());
-                }
-                _ => {}
-            }
-        }
-        true
-    }
-
-    fn entertain(&mut self) -> bool {
-        let mut busy = false;
-        self.guests.retain(|_, guest| {
-            let has_rung = guest.session().bell.hush();
-            busy |= has_rung;
-            let has_gone = has_rung && guest.go_on();
-            if has_gone {
-                guest.leave();
-            }
-            !has_gone
-        });
-        busy
+    fn shard(&self) -> &Rc<Shard> {
+        self.driven.shard()
     }
 
     /// Returns how it has ended, if it has.
     fn end(&self) -> Option<HostNews> {
-        if let Some(failure) = self.shard.store_failure() {
+        if let Some(failure) = self.shard().store_failure() {
             return Some(HostNews::Failed(failure));
         }
-        if !self.is_released || !self.guests.is_empty() {
+        if !self.is_released || !self.shard().is_deserted() {
             return None;
         }
-        Some(self.shard.finish().map_or_else(HostNews::Failed, |()| HostNews::Released))
+        Some(self.shard().finish().map_or_else(HostNews::Failed, |()| HostNews::Released))
     }
 }
 
@@ -713,17 +616,5 @@ impl Registry for Nothing {
 
     fn poll(&mut self) -> Option<pinpriq_cluster::RegistryAnswer> {
         None
-    }
-}
-
-fn empty_engine(now: Timestamp, seed: u64) -> Durable {
-    let store = Box::new(MemoryStore::after(now.ms()));
-    let begun = Loading::load(store, EngineLimits::default(), seed).and_then(|loading| {
-        let incarnation = loading.loaded().header.incarnation + 1;
-        loading.begin(now, incarnation)
-    });
-    match begun {
-        Ok(durable) => durable,
-        Err(failure) => panic!("an engine without a disk cannot begin: {failure}"),
     }
 }

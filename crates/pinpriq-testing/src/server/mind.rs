@@ -11,17 +11,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use pinpriq_cluster::{Meta, Registry, ShardNumber};
+use pinpriq_server::ServeError;
+use pinpriq_server::cluster::{ClusterEngine, LogEnds, NodeData, Wake, new_meta};
+use pinpriq_server::parts::{Memory, Notify, Reporter, Watermarks, try_to_found};
 use pinpriq_store::ledger::{Ledger, Unreachable, Writer};
 use pinpriq_store::{Disk, StoreError};
-use tokio::sync::Notify;
-
-use crate::cluster::data::NodeData;
-use crate::cluster::founding::{new_meta, try_to_found};
-use crate::cluster::memory::Memory;
-use crate::cluster::rollback::Reporter;
-use crate::cluster::watermarks::Watermarks;
-use crate::cluster::{ClusterEngine, LogEnds, Wake};
-use crate::error::ServeError;
 
 /// What a node needs that remembers its cluster.
 #[derive(Clone)]
