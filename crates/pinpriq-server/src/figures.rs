@@ -69,16 +69,44 @@ pub(crate) enum Value {
     Each(Vec<(String, u64)>),
 }
 
-impl<F, S> Figure<F, S> {
-    const fn new(
-        section: S,
-        name: &'static str,
-        (kind, unit): (Kind, Unit),
-        help: &'static str,
-        read: fn(&F) -> Value,
-    ) -> Self {
-        Self { section, name, kind, unit, help, read }
-    }
+/// Returns a table of figures. Under each section stand their names, with kind, unit and help, and
+/// what reads the value.
+macro_rules! figures {
+    ($($section:ident { $(
+        $name:ident: $kind:ident $(($label:literal))? $unit:ident $help:literal,
+            |$it:tt| $read:expr;
+    )* })*) => {
+        &[$($($crate::figures::Figure {
+            section: $section,
+            name: stringify!($name),
+            kind: $kind $(($label))?,
+            unit: $unit,
+            help: $help,
+            read: |$it| $crate::figures::Value::from($read),
+        },)*)*]
+    };
+}
+
+use figures;
+
+/// Defines what values are made of.
+macro_rules! values {
+    ($($from:ty: |$it:ident| $value:expr;)*) => {$(
+        impl From<$from> for Value {
+            fn from($it: $from) -> Self {
+                $value
+            }
+        }
+    )*};
+}
+
+values! {
+    u64: |number| Self::Number(number);
+    Option<u64>: |number| number.map_or(Self::Missing, Self::Number);
+    &str: |text| Self::Text(text.to_owned());
+    String: |text| Self::Text(text);
+    Histogram: |values| Self::Histogram(Box::new(values));
+    TimeHistogram: |times| Self::Times(Box::new(times));
 }
 
 impl Kind {

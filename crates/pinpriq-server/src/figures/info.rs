@@ -4,12 +4,12 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_store::{Extent, Histogram as Values};
+use pinpriq_store::Extent;
 
 use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
 use super::Unit::{Bytes, Microseconds, Milliseconds, Plain, Seconds};
-use super::Value::{Each, Number};
-use super::{Figure, Value, histogram_line};
+use super::Value::Each;
+use super::{Figure, Value, figures, histogram_line};
 use crate::clients::ending::Ending;
 use crate::config::DoorName;
 use crate::facts::Facts;
@@ -32,407 +32,158 @@ use Section::{Clients, Cluster, Persistence, Server, Tasks, Traffic};
 type Entry = Figure<Facts, Section>;
 
 /// All figures of the server, section by section.
-pub(crate) static TABLE: &[Entry] = &[
-    Entry::new(Server, "pinpriq_version", (Text, Plain), "the version of the server", |_| {
-        text(env!("CARGO_PKG_VERSION"))
-    }),
-    Entry::new(Server, "process_id", (Text, Plain), "the number of its process", |_| {
-        text(&std::process::id().to_string())
-    }),
-    Entry::new(Server, "shards", (Gauge, Plain), "shards", |it| Number(it.shards)),
-    Entry::new(
-        Server,
-        "incarnation",
-        (Gauge, Plain),
-        "the number of this start of the server with its data",
-        |it| Number(it.incarnation),
-    ),
-    Entry::new(Server, "uptime_in_seconds", (Gauge, Seconds), "the time since the start", |it| {
-        Number(it.uptime.ms() / 1_000)
-    }),
-    Entry::new(
-        Server,
-        "server_time_ms",
-        (Gauge, Milliseconds),
-        "the time of the server, since the Unix epoch",
-        |it| Number(it.now.ms()),
-    ),
-    Entry::new(
-        Server,
-        "log_lines_dropped",
-        (Counter, Plain),
-        "lines of the log that were dropped because they were not read in time",
-        |it| Number(it.log_lines_dropped),
-    ),
-    Entry::new(
-        Server,
-        "audit_events_dropped",
-        (Counter, Plain),
-        "events of the audit that were left out because there were too many",
-        |it| Number(it.audit_events_dropped),
-    ),
-    Entry::new(Clients, "connected_clients", (Gauge, Plain), "connections", |it| {
-        Number(it.clients)
-    }),
-    Entry::new(
-        Clients,
-        "connections",
-        (Gauges("door"), Plain),
-        "connections, by door: clients of HTTP share theirs",
-        |it| by_door(it.counts.connections),
-    ),
-    Entry::new(
-        Clients,
-        "blocked_clients",
-        (Gauge, Plain),
-        "connections with a blocked command",
-        |it| Number(it.blocked),
-    ),
-    Entry::new(
-        Clients,
-        "disconnects",
-        (Counters("reason"), Plain),
-        "connections that have ended, by [reason](#ends-of-connections)",
-        closed,
-    ),
-    Entry::new(
-        Clients,
-        "beanstalkd_draining",
-        (Gauge, Plain),
-        "1 if the beanstalkd door accepts no jobs since a SIGUSR2, else 0",
-        |it| Number(u64::from(it.is_draining)),
-    ),
-    Entry::new(
-        Persistence,
-        "durability",
-        (Text, Plain),
-        "the [durability](../concepts/durability.md)",
-        |it| text(it.durability.word()),
-    ),
-    Entry::new(
-        Persistence,
-        "journal_failure",
-        (Text, Plain),
-        "why the disk failed, or `none`",
-        failure,
-    ),
-    Entry::new(
-        Persistence,
-        "journal_segments",
-        (Gauge, Plain),
-        "files of the journal that are needed",
-        |it| Number(it.figures.segments),
-    ),
-    Entry::new(
-        Persistence,
-        "journal_bytes_used",
-        (Gauge, Bytes),
-        "what is in use in these files",
-        |it| Number(it.figures.bytes_used),
-    ),
-    Entry::new(
-        Persistence,
-        "journal_bytes_live",
-        (Gauge, Bytes),
-        "what still counts of that",
-        |it| Number(it.figures.bytes_live),
-    ),
-    Entry::new(
-        Persistence,
-        "journal_bytes_pending",
-        (Gauge, Bytes),
-        "what waits in memory to be written",
-        |it| Number(it.figures.bytes_pending),
-    ),
-    Entry::new(Persistence, "journal_writes", (Counter, Plain), "writes", |it| {
-        Number(it.figures.writes)
-    }),
-    Entry::new(Persistence, "journal_syncs", (Counter, Plain), "writes that were synced", |it| {
-        Number(it.figures.syncs)
-    }),
-    Entry::new(
-        Persistence,
-        "journal_batches",
-        (Counter, Plain),
-        "batches of changes; a write has one or more",
-        |it| Number(it.figures.batches),
-    ),
-    Entry::new(
-        Persistence,
-        "journal_rewrites",
-        (Counter, Plain),
-        "records written again to free old files",
-        |it| Number(it.figures.rewrites),
-    ),
-    Entry::new(
-        Persistence,
-        "journal_commit_us",
-        (Histogram, Microseconds),
-        "the time that each write and its sync took",
-        |it| histogram(&it.figures.commit_us),
-    ),
-    Entry::new(
-        Persistence,
-        "journal_commit_records",
-        (Histogram, Plain),
-        "the records in each write",
-        |it| histogram(&it.figures.commit_records),
-    ),
-    Entry::new(Tasks, "present", (Gauge, Plain), "tasks that are there, in R, T, W or B", |it| {
-        Number(it.counters.present())
-    }),
-    Entry::new(
-        Tasks,
-        "put",
-        (Counter, Plain),
-        "tasks that came in, including those found at the start; kept ones are left out",
-        |it| Number(it.counters.put),
-    ),
-    Entry::new(
-        Tasks,
-        "acked",
-        (Counter, Plain),
-        "tasks that were acknowledged or popped, also those that are kept",
-        |it| Number(it.counters.acked),
-    ),
-    Entry::new(
-        Tasks,
-        "expired",
-        (Counter, Plain),
-        "tasks that left because their TTL had passed",
-        |it| Number(it.counters.expired),
-    ),
-    Entry::new(
-        Tasks,
-        "killed",
-        (Counter, Plain),
-        "tasks that were removed before they were acknowledged",
-        |it| Number(it.counters.killed),
-    ),
-    Entry::new(
-        Tasks,
-        "dead",
-        (Counter, Plain),
-        "tasks that left because they became dead letters",
-        |it| Number(it.counters.dead),
-    ),
-    Entry::new(
-        Tasks,
-        "evicted",
-        (Counter, Plain),
-        "tasks that made room for more urgent ones",
-        |it| Number(it.counters.evicted),
-    ),
-    Entry::new(Tasks, "moved", (Counter, Plain), "tasks that were moved to another queue", |it| {
-        Number(it.counters.moved)
-    }),
-    Entry::new(Tasks, "failures", (Counter, Plain), "how often tasks have failed", |it| {
-        Number(it.counters.failures)
-    }),
-    Entry::new(Tasks, "duplicates", (Counter, Plain), "puts that met a duplicate", |it| {
-        Number(it.counters.duplicates)
-    }),
-    Entry::new(
-        Tasks,
-        "bytes",
-        (Gauge, Bytes),
-        "the payloads and keys of the tasks that are there",
-        |it| Number(it.counters.bytes),
-    ),
-    Entry::new(
-        Tasks,
-        "task_bytes",
-        (Gauge, Bytes),
-        "the memory of all tasks, queues and members, as `--task-bytes-max` counts it",
-        |it| Number(it.task_bytes),
-    ),
-    Entry::new(Tasks, "task_bytes_max", (Gauge, Bytes), "the bound `--task-bytes-max`", |it| {
-        Number(it.task_bytes_max)
-    }),
-    Entry::new(Tasks, "purged", (Counter, Plain), "kept tasks that were removed", |it| {
-        Number(it.counters.purged)
-    }),
-    Entry::new(
-        Tasks,
-        "revived",
-        (Counter, Plain),
-        "tasks that came back after they were acknowledged or popped",
-        |it| Number(it.counters.revived),
-    ),
-    Entry::new(
-        Traffic,
-        "bytes_received",
-        (Counters("door"), Bytes),
-        "what was read from clients, by door",
-        |it| by_door(it.counts.received),
-    ),
-    Entry::new(
-        Traffic,
-        "bytes_sent",
-        (Counters("door"), Bytes),
-        "what was written to clients, by door",
-        |it| by_door(it.counts.sent),
-    ),
-    Entry::new(
-        Traffic,
-        "refusals",
-        (Counters("code"), Plain),
-        "requests that were refused, by the first word of the [refusal](#refusals)",
-        refusals,
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_enabled",
-        (Gauge, Plain),
-        "1 if the server is a node of a cluster, else 0",
-        |it| Number(u64::from(it.cluster.is_some())),
-    ),
-    Entry::new(Cluster, "cluster_node", (Text, Plain), "the name of this node", |it| {
-        text(it.cluster.as_ref().map_or("", |cluster| &cluster.node))
-    }),
-    Entry::new(
-        Cluster,
-        "cluster_nodes",
-        (Gauge, Plain),
-        "nodes of the cluster that this one knows of, with itself",
-        |it| of_cluster(it, |cluster| cluster.nodes),
-    ),
-    Entry::new(Cluster, "cluster_shards", (Gauge, Plain), "shards of the cluster", |it| {
-        of_cluster(it, |cluster| cluster.shards)
-    }),
-    Entry::new(Cluster, "cluster_shards_served", (Gauge, Plain), "those that it serves", |it| {
-        of_cluster(it, |cluster| cluster.served)
-    }),
-    Entry::new(
-        Cluster,
-        "cluster_shards_suspended",
-        (Gauge, Plain),
-        "of these, those that say nothing because the engine has not confirmed that they still are",
-        |it| Number(it.suspended),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_shards_without_owner",
-        (Gauge, Plain),
-        "those whose owner this node does not know",
-        |it| of_cluster(it, |cluster| cluster.ownerless),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_owners",
-        (Text, Plain),
-        "the owner of each shard that has one, as `0=n1,1=n2`",
-        |it| text(&it.cluster.as_ref().map(owners).unwrap_or_default()),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_term",
-        (Gauges("shard"), Plain),
-        "the highest term of each shard that it knows of. It rises with each change of the owner",
-        |it| terms(it.cluster.as_ref()),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_states",
-        (Text, Plain),
-        "the state of each shard whose owner it knows, `serving` or `suspended`, as `0=serving`",
-        |it| text(&states(it)),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_head",
-        (Gauges("shard"), Plain),
-        "the last entry that is known to be in the log of each shard. Of a shard of another node, \
-         this and the next two are what its owner told last, five times in the time to live of a \
-         session",
-        |it| of_logs(it, |log| log.head),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_applied",
-        (Gauges("shard"), Plain),
-        "the last entry of each shard whose changes its owner has carried out",
-        |it| of_logs(it, |log| log.applied),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_lag",
-        (Gauges("shard"), Plain),
-        "entries of each shard that its owner has carried out and that are not known to be in the \
-         log yet",
-        |it| of_logs(it, |log| log.applied.saturating_sub(log.head)),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_sessions_lost",
-        (Counter, Plain),
-        "sessions of this node that ended against its will",
-        |it| of_cluster(it, |cluster| cluster.report.counters.sessions_lost),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_take_overs",
-        (Counter, Plain),
-        "shards that it took over from a node that had not handed them over",
-        |it| of_cluster(it, |cluster| cluster.report.counters.take_overs),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_moves",
-        (Counter, Plain),
-        "shards that it handed over in order",
-        |it| of_cluster(it, |cluster| cluster.report.counters.moves),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_moves_given_up",
-        (Counter, Plain),
-        "times that handing over took too long",
-        |it| of_cluster(it, |cluster| cluster.report.counters.moves_given_up),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_fenced",
-        (Counter, Plain),
-        "shards that another node took over while it served them",
-        |it| of_cluster(it, |cluster| cluster.report.counters.fenced),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_hosts_failed",
-        (Counter, Plain),
-        "shards that it gave up for any other failure of the engine",
-        |it| of_cluster(it, |cluster| cluster.report.counters.failed),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_forwarded",
-        (Counter, Plain),
-        "requests that it asked of other nodes for its clients",
-        |it| of_cluster(it, |cluster| cluster.forwarded),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_writes_unknown",
-        (Counter, Plain),
-        "times that the engine did not say what became of a write",
-        |it| Number(it.figures.unknown),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_engine_silent",
-        (Gauge, Milliseconds),
-        "for how long the engine has owed an answer",
-        |it| of_cluster(it, |cluster| cluster.report.silent_ms),
-    ),
-    Entry::new(
-        Cluster,
-        "cluster_clock_off",
-        (Gauge, Milliseconds),
-        "how far the wall clock is off the median of all nodes. From 5 s on it claims no shards",
-        |it| of_cluster(it, |cluster| cluster.report.clock_off_ms),
-    ),
-];
+pub(crate) static TABLE: &[Entry] = figures! {
+    Server {
+        pinpriq_version: Text Plain "the version of the server", |_| env!("CARGO_PKG_VERSION");
+        process_id: Text Plain "the number of its process", |_| std::process::id().to_string();
+        shards: Gauge Plain "shards", |it| it.shards;
+        incarnation: Gauge Plain "the number of this start of the server with its data",
+            |it| it.incarnation;
+        uptime_in_seconds: Gauge Seconds "the time since the start", |it| it.uptime.ms() / 1_000;
+        server_time_ms: Gauge Milliseconds "the time of the server, since the Unix epoch",
+            |it| it.now.ms();
+        log_lines_dropped: Counter Plain
+            "lines of the log that were dropped because they were not read in time",
+            |it| it.log_lines_dropped;
+        audit_events_dropped: Counter Plain
+            "events of the audit that were left out because there were too many",
+            |it| it.audit_events_dropped;
+    }
+    Clients {
+        connected_clients: Gauge Plain "connections", |it| it.clients;
+        connections: Gauges("door") Plain "connections, by door: clients of HTTP share theirs",
+            |it| by_door(it.counts.connections);
+        blocked_clients: Gauge Plain "connections with a blocked command", |it| it.blocked;
+        disconnects: Counters("reason") Plain
+            "connections that have ended, by [reason](#ends-of-connections)", |it| closed(it);
+        beanstalkd_draining: Gauge Plain
+            "1 if the beanstalkd door accepts no jobs since a SIGUSR2, else 0",
+            |it| u64::from(it.is_draining);
+    }
+    Persistence {
+        durability: Text Plain "the [durability](../concepts/durability.md)",
+            |it| it.durability.word();
+        journal_failure: Text Plain "why the disk failed, or `none`",
+            |it| it.failure.as_deref().unwrap_or("none");
+        journal_segments: Gauge Plain "files of the journal that are needed",
+            |it| it.figures.segments;
+        journal_bytes_used: Gauge Bytes "what is in use in these files", |it| it.figures.bytes_used;
+        journal_bytes_live: Gauge Bytes "what still counts of that", |it| it.figures.bytes_live;
+        journal_bytes_pending: Gauge Bytes "what waits in memory to be written",
+            |it| it.figures.bytes_pending;
+        journal_writes: Counter Plain "writes", |it| it.figures.writes;
+        journal_syncs: Counter Plain "writes that were synced", |it| it.figures.syncs;
+        journal_batches: Counter Plain "batches of changes; a write has one or more",
+            |it| it.figures.batches;
+        journal_rewrites: Counter Plain "records written again to free old files",
+            |it| it.figures.rewrites;
+        journal_commit_us: Histogram Microseconds "the time that each write and its sync took",
+            |it| it.figures.commit_us;
+        journal_commit_records: Histogram Plain "the records in each write",
+            |it| it.figures.commit_records;
+    }
+    Tasks {
+        present: Gauge Plain "tasks that are there, in R, T, W or B", |it| it.counters.present();
+        put: Counter Plain
+            "tasks that came in, including those found at the start; kept ones are left out",
+            |it| it.counters.put;
+        acked: Counter Plain "tasks that were acknowledged or popped, also those that are kept",
+            |it| it.counters.acked;
+        expired: Counter Plain "tasks that left because their TTL had passed",
+            |it| it.counters.expired;
+        killed: Counter Plain "tasks that were removed before they were acknowledged",
+            |it| it.counters.killed;
+        dead: Counter Plain "tasks that left because they became dead letters",
+            |it| it.counters.dead;
+        evicted: Counter Plain "tasks that made room for more urgent ones",
+            |it| it.counters.evicted;
+        moved: Counter Plain "tasks that were moved to another queue", |it| it.counters.moved;
+        failures: Counter Plain "how often tasks have failed", |it| it.counters.failures;
+        duplicates: Counter Plain "puts that met a duplicate", |it| it.counters.duplicates;
+        bytes: Gauge Bytes "the payloads and keys of the tasks that are there",
+            |it| it.counters.bytes;
+        task_bytes: Gauge Bytes
+            "the memory of all tasks, queues and members, as `--task-bytes-max` counts it",
+            |it| it.task_bytes;
+        task_bytes_max: Gauge Bytes "the bound `--task-bytes-max`", |it| it.task_bytes_max;
+        purged: Counter Plain "kept tasks that were removed", |it| it.counters.purged;
+        revived: Counter Plain "tasks that came back after they were acknowledged or popped",
+            |it| it.counters.revived;
+    }
+    Traffic {
+        bytes_received: Counters("door") Bytes "what was read from clients, by door",
+            |it| by_door(it.counts.received);
+        bytes_sent: Counters("door") Bytes "what was written to clients, by door",
+            |it| by_door(it.counts.sent);
+        refusals: Counters("code") Plain
+            "requests that were refused, by the first word of the [refusal](#refusals)",
+            |it| refusals(it);
+    }
+    Cluster {
+        cluster_enabled: Gauge Plain "1 if the server is a node of a cluster, else 0",
+            |it| u64::from(it.cluster.is_some());
+        cluster_node: Text Plain "the name of this node",
+            |it| it.cluster.as_ref().map_or("", |cluster| &cluster.node);
+        cluster_nodes: Gauge Plain "nodes of the cluster that this one knows of, with itself",
+            |it| of_cluster(it, |cluster| cluster.nodes);
+        cluster_shards: Gauge Plain "shards of the cluster",
+            |it| of_cluster(it, |cluster| cluster.shards);
+        cluster_shards_served: Gauge Plain "those that it serves",
+            |it| of_cluster(it, |cluster| cluster.served);
+        cluster_shards_suspended: Gauge Plain
+            "of these, those that say nothing because the engine has not confirmed that they \
+             still are",
+            |it| it.suspended;
+        cluster_shards_without_owner: Gauge Plain "those whose owner this node does not know",
+            |it| of_cluster(it, |cluster| cluster.ownerless);
+        cluster_owners: Text Plain "the owner of each shard that has one, as `0=n1,1=n2`",
+            |it| it.cluster.as_ref().map(owners).unwrap_or_default();
+        cluster_term: Gauges("shard") Plain
+            "the highest term of each shard that it knows of. It rises with each change of the \
+             owner",
+            |it| terms(it.cluster.as_ref());
+        cluster_states: Text Plain
+            "the state of each shard whose owner it knows, `serving` or `suspended`, as \
+             `0=serving`",
+            |it| states(it);
+        cluster_head: Gauges("shard") Plain
+            "the last entry that is known to be in the log of each shard. Of a shard of another \
+             node, this and the next two are what its owner told last, five times in the time to \
+             live of a session",
+            |it| of_logs(it, |log| log.head);
+        cluster_applied: Gauges("shard") Plain
+            "the last entry of each shard whose changes its owner has carried out",
+            |it| of_logs(it, |log| log.applied);
+        cluster_lag: Gauges("shard") Plain
+            "entries of each shard that its owner has carried out and that are not known to be in \
+             the log yet",
+            |it| of_logs(it, |log| log.applied.saturating_sub(log.head));
+        cluster_sessions_lost: Counter Plain "sessions of this node that ended against its will",
+            |it| of_cluster(it, |cluster| cluster.report.counters.sessions_lost);
+        cluster_take_overs: Counter Plain
+            "shards that it took over from a node that had not handed them over",
+            |it| of_cluster(it, |cluster| cluster.report.counters.take_overs);
+        cluster_moves: Counter Plain "shards that it handed over in order",
+            |it| of_cluster(it, |cluster| cluster.report.counters.moves);
+        cluster_moves_given_up: Counter Plain "times that handing over took too long",
+            |it| of_cluster(it, |cluster| cluster.report.counters.moves_given_up);
+        cluster_fenced: Counter Plain "shards that another node took over while it served them",
+            |it| of_cluster(it, |cluster| cluster.report.counters.fenced);
+        cluster_hosts_failed: Counter Plain
+            "shards that it gave up for any other failure of the engine",
+            |it| of_cluster(it, |cluster| cluster.report.counters.failed);
+        cluster_forwarded: Counter Plain "requests that it asked of other nodes for its clients",
+            |it| of_cluster(it, |cluster| cluster.forwarded);
+        cluster_writes_unknown: Counter Plain
+            "times that the engine did not say what became of a write", |it| it.figures.unknown;
+        cluster_engine_silent: Gauge Milliseconds "for how long the engine has owed an answer",
+            |it| of_cluster(it, |cluster| cluster.report.silent_ms);
+        cluster_clock_off: Gauge Milliseconds
+            "how far the wall clock is off the median of all nodes. From 5 s on it claims no \
+             shards",
+            |it| of_cluster(it, |cluster| cluster.report.clock_off_ms);
+    }
+};
 
 impl Section {
     /// All sections, in the order of `INFO`.
@@ -490,7 +241,7 @@ pub(crate) fn told(
 
 fn put_figure(lines: &mut String, name: &str, value: Value) {
     let shown = match value {
-        Number(number) => number.to_string(),
+        Value::Number(number) => number.to_string(),
         Value::Missing => String::new(),
         Value::Text(text) => text,
         Value::Histogram(values) => histogram_line(&values),
@@ -505,18 +256,6 @@ fn put_figure(lines: &mut String, name: &str, value: Value) {
     let _ = write!(lines, "{name}:{shown}\r\n");
 }
 
-fn text(text: &str) -> Value {
-    Value::Text(text.to_owned())
-}
-
-fn histogram(values: &Values) -> Value {
-    Value::Histogram(Box::new(*values))
-}
-
-fn failure(facts: &Facts) -> Value {
-    text(facts.failure.as_deref().unwrap_or("none"))
-}
-
 fn closed(facts: &Facts) -> Value {
     let words = Ending::ALL.map(|ending| ending.word().to_owned());
     Each(words.into_iter().zip(facts.counts.closes).collect())
@@ -527,8 +266,8 @@ fn refusals(facts: &Facts) -> Value {
     Each(words.zip(facts.counts.refusals_in_all()).collect())
 }
 
-fn of_cluster(facts: &Facts, read: impl FnOnce(&ClusterFacts) -> u64) -> Value {
-    Number(facts.cluster.as_ref().map_or(0, read))
+fn of_cluster(facts: &Facts, read: impl FnOnce(&ClusterFacts) -> u64) -> u64 {
+    facts.cluster.as_ref().map_or(0, read)
 }
 
 fn owners(cluster: &ClusterFacts) -> String {

@@ -6,12 +6,12 @@ use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::settings::Paused;
 use pinpriq_proto::stats::{Figures, Times};
 use pinpriq_proto::task::StateKind;
-use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
 use super::Unit::{Bytes, Milliseconds, Plain};
-use super::Value::{Each, Number};
-use super::{Figure, Value};
+use super::Value::Each;
+use super::{Figure, Value, figures};
 
 /// What a figure is reported for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,147 +31,70 @@ use Scope::{All, Any, Lane, Queue};
 type Entry = Figure<Figures, Scope>;
 
 /// All figures of queues and lanes.
-pub(crate) static TABLE: &[Entry] = &[
-    Entry::new(
-        Any,
-        "counts",
-        (Gauges("state"), Plain),
-        "map: the tasks in each of the six states",
-        counts,
-    ),
-    Entry::new(
-        Any,
-        "transitions",
-        (Counters("move"), Plain),
-        "map such as `X-R`, `R-T`: how often tasks moved",
-        transitions,
-    ),
-    Entry::new(
-        Any,
-        "oldest_ready_ms",
-        (Gauge, Milliseconds),
-        "the age since its put of the oldest ready task that has a priority; null if there is none",
-        oldest_ready,
-    ),
-    Entry::new(Queue, "paused", (Text, Plain), "`none`, `in`, `out` or `both`", paused),
-    Entry::new(All, "paused", (Gauge, Plain), "paused queues", |it| Number(it.paused_queues)),
-    Entry::new(Any, "takers", (Gauge, Plain), "blocked takes and pops", |it| Number(it.takers)),
-    Entry::new(Any, "subscribers", (Gauge, Plain), "subscriptions", |it| Number(it.subscribers)),
-    Entry::new(
-        Any,
-        "bytes",
-        (Gauge, Bytes),
-        "the payloads and keys of the tasks that are there",
-        |it| Number(it.counters.bytes),
-    ),
-    Entry::new(
-        Any,
-        "put",
-        (Counter, Plain),
-        "tasks that came in, including those found at the start; kept ones are left out",
-        |it| Number(it.counters.put),
-    ),
-    Entry::new(
-        Any,
-        "acked",
-        (Counter, Plain),
-        "tasks that were acknowledged or popped, also those that are kept",
-        |it| Number(it.counters.acked),
-    ),
-    Entry::new(
-        Any,
-        "expired",
-        (Counter, Plain),
-        "tasks that left because their TTL had passed",
-        |it| Number(it.counters.expired),
-    ),
-    Entry::new(
-        Any,
-        "killed",
-        (Counter, Plain),
-        "tasks that were removed before they were acknowledged",
-        |it| Number(it.counters.killed),
-    ),
-    Entry::new(
-        Any,
-        "dead",
-        (Counter, Plain),
-        "tasks that left because they became dead letters",
-        |it| Number(it.counters.dead),
-    ),
-    Entry::new(
-        Any,
-        "evicted",
-        (Counter, Plain),
-        "tasks that made room for more urgent ones",
-        |it| Number(it.counters.evicted),
-    ),
-    Entry::new(Any, "moved", (Counter, Plain), "tasks that were moved to another queue", |it| {
-        Number(it.counters.moved)
-    }),
-    Entry::new(Any, "failures", (Counter, Plain), "how often tasks have failed", |it| {
-        Number(it.counters.failures)
-    }),
-    Entry::new(Any, "duplicates", (Counter, Plain), "puts that met a duplicate", |it| {
-        Number(it.counters.duplicates)
-    }),
-    Entry::new(Any, "present", (Gauge, Plain), "tasks that are there, in R, T, W or B", |it| {
-        Number(it.counters.present())
-    }),
-    Entry::new(Any, "purged", (Counter, Plain), "kept tasks that were removed", |it| {
-        Number(it.counters.purged)
-    }),
-    Entry::new(
-        Any,
-        "revived",
-        (Counter, Plain),
-        "tasks that came back after they were acknowledged or popped",
-        |it| Number(it.counters.revived),
-    ),
-    Entry::new(
-        Queue,
-        "priorities",
-        (Gauges("priority"), Plain),
-        "map: the ready tasks of each priority, of the 32 most urgent ones",
-        priorities,
-    ),
-    Entry::new(
-        Queue,
-        "waited_ms",
-        (Histogram, Milliseconds),
-        "map: how long tasks were ready before they were taken or popped: `count`, `sum`, and how \
-         many up to a bound, from `le_1` to `le_3600000` and `le_inf`",
-        |it| times(it, |times| &times.waited),
-    ),
-    Entry::new(
-        Queue,
-        "held_ms",
-        (Histogram, Milliseconds),
-        "the same for how long leases lasted, however they ended",
-        |it| times(it, |times| &times.held),
-    ),
-    Entry::new(
-        Queue,
-        "limited_ms",
-        (Counter, Milliseconds),
-        "for how long `LIMIT` or `RATE` held back tasks that a consumer asked for",
-        |it| Number(it.counters.times.as_ref().map_or(0, |times| times.limited_ms)),
-    ),
-    Entry::new(
-        Queue,
-        "holds_dead_letters",
-        (Gauge, Plain),
-        "1 if the queue is the `DEADLETTER` of another queue, else 0",
-        |it| Number(u64::from(it.holds_dead_letters)),
-    ),
-    Entry::new(
-        Lane,
-        "missed",
-        (Counter, Plain),
-        "copies left out while the lane was full or paused for input",
-        |it| it.missed.map_or(Value::Missing, Number),
-    ),
-];
+pub(crate) static TABLE: &[Entry] = figures! {
+    Any {
+        counts: Gauges("state") Plain "map: the tasks in each of the six states", |it| counts(it);
+        transitions: Counters("move") Plain "map such as `X-R`, `R-T`: how often tasks moved",
+            |it| transitions(it);
+        oldest_ready_ms: Gauge Milliseconds
+            "the age since its put of the oldest ready task that has a priority; null if there is \
+             none",
+            |it| it.oldest_ready.map(Span::ms);
+    }
+    Queue {
+        paused: Text Plain "`none`, `in`, `out` or `both`", |it| paused_word(it.paused);
+    }
+    All {
+        paused: Gauge Plain "paused queues", |it| it.paused_queues;
+    }
+    Any {
+        takers: Gauge Plain "blocked takes and pops", |it| it.takers;
+        subscribers: Gauge Plain "subscriptions", |it| it.subscribers;
+        bytes: Gauge Bytes "the payloads and keys of the tasks that are there",
+            |it| it.counters.bytes;
+        put: Counter Plain
+            "tasks that came in, including those found at the start; kept ones are left out",
+            |it| it.counters.put;
+        acked: Counter Plain "tasks that were acknowledged or popped, also those that are kept",
+            |it| it.counters.acked;
+        expired: Counter Plain "tasks that left because their TTL had passed",
+            |it| it.counters.expired;
+        killed: Counter Plain "tasks that were removed before they were acknowledged",
+            |it| it.counters.killed;
+        dead: Counter Plain "tasks that left because they became dead letters",
+            |it| it.counters.dead;
+        evicted: Counter Plain "tasks that made room for more urgent ones",
+            |it| it.counters.evicted;
+        moved: Counter Plain "tasks that were moved to another queue", |it| it.counters.moved;
+        failures: Counter Plain "how often tasks have failed", |it| it.counters.failures;
+        duplicates: Counter Plain "puts that met a duplicate", |it| it.counters.duplicates;
+        present: Gauge Plain "tasks that are there, in R, T, W or B", |it| it.counters.present();
+        purged: Counter Plain "kept tasks that were removed", |it| it.counters.purged;
+        revived: Counter Plain "tasks that came back after they were acknowledged or popped",
+            |it| it.counters.revived;
+    }
+    Queue {
+        priorities: Gauges("priority") Plain
+            "map: the ready tasks of each priority, of the 32 most urgent ones",
+            |it| priorities(it);
+        waited_ms: Histogram Milliseconds
+            "map: how long tasks were ready before they were taken or popped: `count`, `sum`, and \
+             how many up to a bound, from `le_1` to `le_3600000` and `le_inf`",
+            |it| times(it, |times| &times.waited);
+        held_ms: Histogram Milliseconds "the same for how long leases lasted, however they ended",
+            |it| times(it, |times| &times.held);
+        limited_ms: Counter Milliseconds
+            "for how long `LIMIT` or `RATE` held back tasks that a consumer asked for",
+            |it| it.counters.times.as_ref().map_or(0, |times| times.limited_ms);
+        holds_dead_letters: Gauge Plain
+            "1 if the queue is the `DEADLETTER` of another queue, else 0",
+            |it| u64::from(it.holds_dead_letters);
+    }
+    Lane {
+        missed: Counter Plain "copies left out while the lane was full or paused for input",
+            |it| it.missed;
+    }
+};
 
 /// Returns the figures of one queue or lane, or of all together, each with its value.
 pub(crate) fn told(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)> {
@@ -223,14 +146,5 @@ fn priorities(figures: &Figures) -> Value {
 }
 
 fn times(figures: &Figures, which: fn(&Times) -> &TimeHistogram) -> Value {
-    let times = figures.counters.times.as_deref().map(which);
-    Value::Times(Box::new(times.cloned().unwrap_or_default()))
-}
-
-fn oldest_ready(figures: &Figures) -> Value {
-    figures.oldest_ready.map_or(Value::Missing, |age| Number(age.ms()))
-}
-
-fn paused(figures: &Figures) -> Value {
-    Value::Text(paused_word(figures.paused).to_owned())
+    figures.counters.times.as_deref().map(which).cloned().unwrap_or_default().into()
 }
