@@ -52,7 +52,7 @@ pub mod parts {
     pub use crate::bell::has_rung;
     pub use crate::clients::about::at_home;
     pub use crate::cluster::clocks::ClockWatch;
-    pub use crate::cluster::exchange::{Carrier, End, Exchange, Tell};
+    pub use crate::cluster::exchange::{Carrier, Exchange, Tell};
     pub use crate::cluster::founding::try_to_found;
     pub use crate::cluster::memory::Memory;
     pub use crate::cluster::rollback::{Elsewhere, Reporter};
@@ -62,6 +62,7 @@ pub mod parts {
     pub use crate::host::guest::Guest;
     pub use crate::host::shard::{Asked, Shard, Witness};
     pub use crate::letters::letter::{Arrival, Home, HostNews, Known};
+    pub use crate::links::network::End;
     pub use crate::process::place::{Brought, Common, Company, Place};
     pub use tokio::sync::Notify;
 }

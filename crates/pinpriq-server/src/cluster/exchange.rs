@@ -23,21 +23,13 @@ use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, Home, HostNews, Letter, News};
 use crate::letters::mailbox::{Post, Route};
 use crate::letters::owners::{Owner, Owners};
+use crate::links::network::End;
 
 /// A body is sent when it has this many bytes, even if there is more to say.
 const BODY_BYTES: usize = 256 << 10;
 
 /// The most bytes of one body. A longer message takes several.
 const PIECE_BYTES: usize = 4 << 20;
-
-/// One end of a link.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum End {
-    /// The link that was opened to this node, which is asked.
-    To(u128),
-    /// A link that another node has opened, which asks.
-    From(u64),
-}
 
 /// Where messages of hosts go.
 pub type Tell = Box<dyn Fn(usize, &HostNews)>;

@@ -88,19 +88,19 @@ pub(crate) enum NetworkEvent {
     /// A body has arrived.
     Message {
         /// The connection. It is up, or has come.
-        from: Way,
+        from: End,
         /// The body, which is not empty.
         body: Vec<u8>,
     },
 }
 
-/// A connection between two nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
-    /// The one that was dialed to this node.
-    Outgoing(u128),
-    /// The one that came with this number.
-    Incoming(u64),
+/// One end of a connection between two nodes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum End {
+    /// That of the node that has dialed this one, and asks it.
+    To(u128),
+    /// That of the node that was dialed, and is asked. The connection came with this number.
+    From(u64),
 }
 
 /// A connection that another node has dialed.
@@ -208,14 +208,14 @@ impl Network {
     ///
     /// A body must not be longer than [`super::frame::BODY_BYTES_MAX`]: that would end the
     /// connection.
-    pub(crate) fn send(&self, to: Way, body: &[u8]) {
+    pub(crate) fn send(&self, to: End, body: &[u8]) {
         match to {
-            Way::Outgoing(instance) => {
+            End::To(instance) => {
                 if let Some(peer) = self.peers.borrow().get(&instance) {
                     peer.send(body);
                 }
             }
-            Way::Incoming(id) => {
+            End::From(id) => {
                 if let Some(incoming) = self.incoming.borrow().get(&id) {
                     incoming.line.send(body);
                 }
@@ -319,7 +319,7 @@ impl Network {
         tracing::debug!(%from, %node, connection = id, version, "another node has connected");
         self.tell(NetworkEvent::Came { id, instance });
         let deliver = |body| {
-            self.tell(NetworkEvent::Message { from: Way::Incoming(id), body });
+            self.tell(NetworkEvent::Message { from: End::From(id), body });
         };
         let loss = line.run(socket, (self.ttl, &*self.clock), deliver).await;
         line.end();

@@ -28,7 +28,7 @@ use crate::clock::{Clock as _, SystemClock, steady_ms};
 use crate::cluster::clocks::ClockWatch;
 use crate::cluster::config::ClusterConfig;
 use crate::cluster::data::NodeData;
-use crate::cluster::exchange::{Carrier, End, Exchange};
+use crate::cluster::exchange::{Carrier, Exchange};
 use crate::cluster::founding::found;
 use crate::cluster::memory::Memory;
 use crate::cluster::rollback::{Reporter, on_threads};
@@ -37,7 +37,7 @@ use crate::config::{Config, DoorName};
 use crate::error::ServeError;
 use crate::facts::cluster::Report;
 use crate::letters::letter::HostNews;
-use crate::links::network::{Network, NetworkEvent, NetworkOptions, Record, Way};
+use crate::links::network::{End, Network, NetworkEvent, NetworkOptions, Record};
 use crate::random::random;
 use crate::runtime::runtime;
 use crate::stop::Stop;
@@ -144,7 +144,7 @@ impl Node {
         };
         let network = network((link, key), instance, &cluster, clock.clone())?;
         let (heard, tell) = hearing(bell.clone());
-        let carrier = Box::new(OverNetwork(network.0.clone()));
+        let carrier = Box::new(network.0.clone());
         let exchange = Exchange::new(context.shard().clone(), carrier, tell);
         network.1.borrow_mut().replace(exchange.clone());
         if let Some(owners) = exchange.owners() {
@@ -389,25 +389,14 @@ fn hear(exchange: &Exchange, event: NetworkEvent) {
         NetworkEvent::Came { id, .. } => exchange.asker_came(id),
         NetworkEvent::Gone(id) => exchange.asker_gone(id),
         NetworkEvent::Message { from, body } => {
-            let from = match from {
-                Way::Outgoing(node) => End::To(node),
-                Way::Incoming(id) => End::From(id),
-            };
             exchange.hear(from, &body);
         }
     }
 }
 
-/// Carries bodies over the network.
-struct OverNetwork(Rc<Network>);
-
-impl Carrier for OverNetwork {
+impl Carrier for Rc<Network> {
     fn send(&self, to: End, body: &[u8]) {
-        let to = match to {
-            End::To(node) => Way::Outgoing(node),
-            End::From(id) => Way::Incoming(id),
-        };
-        self.0.send(to, body);
+        Network::send(self, to, body);
     }
 }
 

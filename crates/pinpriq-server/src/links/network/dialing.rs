@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::greeting::{Agreed, Own, Trouble, greet_acceptor};
 use super::line::{Line, Loss};
-use super::{Hex, Network, NetworkEvent, Record, Way};
+use super::{End, Hex, Network, NetworkEvent, Record};
 use crate::links::frame::Unwelcome;
 use crate::tls::socket::Socket;
 
@@ -137,7 +137,7 @@ impl Network {
         *peer.line.borrow_mut() = Some(line.clone());
         self.tell(NetworkEvent::Up(instance));
         let deliver = |body| {
-            self.tell(NetworkEvent::Message { from: Way::Outgoing(instance), body });
+            self.tell(NetworkEvent::Message { from: End::To(instance), body });
         };
         let loss = line.run(socket, (self.ttl, &*self.clock), deliver).await;
         *peer.line.borrow_mut() = None;

@@ -27,7 +27,7 @@ async fn joined() -> (Node, Node, u64) {
     (one, other, id)
 }
 
-fn message(from: Way, body: &[u8]) -> NetworkEvent {
+fn message(from: End, body: &[u8]) -> NetworkEvent {
     NetworkEvent::Message { from, body: body.to_vec() }
 }
 
@@ -37,13 +37,13 @@ fn two_nodes_exchange_bodies_in_order() {
         let (one, other, id) = joined().await;
         let long = vec![5; BODY_BYTES_MAX];
         for body in [&b"first"[..], &long, b"last"] {
-            one.network.send(Way::Outgoing(2), body);
-            other.network.send(Way::Incoming(id), body);
+            one.network.send(End::To(2), body);
+            other.network.send(End::From(id), body);
         }
         assert!(one.network.waiting_bytes() > long.len());
         for body in [&b"first"[..], &long, b"last"] {
-            assert!(other.next().await == message(Way::Incoming(id), body));
-            assert!(one.next().await == message(Way::Outgoing(2), body));
+            assert!(other.next().await == message(End::From(id), body));
+            assert!(one.next().await == message(End::To(2), body));
         }
         assert_eq!((one.network.waiting_bytes(), other.network.waiting_bytes()), (0, 0));
     });
@@ -56,13 +56,11 @@ fn each_node_dials_the_other() {
         other.dial(&one);
         assert_eq!(other.next().await, NetworkEvent::Up(1));
         assert_eq!(one.next().await, NetworkEvent::Came { id: 0, instance: 2 });
-        one.network.send(Way::Outgoing(2), b"errand");
-        one.network.send(Way::Incoming(0), b"news");
+        one.network.send(End::To(2), b"errand");
+        one.network.send(End::From(0), b"news");
         let mut seen = [other.next().await, other.next().await];
-        seen.sort_by_key(|event| {
-            matches!(event, NetworkEvent::Message { from: Way::Outgoing(_), .. })
-        });
-        let expected = [message(Way::Incoming(id), b"errand"), message(Way::Outgoing(1), b"news")];
+        seen.sort_by_key(|event| matches!(event, NetworkEvent::Message { from: End::To(_), .. }));
+        let expected = [message(End::From(id), b"errand"), message(End::To(1), b"news")];
         assert_eq!(seen, expected);
     });
 }
@@ -73,7 +71,7 @@ fn what_is_sent_together_leaves_in_one_write() {
         let node = Node::start(1);
         let mut raw = Raw::accept(&node, 2).await;
         for number in 0..1_000_u16 {
-            node.network.send(Way::Outgoing(2), &number.to_le_bytes());
+            node.network.send(End::To(2), &number.to_le_bytes());
         }
         let mut bytes = vec![0; 1 << 20];
         let first = raw.socket.read(&mut bytes).await.unwrap();
@@ -85,12 +83,12 @@ fn what_is_sent_together_leaves_in_one_write() {
 fn nothing_is_sent_where_no_connection_is() {
     run(async {
         let (one, other, id) = joined().await;
-        one.network.send(Way::Outgoing(3), b"lost");
-        one.network.send(Way::Incoming(0), b"lost");
-        other.network.send(Way::Outgoing(1), b"lost");
-        other.network.send(Way::Incoming(id), b"");
-        other.network.send(Way::Incoming(id), b"seen");
-        assert_eq!(one.next().await, message(Way::Outgoing(2), b"seen"));
+        one.network.send(End::To(3), b"lost");
+        one.network.send(End::From(0), b"lost");
+        other.network.send(End::To(1), b"lost");
+        other.network.send(End::From(id), b"");
+        other.network.send(End::From(id), b"seen");
+        assert_eq!(one.next().await, message(End::To(2), b"seen"));
     });
 }
 
@@ -192,10 +190,10 @@ fn nothing_that_is_said_can_be_read_on_the_way() {
         assert_eq!(one.next().await, NetworkEvent::Up(2));
         assert_eq!(other.next().await, NetworkEvent::Came { id: 0, instance: 1 });
         let body = b"a payload that everybody would know";
-        one.network.send(Way::Outgoing(2), body);
-        other.network.send(Way::Incoming(0), body);
-        assert_eq!(other.next().await, message(Way::Incoming(0), body));
-        assert_eq!(one.next().await, message(Way::Outgoing(2), body));
+        one.network.send(End::To(2), body);
+        other.network.send(End::From(0), body);
+        assert_eq!(other.next().await, message(End::From(0), body));
+        assert_eq!(one.next().await, message(End::To(2), body));
         let bytes = seen.bytes.borrow();
         assert!(bytes.len() > 2 * body.len());
         for text in [&body[..], b"pinpriq"] {
@@ -299,10 +297,10 @@ fn a_flipped_bit_ends_the_connection() {
         one.dial_only(&[(2, Record { address: address.to_string(), ..other.record() })]);
         assert_eq!(one.next().await, NetworkEvent::Up(2));
         assert_eq!(other.next().await, NetworkEvent::Came { id: 0, instance: 1 });
-        one.network.send(Way::Outgoing(2), b"first");
-        assert_eq!(other.next().await, message(Way::Incoming(0), b"first"));
+        one.network.send(End::To(2), b"first");
+        assert_eq!(other.next().await, message(End::From(0), b"first"));
         seen.tampers.set(true);
-        one.network.send(Way::Outgoing(2), b"second");
+        one.network.send(End::To(2), b"second");
         assert_eq!(other.next().await, NetworkEvent::Gone(0));
         assert_eq!(one.next().await, NetworkEvent::Down(2));
         assert_eq!((one.seen(), other.seen()), (vec![], vec![]));
@@ -313,7 +311,7 @@ fn a_flipped_bit_ends_the_connection() {
 fn a_body_that_is_too_long_ends_the_connection_that_it_was_sent_on() {
     run(async {
         let (one, other, id) = joined().await;
-        one.network.send(Way::Outgoing(2), &vec![0; BODY_BYTES_MAX + 1]);
+        one.network.send(End::To(2), &vec![0; BODY_BYTES_MAX + 1]);
         assert_eq!(one.next().await, NetworkEvent::Down(2));
         assert_eq!(other.next().await, NetworkEvent::Gone(id));
     });
@@ -345,7 +343,7 @@ fn a_node_that_pings_is_not_given_up() {
             raw.expect_ping().await;
         }
         raw.send(b"still here").await;
-        assert_eq!(node.next().await, message(Way::Outgoing(2), b"still here"));
+        assert_eq!(node.next().await, message(End::To(2), b"still here"));
         drop(raw);
         assert_eq!(node.next().await, NetworkEvent::Down(2));
     });
@@ -379,7 +377,7 @@ fn a_node_that_accepts_nothing_is_given_up() {
         let node = Node::start(1);
         let mut raw = Raw::accept(&node, 2).await;
         // More than the buffers of the sockets have room for.
-        node.network.send(Way::Outgoing(2), &vec![0; BODY_BYTES_MAX]);
+        node.network.send(End::To(2), &vec![0; BODY_BYTES_MAX]);
         let mut steps = 0;
         while node.seen().is_empty() {
             steps += 1;
@@ -451,16 +449,16 @@ fn a_node_that_is_no_longer_wanted_is_closed_and_another_is_dialed() {
         let (one, other, id) = joined().await;
         let third = Node::start(3);
         // This must not be delivered, for the connection is not wanted when it arrives.
-        other.network.send(Way::Incoming(id), b"late");
+        other.network.send(End::From(id), b"late");
         one.dial(&third);
         assert_eq!(one.next().await, NetworkEvent::Down(2));
         assert_eq!(one.next().await, NetworkEvent::Up(3));
         assert_eq!(other.next().await, NetworkEvent::Gone(id));
         // The same again changes nothing.
         one.dial(&third);
-        one.network.send(Way::Outgoing(3), b"here");
+        one.network.send(End::To(3), b"here");
         assert_eq!(third.next().await, NetworkEvent::Came { id: 0, instance: 1 });
-        assert_eq!(third.next().await, message(Way::Incoming(0), b"here"));
+        assert_eq!(third.next().await, message(End::From(0), b"here"));
         assert_eq!(one.seen(), []);
         // The first is dialed again when it is wanted again, even if that is at once.
         one.dial_only(&[]);
@@ -483,7 +481,7 @@ fn nothing_is_delivered_after_the_connection_was_ended() {
             put_frame(body, &mut frames).unwrap();
         }
         raw.write(&frames).await.unwrap();
-        assert_eq!(node.next().await, message(Way::Outgoing(2), b"one"));
+        assert_eq!(node.next().await, message(End::To(2), b"one"));
         assert_eq!(node.next().await, NetworkEvent::Down(2));
         assert_eq!(node.seen(), []);
         hook.borrow_mut().take();
@@ -547,7 +545,7 @@ fn a_node_that_dials_again_replaces_its_connection() {
         assert_eq!(node.next().await, NetworkEvent::Came { id: 1, instance: 2 });
         first.send(b"late").await;
         second.send(b"here").await;
-        assert_eq!(node.next().await, message(Way::Incoming(1), b"here"));
+        assert_eq!(node.next().await, message(End::From(1), b"here"));
         drop((first, second));
         assert_eq!(node.next().await, NetworkEvent::Gone(1));
         assert_eq!(node.seen(), []);
