@@ -5,7 +5,7 @@
 //! it runs is decided in `running`.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -23,7 +23,6 @@ use super::options::{JournalOptions, Stopwatch, lock};
 use super::progress::LoadProgress;
 use super::reader::{self, FoundLog};
 use super::running::Running;
-use super::stoppable::Stoppable;
 use super::writer::Writer;
 use crate::disk::Disk;
 use crate::store::{
@@ -125,10 +124,18 @@ impl Journal {
     /// also ends the gathering.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
+        self.running().is_some_and(|running| running.is_busy() || running.is_gathering())
+    }
+
+    const fn running(&self) -> Option<&Running> {
         match &self.stage {
-            Stage::Running(running) => running.is_busy() || running.is_gathering(),
-            Stage::Opened | Stage::Loaded(..) => false,
+            Stage::Running(running) => Some(running),
+            Stage::Opened | Stage::Loaded(..) => None,
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Runs one step, and remembers its failure for good.
@@ -157,16 +164,17 @@ impl Store for Journal {
         if !matches!(self.stage, Stage::Opened) {
             return Err(StoreError::OutOfOrder { call: "load" });
         }
-        let disk = Stoppable::new(self.disk.clone(), self.stop.clone());
         let found = match self.runner {
             Runner::Inline | Runner::Gated { .. } => {
-                reader::load(&disk, (self.expected.as_ref(), &self.progress), sink)
+                let watched = (&*self.progress, &*self.stop);
+                reader::load(&*self.disk, self.expected.as_ref(), watched, sink)
             }
             Runner::Thread { .. } => {
-                load_ahead(&disk, (self.expected, self.progress.clone()), sink)
+                let watched = (self.progress.clone(), self.stop.clone());
+                load_ahead(self.disk.clone(), self.expected, watched, sink)
             }
         };
-        if disk.is_stopped() {
+        if self.is_stopped() {
             return Err(StoreError::Stopped);
         }
         let found = found?;
@@ -186,7 +194,7 @@ impl Store for Journal {
     }
 
     fn begin(&mut self, header: &Header) -> Result<(), StoreError> {
-        if Stoppable::new(self.disk.clone(), self.stop.clone()).is_stopped() {
+        if self.is_stopped() {
             return Err(StoreError::Stopped);
         }
         let stage = std::mem::replace(&mut self.stage, Stage::Opened);
@@ -229,7 +237,7 @@ impl Store for Journal {
     }
 
     fn is_gathering(&self) -> bool {
-        matches!(&self.stage, Stage::Running(running) if running.is_gathering())
+        self.running().is_some_and(Running::is_gathering)
     }
 
     fn end_gathering(&mut self) {
@@ -239,14 +247,11 @@ impl Store for Journal {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        match &self.stage {
-            Stage::Running(running) if self.failure.is_none() => running.poll_timeout(),
-            _ => None,
-        }
+        self.running().filter(|_| self.failure.is_none())?.poll_timeout()
     }
 
     fn is_outpaced(&self) -> bool {
-        matches!(&self.stage, Stage::Running(running) if running.is_outpaced())
+        self.running().is_some_and(Running::is_outpaced)
     }
 
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError> {
@@ -272,17 +277,11 @@ impl Store for Journal {
     }
 
     fn pending_bytes(&self) -> u64 {
-        match &self.stage {
-            Stage::Running(running) => running.pending_bytes(),
-            Stage::Opened | Stage::Loaded(..) => 0,
-        }
+        self.running().map_or(0, Running::pending_bytes)
     }
 
     fn figures(&self) -> Figures {
-        match &self.stage {
-            Stage::Running(running) => running.figures(),
-            _ => Figures::default(),
-        }
+        self.running().map_or_else(Figures::default, Running::figures)
     }
 }
 
@@ -327,27 +326,26 @@ impl Reclaims for Journal {
     }
 
     fn shortage(&self) -> Shortage {
-        match &self.stage {
-            Stage::Running(running) => running.shortage(),
-            Stage::Opened | Stage::Loaded(..) => Shortage::Space,
-        }
+        self.running().map_or(Shortage::Space, Running::shortage)
     }
 }
 
 /// Reads the log on a second thread while the caller applies what was read, which takes about as
-/// long. If the load has to stop, it does not wait for the thread, which ends with its next read.
+/// long. If the load has to stop, it does not wait for the thread, which ends with its next batch.
 fn load_ahead(
-    disk: &Stoppable,
-    (expected, progress): (Option<Expected>, Arc<LoadProgress>),
+    disk: Arc<dyn Disk>,
+    expected: Option<Expected>,
+    (progress, stop): (Arc<LoadProgress>, Arc<AtomicBool>),
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<FoundLog, StoreError> {
     const CHANGES_AT_A_TIME: usize = 1_024;
     const PORTIONS_AHEAD: usize = 16;
     let (sender, receiver) = sync_channel(PORTIONS_AHEAD);
-    let ahead = disk.clone();
+    let is_stopped = Arc::clone(&stop);
     let reading = std::thread::spawn(move || {
         let mut portion = Vec::with_capacity(CHANGES_AT_A_TIME);
-        let found = reader::load(&ahead, (expected.as_ref(), &*progress), &mut |change, place| {
+        let watched = (&*progress, &*stop);
+        let found = reader::load(&*disk, expected.as_ref(), watched, &mut |change, place| {
             portion.push((change, place));
             if portion.len() == CHANGES_AT_A_TIME {
                 let full = std::mem::replace(&mut portion, Vec::with_capacity(CHANGES_AT_A_TIME));
@@ -360,7 +358,7 @@ fn load_ahead(
     });
     loop {
         match receiver.recv_timeout(STOP_LOOK) {
-            _ if disk.is_stopped() => return Err(StoreError::Stopped),
+            _ if is_stopped.load(Ordering::Relaxed) => return Err(StoreError::Stopped),
             Ok(portion) => portion.into_iter().for_each(|(change, place)| sink(change, place)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,

@@ -28,7 +28,6 @@ mod running;
 mod salvage;
 mod segment;
 mod spare;
-mod stoppable;
 mod survey;
 mod window;
 mod writer;

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_proto::records::Malformed;
@@ -205,10 +206,15 @@ struct Ending {
 }
 
 /// Finds the end of the newest segment. Passes on no records.
-fn find_end(file: &mut Window, header: &SegmentHeader) -> Result<Ending, StoreError> {
+fn find_end(
+    file: &mut Window,
+    header: &SegmentHeader,
+    stop: &AtomicBool,
+) -> Result<Ending, StoreError> {
     let start = (SEGMENT_START, header.first_lsn);
     let mut unproven: VecDeque<(u64, u64)> = VecDeque::new();
     let walk = walk(file, header, start, &mut |offset, batch, _| {
+        refuse_if_stopped(stop)?;
         unproven.push_back((offset, batch.lsn));
         while unproven.front().is_some_and(|(_, lsn)| *lsn <= batch.durable_lsn) {
             unproven.pop_front();
@@ -267,10 +273,16 @@ pub(crate) fn decode_batch(
     }
 }
 
-/// Reads the whole log and checks all of it. Changes nothing. Tells how far it is.
+fn refuse_if_stopped(stop: &AtomicBool) -> Result<(), StoreError> {
+    if stop.load(Ordering::Relaxed) { Err(StoreError::Stopped) } else { Ok(()) }
+}
+
+/// Reads the whole log and checks all of it. Changes nothing. Tells how far it is, and ends soon
+/// once it has to stop.
 pub(crate) fn load(
     disk: &dyn Disk,
-    (expected, progress): (Option<&Expected>, &LoadProgress),
+    expected: Option<&Expected>,
+    (progress, stop): (&LoadProgress, &AtomicBool),
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<FoundLog, StoreError> {
     let head = read_head(disk)?;
@@ -284,7 +296,7 @@ pub(crate) fn load(
     let last_header = read_header(disk, newest)?;
     let ending = {
         let mut file = Window::open(disk, &segment_name(newest), u64::MAX)?;
-        find_end(&mut file, &last_header)?
+        find_end(&mut file, &last_header, stop)?
     };
     let oldest = ending.walk.last.map_or(last_header.oldest, |batch| batch.oldest);
     let headers = chain(disk, &inventory, oldest, newest)?;
@@ -302,7 +314,7 @@ pub(crate) fn load(
         let limit = next.map_or(ending.walk.end, |next| next.previous_end);
         let mut file = Window::open(disk, &segment_name(header.number), limit)?;
         let records = log.loaded.records;
-        let to = (&mut log.loaded, progress);
+        let to = (&mut log.loaded, progress, stop);
         let found = read_segment(&mut file, header, &mut names, to, sink)?;
         check_link(header, &found, next)?;
         log.segments.push(FoundSegment {
@@ -353,13 +365,14 @@ fn read_segment(
     file: &mut Window,
     header: &SegmentHeader,
     names: &mut Names,
-    (loaded, progress): (&mut Loaded, &LoadProgress),
+    (loaded, progress, stop): (&mut Loaded, &LoadProgress, &AtomicBool),
     sink: &mut dyn FnMut(Change, Option<Place>),
 ) -> Result<(Walk, u64), StoreError> {
     note_moment(&mut loaded.header, header.incarnation, header.now, 0);
     let mut placed_bytes = 0;
     let start = (SEGMENT_START, header.first_lsn);
     let walk = walk(file, header, start, &mut |offset, batch, body| {
+        refuse_if_stopped(stop)?;
         placed_bytes += decode_batch(header.number, offset, batch, body, names, sink)?;
         note_moment(&mut loaded.header, batch.incarnation, batch.now, batch.last_number);
         loaded.batches += 1;
