@@ -6,15 +6,21 @@
 //!
 //! Everything that a node writes hangs on its session. A session that is not renewed within its
 //! time to live ends, and its records vanish with it.
+//!
+//! The records have the form here that `docs/internals/ledger.md` says, without their version.
 
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 /// The number of a shard, from 0.
 pub type ShardNumber = u16;
 
 /// One run of a node. Each process draws its own, and so does a node that has lost its session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Instance(pub u128);
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+pub struct Instance(#[serde(with = "digits")] pub u128);
 
 impl fmt::Display for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,7 +29,8 @@ impl fmt::Display for Instance {
 }
 
 /// Where a node listens, as `HOST:PORT`. Empty if it does not.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Addresses {
     /// For other nodes.
     pub link: String,
@@ -36,35 +43,45 @@ pub struct Addresses {
 }
 
 /// What a node says about itself.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NodeRecord {
-    /// Which run of it.
+    /// Which run of it. It is the key of the record.
+    #[serde(skip)]
     pub instance: Instance,
     /// Its name, which it keeps from run to run.
     pub name: String,
     /// The id of its data directory.
+    #[serde(with = "digits")]
     pub data: u128,
     /// Where it listens.
+    #[serde(flatten)]
     pub addresses: Addresses,
     /// The SHA-256 of the certificate that it shows to other nodes. Nodes that do not encrypt have
     /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "fingerprint")]
     pub fingerprint: Option<[u8; 32]>,
     /// The version of the program.
+    #[serde(default)]
     pub version: String,
     /// Whether it gives up its shards and gets no new ones.
+    #[serde(default)]
     pub draining: bool,
     /// Whether the logs have not answered it lately. Others do not count on it then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
 }
 
 /// How far the owner of a shard has come.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OwnState {
     /// It has claimed the shard, and seizes and loads its log.
     Loading,
     /// It serves.
     Serving,
-    /// It serves, and says nothing at the moment, since its log does not answer.
+    /// It serves, and says nothing at the moment, since its log does not answer. Its record says
+    /// `serving` and `suspended`.
+    #[serde(skip)]
     Suspended,
     /// It gives the shard up.
     Releasing,
@@ -107,29 +124,34 @@ impl View {
 
 /// What is true of a cluster as long as it exists. Only the format, the generation and a roll-back
 /// ever change, and all of it while it is imported: see [`RegistryCall::Amend`].
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Meta {
     /// The id of the cluster.
+    #[serde(with = "digits")]
     pub id: u128,
     /// How many shards it has, at least 1.
     pub shards: u16,
     /// The version of entries and links that all nodes may write.
     pub format: u32,
     /// How often a roll-back of the engine was accepted.
+    #[serde(default)]
     pub generation: u32,
     /// A roll-back that was not accepted yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolled_back: Option<RolledBack>,
     /// Whether its logs are being filled from elsewhere, or were when that was interrupted. No node
     /// may serve then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub importing: bool,
 }
 
 /// A node has found that the engine has lost what it had said to keep.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RolledBack {
     /// The name of the node.
     pub node: String,
     /// The shard in whose log it was found, if it was found in a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardNumber>,
     /// The highest generation that a node has seen.
     pub generation: u32,
@@ -231,4 +253,51 @@ pub trait Registry: Send {
     /// Returns the next answer, if there is one. Never waits. Every call is answered after a time
     /// that the registry bounds.
     fn poll(&mut self) -> Option<RegistryAnswer>;
+}
+
+/// A number as 32 hexadecimal digits in lower case. There is one text for each.
+pub(crate) mod digits {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(number: &u128, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{number:032x}"))
+    }
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<u128, D::Error> {
+        read(&String::deserialize(from)?).ok_or_else(|| D::Error::custom("32 digits are expected"))
+    }
+
+    pub(crate) fn read(text: &str) -> Option<u128> {
+        let is_plain = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let is_right = text.len() == 32 && text.bytes().all(is_plain);
+        is_right.then(|| u128::from_str_radix(text, 16).ok()).flatten()
+    }
+}
+
+/// A fingerprint as 64 digits. Any other text is none.
+mod fingerprint {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::digits::read;
+
+    #[expect(clippy::ref_option, reason = "serde passes the field")]
+    pub(super) fn serialize<S: Serializer>(
+        fingerprint: &Option<[u8; 32]>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let digits = fingerprint.iter().flatten().map(|byte| format!("{byte:02x}"));
+        to.serialize_str(&digits.collect::<String>())
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(
+        from: D,
+    ) -> Result<Option<[u8; 32]>, D::Error> {
+        let text = Option::<String>::deserialize(from)?.unwrap_or_default();
+        let halves = text.split_at_checked(32).and_then(|(a, b)| Some((read(a)?, read(b)?)));
+        Ok(halves.map(|(first, second)| {
+            let (first, second) = (first.to_be_bytes(), second.to_be_bytes());
+            std::array::from_fn(|at| if at < 16 { first[at] } else { second[at - 16] })
+        }))
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::remote::records::{
-    ViewBuilder, meta_bytes, node_bytes, own_bytes, read_meta, read_node, read_own, read_target,
+    in_order, meta_bytes, node_bytes, own_bytes, read_meta, read_node, read_own, read_target,
     target_bytes,
 };
 use crate::remote::{RemoteRegistry, Seen, whole_ttl};
@@ -256,33 +256,19 @@ impl EtcdRegistry {
         let folders = ["node", "own", "drain", "target"].map(folder);
         let operations = [one(keys.meta())].into_iter().chain(folders).collect();
         let response = self.etcd.transact_within(limit, &reading(operations)).await?;
-        let mut view = ViewBuilder::default();
-        if let Some(meta) = key_read(&response, 0).and_then(|pair| read_meta(&pair.value)) {
-            view.meta(meta);
-        }
-        for pair in keys_read(&response, NODES) {
-            let instance = keys.instance(&pair.key);
-            if let Some(node) = instance.and_then(|instance| read_node(instance, &pair.value)) {
-                view.node(node);
-            }
-        }
-        for pair in keys_read(&response, OWNERS) {
-            if let (Some(shard), Some(own)) = (keys.shard(&pair.key), read_own(&pair.value)) {
-                view.owner(shard, own);
-            }
-        }
-        for pair in keys_read(&response, DRAINED) {
-            if let Some(name) = keys.drained(&pair.key) {
-                view.drained(name.to_owned());
-            }
-        }
-        for pair in keys_read(&response, TARGETS) {
-            if let (Some(shard), Some(node)) = (keys.target_of(&pair.key), read_target(&pair.value))
-            {
-                view.target(shard, node);
-            }
-        }
-        Ok((view.finish(), response))
+        let node = |it: &KeyValue| read_node(keys.instance(&it.key)?, &it.value);
+        let owner = |it: &KeyValue| Some((keys.shard(&it.key)?, read_own(&it.value)?));
+        let drained = |it: &KeyValue| keys.drained(&it.key).map(str::to_owned);
+        let target = |it: &KeyValue| Some((keys.target_of(&it.key)?, read_target(&it.value)?));
+        let view = View {
+            nodes: keys_read(&response, NODES).iter().filter_map(node).collect(),
+            owners: Vec::new(),
+            drained: keys_read(&response, DRAINED).iter().filter_map(drained).collect(),
+            targets: keys_read(&response, TARGETS).iter().filter_map(target).collect(),
+            meta: key_read(&response, 0).and_then(|it| read_meta(&it.value)),
+        };
+        let owners = keys_read(&response, OWNERS).iter().filter_map(owner).collect();
+        Ok((in_order(view, owners), response))
     }
 
     /// What is there is read first: it may have been written in other words by a newer node, so its

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::remote::records::{
-    ViewBuilder, meta_bytes, node_bytes, own_bytes, read_meta, read_own, target_bytes,
+    in_order, meta_bytes, node_bytes, own_bytes, read_meta, read_own, target_bytes,
 };
 use crate::remote::{RemoteRegistry, Seen, whole_ttl};
 use crate::{
@@ -232,11 +232,18 @@ impl PostgresRegistry {
         let has_ended = |it: &&Beat| memory.beats.has_ended(it.instance, it.count);
         let ended: Vec<Beat> = beats.iter().filter(has_ended).copied().collect();
         let lives = |instance| !ended.iter().any(|beat| beat.instance == instance);
-        let mut view = ViewBuilder::default();
+        let (mut view, mut owners) = (View::default(), Vec::new());
         for record in records {
-            record.show(&mut view, lives);
+            match record {
+                Record::Meta(meta) => view.meta = meta,
+                Record::Session(beat, node) if lives(beat.instance) => view.nodes.extend(node),
+                Record::Own(instance, owner) if lives(instance) => owners.extend(owner),
+                Record::Session(..) | Record::Own(..) => {}
+                Record::Drained(name) => view.drained.extend(name),
+                Record::Target(target) => view.targets.extend(target),
+            }
         }
-        Ok((view.finish(), ended))
+        Ok((in_order(view, owners), ended))
     }
 
     /// What is there is read first: it may have been written in other words by a newer node, so its

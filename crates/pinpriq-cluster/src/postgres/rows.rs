@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use crate::remote::records::{
-    ViewBuilder, read_instance, read_meta, read_node, read_own, read_target,
-};
+use crate::remote::records::{read_instance, read_meta, read_node, read_own, read_target};
 use crate::{Instance, Meta, NodeRecord, OwnRecord, ShardNumber};
 use tokio_postgres::Row;
 
@@ -20,15 +18,16 @@ pub(crate) enum Record {
     Meta(Option<Meta>),
     Session(Beat, Option<NodeRecord>),
     /// On which session it hangs, and the record.
-    Own(Instance, ShardNumber, Option<OwnRecord>),
+    Own(Instance, Option<(ShardNumber, OwnRecord)>),
     Drained(Option<String>),
-    Target(ShardNumber, Option<String>),
+    Target(Option<(ShardNumber, String)>),
 }
 
 impl Record {
     /// Reads a row of [`Ask::Everything`](super::registry_sql::Query::Everything).
     pub(crate) fn read(row: &Row) -> Result<Self, Failure> {
         let body: Vec<u8> = column(row, 3)?;
+        let shard = || column(row, 2).map(|shard: i32| ShardNumber::try_from(shard).ok());
         Ok(match column::<i32>(row, 0)? {
             0 => Self::Meta(read_meta(&body)),
             1 => {
@@ -38,16 +37,8 @@ impl Record {
                 let beat = Beat { instance, count: column(row, 4)?, ttl };
                 Self::Session(beat, read_node(instance, &body))
             }
-            2 => {
-                let shard = ShardNumber::try_from(column::<i32>(row, 2)?);
-                let own = read_own(&body).filter(|_| shard.is_ok());
-                Self::Own(instance(row, 1)?, shard.unwrap_or(0), own)
-            }
-            4 => {
-                let shard = ShardNumber::try_from(column::<i32>(row, 2)?);
-                let node = read_target(&body).filter(|_| shard.is_ok());
-                Self::Target(shard.unwrap_or(0), node)
-            }
+            2 => Self::Own(instance(row, 1)?, shard()?.zip(read_own(&body))),
+            4 => Self::Target(shard()?.zip(read_target(&body))),
             _ => Self::Drained(String::from_utf8(body).ok()),
         })
     }
@@ -56,18 +47,6 @@ impl Record {
         match self {
             Self::Session(beat, _) => Some(*beat),
             _ => None,
-        }
-    }
-
-    /// Adds the record to a view, unless its session has ended.
-    pub(crate) fn show(self, view: &mut ViewBuilder, lives: impl Fn(Instance) -> bool) {
-        match self {
-            Self::Meta(Some(meta)) => view.meta(meta),
-            Self::Session(beat, Some(node)) if lives(beat.instance) => view.node(node),
-            Self::Own(instance, shard, Some(own)) if lives(instance) => view.owner(shard, own),
-            Self::Drained(Some(name)) => view.drained(name),
-            Self::Target(shard, Some(node)) => view.target(shard, node),
-            _ => {}
         }
     }
 }

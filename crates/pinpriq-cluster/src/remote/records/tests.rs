@@ -1,9 +1,9 @@
 //! Records are read as they were written, and nothing else is a record.
 
-use crate::{Addresses, Instance, Meta, NodeRecord, OwnRecord, OwnState, RolledBack};
+use crate::{Addresses, Instance, Meta, NodeRecord, OwnRecord, OwnState, RolledBack, View};
 
 use super::{
-    ViewBuilder, meta_bytes, node_bytes, own_bytes, read_instance, read_meta, read_node, read_own,
+    in_order, meta_bytes, node_bytes, own_bytes, read_instance, read_meta, read_node, read_own,
     read_target, target_bytes,
 };
 
@@ -163,20 +163,16 @@ fn an_instance_has_one_text() {
 
 #[test]
 fn a_view_is_put_in_order() {
-    let mut builder = ViewBuilder::default();
-    for instance in [9, 3, 5].map(Instance) {
-        builder.node(NodeRecord { instance, ..NodeRecord::default() });
-    }
-    builder.owner(1, own());
-    builder.owner(2, own());
-    builder.drained("b".to_owned());
-    builder.drained("a".to_owned());
-    builder.target(1, "b".to_owned());
-    builder.target(0, "a".to_owned());
-    builder.target(2, "c".to_owned());
+    let node = |instance| NodeRecord { instance, ..NodeRecord::default() };
     let two = Meta { shards: 2, ..meta() };
-    builder.meta(two.clone());
-    let view = builder.finish();
+    let found = View {
+        nodes: [9, 3, 5].map(Instance).map(node).to_vec(),
+        drained: ["b", "a"].map(str::to_owned).to_vec(),
+        targets: [(1, "b"), (0, "a"), (2, "c")].map(|(at, name)| (at, name.to_owned())).to_vec(),
+        meta: Some(two.clone()),
+        owners: Vec::new(),
+    };
+    let view = in_order(found, vec![(1, own()), (2, own())]);
     let instances: Vec<u128> = view.nodes.iter().map(|node| node.instance.0).collect();
     assert_eq!(instances, [3, 5, 9]);
     assert_eq!(view.owners, [None, Some(own())], "there are two shards");
