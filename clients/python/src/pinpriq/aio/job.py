@@ -6,14 +6,16 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from .. import commands
 from ..errors import Stale
 from ..job import reason_of
 from ..replies import State
-from ..requests.base import Priority
 from ..spans import Span
 from ..task import Task
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .queue import AsyncQueue
 
 
@@ -66,21 +68,12 @@ class AsyncJob:
         await self.queue.ack(self.receipt, payload=result, zombie=zombie)
         self.settled = True
 
-    async def release(
-        self,
-        *,
-        delay: Span | None = None,
-        ttl: Span | None = None,
-        priority: Priority | None = None,
-        tail: bool = False,
-    ) -> State:
+    async def release(self, **options: Unpack[commands.ReleaseOptions]) -> State:
         """Give the task back, at once or after a delay in seconds. That is no failure.
 
         `tail` sends it behind its equals. Refused with `Stale` if the lease has ended.
         """
-        state = await self.queue.release(
-            self.receipt, delay=delay, ttl=ttl, priority=priority, tail=tail
-        )
+        state = await self.queue.release(self.receipt, **options)
         self.settled = True
         return state
 

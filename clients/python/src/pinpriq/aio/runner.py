@@ -12,7 +12,8 @@ from ..job import reason_of
 from ..replies import State
 from ..requests.tasks import DONE_MAX
 from ..spans import span_s
-from ..worker.events import Bury, Event, GiveBack, Retry
+from ..values import text_or_none
+from ..worker.events import Bury, GiveBack, Retry
 from ..worker.plan import WAIT_S, Plan, Source, backoffs
 from ..worker.policy import FAILURES_MAX, Policy
 from .client import AsyncClient
@@ -238,10 +239,10 @@ class AsyncRunner:
     async def _do(self, job: AsyncJob) -> AsyncJob | None:
         """Run the function for a job. Returns the job if it is to be acknowledged."""
         plan = self._plan
-        handler = plan.handlers[(job.queue.name, _text_or_none(job.queue.member))]
+        handler = plan.handlers[(job.queue.name, text_or_none(job.queue.member))]
         if job.task.failures >= FAILURES_MAX and await self._is_given_up(job):
             return None
-        plan.tell(Event("start", job.queue.name, job.id, job.attempts))
+        plan.tell("start", job)
         started = time.monotonic()
         error = await attempt(handler.function, lambda: job if handler.with_job else job.value)
         duration = time.monotonic() - started
@@ -249,7 +250,7 @@ class AsyncRunner:
             await self._settle(job, error, duration)
             return None
         self._done.add(job)
-        plan.tell(Event("end", job.queue.name, job.id, job.attempts, duration))
+        plan.tell("end", job, duration_s=duration)
         if job.settled:
             self._keeper.let_go(job)
         if self._keeper.holds(job):
@@ -277,9 +278,7 @@ class AsyncRunner:
             log.warning("the job %s of %s is left to its lease: %s", job.id, job.queue.name, error)
         else:
             log.error("the job %s of %s: %s: buried", job.id, job.queue.name, why)
-            self._plan.tell(
-                Event("failed", job.queue.name, job.id, job.attempts, None, None, State.BURIED)
-            )
+            self._plan.tell("failed", job, state=State.BURIED)
         self._keeper.let_go(job)
         return True
 
@@ -299,11 +298,9 @@ class AsyncRunner:
             then = f"that was not told, so it comes back when its lease has ended: {refused}"
         self._keeper.let_go(job)
         if isinstance(error, GiveBack):
-            self._plan.tell(Event("released", job.queue.name, job.id, job.attempts, duration))
+            self._plan.tell("released", job, duration_s=duration)
             return
-        self._plan.tell(
-            Event("failed", job.queue.name, job.id, job.attempts, duration, error, state)
-        )
+        self._plan.tell("failed", job, duration_s=duration, error=error, state=state)
         wished = isinstance(error, Retry | Bury)
         log.log(
             logging.WARNING if wished else logging.ERROR,
@@ -351,14 +348,10 @@ class AsyncRunner:
             await job.release()
         except PinpriqError as error:
             log.warning("%s was not given back, so its lease runs out: %s", job.id, error)
-        self._plan.tell(Event("released", job.queue.name, job.id, job.attempts))
+        self._plan.tell("released", job)
 
     def _lost(self, job: AsyncJob) -> None:
         if job in self._buffer:
             self._buffer.remove(job)
         log.warning("the lease of %s of %s was lost", job.id, job.queue.name)
-        self._plan.tell(Event("lost", job.queue.name, job.id, job.attempts))
-
-
-def _text_or_none(member: str | bytes | None) -> str | None:
-    return member.decode() if isinstance(member, bytes) else member
+        self._plan.tell("lost", job)

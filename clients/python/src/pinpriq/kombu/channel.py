@@ -100,7 +100,6 @@ class Channel(virtual.Channel):
         self._split = False
         self._receipts: dict[str, tuple[str, str]] = {}
         self._backlog: deque[Task] = deque()
-        self._from_backlog = 0
         self._no_ack: set[str] = set()
         self._bound: set[tuple[str, Binding]] = set()
         connection.cycle.add(self)
@@ -384,16 +383,6 @@ class Channel(virtual.Channel):
                 delivered += 1
                 self._deliver_message(task, message)
         return delivered
-
-    def deliver_backlog(self) -> None:
-        """Deliver what came while a consumer was cancelled."""
-        if self._backlog:
-            self._from_backlog += self.deliver([])
-
-    def delivered_from_backlog(self) -> int:
-        """Return how many messages came from the backlog since this was last asked."""
-        count, self._from_backlog = self._from_backlog, 0
-        return count
 
     def _is_wanted(self, task: Task) -> bool:
         return self._name(task) in self._active_queues

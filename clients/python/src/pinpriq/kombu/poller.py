@@ -54,15 +54,20 @@ class Poller:
             self._selector.close()
             self._selector = None
 
-    def look(self) -> None:
-        """Start the takes that channels are ready for."""
+    def look(self) -> int:
+        """Start the takes that channels are ready for.
+
+        Delivers what came while a consumer was cancelled, and returns how many messages.
+        """
+        delivered = 0
         for channel in list(self._channels):
-            channel.deliver_backlog()
+            delivered += channel.deliver([])
             for taker in channel.start_takes():
                 self._watch(channel, taker)
         current = [taker.sock for channel in self._channels for taker in channel.takers]
         for fd in [fd for fd, (_, _, sock) in self._watched.items() if sock not in current]:
             self._unwatch(fd)
+        return delivered
 
     def on_readable(self, fd: int) -> int:
         """Deliver what has come on a descriptor. Returns how many messages."""
@@ -78,8 +83,7 @@ class Poller:
         """Wait for messages and deliver them. Raises `Empty` if none came in time."""
         until = None if timeout is None else time.monotonic() + timeout
         while True:
-            self.look()
-            if any(channel.delivered_from_backlog() for channel in self._channels):
+            if self.look():
                 return
             left = LOOK_S if until is None else max(0.0, min(LOOK_S, until - time.monotonic()))
             delivered = 0

@@ -9,11 +9,7 @@ from ..replies import State
 from ..spans import Span, span_ms
 
 
-class _Wish(Exception):
-    """What is to become of the job, in place of success or failure."""
-
-
-class Retry(_Wish):
+class Retry(Exception):
     """Raise it to fail the job and have it tried again after `delay` seconds.
 
     The failure counts, so the job may be given up. Without `delay` the back-off applies.
@@ -25,7 +21,7 @@ class Retry(_Wish):
         self.delay = _checked(delay)
 
 
-class Bury(_Wish):
+class Bury(Exception):
     """Raise it to set the job aside, because it can never be done."""
 
     def __init__(self, reason: str = "") -> None:
@@ -33,7 +29,7 @@ class Bury(_Wish):
         self.reason = str(reason)
 
 
-class GiveBack(_Wish):
+class GiveBack(Exception):
     """Raise it to give the job back after `delay` seconds, which is no failure."""
 
     def __init__(self, *, delay: Span | None = None) -> None:
@@ -46,6 +42,10 @@ def _checked(delay: Span | None) -> Span | None:
     if delay is not None:
         span_ms(delay)
     return delay
+
+
+#: What can happen to a job.
+Kind = Literal["start", "end", "failed", "lost", "released"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Event:
     `state` is what the failed job is now, and None if its lease had ended.
     """
 
-    kind: Literal["start", "end", "failed", "lost", "released"]
+    kind: Kind
     queue: str
     id: str
     attempts: int

@@ -6,11 +6,15 @@ import itertools
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..job import check_function
 from ..settings import QueueSettings
-from .events import Event
+from .events import Event, Kind
+
+if TYPE_CHECKING:
+    from ..aio.job import AsyncJob
+    from ..sync.job import Job
 
 log = logging.getLogger("pinpriq.worker")
 
@@ -103,11 +107,11 @@ class Plan:
         parts = [", ".join(queues), f"the topics {', '.join(lanes)}" if lanes else ""]
         return " and ".join(part for part in parts if part) or "nothing"
 
-    def tell(self, event: Event) -> None:
-        """Tell the hook. What it raises is logged, and does not touch the job."""
+    def tell(self, kind: Kind, job: AsyncJob | Job, **more: Any) -> None:
+        """Tell the hook of a job. What it raises is logged, and does not touch the job."""
         if self.on_event is not None:
             try:
-                self.on_event(event)
+                self.on_event(Event(kind, job.queue.name, job.id, job.attempts, **more))
             except BaseException:
                 log.exception("the hook for events failed")
 
