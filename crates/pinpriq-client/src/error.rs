@@ -1,7 +1,5 @@
 //! What can go wrong with a request.
 
-use std::fmt;
-
 use thiserror::Error;
 
 use crate::options::BadAddress;
@@ -59,7 +57,8 @@ impl Error {
 /// `docs/protocol/resp.md` lists the codes under "Refusals". Those that programs meet most are
 /// `STALE` (the lease has ended, so drop the work), `FULL` (the queue is at its capacity),
 /// `EXISTS`, `NOTFOUND`, `PAUSED` and `BUSY`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{code} {message}")]
 #[non_exhaustive]
 pub struct Refused {
     /// The first word, for programs.
@@ -78,11 +77,3 @@ impl Refused {
         Self { code: code.to_owned(), message: message.to_owned(), repeated }
     }
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.code, self.message)
-    }
-}
-
-impl std::error::Error for Refused {}

@@ -63,40 +63,30 @@ impl Job {
 
     /// Finishes the task.
     pub async fn ack(&self) -> Result<(), Error> {
-        self.queue.ack(&self.receipt, None).await?;
-        self.settle();
-        Ok(())
+        self.settled(self.queue.ack(&self.receipt, None).await)
     }
 
     /// Finishes the task. In a queue that keeps finished tasks, its payload is the result from now
     /// on.
     pub async fn ack_with(&self, result: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.queue.ack(&self.receipt, Some(result.as_ref())).await?;
-        self.settle();
-        Ok(())
+        self.settled(self.queue.ack(&self.receipt, Some(result.as_ref())).await)
     }
 
     /// Gives the task back, which is no failure. Returns its state: [`State::Gone`] if its TTL has
     /// passed.
     pub async fn release(&self, how: Release) -> Result<State, Error> {
-        let state = self.queue.release(&self.receipt, &how).await?;
-        self.settle();
-        Ok(state)
+        self.settled(self.queue.release(&self.receipt, &how).await)
     }
 
     /// Sets the task aside until somebody digs it up. A reason is cut to 1,024 bytes.
     pub async fn bury(&self, reason: &str) -> Result<(), Error> {
-        self.queue.bury(&self.receipt, reason).await?;
-        self.settle();
-        Ok(())
+        self.settled(self.queue.bury(&self.receipt, reason).await)
     }
 
     /// Says that the task could not be done. The settings of the queue decide what follows, except
     /// that a `delay` counts instead of its back-off. A reason is cut to 1,024 bytes.
     pub async fn fail(&self, reason: &str, delay: Option<Duration>) -> Result<State, Error> {
-        let state = self.queue.fail(&self.receipt, reason, delay).await?;
-        self.settle();
-        Ok(state)
+        self.settled(self.queue.fail(&self.receipt, reason, delay).await)
     }
 
     /// Renews the lease: it lasts for its TTR again, from now. Returns the deadline.
@@ -110,7 +100,8 @@ impl Job {
         self.is_settled.load(Ordering::Relaxed)
     }
 
-    fn settle(&self) {
-        self.is_settled.store(true, Ordering::Relaxed);
+    fn settled<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+        self.is_settled.fetch_or(done.is_ok(), Ordering::Relaxed);
+        done
     }
 }

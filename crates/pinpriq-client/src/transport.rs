@@ -5,7 +5,6 @@ mod buffer;
 mod line;
 mod replies;
 
-use std::fmt;
 use std::io;
 
 use tokio::net::TcpStream;
@@ -20,33 +19,18 @@ pub(crate) use replies::Replies;
 pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// Why there is no reply. It is unknown whether the request was carried out.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Lost {
     /// The connection broke, or the server exceeded the time limit.
-    Broken(io::Error),
+    #[error(transparent)]
+    Broken(#[from] io::Error),
     /// The server closed the connection in order.
+    #[error("the server closed the connection")]
     Closed,
     /// The server closed the connection in the middle of a frame.
+    #[error("the server closed the connection in a frame")]
     CutShort,
     /// The server sent something that is not of its protocol, or too long.
+    #[error("{0}")]
     Malformed(String),
 }
-
-impl From<io::Error> for Lost {
-    fn from(error: io::Error) -> Self {
-        Self::Broken(error)
-    }
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Broken(error) => error.fmt(f),
-            Self::Closed => f.write_str("the server closed the connection"),
-            Self::CutShort => f.write_str("the server closed the connection in a frame"),
-            Self::Malformed(malformed) => f.write_str(malformed),
-        }
-    }
-}
-
-impl std::error::Error for Lost {}

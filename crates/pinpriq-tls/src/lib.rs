@@ -1,7 +1,7 @@
 //! Encrypted connections: whom the other side must be, and who we are, as rustls needs it. Reads no
 //! file: certificates and keys come as the texts of PEM files. Opens no connection.
 //!
-//! [`Tls`] is for the side that connects, [`Credentials`] for the side that is connected to. Both
+//! [`Tls`] is for the side that connects, [`server_config`] for the side that is connected to. Both
 //! know TLS 1.2 and 1.3 only. [`NodeKey`] is for both sides of a link between two nodes.
 
 mod client;
@@ -21,7 +21,7 @@ use thiserror::Error;
 
 pub use self::client::{Peer, Roots, Tls, Trust};
 pub use self::node::{Fingerprint, NodeKey, fingerprint, is_other_node};
-pub use self::server::{Clients, Credentials, common_name};
+pub use self::server::{Clients, common_name, server_config};
 pub use self::trouble::{Options, explain};
 
 /// A text in PEM, and what it is called in messages: usually the name of a file. Its `Debug` does

@@ -1,6 +1,5 @@
 //! The side that is connected to.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
@@ -22,70 +21,33 @@ pub struct Clients {
     pub required: bool,
 }
 
-/// Who a server is, and whom it accepts. Clones are handles to the same.
-#[derive(Clone)]
-pub struct Credentials {
-    config: Arc<ServerConfig>,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").finish_non_exhaustive()
-    }
-}
-
-impl Credentials {
-    /// Checks what was given. Without `clients`, no client is asked for a certificate.
-    ///
-    /// Refuses texts that hold no certificate or no key, and a key that is not that of the
-    /// certificate.
-    pub fn new(identity: &Identity, clients: Option<&Clients>) -> Result<Self, TlsError> {
-        let provider = provider();
-        let Ok(builder) = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-        else {
-            unreachable!("ring has suites for both versions")
-        };
-        let builder = match clients {
-            None => builder.with_no_client_auth(),
-            Some(Clients { authorities: pem, required }) => {
-                let roots = Arc::new(authorities(pem)?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
-                let verifier = if *required { verifier } else { verifier.allow_unauthenticated() };
-                let no_root = |_| TlsError::NoCertificate { name: pem.name.clone() };
-                builder.with_client_cert_verifier(verifier.build().map_err(no_root)?)
-            }
-        };
-        let (certificates, key) = read(identity)?;
-        let config = builder.with_single_cert(certificates, key);
-        let config = config.map_err(|error| misfit(identity, &error))?;
-        Ok(Self { config: Arc::new(config) })
-    }
-
-    /// What rustls needs.
-    #[must_use]
-    pub fn for_all_doors(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.config)
-    }
-
-    /// The same for a protocol in which a client may never read. It gets no tickets for a shorter
-    /// handshake the next time: if it closed with those unread, its system would reset the
-    /// connection, and what it has sent might be lost.
-    #[must_use]
-    pub fn for_silent_doors(&self) -> Arc<ServerConfig> {
-        let mut config = ServerConfig::clone(&self.config);
-        config.send_tls13_tickets = 0;
-        Arc::new(config)
-    }
-
-    /// The same for clients that choose one of these protocols in the handshake (ALPN), the best
-    /// first. Those that name none at all are accepted too.
-    #[must_use]
-    pub fn for_protocols(&self, protocols: &[&[u8]]) -> Arc<ServerConfig> {
-        let mut config = ServerConfig::clone(&self.config);
-        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        Arc::new(config)
-    }
+/// Returns what rustls needs for a server with this identity. Without `clients`, no client is asked
+/// for a certificate.
+///
+/// Refuses texts that hold no certificate or no key, and a key that is not that of the
+/// certificate.
+pub fn server_config(
+    identity: &Identity,
+    clients: Option<&Clients>,
+) -> Result<ServerConfig, TlsError> {
+    let provider = provider();
+    let Ok(builder) = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+    else {
+        unreachable!("ring has suites for both versions")
+    };
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(Clients { authorities: pem, required }) => {
+            let roots = Arc::new(authorities(pem)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+            let verifier = if *required { verifier } else { verifier.allow_unauthenticated() };
+            let no_root = |_| TlsError::NoCertificate { name: pem.name.clone() };
+            builder.with_client_cert_verifier(verifier.build().map_err(no_root)?)
+        }
+    };
+    let (certificates, key) = read(identity)?;
+    builder.with_single_cert(certificates, key).map_err(|error| misfit(identity, &error))
 }
 
 /// Returns the common name of the subject of a certificate, if it has exactly one, and that is

@@ -96,9 +96,7 @@ impl Event {
             detail: None,
         }
     }
-}
 
-impl Event {
     /// Returns the event with no more of its name than a line shows, and with the length of that.
     fn shortened(mut self) -> Self {
         if let Some(name) = self.name.as_mut().filter(|name| name.len() > NAME_BYTES_SHOWN) {

@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pinpriq_tls::{Clients, Credentials, Identity, Pem};
+use pinpriq_tls::{Clients, Identity, Pem, server_config};
 use rustls::ServerConfig;
 use tokio::sync::Notify;
 
@@ -20,7 +20,7 @@ use crate::stamp::Stamp;
 /// The most bytes of one of the files.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// The protocols of the HTTP door, the best first.
+/// The protocols of the HTTP door, the best first. A client that names none at all is accepted too.
 const HTTP_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The certificates and the key of a server that has some.
@@ -133,13 +133,14 @@ fn load(options: &TlsOptions) -> Result<Configs, String> {
         Ok::<_, String>(Clients { authorities, required: it.required })
     });
     let clients = clients.transpose()?;
-    let credentials = Credentials::new(&identity, clients.as_ref());
-    let credentials = credentials.map_err(|error| error.to_string())?;
-    Ok(Configs {
-        wire: credentials.for_silent_doors(),
-        resp: credentials.for_all_doors(),
-        http: credentials.for_protocols(&HTTP_PROTOCOLS),
-    })
+    let resp = server_config(&identity, clients.as_ref()).map_err(|error| error.to_string())?;
+    // Some clients of these doors never read. If one closed with tickets for its next handshake
+    // unread, its system would reset the connection, and what it has sent might be lost.
+    let mut wire = resp.clone();
+    wire.send_tls13_tickets = 0;
+    let mut http = resp.clone();
+    http.alpn_protocols = HTTP_PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Ok(Configs { wire: Arc::new(wire), resp: Arc::new(resp), http: Arc::new(http) })
 }
 
 #[expect(clippy::disallowed_methods, reason = "these files are no part of a data directory")]

@@ -48,20 +48,8 @@ struct Held {
 
 /// Two users, or one, have the same token under two names.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "the token {token} of {user} is also the token {other_token} of {other_user}: revoke one of \
-     them and add another"
-)]
-pub struct SameToken {
-    /// Whose token was added last.
-    pub user: Name,
-    /// The name of that token.
-    pub token: Name,
-    /// Whose token was there.
-    pub other_user: Name,
-    /// The name of that token.
-    pub other_token: Name,
-}
+#[error("{0}: revoke one of them and add another")]
+pub struct SameToken(String);
 
 impl Users {
     /// Adds a user. One of the same name is replaced, also if the new one is refused.
@@ -71,14 +59,11 @@ impl Users {
         self.by_name.insert(user.name.clone(), Arc::clone(&user));
         for (token, digest) in &user.tokens {
             if let Some(held) = self.holder(digest) {
-                let error = SameToken {
-                    user: user.name.clone(),
-                    token: token.clone(),
-                    other_user: held.user.name.clone(),
-                    other_token: held.token.clone(),
-                };
+                let (other, of) = (&held.token, &held.user.name);
+                let same =
+                    format!("the token {token} of {} is also the token {other} of {of}", user.name);
                 self.remove(user.name.as_str());
-                return Err(error);
+                return Err(SameToken(same));
             }
             let held = Held { digest: *digest, user: Arc::clone(&user), token: token.clone() };
             self.by_token.entry(digest.beginning()).or_default().push(held);
