@@ -22,6 +22,7 @@ use pinpriq_store::durable::{Holds, Wanted};
 
 use self::gaps::{Abroad, Gathered};
 pub(crate) use self::gaps::{Join, Joined};
+use self::several::{FORMER, From};
 use crate::clients::about::{Dialect, PART, SILENT};
 use crate::clients::unsent::{Unsent, is_away, leases_in};
 use crate::config::Limits;
@@ -95,12 +96,6 @@ struct InFlight {
     from: From,
 }
 
-/// The shard that has made an output: `None` for this shard.
-type From = Option<u16>;
-
-/// Stands for a shard whose former owner has made the output: its fate is not reported.
-const FORMER: u16 = u16::MAX;
-
 struct Waiting {
     after: Position,
     answer: Answer,
@@ -116,14 +111,14 @@ impl Waiting {
     /// Returns an answer that waits for nothing but its turn.
     fn for_its_turn(answer: Answer, bytes: usize) -> Self {
         let (after, dialect) = (Position::default(), Dialect::default());
-        Self { after, answer, dialect, from: None, bytes, holds: Holds::default() }
+        Self { after, answer, dialect, from: From::Here, bytes, holds: Holds::default() }
     }
 
     /// Whether it is an output of this shard that owns nothing.
     #[inline]
     const fn owns_nothing(&self) -> bool {
         matches!(&self.answer, Answer::Output(output) if is_plain(output))
-            && self.from.is_none()
+            && self.from.is_here()
             && self.holds.is_empty()
     }
 
@@ -224,7 +219,7 @@ impl Outbox {
     ) {
         self.waiting_bytes += bytes;
         let answer = Answer::Output(output);
-        self.waiting.push_back(Waiting { after, answer, dialect, from: None, bytes, holds });
+        self.waiting.push_back(Waiting { after, answer, dialect, from: From::Here, bytes, holds });
     }
 
     /// Adds a refusal that waits for this position.
@@ -284,7 +279,7 @@ impl Outbox {
         let has_begun = self.progress > 0;
         for (at, waiting) in self.waiting.iter_mut().enumerate() {
             // Another shard reads the payloads of its answers.
-            let is_unread = reads && waiting.from.is_none() && !waiting.holds.is_empty();
+            let is_unread = reads && waiting.from.is_here() && !waiting.holds.is_empty();
             if waiting.after <= reached && !is_unread {
                 continue;
             }
@@ -446,8 +441,8 @@ impl Outbox {
     /// accepted it.
     #[inline(never)]
     fn finish(&mut self, done: Waiting, refused: &impl Fn(RefusalKind)) {
-        if let Some(from) = done.from {
-            self.note_encoded(self.teller(from), done.bytes);
+        if let Some(from) = done.from.teller() {
+            self.note_encoded(from, done.bytes);
         }
         if done.answer.hands_over() {
             if let Answer::Output(output) = done.answer {
@@ -467,8 +462,8 @@ impl Outbox {
     /// Returns the other shard that reads the payloads of the first answer, if any does. Former
     /// owners of a shard leave none on a disk, and each that is wanted names its volume.
     pub(crate) fn reads_from(&self) -> Option<usize> {
-        let from = self.waiting.front().and_then(|first| first.from);
-        from.map(|from| self.teller(from)).filter(|from| *from != FORMER).map(usize::from)
+        let from = self.waiting.front().and_then(|first| first.from.teller());
+        from.filter(|from| *from != FORMER).map(usize::from)
     }
 
     /// Gives up the payloads that were requested from another shard, whose store has failed.
@@ -528,9 +523,9 @@ impl Outbox {
 
     /// Returns the oldest volume of this shard's store that an answer keeps readable.
     pub(crate) fn oldest_volume(&self) -> Option<u32> {
-        let waiting = self.waiting.iter().filter(|it| it.from.is_none());
+        let waiting = self.waiting.iter().filter(|it| it.from.is_here());
         let waiting = waiting.filter_map(|it| it.holds.oldest());
-        let in_flight = self.in_flight.iter().filter(|it| it.from.is_none());
+        let in_flight = self.in_flight.iter().filter(|it| it.from.is_here());
         let in_flight = in_flight.filter_map(|it| it.holds.oldest());
         waiting.chain(in_flight).min()
     }
@@ -620,17 +615,16 @@ impl Outbox {
     /// Returns the leases that the client does not know about yet, each with the shard that granted
     /// it, unless that is the client's own.
     pub(crate) fn leases(&self) -> Vec<(Option<usize>, Receipt)> {
-        let in_flight = self.in_flight.iter().map(|it| (&it.output, it.from));
+        let in_flight = self.in_flight.iter().map(|it| (&it.output, &it.from));
         let waiting = self.waiting.iter().filter_map(|it| match &it.answer {
-            Answer::Output(output) => Some((output, it.from)),
-            Answer::Growing(output) => Some((&**output, it.from)),
+            Answer::Output(output) => Some((output, &it.from)),
+            Answer::Growing(output) => Some((&**output, &it.from)),
             _ => None,
         });
         let mut leases = Vec::new();
         for (output, from) in in_flight.chain(waiting) {
             let mut receipts = leases_in(output);
-            for (shard, tasks) in self.parts(from) {
-                let shard = shard.map(usize::from);
+            for (shard, tasks) in from.parts() {
                 leases.extend(receipts.by_ref().take(tasks).map(|receipt| (shard, receipt)));
             }
         }
@@ -641,29 +635,24 @@ impl Outbox {
     /// some. `None` is this shard. Empties the outbox.
     pub(crate) fn unsent(&mut self) -> Vec<(Option<usize>, Unsent)> {
         let mut unsent: Vec<(Option<usize>, Unsent)> = vec![(None, Unsent::default())];
-        let Self { in_flight, waiting, abroad, .. } = std::mem::take(self);
-        let mut add = |output: Output, holds: &Holds, from: From| {
-            for (from, output) in several::split(abroad.as_deref(), output, from) {
-                // What a former owner has handed over is not put back: it may have gone back there.
-                if from == Some(FORMER) {
-                    continue;
-                }
-                let from = from.map(usize::from);
+        let Self { in_flight, waiting, .. } = std::mem::take(self);
+        let mut add = |output: Output, holds: &Holds, from: &From| {
+            from.split(output, |from, output| {
                 let at = unsent.iter().position(|(shard, _)| *shard == from).unwrap_or_else(|| {
                     unsent.push((from, Unsent::default()));
                     unsent.len() - 1
                 });
                 unsent[at].1.add(output, holds);
-            }
+            });
         };
         for InFlight { output, holds, from, .. } in in_flight {
-            add(output, &holds, from);
+            add(output, &holds, &from);
         }
         for Waiting { answer, holds, from, .. } in waiting {
             match answer {
-                Answer::Output(output) => add(output, &holds, from),
+                Answer::Output(output) => add(output, &holds, &from),
                 Answer::Growing(output) => {
-                    add(*output, &holds, from);
+                    add(*output, &holds, &from);
                 }
                 _ => {}
             }

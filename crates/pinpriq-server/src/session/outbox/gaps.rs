@@ -12,10 +12,7 @@ use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_store::durable::Holds;
 
-use super::several::Several;
-use super::{
-    Answer, Dialect, FORMER, From, Outbox, Waiting, answer_bytes, member_bytes, members_of,
-};
+use super::{Answer, Dialect, From, Outbox, Waiting, answer_bytes, member_bytes, members_of};
 use crate::clients::about::{MUTE, PART, SILENT};
 use crate::letters::letter::{Part, Piece};
 
@@ -29,8 +26,6 @@ pub(super) struct Abroad {
     /// The ends of encoded frames that were not accepted, counted in total bytes encoded. Each
     /// comes with its shard and the bytes that its output occupied.
     encoded: VecDeque<(u64, u16, usize)>,
-    /// The shards of the replies that several have contributed to.
-    pub(super) several: VecDeque<Several>,
 }
 
 /// What one shard owes.
@@ -66,8 +61,7 @@ pub(super) struct Gathered {
 
 impl Abroad {
     fn of(shards: usize) -> Self {
-        let shards = vec![Debt::default(); shards];
-        Self { shards, encoded: VecDeque::new(), several: VecDeque::new() }
+        Self { shards: vec![Debt::default(); shards], encoded: VecDeque::new() }
     }
 }
 
@@ -118,7 +112,7 @@ impl Outbox {
         let gap = self.kept;
         match answer {
             Some((output, holds)) => {
-                self.fill(gap, from.and_then(|from| u16::try_from(from).ok()), output, holds);
+                self.fill(gap, from.map_or(From::Here, From::shard), output, holds);
             }
             None => self.lose_gap(gap),
         }
@@ -195,11 +189,9 @@ impl Outbox {
             match piece {
                 piece if gap == CHOICE => to_choose.push(piece),
                 Piece::Output(Output::Reply { request: PART, reply, .. }, holds) => {
-                    self.add_whole(gap, u16::try_from(from).ok(), (Part::Reply(reply), holds));
+                    self.add_whole(gap, From::shard(from), (Part::Reply(reply), holds));
                 }
-                Piece::Output(output, holds) => {
-                    self.fill(gap, u16::try_from(from).ok(), output, holds);
-                }
+                Piece::Output(output, holds) => self.fill(gap, From::shard(from), output, holds),
                 Piece::Part(part) => self.add_part(gap, part),
                 Piece::Lost => self.lose_gap(gap),
                 Piece::Members(_) => {}
@@ -249,23 +241,14 @@ impl Outbox {
         let mut to_choose = Vec::new();
         let Some(abroad) = &mut self.abroad else { return to_choose };
         let Debt { gaps, .. } = std::mem::take(&mut abroad.shards[from]);
-        let is_of = |it: Option<u16>| it.is_some_and(|it| usize::from(it) == from);
-        for several in &mut abroad.several {
-            several.note_former(from);
-        }
-        for (_, of, _) in abroad.encoded.iter_mut().filter(|(_, of, _)| is_of(Some(*of))) {
-            *of = FORMER;
-        }
-        for waiting in self.waiting.iter_mut().filter(|it| is_of(it.from)) {
-            waiting.from = Some(FORMER);
-        }
-        for in_flight in self.in_flight.iter_mut().filter(|it| is_of(it.from)) {
-            in_flight.from = Some(FORMER);
-        }
+        abroad.encoded.retain(|(_, of, _)| usize::from(*of) != from);
+        let waiting = self.waiting.iter_mut().map(|it| &mut it.from);
+        let in_flight = self.in_flight.iter_mut().map(|it| &mut it.from);
+        waiting.chain(in_flight).for_each(|it| it.note_former(from));
         for (index, (gap, subscribes)) in gaps.into_iter().enumerate() {
             match settle(index) {
                 Some(piece) if gap == CHOICE => to_choose.push(piece),
-                Some(Piece::Output(output, holds)) => self.fill(gap, None, output, holds),
+                Some(Piece::Output(output, holds)) => self.fill(gap, From::Here, output, holds),
                 Some(Piece::Part(part)) => self.add_part(gap, part),
                 Some(Piece::Lost) => self.lose_gap(gap),
                 Some(Piece::Members(_)) | None => {
@@ -318,7 +301,7 @@ impl Outbox {
         waiting
     }
 
-    fn fill(&mut self, gap: u64, from: Option<u16>, mut output: Output, holds: Holds) {
+    fn fill(&mut self, gap: u64, from: From, mut output: Output, holds: Holds) {
         if let Output::Reply { request, .. } = &mut output
             && *request == MUTE
         {
