@@ -90,17 +90,23 @@ pub(crate) struct Map {
 
 /// See the start of this file.
 pub(crate) struct Owners {
-    shards: RefCell<Vec<Owner>>,
-    /// The highest term of each shard that is known, or 0.
-    terms: RefCell<Vec<u64>>,
-    /// How the logs fare that other nodes serve, as they have told last.
-    logs: RefCell<Vec<Option<LogFacts>>>,
+    shards: RefCell<Vec<Known>>,
     nodes: RefCell<Vec<Seen>>,
     report: Cell<Report>,
     forwarded: Cell<u64>,
     /// What asks the engine for operators, if it can be asked.
     administer: RefCell<Option<Administer>>,
     operations: Arc<Semaphore>,
+}
+
+/// What is known of a shard.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    owner: Owner,
+    /// The highest term that is known, or 0.
+    term: u64,
+    /// How its log fares, as the other node that serves it has told last.
+    log: Option<LogFacts>,
 }
 
 /// How many operators may ask the engine at once by way of this node.
@@ -110,9 +116,7 @@ impl Owners {
     /// Returns the table of a cluster with this number of shards, none of which has an owner yet.
     pub(crate) fn new(shards: usize) -> Self {
         Self {
-            shards: RefCell::new(vec![Owner::Unknown; shards]),
-            terms: RefCell::new(vec![0; shards]),
-            logs: RefCell::new(vec![None; shards]),
+            shards: RefCell::new(vec![Known::default(); shards]),
             nodes: RefCell::default(),
             report: Cell::default(),
             forwarded: Cell::default(),
@@ -158,23 +162,22 @@ impl Owners {
 
     /// Notes who serves a shard now.
     pub(crate) fn note_owner(&self, shard: usize, owner: Owner) {
-        if let Some(known) = self.shards.borrow_mut().get_mut(shard) {
-            *known = owner;
-            self.logs.borrow_mut()[shard] = None;
-        }
+        self.note(shard, |known| (known.owner, known.log) = (owner, None));
     }
 
     /// Notes how the log of a shard fares that another node serves.
     pub(crate) fn note_log(&self, log: LogFacts) {
-        if let Some(known) = self.logs.borrow_mut().get_mut(log.shard) {
-            *known = Some(log);
-        }
+        self.note(log.shard, |known| known.log = Some(log));
     }
 
     /// Notes the highest term of a shard.
     pub(crate) fn note_term(&self, shard: usize, term: u64) {
-        if let Some(known) = self.terms.borrow_mut().get_mut(shard) {
-            *known = term;
+        self.note(shard, |known| known.term = term);
+    }
+
+    fn note(&self, shard: usize, note: impl FnOnce(&mut Known)) {
+        if let Some(known) = self.shards.borrow_mut().get_mut(shard) {
+            note(known);
         }
     }
 
@@ -191,7 +194,8 @@ impl Owners {
     /// Returns where the owner of a shard listens for cluster clients, if that is another node, is
     /// known, and does.
     pub(crate) fn elsewhere(&self, shard: usize) -> Option<Listening> {
-        let Owner::Node(instance) = self.owner(shard) else { return None };
+        let shards = self.shards.borrow();
+        let Owner::Node(instance) = shards.get(shard)?.owner else { return None };
         let nodes = self.nodes.borrow();
         let node = nodes.iter().find(|node| node.instance.0 == instance && !node.is_own)?;
         node.clients.clone()
@@ -221,7 +225,7 @@ impl Owners {
             listening.iter().copied().find(is_it)
         };
         let (mut runs, mut slots_owned): (Vec<Run>, u16) = (Vec::new(), 0);
-        for (shard, owner) in shards.iter().enumerate() {
+        for (shard, Known { owner, .. }) in shards.iter().enumerate() {
             let (first, end) = slots_of_shard(shard, shards.len());
             if *owner != Owner::Unknown {
                 slots_owned += end - first;
@@ -244,12 +248,12 @@ impl Owners {
         let name_of = |is_it: &dyn Fn(&Seen) -> bool| {
             nodes.iter().find(|node| is_it(node)).map(|node| node.name.clone())
         };
-        let owner_of = |owner: &Owner| match *owner {
+        let owner_of = |known: &Known| match known.owner {
             Owner::Unknown => None,
             Owner::Here => name_of(&|node| node.is_own),
             Owner::Node(instance) => name_of(&|node| node.instance.0 == instance),
         };
-        let count = |wanted| shards.iter().filter(|owner| **owner == wanted).count() as u64;
+        let count = |wanted| shards.iter().filter(|known| known.owner == wanted).count() as u64;
         ClusterFacts {
             node: name_of(&|node| node.is_own).unwrap_or_default(),
             nodes: nodes.len() as u64,
@@ -257,15 +261,11 @@ impl Owners {
             served: count(Owner::Here),
             ownerless: count(Owner::Unknown),
             owners: shards.iter().map(owner_of).collect(),
-            terms: self.terms.borrow().clone(),
-            logs: self.logs.borrow().iter().flatten().copied().collect(),
+            terms: shards.iter().map(|known| known.term).collect(),
+            logs: shards.iter().filter_map(|known| known.log).collect(),
             forwarded: self.forwarded.get(),
             report: self.report.get(),
         }
-    }
-
-    fn owner(&self, shard: usize) -> Owner {
-        self.shards.borrow().get(shard).copied().unwrap_or_default()
     }
 }
 
