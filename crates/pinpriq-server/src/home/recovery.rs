@@ -25,7 +25,7 @@ use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Letter, Part, Piece};
 use crate::letters::mailbox::Route;
 use crate::session::choosing::Choosing;
-use crate::session::log::{Asked, Wanted, What, substitute, wait_of};
+use crate::session::log::{Asked, Wanted, What, substitute, wait_of, with_wait};
 
 /// How long a request waits for an owner of its shard, in milliseconds.
 const OWNERLESS_MS: u64 = 3_000;
@@ -408,33 +408,8 @@ fn with_time_left(bytes: &[u8], passed: Span) -> Vec<u8> {
         wait => wait,
     };
     let mut out = Vec::new();
-    let decoded = decode_command(bytes, |command| {
-        let command = match *command {
-            Command::Take(mut take) => {
-                take.wait = left(take.wait);
-                Command::Take(take)
-            }
-            Command::TakeDone { done, mut take } => {
-                take.wait = left(take.wait);
-                Command::TakeDone { done, take }
-            }
-            Command::Reserve(mut reserve) => {
-                reserve.wait = left(reserve.wait);
-                Command::Reserve(reserve)
-            }
-            Command::Share(Share::Wait { mut take, is_echo }) => {
-                take.wait = left(take.wait);
-                Command::Share(Share::Wait { take, is_echo })
-            }
-            Command::Await { queue, id, wait } => Command::Await { queue, id, wait: left(wait) },
-            Command::PutInLine { put, room } => {
-                let room = Span::from_ms(room.ms().saturating_sub(passed.ms()).max(1));
-                Command::PutInLine { put, room }
-            }
-            command => command,
-        };
-        encode_command(&command, &mut out);
-    });
+    let decoded =
+        decode_command(bytes, |command| encode_command(&with_wait(command, left), &mut out));
     assert!(decoded.is_ok(), "what was encoded here can be decoded here: {decoded:?}");
     out
 }

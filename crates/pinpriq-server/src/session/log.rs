@@ -126,14 +126,30 @@ pub(crate) fn substitute(wanted: Wanted, shard: usize) -> Part {
 }
 
 /// Returns how long a command may block.
-pub(crate) const fn wait_of(command: &Command<'_>) -> Option<Wait> {
-    match command {
+pub(crate) fn wait_of(command: &Command<'_>) -> Option<Wait> {
+    let mut found = None;
+    with_wait(command, |wait| *found.insert(wait));
+    found
+}
+
+/// Returns a command that may block for as long as `change` says, given for how long it may now.
+pub(crate) fn with_wait<'c>(
+    command: &Command<'c>,
+    change: impl FnOnce(Wait) -> Wait,
+) -> Command<'c> {
+    let mut command = *command;
+    match &mut command {
         Command::Take(take)
         | Command::TakeDone { take, .. }
-        | Command::Share(Share::Wait { take, .. }) => Some(take.wait),
-        Command::Reserve(reserve) => Some(reserve.wait),
-        Command::Await { wait, .. } => Some(*wait),
-        Command::PutInLine { room, .. } => Some(Wait::For(*room)),
-        _ => None,
+        | Command::Share(Share::Wait { take, .. }) => take.wait = change(take.wait),
+        Command::Reserve(reserve) => reserve.wait = change(reserve.wait),
+        Command::Await { wait, .. } => *wait = change(*wait),
+        Command::PutInLine { room, .. } => {
+            if let Wait::For(changed) = change(Wait::For(*room)) {
+                *room = changed;
+            }
+        }
+        _ => {}
     }
+    command
 }
