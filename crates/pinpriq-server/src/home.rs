@@ -10,6 +10,5 @@ pub(crate) mod door;
 mod joins;
 mod pace;
 pub(crate) mod recovery;
-pub(crate) mod redirects;
 pub(crate) mod route;
 pub(crate) mod survey;

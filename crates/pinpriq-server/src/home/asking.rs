@@ -21,11 +21,6 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Whether a shard has no owner that is known.
-    pub(super) fn is_nowhere(&self, shard: usize) -> bool {
-        self.shard.is_nowhere(shard)
-    }
-
     /// Whether shards change their owners, as in a cluster.
     pub(super) fn changes_owners(&self) -> bool {
         self.shard.post().is_some_and(Post::changes_owners)
@@ -62,7 +57,7 @@ impl Asking<'_> {
     /// the command is kept until it is done, and if there is none, the next one is asked.
     pub(super) fn write(&self, to: usize, request: RequestId, encode: impl FnOnce(&mut Vec<u8>)) {
         let Some(post) = self.shard.post() else { return };
-        let is_nowhere = self.is_nowhere(to);
+        let is_nowhere = self.shard.is_nowhere(to);
         if !is_nowhere {
             self.open(to);
         }

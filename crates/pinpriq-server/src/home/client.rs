@@ -103,7 +103,7 @@ impl Client {
         let who = (client, session.clone());
         let mut desk = Desk::new(shard, who, limits, &opened, company);
         if !opened.moves {
-            desk.stay();
+            desk.is_placed = true;
         }
         if !session.was_moved() {
             desk.welcome(opened.signs_in);
@@ -146,7 +146,7 @@ impl Client {
     pub fn ends_by_failure(&mut self) -> bool {
         let shard = self.desk.shard();
         let Some(failure) = shard.failure() else { return false };
-        let can_tell = self.desk.manners().tells_refusals;
+        let can_tell = self.desk.seat.manners.tells_refusals;
         let reached = shard.reached();
         self.session.outbox.borrow_mut().give_up(reached, &failure, (can_tell, true));
         Shard::refuse_blocked(self.number(), &self.session, &failure);
@@ -197,7 +197,7 @@ impl Client {
     /// Counts a refusal that is reported to the client. If the protocol cannot report it, the
     /// connection ends, and the code that ends it counts the refusal.
     fn note_refusal(&self, kind: RefusalKind) {
-        if self.desk.manners().tells_refusals {
+        if self.desk.seat.manners.tells_refusals {
             self.desk.tally().refuse(self.door_name, kind.into());
         }
     }
@@ -258,7 +258,7 @@ impl Client {
             return Step::Again;
         }
         if let Some(refusal) = self.desk.review() {
-            self.deny(refusal);
+            self.end_with(refusal, Ending::Denied);
             return Step::Again;
         }
         match self.phase {
@@ -283,7 +283,7 @@ impl Client {
     /// Notes that others have their turn now. Returns whether they should, since the client has
     /// asked for long work.
     pub(crate) fn take_break(&self) -> bool {
-        self.desk.take_break()
+        self.desk.seat.take_break()
     }
 
     /// Whether bytes that arrive would be read now.
@@ -481,7 +481,7 @@ impl Client {
         let Self { desk, door, phase, .. } = self;
         let mut rest = input;
         let mut ended = None;
-        desk.begin();
+        desk.seat.begin(0);
         loop {
             if let Some(obstacle) = desk.obstacle() {
                 *phase = match obstacle {
@@ -496,7 +496,7 @@ impl Client {
             match door.receive(rest, desk) {
                 Ok(length) => {
                     rest = &rest[length..];
-                    desk.count();
+                    desk.seat.count();
                     continue;
                 }
                 Err(Next::Incomplete) => {}
@@ -519,14 +519,9 @@ impl Client {
         (input.len() - rest.len(), ended)
     }
 
-    /// Ends a connection whose user may no longer do what it does.
-    fn deny(&mut self, refusal: Refusal) {
-        self.end_with(refusal, Ending::Denied);
-    }
-
     /// Ends a connection whose request has begun to arrive and may not be kept.
     fn refuse_begun(&mut self, refusal: Refusal) {
-        if self.desk.manners().tells_refusals {
+        if self.desk.seat.manners.tells_refusals {
             self.end_with(refusal, Ending::Refused);
         } else {
             self.desk.count_refusal(refusal.kind.into());

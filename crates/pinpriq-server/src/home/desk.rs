@@ -18,9 +18,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pinpriq_cluster::slots::slot_of;
 use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
-use pinpriq_proto::reply::Refusal;
+use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::task::{ClientId, Farewell, RequestId};
 
 use self::guard::Guard;
@@ -29,17 +30,16 @@ use super::asking::Asking;
 use super::credits::Credits;
 use super::door::{CommandName, Opened};
 use super::pace::Pace;
-use super::redirects::{crossing, redirect};
 use super::route::{
     queue_of_step, shard_of_all, shard_of_done, shard_of_pair, shard_of_schedule, shard_of_steps,
 };
 use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
-use crate::clients::about::{Dialect, MUTE, Manners, SILENT};
+use crate::clients::about::{Dialect, MUTE, SILENT};
 use crate::config::{DoorName, Limits};
 use crate::facts::tally::Tally;
 use crate::host::readers::PIECE_BYTES;
-use crate::host::seat::{Obstacle, Seat, Undone};
+use crate::host::seat::{Obstacle, Redirect, Seat, Undone};
 use crate::host::shard::Shard;
 use crate::letters::letter::Errand;
 use crate::letters::mailbox::Post;
@@ -61,7 +61,7 @@ pub(crate) type Company<'a> = (Option<Arc<Roster>>, Option<Arc<Audit>>, &'a Arc<
 
 /// The desk of one client.
 pub(crate) struct Desk {
-    seat: Seat,
+    pub(super) seat: Seat,
     credits: Credits,
     pace: Pace,
     /// The deliveries that this shard had made before the credits began.
@@ -72,7 +72,7 @@ pub(crate) struct Desk {
     /// the first question that all places answer.
     routes: Cell<bool>,
     /// Whether the connection stays in this shard.
-    is_placed: bool,
+    pub(super) is_placed: bool,
     /// Whether what belongs to another node of a cluster is refused with its address.
     redirects: bool,
     /// What is known about the user of the client, if the server has users.
@@ -122,11 +122,6 @@ impl Desk {
             untold: RefCell::default(),
             kept: kept.share(),
         }
-    }
-
-    /// Keeps the connection in this shard.
-    pub(crate) const fn stay(&mut self) {
-        self.is_placed = true;
     }
 
     /// Returns the number of the client.
@@ -193,12 +188,6 @@ impl Desk {
         self.pace.answered(left, shard.tally(), || shard.clock().passed());
     }
 
-    /// Notes that others have their turn now. Returns whether they should.
-    #[inline]
-    pub(crate) fn take_break(&self) -> bool {
-        self.seat.take_break()
-    }
-
     /// Counts what the connection keeps after a batch or a write: this much of requests that have
     /// arrived, and replies.
     #[inline]
@@ -217,16 +206,6 @@ impl Desk {
         &self.seat.limits
     }
 
-    /// Returns how the client is treated.
-    pub(crate) const fn manners(&self) -> Manners {
-        self.seat.manners
-    }
-
-    /// Begins with requests that have arrived together.
-    pub(crate) fn begin(&mut self) {
-        self.seat.begin(0);
-    }
-
     /// Checks whether the next command may be asked.
     #[inline]
     pub(crate) fn obstacle(&mut self) -> Option<Obstacle> {
@@ -241,12 +220,6 @@ impl Desk {
             return Some(Obstacle::Reply);
         }
         links.is_full().then_some(Obstacle::Room)
-    }
-
-    /// Counts a request that was carried out, wherever its reply comes from.
-    #[inline]
-    pub(crate) const fn count(&mut self) {
-        self.seat.count();
     }
 
     /// Asks for a command wherever it belongs. Its moments are by the wall clock. Its reply is
@@ -379,17 +352,21 @@ impl Desk {
         })
     }
 
-    /// Refuses what belongs to another node, if the client wants to know that.
+    /// Refuses what belongs to another node, if the client wants to know that. Such a client keeps
+    /// a map of the slots, and asks each node for what that node serves. If the address is not
+    /// known, or the node does not expect such clients, the request is forwarded.
     fn redirect(&self, to: usize, name: &[u8]) -> Result<(), Undone> {
-        match self.owners().filter(|_| self.redirects) {
-            Some(owners) => redirect(owners, to, name),
-            None => Ok(()),
-        }
+        let owners = self.owners().filter(|_| self.redirects);
+        let Some(listening) = owners.and_then(|owners| owners.elsewhere(to)) else { return Ok(()) };
+        Err(Undone::Redirected(Redirect::Moved(slot_of(name), listening.to_string())))
     }
 
     /// Returns the refusal of a command that may be about several shards.
     fn crossing(&self, refusal: Refusal) -> Undone {
-        if self.redirects { crossing(refusal) } else { Undone::Refused(refusal) }
+        if self.redirects && refusal.kind == RefusalKind::CrossShard {
+            return Undone::Redirected(Redirect::CrossSlot);
+        }
+        Undone::Refused(refusal)
     }
 
     /// Returns who serves each shard, if this is a node of a cluster.
@@ -426,7 +403,7 @@ impl Desk {
         let (shard, session, asking) = (&self.seat.shard, &self.seat.session, self.asking());
         // Earlier replies come before this one in the outbox.
         shard.turn_if_begun();
-        if !asking.is_nowhere(to) {
+        if !shard.is_nowhere(to) {
             self.open_link(to);
         }
         // Where owners change, its reply shows whether it has happened.
@@ -658,3 +635,6 @@ impl Desk {
         self.tell_sent(to, (1, 1));
     }
 }
+
+#[cfg(test)]
+mod tests;

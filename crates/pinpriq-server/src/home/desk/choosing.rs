@@ -209,7 +209,7 @@ impl Asking<'_> {
         *refusal = None;
         for share in shares {
             share.head = None;
-            if share.done.is_empty() && self.is_nowhere(share.shard) {
+            if share.done.is_empty() && self.shard.is_nowhere(share.shard) {
                 *refusal = Some(ownerless(share.shard));
                 continue;
             }
@@ -292,7 +292,7 @@ impl Asking<'_> {
     /// without an owner is passed over.
     fn fill(&self, choosing: &mut Choosing, mut next: Option<usize>) {
         while let Some(index) = next {
-            if !self.is_nowhere(choosing.shares[index].shard) {
+            if !self.shard.is_nowhere(choosing.shares[index].shard) {
                 return self.take_from(choosing, index);
             }
             next = choosing.next_share();
@@ -380,7 +380,7 @@ impl Asking<'_> {
             if !share.owes || Some(index) == except {
                 continue;
             }
-            if self.is_nowhere(share.shard) {
+            if self.shard.is_nowhere(share.shard) {
                 withdraw_wait(*self, share.shard);
                 share.owes = false;
             } else {
@@ -391,7 +391,7 @@ impl Asking<'_> {
 
     /// Returns what a shard has handed over in vain, as if it had not reached the client.
     fn give_back(&self, to: usize, receipts: &[Receipt]) {
-        if !receipts.is_empty() && !self.is_nowhere(to) {
+        if !receipts.is_empty() && !self.shard.is_nowhere(to) {
             let command = Command::GiveBack(receipts);
             self.write(to, SILENT, |out| encode_command(&command, out));
         }
@@ -402,7 +402,7 @@ impl Asking<'_> {
         let added = self.session.outbox.borrow_mut().withdraw();
         for (shard, Unsent { popped, leases, .. }) in added {
             self.give_back(shard, &leases);
-            if !popped.is_empty() && !self.is_nowhere(shard) {
+            if !popped.is_empty() && !self.shard.is_nowhere(shard) {
                 self.write(shard, SILENT, |out| encode_command(&Command::PutBack(&popped), out));
             }
         }
@@ -410,7 +410,7 @@ impl Asking<'_> {
 
     /// Tells a shard that one of its outputs was dropped.
     fn note_taken_over(&self, shard: usize) {
-        if !self.is_nowhere(shard) {
+        if !self.shard.is_nowhere(shard) {
             self.errand(shard, Errand::Sent(1));
         }
     }

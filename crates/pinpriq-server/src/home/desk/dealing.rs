@@ -109,7 +109,7 @@ impl Desk {
         };
         let left = self.credits.drawn().saturating_sub(accepted);
         let mut dealing = Dealing::new(selection, left, accepted);
-        self.stay();
+        self.is_placed = true;
         match settled {
             None => self.settle_deliveries(shard.own()),
             Some(to) if to != shard.own() => {
@@ -242,7 +242,7 @@ pub(crate) fn act(asking: Asking<'_>, change: impl FnOnce(&mut Dealing)) {
         }
         dealing.next(links.lasting.ends.is_some())
     };
-    for (to, aside) in asides.into_iter().filter(|(to, _)| !asking.is_nowhere(*to)) {
+    for (to, aside) in asides.into_iter().filter(|(to, _)| !asking.shard.is_nowhere(*to)) {
         asking.ask_aside(to, aside);
     }
 }

@@ -123,7 +123,7 @@ fn what_another_node_serves_is_refused_with_its_address() {
         assert_eq!((told.as_str(), asked), (moved.as_str(), vec![0; SHARDS]), "{request}");
     }
     let refusals = node.home.tally().counts().refusals_in_all();
-    assert_eq!(refusals[pinpriq_proto::request::code::Code::Moved.index()], 10);
+    assert_eq!(refusals[Code::Moved.index()], 10);
 }
 
 #[test]
