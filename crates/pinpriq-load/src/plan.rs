@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pinpriq_dice::Dice;
+use fastrand::Rng;
 use pinpriq_tls::Peer;
 
 /// What a request does, named as in pinpriq. A [`Dialect`](crate::Dialect) translates it.
@@ -123,10 +123,9 @@ pub struct Plan {
 /// Returns a payload of this many bytes that cannot be compressed.
 #[must_use]
 pub fn payload(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut dice = Dice::new(seed);
-    let letters = std::iter::from_fn(|| Some(dice.roll().to_le_bytes())).flatten();
+    let mut random = Rng::with_seed(seed);
     // Only letters, so that people can read it, and no protocol mistakes it for its own marks.
-    letters.map(|byte| b'a' + byte % 26).take(bytes).collect()
+    (0..bytes).map(|_| random.u8(b'a'..=b'z')).collect()
 }
 
 #[cfg(test)]

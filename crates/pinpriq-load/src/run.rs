@@ -20,7 +20,7 @@ use crate::dialect::{Answer, Dialect, Outcome, Slot, Token};
 use crate::plan::{Bound, Move, Pace, Plan, Step};
 use crate::schedule::Schedule;
 use crate::tally::Figures;
-use pinpriq_dice::Dice;
+use fastrand::Rng;
 
 /// How many bytes are read at once.
 const INBOX_BYTES: usize = 256 << 10;
@@ -138,7 +138,7 @@ struct Run<'a, D> {
     /// Slots that wait for a job, in the order in which they became free.
     free: VecDeque<u32>,
     schedule: Option<Schedule>,
-    dice: Dice,
+    random: Rng,
     clock: Clock,
     /// The last reading of the clock.
     now_ns: u64,
@@ -168,7 +168,7 @@ impl<'a, D: Dialect> Run<'a, D> {
                 Pace::AtOnce => None,
                 Pace::PerSecond(rate) => Some(Schedule::new(rate)),
             },
-            dice: Dice::new(plan.seed),
+            random: Rng::with_seed(plan.seed),
             clock: Clock::start(),
             now_ns: 0,
             last_answer_ns: 0,
@@ -265,8 +265,7 @@ impl<'a, D: Dialect> Run<'a, D> {
         if let Bound::Cycles(count) = self.plan.bound {
             self.over |= self.cycles_begun >= count;
         }
-        let priority = self.dice.below(self.plan.priorities.into());
-        let priority = u32::try_from(priority).unwrap_or(0);
+        let priority = self.random.u32(..self.plan.priorities.max(1));
         let turn = if self.plan.keeps_queue {
             (slot / self.plan.depth.max(1)) as u64
         } else {

@@ -43,6 +43,7 @@ macro_rules! named {
 
 #[cfg(feature = "cluster-sim")]
 pub mod cluster_sim;
+mod dice;
 #[cfg(feature = "store")]
 pub mod faulty_disk;
 #[cfg(feature = "fuzz")]
@@ -63,6 +64,8 @@ pub mod sim;
 pub mod stores;
 #[cfg(feature = "store")]
 mod troubles;
+
+pub use self::dice::Dice;
 
 #[cfg(feature = "fuzz")]
 use fuzz::commands::engine_tests::random;

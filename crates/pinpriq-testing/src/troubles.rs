@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 
 /// What becomes of a call whose answer is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,11 +11,10 @@ use super::imports::RUNTIME_CRATES;
 use super::tree::{File, Tree};
 
 /// Each of our crates, with those of ours that it may use. Nothing may use xtask.
-const DIRECTIONS: [(&str, &[&str]); 13] = [
+const DIRECTIONS: [(&str, &[&str]); 12] = [
     (
         TESTING,
         &[
-            DICE,
             "pinpriq",
             "pinpriq-client",
             "pinpriq-cluster",
@@ -38,7 +37,7 @@ const DIRECTIONS: [(&str, &[&str]); 13] = [
         ],
     ),
     ("pinpriq-client", &["pinpriq-tls", "pinpriq-proto"]),
-    ("pinpriq-load", &[DICE, "pinpriq-tls", "pinpriq-proto"]),
+    ("pinpriq-load", &["pinpriq-tls", "pinpriq-proto"]),
     (
         "pinpriq-server",
         &["pinpriq-cluster", "pinpriq-engine", "pinpriq-store", "pinpriq-tls", "pinpriq-proto"],
@@ -48,16 +47,12 @@ const DIRECTIONS: [(&str, &[&str]); 13] = [
     ("pinpriq-engine", &["pinpriq-proto"]),
     ("pinpriq-proto", &["pinpriq-derive"]),
     ("pinpriq-derive", &[]),
-    (DICE, &[]),
     ("pinpriq-tls", &[]),
     ("xtask", &[]),
 ];
 
 /// What tests the product. The tests of every crate may use it, and nothing else may.
 const TESTING: &str = "pinpriq-testing";
-
-/// Random numbers for tests and tools, which the tests of every crate may use.
-const DICE: &str = "pinpriq-dice";
 
 /// The crate that uses nothing but the standard library and our vocabulary.
 const PURE: [&str; 1] = ["pinpriq-engine"];
@@ -115,7 +110,7 @@ fn complaints(manifest: &Table, shared: &Table) -> Vec<String> {
 fn complaint(name: &str, allowed: &[&str], dependency: &Dependency) -> Option<String> {
     let Dependency { section, name: used } = dependency;
     // A crate names itself to have all of its features in its tests.
-    let is_for_tests = [DICE, TESTING, name].contains(&used.as_str());
+    let is_for_tests = [TESTING, name].contains(&used.as_str());
     if section == "dev-dependencies" && is_for_tests {
         return None;
     }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_dice::Dice;
 use pinpriq_engine::Engine;
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{
@@ -17,6 +16,7 @@ use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::settings::{CAPACITY, Value};
 use pinpriq_proto::task::{Bytes, ClientId, RequestId, StateKind, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_testing::Dice;
 
 const ACCOUNTS: [&[u8]; 2] = [b"ana", b"ben"];
 const SECOND: Span = Span::from_ms(1_000);

@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Span;
@@ -11,6 +10,7 @@ use pinpriq_server::clock::{Clock, ManualClock};
 use pinpriq_server::config::{Config, DoorName};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{Durable, MemoryStore};
+use pinpriq_testing::Dice;
 use pinpriq_testing::server::Simulation;
 
 use crate::world::START;

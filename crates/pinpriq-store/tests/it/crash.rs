@@ -1,7 +1,7 @@
 //! Crashes at every operation of the disk, with everything that may survive one.
 
-use pinpriq_dice::Dice;
 use pinpriq_store::{JournalOptions, Level, Store};
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 use crate::driving::{History, options, start, work};

@@ -1,8 +1,8 @@
 //! Torn tails are cut off silently, damage is reported, and neither changes a file.
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_store::{Fold, Journal, Store, StoreError, Urgency};
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 use pinpriq_testing::stores::{Caller, sample_task};
 

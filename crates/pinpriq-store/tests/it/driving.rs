@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::change::{Change, Granted, Moved, QueueRecord};
 use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::task::{Progress, State};
@@ -11,6 +10,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::{
     Disk, Fold, Journal, JournalOptions, Level, Position, Runner, StoreError, Urgency,
 };
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::FaultyDisk;
 use pinpriq_testing::stores::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,

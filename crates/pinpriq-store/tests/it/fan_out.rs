@@ -1,7 +1,6 @@
 //! Members at work: an engine with its journal on a disk in memory, and random commands about
 //! topics. What members are promised over crashes is checked by the simulator.
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::command::{
     Ack, Amendment, Command, Held, HeldBy, QueueCommand, QueueName, Release, Selection, Take,
     TakeMode, Wait,
@@ -13,6 +12,7 @@ use pinpriq_proto::settings::{CAPACITY, IDS, Ids, TTL, Value};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::{Durable, JournalOptions, StoreError};
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::FaultyDisk;
 
 use crate::driving::{SEGMENT_BYTES, journal};

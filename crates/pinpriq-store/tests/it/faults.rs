@@ -3,12 +3,12 @@
 
 use std::io::ErrorKind;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::time::Span;
 use pinpriq_store::{
     Journal, JournalOptions, Reclaims, Room, Store, StoreError, TaskCounts, Urgency,
 };
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk, Operation, Repeat};
 use pinpriq_testing::stores::{Caller, sample_task};
 

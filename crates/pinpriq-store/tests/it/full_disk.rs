@@ -8,7 +8,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinpriq_dice::Dice;
 use pinpriq_engine::Applied;
 use pinpriq_proto::command::{
     Ack, Amendment, Command, Held, HeldBy, Put, Release, Selection, Take, TakeMode, Wait,
@@ -20,6 +19,7 @@ use pinpriq_proto::task::{ClientId, Receipt, RequestId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::disk::{DiskFile, Entry, LockError, OpenMode};
 use pinpriq_store::{Disk, Durable, Journal, JournalOptions, Runner, StoreError};
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 const SEGMENT_BYTES: u32 = 512 << 10;

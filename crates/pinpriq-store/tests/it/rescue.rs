@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::change::{Change, Moved};
 use pinpriq_proto::task::{Progress, State};
 use pinpriq_store::journal::{LsnRange, check, salvage};
 use pinpriq_store::{Disk, Fold, Journal, RealDisk, Runner, Store, StoreError, Urgency};
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk, Operation};
 use pinpriq_testing::stores::sample_task;
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::journal::{SalvageReport, check, salvage};
 use pinpriq_store::{Disk, Durable, Fold, Journal, Store, Urgency};
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 use pinpriq_testing::stores::{
     Caller, sample_lane, sample_lane_task, sample_member, sample_publication, sample_task,

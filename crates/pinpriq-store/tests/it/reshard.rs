@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::{Ack, Command, Held, HeldBy, Put, QueueName};
 use pinpriq_proto::limits::Limits;
@@ -16,6 +15,7 @@ use pinpriq_store::layout::{shard_name, shards_in};
 use pinpriq_store::reshard::{DirectoryError, reshard, salvage_shards};
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Disk, Durable, Fold, Journal, MemoryStore, RealDisk, Runner, StoreError};
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 use pinpriq_testing::stores::{sample_queue, sample_schedule, sample_task};
 

@@ -3,7 +3,6 @@
 //! The schedule makes up all slots of the time without a server, so in the end there must be a task
 //! for every slot since the schedule was set. What else a schedule does is tested in the engine.
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::command::{Command, Peek, Selection};
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -11,6 +10,7 @@ use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, W
 use pinpriq_proto::task::{ClientId, RequestId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::Durable;
+use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
 
 use crate::driving::{journal, options};

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::Dice;
 use pinpriq_cluster::Instance;
-use pinpriq_dice::Dice;
 
 /// A link that one node has opened to another.
 pub(crate) struct Link {

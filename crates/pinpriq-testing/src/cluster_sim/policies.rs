@@ -13,7 +13,7 @@ mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::config::DoorName;
 

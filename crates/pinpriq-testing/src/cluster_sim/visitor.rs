@@ -1,8 +1,8 @@
 //! A client: one request at a time over RESP, and what it knows.
 
+use crate::Dice;
 use crate::history::request::{self, PutOptions, ReleaseOptions, Request};
 use crate::history::{Operation, Outcome, Recorder};
-use pinpriq_dice::Dice;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value};
 

@@ -8,12 +8,12 @@ mod rollback;
 
 use std::sync::Arc;
 
+use crate::Dice;
 use crate::faulty_disk::{CrashPolicy, FaultyDisk};
 use crate::history::{Event, Recorder};
 use crate::ledgers::{FakeEngine, FakeKnobs as EngineKnobs};
 use crate::registries::{FakeKnobs as RegistryKnobs, FakeRegistry};
 use pinpriq_cluster::{Addresses, Instance};
-use pinpriq_dice::Dice;
 use pinpriq_proto::task::ClientId;
 use pinpriq_server::config::{Config, DoorName, Durability, PinpriqOptions, TtlZero};
 use pinpriq_store::ledger::Writer;

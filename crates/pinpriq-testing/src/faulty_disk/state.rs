@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 
 /// The unit that is written as a whole or not at all.
 pub const SECTOR_BYTES: usize = 512;

@@ -1,7 +1,7 @@
 //! Cases about what is appended: places, bytes and sizes.
 
 use super::{Bench, Case, seized};
-use pinpriq_dice::Dice;
+use crate::Dice;
 use pinpriq_store::ledger::interface::{Appended, ENTRY_BYTES_MAX, Seq};
 
 pub(super) const CASES: &[Case] = named![

@@ -1,7 +1,7 @@
 //! Cases about the whole: several shards, several calls under way, and room.
 
 use super::{ANNA, BELA, Bench, Case, Hand, seized};
-use pinpriq_dice::Dice;
+use crate::Dice;
 use pinpriq_store::ledger::interface::{Answer, Appended, Call, Seq, Term, Trimmed};
 
 pub(super) const CASES: &[Case] = named![

@@ -4,8 +4,8 @@
 mod jobs;
 mod settings;
 
+use crate::Dice;
 use crate::model::{Model, is_placeholder};
-use pinpriq_dice::Dice;
 use pinpriq_proto::command::{
     Ack, Amendment, Assign, Command, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
     QueueCommand, QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer,

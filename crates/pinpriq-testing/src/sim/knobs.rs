@@ -6,7 +6,7 @@
 
 use std::fmt::{self, Write as _};
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 
 macro_rules! knobs {
     ($($(#[doc = $doc:literal])* $name:ident = $calm:literal, $draw:expr;)*) => {

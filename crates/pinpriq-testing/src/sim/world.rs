@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::Dice;
 use crate::faulty_disk::{FaultyDisk, Operation, Repeat};
 use crate::model::Model;
-use pinpriq_dice::Dice;
 use pinpriq_engine::Engine;
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;

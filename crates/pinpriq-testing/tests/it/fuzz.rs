@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 use pinpriq_testing::fuzz::TARGETS;
 
 /// How many random inputs each target gets, and how long they are at most.

@@ -12,7 +12,7 @@ use pinpriq_proto::wire::resp::Value;
 use self::redis::{Redis, figure, receipt, serve, show, task};
 use crate::serving::Serving;
 use crate::wire::Wire;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 const IN_MEMORY: &[&str] = &["--durability", "memory"];
 

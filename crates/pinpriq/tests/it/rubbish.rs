@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 use crate::serving::{GUARD, Serving};
 use crate::sizes::size;

@@ -11,7 +11,7 @@ use crate::files;
 use crate::peer::{check, pinpriq};
 use crate::serving::{Serving, address_in};
 use crate::wire::{Wire, push};
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 /// Runs a client command with this input.
 fn run(server: &Serving, arguments: &[&str], stdin: &[u8]) -> Output {

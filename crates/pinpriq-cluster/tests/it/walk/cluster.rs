@@ -6,7 +6,7 @@ use pinpriq_cluster::{
     Instance, Member, NodeRecord, Order, OwnState, Ownership, OwnershipOptions, Placement,
     ShardState, View,
 };
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 use pinpriq_testing::registries::{FakeKnobs, FakeRegistry};
 
 use super::hosts::{Host, Hosts, Log};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pinpriq_cluster::{HostEnd, Ownership, ShardNumber};
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 /// The log of a shard: only its fence.
 #[derive(Clone, Copy, Default)]

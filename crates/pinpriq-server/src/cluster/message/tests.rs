@@ -3,12 +3,12 @@
 
 mod samples;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::command::Command;
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::task::RequestId;
 use pinpriq_store::durable::Holds;
+use pinpriq_testing::Dice;
 
 use super::*;
 use crate::clients::unsent::Unsent;

@@ -1,6 +1,6 @@
 //! Tests of greetings and frames as bytes.
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 use super::*;
 

@@ -5,7 +5,7 @@ use super::super::segment::{FORMAT_VERSION, SEGMENT_START, aligned};
 use super::*;
 use crate::RealDisk;
 use crate::disk::write_all_at;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 const NAME: &str = "segment-0000000003.log";
 

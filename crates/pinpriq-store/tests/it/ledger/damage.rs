@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_store::ledger::entry::EntryHeader;
 use pinpriq_store::ledger::{
@@ -10,6 +9,7 @@ use pinpriq_store::ledger::{
     Tenure, Term, Trimmed, Writer,
 };
 use pinpriq_store::{Fold, Store, StoreError, Urgency};
+use pinpriq_testing::Dice;
 use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
 use pinpriq_testing::stores::{Caller, sample_publication, sample_queue, sample_task};
 

@@ -1,11 +1,11 @@
 //! The store on a fenced log: what was acknowledged is in the log, whatever the engine does, and
 //! also when another store seizes the log.
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::time::Span;
 use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Seq, Term, Writer};
 use pinpriq_store::{Fold, Position, Store, StoreError, Urgency};
+use pinpriq_testing::Dice;
 use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
 use pinpriq_testing::stores::{self, Caller, sample_queue, sample_task};
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::time::Span;
 use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Window, Writer};
 use pinpriq_store::{Position, Store, StoreError, Urgency};
+use pinpriq_testing::Dice;
 use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs};
 use pinpriq_testing::stores::{Caller, sample_task};
 

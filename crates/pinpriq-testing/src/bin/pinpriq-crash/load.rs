@@ -12,7 +12,7 @@ use crate::client::{Client, Heard};
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 use pinpriq_testing::history::request::{
     Policy, PutOptions, ReleaseOptions, Request, ack, bury, dig, fail, kill, move_tasks, plow, pop,
     put, redrive, release, set_policy, take, touch, transaction,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 /// Most payloads are no longer than this.
 const SHORT_BYTES: u64 = 300;

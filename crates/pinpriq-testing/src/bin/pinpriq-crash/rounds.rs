@@ -19,7 +19,7 @@ use crate::payload::Payloads;
 use crate::report::say;
 use crate::server::Server;
 use crate::totals::Totals;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 /// The number of catastrophes for a directory before it is drained.
 const ROUNDS: u64 = 20;

@@ -12,7 +12,7 @@ use crate::clock::wall_us;
 use crate::fault::Fallible;
 use crate::ledger::Ledger;
 use crate::payload::Payloads;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 use pinpriq_testing::history::request::{
     Policy, PutOptions, ReleaseOptions, Request, ack, bury, dig, fail, move_tasks, put, release,
     set_policy, take, touch, transaction,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{Policy, Told, counts, next_number, note, outcome, peek};

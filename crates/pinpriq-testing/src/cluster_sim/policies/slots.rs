@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{LOOK_MAX, Policy, Told, outcome, tasks};

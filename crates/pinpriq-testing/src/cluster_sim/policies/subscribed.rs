@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{LOOK_MAX, Policy, Told, outcome, text};

@@ -1,6 +1,6 @@
 //! Unique tasks: a put may be sent again within its window, also when the task was popped since.
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{Policy, Popping, Told, counts, next_number, note, number_of, outcome, peek, tasks};

@@ -1,6 +1,6 @@
 //! The pinpriq wire: a push has no reply, but it was accepted if a later pop has one.
 
-use pinpriq_dice::Dice;
+use crate::Dice;
 use pinpriq_proto::wire::Request as WireRequest;
 use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::config::DoorName;

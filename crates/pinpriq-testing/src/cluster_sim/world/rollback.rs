@@ -13,12 +13,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Dice;
 use crate::history::Recorder;
 use crate::ledgers::FakeEngine;
 use crate::ledgers::Happened;
 use crate::registries::Saved;
 use pinpriq_cluster::{Instance, Registry, RegistryAnswer, RegistryCall};
-use pinpriq_dice::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::ServeError;
 use pinpriq_server::cluster::{KnownCluster, NodeData, acceptance};

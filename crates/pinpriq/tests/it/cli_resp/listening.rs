@@ -9,7 +9,7 @@ use super::commands::lines;
 use super::{Server, fifo};
 use crate::peer::{check, pinpriq};
 use crate::serving::Serving;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 /// A listener that goes on while the test does other things. Killed when it goes out of scope.
 struct Listener {

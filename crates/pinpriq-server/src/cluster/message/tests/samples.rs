@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::command::{Command, Put, QueueName};
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::letters::encode_command;
@@ -15,6 +14,7 @@ use pinpriq_proto::task::{
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::Holds;
+use pinpriq_testing::Dice;
 
 use crate::clients::about::Manners;
 use crate::clients::ending::Ending;

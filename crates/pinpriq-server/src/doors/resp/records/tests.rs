@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_proto::settings::{CAPACITY, Pause, Paused, RATE, Rate, Value};
 use pinpriq_proto::task::{Bytes, Counts, Origin, Past, Progress, State, Terms, Trace};
+use pinpriq_testing::Dice;
 
 use super::*;
 

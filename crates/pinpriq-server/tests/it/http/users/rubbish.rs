@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 use super::super::Visitor;
 use super::{ask, basic, with_people};

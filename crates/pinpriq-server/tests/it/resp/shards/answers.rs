@@ -6,7 +6,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 
 use super::{SHARDS, home, homes, payloads, queue_in, queues, several, several_shards, with_homes};
 use crate::resp::client::{Client, check_balance, field, number, receipt, show};
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 use crate::world::test;
 

@@ -6,7 +6,7 @@ use super::{SHARDS, World, queue_in, queues, several_shards};
 use crate::client::{Client, Packet, frame_bytes, named_bytes, push_bytes};
 use crate::line::encrypted_too;
 use crate::world::test;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 /// A connection in each shard, where it stays since it has named a queue there.
 async fn homes(world: &World) -> [Client; SHARDS] {

@@ -1,6 +1,6 @@
 //! What is no sign-in, by chance: nothing of it signs anybody in or ends the connection.
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 use super::guessing::connect_from;
 use super::with_people;

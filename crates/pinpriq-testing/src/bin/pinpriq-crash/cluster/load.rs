@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
+use pinpriq_testing::Dice;
 use pinpriq_testing::history::{Event, Outcome};
 
 use super::NODES;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 use pinpriq_testing::history::Outcome;
 
 use super::load::{Load, QUEUES, Queue, quick_take};

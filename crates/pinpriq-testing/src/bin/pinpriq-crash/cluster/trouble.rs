@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 use super::engine::{Engine, Kind};
 use super::etcd::MEMBERS;

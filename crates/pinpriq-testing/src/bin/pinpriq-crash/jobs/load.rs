@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pinpriq_dice::Dice;
 use pinpriq_proto::wire::beanstalkd::Request;
+use pinpriq_testing::Dice;
 
 use super::book::{Book, Fate, State, Ticket};
 use super::talk::{Heard, Talk};

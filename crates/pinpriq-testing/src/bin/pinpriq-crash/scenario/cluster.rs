@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 use pinpriq_testing::history::Tolerance;
 
 use crate::args::Wanted;

@@ -21,7 +21,7 @@ use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::server::Started;
 use crate::workload::{QUEUES, Size, play};
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 use pinpriq_testing::history::request::{PutOptions, put};
 
 /// The queue of the last request in each life of the server before the damage. Each life begins a

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 use crate::args::Wanted;
 use crate::clock::{Clock, let_pass};

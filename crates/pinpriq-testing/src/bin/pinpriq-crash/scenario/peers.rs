@@ -18,7 +18,7 @@ use crate::loop_disk::LoopDisk;
 use crate::process::{is_installed, signal};
 use crate::report::say;
 use crate::rounds::LOAD_MS;
-use pinpriq_dice::Dice;
+use pinpriq_testing::Dice;
 
 /// The number of clients that put. One more client takes tasks out.
 const PUTTERS: u64 = 16;

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use pinpriq_client::blocking::Resp;
-use pinpriq_dice::Dice;
 use pinpriq_proto::wire::resp::{Value, Words};
+use pinpriq_testing::Dice;
 
 use crate::args::Wanted;
 use crate::clock::{Clock, let_pass};
