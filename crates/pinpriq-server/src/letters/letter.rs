@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::letters::primitives::{put_bytes, take_bytes};
 use pinpriq_proto::letters::{Arena, Letter as Encoded, Malformed, decode_command};
-use pinpriq_proto::reply::{Output, Refusal, Reply};
+use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueNews, SurveyPage, Surveyed};
 use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId};
@@ -276,22 +276,21 @@ pub(crate) struct News {
 impl News {
     /// Returns the number of outputs.
     pub(crate) fn outputs(&self) -> u64 {
-        let is_output = |piece: &&Piece| matches!(piece, Piece::Output(..) | Piece::Members(_));
-        self.pieces.iter().filter(is_output).count() as u64
+        let outputs = self.pieces.iter().filter(|piece| matches!(piece, Piece::Output(..)));
+        (outputs.count() + self.begun()) as u64
     }
 
     /// Returns the number of outputs that are the beginning of a reply.
     pub(crate) fn begun(&self) -> usize {
-        self.pieces.iter().filter(|piece| matches!(piece, Piece::Members(_))).count()
+        self.pieces.iter().filter(|piece| piece.is_begun()).count()
     }
 
     /// Returns the number of replies, and of parts of replies.
     pub(crate) fn replies(&self) -> usize {
         let is_reply = |piece: &&Piece| {
             let is_apart = matches!(piece, Piece::Output(Output::Reply { request: ASIDE, .. }, _));
-            let is_whole =
-                !matches!(piece, Piece::Output(Output::Delivery { .. }, _) | Piece::Members(_));
-            !is_apart && is_whole
+            let is_delivery = matches!(piece, Piece::Output(Output::Delivery { .. }, _));
+            !is_apart && !is_delivery && !piece.is_begun()
         };
         self.pieces.iter().filter(is_reply).count()
     }
@@ -338,9 +337,17 @@ pub(crate) enum Piece {
     /// The first members of the next reply, which tells the rest of them. Counts as an output.
     #[letter(4)]
     Members(Vec<MemberFigures>),
+    /// The same for tubes in the next part of a reply.
+    #[letter(5)]
+    Tubes(Vec<TubeShown>),
 }
 
 impl Piece {
+    /// Whether it is the beginning of a reply, or of a part of one.
+    const fn is_begun(&self) -> bool {
+        matches!(self, Self::Members(_) | Self::Tubes(_))
+    }
+
     /// Whether it is a reply that hands tasks over under leases.
     pub(crate) const fn is_lease(&self) -> bool {
         match self {

@@ -218,6 +218,6 @@ pub(crate) fn heard(piece: Piece) -> Heard {
         Piece::Output(output, holds) => Heard::Tasks(output, holds),
         // That is what stands for a wait that has ended before its shard was asked.
         Piece::Part(_) => Heard::Reply(Reply::Done),
-        Piece::Lost | Piece::Members(_) => Heard::Lost,
+        Piece::Lost | Piece::Members(_) | Piece::Tubes(_) => Heard::Lost,
     }
 }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply, TubeShown};
 use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, TaskId, TaskRecord};
 use pinpriq_store::Position;
 use pinpriq_store::durable::{Holds, Wanted};
@@ -28,8 +28,8 @@ use crate::clients::unsent::{Unsent, is_away, leases_in};
 use crate::config::Limits;
 use crate::letters::letter::{Part, Piece};
 
-/// A longer list of members is handed over in parts of about this many bytes, so that no letter to
-/// another node is longer than what may be under way to a client.
+/// A longer list of members or tubes is handed over in parts of about this many bytes, so that no
+/// letter to another node is longer than what may be under way to a client.
 const PART_BYTES: usize = 64 << 10;
 
 /// Turns answers into the bytes of one protocol.
@@ -122,21 +122,36 @@ impl Waiting {
             && self.holds.is_empty()
     }
 
-    /// Returns the next members of a list that is too long to be handed over at once, and the
-    /// bytes that they occupy. The first `told` are handed over already.
-    fn part(&self, told: usize) -> Option<(&[MemberFigures], usize)> {
-        let Answer::Output(Output::Reply { reply: Reply::Members(members), .. }) = &self.answer
-        else {
-            return None;
-        };
-        let left = members.get(told..)?;
-        let (mut count, mut bytes) = (0, 0);
-        while let Some(member) = left.get(count).filter(|_| bytes < PART_BYTES) {
-            count += 1;
-            bytes += member_bytes(member);
+    /// Returns the next part of a list that is too long to be handed over at once: its number of
+    /// items, their bytes, and the piece. The first `told` items are handed over already.
+    fn part(&self, told: usize) -> Option<(usize, usize, Piece)> {
+        match &self.answer {
+            Answer::Output(Output::Reply { request: SILENT, .. }) => None,
+            Answer::Output(Output::Reply { reply: Reply::Members(members), .. }) => {
+                part_of(members, told, member_bytes, Piece::Members)
+            }
+            Answer::Output(Output::Reply { reply: Reply::Tubes(shown), .. }) => {
+                part_of(&shown.tubes, told, tube_bytes, Piece::Tubes)
+            }
+            _ => None,
         }
-        (count < left.len()).then_some((&left[..count], bytes))
     }
+}
+
+/// See [`Waiting::part`].
+fn part_of<T: Clone>(
+    items: &[T],
+    told: usize,
+    bytes_of: fn(&T) -> usize,
+    piece: fn(Vec<T>) -> Piece,
+) -> Option<(usize, usize, Piece)> {
+    let left = items.get(told..)?;
+    let (mut count, mut bytes) = (0, 0);
+    while let Some(item) = left.get(count).filter(|_| bytes < PART_BYTES) {
+        count += 1;
+        bytes += bytes_of(item);
+    }
+    (count < left.len()).then(|| (count, bytes, piece(left[..count].to_vec())))
 }
 
 /// Appends the next piece of an answer, at most about so many bytes. The number counts what is
@@ -554,7 +569,7 @@ impl Outbox {
 
     /// Removes the outputs and parts whose changes are durable, for the shard that has the client's
     /// connection, as long as `wants` accepts their bytes. Silent outputs are left out, and of a
-    /// long list of members there may be a part alone.
+    /// long list there may be a part alone.
     pub(crate) fn hand_over(
         &mut self,
         reached: Position,
@@ -563,13 +578,13 @@ impl Outbox {
         let mut pieces = Vec::new();
         while let Some(first) = self.waiting.front_mut() {
             if first.after <= reached
-                && let Some((members, bytes)) = first.part(self.progress)
+                && let Some((count, bytes, piece)) = first.part(self.progress)
             {
                 if !wants(bytes, &first.holds) {
                     return pieces;
                 }
-                self.progress += members.len();
-                pieces.push(Piece::Members(members.to_vec()));
+                self.progress += count;
+                pieces.push(piece);
                 first.bytes -= bytes;
                 self.waiting_bytes -= bytes;
                 continue;
@@ -590,18 +605,24 @@ impl Outbox {
             if first.after > reached || (is_output && !wants(first.bytes, &first.holds)) {
                 return pieces;
             }
-            let Some(done) = self.waiting.pop_front() else { return pieces };
+            let Some(mut done) = self.waiting.pop_front() else { return pieces };
             self.passed += 1;
             self.waiting_bytes -= done.bytes;
             let told = std::mem::take(&mut self.progress);
+            match &mut done.answer {
+                Answer::Output(Output::Reply { reply: Reply::Members(members), .. }) => {
+                    members.drain(..told);
+                }
+                Answer::Output(Output::Reply { reply: Reply::Tubes(shown), .. }) => {
+                    shown.tubes.drain(..told);
+                }
+                _ => {}
+            }
             match done.answer {
                 Answer::Output(Output::Reply { reply, .. }) if is_part => {
                     pieces.push(Piece::Part(Part::Reply(reply)));
                 }
-                Answer::Output(mut output) if !is_silent => {
-                    if let Some(members) = members_of(&mut output) {
-                        members.drain(..told);
-                    }
+                Answer::Output(output) if !is_silent => {
                     pieces.push(Piece::Output(output, done.holds));
                 }
                 Answer::Part(part) => pieces.push(Piece::Part(part)),
@@ -720,7 +741,7 @@ fn answer_bytes(output: &Output) -> usize {
             members.iter().map(member_bytes).sum()
         }
         Output::Reply { reply: Reply::Tubes(shown), .. } => {
-            shown.tubes.iter().map(|it| size_of_val(it) + it.name.len()).sum()
+            shown.tubes.iter().map(tube_bytes).sum()
         }
         Output::Reply { reply: Reply::Acks(answers), .. } => {
             let refusals = answers.iter().filter_map(|answer| answer.as_ref().err());
@@ -738,12 +759,8 @@ fn member_bytes(member: &MemberFigures) -> usize {
     size_of_val(member) + member.member.len()
 }
 
-/// Returns the members that an output tells, if it is such a reply.
-const fn members_of(output: &mut Output) -> Option<&mut Vec<MemberFigures>> {
-    match output {
-        Output::Reply { reply: Reply::Members(members), .. } => Some(members),
-        _ => None,
-    }
+fn tube_bytes(tube: &TubeShown) -> usize {
+    size_of_val(tube) + tube.name.len()
 }
 
 /// Returns the bytes of a key and a payload, and those of the record.

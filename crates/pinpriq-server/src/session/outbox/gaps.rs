@@ -9,10 +9,10 @@
 use std::collections::VecDeque;
 
 use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::reply::{Output, Reply, TubeShown, TubesShown};
 use pinpriq_store::durable::Holds;
 
-use super::{Answer, Dialect, From, Outbox, Waiting, answer_bytes, member_bytes, members_of};
+use super::{Answer, Dialect, From, Outbox, Waiting, answer_bytes, member_bytes};
 use crate::clients::about::{MUTE, PART, SILENT};
 use crate::letters::letter::{Part, Piece};
 
@@ -168,6 +168,10 @@ impl Outbox {
                     self.begin_reply((shards, from), members);
                     continue;
                 }
+                Piece::Tubes(tubes) => {
+                    self.begin_part((shards, from), tubes);
+                    continue;
+                }
                 Piece::Output(output, holds) => match receive(output) {
                     Some(output) => Piece::Output(output, holds),
                     None => continue,
@@ -194,17 +198,35 @@ impl Outbox {
                 Piece::Output(output, holds) => self.fill(gap, From::shard(from), output, holds),
                 Piece::Part(part) => self.add_part(gap, part),
                 Piece::Lost => self.lose_gap(gap),
-                Piece::Members(_) => {}
+                Piece::Members(_) | Piece::Tubes(_) => {}
             }
         }
         (to_choose, subscribed)
     }
 
-    /// Keeps the first members of the reply that a shard owes next.
-    fn begin_reply(&mut self, (shards, from): (usize, usize), members: Vec<MemberFigures>) {
+    /// Returns the gap of what a shard owes next.
+    fn next_gap(&mut self, (shards, from): (usize, usize)) -> u64 {
         let Some(&(gap, _)) = self.abroad(shards).shards[from].gaps.front() else {
             unreachable!("shard {from} has answered what was not asked")
         };
+        gap
+    }
+
+    /// Keeps the first tubes of the part that a shard owes next, as a part of its own.
+    fn begin_part(&mut self, at: (usize, usize), tubes: Vec<TubeShown>) {
+        let gap = self.next_gap(at);
+        if self.is_awaited(gap)
+            && let Answer::Gathered(Gathered { parts, count, .. }) = &mut self.at(gap).answer
+        {
+            *count += 1;
+            let shown = TubesShown { tubes, ..TubesShown::default() };
+            parts.push(Part::Reply(Reply::Tubes(Box::new(shown))));
+        }
+    }
+
+    /// Keeps the first members of the reply that a shard owes next.
+    fn begin_reply(&mut self, at: (usize, usize), members: Vec<MemberFigures>) {
+        let gap = self.next_gap(at);
         let bytes = members.iter().map(member_bytes).sum::<usize>();
         let waiting = self.at(gap);
         match &mut waiting.answer {
@@ -251,7 +273,7 @@ impl Outbox {
                 Some(Piece::Output(output, holds)) => self.fill(gap, From::Here, output, holds),
                 Some(Piece::Part(part)) => self.add_part(gap, part),
                 Some(Piece::Lost) => self.lose_gap(gap),
-                Some(Piece::Members(_)) | None => {
+                Some(Piece::Members(_) | Piece::Tubes(_)) | None => {
                     // The next owner tells all members.
                     self.take_begun(gap);
                     if let Some(abroad) = &mut self.abroad {
@@ -308,7 +330,7 @@ impl Outbox {
             *request = SILENT;
         }
         let mut members = self.take_begun(gap);
-        if let Some(rest) = members_of(&mut output) {
+        if let Output::Reply { reply: Reply::Members(rest), .. } = &mut output {
             members.append(rest);
             *rest = members;
         }

@@ -1,14 +1,16 @@
 //! How far the outbox encodes ahead of its client. The doors encode, and a connection sends.
 
 use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply, TubeShown, TubesShown};
+use pinpriq_proto::settings::Paused;
 use pinpriq_proto::task::{Bytes, ClientId, Progress, RequestId, State, TaskId, TaskRecord, Terms};
-use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::Position;
 use pinpriq_store::durable::Holds;
 
-use super::{Answer, Dialect, Encode, Outbox};
-use crate::letters::letter::Piece;
+use super::{Answer, Dialect, Encode, Joined, Outbox};
+use crate::clients::about::{PART, SILENT};
+use crate::letters::letter::{Part, Piece};
 
 const PIECES: usize = 1_000;
 const PIECE: [u8; 10] = *b"0123456789";
@@ -139,6 +141,61 @@ fn a_refusal_stands_in_for_members_of_whom_some_were_told() {
         let told = home.waiting.pop_front().map(|it| it.answer);
         assert!(matches!(told, Some(Answer::Output(it)) if it == refused) || is_lost);
     }
+}
+
+#[test]
+fn members_that_are_not_asked_for_are_not_handed_over() {
+    let (client, request) = (ClientId(1), SILENT);
+    let mut host = Outbox::default();
+    let output = Output::Reply { client, request, reply: Reply::Members(members(100)) };
+    host.push(Position::default(), (output, Holds::default()), Dialect::default());
+    let pieces = host.hand_over(Position::default(), |_, _| true);
+    assert!(pieces.is_empty() && host.is_empty());
+    assert_eq!(host.bytes_waiting(), 0);
+}
+
+#[test]
+fn many_tubes_come_in_parts_and_are_joined() {
+    const TUBES: usize = 2_000;
+    let (client, request, at) = (ClientId(1), PART, (2, 1));
+    let tube = |number: usize| TubeShown {
+        name: format!("{number:0200}").into_bytes().into(),
+        exists: true,
+        came_at: Timestamp::from_ms(1),
+        came_after: 0,
+        counts: [0; 6],
+        urgent: 0,
+        put: 0,
+        deletes: 0,
+        reserves: 0,
+        paused: Paused::default(),
+        paused_for: Span::ZERO,
+    };
+    let (mut host, mut home) = (Outbox::default(), Outbox::default());
+    let shown = TubesShown { put: 7, ..TubesShown::default() };
+    let reply =
+        Reply::Tubes(Box::new(TubesShown { tubes: (0..TUBES).map(tube).collect(), ..shown }));
+    let output = Output::Reply { client, request, reply };
+    host.push(Position::default(), (output, Holds::default()), Dialect::default());
+    let join = Box::new(|parts: Vec<Part>| {
+        let (mut tubes, mut put) = (0, 0);
+        for part in &parts {
+            let Part::Reply(Reply::Tubes(shown)) = part else { panic!("another part") };
+            (tubes, put) = (tubes + shown.tubes.len(), put + shown.put);
+        }
+        assert!(parts.len() > 5, "{} parts", parts.len());
+        Joined::Bytes(format!("{tubes} {put}").into_bytes())
+    });
+    home.await_parts(at.0, &[at.1], Dialect::default(), join);
+    while !host.is_empty() {
+        let mut room = 1;
+        let wants = |_: usize, _: &Holds| std::mem::take(&mut room) > 0;
+        let pieces = host.hand_over(Position::default(), wants);
+        assert!(!pieces.is_empty());
+        home.arrive(at, pieces, (Dialect::default(), false), Some);
+    }
+    let told = home.waiting.pop_front().map(|it| it.answer);
+    assert!(matches!(told, Some(Answer::Bytes(it)) if it == b"2000 7"));
 }
 
 fn popped(number: u64) -> TaskRecord {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use pinpriq_proto::command::{Command, Put, QueueName};
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::letters::encode_command;
-use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply, TubeShown};
 use pinpriq_proto::schedule::Scheduled;
+use pinpriq_proto::settings::Paused;
 use pinpriq_proto::task::{
     Burial, Bytes, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past, Progress,
     Receipt, RequestId, State, TaskId, TaskRecord, Terms, Trace,
@@ -211,7 +212,7 @@ fn reply(dice: &mut Dice) -> Reply {
 
 fn piece(dice: &mut Dice) -> Piece {
     let client = ClientId(dice.roll());
-    match dice.below(7) {
+    match dice.below(8) {
         0 => {
             let output =
                 Output::Reply { client, request: RequestId(number(dice)), reply: reply(dice) };
@@ -230,6 +231,19 @@ fn piece(dice: &mut Dice) -> Piece {
             lease_until: Timestamp::from_ms(number(dice)),
             ready: number(dice),
             taken: number(dice),
+        })),
+        6 => Piece::Tubes(several(dice, |dice| TubeShown {
+            name: bytes(dice),
+            exists: flag(dice),
+            came_at: Timestamp::from_ms(number(dice)),
+            came_after: number(dice),
+            counts: [number(dice); 6],
+            urgent: number(dice),
+            put: number(dice),
+            deletes: number(dice),
+            reserves: number(dice),
+            paused: Paused::default(),
+            paused_for: Span::from_ms(number(dice)),
         })),
         _ => Piece::Lost,
     }
