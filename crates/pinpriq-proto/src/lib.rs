@@ -9,6 +9,9 @@
 // What is derived names this crate as others do.
 extern crate self as pinpriq_proto;
 
+#[macro_use]
+mod worded;
+
 pub mod backoff;
 pub mod change;
 pub mod choosing;

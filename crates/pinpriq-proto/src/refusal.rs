@@ -10,113 +10,61 @@ pub struct Refusal {
     pub sentence: String,
 }
 
-/// The kinds of refusals. The first word of a refusal on the wire is [`RefusalKind::word`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
-pub enum RefusalKind {
-    /// An argument is not valid.
-    BadArgument = 0,
-    /// The queue does not exist.
-    NoQueue = 1,
-    /// The task, the member or the schedule does not exist.
-    NotFound = 2,
-    /// The id or the queue exists already.
-    Exists = 3,
-    /// The queue requires ids from the caller.
-    IdRequired = 4,
-    /// The task is not taken.
-    NotTaken = 5,
-    /// The task is taken by another connection.
-    NotOwner = 6,
-    /// The receipt is not of a current lease.
-    Stale = 7,
-    /// The task is taken.
-    Taken = 8,
-    /// The state of the task does not allow the operation.
-    WrongState = 9,
-    /// The payload is too large.
-    TooLarge = 10,
-    /// The queue is at its capacity.
-    Full = 11,
-    /// The queue is paused for input.
-    Paused = 12,
-    /// A bound of the server is reached; try later.
-    Busy = 13,
-    /// The store failed, so nothing can be changed.
-    Store = 14,
-    /// The server stops. The engine itself never returns this.
-    Closing = 15,
-    /// The request needs several shards. The engine itself never returns this.
-    CrossShard = 16,
-    /// A step of the transaction was refused. The sentence begins with its position, counted from
-    /// 1, and the word of its refusal.
-    ExecAbort = 17,
-    /// The owner of the shard is changing, and the request was not carried out. The engine itself
-    /// never returns this.
-    TryAgain = 18,
-    /// The distributed engine does not answer, and the request was not carried out. The engine
-    /// itself never returns this.
-    ClusterDown = 19,
-    /// The request may have been carried out or not. The engine itself never returns this.
-    Unknown = 20,
-    /// The user may not do this with this queue or topic.
-    NoPerm = 21,
-}
-
-impl RefusalKind {
-    /// All kinds.
-    pub const ALL: [Self; 22] = [
-        Self::BadArgument,
-        Self::NoQueue,
-        Self::NotFound,
-        Self::Exists,
-        Self::IdRequired,
-        Self::NotTaken,
-        Self::NotOwner,
-        Self::Stale,
-        Self::Taken,
-        Self::WrongState,
-        Self::TooLarge,
-        Self::Full,
-        Self::Paused,
-        Self::Busy,
-        Self::Store,
-        Self::Closing,
-        Self::CrossShard,
-        Self::ExecAbort,
-        Self::TryAgain,
-        Self::ClusterDown,
-        Self::Unknown,
-        Self::NoPerm,
-    ];
+worded! {
+    /// The kinds of refusals. The first word of a refusal on the wire is [`RefusalKind::word`].
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
+    pub enum RefusalKind {
+        /// An argument is not valid.
+        BadArgument = 0 => "BADARG",
+        /// The queue does not exist.
+        NoQueue = 1 => "NOQUEUE",
+        /// The task, the member or the schedule does not exist.
+        NotFound = 2 => "NOTFOUND",
+        /// The id or the queue exists already.
+        Exists = 3 => "EXISTS",
+        /// The queue requires ids from the caller.
+        IdRequired = 4 => "IDREQUIRED",
+        /// The task is not taken.
+        NotTaken = 5 => "NOTTAKEN",
+        /// The task is taken by another connection.
+        NotOwner = 6 => "NOTOWNER",
+        /// The receipt is not of a current lease.
+        Stale = 7 => "STALE",
+        /// The task is taken.
+        Taken = 8 => "TAKEN",
+        /// The state of the task does not allow the operation.
+        WrongState = 9 => "WRONGSTATE",
+        /// The payload is too large.
+        TooLarge = 10 => "TOOLARGE",
+        /// The queue is at its capacity.
+        Full = 11 => "FULL",
+        /// The queue is paused for input.
+        Paused = 12 => "PAUSED",
+        /// A bound of the server is reached; try later.
+        Busy = 13 => "BUSY",
+        /// The store failed, so nothing can be changed.
+        Store = 14 => "STORE",
+        /// The server stops. The engine itself never returns this.
+        Closing = 15 => "CLOSING",
+        /// The request needs several shards. The engine itself never returns this.
+        CrossShard = 16 => "CROSSSHARD",
+        /// A step of the transaction was refused. The sentence begins with its position, counted
+        /// from 1, and the word of its refusal.
+        ExecAbort = 17 => "EXECABORT",
+        /// The owner of the shard is changing, and the request was not carried out. The engine
+        /// itself never returns this.
+        TryAgain = 18 => "TRYAGAIN",
+        /// The distributed engine does not answer, and the request was not carried out. The engine
+        /// itself never returns this.
+        ClusterDown = 19 => "CLUSTERDOWN",
+        /// The request may have been carried out or not. The engine itself never returns this.
+        Unknown = 20 => "UNKNOWN",
+        /// The user may not do this with this queue or topic.
+        NoPerm = 21 => "NOPERM",
+    }
 
     /// The stable word for programs.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::BadArgument => "BADARG",
-            Self::NoQueue => "NOQUEUE",
-            Self::NotFound => "NOTFOUND",
-            Self::Exists => "EXISTS",
-            Self::IdRequired => "IDREQUIRED",
-            Self::NotTaken => "NOTTAKEN",
-            Self::NotOwner => "NOTOWNER",
-            Self::Stale => "STALE",
-            Self::Taken => "TAKEN",
-            Self::WrongState => "WRONGSTATE",
-            Self::TooLarge => "TOOLARGE",
-            Self::Full => "FULL",
-            Self::Paused => "PAUSED",
-            Self::Busy => "BUSY",
-            Self::Store => "STORE",
-            Self::Closing => "CLOSING",
-            Self::CrossShard => "CROSSSHARD",
-            Self::ExecAbort => "EXECABORT",
-            Self::TryAgain => "TRYAGAIN",
-            Self::ClusterDown => "CLUSTERDOWN",
-            Self::Unknown => "UNKNOWN",
-            Self::NoPerm => "NOPERM",
-        }
-    }
+    fn word -> &'static str
 }
 
 impl Refusal {

@@ -75,26 +75,36 @@ pub trait Calendars: Debug + Send + Sync {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EveryOnly;
 
-/// What is done about slots of the time while the server was down.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
-pub enum OnMissed {
-    /// One task is put, for the last of them.
-    #[default]
-    One = 0,
-    /// A task is put for each of the latest [`MADE_UP_MAX`].
-    All = 1,
-    /// Nothing.
-    None = 2,
+worded! {
+    /// What is done about slots of the time while the server was down.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
+    pub enum OnMissed {
+        /// One task is put, for the last of them.
+        #[default]
+        One = 0 => "one",
+        /// A task is put for each of the latest [`MADE_UP_MAX`].
+        All = 1 => "all",
+        /// Nothing.
+        None = 2 => "none",
+    }
+
+    /// The stable word for programs.
+    fn word -> &'static str
 }
 
-/// What is done at a slot while the task of the slot before is not finished.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
-pub enum Overlap {
-    /// A task is still put.
-    #[default]
-    Allow = 0,
-    /// The slot is skipped.
-    Skip = 1,
+worded! {
+    /// What is done at a slot while the task of the slot before is not finished.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
+    pub enum Overlap {
+        /// A task is still put.
+        #[default]
+        Allow = 0 => "allow",
+        /// The slot is skipped.
+        Skip = 1 => "skip",
+    }
+
+    /// The stable word for programs.
+    fn word -> &'static str
 }
 
 /// What a client has decided about a schedule.
@@ -366,19 +376,6 @@ impl Plan {
 }
 
 impl OnMissed {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::One, Self::All, Self::None];
-
-    /// The stable word for programs.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::All => "all",
-            Self::None => "none",
-        }
-    }
-
     /// The most slots that are made up.
     #[must_use]
     pub const fn made_up(self) -> usize {
@@ -386,20 +383,6 @@ impl OnMissed {
             Self::One => 1,
             Self::All => MADE_UP_MAX,
             Self::None => 0,
-        }
-    }
-}
-
-impl Overlap {
-    /// Both of them.
-    pub const ALL: [Self; 2] = [Self::Allow, Self::Skip];
-
-    /// The stable word for programs.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Skip => "skip",
         }
     }
 }

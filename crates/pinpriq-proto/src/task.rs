@@ -31,21 +31,26 @@ pub enum TaskId {
     Given(Bytes),
 }
 
-/// The states of a task, without their data.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
-pub enum StateKind {
-    /// R: can be selected, if it has a priority.
-    Ready = 0,
-    /// T: held by a consumer under a lease.
-    Taken = 1,
-    /// W: its delay has not passed yet.
-    Waiting = 2,
-    /// B: set aside until somebody digs it up.
-    Buried = 3,
-    /// Z: finished, and kept for a while.
-    Zombie = 4,
-    /// D: finished, and kept for good.
-    Done = 5,
+worded! {
+    /// The states of a task, without their data.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, pinpriq_derive::Letter)]
+    pub enum StateKind {
+        /// R: can be selected, if it has a priority.
+        Ready = 0 => "ready",
+        /// T: held by a consumer under a lease.
+        Taken = 1 => "taken",
+        /// W: its delay has not passed yet.
+        Waiting = 2 => "waiting",
+        /// B: set aside until somebody digs it up.
+        Buried = 3 => "buried",
+        /// Z: finished, and kept for a while.
+        Zombie = 4 => "zombie",
+        /// D: finished, and kept for good.
+        Done = 5 => "done",
+    }
+
+    /// The word for the state.
+    fn word -> &'static str
 }
 
 /// The state of a task with the data of that state.
@@ -338,34 +343,10 @@ impl StateKind {
         matches!(self, Self::Zombie | Self::Done)
     }
 
-    /// All six states, in the usual order.
-    pub const ALL: [Self; 6] =
-        [Self::Ready, Self::Taken, Self::Waiting, Self::Buried, Self::Zombie, Self::Done];
-
     /// The letter of the state: `R`, `T`, `W`, `B`, `Z` or `D`.
     #[must_use]
     pub const fn letter(self) -> char {
-        match self {
-            Self::Ready => 'R',
-            Self::Taken => 'T',
-            Self::Waiting => 'W',
-            Self::Buried => 'B',
-            Self::Zombie => 'Z',
-            Self::Done => 'D',
-        }
-    }
-
-    /// The word for the state.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Taken => "taken",
-            Self::Waiting => "waiting",
-            Self::Buried => "buried",
-            Self::Zombie => "zombie",
-            Self::Done => "done",
-        }
+        self.word().as_bytes()[0].to_ascii_uppercase() as char
     }
 }
 

@@ -54,25 +54,30 @@ pub enum Access {
     Admins,
 }
 
-/// The chapters of the command set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Group {
-    /// Single tasks.
-    Tasks,
-    /// Deliveries without asking for each.
-    Push,
-    /// Topics and their members.
-    FanOut,
-    /// Queues as a whole.
-    Queues,
-    /// Tasks that come again and again.
-    Schedules,
-    /// Several commands at one moment.
-    Transactions,
-    /// The connection, and the server.
-    Connection,
-    /// The nodes.
-    Cluster,
+worded! {
+    /// The chapters of the command set.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Group {
+        /// Single tasks.
+        Tasks => "Tasks",
+        /// Deliveries without asking for each.
+        Push => "Push",
+        /// Topics and their members.
+        FanOut => "Fan-out",
+        /// Queues as a whole.
+        Queues => "Queues",
+        /// Tasks that come again and again.
+        Schedules => "Schedules",
+        /// Several commands at one moment.
+        Transactions => "Transactions",
+        /// The connection, and the server.
+        Connection => "Connection",
+        /// The nodes.
+        Cluster => "Cluster",
+    }
+
+    /// The name of the chapter.
+    fn name -> &'static str
 }
 
 /// A word, or words, before the options.
@@ -112,35 +117,6 @@ pub enum Word {
 impl Word {
     /// Stands where a list has no word yet.
     pub(crate) const NONE: Self = Self::Held;
-}
-
-impl Group {
-    /// All of them, in the order of the documentation page.
-    pub const ALL: [Self; 8] = [
-        Self::Tasks,
-        Self::Push,
-        Self::FanOut,
-        Self::Queues,
-        Self::Schedules,
-        Self::Transactions,
-        Self::Connection,
-        Self::Cluster,
-    ];
-
-    /// The name of the chapter.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tasks => "Tasks",
-            Self::Push => "Push",
-            Self::FanOut => "Fan-out",
-            Self::Queues => "Queues",
-            Self::Schedules => "Schedules",
-            Self::Transactions => "Transactions",
-            Self::Connection => "Connection",
-            Self::Cluster => "Cluster",
-        }
-    }
 }
 
 /// Whether an option is one of these.

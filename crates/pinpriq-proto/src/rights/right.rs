@@ -2,39 +2,29 @@
 
 use std::fmt;
 
-/// A right.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Right {
-    /// To put tasks into queues, and publish them to topics.
-    Put,
-    /// To take tasks, and say how they ended.
-    Take,
-    /// To look at tasks, queues and figures.
-    Look,
-    /// To change tasks by their ids, queues and schedules.
-    Manage,
-    /// To run the server: has no pattern, and implies no other right.
-    Admin,
+worded! {
+    /// A right.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Right {
+        /// To put tasks into queues, and publish them to topics.
+        Put => "put",
+        /// To take tasks, and say how they ended.
+        Take => "take",
+        /// To look at tasks, queues and figures.
+        Look => "look",
+        /// To change tasks by their ids, queues and schedules.
+        Manage => "manage",
+        /// To run the server: has no pattern, and implies no other right.
+        Admin => "admin",
+    }
+
+    /// The word for it in a rule.
+    fn word -> &'static str
 }
 
 impl Right {
-    /// All rights, in the order in which they are listed.
-    pub const ALL: [Self; 5] = [Self::Put, Self::Take, Self::Look, Self::Manage, Self::Admin];
-
     /// The rights that are given on queues and topics, each with its own patterns.
     pub const ON_NAMES: [Self; 4] = [Self::Put, Self::Take, Self::Look, Self::Manage];
-
-    /// The word for it in a rule.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Put => "put",
-            Self::Take => "take",
-            Self::Look => "look",
-            Self::Manage => "manage",
-            Self::Admin => "admin",
-        }
-    }
 
     /// Returns the right of this word.
     #[must_use]

@@ -4,103 +4,72 @@
 
 use crate::wire::resp::put_unsigned;
 
-/// Why bytes are no request. Each has its answer, and the connection continues.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Fault {
-    /// The line is not that of the command that it begins with, or is too long.
-    BadFormat,
-    /// The line begins with no command.
-    UnknownCommand,
-    /// No CR LF follows the body of a job.
-    ExpectedCrlf,
-    /// The body of a job is longer than is allowed. It was skipped.
-    JobTooBig,
-}
-
-impl Fault {
-    /// The whole answer.
-    #[must_use]
-    pub const fn line(self) -> &'static [u8] {
-        match self {
-            Self::BadFormat => b"BAD_FORMAT\r\n",
-            Self::UnknownCommand => b"UNKNOWN_COMMAND\r\n",
-            Self::ExpectedCrlf => b"EXPECTED_CRLF\r\n",
-            Self::JobTooBig => b"JOB_TOO_BIG\r\n",
-        }
+worded! {
+    /// Why bytes are no request. Each has its answer, and the connection continues.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Fault {
+        /// The line is not that of the command that it begins with, or is too long.
+        BadFormat => b"BAD_FORMAT\r\n",
+        /// The line begins with no command.
+        UnknownCommand => b"UNKNOWN_COMMAND\r\n",
+        /// No CR LF follows the body of a job.
+        ExpectedCrlf => b"EXPECTED_CRLF\r\n",
+        /// The body of a job is longer than is allowed. It was skipped.
+        JobTooBig => b"JOB_TOO_BIG\r\n",
     }
-}
 
-/// An answer that is always the same.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Word {
-    /// The job was deleted.
-    Deleted,
-    /// The job was released.
-    Released,
-    /// The job was buried.
-    Buried,
-    /// The one job was kicked.
-    Kicked,
-    /// The reservation begins anew.
-    Touched,
-    /// The tube was paused.
-    Paused,
-    /// There is no such job or tube, or not in such a state.
-    NotFound,
-    /// The tube is the only one that the connection watches.
-    NotIgnored,
-    /// No job could be reserved in time.
-    TimedOut,
-    /// A reservation of the connection is about to end.
-    DeadlineSoon,
-    /// The server accepts no more jobs.
-    Draining,
-    /// There is no room for the job.
-    OutOfMemory,
-    /// The server failed.
-    InternalError,
-}
-
-impl Word {
     /// The whole answer.
-    #[must_use]
-    pub const fn line(self) -> &'static [u8] {
-        match self {
-            Self::Deleted => b"DELETED\r\n",
-            Self::Released => b"RELEASED\r\n",
-            Self::Buried => b"BURIED\r\n",
-            Self::Kicked => b"KICKED\r\n",
-            Self::Touched => b"TOUCHED\r\n",
-            Self::Paused => b"PAUSED\r\n",
-            Self::NotFound => b"NOT_FOUND\r\n",
-            Self::NotIgnored => b"NOT_IGNORED\r\n",
-            Self::TimedOut => b"TIMED_OUT\r\n",
-            Self::DeadlineSoon => b"DEADLINE_SOON\r\n",
-            Self::Draining => b"DRAINING\r\n",
-            Self::OutOfMemory => b"OUT_OF_MEMORY\r\n",
-            Self::InternalError => b"INTERNAL_ERROR\r\n",
-        }
+    fn line -> &'static [u8]
+}
+
+worded! {
+    /// An answer that is always the same.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Word {
+        /// The job was deleted.
+        Deleted => b"DELETED\r\n",
+        /// The job was released.
+        Released => b"RELEASED\r\n",
+        /// The job was buried.
+        Buried => b"BURIED\r\n",
+        /// The one job was kicked.
+        Kicked => b"KICKED\r\n",
+        /// The reservation begins anew.
+        Touched => b"TOUCHED\r\n",
+        /// The tube was paused.
+        Paused => b"PAUSED\r\n",
+        /// There is no such job or tube, or not in such a state.
+        NotFound => b"NOT_FOUND\r\n",
+        /// The tube is the only one that the connection watches.
+        NotIgnored => b"NOT_IGNORED\r\n",
+        /// No job could be reserved in time.
+        TimedOut => b"TIMED_OUT\r\n",
+        /// A reservation of the connection is about to end.
+        DeadlineSoon => b"DEADLINE_SOON\r\n",
+        /// The server accepts no more jobs.
+        Draining => b"DRAINING\r\n",
+        /// There is no room for the job.
+        OutOfMemory => b"OUT_OF_MEMORY\r\n",
+        /// The server failed.
+        InternalError => b"INTERNAL_ERROR\r\n",
     }
+
+    /// The whole answer.
+    fn line -> &'static [u8]
 }
 
-/// What a job is an answer to.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum JobWord {
-    /// The job was reserved.
-    Reserved,
-    /// The job was only looked at.
-    Found,
-}
+worded! {
+    /// What a job is an answer to.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum JobWord {
+        /// The job was reserved.
+        Reserved => b"RESERVED",
+        /// The job was only looked at.
+        Found => b"FOUND",
+    }
 
-impl JobWord {
     /// The word, without anything around it.
-    #[must_use]
-    pub const fn word(self) -> &'static [u8] {
-        match self {
-            Self::Reserved => b"RESERVED",
-            Self::Found => b"FOUND",
-        }
-    }
+    fn word -> &'static [u8]
 }
 
 /// Appends `INSERTED <id>`: the job was put.
