@@ -29,11 +29,8 @@
 
 mod client;
 mod keys;
-mod lease;
-mod looking;
 mod messages;
 mod options;
-mod reading;
 mod registry;
 mod remote;
 mod room;

@@ -20,7 +20,6 @@ mod beats;
 mod failure;
 mod lane;
 mod log;
-mod looking;
 mod options;
 mod registry;
 mod registry_sql;

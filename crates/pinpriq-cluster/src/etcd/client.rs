@@ -1,22 +1,31 @@
 //! A cluster, and one request to it. Which member is asked changes with the first trouble. What a
-//! request means for a log is decided by its caller.
+//! request means for a log is decided by its caller, and what hangs on a lease in `registry`.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pinpriq_store::ledger::Writer;
+use crate::remote::LogState;
+use pinpriq_store::ledger::{Seq, Unreachable, Writer};
 use tonic::Response;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::etcd::messages::{Call, TxnRequest, TxnResponse, send};
+use crate::etcd::keys::{Fence, Keys, number};
+use crate::etcd::messages::{
+    Call, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, TxnRequest, TxnResponse,
+    send, send_streamed,
+};
 use crate::etcd::options::{EtcdError, EtcdOptions};
 use crate::etcd::remote::EtcdRemote;
 use crate::etcd::room::Quota;
 use crate::etcd::sign_in::{Member, Pass, SignIn, has_token_ended, is_signed_out};
+use crate::etcd::transaction::{key_read, one, reading};
 use crate::etcd::trouble::{Trouble, Verdict};
+
+/// How many logs are read at once. etcd accepts 128 parts of a transaction.
+const LOGS_AT_ONCE: u16 = 32;
 
 /// A cluster of etcd. Clones use the same connections.
 ///
@@ -211,4 +220,67 @@ impl Etcd {
     pub(crate) async fn within_deadline<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::time::timeout(self.inner.options.deadline, work).await.ok()
     }
+
+    /// Returns a new lease of this many seconds. Leases whose answers are lost end by themselves.
+    pub(crate) async fn grant(&self, limit: Duration, seconds: i64) -> Result<i64, Trouble> {
+        let request = LeaseGrantRequest { ttl: seconds };
+        match self.each_member(|| self.ask(limit, &request)).await?.id {
+            0 => Err(Trouble::Malformed("a lease")),
+            lease => Ok(lease),
+        }
+    }
+
+    /// Renews a lease. Returns whether it still lived.
+    pub(crate) async fn keep_alive(&self, limit: Duration, lease: i64) -> Result<bool, Trouble> {
+        let request = LeaseKeepAliveRequest { id: lease };
+        let call =
+            || self.ask_within(limit, |member| send_streamed(member, request.clone(), limit));
+        match self.each_member(call).await {
+            Ok(answer) => Ok(answer.ttl > 0),
+            Err(trouble) if trouble.is_lease_gone() => Ok(false),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Ends a lease, with all that hangs on it.
+    pub(crate) async fn revoke(&self, limit: Duration, lease: i64) -> Result<(), Trouble> {
+        let request = LeaseRevokeRequest { id: lease };
+        match self.each_member(|| self.ask(limit, &request)).await {
+            Err(trouble) if !trouble.is_lease_gone() => Err(trouble),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns what the logs of this many shards have come to, or None for one that was never
+    /// seized. Takes one request for each 32 shards, and ends as other calls.
+    pub async fn log_states(&self, shards: u16) -> Result<Vec<Option<LogState>>, Unreachable> {
+        let read = self.within_deadline(async {
+            let mut states = Vec::new();
+            for start in (0..shards).step_by(usize::from(LOGS_AT_ONCE)) {
+                let end = shards.min(start.saturating_add(LOGS_AT_ONCE));
+                let name = &self.options().name;
+                let keys: Vec<Keys> = (start..end).map(|shard| Keys::new(name, shard)).collect();
+                let parts = keys.iter().flat_map(|it| [it.fence(), it.head(), it.first()]);
+                let response = self.transact(&reading(parts.map(one).collect())).await?;
+                for at in 0..keys.len() {
+                    states.push(state(&response, at * 3)?);
+                }
+            }
+            Ok(states)
+        });
+        read.await.unwrap_or(Err(Trouble::Silent)).map_err(|trouble| trouble.unreachable())
+    }
+}
+
+/// Returns the state of the log whose keys are read from this place on.
+fn state(response: &TxnResponse, at: usize) -> Result<Option<LogState>, Trouble> {
+    let Some(fence) = key_read(response, at) else { return Ok(None) };
+    let fence = Fence::parse(&fence.value).ok_or(Trouble::Malformed("the fence"))?;
+    let number = |at, what| {
+        let value = key_read(response, at).and_then(|pair| number(&pair.value));
+        value.map(Seq).ok_or(Trouble::Malformed(what))
+    };
+    let head = number(at + 1, "the head")?;
+    let first = number(at + 2, "the first entry")?;
+    Ok(Some(LogState { tenure: fence.tenure, head, first }))
 }

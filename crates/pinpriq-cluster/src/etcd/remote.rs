@@ -17,12 +17,17 @@ use prost::bytes::Bytes;
 
 use crate::etcd::client::Etcd;
 use crate::etcd::keys::{Fence, Keys, decimal, number};
-use crate::etcd::messages::{TxnRequest, TxnResponse};
-use crate::etcd::transaction::{delete, has, key_read, one, put, reading, unchanged};
+use crate::etcd::messages::{KeyValue, TxnRequest, TxnResponse};
+use crate::etcd::transaction::{
+    delete, has, key_read, keys_read, one, put, range, reading, unchanged,
+};
 use crate::etcd::trouble::{Trouble, Verdict};
 
 /// How large entries should be, in bytes.
-pub(crate) const TARGET_BYTES: usize = 64 << 10;
+const TARGET_BYTES: usize = 64 << 10;
+
+/// The most entries in a piece.
+const PIECE_ENTRIES_MAX: usize = 64;
 
 /// The log of one shard on a cluster of etcd, for one writer. It comes from [`Etcd::remote`].
 ///
@@ -30,8 +35,8 @@ pub(crate) const TARGET_BYTES: usize = 64 << 10;
 /// a long read takes one for each 64 entries. Renewing a tenure only reads. A call whose member
 /// does not answer is repeated with the next one, except an append.
 pub struct EtcdRemote {
-    pub(crate) etcd: Etcd,
-    pub(crate) keys: Keys,
+    etcd: Etcd,
+    keys: Keys,
     writer: Writer,
     memory: Mutex<Memory>,
     /// The bytes that were appended since the last status.
@@ -350,6 +355,59 @@ impl EtcdRemote {
         let status = self.etcd.status().await.map_err(|trouble| trouble.unreachable())?;
         self.uncounted_bytes.fetch_sub(uncounted, Ordering::Relaxed);
         Ok(Status { bytes_used: status.bytes_used + uncounted, ..status })
+    }
+
+    /// See [`pinpriq_store::ledger::Call::Read`].
+    async fn read(&self, from: Seq, bytes: usize) -> Result<Vec<(Seq, Vec<u8>)>, Unreachable> {
+        let (mut entries, mut total) = (Vec::new(), 0);
+        let (mut next, mut most) = (from, PIECE_ENTRIES_MAX);
+        // Most entries have the size that was asked for.
+        let mut limit = (bytes / TARGET_BYTES + 1).min(most);
+        loop {
+            let piece = match self.piece(next, limit).await {
+                Ok(piece) => piece,
+                Err(trouble) if trouble.is_too_much() && limit > 1 => {
+                    limit /= 2;
+                    most = limit;
+                    continue;
+                }
+                Err(trouble) if entries.is_empty() => return Err(trouble.unreachable()),
+                Err(_) => return Ok(entries),
+            };
+            let is_last = piece.len() < limit;
+            for (seq, entry) in piece {
+                if seq != next {
+                    return Ok(entries);
+                }
+                next = Seq(seq.0 + 1);
+                total += entry.len();
+                entries.push((seq, Vec::from(entry)));
+                if total >= bytes {
+                    return Ok(entries);
+                }
+            }
+            if is_last {
+                return Ok(entries);
+            }
+            limit = (limit * 2).min(most);
+        }
+    }
+
+    /// The entries from `from` on, at most `limit`. None if `from` was trimmed.
+    async fn piece(&self, from: Seq, limit: usize) -> Result<Vec<(Seq, Bytes)>, Trouble> {
+        let entries = range(self.keys.entry(from), self.keys.end_of_entries(), limit);
+        let request = reading(vec![one(self.keys.first()), entries]);
+        let response = self.etcd.transact(&request).await?;
+        let Some(first) = key_read(&response, 0) else { return Ok(Vec::new()) };
+        let first = number(&first.value).ok_or(Trouble::Malformed("the first entry"))?;
+        if from.0 < first {
+            return Ok(Vec::new());
+        }
+        let entry = |pair: &KeyValue| {
+            let seq = self.keys.seq(&pair.key).ok_or(Trouble::Malformed("the key of an entry"))?;
+            Ok((seq, pair.value.clone()))
+        };
+        keys_read(&response, 1).iter().map(entry).collect()
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pinpriq_store::ledger::Writer;
+use crate::remote::LogState;
+use pinpriq_store::ledger::{Seq, Tenure, Term, Unreachable, Writer};
 use tokio::time::timeout;
 use tokio_postgres::types::FromSqlOwned;
 use tokio_postgres::{Config, Row};
@@ -12,7 +13,7 @@ use crate::postgres::failure::Failure;
 use crate::postgres::log::PostgresLog;
 use crate::postgres::options::{ConnectError, PostgresOptions, hosts, quoted_schema};
 use crate::postgres::session::Session;
-use crate::postgres::statements::{are_there, create};
+use crate::postgres::statements::{are_there, create, log_states};
 use crate::postgres::tls::Encrypter;
 
 /// A server that keeps fenced logs. Clones are handles to the same one. It keeps no connection.
@@ -64,6 +65,46 @@ impl Postgres {
     pub fn log(&self, shard: u16, writer: Writer) -> PostgresLog {
         PostgresLog::new(Arc::clone(&self.server), shard, writer)
     }
+
+    /// Connects and checks the server as [`Postgres::connect`] does, but creates nothing. Returns
+    /// None if the tables are not there.
+    pub async fn connect_existing(
+        options: PostgresOptions,
+    ) -> Result<Option<(Self, Report)>, ConnectError> {
+        let limit = options.call_timeout;
+        let server = Server::new(options)?;
+        let found = timeout(limit, async {
+            let session = server.open_in_time().await?;
+            let there = session.run(&are_there(&server.schema)).await;
+            let there = there.map_err(|failure| ConnectError::Unusable(failure.why))?;
+            Ok((there == ["t"]).then(|| Report::of(&session)))
+        });
+        let silent = |_| ConnectError::Unusable("it does not answer in time".to_owned());
+        let report = found.await.map_err(silent)??;
+        Ok(report.map(|report| (Self { server: Arc::new(server) }, report)))
+    }
+
+    /// Returns what the logs of this many shards have come to, or None for one that was never
+    /// seized. Opens a connection, and runs one statement. What is read may be lost yet.
+    pub async fn log_states(&self, shards: u16) -> Result<Vec<Option<LogState>>, Unreachable> {
+        let unreachable = |why: String| Unreachable { why };
+        let server = &self.server;
+        let rows = timeout(server.options.call_timeout, async {
+            let session = server.open_in_time().await.map_err(|error| error.to_string())?;
+            session.rows(&log_states(&server.schema)).await.map_err(|failure| failure.why)
+        });
+        let silent = |_| unreachable("no answer in time".to_owned());
+        let rows = rows.await.map_err(silent)?.map_err(unreachable)?;
+        let mut states = vec![None; usize::from(shards)];
+        for row in rows {
+            let (shard, state) = read(&row)
+                .ok_or_else(|| unreachable(format!("the row of a shard is malformed: {row:?}")))?;
+            if let Some(place) = states.get_mut(shard) {
+                *place = state;
+            }
+        }
+        Ok(states)
+    }
 }
 
 /// Where the tables are.
@@ -109,8 +150,12 @@ impl Server {
         Err(error)
     }
 
+    async fn open_in_time(&self) -> Result<Session, ConnectError> {
+        self.open(self.options.connect_timeout).await
+    }
+
     async fn prepare(&self) -> Result<Report, ConnectError> {
-        let session = self.open(self.options.connect_timeout).await?;
+        let session = self.open_in_time().await?;
         let run = async |sql: &str| {
             session.run(sql).await.map_err(|failure| ConnectError::Unusable(failure.why))
         };
@@ -125,4 +170,14 @@ impl Server {
 /// Returns a value of a row.
 pub(crate) fn column<T: FromSqlOwned>(row: &Row, index: usize) -> Result<T, Failure> {
     Ok(row.try_get(index)?)
+}
+
+/// Reads the row of a shard. A term of 0 says that it was never seized.
+fn read(row: &[String]) -> Option<(usize, Option<LogState>)> {
+    let [shard, term, writer, head, first] = row else { return None };
+    let term = Term(term.parse().ok()?);
+    let writer = Writer(u128::from_str_radix(writer, 16).ok()?);
+    let (head, first) = (Seq(head.parse().ok()?), Seq(first.parse().ok()?));
+    let state = LogState { tenure: Tenure { term, writer }, head, first };
+    Some((shard.parse().ok()?, (term.0 > 0).then_some(state)))
 }
