@@ -11,6 +11,8 @@ use http_body_util::BodyExt as _;
 use pinpriq_proto::limits::TRANSACTION_STEPS_MAX;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::bytes::{Bytes, BytesMut};
+use tokio_util::codec::{AnyDelimiterCodec, Decoder as _};
 
 use super::super::exchange::{Asked, Question};
 use super::super::problem::Problem;
@@ -123,95 +125,52 @@ async fn atomic(asker: &Asker, queue: &[u8], mut lines: Lines) -> Result<Respons
 /// The lines of a body.
 struct Lines {
     body: Body,
-    bytes: Vec<u8>,
-    /// Where the line begins that is next.
-    at: usize,
-    /// Where to go on looking for its end.
-    looked: usize,
-    /// The longest line.
-    most: usize,
+    bytes: BytesMut,
+    codec: AnyDelimiterCodec,
     timeout: Duration,
-    /// Whether the rest of a line that was too long is passed over.
-    skips: bool,
     has_ended: bool,
 }
 
 impl Lines {
     fn new(api: &Api, body: Body) -> Self {
-        Self {
-            body,
-            bytes: Vec::new(),
-            at: 0,
-            looked: 0,
-            // A payload in base64 or with escapes, and the options.
-            most: api.payload_bytes_max * 6 + (64 << 10),
-            timeout: api.body_timeout,
-            skips: false,
-            has_ended: false,
-        }
+        // A payload in base64 or with escapes, and the options.
+        let most = api.payload_bytes_max * 6 + (64 << 10);
+        let codec = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), most);
+        Self { body, bytes: BytesMut::new(), codec, timeout: api.body_timeout, has_ended: false }
     }
 
-    /// Returns the next line that is not blank, or nothing after the last.
-    async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+    /// Returns the next line that is not blank, or nothing after the last. After a line that is too
+    /// long, others may follow.
+    async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
         // A line has as long as a whole body elsewhere.
         let read = timeout(self.timeout, self.read()).await;
         read.map_err(|_| Problem::new("LATE", "a line did not arrive in time"))?
     }
 
-    async fn read(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+    async fn read(&mut self) -> Result<Option<Bytes>, Problem> {
         loop {
-            while let Some(line) = self.line() {
-                let is_skipped = std::mem::take(&mut self.skips);
-                if line.len() > self.most {
-                    return Err(self.too_long());
-                }
-                if !is_skipped && !line.trim_ascii().is_empty() {
-                    return Ok(Some(line));
-                }
-            }
-            if self.has_ended {
-                return Ok(None);
-            }
-            if self.skips || self.bytes.len() > self.most {
-                self.forget();
-                if !std::mem::replace(&mut self.skips, true) {
-                    return Err(self.too_long());
+            let line = if self.has_ended {
+                self.codec.decode_eof(&mut self.bytes)
+            } else {
+                self.codec.decode(&mut self.bytes)
+            };
+            match line {
+                Ok(Some(line)) if line.trim_ascii().is_empty() => continue,
+                Ok(None) if !self.has_ended => {}
+                Ok(line) => return Ok(line),
+                Err(_) => {
+                    let most = self.codec.max_length();
+                    let sentence = format!("a line has at most {most} bytes here");
+                    return Err(Problem::new("TOOLARGE", sentence));
                 }
             }
             match self.body.frame().await {
-                // The last line need not have an end.
-                None => {
-                    self.has_ended = true;
-                    self.bytes.push(b'\n');
-                }
+                None => self.has_ended = true,
                 Some(Ok(frame)) => self.bytes.extend(frame.data_ref().into_iter().flatten()),
                 Some(Err(wrong)) => {
                     return Err(Problem::bad(format!("the body cannot be read: {wrong}")));
                 }
             }
         }
-    }
-
-    /// Removes a line that is there, with its end.
-    fn line(&mut self) -> Option<Vec<u8>> {
-        let found = self.bytes[self.looked..].iter().position(|byte| *byte == b'\n');
-        let Some(end) = found else {
-            self.bytes.drain(..self.at);
-            (self.at, self.looked) = (0, self.bytes.len());
-            return None;
-        };
-        let end = self.looked + end + 1;
-        let line = self.bytes[self.at..end].to_vec();
-        (self.at, self.looked) = (end, end);
-        Some(line)
-    }
-
-    fn forget(&mut self) {
-        self.bytes.clear();
-        (self.at, self.looked) = (0, 0);
-    }
-
-    fn too_long(&self) -> Problem {
-        Problem::new("TOOLARGE", format!("a line has at most {} bytes here", self.most))
     }
 }
