@@ -35,9 +35,7 @@ mod throttle;
 mod tls;
 pub mod users;
 
-pub use doors::http::api::page::http_table;
-pub use doors::http::metrics::page::metrics_table;
-pub use doors::resp::{check_record, command_tables, record_table, settings_table, task_table};
+pub use doors::resp::check_record;
 pub use error::ServeError;
 pub use figures::page::{endings_table, info_table, stats_table};
 pub use log::Log;

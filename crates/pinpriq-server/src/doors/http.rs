@@ -274,3 +274,6 @@ impl Encode for HttpDoor {
         write::output(out, output, &with, extent)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,8 +34,6 @@ use pinpriq_proto::wire::resp::{
 };
 
 pub use self::carrying::check_record;
-pub use self::describe::{command_tables, record_table, task_table};
-pub use self::settings::settings_table;
 
 use self::call::{Call, Talk, protocol_of};
 use self::runs::run;

@@ -1,21 +1,23 @@
-//! The tables of commands, fields, settings and figures in `docs/protocol/resp.md`, that of paths
-//! in `docs/http.md`, that of metrics in `docs/monitoring.md` and that of settings in
-//! `docs/internals/journal.md` are printed from the tables that drive the server.
+//! The tables of commands, fields, settings and figures in `docs/protocol/resp.md`, and that of
+//! settings in `docs/internals/journal.md`, are printed from the tables that drive the server.
 //! `UPDATE_EXPECT=1` prints them again.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pinpriq_server::queue_settings::{Kind, SETTINGS};
+use pinpriq_proto::fields::{Shown as Seen, TASK, carried};
+use pinpriq_proto::request::spec::Group;
+use pinpriq_proto::request::table::TABLE;
+use pinpriq_proto::settings::{Kind, SETTINGS, Settings, Shown};
 
 /// A table of the page: the word in its marks, and what prints it.
 type Table = (&'static str, fn() -> String);
 
 const TABLES: [Table; 7] = [
-    ("task", pinpriq_server::task_table),
-    ("record", pinpriq_server::record_table),
-    ("commands", pinpriq_server::command_tables),
-    ("settings", pinpriq_server::settings_table),
+    ("task", task_table),
+    ("record", record_table),
+    ("commands", command_tables),
+    ("settings", settings_table),
     ("stats", pinpriq_server::stats_table),
     ("info", pinpriq_server::info_table),
     ("endings", pinpriq_server::endings_table),
@@ -24,16 +26,6 @@ const TABLES: [Table; 7] = [
 #[test]
 fn tables_on_the_page_are_those_of_the_server() {
     agree("protocol/resp.md", &TABLES);
-}
-
-#[test]
-fn paths_on_the_page_are_those_of_the_server() {
-    agree("http.md", &[("http", pinpriq_server::http_table)]);
-}
-
-#[test]
-fn metrics_on_the_page_are_those_of_the_server() {
-    agree("monitoring.md", &[("metrics", pinpriq_server::metrics_table)]);
 }
 
 #[test]
@@ -55,6 +47,70 @@ fn tags_of_settings() -> String {
             Kind::WordsOrSpan(..) => format!("a word: {words}; the last is a duration instead"),
         };
         let _ = writeln!(text, "| {} | {} | {value} |", setting.tag, setting.field);
+    }
+    text
+}
+
+/// Returns the tables of commands for the documentation page as Markdown, one for each chapter.
+fn command_tables() -> String {
+    let mut text = String::new();
+    for group in Group::ALL {
+        let _ = write!(text, "### {}\n\n| command | what | reply |\n|---|---|---|\n", group.name());
+        for spec in TABLE.iter().filter(|spec| spec.group == group) {
+            let syntax = spec.syntax().replace('|', "\\|");
+            let (summary, reply) = (spec.summary, spec.reply);
+            let _ = writeln!(text, "| `{syntax}` | {summary} | {reply} |");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Prints the fields of a task for the page of the docs.
+fn task_table() -> String {
+    let mut table = String::from("| field | value |\n|---|---|\n");
+    for field in TASK.iter().filter(|field| field.shown != Seen::Never) {
+        let _ = writeln!(table, "| `{}` | {} |", field.name, field.help);
+    }
+    table
+}
+
+/// Prints the fields of a task in an export for the page of the docs.
+fn record_table() -> String {
+    let names: Vec<String> = carried().map(|(_, carried)| format!("`{}`", carried.name)).collect();
+    format!("| a task has |\n|---|\n| {} |\n", names.join(", "))
+}
+
+/// Returns the table of settings as Markdown, for `docs/protocol/resp.md`.
+fn settings_table() -> String {
+    let mut text = String::from("| setting | values | default | what |\n|---|---|---|---|\n");
+    for setting in SETTINGS {
+        let (name, help) = (setting.name, setting.help);
+        let mut values: Vec<String> =
+            setting.words().map(|word| format!("`{}`", word.word)).collect();
+        match setting.kind {
+            Kind::Number => values.push("n".to_owned()),
+            Kind::Span => values.push("ms".to_owned()),
+            Kind::Name => values.push("queue".to_owned()),
+            Kind::Rate => values.push("n/ms".to_owned()),
+            Kind::Words(_) | Kind::WordsOrSpan(..) => {}
+        }
+        if setting.optional {
+            values.push("`none`".to_owned());
+        }
+        let default = Settings::default();
+        let default = match setting.shown((setting.read)(&default)).next() {
+            None | Some((_, Shown::None)) => "`none`".to_owned(),
+            Some((_, Shown::Number(number))) => number.to_string(),
+            Some((_, Shown::Text(text))) => format!("`{}`", text.escape_ascii()),
+            Some((_, Shown::Rate(rate))) => format!("`{rate}`"),
+        };
+        let (values, note) = (values.join(", "), setting.changes.note());
+        let _ = writeln!(text, "| `{name}` | {values} | {default} | {help}{note} |");
+        if let Some(length) = setting.length() {
+            let (own, word, help) = (length.name, length.word.word, length.help);
+            let _ = writeln!(text, "| `{own}` | ms | – | {help}; goes with `{name} {word}` |");
+        }
     }
     text
 }

@@ -7,8 +7,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use pinpriq_proto::request::table::TABLE;
 use pinpriq_proto::wire::resp::put_command;
-use pinpriq_server::command_tables;
 use pinpriq_server::queue_settings::SETTINGS;
 
 use crate::serving::Serving;
@@ -101,11 +101,10 @@ fn parts(syntax: &str) -> (Vec<String>, Vec<String>) {
 
 /// Everything that is to be tried.
 fn attacks() -> Vec<Attack> {
-    let tables = command_tables();
-    let entries = tables.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let mut attacks = Vec::new();
-    for syntax in entries {
-        let (words, options) = parts(syntax);
+    for spec in TABLE {
+        let syntax = spec.syntax();
+        let (words, options) = parts(&syntax);
         let is_name = |word: &String| word.chars().all(|letter| letter.is_ascii_uppercase());
         let named = words.iter().take_while(|word| is_name(word)).count();
         attacks.extend((named..words.len()).map(|long| Attack { words: words.clone(), long }));
@@ -238,11 +237,10 @@ const TOGETHER: [&str; 4] = [
 /// Requests by the table of commands that may make the server keep something else each time: `{}`
 /// stands for the number of the request.
 fn growing() -> Vec<String> {
-    let tables = command_tables();
-    let entries = tables.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let mut requests = Vec::new();
-    for syntax in entries {
-        let (words, options) = parts(syntax);
+    for spec in TABLE {
+        let syntax = spec.syntax();
+        let (words, options) = parts(&syntax);
         let is_fixed = |word: &String| word.chars().all(|it| it.is_ascii_uppercase() || it == '1');
         let varied = words
             .iter()

@@ -14,7 +14,6 @@ mod host;
 mod live;
 mod names;
 pub(crate) mod openapi;
-pub(crate) mod page;
 mod ranking;
 mod rates;
 pub(crate) mod route;
@@ -32,7 +31,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, MatchedPath, Request as HttpRequest, State};
-use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
@@ -44,6 +43,7 @@ use tower_http::cors::{AllowHeaders, AllowMethods, CorsLayer};
 use self::asking::Request;
 use self::body::{Room, Streamed, read_body};
 use self::dead::DeadLetters;
+use self::framing::tell_methods;
 use self::given::Values;
 use self::names::split_verb;
 use self::ranking::Rankings;
@@ -342,13 +342,14 @@ async fn answer(
         );
         return Err(Problem::new("NOTFOUND", sentence));
     }
-    if head.method == Method::OPTIONS {
-        return Ok(allowing(StatusCode::NO_CONTENT.into_response(), &routes));
-    }
     let method = if head.method == Method::HEAD { &Method::GET } else { &head.method };
     let Some(route) = routes.iter().find(|route| route.method == *method) else {
-        let sentence = format!("{} is no method of this path", head.method);
-        return Ok(allowing(refuse(&Problem::new("METHOD", sentence)), &routes));
+        let mut methods: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
+        if methods.contains(&"GET") {
+            methods.push("HEAD");
+        }
+        methods.push("OPTIONS");
+        return Ok(tell_methods(&head.method, &methods.join(", ")));
     };
     check_origin(api, &head.method, (&head.uri, &head.headers))?;
     let wants_octets = accepts_octets(&head.headers);
@@ -375,7 +376,7 @@ async fn answer(
     };
     let request = Request { route, names, values, payload, once };
     match route.does {
-        Does::Command(name, words) => {
+        Does::Command(name) => {
             let form = match (route.form, wants_octets) {
                 (Form::Task, true) => Form::TaskOctets,
                 (Form::Tasks, true) => {
@@ -384,7 +385,7 @@ async fn answer(
                 }
                 (form, _) => form,
             };
-            asker.respond(Question::Command(request.asked((name, words))?), form).await
+            asker.respond(Question::Command(request.asked(name)?), form).await
         }
         Does::Own(own) => composed::answer((api, asker), own, request).await,
     }
@@ -432,18 +433,6 @@ fn check_origin(
         return Err(Problem::new("NOPERM", sentence));
     }
     Ok(())
-}
-
-fn allowing(mut response: Response, routes: &[&Route]) -> Response {
-    let mut methods: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
-    if methods.contains(&"GET") {
-        methods.push("HEAD");
-    }
-    methods.push("OPTIONS");
-    if let Ok(methods) = HeaderValue::from_str(&methods.join(", ")) {
-        response.headers_mut().insert(ALLOW, methods);
-    }
-    response
 }
 
 /// Returns a refusal as a response.

@@ -1,12 +1,11 @@
 //! `GET /metrics`: what the server counts, for Prometheus and other readers of its formats.
 //!
 //! [`table`] lists every metric once, with the function that reads it from a survey. `exposition`
-//! writes them in the format that was asked for, and [`page`] makes the table of the documentation.
+//! writes them in the format that was asked for.
 //! Nothing is counted here, and what is asked of the shards is up to `monitor`.
 
-mod exposition;
+pub(crate) mod exposition;
 mod labels;
-pub(crate) mod page;
 pub(crate) mod sight;
 pub(crate) mod table;
 

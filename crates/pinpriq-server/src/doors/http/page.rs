@@ -4,12 +4,12 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
-    REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 
+use super::api::framing::tell_methods;
 use super::api::{given, refuse};
 use super::problem::Problem;
 
@@ -31,10 +31,7 @@ pub(super) async fn answer(request: Request) -> Response {
         ));
     };
     if ![Method::GET, Method::HEAD].contains(request.method()) {
-        let sentence = format!("{} is no method of this path", request.method());
-        let mut response = refuse(&Problem::new("METHOD", sentence));
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return response;
+        return tell_methods(request.method(), "GET, HEAD");
     }
     let known = request.headers().get_all(IF_NONE_MATCH).iter();
     let is_known = known.filter_map(|it| it.to_str().ok()).any(|it| names(it, tag));

@@ -1,8 +1,5 @@
-//! The commands as data: `COMMAND`, `COMMAND INFO`, `COMMAND DOCS`, and the documentation page.
+//! The commands as data: `COMMAND`, `COMMAND INFO`, `COMMAND DOCS`.
 
-use std::fmt::Write as _;
-
-use pinpriq_proto::fields::{Shown, TASK, carried};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::keys::Positions;
@@ -217,37 +214,4 @@ impl Argument {
 
 fn entries(name: &[u8]) -> impl Iterator<Item = &'static Spec> {
     TABLE.iter().filter(move |spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
-}
-
-/// Returns the tables of commands for the documentation page as Markdown, one for each chapter.
-#[must_use]
-pub fn command_tables() -> String {
-    let mut text = String::new();
-    for group in Group::ALL {
-        let _ = write!(text, "### {}\n\n| command | what | reply |\n|---|---|---|\n", group.name());
-        for spec in TABLE.iter().filter(|spec| spec.group == group) {
-            let syntax = spec.syntax().replace('|', "\\|");
-            let (summary, reply) = (spec.summary, spec.reply);
-            let _ = writeln!(text, "| `{syntax}` | {summary} | {reply} |");
-        }
-        text.push('\n');
-    }
-    text
-}
-
-/// Prints the fields of a task for the page of the docs.
-#[must_use]
-pub fn task_table() -> String {
-    let mut table = String::from("| field | value |\n|---|---|\n");
-    for field in TASK.iter().filter(|field| field.shown != Shown::Never) {
-        let _ = writeln!(table, "| `{}` | {} |", field.name, field.help);
-    }
-    table
-}
-
-/// Prints the fields of a task in an export for the page of the docs.
-#[must_use]
-pub fn record_table() -> String {
-    let names: Vec<String> = carried().map(|(_, carried)| format!("`{}`", carried.name)).collect();
-    format!("| a task has |\n|---|\n| {} |\n", names.join(", "))
 }

@@ -1,9 +1,6 @@
-//! Settings of queues, written into a reply and printed for the page on the protocol. All of them
-//! come from the table of settings.
+//! Settings of queues, written into a reply from the table of settings.
 
-use std::fmt::Write as _;
-
-use pinpriq_proto::settings::{Kind, Paused, SETTINGS, Setting, Settings, Shown};
+use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::values::whole;
@@ -33,39 +30,4 @@ pub(super) fn map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) 
             None => writer.null(),
         }
     }
-}
-
-/// Returns the table of settings as Markdown, for `docs/protocol/resp.md`.
-#[must_use]
-pub fn settings_table() -> String {
-    let mut text = String::from("| setting | values | default | what |\n|---|---|---|---|\n");
-    for setting in SETTINGS {
-        let (name, help) = (setting.name, setting.help);
-        let mut values: Vec<String> =
-            setting.words().map(|word| format!("`{}`", word.word)).collect();
-        match setting.kind {
-            Kind::Number => values.push("n".to_owned()),
-            Kind::Span => values.push("ms".to_owned()),
-            Kind::Name => values.push("queue".to_owned()),
-            Kind::Rate => values.push("n/ms".to_owned()),
-            Kind::Words(_) | Kind::WordsOrSpan(..) => {}
-        }
-        if setting.optional {
-            values.push("`none`".to_owned());
-        }
-        let default = Settings::default();
-        let default = match setting.shown((setting.read)(&default)).next() {
-            None | Some((_, Shown::None)) => "`none`".to_owned(),
-            Some((_, Shown::Number(number))) => number.to_string(),
-            Some((_, Shown::Text(text))) => format!("`{}`", text.escape_ascii()),
-            Some((_, Shown::Rate(rate))) => format!("`{rate}`"),
-        };
-        let (values, note) = (values.join(", "), setting.changes.note());
-        let _ = writeln!(text, "| `{name}` | {values} | {default} | {help}{note} |");
-        if let Some(length) = setting.length() {
-            let (own, word, help) = (length.name, length.word.word, length.help);
-            let _ = writeln!(text, "| `{own}` | ms | – | {help}; goes with `{name} {word}` |");
-        }
-    }
-    text
 }

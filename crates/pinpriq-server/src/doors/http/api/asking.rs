@@ -4,10 +4,9 @@ use super::super::exchange::Asked;
 use super::super::problem::Problem;
 use super::given::Values;
 use super::names::decode;
-use super::route::options_of;
-use super::route::{Body, Route, Word};
+use super::route::{Body, Route, Word, options_of, words_of};
 use pinpriq_proto::request::options::{DONE, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA};
-use pinpriq_proto::request::spec::{Spec, Word as Shape};
+use pinpriq_proto::request::spec::Spec;
 use pinpriq_proto::request::table::TABLE;
 
 /// The window of a put with an `Idempotency-Key`: a day, in milliseconds.
@@ -41,24 +40,23 @@ impl Request<'_> {
     }
 
     /// Returns the command that the request stands for.
-    pub(crate) fn asked(mut self, (command, words): (&str, &[Word])) -> Result<Asked, Problem> {
+    pub(crate) fn asked(mut self, command: &str) -> Result<Asked, Problem> {
         let mut asked = Asked::of(command);
-        for word in words {
-            match word {
+        for word in &self.route.words {
+            match *word {
                 Word::Path(name) => asked.words.push(self.name(name)?),
                 Word::PathId(name) => {
                     asked.words.push(self.name(name)?);
                     asked.by_id = true;
                 }
                 Word::Payload => asked.words.push(self.payload()?),
-                Word::Field(name) => asked.words.push(needed(name, self.values.bytes(name)?)?),
-                Word::Fields(name) => asked.words.extend(self.several(name)?),
                 Word::Side => asked.words.extend(self.side()?),
+                word => add_field(&mut asked, word, &mut self.values)?,
             }
         }
         let spec = &TABLE[asked.entry];
-        if self.route.body == Body::Payload && !words.contains(&Word::Payload) {
-            self.add_payload(&mut asked)?;
+        if self.route.body == Body::Payload && !self.route.words.contains(&Word::Payload) {
+            asked.option(PAYLOAD, self.optional_payload()?);
         }
         self.add_once(&mut asked, spec)?;
         self.add_done(&mut asked, spec)?;
@@ -83,11 +81,6 @@ impl Request<'_> {
             (None, Some(word)) if word == b"empty" => Ok(Some(Vec::new())),
             _ => Err(Problem::bad("payload is `empty`, and only without a body")),
         }
-    }
-
-    fn add_payload(&mut self, asked: &mut Asked) -> Result<(), Problem> {
-        asked.option(PAYLOAD, self.optional_payload()?);
-        Ok(())
     }
 
     /// Adds what `Idempotency-Key` stands for.
@@ -119,15 +112,6 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Returns at least one item of an array.
-    fn several(&mut self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {
-        let items = self.values.array(name)?.unwrap_or_default();
-        if items.is_empty() {
-            return Err(Problem::bad(format!("{name} is needed: an array with at least one item")));
-        }
-        Ok(items)
-    }
-
     fn side(&mut self) -> Result<Option<Vec<u8>>, Problem> {
         Ok(match (self.values.flag("in")?, self.values.flag("out")?) {
             (true, false) => Some(b"IN".to_vec()),
@@ -135,6 +119,28 @@ impl Request<'_> {
             _ => None,
         })
     }
+}
+
+/// Adds the words that are given by name.
+fn add_field(asked: &mut Asked, word: Word, values: &mut Values) -> Result<(), Problem> {
+    match word {
+        Word::Either(_, name) if values.has(name) => {
+            asked.words.extend(values.array(name)?.unwrap_or_default());
+        }
+        Word::Fields(name) => {
+            let items = values.array(name)?.unwrap_or_default();
+            if items.is_empty() {
+                let sentence = format!("{name} is needed: an array with at least one item");
+                return Err(Problem::bad(sentence));
+            }
+            asked.words.extend(items);
+        }
+        Word::Field(name) | Word::Either(name, _) => {
+            asked.words.push(needed(name, values.bytes(name)?)?);
+        }
+        Word::Path(_) | Word::PathId(_) | Word::Payload | Word::Side => {}
+    }
+    Ok(())
 }
 
 /// Adds those of these options that were given.
@@ -170,26 +176,8 @@ pub(crate) fn step(name: &str, mut values: Values) -> Result<Asked, Problem> {
     };
     let mut asked = Asked { entry, ..Asked::default() };
     let spec = &TABLE[entry];
-    for word in spec.words {
-        match word {
-            Shape::One("R|W|B|Z|D") => {
-                asked.words.push(needed("state", values.bytes("state")?)?);
-            }
-            Shape::One(name) | Shape::Key(name) => {
-                asked.words.push(needed(name, values.bytes(name)?)?);
-            }
-            Shape::HeldOrMore if values.has("receipts") => {
-                asked.words.extend(values.array("receipts")?.unwrap_or_default());
-            }
-            Shape::Held | Shape::HeldOrMore => {
-                asked.words.push(needed("receipt", values.bytes("receipt")?)?);
-            }
-            Shape::Some(_) if values.has("ids") => {
-                asked.words.extend(values.array("ids")?.unwrap_or_default());
-            }
-            Shape::Some(name) => asked.words.push(needed(name, values.bytes(name)?)?),
-            _ => {}
-        }
+    for word in words_of(spec, None) {
+        add_field(&mut asked, word, &mut values)?;
     }
     if spec.name == "PUT" && (values.has("wait") || values.has("room")) {
         return Err(Problem::bad("nothing waits in a transaction: neither wait nor room"));

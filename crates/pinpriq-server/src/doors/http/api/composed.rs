@@ -11,8 +11,7 @@ use super::super::write::{self, figure_of};
 use super::asking::{self, Request, of_queue};
 use super::ranking::{all_figures, ranked};
 use super::rates::{Flow, Rates};
-use super::route::{CONTAINS, OFFSET, SORT};
-use super::route::{Own, Word};
+use super::route::{CONTAINS, OFFSET, Own, SORT};
 use super::topics;
 use super::{Api, Asker, given, live};
 use crate::clock::steady_ms;
@@ -63,7 +62,7 @@ async fn connections(asker: &Asker, request: Request<'_>) -> Result<Response, Pr
 /// Shows tasks page by page, or with `peek` those that would be next.
 async fn tasks(asker: &Asker, mut request: Request<'_>) -> Result<Response, Problem> {
     let command = if request.values.flag("peek")? { "PEEK" } else { "SCAN" };
-    let question = Question::Command(request.asked((command, &[Word::Path("queue")]))?);
+    let question = Question::Command(request.asked(command)?);
     asker.respond(question, Form::Page).await
 }
 

@@ -20,9 +20,6 @@ use hyper::body::Bytes;
 use super::super::problem::Problem;
 use super::refuse;
 
-/// The methods of what can only be read.
-const READING: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
-
 /// Completes an answer. If the body of the request was not read to its end, hyper closes the
 /// connection, and the client must know that before it sends its next request.
 pub(crate) async fn complete(request: Request, next: Next) -> Response {
@@ -54,14 +51,24 @@ fn is_refusal(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()
 }
 
-/// Lets only those requests through that read, and tells which methods there are.
+/// Lets only those requests through that read.
 pub(crate) async fn only_reads(request: Request, next: Next) -> Response {
-    let mut response = match *request.method() {
-        Method::GET | Method::HEAD => return next.run(request).await,
-        Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),
-        ref other => refuse(&Problem::new("METHOD", format!("{other} is no method of this path"))),
+    match *request.method() {
+        Method::GET | Method::HEAD => next.run(request).await,
+        ref other => tell_methods(other, "GET, HEAD, OPTIONS"),
+    }
+}
+
+/// Answers OPTIONS with the methods of a path, and refuses what is not among them.
+pub(crate) fn tell_methods(asked: &Method, methods: &str) -> Response {
+    let mut response = if asked == Method::OPTIONS && methods.contains("OPTIONS") {
+        StatusCode::NO_CONTENT.into_response()
+    } else {
+        refuse(&Problem::new("METHOD", format!("{asked} is no method of this path")))
     };
-    response.headers_mut().insert(ALLOW, READING);
+    if let Ok(methods) = HeaderValue::from_str(methods) {
+        response.headers_mut().insert(ALLOW, methods);
+    }
     response
 }
 

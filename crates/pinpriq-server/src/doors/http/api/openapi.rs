@@ -14,8 +14,6 @@ use super::schemas::{self, of_form};
 use super::table::ROUTES;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{DONE, Opt};
-use pinpriq_proto::request::spec::Spec;
-use pinpriq_proto::request::table::TABLE;
 
 /// Answers with the document.
 pub(super) async fn document() -> Response {
@@ -144,13 +142,6 @@ fn health(path: &str, summary: &str) -> Value {
     json!({"get": {"operationId": &path[1..], "summary": summary, "responses": responses}})
 }
 
-/// Returns the entry of the command that a route stands for, the first one if there are several.
-pub(crate) fn spec_of(route: &Route) -> &'static Spec {
-    let name = route.commands()[0];
-    let spec = TABLE.iter().find(|spec| spec.is_named(name));
-    spec.unwrap_or_else(|| unreachable!("there is no command {name}"))
-}
-
 /// Returns the chapter that a route belongs to.
 pub(crate) fn group(route: &Route) -> &'static str {
     match route.does {
@@ -158,7 +149,7 @@ pub(crate) fn group(route: &Route) -> &'static str {
         Does::Own(
             Own::Server | Own::Connections | Own::EndConnection | Own::Events | Own::History,
         ) => "Server",
-        _ => spec_of(route).group.name(),
+        _ => route.spec().group.name(),
     }
 }
 
@@ -186,7 +177,7 @@ pub(crate) fn summary(route: &Route) -> &'static str {
             Own::Events => "Tells each second what happens, as server-sent events",
             Own::History => "Shows the figures of the last 15 minutes, one a second",
         },
-        Does::Command(..) => spec_of(route).summary,
+        Does::Command(..) => route.spec().summary,
     }
 }
 
@@ -219,22 +210,21 @@ fn operation_id(route: &Route) -> String {
 
 /// The words before the options that are given by name: each with whether it is an array.
 pub(crate) fn fields_of(route: &Route) -> Vec<(&'static str, bool)> {
-    let Does::Command(_, words) = route.does else { return Vec::new() };
     let field = |word: &Word| match word {
         Word::Field(name) => Some((*name, false)),
         Word::Fields(name) => Some((*name, true)),
         _ => None,
     };
-    words.iter().filter_map(field).collect()
+    route.words.iter().filter_map(field).collect()
 }
 
 /// The words without a value that a route has besides its options.
 pub(crate) fn flags_of(route: &Route) -> &'static [&'static str] {
     match route.does {
-        Does::Command(_, words) if words.contains(&Word::Side) => &["in", "out"],
         Does::Own(Own::Batch) => &["atomic"],
         Does::Own(Own::Tasks) => &["peek"],
         Does::Own(Own::Queues) => &["desc"],
+        _ if route.words.contains(&Word::Side) => &["in", "out"],
         _ => &[],
     }
 }
@@ -262,7 +252,7 @@ fn parameters(route: &Route) -> Value {
         let schema = json!({"type": "string"});
         parameters.push(json!({"name": "queue", "in": "query", "schema": schema}));
     }
-    if spec_of(route).name == "PUT" && route.body == Body::Payload {
+    if route.spec().name == "PUT" && route.body == Body::Payload {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "schema": {"type": "string"},
         }));
@@ -341,7 +331,7 @@ fn body_schema(route: &Route) -> Value {
     for flag in flags_of(route) {
         properties.insert((*flag).to_owned(), json!({"type": "boolean"}));
     }
-    if spec_of(route).options.contains(&DONE) {
+    if route.spec().options.contains(&DONE) {
         properties.insert("done".to_owned(), schemas::done());
     }
     json!({"type": "object", "properties": properties, "required": required})
@@ -400,6 +390,8 @@ fn responses(route: &Route) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use pinpriq_proto::request::table::TABLE;
+
     use super::*;
 
     #[test]
@@ -458,7 +450,7 @@ mod tests {
     fn every_route_names_what_there_is() {
         let mut ids = Vec::new();
         for route in &*ROUTES {
-            spec_of(route);
+            route.spec();
             let id = operation_id(route);
             assert!(!ids.contains(&id), "{id} is there twice");
             ids.push(id);

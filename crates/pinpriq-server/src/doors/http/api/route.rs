@@ -6,6 +6,7 @@ use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
     COUNT, CURSOR, DONE, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
 };
+use pinpriq_proto::request::spec::{Spec, Word as Shape};
 use pinpriq_proto::request::table::TABLE;
 
 /// One path with a method, and with a verb if it has one.
@@ -16,6 +17,8 @@ pub(crate) struct Route {
     /// What follows the last colon of the path.
     pub(crate) verb: Option<&'static str>,
     pub(crate) does: Does,
+    /// Where the words before the options come from.
+    pub(crate) words: Vec<Word>,
     pub(crate) body: Body,
     /// How the answer is written.
     pub(crate) form: Form,
@@ -24,8 +27,8 @@ pub(crate) struct Route {
 /// What a request does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Does {
-    /// This command, with these words before its options.
-    Command(&'static str, &'static [Word]),
+    /// This command.
+    Command(&'static str),
     /// Something of this door's own, which names the commands that it stands for.
     Own(Own),
 }
@@ -100,6 +103,8 @@ pub(crate) enum Word {
     Field(&'static str),
     /// A member of this name: an array.
     Fields(&'static str),
+    /// A member of the first name, or an array of the second.
+    Either(&'static str, &'static str),
     /// The word `IN` or `OUT`, if one of the two is asked for.
     Side,
 }
@@ -127,10 +132,55 @@ impl Route {
     /// Returns the commands that it stands for.
     pub(crate) fn commands(&self) -> Vec<&'static str> {
         match self.does {
-            Does::Command(name, _) => vec![name],
+            Does::Command(name) => vec![name],
             Does::Own(own) => own.commands().to_vec(),
         }
     }
+
+    /// Returns the entry of the command that it stands for, the first one if there are several.
+    pub(crate) fn spec(&self) -> &'static Spec {
+        let name = self.commands()[0];
+        let spec = TABLE.iter().find(|spec| spec.is_named(name));
+        spec.unwrap_or_else(|| unreachable!("there is no command {name}"))
+    }
+}
+
+/// Returns where the words of a command come from: from the names in a path and the body behind it,
+/// or without a path from the members of an object in a transaction.
+pub(crate) fn words_of(spec: &Spec, path: Option<(&str, Body)>) -> Vec<Word> {
+    let has = |name: &str| path.is_some_and(|(path, _)| path.contains(&format!("{{{name}}}")));
+    let source = |word: &Shape| {
+        Some(match *word {
+            Shape::One("payload") if path.is_some_and(|(_, body)| body == Body::Payload) => {
+                Word::Payload
+            }
+            Shape::One("R|W|B|Z|D") => Word::Field("state"),
+            Shape::Key("from") if path.is_some() => Word::Path("queue"),
+            Shape::Maybe("IN|OUT") if path.is_some() => Word::Side,
+            Shape::One(name)
+            | Shape::Key(name)
+            | Shape::Maybe(name)
+            | Shape::MaybeKey(name)
+            | Shape::MaybeKeyFirst(name)
+                if has(name) =>
+            {
+                Word::Path(name)
+            }
+            Shape::One(name) | Shape::Key(name) => Word::Field(name),
+            Shape::Some(_) if has("id") => Word::Path("id"),
+            Shape::Some(_) if path.is_some() => Word::Fields("ids"),
+            Shape::Some(name) => Word::Either(name, "ids"),
+            Shape::Held | Shape::HeldOrMore if has("receipt") => Word::Path("receipt"),
+            Shape::Held | Shape::HeldOrMore if has("id") => Word::PathId("id"),
+            Shape::Held => Word::Field("receipt"),
+            Shape::HeldOrMore if path.is_some() => Word::Fields("receipts"),
+            Shape::HeldOrMore => Word::Either("receipt", "receipts"),
+            Shape::Queues if has("queue") => Word::Path("queue"),
+            Shape::Queues if path.is_some() => Word::Fields("queues"),
+            _ => return None,
+        })
+    };
+    spec.words.iter().filter_map(source).collect()
 }
 
 /// The order of the queues.
@@ -150,7 +200,7 @@ pub(super) const OFFSET: Opt = with("OFFSET", "number", "How many to leave out a
 pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
     let mut options: Vec<Opt> = Vec::new();
     let commands = match route.does {
-        Does::Command(name, _) => vec![name],
+        Does::Command(name) => vec![name],
         Does::Own(Own::Tasks) => vec!["SCAN", "PEEK"],
         Does::Own(Own::Queue | Own::SetQueue) => vec!["QUEUE SHOW"],
         Does::Own(Own::Queues) => {

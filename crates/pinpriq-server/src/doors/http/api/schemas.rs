@@ -8,10 +8,9 @@ use pinpriq_proto::settings::{Kind, SETTINGS};
 
 use super::super::problem::CODES;
 use super::openapi::option_schema;
-use super::route::{Does, Own, Route};
+use super::route::{Does, Own, Route, Word, words_of};
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{DEADLINE, DONE, WITHMETA};
-use pinpriq_proto::request::spec::Word;
 
 /// A status with what it means, and the media type and schema of its body if there is one.
 type Status = (u16, &'static str, Option<(&'static str, Value)>);
@@ -379,26 +378,15 @@ fn multi() -> Value {
     for spec in super::asking::steps() {
         let command = spec.name;
         let mut properties = Map::new();
-        for word in spec.words {
-            let names: &[&str] = match word {
-                Word::One("R|W|B|Z|D") => &["state"],
-                Word::One(name) | Word::Key(name) | Word::Some(name) => &[*name],
-                Word::Held | Word::HeldOrMore => &["receipt"],
-                _ => &[],
+        for word in words_of(spec, None) {
+            let (one, many) = match word {
+                Word::Field(name) => (name, None),
+                Word::Either(name, many) => (name, Some(many)),
+                _ => continue,
             };
-            for name in names {
-                properties.insert((*name).to_owned(), text());
-                properties.insert(format!("{name}_base64"), text());
-            }
-            match word {
-                Word::HeldOrMore => {
-                    properties.insert("receipts".to_owned(), array(named("Bytes")));
-                }
-                Word::Some(_) => {
-                    properties.insert("ids".to_owned(), array(named("Bytes")));
-                }
-                _ => {}
-            }
+            properties.insert(one.to_owned(), text());
+            properties.insert(format!("{one}_base64"), text());
+            properties.extend(many.map(|many| (many.to_owned(), array(named("Bytes")))));
         }
         for option in spec.options {
             let is_waiting = ["WAIT", "ROOM"].contains(&option.word) && command == "PUT";

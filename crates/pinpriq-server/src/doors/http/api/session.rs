@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::users::{Right, Rights};
 use axum::body::to_bytes;
 use axum::extract::{Extension, Request, State};
-use axum::http::header::{ALLOW, CONTENT_TYPE, COOKIE, SET_COOKIE};
+use axum::http::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::super::json::{Object, object};
 use super::super::problem::Problem;
 use super::composed::json;
+use super::framing::tell_methods;
 use super::signing::sign_in;
 use super::{Api, Asker, check_origin, refuse};
 use crate::access::sessions::LASTS_S;
@@ -45,11 +46,7 @@ pub(super) async fn answer(
         Method::POST => begin(&api, &asker, request).await,
         Method::DELETE => check_origin(&api, request.method(), (request.uri(), request.headers()))
             .map(|()| end(&api, &asker, request.headers())),
-        Method::OPTIONS => Ok(allowing(StatusCode::NO_CONTENT.into_response())),
-        ref other => {
-            let problem = Problem::new("METHOD", format!("{other} is no method of this path"));
-            Ok(allowing(refuse(&problem)))
-        }
+        ref other => Ok(tell_methods(other, "DELETE, GET, HEAD, OPTIONS, POST")),
     };
     answered.unwrap_or_else(|problem| refuse(&problem))
 }
@@ -141,12 +138,6 @@ pub(super) fn shown_in(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         let (name, value) = pair.trim().split_once('=')?;
         (name == NAME).then_some(value)
     })
-}
-
-fn allowing(mut response: Response) -> Response {
-    let methods = HeaderValue::from_static("DELETE, GET, HEAD, OPTIONS, POST");
-    response.headers_mut().insert(ALLOW, methods);
-    response
 }
 
 #[cfg(test)]

@@ -6,81 +6,39 @@
 
 use std::sync::LazyLock;
 
-use axum::http::Method;
-
-use super::route::Word::{Field, Fields, Path, PathId, Payload, Side};
-use super::route::{Body, Does, Own, Route, Word};
+use super::names::split_verb;
+use super::route::Body::{self, Json, Lines, Payload};
+use super::route::{Does, Own, Route, words_of};
 use pinpriq_proto::request::form::Form;
-use pinpriq_proto::request::spec::{Spec, Word as Shape};
+use pinpriq_proto::request::spec::{Spec, Word};
 use pinpriq_proto::request::table::TABLE;
 
-const QUEUE: Word = Path("queue");
-const ID: Word = Path("id");
-const RECEIPT: Word = Path("receipt");
-const TOPIC: Word = Path("topic");
-const MEMBER: Word = Path("member");
-const SCHEDULE: Word = Path("schedule");
-
-const TASKS: &str = "/queues/{queue}/tasks";
-const TASK: &str = "/queues/{queue}/tasks/{id}";
-const HELD: &str = "/queues/{queue}/receipts/{receipt}";
-const ONE_QUEUE: &str = "/queues/{queue}";
-const ONE_TOPIC: &str = "/topics/{topic}";
-const LANE: &str = "/topics/{topic}/members/{member}";
-const ONE_MEMBER: &str = "/members/{member}";
-const ONE_SCHEDULE: &str = "/schedules/{schedule}";
-
 /// A path that stands for one command.
-const fn command(
-    method: Method,
-    (path, verb): (&'static str, Option<&'static str>),
-    (name, words): (&'static str, &'static [Word]),
-    body: Body,
-    form: Form,
-) -> Route {
-    Route { method, path, verb, does: Does::Command(name, words), body, form }
+fn one(line: &'static str, command: &'static str, body: Body, form: Form) -> Route {
+    route(line, Does::Command(command), body, form)
 }
 
 /// A path of this door's own.
-const fn own(
-    method: Method,
-    (path, verb): (&'static str, Option<&'static str>),
-    own: Own,
-    body: Body,
-    form: Form,
-) -> Route {
-    Route { method, path, verb, does: Does::Own(own), body, form }
+fn own(line: &'static str, own: Own, body: Body, form: Form) -> Route {
+    route(line, Does::Own(own), body, form)
 }
 
-/// A verb with an object for a body.
-const fn verb(
-    path: &'static str,
-    verb: &'static str,
-    (name, words): (&'static str, &'static [Word]),
-    form: Form,
-) -> Route {
-    command(Method::POST, (path, Some(verb)), (name, words), Body::Json, form)
-}
-
-/// A verb with a payload for a body.
-const fn carrying(
-    path: &'static str,
-    verb: &'static str,
-    (name, words): (&'static str, &'static [Word]),
-    form: Form,
-) -> Route {
-    command(Method::POST, (path, Some(verb)), (name, words), Body::Payload, form)
-}
-
-/// A look at something.
-const fn look(path: &'static str, named: (&'static str, &'static [Word]), form: Form) -> Route {
-    command(Method::GET, (path, None), named, Body::None, form)
+/// Returns what a line such as `POST /queues/{queue}:take` stands for.
+fn route(line: &'static str, does: Does, body: Body, form: Form) -> Route {
+    let parsed = line.split_once(' ').and_then(|(method, path)| Some((method.parse().ok()?, path)));
+    let Some((method, path)) = parsed else { unreachable!("{line} has no method") };
+    let (path, verb) = split_verb(path);
+    let mut route = Route { method, path, verb, does, words: Vec::new(), body, form };
+    if !matches!(does, Does::Own(own) if own != Own::Tasks) {
+        route.words = words_of(route.spec(), Some((path, body)));
+    }
+    route
 }
 
 /// All paths, in the order of the documentation.
 pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let usual = TABLE.iter().filter_map(|spec| Some(usual(spec, spec.http?)));
-    OTHERS.into_iter().chain(usual).collect()
+    others().into_iter().chain(usual).collect()
 });
 
 /// The usual path of a command. It lives as long as the process.
@@ -88,92 +46,70 @@ pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
 /// # Panics
 /// If nothing with a path of its own has a name like its first words.
 fn usual(spec: &Spec, form: Form) -> Route {
-    let (path, words): (_, &[Word]) = match spec.words {
-        [Shape::Key("queue"), Shape::One("id"), ..] => (TASK, &[QUEUE, ID]),
-        [Shape::Key("queue"), ..] => (ONE_QUEUE, &[QUEUE]),
-        [Shape::Key("topic"), ..] => (ONE_TOPIC, &[TOPIC]),
-        [Shape::Key("schedule"), ..] => (ONE_SCHEDULE, &[SCHEDULE]),
-        [Shape::One("member"), ..] => (ONE_MEMBER, &[MEMBER]),
+    let path = match spec.words {
+        [Word::Key("queue"), Word::One("id"), ..] => "/queues/{queue}/tasks/{id}",
+        [Word::Key("queue"), ..] => "/queues/{queue}",
+        [Word::Key("topic"), ..] => "/topics/{topic}",
+        [Word::Key("schedule"), ..] => "/schedules/{schedule}",
+        [Word::One("member"), ..] => "/members/{member}",
         _ => unreachable!("{} has no usual path", spec.full_name()),
     };
-    let others = spec.words[words.len()..].iter().map(|word| match word {
-        Shape::One(name) => Field(name),
-        Shape::Some(name) => Fields(name),
-        _ => unreachable!("HTTP has no such word as {} has", spec.full_name()),
-    });
-    let words: Vec<Word> = words.iter().copied().chain(others).collect();
-    let named = spec.sub.unwrap_or(spec.name).to_ascii_lowercase();
-    verb(path, named.leak(), (spec.full_name().leak(), words.leak()), form)
+    let verb = spec.sub.unwrap_or(spec.name).to_ascii_lowercase();
+    one(format!("POST {path}:{verb}").leak(), spec.full_name().leak(), Json, form)
 }
 
 /// The paths that are not the usual ones.
-const OTHERS: [Route; 50] = [
-    command(Method::POST, (TASKS, None), ("PUT", &[QUEUE, Payload]), Body::Payload, Form::Put),
-    own(Method::POST, (TASKS, Some("batch")), Own::Batch, Body::Lines, Form::Line),
-    own(Method::GET, (TASKS, None), Own::Tasks, Body::None, Form::Page),
-    look(TASK, ("GET", &[QUEUE, ID]), Form::Task),
-    command(Method::PATCH, (TASK, None), ("UPDATE", &[QUEUE, ID]), Body::Json, Form::Nothing),
-    command(Method::DELETE, (TASK, None), ("KILL", &[QUEUE, ID]), Body::None, Form::Removed),
-    verb(TASKS, "kill", ("KILL", &[QUEUE, Fields("ids")]), Form::Count),
-    carrying(TASK, "dig", ("DIG", &[QUEUE, ID]), Form::State),
-    verb(TASK, "switch", ("SWITCH", &[QUEUE, ID, Field("state")]), Form::State),
-    verb(TASK, "touch", ("TOUCH", &[QUEUE, PathId("id")]), Form::Deadline),
-    look("/queues/{queue}/tasks/{id}/explain", ("EXPLAIN", &[QUEUE, ID]), Form::Explained),
-    command(Method::POST, ("/take", None), ("TAKE", &[Fields("queues")]), Body::Json, Form::Tasks),
-    command(Method::POST, ("/pop", None), ("POP", &[Fields("queues")]), Body::Json, Form::Tasks),
-    verb(ONE_QUEUE, "take", ("TAKE", &[QUEUE]), Form::Tasks),
-    verb(ONE_QUEUE, "pop", ("POP", &[QUEUE]), Form::Tasks),
-    carrying(HELD, "ack", ("ACK", &[QUEUE, RECEIPT]), Form::Nothing),
-    carrying(HELD, "release", ("RELEASE", &[QUEUE, RECEIPT]), Form::State),
-    carrying(HELD, "fail", ("FAIL", &[QUEUE, RECEIPT]), Form::State),
-    carrying(HELD, "bury", ("BURY", &[QUEUE, RECEIPT]), Form::Nothing),
-    verb(HELD, "touch", ("TOUCH", &[QUEUE, RECEIPT]), Form::Deadline),
-    verb("/queues/{queue}/receipts", "ack", ("ACK", &[QUEUE, Fields("receipts")]), Form::Answers),
-    own(Method::GET, ("/queues", None), Own::Queues, Body::None, Form::Value),
-    own(Method::GET, ("/dead-letters", None), Own::DeadLetters, Body::None, Form::Nothing),
-    own(Method::GET, (ONE_QUEUE, None), Own::Queue, Body::None, Form::Value),
-    own(Method::PUT, (ONE_QUEUE, None), Own::CreateQueue, Body::Json, Form::Value),
-    own(Method::PATCH, (ONE_QUEUE, None), Own::SetQueue, Body::Json, Form::Value),
-    command(Method::DELETE, (ONE_QUEUE, None), ("QUEUE DROP", &[QUEUE]), Body::None, Form::Count),
-    verb(ONE_QUEUE, "pause", ("QUEUE PAUSE", &[QUEUE, Side]), Form::Nothing),
-    verb(ONE_QUEUE, "resume", ("QUEUE RESUME", &[QUEUE, Side]), Form::Nothing),
-    verb(ONE_QUEUE, "move", ("MOVE", &[QUEUE, Field("to")]), Form::Count),
-    look("/queues/{queue}/explain", ("EXPLAIN", &[QUEUE]), Form::Explained),
-    look("/queues/{queue}/leases", ("LEASES", &[QUEUE]), Form::Leases),
-    carrying(ONE_TOPIC, "publish", ("PUBLISH", &[TOPIC, Payload]), Form::Count),
-    own(Method::GET, ("/topics", None), Own::Topics, Body::None, Form::Value),
-    look("/topics/{topic}/members", ("MEMBERS", &[TOPIC]), Form::Members),
-    command(Method::PUT, (LANE, None), ("JOIN", &[TOPIC, MEMBER]), Body::Json, Form::Joined),
-    command(Method::DELETE, (LANE, None), ("LEAVE", &[TOPIC, MEMBER]), Body::None, Form::Count),
-    command(Method::DELETE, (ONE_MEMBER, None), ("LEAVE", &[MEMBER]), Body::None, Form::Count),
-    own(Method::POST, ("/multi", None), Own::Multi, Body::Json, Form::Multi),
-    own(Method::GET, ("/schedules", None), Own::Schedules, Body::None, Form::Value),
-    look(ONE_SCHEDULE, ("SCHEDULE SHOW", &[SCHEDULE]), Form::Schedule),
-    command(
-        Method::PUT,
-        (ONE_SCHEDULE, None),
-        ("SCHEDULE SET", &[SCHEDULE, Field("queue"), Field("payload")]),
-        Body::Json,
-        Form::Next,
-    ),
-    command(
-        Method::DELETE,
-        (ONE_SCHEDULE, None),
-        ("SCHEDULE DROP", &[SCHEDULE]),
-        Body::None,
-        Form::Removed,
-    ),
-    own(Method::GET, ("/server", None), Own::Server, Body::None, Form::Nothing),
-    look("/stats", ("STATS", &[]), Form::Figures),
-    own(Method::GET, ("/events", None), Own::Events, Body::None, Form::Nothing),
-    own(Method::GET, ("/history", None), Own::History, Body::None, Form::Nothing),
-    look("/leases", ("LEASES", &[]), Form::Leases),
-    own(Method::GET, ("/connections", None), Own::Connections, Body::None, Form::Nothing),
-    own(
-        Method::DELETE,
-        ("/connections/{connection}", None),
-        Own::EndConnection,
-        Body::None,
-        Form::Nothing,
-    ),
-];
+fn others() -> [Route; 50] {
+    [
+        one("POST /queues/{queue}/tasks", "PUT", Payload, Form::Put),
+        own("POST /queues/{queue}/tasks:batch", Own::Batch, Lines, Form::Line),
+        own("GET /queues/{queue}/tasks", Own::Tasks, Body::None, Form::Page),
+        one("GET /queues/{queue}/tasks/{id}", "GET", Body::None, Form::Task),
+        one("PATCH /queues/{queue}/tasks/{id}", "UPDATE", Json, Form::Nothing),
+        one("DELETE /queues/{queue}/tasks/{id}", "KILL", Body::None, Form::Removed),
+        one("POST /queues/{queue}/tasks:kill", "KILL", Json, Form::Count),
+        one("POST /queues/{queue}/tasks/{id}:dig", "DIG", Payload, Form::State),
+        one("POST /queues/{queue}/tasks/{id}:switch", "SWITCH", Json, Form::State),
+        one("POST /queues/{queue}/tasks/{id}:touch", "TOUCH", Json, Form::Deadline),
+        one("GET /queues/{queue}/tasks/{id}/explain", "EXPLAIN", Body::None, Form::Explained),
+        one("POST /take", "TAKE", Json, Form::Tasks),
+        one("POST /pop", "POP", Json, Form::Tasks),
+        one("POST /queues/{queue}:take", "TAKE", Json, Form::Tasks),
+        one("POST /queues/{queue}:pop", "POP", Json, Form::Tasks),
+        one("POST /queues/{queue}/receipts/{receipt}:ack", "ACK", Payload, Form::Nothing),
+        one("POST /queues/{queue}/receipts/{receipt}:release", "RELEASE", Payload, Form::State),
+        one("POST /queues/{queue}/receipts/{receipt}:fail", "FAIL", Payload, Form::State),
+        one("POST /queues/{queue}/receipts/{receipt}:bury", "BURY", Payload, Form::Nothing),
+        one("POST /queues/{queue}/receipts/{receipt}:touch", "TOUCH", Json, Form::Deadline),
+        one("POST /queues/{queue}/receipts:ack", "ACK", Json, Form::Answers),
+        own("GET /queues", Own::Queues, Body::None, Form::Value),
+        own("GET /dead-letters", Own::DeadLetters, Body::None, Form::Nothing),
+        own("GET /queues/{queue}", Own::Queue, Body::None, Form::Value),
+        own("PUT /queues/{queue}", Own::CreateQueue, Json, Form::Value),
+        own("PATCH /queues/{queue}", Own::SetQueue, Json, Form::Value),
+        one("DELETE /queues/{queue}", "QUEUE DROP", Body::None, Form::Count),
+        one("POST /queues/{queue}:pause", "QUEUE PAUSE", Json, Form::Nothing),
+        one("POST /queues/{queue}:resume", "QUEUE RESUME", Json, Form::Nothing),
+        one("POST /queues/{queue}:move", "MOVE", Json, Form::Count),
+        one("GET /queues/{queue}/explain", "EXPLAIN", Body::None, Form::Explained),
+        one("GET /queues/{queue}/leases", "LEASES", Body::None, Form::Leases),
+        one("POST /topics/{topic}:publish", "PUBLISH", Payload, Form::Count),
+        own("GET /topics", Own::Topics, Body::None, Form::Value),
+        one("GET /topics/{topic}/members", "MEMBERS", Body::None, Form::Members),
+        one("PUT /topics/{topic}/members/{member}", "JOIN", Json, Form::Joined),
+        one("DELETE /topics/{topic}/members/{member}", "LEAVE", Body::None, Form::Count),
+        one("DELETE /members/{member}", "LEAVE", Body::None, Form::Count),
+        own("POST /multi", Own::Multi, Json, Form::Multi),
+        own("GET /schedules", Own::Schedules, Body::None, Form::Value),
+        one("GET /schedules/{schedule}", "SCHEDULE SHOW", Body::None, Form::Schedule),
+        one("PUT /schedules/{schedule}", "SCHEDULE SET", Json, Form::Next),
+        one("DELETE /schedules/{schedule}", "SCHEDULE DROP", Body::None, Form::Removed),
+        own("GET /server", Own::Server, Body::None, Form::Nothing),
+        one("GET /stats", "STATS", Body::None, Form::Figures),
+        own("GET /events", Own::Events, Body::None, Form::Nothing),
+        own("GET /history", Own::History, Body::None, Form::Nothing),
+        one("GET /leases", "LEASES", Body::None, Form::Leases),
+        own("GET /connections", Own::Connections, Body::None, Form::Nothing),
+        own("DELETE /connections/{connection}", Own::EndConnection, Body::None, Form::Nothing),
+    ]
+}

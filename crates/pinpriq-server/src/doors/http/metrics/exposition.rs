@@ -6,7 +6,7 @@ use super::sight::Sight;
 use super::table::{Chapter, Kind, Label, Metric, Reading, TABLE};
 
 /// What all names begin with.
-pub(super) const PREFIX: &str = "pinpriq";
+pub(crate) const PREFIX: &str = "pinpriq";
 
 /// A format of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -262,22 +262,6 @@ const fn own(
     Metric { chapter, name, kind, labels, source: Source::Own(help, read) }
 }
 
-impl Chapter {
-    /// All of them, in order.
-    pub(crate) const ALL: [Self; 5] = [Queues, Requests, Journal, Server, Cluster];
-
-    /// Returns its name.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Queues => "Queues",
-            Requests => "Requests",
-            Journal => "Journal and disk",
-            Server => "Server",
-            Cluster => "Cluster",
-        }
-    }
-}
-
 impl Kind {
     /// Returns the word for it in the documentation.
     pub(crate) const fn word(self) -> &'static str {

@@ -4,6 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use pinpriq_proto::request::spec::Spec;
+use pinpriq_proto::request::table::TABLE as COMMANDS;
+
 use super::sign_in;
 use crate::people::{People, Person};
 use crate::resp::client::{Client, World, show};
@@ -33,10 +36,7 @@ fn command_of(request: &str) -> String {
 
 #[test]
 fn the_table_has_every_command() {
-    let told = pinpriq_server::command_tables();
-    let entries = told.lines().filter_map(|line| line.strip_prefix("| `"));
-    let known: BTreeSet<String> =
-        entries.map(|entry| command_of(entry.split('`').next().unwrap())).collect();
+    let known: BTreeSet<String> = COMMANDS.iter().map(Spec::full_name).collect();
     let tried: BTreeSet<String> = rows().iter().map(|row| command_of(row.request)).collect();
     assert_eq!(tried, known);
 }
