@@ -4,6 +4,7 @@
 
 pub(crate) mod beanstalkd;
 pub(crate) mod http;
+mod json;
 mod pinpriq;
 pub(crate) mod resp;
 

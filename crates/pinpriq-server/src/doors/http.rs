@@ -6,7 +6,6 @@
 
 pub(crate) mod api;
 pub(crate) mod exchange;
-pub(crate) mod json;
 pub(crate) mod metrics;
 mod page;
 pub(crate) mod problem;

@@ -42,11 +42,10 @@ use tower_http::cors::{AllowHeaders, AllowMethods, CorsLayer};
 
 use self::asking::Request;
 use self::body::{Room, Streamed, read_body};
-use self::dead::DeadLetters;
 use self::framing::tell_methods;
 use self::given::Values;
 use self::names::split_verb;
-use self::ranking::Rankings;
+use self::ranking::{Kept, Ranked};
 use self::rates::Looks;
 use self::route::{Body as Wanted, Does, Own, Route};
 use self::table::ROUTES;
@@ -80,8 +79,8 @@ pub(crate) struct Api {
     /// How long a body may take from its first byte to its last.
     pub(crate) body_timeout: Duration,
     looks: Looks,
-    rankings: Rankings,
-    dead_letters: DeadLetters,
+    ranking: Kept<Arc<Vec<Ranked>>>,
+    dead_letters: Kept<Vec<u8>>,
     room: Room,
     monitor: Arc<Monitor>,
     /// How the server was set, as JSON.
@@ -121,8 +120,8 @@ impl Api {
             payload_bytes_max: limits.payload_bytes_max,
             body_timeout: limits.frame_timeout,
             looks: Looks::default(),
-            rankings: Rankings::default(),
-            dead_letters: DeadLetters::default(),
+            ranking: Kept::default(),
+            dead_letters: Kept::default(),
             room: Room::default(),
             monitor,
             configuration: configuration::told(config),

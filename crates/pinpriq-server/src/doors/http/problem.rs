@@ -3,7 +3,7 @@
 use pinpriq_proto::reply::Refusal;
 
 use super::exchange::{Content, Exchange, Head};
-use super::json::{Object, object};
+use crate::doors::json::{Object, object};
 use pinpriq_proto::request::fault::Fault;
 
 /// A refusal of this door: a word for programs, and a sentence.
@@ -77,8 +77,8 @@ impl Problem {
     /// Writes the members of the object.
     fn write(&self, it: &mut Object<'_>) {
         let (code, status, title) = self.known();
-        it.text("type", &format!("urn:pinpriq:{code}")).text("title", title);
-        it.number("status", status).text("detail", &self.sentence).text("code", code);
+        it.set("type", format!("urn:pinpriq:{code}")).set("title", title);
+        it.set("status", status).set("detail", &self.sentence).set("code", code);
     }
 
     /// Appends the object alone.
@@ -113,7 +113,7 @@ pub(super) fn answer_aborted(exchange: &Exchange, out: &mut Vec<u8>, refusal: &R
         let known = CODES.into_iter().find(|(known, ..)| *known == code);
         if let (Some(position), Some((code, ..))) = (position, known) {
             let problem = Problem::new(code, words.next().unwrap_or_default());
-            it.number("position", position);
+            it.set("position", position);
             it.object("problem", |it| problem.write(it));
         }
     });

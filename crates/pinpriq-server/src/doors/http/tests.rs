@@ -25,7 +25,6 @@ fn metrics_on_the_page_are_those_of_the_door() {
     agree("monitoring.md", "metrics", &metrics_table());
 }
 
-#[expect(clippy::disallowed_methods, reason = "a page of the repository")]
 fn agree(page: &str, word: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let page = std::fs::read_to_string(&path).unwrap();

@@ -9,14 +9,17 @@ mod task;
 
 use std::num::NonZeroU64;
 
+use pinpriq_proto::fields::told::{Holder, MEMBER};
 use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{StateKind, TaskId, TaskRecord};
 use pinpriq_proto::unique::Awaited;
+use serde::Serialize;
 
+use self::task::told;
 use super::exchange::{Content, Exchange, Head};
-use super::json::object;
 use super::problem::{Problem, answer_aborted};
 use crate::clients::contacts::Contacts;
+use crate::doors::json::{Object, object};
 use pinpriq_proto::request::form::Form;
 
 pub(crate) use self::queue::{connections, facts, figure_of, figures, schedule, settings};
@@ -73,7 +76,15 @@ pub(super) fn output(
             let next = next.map_or(0, NonZeroU64::get);
             tasks_of(out, tasks, Some(next), (with, true), extent)
         }
-        Reply::Members(members) => queue::members(out, members, with, extent),
+        Reply::Members(members) => {
+            if *extent.progress == 0 {
+                with.exchange.ok();
+                out.extend_from_slice(b"{\"members\":[");
+            }
+            put_each(out, members, members.len(), extent, |it, member| {
+                told(it, &MEMBER, (member, &Holder::default()));
+            })
+        }
         Reply::Task(Some(_)) if extent.known == 0 => false,
         reply => {
             whole(out, reply, with);
@@ -90,9 +101,8 @@ fn tasks_of(
     (with, hidden): (&With<'_>, bool),
     extent: Extent<'_>,
 ) -> bool {
-    let Extent { progress, most, known } = extent;
-    let known = known.min(tasks.len());
-    if *progress == 0 && (known > 0 || tasks.is_empty()) {
+    let known = extent.known.min(tasks.len());
+    if *extent.progress == 0 && (known > 0 || tasks.is_empty()) {
         let mut head = Head::new(200, Content::Json);
         head.hands_over = !hidden && !tasks.is_empty();
         with.exchange.head(head);
@@ -102,17 +112,31 @@ fn tasks_of(
         }
         out.extend_from_slice(b"\"tasks\":[");
     }
-    for record in &tasks[*progress..known] {
+    put_each(out, tasks, known, extent, |it, record| {
+        task::write(it, record, hidden, with.contacts);
+    })
+}
+
+/// Appends the first `known` items of an array that ends an object, as far as there is room.
+/// Returns whether the object is complete.
+fn put_each<T>(
+    out: &mut Vec<u8>,
+    items: &[T],
+    known: usize,
+    Extent { progress, most, .. }: Extent<'_>,
+    mut write: impl FnMut(&mut Object<'_>, &T),
+) -> bool {
+    for item in &items[*progress..known] {
         if *progress > 0 {
             if out.len() >= most {
                 return false;
             }
             out.push(b',');
         }
-        object(out, |it| task::write(it, record, hidden, with.contacts));
+        object(out, |it| write(it, item));
         *progress += 1;
     }
-    let complete = *progress == tasks.len();
+    let complete = *progress == items.len();
     if complete {
         out.extend_from_slice(b"]}");
     }
@@ -185,28 +209,18 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
             Some(record) => object(out, |it| task::write(it, record, true, with.contacts)),
             None => out.extend_from_slice(b"null"),
         },
-        Reply::State(state) => object(out, |it| {
-            state_letter(it, *state);
-        }),
+        Reply::State(state) => only(out, "state", letter_of(*state)),
         Reply::Deadline(at) => {
             let name = if with.form() == Form::Next { "next_at" } else { "deadline" };
             object(out, |it| {
-                match at {
-                    Some(at) => it.moment(name, *at),
-                    None => it.null(name),
-                };
+                it.moment(name, *at);
             });
         }
         Reply::Outcome(outcome, state) => object(out, |it| {
-            it.text("outcome", outcome.word());
-            state_letter(it, *state);
+            it.set("outcome", outcome.word()).set("state", letter_of(*state));
         }),
-        Reply::Count(count) => object(out, |it| {
-            it.number("count", *count);
-        }),
-        Reply::Joined(incarnation) => object(out, |it| {
-            it.number("incarnation", *incarnation);
-        }),
+        Reply::Count(count) => only(out, "count", *count),
+        Reply::Joined(incarnation) => only(out, "incarnation", *incarnation),
         Reply::Acks(all) => answers_object(out, all),
         Reply::Explained(explained) => looking::explanation(out, explained),
         Reply::Leases { leases, next } => {
@@ -297,22 +311,22 @@ fn put_object(out: &mut Vec<u8>, reply: &Reply) {
         _ => unreachable!("this is no reply to a put"),
     };
     object(out, |it| {
-        it.id("id", id).truth("new", new);
-        match outcome {
-            None => {}
-            Some(None) => {
-                it.null("outcome");
-            }
-            Some(Some(outcome)) => {
-                it.text("outcome", outcome.word());
-            }
+        it.id("id", id).set("new", new);
+        if let Some(outcome) = outcome {
+            it.set("outcome", outcome.map(Outcome::word));
         }
     });
 }
 
-fn state_letter(it: &mut super::json::Object<'_>, state: Option<StateKind>) {
-    let letter = state.map_or('X', StateKind::letter);
-    it.text("state", letter.encode_utf8(&mut [0; 4]));
+/// Appends an object with one member.
+fn only(out: &mut Vec<u8>, name: &str, value: impl Serialize) {
+    object(out, |it| {
+        it.set(name, value);
+    });
+}
+
+fn letter_of(state: Option<StateKind>) -> char {
+    state.map_or('X', StateKind::letter)
 }
 
 #[cfg(test)]

@@ -7,8 +7,6 @@
 
 mod reading;
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
@@ -19,121 +17,72 @@ use pinpriq_proto::settings::{Settings, Shown};
 use pinpriq_proto::task::{TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
+use serde::Serialize;
 
 pub(super) use self::reading::{Record, record};
+use crate::doors::json::{Object, object};
 use crate::figures::stats::{paused_until, paused_word};
 use crate::plain::plain;
 
-/// An object that is being written, field by field.
-struct Object {
-    text: String,
+/// Returns a record of this kind.
+fn record_of(kind: &str, write: impl FnOnce(&mut Object<'_>)) -> String {
+    let mut out = Vec::new();
+    object(&mut out, |it| write(it.set("type", kind)));
+    String::from_utf8(out).unwrap_or_default()
 }
 
-impl Object {
-    fn of(kind: &str) -> Self {
-        Self { text: format!("{{\"type\":\"{kind}\"") }
-    }
+/// Writes bytes as text, or as Base64 if they are no text or would take more than twice the room as
+/// such, which control characters do.
+fn put_bytes(it: &mut Object<'_>, name: &str, bytes: &[u8]) {
+    let text = str::from_utf8(bytes).ok().map(|text| {
+        // An export may be looked at on a terminal.
+        plain(&serde_json::Value::from(text).to_string()).into_owned()
+    });
+    match text.filter(|text| text.len() <= 2 * bytes.len() + 2) {
+        Some(text) => it.member(name, |out| out.extend_from_slice(text.as_bytes())),
+        None => it.set(&format!("{name}_base64"), STANDARD.encode(bytes)),
+    };
+}
 
-    fn name(&mut self, name: &str) {
-        let comma = if self.text.ends_with('{') { "" } else { "," };
-        let _ = write!(self.text, "{comma}\"{name}\":");
+fn put_given_bytes(it: &mut Object<'_>, name: &str, bytes: Option<&[u8]>) {
+    if let Some(bytes) = bytes {
+        put_bytes(it, name, bytes);
     }
+}
 
-    /// Writes bytes as text, or as Base64 if they are no text or would take more than twice the
-    /// room as such, which control characters do.
-    fn bytes(&mut self, name: &str, bytes: &[u8]) {
-        let text = str::from_utf8(bytes).ok().map(|text| {
-            // An export may be looked at on a terminal.
-            plain(&serde_json::Value::from(text).to_string()).into_owned()
-        });
-        match text.filter(|text| text.len() <= 2 * bytes.len() + 2) {
-            Some(text) => {
-                self.name(name);
-                self.text.push_str(&text);
-            }
-            None => {
-                let _ = write!(self.text, ",\"{name}_base64\":\"{}\"", STANDARD.encode(bytes));
-            }
-        }
-    }
-
-    fn maybe_bytes(&mut self, name: &str, bytes: Option<&[u8]>) {
-        if let Some(bytes) = bytes {
-            self.bytes(name, bytes);
-        }
-    }
-
-    fn id(&mut self, name: &str, id: &TaskId) {
-        self.bytes(name, &id.text());
-    }
-
-    fn number(&mut self, name: &str, number: impl std::fmt::Display) {
-        self.name(name);
-        let _ = write!(self.text, "{number}");
-    }
-
-    fn moment(&mut self, name: &str, at: Option<Timestamp>) {
-        if let Some(at) = at {
-            self.number(name, at.ms());
-        }
-    }
-
-    fn span(&mut self, name: &str, span: Option<Span>) {
-        if let Some(span) = span {
-            self.number(name, span.ms());
-        }
-    }
-
-    /// Writes the priority, unless it is 0. None is `null`.
-    fn priority(&mut self, priority: Option<i64>) {
-        match priority {
-            Some(0) => {}
-            Some(priority) => self.number("priority", priority),
-            None => self.number("priority", "null"),
-        }
-    }
-
-    fn word(&mut self, name: &str, word: &str) {
-        self.number(name, format_args!("\"{word}\""));
-    }
-
-    fn end(mut self) -> String {
-        self.text.push('}');
-        self.text
+/// Writes a value if there is one.
+fn put_given(it: &mut Object<'_>, name: &str, value: Option<impl Serialize>) {
+    if value.is_some() {
+        it.set(name, value);
     }
 }
 
 /// Settings and pause of a queue.
 pub(super) fn queue(queue: &QueueExported) -> String {
     let QueueExported { name, settings, paused } = queue;
-    let mut object = Object::of("queue");
-    object.bytes("queue", name);
-    if let Some(settings) = settings {
-        object.name("settings");
-        object.text.push('{');
-        put_settings(&mut object, settings);
-        object.text.push('}');
-    }
-    object.word("paused", paused_word(*paused));
-    for (name, until) in paused_until(*paused) {
-        if let Some(at) = until {
-            object.number(name, at.ms());
+    record_of("queue", |it| {
+        put_bytes(it, "queue", name);
+        if let Some(settings) = settings {
+            it.object("settings", |it| put_settings(it, settings));
         }
-    }
-    object.end()
+        it.set("paused", paused_word(*paused));
+        for (name, until) in paused_until(*paused) {
+            put_given(it, name, until.map(Timestamp::ms));
+        }
+    })
 }
 
-fn put_settings(object: &mut Object, settings: &Settings) {
+fn put_settings(it: &mut Object<'_>, settings: &Settings) {
     for (setting, value) in settings.changed() {
         for (name, shown) in setting.shown(value) {
             let name = name.to_ascii_lowercase();
             match shown {
                 // It is a length that does not go with the word.
                 Shown::None if name != setting.name.to_ascii_lowercase() => {}
-                Shown::None => object.number(&name, "null"),
-                Shown::Number(number) => object.number(&name, number),
-                Shown::Text(text) => object.bytes(&name, text),
-                Shown::Rate(rate) => object.word(&name, &rate.to_string()),
+                Shown::None => _ = it.set(&name, ()),
+                Shown::Number(number) => _ = it.set(&name, number),
+                Shown::Text(text) => put_bytes(it, &name, text),
+                Shown::Rate(rate) => _ = it.set(&name, rate.to_string()),
             }
         }
     }
@@ -142,69 +91,65 @@ fn put_settings(object: &mut Object, settings: &Settings) {
 /// A task, and the end of the window of its unique key.
 pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String {
     let seen = Seen { unique_until, ..Seen::of(task) };
-    let mut object = Object::of("task");
-    for (field, Carried { name, usual, .. }) in carried() {
-        match (field.read)(&seen) {
-            value if value == *usual => {}
-            Value::Bytes(bytes) => object.bytes(name, bytes),
-            Value::Id(id) => object.id(name, id),
-            Value::State(state) => object.word(name, state.word()),
-            Value::Integer(number) => object.number(name, number),
-            Value::Number(number) => object.number(name, number),
-            Value::Moment(at) => object.number(name, at.ms()),
-            Value::Span(span) => object.number(name, span.ms()),
-            // Neither leases nor clients leave the server.
-            Value::Missing | Value::Receipt(_) | Value::Address(_) | Value::Truth(_) => {
-                object.number(name, "null");
+    record_of("task", |it| {
+        for (field, Carried { name, usual, .. }) in carried() {
+            match (field.read)(&seen) {
+                value if value == *usual => {}
+                Value::Bytes(bytes) => put_bytes(it, name, bytes),
+                Value::Id(id) => put_bytes(it, name, &id.text()),
+                Value::State(state) => _ = it.set(name, state.word()),
+                Value::Integer(number) => _ = it.set(name, number),
+                Value::Number(number) => _ = it.set(name, number),
+                Value::Moment(at) => _ = it.set(name, at.ms()),
+                Value::Span(span) => _ = it.set(name, span.ms()),
+                // Neither leases nor clients leave the server.
+                Value::Missing | Value::Receipt(_) | Value::Address(_) | Value::Truth(_) => {
+                    it.set(name, ());
+                }
             }
         }
-    }
-    object.end()
+    })
 }
 
 /// A window that has outlived its task.
 pub(super) fn window(window: &WindowRecord) -> String {
     let WindowRecord { number: _, queue, key, id, until } = window;
-    let mut object = Object::of("window");
-    object.bytes("queue", queue);
-    object.bytes("unique", key);
-    object.id("id", id);
-    object.moment("unique_until", Some(*until));
-    object.end()
+    record_of("window", |it| {
+        put_bytes(it, "queue", queue);
+        put_bytes(it, "unique", key);
+        put_bytes(it, "id", &id.text());
+        it.set("unique_until", until.ms());
+    })
 }
 
 /// A schedule, and how far it has come.
 pub(super) fn schedule(schedule: &ScheduleRecord) -> String {
     let ScheduleRecord { number: _, name, plan, course } = schedule;
-    let mut object = Object::of("schedule");
-    object.bytes("queue", &plan.queue);
-    object.bytes("schedule", name);
-    match &plan.form {
-        Form::Every { every, anchor } => {
-            object.span("every_ms", Some(*every));
-            object.moment("at", Some(*anchor));
+    record_of("schedule", |it| {
+        put_bytes(it, "queue", &plan.queue);
+        put_bytes(it, "schedule", name);
+        match &plan.form {
+            Form::Every { every, anchor } => {
+                it.set("every_ms", every.ms()).set("at", anchor.ms());
+            }
+            Form::Cron { expression, zone } => {
+                put_bytes(it, "cron", expression);
+                put_given_bytes(it, "zone", zone.as_deref());
+            }
         }
-        Form::Cron { expression, zone } => {
-            object.bytes("cron", expression);
-            object.maybe_bytes("zone", zone.as_deref());
+        if plan.priority != Some(0) {
+            it.set("priority", plan.priority);
         }
-    }
-    object.priority(plan.priority);
-    object.maybe_bytes("key", plan.terms.key.as_deref());
-    object.span("ttl_ms", plan.ttl);
-    object.span("ttr_ms", plan.terms.ttr);
-    object.word("on_missed", plan.on_missed.word());
-    object.word("overlap", plan.overlap.word());
-    object.number("paused", course.paused);
-    object.number("fired", course.fired);
-    object.number("missed", course.missed);
-    if let Some(id) = &course.last_id {
-        object.id("last_id", id);
-    }
-    object.moment("last_slot", course.last_slot);
-    object.moment("done_until", Some(course.done_until));
-    object.bytes("payload", &plan.payload);
-    object.end()
+        put_given_bytes(it, "key", plan.terms.key.as_deref());
+        put_given(it, "ttl_ms", plan.ttl.map(Span::ms));
+        put_given(it, "ttr_ms", plan.terms.ttr.map(Span::ms));
+        it.set("on_missed", plan.on_missed.word()).set("overlap", plan.overlap.word());
+        it.set("paused", course.paused).set("fired", course.fired).set("missed", course.missed);
+        put_given_bytes(it, "last_id", course.last_id.as_ref().map(TaskId::text).as_deref());
+        put_given(it, "last_slot", course.last_slot.map(Timestamp::ms));
+        it.set("done_until", course.done_until.ms());
+        put_bytes(it, "payload", &plan.payload);
+    })
 }
 
 #[cfg(test)]

@@ -5,18 +5,18 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 
 use super::super::exchange::{Asked, Question};
-use super::super::json::{Object, object};
 use super::super::problem::Problem;
 use super::super::write::{self, figure_of};
 use super::asking::{self, Request, of_queue};
-use super::ranking::{all_figures, ranked};
-use super::rates::{Flow, Rates};
+use super::dead::{KEPT_MS, look};
+use super::ranking::{all_figures, cursor_after, ranked};
+use super::rates::{Flow, Rates, rates_of};
 use super::route::{CONTAINS, OFFSET, Own, SORT};
 use super::topics;
 use super::{Api, Asker, given, live};
 use crate::clock::steady_ms;
+use crate::doors::json::{Object, object};
 use pinpriq_proto::reply::Reply;
-use pinpriq_proto::request::cursors::name::cursor_after as names_cursor;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{COUNT, CURSOR, Opt, PREFIX};
 use pinpriq_proto::stats::Figures;
@@ -36,7 +36,7 @@ pub(super) async fn answer(
         Own::Tasks => tasks(asker, request).await,
         Own::DeadLetters => {
             request.values.end("it")?;
-            Ok(json(StatusCode::OK, api.dead_letters.told(asker).await?))
+            Ok(json(StatusCode::OK, api.dead_letters.latest(asker, KEPT_MS, look(asker)).await?))
         }
         Own::Topics => topics::answer((api, asker), request).await,
         Own::Queues => queues((api, asker), request).await,
@@ -114,11 +114,6 @@ async fn page(
     }
 }
 
-/// Returns the cursor of the page after these names.
-pub(super) fn cursor_after(names: &[Bytes], more: bool) -> String {
-    names.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| names_cursor(last))
-}
-
 pub(super) fn count_of(value: &[u8]) -> Result<usize, Problem> {
     let count = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
     count.filter(|count| *count > 0).ok_or_else(|| Problem::bad("count is a number of at least 1"))
@@ -140,9 +135,9 @@ async fn queues(
     let shown = all_figures(asker, names).await?;
     let (mut out, now_ms) = (Vec::new(), steady_ms());
     object(&mut out, |it| {
-        it.text("cursor", &cursor);
+        it.set("cursor", cursor);
         if let Some(total) = total {
-            it.number("total", total);
+            it.set("total", total);
         }
         it.array("queues", &shown, |out, (name, figures)| {
             let rates = rates_of(api, name, Flow::of(&figures.counters), now_ms);
@@ -178,13 +173,6 @@ fn number_of(option: Opt, value: &[u8]) -> Result<usize, Problem> {
     number.ok_or_else(|| Problem::bad(format!("{name} is a whole number")))
 }
 
-/// Returns the rates of a queue: as somebody who watches sees them, else since the last look.
-pub(super) fn rates_of(api: &Api, name: &[u8], flow: Flow, now_ms: u64) -> Option<Rates> {
-    let noted = api.looks.note(name, flow, now_ms);
-    let seen = api.monitor.rates_of(name);
-    seen.map(|it| Rates { came: it.came, left: it.left }).or(noted)
-}
-
 /// Tells about the server, its disk, and how it was set.
 async fn server((api, asker): (&Api, &Asker), request: Request<'_>) -> Result<Response, Problem> {
     request.values.end("it")?;
@@ -208,7 +196,7 @@ fn summary(it: &mut Object<'_>, name: &[u8], figures: &Figures, rates: Option<Ra
             });
         }
         None => {
-            it.null("rates");
+            it.set("rates", ());
         }
     }
     for figure in ["oldest_ready_ms", "paused", "holds_dead_letters"] {
@@ -277,7 +265,7 @@ async fn schedules(asker: &Asker, mut request: Request<'_>) -> Result<Response, 
     let shown = asker.replies(show).await?;
     let mut out = Vec::new();
     object(&mut out, |it| {
-        it.text("cursor", &cursor);
+        it.set("cursor", cursor);
         let shown = shown.iter().filter_map(|reply| match reply {
             Ok(Reply::Schedule(schedule)) => Some(schedule),
             _ => None,

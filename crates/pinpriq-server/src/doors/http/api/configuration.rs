@@ -2,39 +2,24 @@
 
 use std::time::Duration;
 
-use super::super::json::{Object, array, object, string};
-use crate::config::{Config, Limits};
+use crate::config::Config;
+use crate::doors::json::object;
 
 /// Returns the settings of the server as JSON, under the names that they have on the command line.
 pub(super) fn told(config: &Config) -> Vec<u8> {
     let mut out = Vec::new();
+    let listeners = config.listeners.iter();
+    let listeners = listeners.map(|it| format!("{} {}", it.door.word(), it.address));
+    let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     object(&mut out, |it| {
-        it.text("data", &config.data.to_string_lossy());
-        it.text("durability", config.durability.word()).number("shards", config.shards);
-        it.member("listeners", |out| {
-            array(out, &config.listeners, |out, listener| {
-                string(out, &format!("{} {}", listener.door.word(), listener.address));
-            });
-        });
-        limits(it, &config.limits);
-        span(it, "keepalive_ms", config.watch.keepalive);
-        span(it, "user_timeout_ms", config.watch.user_timeout);
+        it.set("data", config.data.to_string_lossy());
+        it.set("durability", config.durability.word()).set("shards", config.shards);
+        it.set("listeners", listeners.collect::<Vec<_>>());
+        for (name, bound) in config.limits.each() {
+            it.set(&name, bound);
+        }
+        it.set("keepalive_ms", config.watch.keepalive.map(ms));
+        it.set("user_timeout_ms", config.watch.user_timeout.map(ms));
     });
     out
-}
-
-fn limits(it: &mut Object<'_>, limits: &Limits) {
-    for (name, bound) in limits.each() {
-        match bound {
-            Some(bound) => it.number(&name, bound),
-            None => it.null(&name),
-        };
-    }
-}
-
-fn span(it: &mut Object<'_>, name: &str, span: Option<Duration>) {
-    match span.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)) {
-        Some(ms) => it.number(name, ms),
-        None => it.null(name),
-    };
 }

@@ -5,15 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tokio::sync::Mutex;
-
 use super::super::exchange::Asked;
-use super::super::json::{Object, array, item, object};
 use super::super::problem::Problem;
 use super::Asker;
 use super::asking::of_queue;
 use super::ranking::{AT_ONCE, all_figures, all_names};
-use crate::clock::steady_ms;
+use crate::doors::json::{Object, array, item, object};
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::options::{COUNT, CURSOR, STATE};
 use pinpriq_proto::task::{Bytes, StateKind, TaskRecord};
@@ -32,13 +29,8 @@ const ALL_BYTES_MAX: usize = 64 << 20;
 const PAGE_MAX: usize = 250;
 const REASONS_MAX: usize = 20;
 
-/// What was found is kept for this time at least, and for so many times as long as it took.
-const KEPT_MS: u64 = 4_000;
-const KEPT_FACTOR: u64 = 20;
-
-/// What was found the last time.
-#[derive(Debug, Default)]
-pub(super) struct DeadLetters(Mutex<Option<(u64, Vec<u8>)>>);
+/// What was found is kept for this time at least.
+pub(super) const KEPT_MS: u64 = 4_000;
 
 /// A reason: bytes, or none.
 type Reason = Option<Bytes>;
@@ -60,25 +52,8 @@ struct Room {
     complete: bool,
 }
 
-impl DeadLetters {
-    /// Returns the answer as JSON. For a user who may not look at every queue it is found anew.
-    pub(super) async fn told(&self, asker: &Asker) -> Result<Vec<u8>, Problem> {
-        let mut latest = self.0.lock().await;
-        let now_ms = steady_ms();
-        if !asker.looks_at_all() {
-            return look(asker).await;
-        }
-        if let Some((_, told)) = latest.as_ref().filter(|(until_ms, _)| now_ms < *until_ms) {
-            return Ok(told.clone());
-        }
-        let told = look(asker).await?;
-        let took_ms = steady_ms().saturating_sub(now_ms);
-        *latest = Some((steady_ms() + KEPT_MS.max(took_ms * KEPT_FACTOR), told.clone()));
-        Ok(told)
-    }
-}
-
-async fn look(asker: &Asker) -> Result<Vec<u8>, Problem> {
+/// Returns the answer as JSON.
+pub(super) async fn look(asker: &Asker) -> Result<Vec<u8>, Problem> {
     let names = all_names(asker).await?;
     let mut sources: HashMap<Bytes, Vec<Bytes>> = HashMap::new();
     for part in names.chunks(AT_ONCE) {
@@ -110,7 +85,7 @@ async fn look(asker: &Asker) -> Result<Vec<u8>, Problem> {
     all.sort_by_key(|it| std::cmp::Reverse(it.letters + it.buried));
     let mut out = Vec::new();
     object(&mut out, |it| {
-        it.truth("complete", room.complete);
+        it.set("complete", room.complete);
         it.array("queues", &all, |out, found| object(out, |it| found.write(it)));
     });
     Ok(out)
@@ -156,7 +131,7 @@ impl Found {
 
     fn write(&self, it: &mut Object<'_>) {
         it.bytes("name", &self.name);
-        it.number("letters", self.letters).number("buried", self.buried);
+        it.set("letters", self.letters).set("buried", self.buried);
         it.member("sources", |out| array(out, &self.sources, |out, name| item(out, name)));
         let mut reasons: Vec<(&Reason, &u64)> = self.reasons.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -165,7 +140,7 @@ impl Found {
                 if let Some(reason) = reason {
                     it.bytes("reason", reason);
                 }
-                it.number("count", *count);
+                it.set("count", *count);
             });
         });
     }

@@ -13,12 +13,12 @@ use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueChange, QueueNews};
 use pinpriq_proto::task::StateKind;
 
-use super::super::json::{Object, array, object, put_number, put_ratio};
 use super::super::problem::Problem;
 use super::asking::Request;
 use super::{Api, Asker};
 use crate::access::pass::Pass;
 use crate::access::roster::Roster;
+use crate::doors::json::{Object, object, rounded};
 use crate::figures::stats::paused_word;
 use crate::monitor::history::{History, Sample};
 use crate::monitor::seen::sees_all;
@@ -152,7 +152,7 @@ async fn next(mut watching: Watching) -> Option<(Result<Bytes, Infallible>, Watc
 fn denied() -> Vec<u8> {
     let mut out = Vec::new();
     event(&mut out, "notice", |it| {
-        it.text("code", "NOPERM").text("text", "the user may no longer look at this");
+        it.set("code", "NOPERM").set("text", "the user may no longer look at this");
     });
     out
 }
@@ -164,12 +164,12 @@ fn told(second: &Second, queue: Option<&[u8]>) -> Vec<u8> {
     let is_of_interest = |news: &&QueueNews| queue.is_none_or(|queue| *queue == *news.queue);
     for news in second.news.iter().filter(is_of_interest) {
         event(&mut out, "queue", |it| {
-            it.bytes("name", &news.queue).text("what", word(news.what));
+            it.bytes("name", &news.queue).set("what", word(news.what));
         });
     }
     for Notice { code, text } in &second.notices {
         event(&mut out, "notice", |it| {
-            it.text("code", code).text("text", text);
+            it.set("code", code).set("text", text);
         });
     }
     out
@@ -201,27 +201,27 @@ fn figures(it: &mut Object<'_>, second: &Second, queue: Option<&[u8]>) {
     rates_and_counts(it, sample);
     it.object("journal", |it| {
         it.ratio("writes", Some(second.writes)).ratio("commit_ms", sample.commit_ms);
-        it.number("bytes_used", facts.figures.bytes_used);
-        it.number("bytes_live", facts.figures.bytes_live);
+        it.set("bytes_used", facts.figures.bytes_used);
+        it.set("bytes_live", facts.figures.bytes_live);
     });
     it.object("memory", |it| {
-        it.number("task_bytes", facts.task_bytes);
-        it.number("task_bytes_max", facts.task_bytes_max);
+        it.set("task_bytes", facts.task_bytes);
+        it.set("task_bytes_max", facts.task_bytes_max);
     });
-    it.number("connections", survey.connections);
+    it.set("connections", survey.connections);
     waiting(it, totals);
-    it.number("queues", totals.queues);
+    it.set("queues", totals.queues);
     let Some(queue) = queue else { return };
     match second.of_queues.get(queue).and_then(Option::as_ref) {
         None => {
-            it.null("queue");
+            it.set("queue", ());
         }
         Some(one) => {
             it.object("queue", |it| {
                 rates_and_counts(it, &one.sample);
                 it.ratio("waited_ms", one.sample.waited_ms);
                 waiting(it, &one.figures);
-                it.text("paused", paused_word(one.figures.paused));
+                it.set("paused", paused_word(one.figures.paused));
             });
         }
     }
@@ -230,7 +230,7 @@ fn figures(it: &mut Object<'_>, second: &Second, queue: Option<&[u8]>) {
 fn rates_and_counts(it: &mut Object<'_>, sample: &Sample) {
     it.object("counts", |it| {
         for state in StateKind::ALL {
-            it.number(&state.letter().to_string(), sample.counts[state as usize]);
+            it.set(&state.letter().to_string(), sample.counts[state as usize]);
         }
     });
     let rates = sample.rates;
@@ -238,15 +238,12 @@ fn rates_and_counts(it: &mut Object<'_>, sample: &Sample) {
         it.ratio("in", Some(rates.came)).ratio("out", Some(rates.left));
         it.ratio("taken", Some(rates.taken)).ratio("failed", Some(rates.failed));
     });
-    match sample.oldest_ready_ms {
-        Some(ms) => it.number("oldest_ready_ms", ms),
-        None => it.null("oldest_ready_ms"),
-    };
-    it.number("dead_letters", sample.dead_letters);
+    it.set("oldest_ready_ms", sample.oldest_ready_ms);
+    it.set("dead_letters", sample.dead_letters);
 }
 
 fn waiting(it: &mut Object<'_>, figures: &Figures) {
-    it.number("takers", figures.takers).number("subscribers", figures.subscribers);
+    it.set("takers", figures.takers).set("subscribers", figures.subscribers);
 }
 
 /// Reads a figure that may be unknown.
@@ -256,11 +253,8 @@ type ReadRatio = fn(&Sample) -> Option<f64>;
 fn columns(history: &History) -> Vec<u8> {
     let mut out = Vec::with_capacity(16 << 10);
     object(&mut out, |it| {
-        it.number("step_ms", 1_000);
-        match history.samples().next_back() {
-            Some(last) => it.moment("at", last.at),
-            None => it.null("at"),
-        };
+        it.set("step_ms", 1_000);
+        it.moment("at", history.samples().next_back().map(|last| last.at));
         let ratios: [(&str, ReadRatio); 6] = [
             ("in", |it| Some(it.rates.came)),
             ("out", |it| Some(it.rates.left)),
@@ -270,25 +264,18 @@ fn columns(history: &History) -> Vec<u8> {
             ("waited_ms", |it| it.waited_ms),
         ];
         for (name, read) in ratios {
-            it.member(name, |out| {
-                array(out, history.samples(), |out, sample| put_ratio(out, read(sample)));
-            });
+            it.set(name, column(history, |sample| rounded(read(sample))));
         }
         for state in StateKind::ALL {
-            it.member(&state.letter().to_string(), |out| {
-                let counts = history.samples().map(|sample| sample.counts[state as usize]);
-                array(out, counts, put_number);
-            });
+            let counts = column(history, |sample| sample.counts[state as usize]);
+            it.set(&state.letter().to_string(), counts);
         }
-        it.member("dead_letters", |out| {
-            array(out, history.samples().map(|sample| sample.dead_letters), put_number);
-        });
-        it.member("oldest_ready_ms", |out| {
-            array(out, history.samples(), |out, sample| match sample.oldest_ready_ms {
-                Some(ms) => put_number(out, ms),
-                None => out.extend_from_slice(b"null"),
-            });
-        });
+        it.set("dead_letters", column(history, |sample| sample.dead_letters));
+        it.set("oldest_ready_ms", column(history, |sample| sample.oldest_ready_ms));
     });
     out
+}
+
+fn column<T>(history: &History, read: impl Fn(&Sample) -> T) -> Vec<T> {
+    history.samples().map(read).collect()
 }

@@ -12,11 +12,11 @@ use tokio::sync::Mutex;
 use super::super::exchange::Asked;
 use super::super::problem::Problem;
 use super::asking::of_queue;
-use super::composed::{cursor_after, rates_of};
-use super::rates::{Flow, Rates};
+use super::rates::{Flow, Rates, rates_of};
 use super::{Api, Asker};
 use crate::clock::steady_ms;
 use pinpriq_proto::reply::Reply;
+use pinpriq_proto::request::cursors::name::cursor_after as names_cursor;
 use pinpriq_proto::request::options::{COUNT, CURSOR};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::task::{Bytes, StateKind};
@@ -28,20 +28,43 @@ const NAMES: usize = 1_000;
 /// How many queues are asked about at once.
 pub(super) const AT_ONCE: usize = 256;
 
-/// Figures are kept for this time at least, and for so many times as long as they took.
+/// Figures are kept for this time at least.
 const KEPT_MS: u64 = 2_000;
+
+/// What was found is kept for so many times as long as it took.
 const KEPT_FACTOR: u64 = 20;
 
-/// The figures of all queues of a moment.
-#[derive(Debug)]
-pub(super) struct Ranking {
-    until_ms: u64,
-    queues: Vec<Ranked>,
+/// What was found the last time, for all who ask. One request at a time renews it.
+#[derive(Debug, Default)]
+pub(super) struct Kept<T>(Mutex<Option<(u64, T)>>);
+
+impl<T: Clone> Kept<T> {
+    /// Returns the latest, which is kept for this time at least. For a user who may not look at
+    /// every queue it is found anew.
+    pub(super) async fn latest(
+        &self,
+        asker: &Asker,
+        least_ms: u64,
+        find: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        let mut latest = self.0.lock().await;
+        if !asker.looks_at_all() {
+            return find.await;
+        }
+        let now_ms = steady_ms();
+        if let Some((_, kept)) = latest.as_ref().filter(|(until_ms, _)| now_ms < *until_ms) {
+            return Ok(kept.clone());
+        }
+        let found = find.await?;
+        let took_ms = steady_ms().saturating_sub(now_ms);
+        *latest = Some((steady_ms() + least_ms.max(took_ms * KEPT_FACTOR), found.clone()));
+        Ok(found)
+    }
 }
 
 /// What queues are ordered by.
 #[derive(Debug)]
-struct Ranked {
+pub(super) struct Ranked {
     name: Bytes,
     /// Its tasks in each state, in the order of [`StateKind::ALL`].
     counts: [u64; 6],
@@ -49,9 +72,10 @@ struct Ranked {
     oldest_ms: Option<u64>,
 }
 
-/// The latest ranking, which one request at a time renews.
-#[derive(Debug, Default)]
-pub(super) struct Rankings(Mutex<Option<Arc<Ranking>>>);
+/// Returns the cursor of the page after these names.
+pub(super) fn cursor_after(names: &[Bytes], more: bool) -> String {
+    names.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| names_cursor(last))
+}
 
 /// Returns the names of all queues, in order.
 pub(super) async fn all_names(asker: &Asker) -> Result<Vec<Bytes>, Problem> {
@@ -105,8 +129,8 @@ pub(super) async fn ranked(
         }
         return Ok(names);
     }
-    let ranking = api.rankings.latest(api, asker).await?;
-    let mut some: Vec<&Ranked> = ranking.queues.iter().filter(|it| has(&it.name)).collect();
+    let ranking = api.ranking.latest(asker, KEPT_MS, rank_all(api, asker)).await?;
+    let mut some: Vec<&Ranked> = ranking.iter().filter(|it| has(&it.name)).collect();
     // Queues that are alike stay in the order of their names, whatever the direction.
     if descending {
         some.sort_by_cached_key(|it| Reverse(it.rank(order)));
@@ -141,30 +165,16 @@ impl Ranked {
     }
 }
 
-impl Rankings {
-    /// Returns the latest ranking. For a user who may not look at every queue it is made anew.
-    async fn latest(&self, api: &Api, asker: &Asker) -> Result<Arc<Ranking>, Problem> {
-        let mut latest = self.0.lock().await;
-        let now_ms = steady_ms();
-        let is_for_all = asker.looks_at_all();
-        if let Some(ranking) = latest.as_ref().filter(|it| is_for_all && now_ms < it.until_ms) {
-            return Ok(ranking.clone());
-        }
-        let mut queues = Vec::new();
-        for (name, known) in all_figures(asker, all_names(asker).await?).await? {
-            let rates = rates_of(api, &name, Flow::of(&known.counters), now_ms);
-            let counts = StateKind::ALL.map(|state| known.counters.count(state));
-            let oldest_ms = known.oldest_ready.map(Span::ms);
-            queues.push(Ranked { name, counts, rates, oldest_ms });
-        }
-        let took_ms = steady_ms().saturating_sub(now_ms);
-        let until_ms = steady_ms() + KEPT_MS.max(took_ms * KEPT_FACTOR);
-        let ranking = Arc::new(Ranking { until_ms, queues });
-        if is_for_all {
-            *latest = Some(ranking.clone());
-        }
-        Ok(ranking)
+async fn rank_all(api: &Api, asker: &Asker) -> Result<Arc<Vec<Ranked>>, Problem> {
+    let now_ms = steady_ms();
+    let mut queues = Vec::new();
+    for (name, known) in all_figures(asker, all_names(asker).await?).await? {
+        let rates = rates_of(api, &name, Flow::of(&known.counters), now_ms);
+        let counts = StateKind::ALL.map(|state| known.counters.count(state));
+        let oldest_ms = known.oldest_ready.map(Span::ms);
+        queues.push(Ranked { name, counts, rates, oldest_ms });
     }
+    Ok(Arc::new(queues))
 }
 
 #[cfg(test)]

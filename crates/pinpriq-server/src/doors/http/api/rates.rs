@@ -8,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use pinpriq_proto::stats::Counters;
 
+use super::Api;
+
 /// At most this many queues are remembered. Beyond it, all are forgotten.
 const QUEUES_MAX: usize = 20_000;
 
@@ -72,6 +74,13 @@ impl Looks {
         looks.insert(queue.to_vec(), Look { at_ms: now_ms, flow, rates });
         rates
     }
+}
+
+/// Returns the rates of a queue: as somebody who watches sees them, else since the last look.
+pub(super) fn rates_of(api: &Api, name: &[u8], flow: Flow, now_ms: u64) -> Option<Rates> {
+    let noted = api.looks.note(name, flow, now_ms);
+    let seen = api.monitor.rates_of(name);
+    seen.map(|it| Rates { came: it.came, left: it.left }).or(noted)
 }
 
 /// Returns the rates between two looks. A queue that came to be anew in between has none.

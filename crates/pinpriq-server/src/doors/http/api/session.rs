@@ -11,7 +11,6 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::super::json::{Object, object};
 use super::super::problem::Problem;
 use super::composed::json;
 use super::framing::tell_methods;
@@ -20,6 +19,7 @@ use super::{Api, Asker, check_origin, refuse};
 use crate::access::sessions::LASTS_S;
 use crate::access::signing::Shown;
 use crate::clock::steady_ms;
+use crate::doors::json::{Object, object};
 
 /// The name of the cookie.
 const NAME: &str = "pinpriq_session";
@@ -56,21 +56,16 @@ pub(super) async fn answer(
 fn tell(api: &Api, asker: &Asker) -> Response {
     let mut out = Vec::new();
     object(&mut out, |it| {
-        match asker.pass.as_ref().filter(|_| api.roster.is_some()) {
-            Some(pass) => it.text("user", pass.user.name.as_str()),
-            None => it.null("user"),
-        };
-        it.truth("admin", asker.runs_server());
-        match asker.pass.as_ref().filter(|_| api.roster.is_some()) {
+        let pass = asker.pass.as_ref().filter(|_| api.roster.is_some());
+        it.set("user", pass.map(|pass| pass.user.name.as_str()));
+        it.set("admin", asker.runs_server());
+        match pass {
             Some(pass) => it.object("rights", |it| rights(it, &pass.user.rights)),
-            None => it.null("rights"),
+            None => it.set("rights", ()),
         };
-        match api.resp_at {
-            Some(at) => it.number("resp_port", at.port),
-            None => it.null("resp_port"),
-        };
-        it.truth("resp_tls", api.resp_at.is_some_and(|at| at.is_encrypted));
-        it.text("pinpriq_version", env!("CARGO_PKG_VERSION"));
+        it.set("resp_port", api.resp_at.map(|at| at.port));
+        it.set("resp_tls", api.resp_at.is_some_and(|at| at.is_encrypted));
+        it.set("pinpriq_version", env!("CARGO_PKG_VERSION"));
     });
     json(StatusCode::OK, out)
 }
@@ -81,7 +76,7 @@ fn rights(it: &mut Object<'_>, rights: &Rights) {
     for right in Right::ALL.into_iter().filter(|right| *right != Right::Admin) {
         it.array(right.word(), rights.names_of(right), |out, (name, is_prefix)| {
             object(out, |it| {
-                it.bytes("name", name).truth("prefix", is_prefix);
+                it.bytes("name", name).set("prefix", is_prefix);
             });
         });
     }

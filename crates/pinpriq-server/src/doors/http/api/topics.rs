@@ -5,11 +5,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::super::exchange::Asked;
-use super::super::json::object;
 use super::super::problem::Problem;
 use super::asking::Request;
 use super::composed::{PAGE, PAGE_MAX, count_of, json};
 use super::{Api, Asker};
+use crate::doors::json::object;
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::reply::Reply;
 use pinpriq_proto::request::cursors::name::{
@@ -54,11 +54,11 @@ pub(super) async fn answer(
     }
     let mut out = Vec::new();
     object(&mut out, |it| {
-        it.text("cursor", &cursor);
+        it.set("cursor", cursor);
         it.array("topics", &shown, |out, (name, members, ready, taken)| {
             object(out, |it| {
-                it.bytes("topic", name).number("members", *members);
-                it.number("ready", *ready).number("taken", *taken);
+                it.bytes("topic", name).set("members", *members);
+                it.set("ready", *ready).set("taken", *taken);
             });
         });
     });

@@ -3,10 +3,11 @@
 use pinpriq_proto::fields::told::LEASE;
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown};
 
-use super::super::json::object;
 use super::task::{told, value};
 use crate::clients::contacts::Contacts;
+use crate::doors::json::object;
 use pinpriq_proto::request::cursors::lease::cursor_after as leases_cursor;
+use pinpriq_proto::task::StateKind;
 
 /// Appends why a task is not handed out.
 pub(super) fn explanation(out: &mut Vec<u8>, explanation: &Explanation) {
@@ -14,19 +15,12 @@ pub(super) fn explanation(out: &mut Vec<u8>, explanation: &Explanation) {
     object(out, |it| {
         match id {
             Some(id) => it.id("id", id),
-            None => it.null("id"),
+            None => it.set("id", ()),
         };
-        match state {
-            Some(state) => it.text("state", state.letter().encode_utf8(&mut [0; 4])),
-            None => it.null("state"),
-        };
-        match since {
-            Some(since) => it.moment("since", *since),
-            None => it.null("since"),
-        };
+        it.set("state", state.map(StateKind::letter)).moment("since", *since);
         it.array("reasons", reasons, |out, reason| {
             object(out, |it| {
-                it.text("code", reason.code());
+                it.set("code", reason.code());
                 for (name, detail) in reason.details() {
                     value(it, name, detail);
                 }
@@ -44,7 +38,7 @@ pub(super) fn leases(
 ) {
     let cursor = next.map_or_else(|| "0".to_owned(), leases_cursor);
     object(out, |it| {
-        it.text("cursor", &cursor);
+        it.set("cursor", cursor);
         it.array("leases", leases, |out, lease| {
             object(out, |it| told(it, &LEASE, (lease, &contacts.holder(lease.holder))));
         });

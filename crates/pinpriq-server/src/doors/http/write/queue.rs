@@ -1,13 +1,13 @@
 //! Settings and figures of queues, members, schedules, and the facts about the server, as JSON.
 
-use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::fields::told::{Holder, MEMBER, SCHEDULE};
+use pinpriq_proto::fields::told::{Holder, SCHEDULE};
 use pinpriq_proto::schedule::ShownSchedule;
 use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_proto::stats::Figures;
+use pinpriq_proto::time::Timestamp;
 
-use super::super::json::{Object, object};
-use super::{Extent, With, task};
+use super::task;
+use crate::doors::json::{Object, object};
 use crate::facts::Facts;
 use crate::figures::{Value, info, stats};
 
@@ -18,18 +18,15 @@ pub(crate) fn settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused) {
         for (name, shown) in SETTINGS.into_iter().flat_map(shown) {
             let name = name.to_ascii_lowercase();
             match shown {
-                Shown::None => it.null(&name),
-                Shown::Number(number) => it.number(&name, number),
+                Shown::None => it.set(&name, ()),
+                Shown::Number(number) => it.set(&name, number),
                 Shown::Text(text) => it.bytes(&name, text),
-                Shown::Rate(rate) => it.text(&name, &rate.to_string()),
+                Shown::Rate(rate) => it.set(&name, rate.to_string()),
             };
         }
-        it.text("paused", stats::paused_word(paused));
+        it.set("paused", stats::paused_word(paused));
         for (name, until) in stats::paused_until(paused) {
-            match until {
-                Some(at) => it.number(name, at.ms()),
-                None => it.null(name),
-            };
+            it.set(name, until.map(Timestamp::ms));
         }
     });
 }
@@ -69,55 +66,28 @@ pub(crate) fn facts(facts: &Facts, more: &[u8]) -> Vec<u8> {
 
 fn figure(it: &mut Object<'_>, name: &str, value: &Value) {
     match value {
-        Value::Number(number) => it.number(name, *number),
-        Value::Missing => it.null(name),
-        Value::Text(text) => it.text(name, text),
+        Value::Number(number) => it.set(name, *number),
+        Value::Missing => it.set(name, ()),
+        Value::Text(text) => it.set(name, text),
         Value::Histogram(values) => it.object(name, |it| {
-            it.number("count", values.count()).number("sum", values.sum());
+            it.set("count", values.count()).set("sum", values.sum());
             for (bound, count) in values.up_to() {
-                it.number(&format!("le_{bound}"), count);
+                it.set(&format!("le_{bound}"), count);
             }
         }),
         Value::Times(times) => it.object(name, |it| {
-            it.number("count", times.count()).number("sum", times.sum_ms);
+            it.set("count", times.count()).set("sum", times.sum_ms);
             for (bound, count) in times.up_to() {
                 let name = bound.map_or_else(|| "le_inf".to_owned(), |ms| format!("le_{ms}"));
-                it.number(&name, count);
+                it.set(&name, count);
             }
         }),
         Value::Each(numbers) => it.object(name, |it| {
             for (label, number) in numbers {
-                it.number(label, *number);
+                it.set(label, *number);
             }
         }),
     };
-}
-
-/// Appends the members of a topic as far as there is room. Returns whether these were all.
-pub(super) fn members(
-    out: &mut Vec<u8>,
-    all: &[MemberFigures],
-    with: &With<'_>,
-    Extent { progress, most, .. }: Extent<'_>,
-) -> bool {
-    if *progress == 0 {
-        with.exchange.ok();
-        out.extend_from_slice(b"{\"members\":[");
-    }
-    for member in &all[*progress..] {
-        if *progress > 0 {
-            if out.len() >= most {
-                return false;
-            }
-            out.push(b',');
-        }
-        object(out, |it| {
-            task::told(it, &MEMBER, (member, &Holder::default()));
-        });
-        *progress += 1;
-    }
-    out.extend_from_slice(b"]}");
-    true
 }
 
 /// Appends a schedule.
@@ -137,10 +107,10 @@ pub(crate) fn connections(lines: &str) -> Vec<u8> {
                         Ok(number)
                             if !["name", "user"].contains(&&*name) && !name.starts_with("lib") =>
                         {
-                            it.number(&name, number);
+                            it.set(&name, number);
                         }
                         _ => {
-                            it.text(&name, value);
+                            it.set(&name, value);
                         }
                     }
                 }

@@ -8,8 +8,8 @@ use pinpriq_proto::request::parts::receipt_numbers;
 use pinpriq_proto::task::TaskRecord;
 
 use super::super::exchange::{Content, FIELDS, Head};
-use super::super::json::{Object, moment_text};
 use crate::clients::contacts::Contacts;
+use crate::doors::json::{Object, moment_text};
 
 /// Header fields whose value would be longer are left out.
 const FIELD_BYTES_MAX: usize = 4 << 10;
@@ -36,12 +36,12 @@ pub(super) fn value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
         Value::Missing => it,
         Value::Bytes(bytes) => it.bytes(name, bytes),
         Value::Id(id) => it.bytes(name, &id.text()),
-        Value::Integer(number) => it.number(name, number),
-        Value::Number(number) => it.number(name, number),
-        Value::Span(span) => it.number(name, span.ms()),
+        Value::Integer(number) => it.set(name, number),
+        Value::Number(number) => it.set(name, number),
+        Value::Span(span) => it.set(name, span.ms()),
         Value::Moment(at) => it.moment(name, at),
-        Value::Truth(truth) => it.truth(name, truth),
-        value => it.text(name, &text(value)),
+        Value::Truth(truth) => it.set(name, truth),
+        value => it.set(name, text(value)),
     };
 }
 

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::task::TaskId;
 use pinpriq_proto::time::Timestamp;
+use serde::Serialize;
 
 /// Writes the members of one object.
 pub(crate) struct Object<'o> {
@@ -28,47 +29,32 @@ impl<'o> Object<'o> {
         if !std::mem::replace(&mut self.is_empty, false) {
             self.out.push(b',');
         }
-        string(self.out, name);
+        put(self.out, name);
         self.out.push(b':');
         write(self.out);
         self
     }
 
-    /// Writes text.
-    pub(crate) fn text(&mut self, name: &str, text: &str) -> &mut Self {
-        self.member(name, |out| string(out, text))
-    }
-
-    /// Writes a number.
-    pub(crate) fn number(&mut self, name: &str, number: impl itoa::Integer) -> &mut Self {
-        self.member(name, |out| put_number(out, number))
+    /// Writes a value. `None` and `()` are null.
+    pub(crate) fn set(&mut self, name: &str, value: impl Serialize) -> &mut Self {
+        self.member(name, |out| put(out, value))
     }
 
     /// Writes a number with at most three digits behind the point, or null.
     pub(crate) fn ratio(&mut self, name: &str, ratio: Option<f64>) -> &mut Self {
-        self.member(name, |out| put_ratio(out, ratio))
+        self.set(name, rounded(ratio))
     }
 
-    /// Writes true or false.
-    pub(crate) fn truth(&mut self, name: &str, truth: bool) -> &mut Self {
-        self.member(name, |out| out.extend_from_slice(if truth { b"true" } else { b"false" }))
-    }
-
-    /// Writes null.
-    pub(crate) fn null(&mut self, name: &str) -> &mut Self {
-        self.member(name, |out| out.extend_from_slice(b"null"))
-    }
-
-    /// Writes a moment by RFC 3339, with milliseconds.
-    pub(crate) fn moment(&mut self, name: &str, at: Timestamp) -> &mut Self {
-        self.member(name, |out| string(out, &moment_text(at)))
+    /// Writes a moment by RFC 3339, with milliseconds, or null.
+    pub(crate) fn moment(&mut self, name: &str, at: impl Into<Option<Timestamp>>) -> &mut Self {
+        self.set(name, at.into().map(moment_text))
     }
 
     /// Writes bytes: as text where they are UTF-8, else in base64 under a name that says so.
     pub(crate) fn bytes(&mut self, name: &str, bytes: &[u8]) -> &mut Self {
         match std::str::from_utf8(bytes) {
-            Ok(text) => self.text(name, text),
-            Err(_) => self.text(&format!("{name}_base64"), &STANDARD.encode(bytes)),
+            Ok(text) => self.set(name, text),
+            Err(_) => self.set(&format!("{name}_base64"), STANDARD.encode(bytes)),
         }
     }
 
@@ -76,7 +62,7 @@ impl<'o> Object<'o> {
     pub(crate) fn id(&mut self, name: &str, id: &TaskId) -> &mut Self {
         match id {
             TaskId::Given(bytes) => self.bytes(name, bytes),
-            id => self.text(name, &id.to_string()),
+            id => self.set(name, id.to_string()),
         }
     }
 
@@ -119,32 +105,25 @@ pub(crate) fn array<T>(
     out.push(b']');
 }
 
-/// Appends a string in quotes.
-pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+/// Appends a value.
+pub(crate) fn put(out: &mut Vec<u8>, value: impl Serialize) {
     // Writing to memory cannot fail.
-    let _ = serde_json::to_writer(out, text);
+    let _ = serde_json::to_writer(out, &value);
 }
 
 /// Appends bytes within an array: text where they are UTF-8, else an object that says base64.
 pub(crate) fn item(out: &mut Vec<u8>, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
-        Ok(text) => string(out, text),
+        Ok(text) => put(out, text),
         Err(_) => object(out, |it| {
-            it.text("base64", &STANDARD.encode(bytes));
+            it.set("base64", STANDARD.encode(bytes));
         }),
     }
 }
 
-/// Appends a number.
-pub(crate) fn put_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-}
-
-/// Appends a number with at most three digits behind the point, or null.
-pub(crate) fn put_ratio(out: &mut Vec<u8>, ratio: Option<f64>) {
-    let rounded = ratio.map(|ratio| (ratio * 1_000.0).round() / 1_000.0);
-    // Writing to memory cannot fail.
-    let _ = serde_json::to_writer(out, &rounded);
+/// Returns a number with at most three digits behind the point.
+pub(crate) fn rounded(ratio: Option<f64>) -> Option<f64> {
+    ratio.map(|ratio| (ratio * 1_000.0).round() / 1_000.0)
 }
 
 /// Returns a moment by RFC 3339, with milliseconds.
