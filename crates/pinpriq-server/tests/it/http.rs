@@ -5,6 +5,9 @@ mod framing;
 mod receipts;
 mod users;
 
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
 use pinpriq_server::config::{Config, DoorName, Listener};
 use pinpriq_server::{Server, Stop};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -106,7 +109,7 @@ impl Visitor {
         (status, body)
     }
 
-    /// Reads an answer: its status, its header fields in small letters, and its body.
+    /// Reads an answer: its status, its header fields in small letters, and its body, unpacked.
     async fn whole_answer(&mut self) -> (u16, Vec<String>, String) {
         let status = self.line().await.split(' ').nth(1).unwrap().parse().unwrap();
         let mut fields = Vec::new();
@@ -135,7 +138,13 @@ impl Visitor {
             body.resize(length, 0);
             self.0.read_exact(&mut body).await.unwrap();
         }
-        (status, fields, String::from_utf8(body).unwrap())
+        let mut text = String::new();
+        if fields.iter().any(|field| field == "content-encoding: gzip") {
+            GzDecoder::new(&*body).read_to_string(&mut text).unwrap();
+        } else {
+            text = String::from_utf8(body).unwrap();
+        }
+        (status, fields, text)
     }
 
     async fn ask(&mut self, line: &str, fields: &str, body: &[u8]) -> (u16, String) {

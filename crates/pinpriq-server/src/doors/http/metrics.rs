@@ -17,7 +17,7 @@ use axum::extract::{Extension, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
-use futures_util::stream::unfold;
+use futures_util::stream::{StreamExt as _, unfold};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::exposition::{Format, Place};
@@ -50,7 +50,7 @@ pub(super) async fn answer(
         place: Some(Place::default()),
         _answering: answering,
     };
-    let mut response = Response::new(Body::from_stream(unfold(coming, next)));
+    let mut response = Response::new(Body::from_stream(unfold(coming, next).fuse()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     headers.insert(VARY, HeaderValue::from_static("accept"));

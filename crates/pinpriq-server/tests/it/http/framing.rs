@@ -36,6 +36,21 @@ fn what_can_only_be_read_has_no_other_method() {
 }
 
 #[test]
+fn an_answer_in_pieces_may_be_compressed() {
+    with_site(async |address| {
+        let mut visitor = Visitor::at(address).await;
+        for (field, is_packed) in [("", false), ("Accept-Encoding: gzip\r\n", true)] {
+            visitor.send("GET /metrics", field, b"").await;
+            let (status, fields, text) = visitor.whole_answer().await;
+            assert_eq!(status, 200);
+            assert_eq!(fields.contains(&"content-encoding: gzip".to_owned()), is_packed);
+            assert!(text.contains("\npinpriq_store_failed 0\n"), "{text}");
+        }
+        assert_eq!(told(&mut visitor, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await.0, 200);
+    });
+}
+
+#[test]
 fn a_request_without_one_host_ends_the_connection() {
     with_site(async |address| {
         for (fields, version, expected) in [

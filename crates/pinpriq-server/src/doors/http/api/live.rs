@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use futures_util::stream::unfold;
+use futures_util::stream::{StreamExt as _, unfold};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueChange, QueueNews};
 use pinpriq_proto::task::StateKind;
@@ -35,7 +35,7 @@ pub(super) fn events(
     let listening = listening.ok_or_else(|| Problem::new("CLOSING", "the server is stopping"))?;
     let looker = Some(Looker { listening, user: looker });
     let watching = Watching { looker, has_begun: false };
-    let mut response = Response::new(Body::from_stream(unfold(watching, next)));
+    let mut response = Response::new(Body::from_stream(unfold(watching, next).fuse()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
