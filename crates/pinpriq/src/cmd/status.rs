@@ -104,7 +104,9 @@ fn rows<'a>(before: &Round, round: &'a Round) -> Vec<Row<'a>> {
     // What was not there before has begun with nothing.
     let nothing = Figures::default();
     let elapsed_ms = round.server_ms.saturating_sub(before.server_ms).max(1);
-    let rates = |was: &Figures, figures: &Figures| Rates::between(was, figures, elapsed_ms);
+    let rates = |was: &Figures, figures: &Figures| {
+        Some(Rates::between(was, figures, elapsed_ms).unwrap_or_default())
+    };
     let mut rows: Vec<Row<'a>> = round
         .figures
         .iter()

@@ -518,18 +518,22 @@ fn rates_are_those_of_the_servers_own_clock() {
     let (listener, address) = listen();
     let command = pinpriq(&["status", "--address", &address]).spawn().unwrap();
     let mut played = Played::accept(&listener);
-    played.expect("QUEUE LIST COUNT 50", "*2\r\n$1\r\nb\r\n*2\r\n$1\r\na\r\n$6\r\nlonger\r\n");
     let moments = [
         ("1000", figures(5, 0, 9, "_"), figures(5, 0, 2, ":1"), figures(0, 7, 0, "_")),
         ("3000", figures(65, 20, 9, "_"), figures(25, 20, 7, ":61000"), figures(0, 6, 0, "_")),
     ];
     for (now, all, a, longer) in moments {
-        assert_eq!(played.command(), "INFO Server");
-        let facts = format!("# Server\r\nserver_time_ms:{now}\r\n");
-        played.answer(&format!("${}\r\n{facts}\r\n", facts.len()));
-        for (command, answer) in [("STATS a", a), ("STATS longer", longer), ("STATS", all)] {
-            played.expect(command, &answer);
-        }
+        let facts = format!(
+            "# Server\r\npinpriq_version:1\r\nuptime_in_seconds:1\r\nserver_time_ms:{now}\r\n"
+        );
+        let facts = format!("${}\r\n{facts}\r\n", facts.len());
+        played.expect("INFO", &facts);
+        played.expect("STATS", &all);
+        let names = "*2\r\n$1\r\nb\r\n*2\r\n$1\r\na\r\n$6\r\nlonger\r\n";
+        played.expect("QUEUE LIST COUNT 50", names);
+        played.expect("STATS a", &a);
+        played.expect("STATS longer", &longer);
+        played.expect("INFO Server", &facts);
     }
     let output = command.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
