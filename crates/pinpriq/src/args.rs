@@ -44,7 +44,7 @@ mod texts;
 pub(crate) mod top;
 pub(crate) mod users;
 mod users_texts;
-mod values;
+pub(crate) mod values;
 pub(crate) mod wire;
 mod wire_texts;
 pub(crate) mod worker;
@@ -64,59 +64,239 @@ pub(crate) struct Cli {
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the server
-    #[command(long_about = texts::SERVE, after_help = texts::AFTER_SERVE)]
+    /// Run the server in the foreground until SIGTERM or SIGINT.
+    ///
+    /// Nothing has to be configured. Each setting can be given as a flag, as an environment
+    /// variable, or in a TOML file under the name of the flag without the dashes. Flags win over
+    /// the environment, the environment over the file, the file over the defaults. The log goes to
+    /// stderr.
+    ///
+    /// A SIZE is a number of bytes or has a unit, such as 64MiB or 1GB. A TIME is a number of
+    /// milliseconds or has units, such as 30s or 1h30m.
+    #[command(after_help = texts::AFTER_SERVE)]
     Serve(Box<ServeArgs>),
-    /// Put a task into a queue, and print its id
-    #[command(long_about = task_texts::PUT, after_help = task_texts::AFTER_PUT)]
+    /// Put a task into a queue, and print its id.
+    ///
+    /// The id is printed once the task is as durable as the server was told to make it. The payload
+    /// is sent byte for byte: a line end at the end of stdin is part of it. With --lines each line
+    /// of stdin becomes a task, many of them under way at a time; an answer comes for each of them,
+    /// in order. After a refusal no more lines are read. With --wait-ms the command prints, after
+    /// the id, how the task ended: acked, buried, expired, killed, dead, evicted, moved or timeout.
+    /// The exit code says so too; of several tasks it is that of the first which was not acked.
+    ///
+    /// With --unique the word new or duplicate follows the id. A duplicate is not put: the id is
+    /// that of the first task.
+    #[command(after_help = task_texts::AFTER_PUT)]
     Put(PutArgs),
-    /// Take tasks under a lease and print them, or run a command for each
-    #[command(long_about = task_texts::TAKE, after_help = task_texts::AFTER_TAKE)]
+    /// Take tasks under a lease and print them, or run a command for each.
+    ///
+    /// Prints a line for each task: its receipt, a tab, and its payload; with several queues the
+    /// name of the queue and a tab before. To a file or a pipe the bytes go as they are; on a
+    /// terminal those that cannot be printed are shown as escapes. A payload with line ends is
+    /// better read with --json: its objects have all that is known of a task. In them whatever is
+    /// no text, such as a payload or a name, is in Base64 under the same name with `_base64` behind
+    /// it.
+    ///
+    /// A lease ends with --ttr-ms, whatever the queue says, so that it outlives this command.
+    /// Finish the task with ack, or give it back with release; otherwise it goes back by itself
+    /// when the lease ends.
+    ///
+    /// With --exec the command becomes a worker. For each task it runs CMD with sh -c, gives it the
+    /// payload on stdin, and tells it about the task in `PINPRIQ_QUEUE`, `PINPRIQ_ID`,
+    /// `PINPRIQ_RECEIPT`, `PINPRIQ_ATTEMPTS` (1 at first), `PINPRIQ_FAILURES` (0 at first),
+    /// `PINPRIQ_KEY` (only if there is a key) and `PINPRIQ_MEMBER` (only in a lane);
+    /// `PINPRIQ_RESP_ADDRESS` says where the server is. Exit code 0 acknowledges the task. 65
+    /// (`EX_DATAERR`) buries it at once. 75 (`EX_TEMPFAIL`) releases it with a delay that doubles
+    /// with each attempt; that is no failure. Any other end is a failure. The last line of CMD's
+    /// stderr is in the reason. Stderr tells of every task that was not acknowledged.
+    ///
+    /// The queue decides what becomes of a task that failed: how often it may fail, when it comes
+    /// back, and whether it is buried in the end or becomes a dead letter (`pinpriq queue set
+    /// --help`). Where the queue sets no back-off, the task comes back after a second, and after
+    /// twice as long each further time, up to a day. Where the queue sets no attempts, the worker
+    /// buries the task at its fifth failure. With --backoff-ms or --attempts-max the worker decides
+    /// instead, but a task that has failed as often as the queue allows is never tried again. A
+    /// task that failed that often already, because its workers died, is buried without running
+    /// CMD.
+    ///
+    /// While CMD runs, its lease is renewed each third of --ttr-ms. If the lease is lost all the
+    /// same, CMD gets SIGTERM and the task is left alone. At --timeout CMD gets SIGTERM, and 10
+    /// seconds later SIGKILL; that is a failure. A lost connection is opened again, after longer
+    /// and longer pauses; what CMD came to is then told once more.
+    ///
+    /// SIGTERM and SIGINT let running commands finish and then end the worker; a second one kills
+    /// them and gives their tasks back. CMD and what it starts are a process group of their own, so
+    /// that a key press at the terminal does not reach them.
+    #[command(after_help = task_texts::AFTER_TAKE)]
     Take(TakeArgs),
     /// The other commands of the server.
     #[command(flatten)]
     Asked(Asked),
-    /// Ask a server whether it answers
-    #[command(long_about = queue_texts::PING, after_help = queue_texts::AFTER_PING)]
+    /// Ask a server whether it answers.
+    ///
+    /// This is for those who watch over it: a container, a script.
+    /// The exit code is 0 if it answers within ten seconds. While it loads its tasks it does not.
+    /// No user is needed for that.
+    #[command(after_help = queue_texts::AFTER_PING)]
     Ping(ClientArgs),
-    /// Print a table of the queues, with how fast tasks come and go
-    #[command(long_about = queue_texts::STATUS, after_help = queue_texts::AFTER_STATUS)]
+    /// Print a table of the queues, with how fast tasks come and go.
+    ///
+    /// The rates are watched for a second. Oldest is how long the oldest ready task has been there.
+    /// The last line, (all), is about all queues and all lanes of topics together, shown or not.
+    /// With --json each line is an object; in the last one queue is null.
+    #[command(after_help = queue_texts::AFTER_STATUS)]
     Status(StatusArgs),
-    /// Show the state of a server in a terminal: queues, rates, tasks
-    #[command(long_about = queue_texts::TOP, after_help = queue_texts::AFTER_TOP)]
+    /// Show the state of a server in a terminal: queues, rates, tasks.
+    ///
+    /// The list can be ordered and filtered. Enter opens a queue and then a task. If the server
+    /// goes away, top says so and tries again. With --once it prints a table and ends, with --json
+    /// one object for each round of figures. Both need two rounds for the rates, so the first line
+    /// comes after one --interval.
+    #[command(after_help = queue_texts::AFTER_TOP)]
     Top(TopArgs),
-    /// Write a queue, or all, as lines of JSON that `import` brings into another server
-    #[command(long_about = carrying_texts::EXPORT, after_help = carrying_texts::AFTER_EXPORT)]
+    /// Write a queue, or all, as lines of JSON that `import` brings into another server.
+    ///
+    /// They are settings, pauses, tasks, the windows of unique tasks, and schedules.
+    /// Nothing changes. What is put, taken or finished meanwhile may be in the file or not: pause
+    /// the queue and let its consumers finish for a copy of one moment. A file comes into being
+    /// whole or not at all. With --all the only word is the file.
+    ///
+    /// Fan-outs are not written: their lanes belong to members, which join again.
+    #[command(after_help = carrying_texts::AFTER_EXPORT)]
     Export(ExportArgs),
-    /// Bring what `export` has written into a server, or move the jobs of a beanstalkd
-    #[command(long_about = carrying_texts::IMPORT, after_help = carrying_texts::AFTER_IMPORT)]
+    /// Bring what `export` has written into a server, or move the jobs of a beanstalkd.
+    ///
+    /// From a file, tasks keep what they have been through, and their ids where ids are given;
+    /// elsewhere they get new ones. A taken task comes in as a ready one. Settings and pauses
+    /// replace those that a queue has. What is in the queues already stays.
+    ///
+    /// A file is read to its end before anything is sent: one that was cut, or that has a record
+    /// which is none, is refused. So is one with an id, where ids are given, or a schedule that the
+    /// server has already, and one with more tasks than a queue has room for. --dry-run looks for
+    /// the same and changes nothing. What comes from stdin is not looked at first: use --dry-run,
+    /// or a file. If the server refuses a record nevertheless, the import ends there. Records
+    /// behind it that were on their way may have come in by then. Another import of the same file
+    /// brings what came in once more, unless ids are given, or both imports have --once.
+    ///
+    /// With --once an import that has failed can be repeated, also from stdin and after the
+    /// connection was lost: what is there already is passed over and counted. For that, each task
+    /// that has no unique key gets one, made of its queue, id, payload and the moment of its put,
+    /// with a window of a day. So what came in is known for a day, even if it has been finished
+    /// meanwhile. What is refused with EXISTS counts as there, and nothing is looked for before.
+    ///
+    /// With --from-beanstalkd, each tube becomes the queue of its name: ready jobs, delayed ones
+    /// with what is left of their delay, and buried ones, with body, priority and time to run. A
+    /// job is put here, durably, and then deleted there. If anything crashes in between, up to 256
+    /// jobs are in both, and none is lost. Run the command again then. A job that a worker of
+    /// beanstalkd takes meanwhile is withdrawn here. Jobs that are reserved stay, and are counted:
+    /// the exit code is 1 as long as there are any.
+    #[command(after_help = carrying_texts::AFTER_IMPORT)]
     Import(ImportArgs),
-    /// Publish a task to all members of a topic, and print how many took it
-    #[command(long_about = fanout_texts::PUBLISH, after_help = fanout_texts::AFTER_PUBLISH)]
+    /// Publish a task to all members of a topic, and print how many lanes took it.
+    ///
+    /// Each member that has joined the topic gets the task into its own lane, all of them or none,
+    /// and it is as durable as the server was told to make it when the number is printed. Without
+    /// members the number is 0, and nothing is kept. A lane that is full or paused for input takes
+    /// nothing and counts what it missed (`pinpriq stats TOPIC --member MEMBER`).
+    ///
+    /// The payload is sent byte for byte: a line end at the end of stdin is part of it. With
+    /// --lines each line of stdin is published, many of them under way at a time; after a refusal
+    /// no more are read.
+    #[command(after_help = fanout_texts::AFTER_PUBLISH)]
     Publish(PublishArgs),
-    /// Join a topic, and print what is published or run a command for it
-    #[command(long_about = fanout_texts::LISTEN, after_help = fanout_texts::AFTER_LISTEN)]
+    /// Join a topic, and print what is published or run a command for it.
+    ///
+    /// Prints the payload of each task on a line, or with --json an object with all that is known
+    /// of it, and acknowledges the task once it is printed. With --exec it runs CMD for each task
+    /// instead, and acknowledges the task or gives it back just as `pinpriq take --exec` does;
+    /// `PINPRIQ_MEMBER` tells CMD whose task it is. Stderr tells under which name the topic was
+    /// joined.
+    ///
+    /// While the command runs it gives signs of life over a connection of its own. If it was away
+    /// for longer than its lease all the same, say because it was suspended or the network was
+    /// down, then its membership has ended, with what was in its lane; the command joins again,
+    /// says so, and goes on with what is published from then on. A lost connection is opened again,
+    /// after longer and longer pauses.
+    ///
+    /// SIGTERM and SIGINT let what is under way finish, and then the member leaves the topic;
+    /// stderr tells what was left in its lane, which is gone then. A lane with buried tasks is kept
+    /// for an hour at least, or until `pinpriq leave`. With --stay it does not leave: the lane goes
+    /// on collecting until the lease ends, and the next run with the same name and topic finds it.
+    /// Two runs under one name share one lane: each task goes to one of them.
+    #[command(after_help = fanout_texts::AFTER_LISTEN)]
     Listen(ListenArgs),
-    /// Push, pop and subscribe over the pinpriq protocol
-    #[command(subcommand, long_about = wire_texts::WIRE)]
+    /// Push, pop and subscribe over the pinpriq protocol.
+    ///
+    /// It has a port of its own, by default 7250.
+    /// The other commands for a server speak RESP, at another port (7251). Both reach the same
+    /// queues: a packet is a task there. `pinpriq put`, `take`, `pop` and `listen` can do more.
+    #[command(subcommand)]
     Wire(WireCommand),
-    /// Look at a cluster of several machines, change it, fill it, and copy it
-    #[command(subcommand, long_about = cluster_texts::CLUSTER)]
+    /// Look at a cluster of several machines, change it, fill it, and copy it.
+    ///
+    /// These commands ask the engine under the cluster, etcd or PostgreSQL. With --cluster they ask
+    /// it themselves, so they also work when no node does. With --address a node of the cluster
+    /// asks it for them: so they need not reach the engine nor know its passwords, but sign in like
+    /// any client, as a user with the right admin. What the node refuses ends with exit code 5.
+    /// `import`, `export` and `accept-rollback --data` need the engine itself.
+    ///
+    /// They make no cluster: its first node does, or `import`. What they print was so a moment ago.
+    #[command(subcommand)]
     Cluster(ClusterCommand),
-    /// Say who may do what: change the file of users
-    #[command(subcommand, long_about = users_texts::USER)]
+    /// Say who may do what: change the file of users.
+    ///
+    /// The file is TOML, and can be edited by hand too. These commands keep its comments and its
+    /// order. They replace it as a whole, so that a part of it is never read, and wait for each
+    /// other. It belongs to its owner alone (mode 0600).
+    ///
+    /// A rule is a right and a pattern. The rights are put, take, look and manage. The pattern is
+    /// the name of a queue or topic, or a prefix that ends in *. The right admin has no pattern.
+    /// Bytes that cannot be typed are written with % and two hexadecimal digits: %20 is a space,
+    /// %2A a star.
+    #[command(subcommand)]
     User(UserCommand),
-    /// Tell what is in a data directory, and whether it is damaged
-    #[command(long_about = texts::CHECK, after_help = texts::AFTER_CHECK)]
+    /// Tell what is in a data directory, and whether it is damaged.
+    ///
+    /// Reads the whole journal and changes nothing. May be used while a server uses the directory:
+    /// the report then says so, and the end of the journal may be caught half written. An
+    /// unfinished last write is no damage, since nothing in it was ever promised.
+    ///
+    /// A directory with several shards has a report for each, under the name of its directory. That
+    /// directory can be named by itself too.
+    #[command(after_help = texts::AFTER_CHECK)]
     Check(CheckArgs),
-    /// Write all that can be read of a damaged data directory into a new one
-    #[command(long_about = texts::SALVAGE, after_help = texts::AFTER_SALVAGE)]
+    /// Write all that can be read of a damaged data directory into a new one.
+    ///
+    /// The damaged directory is not changed; no server may use it meanwhile. A server can be
+    /// started on the new one. What was lost is listed. A task whose end was noted in a lost part
+    /// comes back.
+    ///
+    /// A directory with several shards becomes a new one with as many.
+    #[command(after_help = texts::AFTER_SALVAGE)]
     Salvage(SalvageArgs),
-    /// Write a data directory into a new one with another number of shards
-    #[command(long_about = texts::RESHARD, after_help = texts::AFTER_RESHARD)]
+    /// Write a data directory into a new one with another number of shards.
+    ///
+    /// The number of shards is a setting of `pinpriq serve` and belongs to the directory. This
+    /// moves every queue and topic to the shard where a server with the new number looks for it;
+    /// ids, order, states and leases stay as they are, and receipts stay good. The old directory is
+    /// not changed; no server may use it meanwhile. All of it is held in memory for the time.
+    ///
+    /// Start the server on the new directory with --shards and the same number, and remove the old
+    /// one when all is well. An interrupted run leaves a directory that no server starts on: remove
+    /// it and run the command again.
+    #[command(after_help = texts::AFTER_RESHARD)]
     Reshard(ReshardArgs),
-    /// Load a server with requests, and tell how fast it was
-    #[command(long_about = texts::BENCH, after_help = texts::AFTER_BENCH)]
+    /// Load a server with requests, and tell how fast it was.
+    ///
+    /// Each connection has as many slots as its depth. A slot goes through the requests of a job,
+    /// one after the other, and begins the next job at once, or, with --rate, when one is due. Only
+    /// --rate tells how long users would wait: latencies then count from the moment at which a job
+    /// was due. Without it they are corrected for the requests that a stalled slot did not send.
+    ///
+    /// The queues should hold no other tasks. What put leaves there stays, for drain or for
+    /// `pinpriq queue truncate`. Over the pinpriq protocol a put is a push and a pop from an empty
+    /// queue, since nothing else confirms a push, and its tasks live for 65 seconds.
+    #[command(after_help = texts::AFTER_BENCH)]
     Bench(BenchArgs),
     /// Print the completions for a shell
     #[command(after_help = texts::AFTER_COMPLETIONS)]

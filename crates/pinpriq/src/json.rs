@@ -31,6 +31,12 @@ impl Json {
         Self::Text(text.into())
     }
 
+    /// The member of an object with this name.
+    pub(crate) fn member(&self, name: &str) -> Option<&Self> {
+        let Self::Object(members) = self else { return None };
+        members.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
+    }
+
     /// A list of what `json` makes of each item.
     pub(crate) fn list<T>(items: impl IntoIterator<Item = T>, json: impl Fn(T) -> Self) -> Self {
         Self::List(items.into_iter().map(json).collect())

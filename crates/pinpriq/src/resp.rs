@@ -157,10 +157,3 @@ impl Client {
 pub(crate) fn unexpected() -> Failure {
     Failure::on_the_way("the answer is not one of a pinpriq server")
 }
-
-/// Returns the member of a map that has this name.
-pub(crate) fn member<'a>(map: &'a Value, name: &str) -> Option<&'a Value> {
-    let Value::Map(members) = map else { return None };
-    let found = members.iter().find(|(key, _)| key.as_bytes() == Some(name.as_bytes()));
-    found.map(|(_, value)| value)
-}

@@ -21,32 +21,90 @@ pub(crate) enum ClusterCommand {
     /// Print the nodes that live
     #[command(after_help = texts::AFTER_NODES)]
     Nodes(ClusterArgs),
-    /// Print who serves each shard, and what its log has come to
-    #[command(long_about = texts::SHARDS, after_help = texts::AFTER_SHARDS)]
+    /// Print who serves each shard, and what its log has come to.
+    ///
+    /// The owner and its term are what a node says of itself. The term of the log, its last entry
+    /// and the first one that is kept are what the engine has: the owner of the log may change it.
+    #[command(after_help = texts::AFTER_SHARDS)]
     Shards(ClusterArgs),
-    /// Tell a node to hand over its shards, and to get no new ones
-    #[command(long_about = texts::DRAIN, after_help = texts::AFTER_DRAIN)]
+    /// Tell a node to hand over its shards, and to get no new ones.
+    ///
+    /// It hands over one shard after the other, and goes on taking connections: what clients ask of
+    /// it is passed on. The cluster remembers it, also when the node is started again, until
+    /// `pinpriq cluster undrain`. If all nodes are told so, they serve as if none was.
+    ///
+    /// A node that is stopped with SIGTERM hands over its shards too, and needs no drain.
+    #[command(after_help = texts::AFTER_DRAIN)]
     Drain(NodeArgs),
     /// Tell a node that it may have shards again
     #[command(after_help = texts::AFTER_UNDRAIN)]
     Undrain(NodeArgs),
-    /// Tell a shard to move to a node, and to stay there
-    #[command(long_about = texts::MOVE, after_help = texts::AFTER_MOVE)]
+    /// Tell a shard to move to a node, and to stay there.
+    ///
+    /// Its owner hands it over as soon as no other shard moves. The cluster remembers it, also when
+    /// nodes are started again, until that is changed. While the node is gone or drained, the shard
+    /// goes where it would go otherwise. It counts as a part of what the node gets.
+    #[command(after_help = texts::AFTER_MOVE)]
     Move(MoveArgs),
-    /// Tell what is wrong with a cluster
-    #[command(long_about = texts::CHECK, after_help = texts::AFTER_CHECK)]
+    /// Tell what is wrong with a cluster.
+    ///
+    /// Asks the engine how much room it has, who serves which shard, and what each log has come to,
+    /// and compares these. Looks again for a few seconds before it complains, since a shard that
+    /// changes hands looks odd for a moment. Changes nothing.
+    #[command(after_help = texts::AFTER_CHECK)]
     Check(RoomArgs),
-    /// Go on with an engine that has lost data
-    #[command(long_about = texts::ACCEPT_ROLLBACK, after_help = texts::AFTER_ACCEPT_ROLLBACK)]
+    /// Go on with an engine that has lost data.
+    ///
+    /// Nodes with a data directory remember how far the engine had come. When it has lost some of
+    /// that, they end with exit code 3, and all others refuse every request with STORE, until this
+    /// command. Run it only if the engine was restored, wiped or rolled back on purpose, or if what
+    /// was lost cannot be brought back.
+    ///
+    /// It begins a new generation of the cluster. Terms, and so receipts, of all generations before
+    /// are below those of the new one, and tasks get numbers that no lost task can have had. What
+    /// the engine still holds goes on: tasks that were finished since the backup are there again.
+    ///
+    /// If the engine was wiped, nothing in it tells what the cluster was. Then name the data
+    /// directory of one of its nodes. That cluster is made again, without tasks.
+    #[command(after_help = texts::AFTER_ACCEPT_ROLLBACK)]
     AcceptRollback(AcceptArgs),
-    /// Let the nodes write the newest format, when all have the newest program
-    #[command(long_about = texts::UPGRADE, after_help = texts::AFTER_UPGRADE)]
+    /// Let the nodes write the newest format, when all have the newest program.
+    ///
+    /// Run it when all nodes have the newest program. Nodes with an older program are refused from
+    /// then on. There is one format so far, so there is nothing to raise.
+    #[command(after_help = texts::AFTER_UPGRADE)]
     Upgrade(ClusterArgs),
-    /// Make a cluster with what is in the data directory of a single server
-    #[command(long_about = texts::IMPORT, after_help = texts::AFTER_IMPORT)]
+    /// Make a cluster with what is in the data directory of a single server.
+    ///
+    /// The server must have been stopped, and there must be no cluster of this name yet: no node
+    /// may have run on it. Tasks, settings, schedules, members and leases stay as they are, with
+    /// ids and order, and receipts stay good, as if the server had been started again. The
+    /// directory is not changed. Do not start a server on it once nodes serve the cluster.
+    ///
+    /// Either all of it is there in the end, or no node serves any of it: if this is interrupted or
+    /// fails on the way, run it again. It removes what it has left behind.
+    ///
+    /// A queue and that for its dead letters, and a schedule and its queue, must get into one shard
+    /// of the cluster. If their names do not see to that, this is refused before anything is
+    /// written. All of it is held in memory for the time.
+    #[command(after_help = texts::AFTER_IMPORT)]
     Import(ImportArgs),
-    /// Write what is in a cluster into a data directory for a single server
-    #[command(long_about = texts::EXPORT, after_help = texts::AFTER_EXPORT)]
+    /// Write what is in a cluster into a data directory for a single server.
+    ///
+    /// Nodes may serve the cluster meanwhile, which is not changed. Each shard is written as it was
+    /// at one moment, and these moments may lie a little apart: what concerns several shards, such
+    /// as a member that leaves all topics, may be there in part. A command, a transaction, a
+    /// publication and a move between queues concern one shard, and are there as a whole or not.
+    /// Stop the nodes first if all shards must be of the same moment.
+    ///
+    /// Tasks, settings, schedules, members and leases stay as they are, with ids and order, and
+    /// receipts of then stay good. New tasks get ids that the cluster never gives, and new receipts
+    /// are none that it gives. Even so, do not let both serve the same workers.
+    ///
+    /// Start the server on the new directory with --shards and the same number. An interrupted run
+    /// leaves a directory that no server starts on: remove it and run the command again. All of it
+    /// is held in memory for the time.
+    #[command(after_help = texts::AFTER_EXPORT)]
     Export(ExportArgs),
 }
 

@@ -42,17 +42,6 @@ Exit codes:
   15  the same: the task was evicted, to make room for others
   16  the same: the task was moved to another queue";
 
-/// What `serve` does.
-pub(super) const SERVE: &str = "\
-Run the server in the foreground until SIGTERM or SIGINT.
-
-Nothing has to be configured. Each setting can be given as a flag, as an environment variable, \
-or in a TOML file under the name of the flag without the dashes. Flags win over the environment, \
-the environment over the file, the file over the defaults. The log goes to stderr.
-
-A SIZE is a number of bytes or has a unit, such as 64MiB or 1GB. A TIME is a number of \
-milliseconds or has units, such as 30s or 1h30m.";
-
 /// After the help of `serve`.
 pub(super) const AFTER_SERVE: &str = "\
 Examples:
@@ -72,17 +61,6 @@ Exit codes:
   2  wrong usage or configuration
   3  the data directory is locked, damaged, of a newer format or not writable";
 
-/// What `check` does.
-pub(super) const CHECK: &str = "\
-Tell what is in a data directory, and whether it is damaged.
-
-Reads the whole journal and changes nothing. May be used while a server uses the directory: the \
-report then says so, and the end of the journal may be caught half written. An unfinished last \
-write is no damage, since nothing in it was ever promised.
-
-A directory with several shards has a report for each, under the name of its directory. That \
-directory can be named by itself too.";
-
 /// After the help of `check`.
 pub(super) const AFTER_CHECK: &str = "\
 Examples:
@@ -96,15 +74,6 @@ Exit codes; with several shards the highest that one of them has:
   2  wrong usage
   3  damaged, unfinished, of a newer format, or no data directory at all";
 
-/// What `salvage` does.
-pub(super) const SALVAGE: &str = "\
-Write all that can be read of a damaged data directory into a new one.
-
-The damaged directory is not changed; no server may use it meanwhile. A server can be started on \
-the new one. What was lost is listed. A task whose end was noted in a lost part comes back.
-
-A directory with several shards becomes a new one with as many.";
-
 /// After the help of `salvage`.
 pub(super) const AFTER_SALVAGE: &str = "\
 Examples:
@@ -116,19 +85,6 @@ Exit codes:
   2  wrong usage, also a new directory that is not empty
   3  the damaged directory is in use, of a newer format, or no data directory at all";
 
-/// What `reshard` does.
-pub(super) const RESHARD: &str = "\
-Write a data directory into a new one with another number of shards.
-
-The number of shards is a setting of `pinpriq serve` and belongs to the directory. This moves \
-every queue and topic to the shard where a server with the new number looks for it; ids, order, \
-states and leases stay as they are, and receipts stay good. The old directory is not changed; no \
-server may use it meanwhile. All of it is held in memory for the time.
-
-Start the server on the new directory with --shards and the same number, and remove the old one \
-when all is well. An interrupted run leaves a directory that no server starts on: remove it and \
-run the command again.";
-
 /// After the help of `reshard`.
 pub(super) const AFTER_RESHARD: &str = "\
 Examples:
@@ -139,19 +95,6 @@ Exit codes:
   1  a file could not be read or written; remove the new directory
   2  wrong usage, also a new directory that is not empty
   3  the old directory is in use, damaged, of a newer format, or no data directory at all";
-
-/// What `bench` does.
-pub(super) const BENCH: &str = "\
-Load a server with requests, and tell how fast it was.
-
-Each connection has as many slots as its depth. A slot goes through the requests of a job, one \
-after the other, and begins the next job at once, or, with --rate, when one is due. Only --rate \
-tells how long users would wait: latencies then count from the moment at which a job was due. \
-Without it they are corrected for the requests that a stalled slot did not send.
-
-The queues should hold no other tasks. What put leaves there stays, for drain or for \
-`pinpriq queue truncate`. Over the pinpriq protocol a put is a push and a pop from an empty queue, \
-since nothing else confirms a push, and its tasks live for 65 seconds.";
 
 /// After the help of `bench`.
 pub(super) const AFTER_BENCH: &str = "\

@@ -13,20 +13,34 @@ use super::users_texts as texts;
 /// What can be done about users.
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
-    /// Add a user, and ask for a password
-    #[command(long_about = texts::ADD, after_help = texts::AFTER_ADD)]
+    /// Add a user, and ask for a password.
+    ///
+    /// The password is asked for twice in a terminal, and not shown. Otherwise it is one line of
+    /// stdin. The file keeps only a hash of it. A file that is not there is made.
+    #[command(after_help = texts::AFTER_ADD)]
     Add(AddArgs),
-    /// Ask for another password of a user
-    #[command(long_about = texts::PASSWD, after_help = texts::AFTER_PASSWD)]
+    /// Ask for another password of a user.
+    ///
+    /// It is asked for twice in a terminal, and not shown. Otherwise it is one line of stdin. The
+    /// file keeps only a hash of it.
+    #[command(after_help = texts::AFTER_PASSWD)]
     Passwd(NameArgs),
-    /// Replace all rules of a user
-    #[command(long_about = texts::RIGHTS, after_help = texts::AFTER_RIGHTS)]
+    /// Replace all rules of a user.
+    ///
+    /// Rules that are not named are gone. Comments within the old list of rules are gone too.
+    #[command(after_help = texts::AFTER_RIGHTS)]
     Rights(RightsArgs),
-    /// Set limits of a user, or take them away
-    #[command(long_about = texts::LIMITS, after_help = texts::AFTER_LIMITS)]
+    /// Set limits of a user, or take them away.
+    ///
+    /// The limits are `max_connections`, `max_bytes_in_flight`, `max_tasks` and
+    /// `max_requests_per_second`. Those that are not named stay as they are.
+    #[command(after_help = texts::AFTER_LIMITS)]
     Limits(LimitsArgs),
-    /// Add, list and revoke tokens of a user
-    #[command(long_about = texts::TOKEN, after_help = texts::AFTER_TOKEN)]
+    /// Add, list and revoke tokens of a user.
+    ///
+    /// A token is for a program: it stands for the user, and there is no password to type. It is
+    /// printed to stdout when it is added, and never again: the file keeps only its SHA-256.
+    #[command(after_help = texts::AFTER_TOKEN)]
     Token(TokenArgs),
     /// Print a table of all users
     #[command(after_help = texts::AFTER_LIST)]

@@ -14,14 +14,33 @@ use crate::settings::Framing;
 /// What can be done over the pinpriq protocol.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WireCommand {
-    /// Push a packet to a queue, and wait until it is durable
-    #[command(long_about = texts::PUSH, after_help = texts::AFTER_PUSH)]
+    /// Push a packet to a queue, and wait until it is durable.
+    ///
+    /// The queue comes into being with its first packet. The payload is at most 65535 bytes and is
+    /// sent byte for byte: a line end at the end of stdin is part of it. A packet that is not
+    /// popped within its time to live, at most 65.535 seconds, is removed. After the push the
+    /// command pops from a queue that is not used and waits for the answer, which the server gives
+    /// only once the push is durable.
+    #[command(after_help = texts::AFTER_PUSH)]
     Push(PushArgs),
-    /// Pop packets from a queue and print them
-    #[command(long_about = texts::POP, after_help = texts::AFTER_POP)]
+    /// Pop packets from a queue and print them.
+    ///
+    /// A pop takes the packet with the lowest priority number, the newest of them, and with it all
+    /// other packets of the queue that have the same key. It never waits. Each payload is printed
+    /// on a line of its own. To a file or a pipe the bytes go as they are; on a terminal those that
+    /// cannot be printed are shown as escapes. A popped packet is gone from the queue, whatever
+    /// becomes of the output.
+    #[command(after_help = texts::AFTER_POP)]
     Pop(PopArgs),
-    /// Wait for packets and print them as they come
-    #[command(long_about = texts::SUBSCRIBE, after_help = texts::AFTER_SUBSCRIBE)]
+    /// Wait for packets and print them as they come.
+    ///
+    /// The command asks for one delivery at a time and for the next only when that has been
+    /// printed. A delivery is what a pop would have taken: one packet and all others with its key.
+    /// It does not say which queue it comes from. Interrupt the command to end it; a delivery that
+    /// is on its way at that moment may be lost.
+    ///
+    /// With bare framing the end of a delivery cannot be seen, so each packet counts as a delivery.
+    #[command(after_help = texts::AFTER_SUBSCRIBE)]
     Subscribe(SubscribeArgs),
 }
 

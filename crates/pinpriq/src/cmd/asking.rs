@@ -15,7 +15,7 @@ use crate::logging::tell;
 use crate::output::escaped;
 use crate::pipeline::{self, Next, Traffic};
 use crate::printer::{Field, Printer, StdoutPrinter, hidden, shown, text};
-use crate::resp::{Client, member, unexpected};
+use crate::resp::{Client, unexpected};
 
 /// Asks what a command of the table asks, and prints the replies.
 pub(crate) fn ask(asked: &Asked) -> Result<Exit, Failure> {
@@ -169,10 +169,10 @@ fn part_of(field: TaskField, parts: &[Value]) -> Option<Field<'_>> {
 
 /// Prints a line about a task, and one for each reason why it is not handed out.
 fn print_explained(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, Failure> {
-    let head = ["id", "state", "since"].map(|name| Some(shown(name, member(answer, name)?)));
+    let head = ["id", "state", "since"].map(|name| Some(shown(name, answer.field(name)?)));
     let head: Option<Vec<Field<'_>>> = head.into_iter().collect();
     printer.fields(&head.ok_or_else(unexpected)?)?;
-    print_each(printer, member(answer, "reasons").ok_or_else(unexpected)?, print_row)?;
+    print_each(printer, answer.field("reasons").ok_or_else(unexpected)?, print_row)?;
     Ok(Exit::Done)
 }
 

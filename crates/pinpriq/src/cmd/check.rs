@@ -14,12 +14,10 @@ use pinpriq_store::layout::existing_journals;
 use pinpriq_store::{RealDisk, StoreError};
 
 use crate::args::CheckArgs;
+use crate::args::values::STATES;
 use crate::exit::{Exit, Failure};
 use crate::json::Json;
 use crate::output::{escaped, print_text};
-
-/// The states in the order in which the store counts them.
-const STATES: [&str; 6] = ["ready", "taken", "waiting", "buried", "zombie", "done"];
 
 /// How many queues, and how many lanes, are named in words. JSON names all of them.
 const NAMES_SHOWN: usize = 20;
@@ -88,7 +86,8 @@ fn facts(report: &Report) -> Vec<String> {
         lines.push(format!("{file}: {end} of {bytes} bytes used, {} batches", segment.batches));
     }
     let states = STATES.iter().zip(report.tasks_by_state).filter(|(_, count)| *count > 0);
-    let states: Vec<_> = states.map(|(state, count)| format!(", {count} {state}")).collect();
+    let states: Vec<_> =
+        states.map(|((_, state, _), count)| format!(", {count} {state}")).collect();
     let all: u64 = report.tasks_by_state.iter().sum();
     lines.push(format!("{all} tasks{}", states.concat()));
     lines.push(format!(
@@ -156,7 +155,8 @@ fn as_json(report: &Report) -> Json {
 
 /// Returns the members of that report.
 fn members_of(report: &Report) -> Vec<(&'static str, Json)> {
-    let states = STATES.into_iter().zip(report.tasks_by_state.map(Json::Number)).collect();
+    let states = STATES.iter().zip(report.tasks_by_state);
+    let states = states.map(|((_, state, _), count)| (*state, Json::Number(count))).collect();
     let torn = report.torn_tail.as_ref().map_or(Json::Null, |torn| {
         let file = Json::text(torn.file.clone());
         Json::Object(vec![("file", file), ("offset", Json::Number(torn.offset))])

@@ -6,19 +6,10 @@
 
 use pinpriq_proto::wire::resp::Value;
 
+pub(super) use crate::args::values::STATES;
 use crate::output::escaped;
 use crate::printer::{in_words, text};
 use crate::units::brief;
-
-/// The states, by their letters and in words.
-pub(super) const STATES: [(&str, &str); 6] = [
-    ("R", "ready"),
-    ("T", "taken"),
-    ("W", "waiting"),
-    ("B", "buried"),
-    ("Z", "zombie"),
-    ("D", "done"),
-];
 
 /// The ways in which tasks leave a queue.
 const WAYS_OUT: [&str; 6] = ["acked", "expired", "killed", "dead", "evicted", "moved"];
@@ -82,7 +73,7 @@ impl Figures {
             _ => Vec::new(),
         };
         Self {
-            counts: STATES.map(|(letter, _)| number(counts, letter)),
+            counts: STATES.map(|(letter, ..)| number(counts, letter)),
             put: number(stats, "put"),
             acked: number(stats, "acked"),
             left: left.fold(0, i64::saturating_add),

@@ -16,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::logging::tell;
 use crate::output::{escaped, print_text, wanted};
 use crate::progress::Progress;
-use crate::resp::{Client, member, unexpected};
+use crate::resp::{Client, unexpected};
 
 /// How many records or names are asked for at a time.
 const PAGE: u64 = 1_000;
@@ -92,7 +92,7 @@ fn queues(client: &mut Client) -> Result<BTreeSet<Vec<u8>>, Failure> {
     let mut queues = BTreeSet::from_iter(names(client, "QUEUE LIST")?);
     for schedule in names(client, "SCHEDULE LIST")? {
         let shown = client.call(&Words::new("SCHEDULE SHOW").bytes(schedule))?;
-        let queue = member(&shown, "queue").and_then(Value::as_bytes).ok_or_else(unexpected)?;
+        let queue = shown.field("queue").and_then(Value::as_bytes).ok_or_else(unexpected)?;
         queues.insert(queue.to_vec());
     }
     Ok(queues)

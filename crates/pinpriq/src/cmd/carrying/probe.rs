@@ -13,7 +13,7 @@ use super::import::{Lines, Record, take_bytes};
 use crate::exit::Failure;
 use crate::output::escaped;
 use crate::pipeline::{self, Next, Traffic};
-use crate::resp::{Client, member};
+use crate::resp::Client;
 
 /// The states of tasks that are finished, and count for no capacity.
 const FINISHED: [&str; 2] = ["zombie", "done"];
@@ -146,7 +146,7 @@ impl Traffic for Probe {
             Some(Asked::Settings { queue }) => {
                 let queue = self.queues.entry(queue).or_default();
                 queue.is_known = true;
-                let ids = member(&answer, "ids").and_then(Value::as_bytes);
+                let ids = answer.field("ids").and_then(Value::as_bytes);
                 queue.has_given_ids = ids == Some(b"given");
                 queue.capacity = count(&answer, "capacity");
             }
@@ -170,7 +170,7 @@ impl Traffic for Probe {
 fn look_for_room(client: &mut Client, name: &[u8], queue: &Queue) -> Result<(), Failure> {
     let Some(capacity) = queue.capacity.filter(|_| queue.unfinished > 0) else { return Ok(()) };
     let Ok(stats) = client.call(&Words::new("STATS").bytes(name)) else { return Ok(()) };
-    let counts = member(&stats, "counts").unwrap_or(&Value::Null);
+    let counts = stats.field("counts").unwrap_or(&Value::Null);
     let there: u64 = ["R", "T", "W", "B"].iter().filter_map(|state| count(counts, state)).sum();
     let room = capacity.saturating_sub(there);
     if queue.unfinished <= room {
@@ -184,10 +184,7 @@ fn look_for_room(client: &mut Client, name: &[u8], queue: &Queue) -> Result<(), 
 }
 
 fn count(map: &Value, name: &str) -> Option<u64> {
-    match member(map, name) {
-        Some(Value::Integer(number)) => u64::try_from(*number).ok(),
-        _ => None,
-    }
+    u64::try_from(map.field(name)?.integer()?).ok()
 }
 
 fn bytes_of(record: &Record, name: &str) -> Option<Vec<u8>> {

@@ -7,7 +7,7 @@ use pinpriq_store::ledger::Status;
 
 use super::picture::{Picture, named, state_word};
 use crate::cluster::url::ClusterUrl;
-use crate::columns::{heads, table};
+use crate::columns::table;
 use crate::json::Json;
 
 /// The verdict, and a line for each node.
@@ -18,17 +18,8 @@ pub(super) fn status(url: &ClusterUrl, picture: &Picture, room: Status) -> Strin
     let mut text =
         format!("{verdict}\ncluster {name} on {engine}, {used} MiB of {most} MiB used\n");
     if !picture.view.nodes.is_empty() {
-        let mut lines = vec![heads(&["node", "shards", "state", "version"])];
-        lines.extend(picture.view.nodes.iter().map(|node| {
-            vec![
-                node.name.clone(),
-                shard_count(picture, node).to_string(),
-                state(picture, node).to_owned(),
-                node.version.clone(),
-            ]
-        }));
         text += "\n";
-        text += &table(&lines);
+        text += &node_table(picture, &NODE_COLUMNS[..4]);
     }
     text
 }
@@ -77,23 +68,43 @@ pub(super) fn status_as_json(url: &ClusterUrl, picture: &Picture, room: Status) 
 
 /// A line for each node.
 pub(super) fn nodes(picture: &Picture) -> String {
-    let columns = ["node", "shards", "state", "version", "resp", "resp-cluster", "pinpriq", "link"];
-    let mut lines = vec![heads(&columns)];
-    lines.extend(picture.view.nodes.iter().map(|node| {
-        let addresses = &node.addresses;
-        let or_off = |address: &String| {
-            if address.is_empty() { "off".to_owned() } else { address.clone() }
+    node_table(picture, &NODE_COLUMNS)
+}
+
+/// The columns of nodes.
+const NODE_COLUMNS: [Column; 8] = [
+    ("node", "node", "off"),
+    ("shards", "shards", "off"),
+    ("state", "state", "off"),
+    ("version", "version", "off"),
+    ("resp", "resp", "off"),
+    ("resp-cluster", "resp_cluster", "off"),
+    ("pinpriq", "pinpriq", "off"),
+    ("link", "link", "off"),
+];
+
+fn node_table(picture: &Picture, columns: &[Column]) -> String {
+    let nodes = picture.view.nodes.iter().map(|node| {
+        let mut members = members_of(picture, node);
+        members.push(("state", Json::text(state(picture, node))));
+        Json::Object(members)
+    });
+    table_of(columns, nodes)
+}
+
+/// A column of a table: its name, the member of the objects in it, and what stands for null.
+type Column = (&'static str, &'static str, &'static str);
+
+/// A table of objects.
+fn table_of(columns: &[Column], objects: impl Iterator<Item = Json>) -> String {
+    let mut lines = vec![columns.iter().map(|(head, ..)| (*head).to_owned()).collect()];
+    lines.extend(objects.map(|object| {
+        let cell = |(_, member, none): &Column| match object.member(member) {
+            Some(Json::Text(text)) => text.clone(),
+            None | Some(Json::Null) => (*none).to_owned(),
+            Some(other) => other.to_string(),
         };
-        vec![
-            node.name.clone(),
-            shard_count(picture, node).to_string(),
-            state(picture, node).to_owned(),
-            node.version.clone(),
-            or_off(&addresses.resp),
-            or_off(&addresses.resp_cluster),
-            or_off(&addresses.pinpriq),
-            or_off(&addresses.link),
-        ]
+        columns.iter().map(cell).collect::<Vec<_>>()
     }));
     table(&lines)
 }
@@ -104,11 +115,15 @@ pub(super) fn nodes_as_json(picture: &Picture) -> String {
 }
 
 fn node_as_json(picture: &Picture, node: &NodeRecord) -> Json {
+    Json::Object(members_of(picture, node))
+}
+
+fn members_of(picture: &Picture, node: &NodeRecord) -> Vec<(&'static str, Json)> {
     let addresses = &node.addresses;
     let or_null = |address: &String| {
         if address.is_empty() { Json::Null } else { Json::text(address) }
     };
-    Json::Object(vec![
+    vec![
         ("node", Json::text(&node.name)),
         ("instance", Json::text(node.instance.to_string())),
         ("shards", Json::Number(shard_count(picture, node) as u64)),
@@ -119,33 +134,31 @@ fn node_as_json(picture: &Picture, node: &NodeRecord) -> Json {
         ("resp_cluster", or_null(&addresses.resp_cluster)),
         ("pinpriq", or_null(&addresses.pinpriq)),
         ("link", or_null(&addresses.link)),
-    ])
+    ]
 }
 
 /// A line for each shard.
 pub(super) fn shards(picture: &Picture) -> String {
-    let columns = ["shard", "owner", "state", "term", "log term", "first", "last", "told"];
-    let mut lines = vec![heads(&columns)];
-    for (shard, own) in picture.view.owners.iter().enumerate() {
-        let log = picture.logs.get(shard).copied().flatten();
-        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        lines.push(vec![
-            shard.to_string(),
-            or_dash(own.map(|own| picture.owner_name(&own))),
-            own.map_or("no owner", |own| state_word(own.state)).to_owned(),
-            or_dash(own.map(|own| own.term.to_string())),
-            or_dash(log.map(|log| log.tenure.term.0.to_string())),
-            or_dash(log.map(|log| log.first.0.to_string())),
-            or_dash(log.map(|log| log.head.0.to_string())),
-            or_dash(picture.target(shard).map(str::to_owned)),
-        ]);
-    }
-    table(&lines)
+    let columns = [
+        ("shard", "shard", "-"),
+        ("owner", "owner", "-"),
+        ("state", "state", "no owner"),
+        ("term", "term", "-"),
+        ("log term", "log_term", "-"),
+        ("first", "first", "-"),
+        ("last", "last", "-"),
+        ("told", "target", "-"),
+    ];
+    table_of(&columns, shard_objects(picture))
 }
 
 /// An object for each shard.
 pub(super) fn shards_as_json(picture: &Picture) -> String {
-    let objects = picture.view.owners.iter().enumerate().map(|(shard, own)| {
+    lines(shard_objects(picture))
+}
+
+fn shard_objects(picture: &Picture) -> impl Iterator<Item = Json> {
+    picture.view.owners.iter().enumerate().map(|(shard, own)| {
         let log = picture.logs.get(shard).copied().flatten();
         let number = |number: Option<u64>| number.map_or(Json::Null, Json::Number);
         let text = |text: Option<String>| text.map_or(Json::Null, Json::Text);
@@ -160,8 +173,7 @@ pub(super) fn shards_as_json(picture: &Picture) -> String {
             ("last", number(log.map(|log| log.head.0))),
             ("target", text(picture.target(shard).map(str::to_owned))),
         ])
-    });
-    lines(objects)
+    })
 }
 
 fn shard_count(picture: &Picture, node: &NodeRecord) -> usize {

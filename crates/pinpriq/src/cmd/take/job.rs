@@ -23,7 +23,7 @@ use crate::exit::Failure;
 use crate::logging::tell;
 use crate::output::escaped;
 use crate::printer::{Printer, shown, text};
-use crate::resp::{Client, Trouble, unexpected};
+use crate::resp::{Client, Trouble};
 
 mod policy;
 mod report;
@@ -31,7 +31,7 @@ mod task;
 
 use self::policy::Policy;
 use self::report::{Deed, told_of};
-use self::task::{Task, Unexpected};
+use self::task::Task;
 
 /// The exit code of a command that wants its task to be tried later, as in `sysexits.h`.
 const EX_TEMPFAIL: i32 = 75;
@@ -121,7 +121,7 @@ impl<'a> Job<'a> {
             match answer {
                 Ok(answer) => {
                     losses = 0;
-                    match Task::from_answer(answer).map_err(|Unexpected| unexpected())? {
+                    match Task::from_answer(answer)? {
                         Some(task) if self.stop.is_asked() => {
                             // It came while the worker was stopped. A lease for printing ends with
                             // the connection.

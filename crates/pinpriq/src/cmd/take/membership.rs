@@ -17,7 +17,7 @@ use super::job::connected;
 use crate::endpoint::Endpoint;
 use crate::logging::tell;
 use crate::output::escaped;
-use crate::resp::{Client, Trouble, member};
+use crate::resp::{Client, Trouble};
 use crate::words::OsWords as _;
 
 /// The longest pause before a sign of life is tried again.
@@ -162,11 +162,8 @@ struct Left(Vec<(&'static str, i64)>);
 
 impl Left {
     fn from_figures(figures: &Value) -> Self {
-        let counts = member(figures, "counts");
-        let count = |letter| match counts.and_then(|counts| member(counts, letter)) {
-            Some(Value::Integer(count)) => *count,
-            _ => 0,
-        };
+        let counts = figures.field("counts").unwrap_or(&Value::Null);
+        let count = |letter| counts.field(letter).and_then(Value::integer).unwrap_or_default();
         let states = [("R", "ready"), ("T", "taken"), ("W", "waiting"), ("B", "buried")];
         let there = states.map(|(letter, state)| (state, count(letter)));
         Self(there.into_iter().filter(|(_, count)| *count > 0).collect())

@@ -343,7 +343,7 @@ impl Visit {
     }
 
     fn of_state(queue: Vec<u8>, place: usize) -> Self {
-        let state = STATES.get(place).map_or("R", |(letter, _)| letter);
+        let state = STATES.get(place).map_or("R", |(letter, ..)| letter);
         let of = PageOf { queue, state, cursor: b"0".to_vec() };
         Self { of, earlier: Vec::new(), page: None, chosen: 0, task: None }
     }
@@ -402,7 +402,7 @@ impl Visit {
 
     /// Goes this number of states on.
     fn turn_state(&mut self, steps: usize) {
-        let place = STATES.iter().position(|(letter, _)| *letter == self.of.state);
+        let place = STATES.iter().position(|(letter, ..)| *letter == self.of.state);
         let place = (place.unwrap_or_default() + steps) % STATES.len();
         *self = Self::of_state(std::mem::take(&mut self.of.queue), place);
     }

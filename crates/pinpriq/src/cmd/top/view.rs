@@ -208,7 +208,7 @@ fn tasks(visit: &Visit, now_ms: i64, area: Rect, buffer: &mut Buffer) {
         Rect { height: area.height.min(1), ..area },
         Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area },
     ];
-    let tab = |(letter, state): &(&'static str, &'static str)| {
+    let tab = |(letter, state, _): &(&'static str, &'static str, &'static str)| {
         let style = if *letter == visit.of.state { REVERSED } else { DIM };
         [Span::styled(format!(" {state} "), style), Span::raw(" ")]
     };
@@ -310,8 +310,8 @@ fn task(model: &Model, queue: &[u8], entered: &Entered, area: Rect, buffer: &mut
                 format!("{at}, {}", moment(&name, *at, model.now_ms()))
             }
             letter if name == "state" => {
-                let state = STATES.iter().find(|(it, _)| Some(it.as_bytes()) == letter.as_bytes());
-                state.map_or_else(|| in_words(letter), |(_, state)| (*state).to_owned())
+                let state = STATES.iter().find(|(it, ..)| Some(it.as_bytes()) == letter.as_bytes());
+                state.map_or_else(|| in_words(letter), |(_, state, _)| (*state).to_owned())
             }
             other => in_words(other),
         };

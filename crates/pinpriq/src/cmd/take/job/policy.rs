@@ -30,23 +30,12 @@ pub(super) struct Policy {
 impl Policy {
     /// Reads the settings from the reply to `QUEUE SHOW`.
     pub(super) fn from_answer(answer: &Value) -> Self {
-        let Value::Map(members) = answer else { return Self::default() };
-        let find = |wanted: &[u8]| {
-            let found = members.iter().find(|(name, _)| name.as_bytes() == Some(wanted));
-            found.map(|(_, value)| value)
-        };
-        let number = |name: &[u8]| match find(name) {
-            Some(Value::Integer(number)) => u64::try_from(*number).ok(),
-            _ => None,
-        };
+        let number = |name| u64::try_from(answer.field(name)?.integer()?).ok();
         Self {
-            attempts: number(b"attempts"),
-            backoff_ms: number(b"backoff"),
-            backoff_ms_max: number(b"backoffmax"),
-            dead_letters: match find(b"deadletter") {
-                Some(Value::Bulk(name)) => Some(name.clone()),
-                _ => None,
-            },
+            attempts: number("attempts"),
+            backoff_ms: number("backoff"),
+            backoff_ms_max: number("backoffmax"),
+            dead_letters: answer.field("deadletter").and_then(Value::as_bytes).map(<[u8]>::to_vec),
         }
     }
 

@@ -13,21 +13,12 @@ pub(super) enum Deed {
 }
 
 impl Deed {
-    const fn undone(self) -> &'static str {
+    const fn done(self) -> &'static str {
         match self {
-            Self::Ack => "the task was not acknowledged",
-            Self::Release => "the task was not released",
-            Self::Bury => "the task was not buried",
-            Self::Fail => "the task was not given back",
-        }
-    }
-
-    const fn unknown(self) -> &'static str {
-        match self {
-            Self::Ack => "it is not known whether the task was acknowledged",
-            Self::Release => "it is not known whether the task was released",
-            Self::Bury => "it is not known whether the task was buried",
-            Self::Fail => "it is not known whether the task was given back",
+            Self::Ack => "acknowledged",
+            Self::Release => "released",
+            Self::Bury => "buried",
+            Self::Fail => "given back",
         }
     }
 }
@@ -35,18 +26,19 @@ impl Deed {
 /// Returns what became of a task for which the server did not do this. If it was asked `again`, it
 /// may have done so the first time.
 pub(super) fn told_of(trouble: &Trouble, deed: Deed, again: bool) -> String {
+    let done = deed.done();
     match trouble {
-        Trouble::Lost(why) => format!("{}: {why}", deed.unknown()),
+        Trouble::Lost(why) => format!("it is not known whether the task was {done}: {why}"),
         Trouble::Refused(sentence) if !is_of_other_hands(sentence) => {
-            format!("{}: {sentence}", deed.undone())
+            format!("the task was not {done}: {sentence}")
         }
         Trouble::Refused(sentence) if again => format!(
             "the connection was lost, and the task has been finished or moved since, perhaps by \
              the first report ({sentence})"
         ),
         Trouble::Refused(sentence) => format!(
-            "{}: the command or somebody else has finished or moved it ({sentence})",
-            deed.undone()
+            "the task was not {done}: the command or somebody else has finished or moved it \
+             ({sentence})"
         ),
     }
 }

@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStringExt as _;
 use pinpriq_proto::wire::resp::{Value, Words};
 
 use crate::endpoint::Endpoint;
+use crate::exit::Failure;
 use crate::output::escaped;
+use crate::resp::unexpected;
 
 /// A task that was taken.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,55 +30,38 @@ pub(super) struct Task {
     pub(super) known: Value,
 }
 
-/// A reply that a take never gets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Unexpected;
-
 impl Task {
     /// Returns the first of the tasks in the reply to a take with metadata, if there is one.
-    pub(super) fn from_answer(answer: Value) -> Result<Option<Self>, Unexpected> {
-        let Value::Array(tasks) = answer else { return Err(Unexpected) };
+    pub(super) fn from_answer(answer: Value) -> Result<Option<Self>, Failure> {
+        let Value::Array(tasks) = answer else { return Err(unexpected()) };
         match tasks.into_iter().next() {
             None => Ok(None),
-            Some(Value::Map(members)) => Self::from_members(members).map(Some).ok_or(Unexpected),
-            Some(_) => Err(Unexpected),
+            Some(task) => Self::from_known(task).map(Some).ok_or_else(unexpected),
         }
     }
 
-    fn from_members(members: Vec<(Value, Value)>) -> Option<Self> {
-        let bytes = |wanted: &[u8]| {
-            let found = members.iter().find(|(name, _)| name.as_bytes() == Some(wanted));
-            match found {
-                Some((_, Value::Bulk(bytes))) => Some(bytes.clone()),
-                _ => None,
-            }
-        };
-        let number = |wanted: &[u8]| {
-            let found = members.iter().find_map(|(name, value)| match value {
-                Value::Integer(number) if name.as_bytes() == Some(wanted) => Some(*number),
-                _ => None,
-            });
-            u64::try_from(found.unwrap_or_default()).ok()
+    fn from_known(known: Value) -> Option<Self> {
+        let bytes = |name| known.field(name).and_then(Value::as_bytes).map(<[u8]>::to_vec);
+        let number = |name| {
+            u64::try_from(known.field(name).and_then(Value::integer).unwrap_or_default()).ok()
         };
         Some(Self {
-            queue: bytes(b"queue").unwrap_or_default(),
-            member: bytes(b"member"),
-            id: bytes(b"id").unwrap_or_default(),
+            queue: bytes("queue").unwrap_or_default(),
+            member: bytes("member"),
+            id: bytes("id").unwrap_or_default(),
             // Without a receipt nothing could be reported about it.
-            receipt: bytes(b"receipt").filter(|receipt| !receipt.is_empty())?,
-            key: bytes(b"key"),
-            attempts: number(b"attempts")?,
-            failures: number(b"failures")?,
-            reason: bytes(b"reason"),
-            known: Value::Map(members),
+            receipt: bytes("receipt").filter(|receipt| !receipt.is_empty())?,
+            key: bytes("key"),
+            attempts: number("attempts")?,
+            failures: number("failures")?,
+            reason: bytes("reason"),
+            known,
         })
     }
 
     /// Returns its payload.
     pub(super) fn payload(&self) -> &[u8] {
-        let Value::Map(members) = &self.known else { return &[] };
-        let found = members.iter().find(|(name, _)| name.as_bytes() == Some(b"payload"));
-        found.and_then(|(_, payload)| payload.as_bytes()).unwrap_or_default()
+        self.known.field("payload").and_then(Value::as_bytes).unwrap_or_default()
     }
 
     /// Returns a command about the lease of the task.
@@ -122,7 +107,7 @@ impl fmt::Display for Task {
 mod tests {
     use pinpriq_proto::wire::resp::{Value, Words};
 
-    use super::{Task, Unexpected};
+    use super::{Task, unexpected};
     use crate::args::encryption::EncryptionArgs;
     use crate::endpoint::{self, Endpoint};
     use crate::printer::text;
@@ -162,9 +147,9 @@ mod tests {
     fn no_task_is_told_from_no_answer() {
         assert_eq!(Task::from_answer(Value::Array(vec![])), Ok(None));
         for wrong in [Value::Null, Value::Array(vec![Value::Null])] {
-            assert_eq!(Task::from_answer(wrong), Err(Unexpected));
+            assert_eq!(Task::from_answer(wrong), Err(unexpected()));
         }
         let without_receipt = Value::Array(vec![Value::Map(vec![])]);
-        assert_eq!(Task::from_answer(without_receipt), Err(Unexpected));
+        assert_eq!(Task::from_answer(without_receipt), Err(unexpected()));
     }
 }
