@@ -31,12 +31,13 @@ macro_rules! derives {
 }
 
 derives! {
-    /// Derives the facts about the commands of an enum, and how their requests are read and
-    /// written.
+    /// Derives the facts about the commands of an enum, how their requests are read and written,
+    /// and their kinds.
     #[proc_macro_derive(Command, attributes(command, request, key, word, words, option, flat))]
     derive_command: |input| {
-        let (facts, rows) = (facts::derive(input)?, request::derive_rows(input)?);
-        syn::Result::Ok(quote::quote!(#facts #rows))
+        let (facts, kinds) = (facts::derive(input)?, kinds::derive(input)?);
+        let rows = request::derive_rows(input)?;
+        syn::Result::Ok(quote::quote!(#facts #kinds #rows))
     };
 
     /// Derives how a struct is part of the requests of commands.
@@ -59,9 +60,4 @@ derives! {
     /// So numbers and tags that were given keep their meaning, and a new field gets the next tag.
     #[proc_macro_derive(Letter, attributes(letter))]
     derive_letter: letters::derive;
-
-    /// Derives the kinds of an enum, and how one of a kind is made of fields that somebody chooses:
-    /// see `pinpriq_proto::choosing`.
-    #[proc_macro_derive(Kinds)]
-    derive_kinds: kinds::derive;
 }

@@ -8,9 +8,8 @@
 //! - `#[key]`: a word that decides the shard, `#[word]`: another one. What is an `Option`, or has a
 //!   `default`, may be left out. A string is what it is called instead of as its field.
 //! - `#[words(kind)]`: all words from there on, of that kind.
-//! - `#[option]`: the known option of that name, in capitals, or of the name in brackets. A string
-//!   makes a new one, of which the comment on the field says what it is for. It may have a
-//!   `default`, the `most`, or a module `with` which it is read and written.
+//! - `#[option]`: the option of that name, in capitals, or of the name in brackets. It may have a
+//!   `default`, the `most`, or a module `with` which it is read and written, as words may.
 //! - `#[flat]`: a struct with words and options of its own, which is also what the only field of a
 //!   tuple variant is that has no attribute.
 //!
@@ -19,9 +18,7 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned as _;
-use syn::{
-    Attribute, Data, DeriveInput, Error, Expr, Field, Fields, Ident, LitStr, MetaNameValue, Type,
-};
+use syn::{Data, DeriveInput, Error, Field, Fields, Type};
 
 use crate::given::{Given, made, variants};
 
@@ -158,130 +155,77 @@ fn bound(field: &Field) -> TokenStream {
 }
 
 /// Returns the part that a field is, of which the first word is at this place.
-#[expect(clippy::too_many_lines, reason = "an arm for each kind of field")]
 fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
     let kinds = ["key", "word", "words", "option", "flat"];
     let has = |kind: &&str| field.attrs.iter().any(|it| it.path().is_ident(kind));
     let kind = kinds.into_iter().find(has).or_else(|| field.ident.is_none().then_some("flat"));
     let kind = kind.ok_or_else(|| Error::new(field.span(), "say what it is, as #[word]"))?;
     let given = Given::of(&field.attrs, kind)?;
-    let (ty, bound) = (&field.ty, bound(field));
+    let (ty, fixed, bound, nothing) = (&field.ty, fixed(&field.ty), bound(field), quote!(&[]));
+    let ident = field.ident.as_ref().map_or_else(|| "it".to_owned(), ToString::to_string);
+    let named = given.expressions().next().map(ToTokens::to_token_stream);
+    let known = format_ident!("{}", ident.to_uppercase());
+    let known = named.clone().unwrap_or_else(|| quote!(#known));
+    let (name, option) = (named.unwrap_or_else(|| quote!(#ident)), quote!(options::#known));
     let default = given.value("default").map(|value| quote!({ let value: #ty = #value; value }));
-    // Without a default, the type says whether it may be missing.
-    let (outer, value_type) = match inside(ty).filter(|_| default.is_none()) {
-        Some((outer, value_type)) => (outer, value_type),
-        None => (String::new(), ty.clone()),
-    };
-    let is_optional = default.is_some() || !outer.is_empty();
-    let ident = field.ident.as_ref().map_or_else(String::new, ToString::to_string);
-    let name = given.expressions().next().map_or_else(|| quote!(#ident), ToTokens::to_token_stream);
+    let most = given.value("most").map(|most| quote!(.min(#most)));
+    let outer = outer(ty);
     // From a value that may be missing to the field, and back.
-    let left_out = |read: TokenStream| match &default {
-        Some(default) => quote!(#read.unwrap_or(#default)),
-        None if outer == "Assign" => quote!(crate::command::Assign::from(#read)),
-        None => read,
+    let (or, maybe) = match (&default, outer.as_str()) {
+        (Some(default), _) => {
+            (quote!(.unwrap_or(#default) #most), quote!(Some(#bound).filter(|it| *it != #default)))
+        }
+        (None, "Assign") => (quote!(.into()), quote!(#bound.given())),
+        (None, "Option") => (quote!(), quote!(#bound)),
+        (None, _) => (quote!(), quote!(Some(#bound))),
     };
-    let maybe = match &default {
-        Some(default) => quote!(Some(#bound).filter(|it| *it != #default)),
-        None if outer == "Assign" => quote!(#bound.given()),
-        None if outer == "Option" => quote!(#bound),
-        None => quote!(Some(#bound)),
+    let is_optional = default.is_some() || matches!(outer.as_str(), "Assign" | "Option");
+    let word = |words: [&str; 2]| {
+        let word = format_ident!("{}", words[usize::from(is_optional)]);
+        quote!(&[Word::#word(#name)])
     };
-    let (nothing, fixed, with) = (quote!(&[]), fixed(ty), given.value("with"));
-    let read_and_write = with.map(|with| {
-        let at = (kind == "words").then(|| quote!(#at,));
-        let read = quote!(crate::request::#with::read(parts, #at room)?);
-        (read, quote!(crate::request::#with::write(#bound, writing);))
-    });
-    let part = |lists, read, write| Ok(Part { lists, read, write });
-    match kind {
-        "key" => {
-            let word = format_ident!("{}", if is_optional { "MaybeKey" } else { "Key" });
-            let options = quote!(<#fixed as Key<'static>>::OPTIONS);
-            part(
-                [quote!(&[Word::#word(#name)]), nothing, options],
-                quote!(<#ty as Key<'a>>::read(parts, #at)?),
-                quote!(Key::write(&#bound, writing);),
-            )
+    let lists = match kind {
+        "key" => [word(["Key", "MaybeKey"]), nothing, quote!(<#fixed as Key<'static>>::OPTIONS)],
+        "word" => [word(["One", "Maybe"]), nothing.clone(), nothing],
+        "words" => [quote!(&[#name]), nothing.clone(), nothing],
+        "option" => [nothing.clone(), quote!(&[#option]), nothing],
+        _ => ["WORDS", "OPTIONS", "LAST"].map(|list| {
+            let list = format_ident!("{list}");
+            quote!(<#fixed as Arguments<'static>>::#list)
+        }),
+    };
+    let (read, write) = match (kind, given.value("with")) {
+        (_, Some(with)) => (
+            quote!(crate::request::#with::read(parts, room)?),
+            quote!(crate::request::#with::write(#bound, writing);),
+        ),
+        ("key", _) => {
+            (quote!(<#ty as Key<'a>>::read(parts, #at)?), quote!(Key::write(&#bound, writing);))
         }
-        "word" => {
-            let word = format_ident!("{}", if is_optional { "Maybe" } else { "One" });
-            let read = if is_optional {
-                left_out(quote!(parts.maybe::<#value_type>(#name, #at)?))
-            } else {
-                quote!(<#ty as Value<'a>>::read(#name, parts.word(#at))?)
-            };
-            let words = quote!(&[Word::#word(#name)]);
-            part([words, nothing.clone(), nothing], read, quote!(writing.maybe(#maybe);))
+        ("word", _) if is_optional => {
+            (quote!(parts.maybe(#name, #at)? #or), quote!(writing.maybe(#maybe);))
         }
-        "words" => {
-            let (read, write) = read_and_write.unwrap_or_else(|| {
-                let read = quote!(parts.words.get(#at..).unwrap_or_default());
-                (read, quote!(writing.list(#name, #bound);))
-            });
-            part([quote!(&[#name]), nothing.clone(), nothing], read, write)
+        ("word", _) => (
+            quote!(<#ty as Value<'a>>::read(#name, parts.word(#at))?),
+            quote!(writing.maybe(#maybe);),
+        ),
+        ("words", _) => (
+            quote!(parts.words.get(#at..).unwrap_or_default()),
+            quote!(writing.list(#name, #bound);),
+        ),
+        ("option", _) if quote!(#ty).to_string() == "bool" => {
+            (quote!(parts.given(#option).is_some()), quote!(writing.flag(#option, #bound);))
         }
-        "option" => {
-            if let (Some(with), Some((read, write))) = (with, read_and_write) {
-                let options = quote!(&[crate::request::#with::OPTION]);
-                return part([nothing.clone(), options, nothing], read, write);
-            }
-            let option = option_of(field, &value_type, &given, &ident)?;
-            let most = given.value("most").map(|most| quote!(.map(|it| it.min(#most))));
-            let (read, write) = if quote!(#ty).to_string() == "bool" {
-                (quote!(parts.given(OPTION).is_some()), quote!(writing.flag(OPTION, #bound)))
-            } else if is_optional {
-                let read = left_out(quote!(parts.value::<#value_type>(OPTION)? #most));
-                (read, quote!(writing.option(OPTION, #maybe)))
-            } else {
-                return Err(Error::new(field.span(), "an option has a default"));
-            };
-            let known = quote!(const OPTION: Opt = #option;);
-            let (read, write) = (quote!({ #known #read }), quote!({ #known #write; }));
-            part([nothing.clone(), quote!(&[#option]), nothing], read, write)
+        ("option", _) if is_optional => {
+            (quote!(parts.value(#option)? #or), quote!(writing.option(#option, #maybe);))
         }
-        _ => {
-            let list = |list| {
-                let list = format_ident!("{list}");
-                quote!(<#fixed as Arguments<'static>>::#list)
-            };
-            part(
-                ["WORDS", "OPTIONS", "LAST"].map(list),
-                quote!(<#ty as Arguments<'a>>::read(parts, #at, room)?),
-                quote!(Arguments::write(&#bound, writing);),
-            )
-        }
-    }
-}
-
-/// Returns the option that a field is.
-fn option_of(field: &Field, ty: &Type, given: &Given, ident: &str) -> syn::Result<TokenStream> {
-    match given.expressions().next() {
-        Some(Expr::Lit(word)) => {
-            let word = syn::parse2::<LitStr>(word.to_token_stream())?;
-            let (fixed, bytes, help) =
-                (fixed(ty), word.value().to_lowercase(), first_sentence(&field.attrs));
-            let shown = quote!(options::shown(<#fixed as Value<'static>>::SHOWN, #bytes));
-            Ok(quote!(options::with(#word, #shown, #help)))
-        }
-        Some(known) => Ok(quote!(options::#known)),
-        None => {
-            let known = Ident::new(&ident.to_uppercase(), field.span());
-            Ok(quote!(options::#known))
-        }
-    }
-}
-
-/// Returns the first sentence of a documentation, without the full stop.
-fn first_sentence(attributes: &[Attribute]) -> String {
-    let texts = attributes.iter().filter_map(|it| match it.meta.require_name_value() {
-        Ok(MetaNameValue { path, value: Expr::Lit(text), .. }) if path.is_ident("doc") => {
-            syn::parse2::<LitStr>(quote!(#text)).ok()
-        }
-        _ => None,
-    });
-    let text = texts.map(|text| text.value().trim().to_owned()).collect::<Vec<_>>().join(" ");
-    text.split_once(". ").map_or(text.as_str(), |(first, _)| first).trim_end_matches('.').into()
+        ("option", _) => return Err(Error::new(field.span(), "an option has a default")),
+        _ => (
+            quote!(<#ty as Arguments<'a>>::read(parts, #at, room)?),
+            quote!(Arguments::write(&#bound, writing);),
+        ),
+    };
+    Ok(Part { lists, read, write })
 }
 
 /// Returns an expression of one list that consists of these lists of the parts.
@@ -291,14 +235,10 @@ fn joined(parts: &[Part], which: &[usize]) -> TokenStream {
     quote!(joined!(#of #(, #lists)*))
 }
 
-/// Returns the name and the parameter of an `Option` or `Assign`.
-fn inside(ty: &Type) -> Option<(String, Type)> {
-    let Type::Path(path) = ty else { return None };
-    let last = path.path.segments.last()?;
-    let syn::PathArguments::AngleBracketed(parameters) = &last.arguments else { return None };
-    let syn::GenericArgument::Type(inner) = parameters.args.first()? else { return None };
-    let name = last.ident.to_string();
-    matches!(name.as_str(), "Option" | "Assign").then(|| (name, inner.clone()))
+/// Returns the last word of the name of a type, without its parameters.
+fn outer(ty: &Type) -> String {
+    let Type::Path(path) = ty else { return String::new() };
+    path.path.segments.last().map_or_else(String::new, |it| it.ident.to_string())
 }
 
 /// Returns a type with `'static` in place of its lifetime, which is always called `'a`.

@@ -30,16 +30,7 @@ use crate::task::{Receipt, StateKind, TaskRecord};
 use crate::time::Span;
 
 /// A request of one client.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Debug,
-    pinpriq_derive::Command,
-    pinpriq_derive::Kinds,
-    pinpriq_derive::Letter,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
 pub enum Command<'a> {
     /// Puts a task into a queue, which is created if it does not exist.
     #[command(
@@ -382,7 +373,7 @@ pub enum Command<'a> {
         held: Held<'a>,
         /// How much the deadline moves, instead of a whole lease from now.
         #[letter(1)]
-        #[option("BY")]
+        #[option]
         by: Option<Span>,
     },
     /// Makes a buried task ready or waiting again.

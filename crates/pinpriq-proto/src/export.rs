@@ -17,7 +17,7 @@ pub struct Export<'a> {
     #[key]
     pub queue: &'a [u8],
     /// Where the page begins.
-    #[option(with = cursors::export)]
+    #[option(CURSOR, with = cursors::export)]
     pub after: ExportPlace<&'a [u8]>,
     /// The most records to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
     #[option(default = PAGE_DEFAULT)]

@@ -24,7 +24,7 @@ pub struct Publish<'a> {
     pub payload: &'a [u8],
     /// What never changes about the tasks.
     #[letter(1)]
-    #[option(with = reading::key_alone)]
+    #[option(KEY, with = reading::key_alone)]
     pub terms: Terms<&'a [u8]>,
     /// Lower is more urgent. Without a priority the tasks are never selected.
     #[letter(2, default = Some(0))]
@@ -51,16 +51,7 @@ pub enum Deadline {
 }
 
 /// The commands of members.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Debug,
-    pinpriq_derive::Command,
-    pinpriq_derive::Kinds,
-    pinpriq_derive::Letter,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
 pub enum MemberCommand<'a> {
     /// Registers the member if it is not registered, and gives it a lane in the topic if it has
     /// none. The reply is the member's incarnation.

@@ -17,7 +17,7 @@ pub struct Scan<'a> {
     pub queue: QueueName<'a>,
     /// Only tasks whose seq is above this one.
     #[letter(1)]
-    #[option(with = cursors::seq)]
+    #[option(CURSOR, with = cursors::seq)]
     pub after: u64,
     /// The most tasks to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
     #[option(default = PAGE_DEFAULT)]
@@ -41,7 +41,7 @@ pub struct Leases<'a> {
     pub queue: Option<QueueName<'a>>,
     /// Only leases after this place. For one queue, only its seq counts.
     #[letter(2)]
-    #[option(with = cursors::lease)]
+    #[option(CURSOR, with = cursors::lease)]
     pub after: Option<LeasePlace<&'a [u8]>>,
     /// The most leases to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
     #[option(default = PAGE_DEFAULT)]

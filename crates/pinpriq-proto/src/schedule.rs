@@ -162,16 +162,7 @@ pub struct Scheduled {
 }
 
 /// The commands on schedules. The name of each schedule is unique.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Debug,
-    pinpriq_derive::Command,
-    pinpriq_derive::Kinds,
-    pinpriq_derive::Letter,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
 pub enum ScheduleCommand<'a> {
     /// Creates a schedule, or replaces its plan. The reply is the next slot.
     #[command(
@@ -224,7 +215,7 @@ pub enum ScheduleCommand<'a> {
         prefix: &'a [u8],
         /// Only names after this one.
         #[letter(1)]
-        #[option(with = cursors::name)]
+        #[option(CURSOR, with = cursors::name)]
         after: Option<&'a [u8]>,
         /// The most names to return.
         #[option(default = NAMES_DEFAULT, most = NAMES_MAX)]

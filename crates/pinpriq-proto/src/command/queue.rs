@@ -7,16 +7,7 @@ use crate::settings::{Assignment, destination_of, each_need_of};
 use crate::time::Span;
 
 /// The commands that administer queues.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Debug,
-    pinpriq_derive::Command,
-    pinpriq_derive::Kinds,
-    pinpriq_derive::Letter,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Command, pinpriq_derive::Letter)]
 pub enum QueueCommand<'a> {
     /// Creates a queue that exists even when it is empty.
     #[command(
@@ -88,7 +79,7 @@ pub enum QueueCommand<'a> {
         prefix: &'a [u8],
         /// Only names after this one.
         #[letter(1)]
-        #[option(with = cursors::name)]
+        #[option(CURSOR, with = cursors::name)]
         after: Option<&'a [u8]>,
         /// The most names to return.
         #[option(default = NAMES_DEFAULT, most = NAMES_MAX)]
@@ -135,7 +126,7 @@ pub enum QueueCommand<'a> {
         sides: Sides,
         /// How long the pause lasts; without it until it is ended.
         #[letter(1)]
-        #[option("FOR")]
+        #[option(FOR)]
         length: Option<Span>,
     },
     /// Pauses the output of a queue for this long, or ends that pause if it is `None`.

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::fault::{Fault, shown};
-use super::options::{CURSOR, Opt};
+use super::options::CURSOR;
 use super::parts::{Parts, number};
 use super::reading::Room;
 use super::writing::Writing;
@@ -17,39 +17,35 @@ const START: &[u8] = b"0";
 
 /// Pages of tasks: the cursor is a seq.
 pub(crate) mod seq {
-    use super::{CURSOR, Fault, Opt, Parts, Room, Writing, no_cursor, number};
-
-    pub(crate) const OPTION: Opt = CURSOR;
+    use super::{CURSOR, Fault, Parts, Room, Writing, no_cursor, number};
 
     pub(crate) fn read(parts: &Parts<'_>, _: &Room<'_>) -> Result<u64, Fault> {
-        let Some(cursor) = parts.given(OPTION) else { return Ok(0) };
+        let Some(cursor) = parts.given(CURSOR) else { return Ok(0) };
         number(cursor).ok_or_else(|| no_cursor(cursor))
     }
 
     pub(crate) fn write(after: u64, to: &mut Writing) {
         let after = Some(after).filter(|after| *after > 0).map(|after| after.to_string());
-        to.option(OPTION, after.as_ref().map(String::as_bytes));
+        to.option(CURSOR, after.as_ref().map(String::as_bytes));
     }
 }
 
 /// Pages of names: the cursor is the last one, in hexadecimal digits.
 pub mod name {
     use super::{
-        CURSOR, Fault, Opt, Parts, Room, START, Writing, bytes_of_digits, hexadecimal, no_cursor,
+        CURSOR, Fault, Parts, Room, START, Writing, bytes_of_digits, hexadecimal, no_cursor,
     };
-
-    pub(crate) const OPTION: Opt = CURSOR;
 
     pub(crate) fn read<'a>(
         parts: &Parts<'a>,
         room: &'a Room<'a>,
     ) -> Result<Option<&'a [u8]>, Fault> {
-        let name = parts.given(OPTION).map(place_at).transpose()?.flatten();
+        let name = parts.given(CURSOR).map(place_at).transpose()?.flatten();
         Ok(name.map(|name| &**room.name.get_or_init(|| name)))
     }
 
     pub(crate) fn write(after: Option<&[u8]>, to: &mut Writing) {
-        to.option(OPTION, after.map(cursor_after).as_ref().map(String::as_bytes));
+        to.option(CURSOR, after.map(cursor_after).as_ref().map(String::as_bytes));
     }
 
     /// Returns the cursor that continues after `name`.
@@ -74,17 +70,15 @@ pub mod lease {
     use std::fmt::Write as _;
 
     use super::{
-        CURSOR, Fault, LeasePlace, Opt, Parts, Room, START, Writing, bytes_of_digits, hexadecimal,
+        CURSOR, Fault, LeasePlace, Parts, Room, START, Writing, bytes_of_digits, hexadecimal,
         no_cursor, number,
     };
-
-    pub(crate) const OPTION: Opt = CURSOR;
 
     pub(crate) fn read<'a>(
         parts: &Parts<'a>,
         room: &'a Room<'a>,
     ) -> Result<Option<LeasePlace<&'a [u8]>>, Fault> {
-        let place = parts.given(OPTION).map(place_at).transpose()?.flatten();
+        let place = parts.given(CURSOR).map(place_at).transpose()?.flatten();
         Ok(place.map(|LeasePlace { lane, queue, seq }| {
             let queue = &**room.name.get_or_init(|| queue);
             LeasePlace { lane, queue, seq }
@@ -92,7 +86,7 @@ pub mod lease {
     }
 
     pub(crate) fn write(after: Option<LeasePlace<&[u8]>>, to: &mut Writing) {
-        to.option(OPTION, after.as_ref().map(cursor_after).as_ref().map(String::as_bytes));
+        to.option(CURSOR, after.as_ref().map(cursor_after).as_ref().map(String::as_bytes));
     }
 
     /// Returns the cursor of the page after this place.
@@ -129,17 +123,15 @@ pub mod lease {
 /// its key in hexadecimal digits, or its number.
 pub mod export {
     use super::{
-        CURSOR, ExportPlace, Fault, Opt, Parts, Room, START, Writing, bytes_of_digits, hexadecimal,
+        CURSOR, ExportPlace, Fault, Parts, Room, START, Writing, bytes_of_digits, hexadecimal,
         no_cursor, number,
     };
-
-    pub(crate) const OPTION: Opt = CURSOR;
 
     pub(crate) fn read<'a>(
         parts: &Parts<'a>,
         room: &'a Room<'a>,
     ) -> Result<ExportPlace<&'a [u8]>, Fault> {
-        let place = parts.given(OPTION).map(place_at).transpose()?.unwrap_or_default();
+        let place = parts.given(CURSOR).map(place_at).transpose()?.unwrap_or_default();
         Ok(match place {
             ExportPlace::Start => ExportPlace::Start,
             ExportPlace::Task(seq) => ExportPlace::Task(seq),
@@ -150,7 +142,7 @@ pub mod export {
 
     pub(crate) fn write(after: ExportPlace<&[u8]>, to: &mut Writing) {
         let after = Some(after).filter(|after| *after != ExportPlace::Start);
-        to.option(OPTION, after.as_ref().map(cursor_after).as_ref().map(String::as_bytes));
+        to.option(CURSOR, after.as_ref().map(cursor_after).as_ref().map(String::as_bytes));
     }
 
     /// Returns the cursor of the page after this place.

@@ -1,7 +1,7 @@
 //! The options of commands.
 //!
 //! The table of commands says which command has which option. The functions that carry out commands
-//! ask for the values by these constants. An option of one command alone may stand on its field.
+//! ask for the values by these constants.
 
 #![expect(missing_docs, reason = "a constant is named as its word")]
 
@@ -12,6 +12,8 @@ pub const AT: Opt =
 /// A schedule has it for one of its slots.
 pub const AT_SLOT: Opt =
     with("AT", "unix-ms", "A moment that is a slot; the others lie whole distances from it");
+pub const BY: Opt =
+    with("BY", "ms", "How much the deadline moves, instead of a whole lease from now");
 pub const COUNT: Opt = with("COUNT", "n", "At most this many");
 pub const CURSOR: Opt = with(
     "CURSOR",
@@ -27,6 +29,7 @@ pub const DONE: Opt = with(
     "queue receipt",
     "Tasks to acknowledge in the same step, each by its queue and receipt",
 );
+pub const FOR: Opt = with("FOR", "ms", "How long the pause lasts; without it until it is ended");
 pub const FROM: Opt =
     with("FROM", "MIN|MAX", "From which end of the priorities, MIN unless it is given");
 pub const GROUP: Opt =
@@ -173,11 +176,6 @@ pub const fn flag(word: &'static str, help: &'static str) -> Opt {
 impl Opt {
     /// Stands where a list has no option yet.
     pub(crate) const NONE: Self = MEMBER;
-}
-
-/// Returns how a value is shown, if its type does not say it.
-pub(crate) const fn shown(of_type: &'static str, otherwise: &'static str) -> &'static str {
-    if of_type.is_empty() { otherwise } else { of_type }
 }
 
 /// Returns the option with this word, in any case.

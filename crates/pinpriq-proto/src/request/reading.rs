@@ -76,9 +76,6 @@ pub(crate) trait Key<'a>: Sized {
 
 /// A value that is one word.
 pub(crate) trait Value<'a>: Sized {
-    /// What stands for it in the documentation. Bytes are called as their field.
-    const SHOWN: &'static str = "";
-
     /// Reads the value of what is called `word`.
     fn read(word: &str, text: &'a [u8]) -> Result<Self, Fault>;
 
@@ -141,8 +138,6 @@ impl<'a> Value<'a> for &'a [u8] {
 }
 
 impl Value<'_> for Span {
-    const SHOWN: &'static str = "ms";
-
     fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::span(word, text)
     }
@@ -153,8 +148,6 @@ impl Value<'_> for Span {
 }
 
 impl Value<'_> for Timestamp {
-    const SHOWN: &'static str = "unix-ms";
-
     fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::moment(word, text)
     }
@@ -168,8 +161,6 @@ impl Value<'_> for Timestamp {
 macro_rules! numbers {
     ($($type:ty)*) => {$(
         impl Value<'_> for $type {
-            const SHOWN: &'static str = "n";
-
             fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
                 parts::count(word, text).map(|count| Self::try_from(count).unwrap_or(Self::MAX))
             }
@@ -185,8 +176,6 @@ numbers!(u32 u64 usize);
 
 /// A priority, or none.
 impl Value<'_> for Option<i64> {
-    const SHOWN: &'static str = "n|NONE";
-
     fn read(_: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::any_priority(text)
     }
@@ -197,8 +186,6 @@ impl Value<'_> for Option<i64> {
 }
 
 impl Value<'_> for StateKind {
-    const SHOWN: &'static str = "R|W|T|B|Z|D";
-
     fn read(_: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::state(text)
     }
@@ -209,8 +196,6 @@ impl Value<'_> for StateKind {
 }
 
 impl Value<'_> for Receipt {
-    const SHOWN: &'static str = "receipt";
-
     fn read(_: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::receipt(text)
     }
@@ -221,8 +206,6 @@ impl Value<'_> for Receipt {
 }
 
 impl Value<'_> for Wait {
-    const SHOWN: &'static str = "ms";
-
     fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
         parts::wait(word, text)
     }
@@ -414,41 +397,37 @@ pub fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
 
 /// The terms of a task of which only the key is given.
 pub(crate) mod key_alone {
-    use super::{Fault, Opt, Parts, Room, Terms, Writing, options};
-
-    pub(crate) const OPTION: Opt = options::KEY;
+    use super::{Fault, Parts, Room, Terms, Writing, options};
 
     #[expect(clippy::unnecessary_wraps, reason = "all values are read by such functions")]
     pub(crate) fn read<'a>(parts: &Parts<'a>, _: &'a Room<'a>) -> Result<Terms<&'a [u8]>, Fault> {
-        Ok(Terms { key: parts.given(OPTION), ..Terms::NONE })
+        Ok(Terms { key: parts.given(options::KEY), ..Terms::NONE })
     }
 
     pub(crate) fn write(terms: Terms<&[u8]>, to: &mut Writing) {
-        to.option(OPTION, terms.key);
+        to.option(options::KEY, terms.key);
         to.is_unsayable |= terms.ttr.is_some();
     }
 }
 
 /// A new TTL, or none where a command has `TTL ms|NONE`.
 pub(crate) mod new_ttl {
-    use super::{Assign, Fault, Opt, Parts, Room, Span, Value as _, Writing, options};
-
-    pub(crate) const OPTION: Opt = options::TTL;
+    use super::{Assign, Fault, Parts, Room, Span, Value as _, Writing, options};
 
     pub(crate) fn read(parts: &Parts<'_>, _: &Room<'_>) -> Result<Assign<Option<Span>>, Fault> {
         let may_be_none = || parts.spec().options.contains(&options::TTL_OR_NONE);
-        match parts.given(OPTION) {
+        match parts.given(options::TTL) {
             None => Ok(Assign::Keep),
             Some(text) if text.eq_ignore_ascii_case(b"NONE") && may_be_none() => {
                 Ok(Assign::To(None))
             }
-            Some(text) => super::parts::span(OPTION.word, text).map(Some).map(Assign::To),
+            Some(text) => super::parts::span(options::TTL.word, text).map(Some).map(Assign::To),
         }
     }
 
     pub(crate) fn write(ttl: Assign<Option<Span>>, to: &mut Writing) {
         let text = |ttl: Option<Span>| ttl.map_or_else(|| b"NONE".to_vec(), |ttl| ttl.text());
-        to.option(OPTION, ttl.given().map(text).as_deref());
+        to.option(options::TTL, ttl.given().map(text).as_deref());
     }
 }
 

@@ -7,13 +7,12 @@ use super::reading::Room;
 use super::writing::Writing;
 use crate::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Shown, Value};
 
-/// Reads those that follow a name.
+/// Reads those that follow the name of a queue, which is one word.
 pub(crate) fn read<'a>(
     parts: &Parts<'a>,
-    at: usize,
     room: &'a Room<'a>,
 ) -> Result<&'a [Assignment<'a>], Fault> {
-    let words = parts.words.get(at..).unwrap_or_default();
+    let words = parts.words.get(1..).unwrap_or_default();
     let changes = changes(words, &parts.spec().full_name())?;
     Ok(room.settings.get_or_init(|| changes))
 }
