@@ -21,7 +21,7 @@ pub struct Field {
     /// Its name in replies.
     pub name: &'static str,
     /// The kind of its values.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Whether every task has a value.
     pub always: bool,
     /// What replies have it.
@@ -52,7 +52,7 @@ pub type Wrong = String;
 
 /// The kind of a field's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FieldKind {
     /// Bytes of a client, which often are text.
     Bytes,
     /// The payload.
@@ -93,23 +93,23 @@ pub enum Shown {
 pub enum Value<'a> {
     /// The task has none.
     Missing,
-    /// Of [`Kind::Bytes`] and [`Kind::Payload`].
+    /// Of [`FieldKind::Bytes`] and [`FieldKind::Payload`].
     Bytes(&'a [u8]),
-    /// Of [`Kind::Id`].
+    /// Of [`FieldKind::Id`].
     Id(&'a TaskId),
-    /// Of [`Kind::Receipt`].
+    /// Of [`FieldKind::Receipt`].
     Receipt(Receipt),
-    /// Of [`Kind::State`].
+    /// Of [`FieldKind::State`].
     State(StateKind),
-    /// Of [`Kind::Integer`].
+    /// Of [`FieldKind::Integer`].
     Integer(i64),
-    /// Of [`Kind::Count`] and [`Kind::Number`].
+    /// Of [`FieldKind::Count`] and [`FieldKind::Number`].
     Number(u64),
-    /// Of [`Kind::Moment`].
+    /// Of [`FieldKind::Moment`].
     Moment(Timestamp),
-    /// Of [`Kind::Span`].
+    /// Of [`FieldKind::Span`].
     Span(Span),
-    /// Of [`Kind::Address`].
+    /// Of [`FieldKind::Address`].
     Address(SocketAddr),
     /// True or false, which nothing about a task is.
     Truth(bool),
@@ -143,16 +143,16 @@ pub struct Draft {
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
 pub static TASK: [Field; 36] = [
-    Field::of("queue", Kind::Bytes, "name; for a task in a lane the topic", |it| {
+    Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
     .always()
     // The queue is the one that the command names.
     .carried(0, |_, _| {}),
-    Field::of("member", Kind::Bytes, "whose lane it is in, if it is in one", |it| {
+    Field::of("member", FieldKind::Bytes, "whose lane it is in, if it is in one", |it| {
         bytes(it.task.lane.as_ref().map(|lane| &lane.member))
     }),
-    Field::of("id", Kind::Id, "its id", |it| Value::Id(&it.task.id)).always().carried(
+    Field::of("id", FieldKind::Id, "its id", |it| Value::Id(&it.task.id)).always().carried(
         1,
         |draft, value| {
             // Only the text counts. The queue decides the form.
@@ -161,21 +161,23 @@ pub static TASK: [Field; 36] = [
             );
         },
     ),
-    Field::of("receipt", Kind::Receipt, "of the lease just granted (`TAKE`)", |it| {
+    Field::of("receipt", FieldKind::Receipt, "of the lease just granted (`TAKE`)", |it| {
         let receipt = it.task.receipt().filter(|_| !it.hides_receipt);
         receipt.map_or(Value::Missing, Value::Receipt)
     })
     .shown(Shown::Handed),
-    Field::of("payload", Kind::Payload, "its bytes", |it| Value::Bytes(&it.task.payload))
+    Field::of("payload", FieldKind::Payload, "its bytes", |it| Value::Bytes(&it.task.payload))
         .always()
         .carried(u8::MAX, |draft, value| {
             draft.task.payload = value.bytes().unwrap_or_default().into();
         }),
-    Field::of("key", Kind::Bytes, "its key, if it has one", |it| bytes(it.task.terms.key.as_ref()))
-        .carried(8, |draft, value| {
-            draft.task.terms.key = value.bytes().map(Bytes::from);
-        }),
-    Field::of("priority", Kind::Integer, "its priority, if it has one", |it| {
+    Field::of("key", FieldKind::Bytes, "its key, if it has one", |it| {
+        bytes(it.task.terms.key.as_ref())
+    })
+    .carried(8, |draft, value| {
+        draft.task.terms.key = value.bytes().map(Bytes::from);
+    }),
+    Field::of("priority", FieldKind::Integer, "its priority, if it has one", |it| {
         it.task.progress.priority.map_or(Value::Missing, Value::Integer)
     })
     .carried(7, |draft, value| {
@@ -184,7 +186,7 @@ pub static TASK: [Field; 36] = [
     .usually(Value::Integer(0)),
     Field::of(
         "state",
-        Kind::State,
+        FieldKind::State,
         "a letter; for `POP` the state before it was popped, R",
         |it| Value::State(it.task.progress.state.kind()),
     )
@@ -202,39 +204,39 @@ pub static TASK: [Field; 36] = [
             StateKind::Done => State::Done,
         };
     }),
-    Field::of("attempts", Kind::Count, "how often it was taken, this time included", |it| {
+    Field::of("attempts", FieldKind::Count, "how often it was taken, this time included", |it| {
         count(it.task.progress.attempts)
     })
     .always()
     .counted(10, |draft, value| draft.task.progress.attempts = value.count()),
-    Field::of("failures", Kind::Count, "how often it has failed", |it| {
+    Field::of("failures", FieldKind::Count, "how often it has failed", |it| {
         count(it.task.progress.failures)
     })
     .always()
     .counted(11, |draft, value| draft.task.progress.failures = value.count()),
     Field::of(
         "reason",
-        Kind::Bytes,
+        FieldKind::Bytes,
         "why it failed or was buried the last time, perhaps empty",
         |it| bytes(it.task.progress.reason.as_ref()),
     )
     .carried(12, |draft, value| {
         draft.task.progress.reason = value.bytes().map(Bytes::from);
     }),
-    Field::of("put_at", Kind::Moment, "moment of the put", |it| Value::Moment(it.task.put_at))
+    Field::of("put_at", FieldKind::Moment, "moment of the put", |it| Value::Moment(it.task.put_at))
         .always()
         .carried(5, |draft, value| {
             // The engine takes a moment that has not come yet for now.
             draft.task.put_at = value.moment().unwrap_or(Timestamp::MAX);
         }),
-    Field::of("ttl_at", Kind::Moment, "end of its time to live, if it has one", |it| {
+    Field::of("ttl_at", FieldKind::Moment, "end of its time to live, if it has one", |it| {
         moment(it.task.progress.expires_at)
     })
     .carried(6, |draft, value| {
         draft.task.progress.expires_at = value.moment();
     })
     .carried_as("expires_at"),
-    Field::of("ready_at", Kind::Moment, "end of its delay, in W", |it| {
+    Field::of("ready_at", FieldKind::Moment, "end of its delay, in W", |it| {
         match it.task.progress.state {
             State::Waiting { ready_at } => Value::Moment(ready_at),
             _ => Value::Missing,
@@ -246,14 +248,14 @@ pub static TASK: [Field; 36] = [
     }),
     Field::of(
         "lease_until",
-        Kind::Moment,
+        FieldKind::Moment,
         "end of its lease, in T, if the lease has a TTR",
         |it| match &it.task.progress.state {
             State::Taken(lease) => moment(lease.deadline),
             _ => Value::Missing,
         },
     ),
-    Field::of("purge_at", Kind::Moment, "end of its stay, in Z", |it| {
+    Field::of("purge_at", FieldKind::Moment, "end of its stay, in Z", |it| {
         match it.task.progress.state {
             State::Zombie { purge_at } => Value::Moment(purge_at),
             _ => Value::Missing,
@@ -264,13 +266,13 @@ pub static TASK: [Field; 36] = [
     }),
     Field::of(
         "client",
-        Kind::Number,
+        FieldKind::Number,
         "number of the client that has taken it, in T, until the server restarts",
         |it| it.holder().map_or(Value::Missing, |holder| Value::Number(holder.0)),
     ),
     Field::of(
         "client_name",
-        Kind::Bytes,
+        FieldKind::Bytes,
         "name of that client, if it has one and is still connected",
         |it| match it.client_name {
             [] => Value::Missing,
@@ -279,13 +281,13 @@ pub static TASK: [Field; 36] = [
     ),
     Field::of(
         "client_address",
-        Kind::Address,
+        FieldKind::Address,
         "address of that client, while it is connected",
         |it| it.client_address.map_or(Value::Missing, Value::Address),
     ),
     Field::of(
         "origin_queue",
-        Kind::Bytes,
+        FieldKind::Bytes,
         "the queue that a dead letter comes from; only dead letters have this and the following",
         |it| bytes(it.task.origin().map(|origin| &origin.queue)),
     )
@@ -299,7 +301,7 @@ pub static TASK: [Field; 36] = [
             at: Timestamp::ZERO,
         });
     }),
-    Field::of("origin_id", Kind::Id, "its id there", |it| {
+    Field::of("origin_id", FieldKind::Id, "its id there", |it| {
         it.task.origin().map_or(Value::Missing, |origin| Value::Id(&origin.id))
     })
     .carried(19, |draft, value| {
@@ -308,7 +310,7 @@ pub static TASK: [Field; 36] = [
             Some(())
         });
     }),
-    Field::of("origin_put_at", Kind::Moment, "moment of its put there", |it| {
+    Field::of("origin_put_at", FieldKind::Moment, "moment of its put there", |it| {
         moment(it.task.origin().map(|origin| origin.put_at))
     })
     .carried(20, |draft, value| {
@@ -317,7 +319,7 @@ pub static TASK: [Field; 36] = [
             Some(())
         });
     }),
-    Field::of("origin_attempts", Kind::Count, "how often it was taken there", |it| {
+    Field::of("origin_attempts", FieldKind::Count, "how often it was taken there", |it| {
         it.task.origin().map_or(Value::Missing, |origin| count(origin.attempts))
     })
     .carried(21, |draft, value| {
@@ -326,7 +328,7 @@ pub static TASK: [Field; 36] = [
             Some(())
         });
     }),
-    Field::of("origin_failures", Kind::Count, "how often it failed there", |it| {
+    Field::of("origin_failures", FieldKind::Count, "how often it failed there", |it| {
         it.task.origin().map_or(Value::Missing, |origin| count(origin.failures))
     })
     .carried(22, |draft, value| {
@@ -335,7 +337,7 @@ pub static TASK: [Field; 36] = [
             Some(())
         });
     }),
-    Field::of("origin_at", Kind::Moment, "moment at which it moved", |it| {
+    Field::of("origin_at", FieldKind::Moment, "moment at which it moved", |it| {
         moment(it.task.origin().map(|origin| origin.at))
     })
     .carried(23, |draft, value| {
@@ -344,26 +346,31 @@ pub static TASK: [Field; 36] = [
             Some(())
         });
     }),
-    Field::of("schedule", Kind::Bytes, "the schedule that has put it, if one has", |it| {
+    Field::of("schedule", FieldKind::Bytes, "the schedule that has put it, if one has", |it| {
         bytes(it.task.scheduled().map(|scheduled| &scheduled.schedule))
     })
     .carried(24, |draft, value| {
         let schedule = value.bytes().map(Bytes::from);
         draft.past.scheduled = schedule.map(|schedule| Scheduled { schedule, slot: None });
     }),
-    Field::of("slot", Kind::Moment, "moment of the slot for which a schedule has put it", |it| {
-        moment(it.task.scheduled().and_then(|scheduled| scheduled.slot))
-    })
+    Field::of(
+        "slot",
+        FieldKind::Moment,
+        "moment of the slot for which a schedule has put it",
+        |it| moment(it.task.scheduled().and_then(|scheduled| scheduled.slot)),
+    )
     .carried(25, |draft, value| match (&mut draft.past.scheduled, value.moment()) {
         (Some(scheduled), slot) => scheduled.slot = slot,
         (None, Some(_)) => draft.refuse("'slot' goes with 'schedule'"),
         (None, None) => {}
     }),
-    Field::of("burial", Kind::Number, "its place among those that are buried", |it| {
-        match it.task.progress.state {
-            State::Buried(burial) if burial != Burial::UNKNOWN => Value::Number(burial.number()),
-            _ => Value::Missing,
-        }
+    Field::of("burial", FieldKind::Number, "its place among those that are buried", |it| match it
+        .task
+        .progress
+        .state
+    {
+        State::Buried(burial) if burial != Burial::UNKNOWN => Value::Number(burial.number()),
+        _ => Value::Missing,
     })
     .shown(Shown::Never)
     .carried(4, |draft, value| match (&mut draft.task.progress.state, value) {
@@ -371,7 +378,7 @@ pub static TASK: [Field; 36] = [
         (State::Buried(burial), _) => *burial = Burial::of_number(value.number()),
         _ => draft.misplace("burial"),
     }),
-    Field::of("ttr", Kind::Span, "its own time to release", |it| {
+    Field::of("ttr", FieldKind::Span, "its own time to release", |it| {
         it.task.terms.ttr.map_or(Value::Missing, Value::Span)
     })
     .shown(Shown::Never)
@@ -379,7 +386,7 @@ pub static TASK: [Field; 36] = [
         draft.task.terms.ttr = value.span();
     })
     .carried_as("ttr_ms"),
-    Field::of("delay", Kind::Span, "the delay that it was last given", |it| {
+    Field::of("delay", FieldKind::Span, "the delay that it was last given", |it| {
         Value::Span(it.task.progress.delay())
     })
     .shown(Shown::Never)
@@ -404,12 +411,12 @@ pub static TASK: [Field; 36] = [
         count(it.task.progress.counts().kicks)
     })
     .counted(17, |draft, value| draft.trace.counts.kicks = value.count()),
-    Field::of("unique", Kind::Bytes, "its unique key", |it| bytes(it.task.unique()))
+    Field::of("unique", FieldKind::Bytes, "its unique key", |it| bytes(it.task.unique()))
         .shown(Shown::Never)
         .carried(26, |draft, value| {
             draft.past.unique = value.bytes().map(Bytes::from);
         }),
-    Field::of("unique_until", Kind::Moment, "the end of the window of that key", |it| {
+    Field::of("unique_until", FieldKind::Moment, "the end of the window of that key", |it| {
         moment(it.unique_until)
     })
     .shown(Shown::Never)
@@ -424,7 +431,7 @@ pub static TASK: [Field; 36] = [
 impl Field {
     const fn of(
         name: &'static str,
-        kind: Kind,
+        kind: FieldKind,
         help: &'static str,
         read: for<'s> fn(&Seen<'s>) -> Value<'s>,
     ) -> Self {
@@ -437,7 +444,7 @@ impl Field {
         help: &'static str,
         read: for<'s> fn(&Seen<'s>) -> Value<'s>,
     ) -> Self {
-        Self::of(name, Kind::Count, help, read).shown(Shown::Never)
+        Self::of(name, FieldKind::Count, help, read).shown(Shown::Never)
     }
 
     const fn always(mut self) -> Self {

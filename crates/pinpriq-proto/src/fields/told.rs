@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Kind, Value, bytes, moment};
+use super::{FieldKind, Value, bytes, moment};
 use crate::fanout::MemberFigures;
 use crate::looking::LeaseShown;
 use crate::schedule::{Form, ShownSchedule};
@@ -26,7 +26,7 @@ pub struct Told<S> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sort {
     /// The same as those of a task.
-    Like(Kind),
+    Like(FieldKind),
     /// One of some words.
     Word,
     /// True or false.
@@ -48,60 +48,60 @@ pub struct Holder {
 
 /// The fields of a lease.
 pub static LEASE: [Told<LeaseShown>; 9] = [
-    Told::of("queue", Kind::Bytes, |it, _| Value::Bytes(&it.place.queue)),
-    Told::of("member", Kind::Bytes, |it, _| bytes(it.member.as_ref())),
-    Told::of("id", Kind::Id, |it, _| Value::Id(&it.id)),
-    Told::of("client", Kind::Number, |_, holder| number(holder.client)),
-    Told::of("name", Kind::Bytes, |_, holder| match &*holder.name {
+    Told::of("queue", FieldKind::Bytes, |it, _| Value::Bytes(&it.place.queue)),
+    Told::of("member", FieldKind::Bytes, |it, _| bytes(it.member.as_ref())),
+    Told::of("id", FieldKind::Id, |it, _| Value::Id(&it.id)),
+    Told::of("client", FieldKind::Number, |_, holder| number(holder.client)),
+    Told::of("name", FieldKind::Bytes, |_, holder| match &*holder.name {
         [] => Value::Missing,
         name => Value::Bytes(name),
     }),
-    Told::of("address", Kind::Address, |_, holder| {
+    Told::of("address", FieldKind::Address, |_, holder| {
         holder.address.map_or(Value::Missing, Value::Address)
     }),
     Told {
         sort: Sort::Word,
-        ..Told::of("door", Kind::Bytes, |_, holder| holder.door.map_or(Value::Missing, word))
+        ..Told::of("door", FieldKind::Bytes, |_, holder| holder.door.map_or(Value::Missing, word))
     },
-    Told::of("since", Kind::Moment, |it, _| moment(it.since)),
-    Told::of("until", Kind::Moment, |it, _| moment(it.until)),
+    Told::of("since", FieldKind::Moment, |it, _| moment(it.since)),
+    Told::of("until", FieldKind::Moment, |it, _| moment(it.until)),
 ];
 
 /// The fields of a member of a topic.
 pub static MEMBER: [Told<MemberFigures>; 5] = [
-    Told::of("member", Kind::Bytes, |it, _| Value::Bytes(&it.member)),
-    Told::always("incarnation", Kind::Number, |it, _| Value::Number(it.incarnation)),
-    Told::always("lease_until", Kind::Moment, |it, _| Value::Moment(it.lease_until)),
-    Told::always("ready", Kind::Number, |it, _| Value::Number(it.ready)),
-    Told::always("taken", Kind::Number, |it, _| Value::Number(it.taken)),
+    Told::of("member", FieldKind::Bytes, |it, _| Value::Bytes(&it.member)),
+    Told::always("incarnation", FieldKind::Number, |it, _| Value::Number(it.incarnation)),
+    Told::always("lease_until", FieldKind::Moment, |it, _| Value::Moment(it.lease_until)),
+    Told::always("ready", FieldKind::Number, |it, _| Value::Number(it.ready)),
+    Told::always("taken", FieldKind::Number, |it, _| Value::Number(it.taken)),
 ];
 
 /// The fields of a schedule.
 pub static SCHEDULE: [Told<ShownSchedule>; 19] = [
-    Told::of("name", Kind::Bytes, |it, _| Value::Bytes(&it.name)),
-    Told::of("queue", Kind::Bytes, |it, _| Value::Bytes(&it.plan.queue)),
-    Told::of("payload", Kind::Payload, |it, _| Value::Bytes(&it.plan.payload)),
-    Told::of("cron", Kind::Bytes, |it, _| bytes(cron(it).map(|(expression, _)| expression))),
-    Told::of("zone", Kind::Bytes, |it, _| bytes(cron(it).and_then(|(_, zone)| zone))),
-    Told::of("key", Kind::Bytes, |it, _| bytes(it.plan.terms.key.as_ref())),
-    Told::of("priority", Kind::Integer, |it, _| {
+    Told::of("name", FieldKind::Bytes, |it, _| Value::Bytes(&it.name)),
+    Told::of("queue", FieldKind::Bytes, |it, _| Value::Bytes(&it.plan.queue)),
+    Told::of("payload", FieldKind::Payload, |it, _| Value::Bytes(&it.plan.payload)),
+    Told::of("cron", FieldKind::Bytes, |it, _| bytes(cron(it).map(|(expression, _)| expression))),
+    Told::of("zone", FieldKind::Bytes, |it, _| bytes(cron(it).and_then(|(_, zone)| zone))),
+    Told::of("key", FieldKind::Bytes, |it, _| bytes(it.plan.terms.key.as_ref())),
+    Told::of("priority", FieldKind::Integer, |it, _| {
         it.plan.priority.map_or(Value::Missing, Value::Integer)
     }),
-    Told::of("every", Kind::Span, |it, _| match it.plan.form {
+    Told::of("every", FieldKind::Span, |it, _| match it.plan.form {
         Form::Every { every, .. } => Value::Span(every),
         Form::Cron { .. } => Value::Missing,
     }),
-    Told::of("at", Kind::Moment, |it, _| match it.plan.form {
+    Told::of("at", FieldKind::Moment, |it, _| match it.plan.form {
         Form::Every { anchor, .. } => Value::Moment(anchor),
         Form::Cron { .. } => Value::Missing,
     }),
-    Told::of("ttl", Kind::Span, |it, _| it.plan.ttl.map_or(Value::Missing, Value::Span)),
-    Told::of("ttr", Kind::Span, |it, _| it.plan.terms.ttr.map_or(Value::Missing, Value::Span)),
-    Told::always("fired", Kind::Number, |it, _| Value::Number(it.course.fired)),
-    Told::always("missed", Kind::Number, |it, _| Value::Number(it.course.missed)),
-    Told::of("last_slot", Kind::Moment, |it, _| moment(it.course.last_slot)),
-    Told::of("next_at", Kind::Moment, |it, _| moment(it.next_at)),
-    Told::of("last_id", Kind::Id, |it, _| {
+    Told::of("ttl", FieldKind::Span, |it, _| it.plan.ttl.map_or(Value::Missing, Value::Span)),
+    Told::of("ttr", FieldKind::Span, |it, _| it.plan.terms.ttr.map_or(Value::Missing, Value::Span)),
+    Told::always("fired", FieldKind::Number, |it, _| Value::Number(it.course.fired)),
+    Told::always("missed", FieldKind::Number, |it, _| Value::Number(it.course.missed)),
+    Told::of("last_slot", FieldKind::Moment, |it, _| moment(it.course.last_slot)),
+    Told::of("next_at", FieldKind::Moment, |it, _| moment(it.next_at)),
+    Told::of("last_id", FieldKind::Id, |it, _| {
         it.course.last_id.as_ref().map_or(Value::Missing, Value::Id)
     }),
     Told::word("on_missed", |it, _| word(it.plan.on_missed.word())),
@@ -117,7 +117,7 @@ pub static SCHEDULE: [Told<ShownSchedule>; 19] = [
 impl<S> Told<S> {
     const fn of(
         name: &'static str,
-        kind: Kind,
+        kind: FieldKind,
         read: for<'s> fn(&'s S, &'s Holder) -> Value<'s>,
     ) -> Self {
         Self { name, sort: Sort::Like(kind), always: false, read }
@@ -125,7 +125,7 @@ impl<S> Told<S> {
 
     const fn always(
         name: &'static str,
-        kind: Kind,
+        kind: FieldKind,
         read: for<'s> fn(&'s S, &'s Holder) -> Value<'s>,
     ) -> Self {
         Self { name, sort: Sort::Like(kind), always: true, read }

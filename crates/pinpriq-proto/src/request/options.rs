@@ -115,7 +115,7 @@ pub struct Opt {
 
 /// The kind of an option's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum OptionKind {
     /// It has no value.
     Flag,
     /// A whole number.
@@ -141,18 +141,18 @@ pub enum Kind {
 impl Opt {
     /// Returns the kind of its value.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> OptionKind {
         match (self.word, self.value) {
-            (_, None) => Kind::Flag,
-            ("WAIT", _) => Kind::Wait,
-            (_, Some("n")) => Kind::Number,
-            (_, Some("n|NONE")) => Kind::NumberOrNone,
-            (_, Some("ms")) => Kind::Span,
-            (_, Some("ms|NONE")) => Kind::SpanOrNone,
-            (_, Some("unix-ms")) => Kind::Moment,
-            (_, Some(value)) if value.contains(' ') => Kind::Pairs,
-            (_, Some(value)) if value.contains('|') || value == "B" => Kind::Words(value),
-            (_, Some(value)) => Kind::Bytes(value),
+            (_, None) => OptionKind::Flag,
+            ("WAIT", _) => OptionKind::Wait,
+            (_, Some("n")) => OptionKind::Number,
+            (_, Some("n|NONE")) => OptionKind::NumberOrNone,
+            (_, Some("ms")) => OptionKind::Span,
+            (_, Some("ms|NONE")) => OptionKind::SpanOrNone,
+            (_, Some("unix-ms")) => OptionKind::Moment,
+            (_, Some(value)) if value.contains(' ') => OptionKind::Pairs,
+            (_, Some(value)) if value.contains('|') || value == "B" => OptionKind::Words(value),
+            (_, Some(value)) => OptionKind::Bytes(value),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::fault::{Fault, shown};
 use super::parts::{Parts, no_value, number, span};
 use super::reading::Room;
 use super::writing::Writing;
-use crate::settings::{Assignment, Kind, Rate, SETTINGS, Setting, Shown, Value};
+use crate::settings::{Assignment, Rate, SETTINGS, Setting, SettingKind, Shown, Value};
 
 /// Reads those that follow the name of a queue, which is one word.
 pub(crate) fn read<'a>(
@@ -79,14 +79,14 @@ fn value<'a>(setting: &Setting, text: &'a [u8]) -> Result<Value<'a>, Fault> {
         return Ok(Value::None);
     }
     match &setting.kind {
-        Kind::Number => number(text).map(Value::Number).ok_or_else(|| {
+        SettingKind::Number => number(text).map(Value::Number).ok_or_else(|| {
             let or_none = if setting.optional { " or none" } else { "" };
             no_value(&format!("{name} is a number{or_none}"), text)
         }),
-        Kind::Span => span(name, text).map(Value::Span),
-        Kind::Name => Ok(Value::Bytes(text)),
-        Kind::Rate => rate(name, text).map(Value::Rate),
-        Kind::Words(words) | Kind::WordsOrSpan(words, _) => {
+        SettingKind::Span => span(name, text).map(Value::Span),
+        SettingKind::Name => Ok(Value::Bytes(text)),
+        SettingKind::Rate => rate(name, text).map(Value::Rate),
+        SettingKind::Words(words) | SettingKind::WordsOrSpan(words, _) => {
             let place = (0..).zip(*words).find(|(_, word)| is(text, word.word));
             place
                 .map(|(place, _)| Value::Word(place))

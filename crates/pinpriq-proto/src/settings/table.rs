@@ -21,7 +21,7 @@ pub struct Setting {
     /// rise along the table.
     pub tag: u8,
     /// The kind of its values.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// Whether it may have no value.
     pub optional: bool,
     /// The least number, or the least number of milliseconds, that is allowed.
@@ -41,7 +41,7 @@ pub struct Setting {
 }
 
 /// The values of a setting, apart from no value.
-pub enum Kind {
+pub enum SettingKind {
     /// Numbers.
     Number,
     /// Durations.
@@ -149,7 +149,7 @@ settings! {
     /// How tasks get their ids. Can change only while the queue is empty.
     ids: Ids = Ids::default(), IDS {
         tag: 1,
-        kind: Kind::Words(&[
+        kind: SettingKind::Words(&[
             Word { word: "sequence", help: "1, 2, 3 and so on" },
             Word { word: "time64", help: "Numbers that tell the time, in nanoseconds" },
             Word { word: "uuid", help: "Random ones of 36 characters" },
@@ -167,7 +167,7 @@ settings! {
     /// The time to live of a task whose put gives none.
     ttl: Option<Span> = None, TTL {
         tag: 2,
-        kind: Kind::Span,
+        kind: SettingKind::Span,
         what: "the TTL",
         help: "How long a task lives that says nothing else",
     }
@@ -175,7 +175,7 @@ settings! {
     /// The time to release if neither the take nor the task gives one.
     ttr: Option<Span> = None, TTR {
         tag: 3,
-        kind: Kind::Span,
+        kind: SettingKind::Span,
         what: "the TTR",
         help: "How long a lease lasts that says nothing else",
     }
@@ -183,7 +183,7 @@ settings! {
     /// What happens to acknowledged tasks.
     after_ack: AfterAck = AfterAck::default(), AFTERACK {
         tag: 4,
-        kind: Kind::WordsOrSpan(
+        kind: SettingKind::WordsOrSpan(
             &[
                 Word { word: "delete", help: "It goes" },
                 Word { word: "keep", help: "It stays for good" },
@@ -201,7 +201,7 @@ settings! {
     /// The most tasks in the states R, T, W and B together.
     capacity: Option<u64> = None, CAPACITY {
         tag: 5,
-        kind: Kind::Number,
+        kind: SettingKind::Number,
         what: "the capacity",
         help: "The most tasks that are not finished; a put beyond it is refused",
     }
@@ -209,7 +209,7 @@ settings! {
     /// The number of failures after which a task is not tried again.
     attempts: Option<u64> = None, ATTEMPTS {
         tag: 6,
-        kind: Kind::Number,
+        kind: SettingKind::Number,
         what: "the number of attempts",
         help: "How often a task may fail before it is buried or becomes a dead letter",
     }
@@ -217,7 +217,7 @@ settings! {
     /// How long a task waits after its first failure. After each further one, twice as long.
     backoff: Option<Span> = None, BACKOFF {
         tag: 7,
-        kind: Kind::Span,
+        kind: SettingKind::Span,
         what: "the back-off",
         help: "How long a task waits after its first failure; after each further one, twice as \
             long",
@@ -226,7 +226,7 @@ settings! {
     /// The longest that a task waits after a failure.
     backoff_max: Span = Span::from_ms(3_600_000), BACKOFFMAX {
         tag: 8,
-        kind: Kind::Span,
+        kind: SettingKind::Span,
         what: "the longest back-off",
         help: "The longest that a task waits after a failure",
     }
@@ -234,7 +234,7 @@ settings! {
     /// The queue that gets the tasks that are not tried again.
     dead_letter: Option<Bytes> = None, DEADLETTER {
         tag: 9,
-        kind: Kind::Name,
+        kind: SettingKind::Name,
         what: "the queue for dead letters",
         lanes: Lanes::Default("a lane has no queue for dead letters: it buries them"),
         help: "The queue that gets tasks that have failed too often",
@@ -243,7 +243,7 @@ settings! {
     /// What happens to tasks whose TTL has passed.
     on_expiry: OnExpiry = OnExpiry::default(), ONEXPIRY {
         tag: 10,
-        kind: Kind::Words(&[
+        kind: SettingKind::Words(&[
             Word { word: "delete", help: "It goes" },
             Word {
                 word: "deadletter",
@@ -257,7 +257,7 @@ settings! {
     /// The most tasks that are taken at once.
     limit: Option<u64> = None, LIMIT {
         tag: 11,
-        kind: Kind::Number,
+        kind: SettingKind::Number,
         what: "the limit",
         help: "The most tasks that are taken at once; to others the queue looks empty meanwhile",
     }
@@ -265,7 +265,7 @@ settings! {
     /// How many tasks may be taken in a time.
     rate: Option<Rate> = None, RATE {
         tag: 12,
-        kind: Kind::Rate,
+        kind: SettingKind::Rate,
         what: "the rate",
         help: "How many tasks may be taken in a time",
     }
@@ -273,7 +273,7 @@ settings! {
     /// The most bytes of payloads and keys in the states R, T, W and B together.
     capacity_bytes: Option<u64> = None, CAPACITYBYTES {
         tag: 13,
-        kind: Kind::Number,
+        kind: SettingKind::Number,
         what: "the capacity in bytes",
         help: "The most bytes of payloads and keys of tasks that are not finished",
     }
@@ -281,7 +281,7 @@ settings! {
     /// What happens to a put that finds the queue full.
     overflow: Overflow = Overflow::default(), OVERFLOW {
         tag: 14,
-        kind: Kind::Words(&[
+        kind: SettingKind::Words(&[
             Word { word: "refuse", help: "It is refused" },
             Word { word: "evict", help: "The least urgent ready tasks go, if it is more urgent" },
         ]),
@@ -296,7 +296,7 @@ settings! {
     /// Whether a release is a failure.
     release_fails: bool = false, RELEASEFAILS {
         tag: 15,
-        kind: Kind::Words(&[
+        kind: SettingKind::Words(&[
             Word { word: "off", help: "It is none" },
             Word { word: "on", help: "It is one, so that attempts and back-off apply" },
         ]),
@@ -322,7 +322,7 @@ impl Setting {
         name: "",
         field: "",
         tag: 0,
-        kind: Kind::Number,
+        kind: SettingKind::Number,
         optional: true,
         least: 1,
         what: "",
@@ -347,7 +347,7 @@ impl Setting {
 
     /// Its option on the command line, and that of its duration, if it has words and a duration.
     pub fn flags(&self) -> impl Iterator<Item = String> {
-        let unit = if matches!(self.kind, Kind::Span) { "-ms" } else { "" };
+        let unit = if matches!(self.kind, SettingKind::Span) { "-ms" } else { "" };
         let own = self.field.replace('_', "-") + unit;
         let length = self.length().map(|length| length.name.to_ascii_lowercase() + "-ms");
         std::iter::once(own).chain(length)
@@ -365,12 +365,12 @@ impl Setting {
         };
         match &self.kind {
             _ if self.optional && number % 4 == 3 => Value::None,
-            Kind::Number => Value::Number(least),
-            Kind::Span => Value::Span(span),
-            Kind::Name => Value::Bytes(b"dead"),
-            Kind::Rate => Value::Rate(Rate { count, per: span }),
-            Kind::WordsOrSpan(..) if number % 3 == 2 => Value::Span(span),
-            Kind::Words(words) | Kind::WordsOrSpan(words, _) => word(words),
+            SettingKind::Number => Value::Number(least),
+            SettingKind::Span => Value::Span(span),
+            SettingKind::Name => Value::Bytes(b"dead"),
+            SettingKind::Rate => Value::Rate(Rate { count, per: span }),
+            SettingKind::WordsOrSpan(..) if number % 3 == 2 => Value::Span(span),
+            SettingKind::Words(words) | SettingKind::WordsOrSpan(words, _) => word(words),
         }
     }
 
@@ -378,8 +378,12 @@ impl Setting {
     #[must_use]
     pub const fn length(&self) -> Option<&Length> {
         match &self.kind {
-            Kind::WordsOrSpan(_, length) => Some(length),
-            Kind::Number | Kind::Span | Kind::Name | Kind::Rate | Kind::Words(_) => None,
+            SettingKind::WordsOrSpan(_, length) => Some(length),
+            SettingKind::Number
+            | SettingKind::Span
+            | SettingKind::Name
+            | SettingKind::Rate
+            | SettingKind::Words(_) => None,
         }
     }
 
@@ -391,8 +395,10 @@ impl Setting {
     /// The words that users may give, apart from the one for no value.
     pub fn words(&self) -> impl Iterator<Item = &Word> {
         let words = match &self.kind {
-            Kind::Words(words) | Kind::WordsOrSpan(words, _) => words,
-            Kind::Number | Kind::Span | Kind::Name | Kind::Rate => &[][..],
+            SettingKind::Words(words) | SettingKind::WordsOrSpan(words, _) => words,
+            SettingKind::Number | SettingKind::Span | SettingKind::Name | SettingKind::Rate => {
+                &[][..]
+            }
         };
         words.iter().chain(self.length().map(|length| &length.word))
     }
@@ -465,12 +471,12 @@ mod tests {
         for setting in SETTINGS {
             let accepts = |value| (setting.write)(&mut Settings::default(), value).is_ok();
             let (words, is_span) = match &setting.kind {
-                Kind::Number | Kind::Name | Kind::Rate => (0, false),
-                Kind::Span => (0, true),
-                Kind::Words(words) => (words.len(), false),
-                Kind::WordsOrSpan(words, _) => (words.len(), true),
+                SettingKind::Number | SettingKind::Name | SettingKind::Rate => (0, false),
+                SettingKind::Span => (0, true),
+                SettingKind::Words(words) => (words.len(), false),
+                SettingKind::WordsOrSpan(words, _) => (words.len(), true),
             };
-            let is_number = matches!(setting.kind, Kind::Number);
+            let is_number = matches!(setting.kind, SettingKind::Number);
             assert_eq!(accepts(Value::None), setting.optional, "{setting:?}");
             assert_eq!(accepts(Value::Number(9)), is_number, "{setting:?}");
             assert_eq!(accepts(Value::Span(Span::from_ms(9))), is_span, "{setting:?}");
@@ -478,9 +484,9 @@ mod tests {
                 let is_there = usize::from(place) < words;
                 assert_eq!(accepts(Value::Word(place)), is_there, "{setting:?}: {place}");
             }
-            let is_name = matches!(setting.kind, Kind::Name);
+            let is_name = matches!(setting.kind, SettingKind::Name);
             assert_eq!(accepts(Value::Bytes(b"9")), is_name, "{setting:?}");
-            let is_rate = matches!(setting.kind, Kind::Rate);
+            let is_rate = matches!(setting.kind, SettingKind::Rate);
             let rate = Rate { count: 9, per: Span::from_ms(9) };
             assert_eq!(accepts(Value::Rate(rate)), is_rate, "{setting:?}");
         }

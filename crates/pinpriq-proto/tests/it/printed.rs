@@ -10,7 +10,7 @@ mod rust;
 mod typescript;
 
 use pinpriq_proto::fields::{Field, Shown, TASK};
-use pinpriq_proto::request::options::{Kind, Opt};
+use pinpriq_proto::request::options::{Opt, OptionKind};
 use pinpriq_proto::request::spec::{Group, Spec, Word};
 use pinpriq_proto::request::table::TABLE;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use pinpriq_proto::fields::{Shown as Seen, TASK, carried};
 use pinpriq_proto::request::spec::Group;
 use pinpriq_proto::request::table::TABLE;
-use pinpriq_proto::settings::{Kind, SETTINGS, Settings, Shown};
+use pinpriq_proto::settings::{SETTINGS, SettingKind, Settings, Shown};
 
 /// A table of the page: the word in its marks, and what prints it.
 type Table = (&'static str, fn() -> String);
@@ -39,12 +39,14 @@ fn tags_of_settings() -> String {
         let words: Vec<&str> = setting.words().map(|word| word.word).collect();
         let words = words.join(", ");
         let value = match setting.kind {
-            Kind::Number => "a number".to_owned(),
-            Kind::Span => "a duration".to_owned(),
-            Kind::Name => "bytes".to_owned(),
-            Kind::Rate => "a number in a time".to_owned(),
-            Kind::Words(_) => format!("a word: {words}"),
-            Kind::WordsOrSpan(..) => format!("a word: {words}; the last is a duration instead"),
+            SettingKind::Number => "a number".to_owned(),
+            SettingKind::Span => "a duration".to_owned(),
+            SettingKind::Name => "bytes".to_owned(),
+            SettingKind::Rate => "a number in a time".to_owned(),
+            SettingKind::Words(_) => format!("a word: {words}"),
+            SettingKind::WordsOrSpan(..) => {
+                format!("a word: {words}; the last is a duration instead")
+            }
         };
         let _ = writeln!(text, "| {} | {} | {value} |", setting.tag, setting.field);
     }
@@ -89,11 +91,11 @@ fn settings_table() -> String {
         let mut values: Vec<String> =
             setting.words().map(|word| format!("`{}`", word.word)).collect();
         match setting.kind {
-            Kind::Number => values.push("n".to_owned()),
-            Kind::Span => values.push("ms".to_owned()),
-            Kind::Name => values.push("queue".to_owned()),
-            Kind::Rate => values.push("n/ms".to_owned()),
-            Kind::Words(_) | Kind::WordsOrSpan(..) => {}
+            SettingKind::Number => values.push("n".to_owned()),
+            SettingKind::Span => values.push("ms".to_owned()),
+            SettingKind::Name => values.push("queue".to_owned()),
+            SettingKind::Rate => values.push("n/ms".to_owned()),
+            SettingKind::Words(_) | SettingKind::WordsOrSpan(..) => {}
         }
         if setting.optional {
             values.push("`none`".to_owned());

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use pinpriq_proto::request::options::{Kind, Opt};
+use pinpriq_proto::request::options::{Opt, OptionKind};
 use pinpriq_proto::request::table::TABLE;
 use pinpriq_proto::wire::resp::Words;
 
@@ -113,8 +113,8 @@ fn options(command: &str, but: &'static [&'static str]) -> impl Iterator<Item = 
 pub(super) fn sent(option: &'static Opt, matches: &ArgMatches) -> Vec<OsString> {
     let word = || OsString::from(option.word);
     match option.kind() {
-        Kind::Flag if matches.get_flag(option.word) => vec![word()],
-        Kind::Flag => Vec::new(),
+        OptionKind::Flag if matches.get_flag(option.word) => vec![word()],
+        OptionKind::Flag => Vec::new(),
         _ => match matches.get_one::<OsString>(option.word) {
             Some(value) => vec![word(), value.clone()],
             None => Vec::new(),
@@ -135,22 +135,24 @@ pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
         None => arg.long(format!("{small}-ms")).visible_alias(small.clone()),
     };
     let arg = match option.kind() {
-        Kind::Flag => long(arg).action(ArgAction::SetTrue),
-        Kind::Number => named(long(arg), "N").value_parser(sent_as(count)),
-        Kind::NumberOrNone => {
+        OptionKind::Flag => long(arg).action(ArgAction::SetTrue),
+        OptionKind::Number => named(long(arg), "N").value_parser(sent_as(count)),
+        OptionKind::NumberOrNone => {
             named(long(arg), "N|none").value_parser(sent_as(str::parse::<OrNone<i64>>))
         }
-        Kind::Span => named(timed(arg), "TIME").value_parser(sent_as(time_from(least))),
-        Kind::SpanOrNone => named(timed(arg), "TIME|none").value_parser(sent_as(time_or_none)),
-        Kind::Wait => named(timed(arg), "TIME").value_parser(sent_as(wait)),
-        Kind::Moment => {
+        OptionKind::Span => named(timed(arg), "TIME").value_parser(sent_as(time_from(least))),
+        OptionKind::SpanOrNone => {
+            named(timed(arg), "TIME|none").value_parser(sent_as(time_or_none))
+        }
+        OptionKind::Wait => named(timed(arg), "TIME").value_parser(sent_as(wait)),
+        OptionKind::Moment => {
             named(long(arg), "UNIX-MS").value_parser(sent_as(number_in::<u64>(0..=u64::MAX)))
         }
-        Kind::Words(words) => {
+        OptionKind::Words(words) => {
             long(arg).value_name("WORD").value_parser(word_of(words)).ignore_case(true)
         }
-        Kind::Pairs => named(long(arg), "WORDS").value_parser(clap::value_parser!(OsString)),
-        Kind::Bytes(of) => {
+        OptionKind::Pairs => named(long(arg), "WORDS").value_parser(clap::value_parser!(OsString)),
+        OptionKind::Bytes(of) => {
             long(arg).value_name(of.to_uppercase()).value_parser(clap::value_parser!(OsString))
         }
     };
@@ -164,7 +166,8 @@ pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
     let arg = others(&NEEDS).fold(arg, Arg::requires);
     let arg = others(&EXCLUDES).fold(arg, Arg::conflicts_with);
     // Texts of users may begin with anything, and numbers with a minus.
-    let is_bytes = matches!(option.kind(), Kind::Flag | Kind::Bytes(_) | Kind::Words(_));
+    let is_bytes =
+        matches!(option.kind(), OptionKind::Flag | OptionKind::Bytes(_) | OptionKind::Words(_));
     arg.allow_hyphen_values(!is_bytes)
 }
 

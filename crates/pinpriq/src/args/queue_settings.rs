@@ -4,7 +4,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _, ValueParser};
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
-use pinpriq_server::queue_settings::{Kind, SETTINGS, Setting};
+use pinpriq_server::queue_settings::{SETTINGS, Setting, SettingKind};
 
 use super::values::{OrNone, number_in, time_from, time_or_none};
 
@@ -38,13 +38,15 @@ impl FromArgMatches for GivenSettings {
 /// The options of a setting, in the order of its names.
 fn options(setting: &'static Setting) -> impl Iterator<Item = Arg> {
     let (value_name, unit, parser) = match (&setting.kind, setting.optional) {
-        (Kind::Number, false) => ("N", "", number(setting)),
-        (Kind::Number, true) => ("N|none", "", or_none()),
-        (Kind::Span, false) => ("TIME", "", time(setting)),
-        (Kind::Span, true) => ("TIME|none", ", or none", or_no_time()),
-        (Kind::Rate, _) => ("N/MS|none", ", such as 100/1000, or none", ValueParser::string()),
-        (Kind::Name, _) => ("QUEUE|none", ", or none", ValueParser::string()),
-        (Kind::Words(_) | Kind::WordsOrSpan(..), _) => ("WORD", "", words(setting)),
+        (SettingKind::Number, false) => ("N", "", number(setting)),
+        (SettingKind::Number, true) => ("N|none", "", or_none()),
+        (SettingKind::Span, false) => ("TIME", "", time(setting)),
+        (SettingKind::Span, true) => ("TIME|none", ", or none", or_no_time()),
+        (SettingKind::Rate, _) => {
+            ("N/MS|none", ", such as 100/1000, or none", ValueParser::string())
+        }
+        (SettingKind::Name, _) => ("QUEUE|none", ", or none", ValueParser::string()),
+        (SettingKind::Words(_) | SettingKind::WordsOrSpan(..), _) => ("WORD", "", words(setting)),
     };
     let help = format!("{}{unit}{}", setting.help, setting.changes.note());
     let own = (setting.name, value_name, parser, help);

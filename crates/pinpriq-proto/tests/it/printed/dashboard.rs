@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_proto::fields::{Kind as Told, Shown, TASK};
-use pinpriq_proto::settings::{Kind, SETTINGS};
+use pinpriq_proto::fields::{FieldKind, Shown, TASK};
+use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
 const BEGIN: &str = "\
 // The settings of queues and the fields of tasks, as the server has them. Printed from its tables
@@ -16,10 +16,10 @@ pub(super) fn tables() -> String {
     text += "export const SETTINGS = [\n";
     for setting in SETTINGS {
         let kind = match setting.kind {
-            Kind::Number => Some("number"),
-            Kind::Span => Some("span"),
-            Kind::Words(_) | Kind::WordsOrSpan(..) => Some("choice"),
-            Kind::Name | Kind::Rate => None,
+            SettingKind::Number => Some("number"),
+            SettingKind::Span => Some("span"),
+            SettingKind::Words(_) | SettingKind::WordsOrSpan(..) => Some("choice"),
+            SettingKind::Name | SettingKind::Rate => None,
         };
         let words: Vec<&str> = setting.words().map(|word| word.word).collect();
         let hint = format!("{}{}.", setting.help, setting.changes.note());
@@ -32,9 +32,9 @@ pub(super) fn tables() -> String {
     text += "];\n\nexport const FIELDS = [\n";
     for field in TASK.iter().filter(|field| field.shown == Shown::Always) {
         let kind = match field.kind {
-            Told::Moment => "moment",
-            Told::Span => "span",
-            Told::Count | Told::Number | Told::Integer => "number",
+            FieldKind::Moment => "moment",
+            FieldKind::Span => "span",
+            FieldKind::Count | FieldKind::Number | FieldKind::Integer => "number",
             _ => "text",
         };
         let _ = writeln!(text, "  {{ name: \"{}\", kind: \"{kind}\" }},", field.name);

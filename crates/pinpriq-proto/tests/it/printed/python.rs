@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_proto::fields::{Field as Task, Kind as Told};
-use pinpriq_proto::settings::{Kind as Of, SETTINGS, Setting};
+use pinpriq_proto::fields::{Field as Task, FieldKind};
+use pinpriq_proto::settings::{SETTINGS, Setting, SettingKind};
 
-use super::{Kind, Opt, Property, Spec, Word, given, pascal, wrapped};
+use super::{Opt, OptionKind, Property, Spec, Word, given, pascal, wrapped};
 
 /// Words that Python keeps for itself.
 const KEPT: [&str; 4] = ["await", "import", "from", "for"];
@@ -283,19 +283,19 @@ fn literal(words: &str) -> String {
 fn value(option: &Opt) -> (String, &'static str, &'static str) {
     let maybe = |kind: &str| format!("{kind} | None");
     match option.kind() {
-        Kind::Flag => ("bool".to_owned(), "False", "switch"),
-        Kind::Number => (maybe("int"), "None", "option"),
-        Kind::NumberOrNone => (maybe("Priority"), "None", "priority"),
-        Kind::Span => (maybe("Span"), "None", "span"),
-        Kind::SpanOrNone => (maybe("Span | Literal[\"none\"]"), "None", "span"),
-        Kind::Wait => (maybe("Span"), "None", "wait"),
-        Kind::Moment => (maybe("Moment"), "None", "moment"),
-        Kind::Words(words) if is_states(words) => (maybe("State"), "None", "state"),
-        Kind::Words(words) => (maybe(&literal(words)), "None", "option"),
-        Kind::Pairs => ("Iterable[tuple[Name, Receipt]]".to_owned(), "()", "pairs"),
-        Kind::Bytes("payload") => (maybe("bytes"), "None", "option"),
-        Kind::Bytes("text") if option.word == "REASON" => (maybe("str"), "None", "reason"),
-        Kind::Bytes(_) => (maybe("Name"), "None", "option"),
+        OptionKind::Flag => ("bool".to_owned(), "False", "switch"),
+        OptionKind::Number => (maybe("int"), "None", "option"),
+        OptionKind::NumberOrNone => (maybe("Priority"), "None", "priority"),
+        OptionKind::Span => (maybe("Span"), "None", "span"),
+        OptionKind::SpanOrNone => (maybe("Span | Literal[\"none\"]"), "None", "span"),
+        OptionKind::Wait => (maybe("Span"), "None", "wait"),
+        OptionKind::Moment => (maybe("Moment"), "None", "moment"),
+        OptionKind::Words(words) if is_states(words) => (maybe("State"), "None", "state"),
+        OptionKind::Words(words) => (maybe(&literal(words)), "None", "option"),
+        OptionKind::Pairs => ("Iterable[tuple[Name, Receipt]]".to_owned(), "()", "pairs"),
+        OptionKind::Bytes("payload") => (maybe("bytes"), "None", "option"),
+        OptionKind::Bytes("text") if option.word == "REASON" => (maybe("str"), "None", "reason"),
+        OptionKind::Bytes(_) => (maybe("Name"), "None", "option"),
     }
 }
 
@@ -335,13 +335,15 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
     let words = |words: &[&str]| literal(&words.join("|"));
     let known: Vec<&str> = setting.words().map(|word| word.word).collect();
     let own = match &setting.kind {
-        Of::Number => of(format!("int{none}"), &number, "option"),
-        Of::Span if setting.optional => of(format!("Span{none}"), "float | None", "span"),
-        Of::Span => of("Span".to_owned(), "float", "span"),
-        Of::Name => of("str | bytes".to_owned(), "str | None", "option"),
-        Of::Rate => of(format!("tuple[int, Span]{none}"), "tuple[int, float] | None", "rate"),
-        Of::Words(_) if known == ["off", "on"] => of("bool".to_owned(), "bool", "on_off"),
-        Of::Words(_) | Of::WordsOrSpan(..) => of(words(&known), "str", "option"),
+        SettingKind::Number => of(format!("int{none}"), &number, "option"),
+        SettingKind::Span if setting.optional => of(format!("Span{none}"), "float | None", "span"),
+        SettingKind::Span => of("Span".to_owned(), "float", "span"),
+        SettingKind::Name => of("str | bytes".to_owned(), "str | None", "option"),
+        SettingKind::Rate => {
+            of(format!("tuple[int, Span]{none}"), "tuple[int, float] | None", "rate")
+        }
+        SettingKind::Words(_) if known == ["off", "on"] => of("bool".to_owned(), "bool", "on_off"),
+        SettingKind::Words(_) | SettingKind::WordsOrSpan(..) => of(words(&known), "str", "option"),
     };
     let length = setting.length().map(|length| Property {
         word: length.name,
@@ -416,14 +418,16 @@ fn upper(text: &str) -> String {
 /// The type of a field, and its default.
 fn task_field(field: &Task) -> (&'static str, &'static str) {
     match (field.kind, field.name) {
-        (Told::Payload, _) => ("bytes", "b\"\""),
-        (Told::Bytes, "key") => ("bytes | None", "None"),
-        (Told::Bytes | Told::Id, _) if field.always => ("str", "\"\""),
-        (Told::Bytes | Told::Id | Told::Receipt | Told::Address, _) => ("str | None", "None"),
-        (Told::State, _) => ("State | None", "None"),
-        (Told::Count, _) => ("int", "0"),
-        (Told::Integer | Told::Number, _) => ("int | None", "None"),
-        (Told::Moment, _) => ("datetime | None", "None"),
-        (Told::Span, _) => ("float | None", "None"),
+        (FieldKind::Payload, _) => ("bytes", "b\"\""),
+        (FieldKind::Bytes, "key") => ("bytes | None", "None"),
+        (FieldKind::Bytes | FieldKind::Id, _) if field.always => ("str", "\"\""),
+        (FieldKind::Bytes | FieldKind::Id | FieldKind::Receipt | FieldKind::Address, _) => {
+            ("str | None", "None")
+        }
+        (FieldKind::State, _) => ("State | None", "None"),
+        (FieldKind::Count, _) => ("int", "0"),
+        (FieldKind::Integer | FieldKind::Number, _) => ("int | None", "None"),
+        (FieldKind::Moment, _) => ("datetime | None", "None"),
+        (FieldKind::Span, _) => ("float | None", "None"),
     }
 }

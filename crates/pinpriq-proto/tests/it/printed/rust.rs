@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_proto::fields::{Field, Kind};
+use pinpriq_proto::fields::{Field, FieldKind};
 
 use super::{sentence, task_fields, wrapped};
 
@@ -54,13 +54,13 @@ pub(super) fn task() -> String {
 /// The type of a field, and what reads it.
 fn reading(field: &Field) -> (&'static str, &'static str) {
     match (field.name, field.kind) {
-        ("key", _) | (_, Kind::Payload) => ("Vec<u8>", "bytes"),
-        ("reason" | "client_name", _) | (_, Kind::Address) => ("String", "text"),
-        (_, Kind::Bytes | Kind::Id | Kind::Receipt) => ("Name", "name"),
-        (_, Kind::State) => ("State", "state"),
-        (_, Kind::Integer) => ("i64", "integer"),
-        (_, Kind::Count | Kind::Number) => ("u64", "number"),
-        (_, Kind::Moment) => ("SystemTime", "moment"),
-        (_, Kind::Span) => ("std::time::Duration", "span"),
+        ("key", _) | (_, FieldKind::Payload) => ("Vec<u8>", "bytes"),
+        ("reason" | "client_name", _) | (_, FieldKind::Address) => ("String", "text"),
+        (_, FieldKind::Bytes | FieldKind::Id | FieldKind::Receipt) => ("Name", "name"),
+        (_, FieldKind::State) => ("State", "state"),
+        (_, FieldKind::Integer) => ("i64", "integer"),
+        (_, FieldKind::Count | FieldKind::Number) => ("u64", "number"),
+        (_, FieldKind::Moment) => ("SystemTime", "moment"),
+        (_, FieldKind::Span) => ("std::time::Duration", "span"),
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use pinpriq_proto::fields::{Field as Task, Kind as Told};
-use pinpriq_proto::settings::{Kind as Of, SETTINGS, Setting};
+use pinpriq_proto::fields::{Field as Task, FieldKind};
+use pinpriq_proto::settings::{SETTINGS, Setting, SettingKind};
 
-use super::{Kind, Opt, Property, Spec, Word, about, camel, pascal, wrapped};
+use super::{Opt, OptionKind, Property, Spec, Word, about, camel, pascal, wrapped};
 
 const COMMANDS: &str = r#"// The words of every command, with their types. The methods of queues use
 // these functions. Printed from the server's table of commands by
@@ -156,7 +156,7 @@ fn name(word: &str) -> String {
 /// The name of an option, which ends with the unit of a length of time.
 fn option_name(option: &Opt) -> String {
     let unit = match option.kind() {
-        Kind::Span | Kind::SpanOrNone | Kind::Wait => "Ms",
+        OptionKind::Span | OptionKind::SpanOrNone | OptionKind::Wait => "Ms",
         _ => "",
     };
     name(option.word) + unit
@@ -220,29 +220,29 @@ fn union(words: &str) -> String {
 
 fn kind(option: &Opt) -> String {
     match option.kind() {
-        Kind::Flag => "boolean".to_owned(),
-        Kind::Number | Kind::Span | Kind::Wait => "number".to_owned(),
-        Kind::NumberOrNone => "number | bigint | null".to_owned(),
-        Kind::SpanOrNone => "number | null".to_owned(),
-        Kind::Moment => "Moment".to_owned(),
-        Kind::Words(words) => union(words),
-        Kind::Pairs => "readonly (readonly [string, string])[]".to_owned(),
-        Kind::Bytes("key" | "payload") => "Word".to_owned(),
-        Kind::Bytes(_) => "string".to_owned(),
+        OptionKind::Flag => "boolean".to_owned(),
+        OptionKind::Number | OptionKind::Span | OptionKind::Wait => "number".to_owned(),
+        OptionKind::NumberOrNone => "number | bigint | null".to_owned(),
+        OptionKind::SpanOrNone => "number | null".to_owned(),
+        OptionKind::Moment => "Moment".to_owned(),
+        OptionKind::Words(words) => union(words),
+        OptionKind::Pairs => "readonly (readonly [string, string])[]".to_owned(),
+        OptionKind::Bytes("key" | "payload") => "Word".to_owned(),
+        OptionKind::Bytes(_) => "string".to_owned(),
     }
 }
 
 fn method(option: &Opt) -> &'static str {
     match option.kind() {
-        Kind::Flag => "flag",
-        Kind::Number => "number",
-        Kind::NumberOrNone => "numberOrNone",
-        Kind::SpanOrNone => "spanOrNone",
-        Kind::Span | Kind::Wait => "span",
-        Kind::Moment => "moment",
-        Kind::Pairs => "pairs",
-        Kind::Bytes("text") if option.word == "REASON" => "reason",
-        Kind::Words(_) | Kind::Bytes(_) => "option",
+        OptionKind::Flag => "flag",
+        OptionKind::Number => "number",
+        OptionKind::NumberOrNone => "numberOrNone",
+        OptionKind::SpanOrNone => "spanOrNone",
+        OptionKind::Span | OptionKind::Wait => "span",
+        OptionKind::Moment => "moment",
+        OptionKind::Pairs => "pairs",
+        OptionKind::Bytes("text") if option.word == "REASON" => "reason",
+        OptionKind::Words(_) | OptionKind::Bytes(_) => "option",
     }
 }
 
@@ -287,16 +287,16 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
     };
     let known: Vec<&str> = setting.words().map(|word| word.word).collect();
     let own = match &setting.kind {
-        Of::Number | Of::Span if setting.optional => {
+        SettingKind::Number | SettingKind::Span if setting.optional => {
             of("number | null".to_owned(), "_", "numberOrNull(_)")
         }
-        Of::Number | Of::Span => of("number".to_owned(), "_", "numberOf(_)"),
-        Of::Name => of(format!("string{none}"), "_", "textOrNull(_)"),
-        Of::Rate => of(format!("Rate{none}"), "rateWord(_)", "rateOf(textOrNull(_))"),
-        Of::Words(_) if known == ["off", "on"] => {
+        SettingKind::Number | SettingKind::Span => of("number".to_owned(), "_", "numberOf(_)"),
+        SettingKind::Name => of(format!("string{none}"), "_", "textOrNull(_)"),
+        SettingKind::Rate => of(format!("Rate{none}"), "rateWord(_)", "rateOf(textOrNull(_))"),
+        SettingKind::Words(_) if known == ["off", "on"] => {
             of("boolean".to_owned(), "onOff(_)", "textOf(_) === \"on\"")
         }
-        Of::Words(_) | Of::WordsOrSpan(..) => {
+        SettingKind::Words(_) | SettingKind::WordsOrSpan(..) => {
             of(union(&known.join("|")), "_", "textOf(_) as Settings[\"!\"]")
         }
     };
@@ -354,21 +354,29 @@ pub(super) fn meta() -> String {
 
 /// The name of a field, which ends with the unit of a length of time.
 fn meta_name(field: &Task) -> String {
-    camel(field.name) + if field.kind == Told::Span { "Ms" } else { "" }
+    camel(field.name) + if field.kind == FieldKind::Span { "Ms" } else { "" }
 }
 
 /// The type of a field, and what reads it, where `!` stands for what was sent.
 fn meta_field(field: &Task) -> (&'static str, &'static str) {
     match field.kind {
-        Told::State => ("State", "textOf(!) as State"),
-        Told::Bytes | Told::Id | Told::Payload | Told::Receipt | Told::Address => {
+        FieldKind::State => ("State", "textOf(!) as State"),
+        FieldKind::Bytes
+        | FieldKind::Id
+        | FieldKind::Payload
+        | FieldKind::Receipt
+        | FieldKind::Address => {
             if field.always {
                 ("string", "textOf(!)")
             } else {
                 ("string | null", "textOrNull(!)")
             }
         }
-        Told::Count | Told::Number | Told::Integer | Told::Moment | Told::Span => {
+        FieldKind::Count
+        | FieldKind::Number
+        | FieldKind::Integer
+        | FieldKind::Moment
+        | FieldKind::Span => {
             if field.always {
                 ("number", "numberOf(!)")
             } else {

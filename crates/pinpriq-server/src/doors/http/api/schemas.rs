@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use pinpriq_proto::fields::told::{LEASE, MEMBER, SCHEDULE, Sort, Told};
-use pinpriq_proto::fields::{Kind as FieldKind, Shown, TASK};
-use pinpriq_proto::settings::{Kind, SETTINGS};
+use pinpriq_proto::fields::{FieldKind, Shown, TASK};
+use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
 use super::super::problem::CODES;
 use super::openapi::option_schema;
@@ -324,19 +324,21 @@ fn settings() -> Value {
     for setting in SETTINGS {
         for name in setting.names() {
             let mut schema = match &setting.kind {
-                Kind::Number | Kind::Span => whole(),
-                Kind::Words(_) | Kind::WordsOrSpan(..) if name != setting.name => whole(),
-                Kind::Words(words) | Kind::WordsOrSpan(words, _) => {
+                SettingKind::Number | SettingKind::Span => whole(),
+                SettingKind::Words(_) | SettingKind::WordsOrSpan(..) if name != setting.name => {
+                    whole()
+                }
+                SettingKind::Words(words) | SettingKind::WordsOrSpan(words, _) => {
                     let words: Vec<&str> = words.iter().map(|word| word.word).collect();
                     json!({"type": "string", "enum": words})
                 }
-                Kind::Name | Kind::Rate => text(),
+                SettingKind::Name | SettingKind::Rate => text(),
             };
             if setting.optional || name != setting.name {
                 schema = or_null(schema);
             }
             properties.insert(name.to_ascii_lowercase(), schema);
-            if matches!(setting.kind, Kind::Name) {
+            if matches!(setting.kind, SettingKind::Name) {
                 properties.insert(format!("{}_base64", name.to_ascii_lowercase()), text());
             }
         }

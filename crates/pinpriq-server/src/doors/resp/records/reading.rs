@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
-use pinpriq_proto::fields::{Carried, Draft, Kind, Value as Given, carried};
+use pinpriq_proto::fields::{Carried, Draft, FieldKind, Value as Given, carried};
 use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan};
 use pinpriq_proto::settings::{Pause, Paused};
 use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord, Terms};
@@ -223,28 +223,34 @@ impl Fields {
         for (field, Carried { name, usual, write, .. }) in carried() {
             let usually = |value: Option<_>| value.unwrap_or(*usual);
             match field.kind {
-                Kind::Bytes => {
+                FieldKind::Bytes => {
                     let bytes = self.bytes(name)?;
                     write(&mut draft, usually(bytes.as_deref().map(Given::Bytes)));
                 }
-                Kind::Payload => write(&mut draft, Given::Bytes(&self.payload(payload)?)),
-                Kind::Id => {
+                FieldKind::Payload => write(&mut draft, Given::Bytes(&self.payload(payload)?)),
+                FieldKind::Id => {
                     let id = self.id(name)?;
                     write(&mut draft, usually(id.as_ref().map(Given::Id)));
                 }
-                Kind::State => {
+                FieldKind::State => {
                     let state = self.one_of(name, &StateKind::ALL, StateKind::word)?;
                     write(&mut draft, Given::State(state));
                 }
-                Kind::Integer => {
+                FieldKind::Integer => {
                     let number = self.integer(name, usual.integer())?;
                     write(&mut draft, number.map_or(Given::Missing, Given::Integer));
                 }
-                Kind::Count => write(&mut draft, usually(self.count(name)?.map(Given::Number))),
-                Kind::Number => write(&mut draft, usually(self.number(name)?.map(Given::Number))),
-                Kind::Moment => write(&mut draft, usually(self.moment(name)?.map(Given::Moment))),
-                Kind::Span => write(&mut draft, usually(self.span(name)?.map(Given::Span))),
-                Kind::Receipt | Kind::Address => {}
+                FieldKind::Count => {
+                    write(&mut draft, usually(self.count(name)?.map(Given::Number)))
+                }
+                FieldKind::Number => {
+                    write(&mut draft, usually(self.number(name)?.map(Given::Number)))
+                }
+                FieldKind::Moment => {
+                    write(&mut draft, usually(self.moment(name)?.map(Given::Moment)))
+                }
+                FieldKind::Span => write(&mut draft, usually(self.span(name)?.map(Given::Span))),
+                FieldKind::Receipt | FieldKind::Address => {}
             }
         }
         draft.finish().map(|(task, until)| Record::Task(Box::new(task), until))
