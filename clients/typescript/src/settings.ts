@@ -45,26 +45,11 @@ export interface SettingsChange {
 }
 
 /**
- * The settings of a queue, as they are; `SettingsChange` tells what each means. Null is none.
- * Moments are Unix milliseconds: a pause without one has no end.
+ * The settings of a queue, as they are. Null is none. Moments are Unix milliseconds: a pause
+ * without one has no end.
  */
-export interface Settings {
-  readonly ids: "sequence" | "time64" | "uuid" | "given";
-  readonly ttlMs: number | null;
-  readonly ttrMs: number | null;
-  readonly afterAck: "delete" | "keep" | "zombie";
+export interface Settings extends Required<Omit<SettingsChange, "zombieMs">> {
   readonly zombieMs: number | null;
-  readonly capacity: number | null;
-  readonly attempts: number | null;
-  readonly backoffMs: number | null;
-  readonly backoffMaxMs: number;
-  readonly deadLetter: string | null;
-  readonly onExpiry: "delete" | "deadletter";
-  readonly limit: number | null;
-  readonly rate: Rate | null;
-  readonly capacityBytes: number | null;
-  readonly overflow: "refuse" | "evict";
-  readonly releaseFails: boolean;
   readonly paused: "none" | "in" | "out" | "both";
   readonly pausedInUntil: number | null;
   readonly pausedOutUntil: number | null;

@@ -100,11 +100,8 @@ def put(
     `unique`: no second task is put with this key while the first is unfinished.
     `state`: the task is buried at once.
     """
-    words = Words("PUT").add(queue).add(payload)
-    words.wait("WAIT", wait)
-    words.span("ROOM", room)
-    words.option("UNIQUE", unique)
-    words.state("STATE", state)
+    words = Words("PUT", queue, payload).wait("WAIT", wait).span("ROOM", room)
+    words.option("UNIQUE", unique).state("STATE", state)
     return words.options(options, PutOptions, OPTIONS)
 
 
@@ -138,12 +135,8 @@ def take(
     `count`: at most this many.
     `done`: tasks to acknowledge in the same step, each by its queue and receipt.
     """
-    words = Words("TAKE").names(queues)
-    words.option("COUNT", count)
-    words.wait("WAIT", wait)
-    words.switch("WITHMETA", meta)
-    words.pairs("DONE", done)
-    words.option("MEMBER", member)
+    words = Words("TAKE").names(queues).option("COUNT", count).wait("WAIT", wait)
+    words.switch("WITHMETA", meta).pairs("DONE", done).option("MEMBER", member)
     return words.options(options, TakeOptions, OPTIONS)
 
 
@@ -173,11 +166,8 @@ def pop(
 
     `count`: at most this many.
     """
-    words = Words("POP").names(queues)
-    words.option("COUNT", count)
-    words.wait("WAIT", wait)
-    words.switch("WITHMETA", meta)
-    words.option("MEMBER", member)
+    words = Words("POP").names(queues).option("COUNT", count).wait("WAIT", wait)
+    words.switch("WITHMETA", meta).option("MEMBER", member)
     return words.options(options, PopOptions, OPTIONS)
 
 
@@ -206,26 +196,17 @@ def peek(
 
     `count`: at most this many.
     """
-    words = Words("PEEK").add(queue)
-    words.option("COUNT", count)
-    words.switch("WITHMETA", meta)
+    words = Words("PEEK", queue).option("COUNT", count).switch("WITHMETA", meta)
     words.option("MEMBER", member)
     return words.options(options, PeekOptions, OPTIONS)
 
 
-def get(
-    queue: Name,
-    id: Name,
-    *,
-    member: Name | None = None,
-) -> Words:
+def get(queue: Name, id: Name, *, member: Name | None = None) -> Words:
     """Shows one task by its id.
 
     The reply: a map with all that is known, or null.
     """
-    words = Words("GET").add(queue).add(id)
-    words.option("MEMBER", member)
-    return words
+    return Words("GET", queue, id).option("MEMBER", member)
 
 
 class AckOptions(TypedDict, total=False):
@@ -247,8 +228,7 @@ def ack(
 
     The reply: OK; for several receipts an array of OK or error, one for each.
     """
-    words = Words("ACK").add(queue).holders(receipts, id)
-    words.option("PAYLOAD", payload)
+    words = Words("ACK", queue).holders(receipts, id).option("PAYLOAD", payload)
     words.option("MEMBER", member)
     return words.options(options, AckOptions, OPTIONS)
 
@@ -279,8 +259,7 @@ def release(
 
     The reply: R, W, or X if its TTL had passed.
     """
-    words = Words("RELEASE").add(queue).holder(receipt, id)
-    words.option("PAYLOAD", payload)
+    words = Words("RELEASE", queue).holder(receipt, id).option("PAYLOAD", payload)
     words.option("MEMBER", member)
     return words.options(options, ReleaseOptions, OPTIONS)
 
@@ -305,17 +284,14 @@ def bury(
 
     The reply: OK.
     """
-    words = Words("BURY").add(queue).holder(receipt, id)
-    words.option("PAYLOAD", payload)
+    words = Words("BURY", queue).holder(receipt, id).option("PAYLOAD", payload)
     words.option("MEMBER", member)
     return words.options(options, BuryOptions, OPTIONS)
 
 
-class FailOptions(TypedDict, total=False):
+class FailOptions(BuryOptions, total=False):
     """Options of `fail`."""
 
-    #: Why, for people who look at the task later; at most 1,024 bytes.
-    reason: str | None
     #: How long the task waits before it can be taken.
     delay: Span | None
 
@@ -333,8 +309,7 @@ def fail(
 
     The reply: R, W, B, or X if it became a dead letter or its TTL had passed.
     """
-    words = Words("FAIL").add(queue).holder(receipt, id)
-    words.option("PAYLOAD", payload)
+    words = Words("FAIL", queue).holder(receipt, id).option("PAYLOAD", payload)
     words.option("MEMBER", member)
     return words.options(options, FailOptions, OPTIONS)
 
@@ -358,8 +333,7 @@ def touch(
 
     The reply: the new deadline in Unix milliseconds, or null if there is none.
     """
-    words = Words("TOUCH").add(queue).holder(receipt, id)
-    words.option("MEMBER", member)
+    words = Words("TOUCH", queue).holder(receipt, id).option("MEMBER", member)
     return words.options(options, TouchOptions, OPTIONS)
 
 
@@ -386,9 +360,7 @@ def dig(
 
     The reply: R, W, or X if its TTL had passed.
     """
-    words = Words("DIG").add(queue).add(id)
-    words.option("PAYLOAD", payload)
-    words.option("MEMBER", member)
+    words = Words("DIG", queue, id).option("PAYLOAD", payload).option("MEMBER", member)
     return words.options(options, DigOptions, OPTIONS)
 
 
@@ -414,9 +386,7 @@ def plow(
 
     `count`: at most this many.
     """
-    words = Words("PLOW").add(queue)
-    words.option("COUNT", count)
-    words.option("MEMBER", member)
+    words = Words("PLOW", queue).option("COUNT", count).option("MEMBER", member)
     return words.options(options, PlowOptions, OPTIONS)
 
 
@@ -431,32 +401,19 @@ def kick(
 
     The reply: as DIG or PLOW.
     """
-    words = Words("KICK").add(queue).holder(count, id)
-    words.option("MEMBER", member)
-    return words
+    return Words("KICK", queue).holder(count, id).option("MEMBER", member)
 
 
-def kill(
-    queue: Name,
-    *ids: Name,
-    member: Name | None = None,
-) -> Words:
+def kill(queue: Name, *ids: Name, member: Name | None = None) -> Words:
     """Removes tasks in any state, also those that are held.
 
     The reply: how many.
     """
-    words = Words("KILL").add(queue).add(*ids)
-    words.option("MEMBER", member)
-    return words
+    return Words("KILL", queue, *ids).option("MEMBER", member)
 
 
-class SwitchOptions(TypedDict, total=False):
+class SwitchOptions(PlowOptions):
     """Options of `switch`."""
-
-    #: How long the task waits before it can be taken.
-    delay: Span | None
-    #: How long the task lives unless it is taken.
-    ttl: Span | None
 
 
 def switch(
@@ -471,18 +428,12 @@ def switch(
 
     The reply: the state.
     """
-    words = Words("SWITCH").add(queue).add(id).add(State(to).value)
-    words.option("MEMBER", member)
+    words = Words("SWITCH", queue, id, State(to).value).option("MEMBER", member)
     return words.options(options, SwitchOptions, OPTIONS)
 
 
-class SnatchOptions(TypedDict, total=False):
+class SnatchOptions(SwitchOptions):
     """Options of `snatch`."""
-
-    #: How long the task waits before it can be taken.
-    delay: Span | None
-    #: How long the task lives unless it is taken.
-    ttl: Span | None
 
 
 def snatch(
@@ -496,18 +447,12 @@ def snatch(
 
     The reply: R, W, or X if its TTL had passed.
     """
-    words = Words("SNATCH").add(queue).add(id)
-    words.option("MEMBER", member)
+    words = Words("SNATCH", queue, id).option("MEMBER", member)
     return words.options(options, SnatchOptions, OPTIONS)
 
 
-class RestartOptions(TypedDict, total=False):
+class RestartOptions(SnatchOptions):
     """Options of `restart`."""
-
-    #: How long the task waits before it can be taken.
-    delay: Span | None
-    #: How long the task lives unless it is taken.
-    ttl: Span | None
 
 
 def restart(
@@ -521,8 +466,7 @@ def restart(
 
     The reply: R, W, or X if its TTL had passed.
     """
-    words = Words("RESTART").add(queue).add(id)
-    words.option("MEMBER", member)
+    words = Words("RESTART", queue, id).option("MEMBER", member)
     return words.options(options, RestartOptions, OPTIONS)
 
 
@@ -549,9 +493,7 @@ def update(
 
     The reply: OK.
     """
-    words = Words("UPDATE").add(queue).add(id)
-    words.option("PAYLOAD", payload)
-    words.option("MEMBER", member)
+    words = Words("UPDATE", queue, id).option("PAYLOAD", payload).option("MEMBER", member)
     return words.options(options, UpdateOptions, OPTIONS)
 
 
@@ -575,9 +517,7 @@ def move(
 
     The reply: how many.
     """
-    words = Words("MOVE").add(queue).add(to)
-    words.option("MEMBER", member)
-    return words.options(options, MoveOptions, OPTIONS)
+    return Words("MOVE", queue, to).option("MEMBER", member).options(options, MoveOptions, OPTIONS)
 
 
 class RedriveOptions(TypedDict, total=False):
@@ -587,43 +527,26 @@ class RedriveOptions(TypedDict, total=False):
     count: int | None
 
 
-def redrive(
-    queue: Name,
-    *,
-    member: Name | None = None,
-    **options: Unpack[RedriveOptions],
-) -> Words:
+def redrive(queue: Name, *, member: Name | None = None, **options: Unpack[RedriveOptions]) -> Words:
     """Moves ready dead letters back to the queues that they come from.
 
     The reply: how many.
     """
-    words = Words("REDRIVE").add(queue)
-    words.option("MEMBER", member)
+    words = Words("REDRIVE", queue).option("MEMBER", member)
     return words.options(options, RedriveOptions, OPTIONS)
 
 
-def explain(
-    queue: Name,
-    id: Name | None = None,
-    *,
-    member: Name | None = None,
-) -> Words:
+def explain(queue: Name, id: Name | None = None, *, member: Name | None = None) -> Words:
     """Tells why a task is not handed out, or which task would be next.
 
     The reply: a map: id, state, since, reasons.
     """
-    words = Words("EXPLAIN").add(queue).maybe(id)
-    words.option("MEMBER", member)
-    return words
+    return Words("EXPLAIN", queue).maybe(id).option("MEMBER", member)
 
 
-class ScanOptions(TypedDict, total=False):
+class ScanOptions(MoveOptions, total=False):
     """Options of `scan`."""
 
-    #: At most this many.
-    count: int | None
-    #: Only tasks in this state.
-    state: State | None
     #: The key: tasks of a queue with the same key form a group.
     key: Name | None
 
@@ -640,18 +563,13 @@ def scan(
 
     The reply: the cursor of the next page (0 after the last) and an array of tasks.
     """
-    words = Words("SCAN").add(queue)
-    words.option("CURSOR", cursor)
-    words.switch("WITHMETA", meta)
+    words = Words("SCAN", queue).option("CURSOR", cursor).switch("WITHMETA", meta)
     words.option("MEMBER", member)
     return words.options(options, ScanOptions, OPTIONS)
 
 
-class LeasesOptions(TypedDict, total=False):
+class LeasesOptions(RedriveOptions):
     """Options of `leases`."""
-
-    #: At most this many.
-    count: int | None
 
 
 def leases(
@@ -666,28 +584,17 @@ def leases(
     The reply: the cursor of the next page (0 after the last) and an array of maps: queue, member,
     id, client, name, address, since, until.
     """
-    words = Words("LEASES").maybe(queue)
-    words.option("CURSOR", cursor)
-    words.option("MEMBER", member)
+    words = Words("LEASES").maybe(queue).option("CURSOR", cursor).option("MEMBER", member)
     return words.options(options, LeasesOptions, OPTIONS)
 
 
-def await_(
-    queue: Name,
-    id: Name,
-    *,
-    wait: Span | None = None,
-    member: Name | None = None,
-) -> Words:
+def await_(queue: Name, id: Name, *, wait: Span | None = None, member: Name | None = None) -> Words:
     """Waits until a task is finished.
 
     The reply: the outcome (acked, buried, expired, killed, dead, evicted, moved, timeout) and the
     state.
     """
-    words = Words("AWAIT").add(queue).add(id)
-    words.wait("WAIT", wait)
-    words.option("MEMBER", member)
-    return words
+    return Words("AWAIT", queue, id).wait("WAIT", wait).option("MEMBER", member)
 
 
 class SubscribeOptions(TypedDict, total=False):
@@ -709,33 +616,24 @@ def subscribe(
 
     The reply: how many subscriptions the connection has.
     """
-    words = Words("SUBSCRIBE").names(queues)
-    words.option("MEMBER", member)
+    words = Words("SUBSCRIBE").names(queues).option("MEMBER", member)
     return words.options(options, SubscribeOptions, OPTIONS)
 
 
-def unsubscribe(
-    queues: Sequence[Name] = (),
-    *,
-    member: Name | None = None,
-) -> Words:
+def unsubscribe(queues: Sequence[Name] = (), *, member: Name | None = None) -> Words:
     """Ends subscriptions, all of them if none is named.
 
     The reply: how many subscriptions are left.
     """
-    words = Words("UNSUBSCRIBE").any_names(queues)
-    words.option("MEMBER", member)
-    return words
+    return Words("UNSUBSCRIBE").any_names(queues).option("MEMBER", member)
 
 
-def credit(
-    n: int,
-) -> Words:
+def credit(n: int) -> Words:
     """Grants that many further deliveries.
 
     The reply: the credit before the deliveries that it sets off.
     """
-    return Words("CREDIT").add(n)
+    return Words("CREDIT", n)
 
 
 def ready() -> Words:
@@ -753,40 +651,27 @@ class JoinOptions(TypedDict, total=False):
     lease: Span | None
 
 
-def join(
-    topic: Name,
-    member: Name,
-    **options: Unpack[JoinOptions],
-) -> Words:
+def join(topic: Name, member: Name, **options: Unpack[JoinOptions]) -> Words:
     """Gives a member a lane in a topic, and registers it if need be.
 
     The reply: the incarnation of the member.
     """
-    return Words("JOIN").add(topic).add(member).options(options, JoinOptions, OPTIONS)
+    return Words("JOIN", topic, member).options(options, JoinOptions, OPTIONS)
 
 
-class BeatOptions(TypedDict, total=False):
+class BeatOptions(JoinOptions):
     """Options of `beat`."""
 
-    #: How long the member lives without a sign of life.
-    lease: Span | None
 
-
-def beat(
-    member: Name,
-    **options: Unpack[BeatOptions],
-) -> Words:
+def beat(member: Name, **options: Unpack[BeatOptions]) -> Words:
     """Gives a sign of life, which begins the lease of a member anew.
 
     The reply: OK.
     """
-    return Words("BEAT").add(member).options(options, BeatOptions, OPTIONS)
+    return Words("BEAT", member).options(options, BeatOptions, OPTIONS)
 
 
-def leave(
-    topic: Name | None,
-    member: Name,
-) -> Words:
+def leave(topic: Name | None, member: Name) -> Words:
     """Ends a lane of a member; without a topic the member and all its lanes.
 
     The reply: how many lanes ended.
@@ -807,113 +692,76 @@ class PublishOptions(TypedDict, total=False):
     ttl: Span | None
 
 
-def publish(
-    topic: Name,
-    payload: bytes,
-    **options: Unpack[PublishOptions],
-) -> Words:
+def publish(topic: Name, payload: bytes, **options: Unpack[PublishOptions]) -> Words:
     """Puts one task into each lane of a topic.
 
     The reply: how many lanes.
     """
-    return Words("PUBLISH").add(topic).add(payload).options(options, PublishOptions, OPTIONS)
+    return Words("PUBLISH", topic, payload).options(options, PublishOptions, OPTIONS)
 
 
-def members(
-    topic: Name,
-) -> Words:
+def members(topic: Name) -> Words:
     """Tells the members of a topic.
 
     The reply: an array of maps: member, incarnation, lease_until, ready, taken.
     """
-    return Words("MEMBERS").add(topic)
+    return Words("MEMBERS", topic)
 
 
-def queue_create(
-    queue: Name,
-    settings: QueueSettings | None = None,
-) -> Words:
+def queue_create(queue: Name, settings: QueueSettings | None = None) -> Words:
     """Makes a queue that exists even when it is empty.
 
     The reply: OK.
     """
-    return Words("QUEUE", "CREATE").add(queue).add(*settings.words() if settings else ())
+    return Words("QUEUE", "CREATE", queue, *settings.words() if settings else ())
 
 
-def queue_set(
-    queue: Name,
-    settings: QueueSettings,
-    *,
-    member: Name | None = None,
-) -> Words:
+def queue_set(queue: Name, settings: QueueSettings, *, member: Name | None = None) -> Words:
     """Changes settings of a queue, which is created if need be.
 
     The reply: OK.
     """
-    words = Words("QUEUE", "SET").add(queue).add(*settings.words())
-    words.option("MEMBER", member)
-    return words
+    return Words("QUEUE", "SET", queue, *settings.words()).option("MEMBER", member)
 
 
-def queue_show(
-    queue: Name,
-    *,
-    member: Name | None = None,
-) -> Words:
+def queue_show(queue: Name, *, member: Name | None = None) -> Words:
     """Tells the settings of a queue.
 
     The reply: a map.
     """
-    words = Words("QUEUE", "SHOW").add(queue)
-    words.option("MEMBER", member)
-    return words
+    return Words("QUEUE", "SHOW", queue).option("MEMBER", member)
 
 
-class QueueListOptions(TypedDict, total=False):
+class QueueListOptions(LeasesOptions, total=False):
     """Options of `queue_list`."""
 
     #: Only names that begin with this.
     prefix: Name | None
-    #: At most this many.
-    count: int | None
 
 
-def queue_list(
-    *,
-    cursor: Name | None = None,
-    **options: Unpack[QueueListOptions],
-) -> Words:
+def queue_list(*, cursor: Name | None = None, **options: Unpack[QueueListOptions]) -> Words:
     """Tells the names of the queues, page by page.
 
     The reply: the cursor of the next page (0 after the last) and the names in order.
     """
-    words = Words("QUEUE", "LIST")
-    words.option("CURSOR", cursor)
+    words = Words("QUEUE", "LIST").option("CURSOR", cursor)
     return words.options(options, QueueListOptions, OPTIONS)
 
 
-def queue_truncate(
-    queue: Name,
-    *,
-    member: Name | None = None,
-) -> Words:
+def queue_truncate(queue: Name, *, member: Name | None = None) -> Words:
     """Removes all tasks of a queue.
 
     The reply: how many.
     """
-    words = Words("QUEUE", "TRUNCATE").add(queue)
-    words.option("MEMBER", member)
-    return words
+    return Words("QUEUE", "TRUNCATE", queue).option("MEMBER", member)
 
 
-def queue_drop(
-    queue: Name,
-) -> Words:
+def queue_drop(queue: Name) -> Words:
     """Removes a queue with its tasks, settings and pause.
 
     The reply: how many tasks it had.
     """
-    return Words("QUEUE", "DROP").add(queue)
+    return Words("QUEUE", "DROP", queue)
 
 
 class QueuePauseOptions(TypedDict, total=False):
@@ -934,8 +782,7 @@ def queue_pause(
 
     The reply: OK.
     """
-    words = Words("QUEUE", "PAUSE").add(queue).maybe(side)
-    words.option("MEMBER", member)
+    words = Words("QUEUE", "PAUSE", queue).maybe(side).option("MEMBER", member)
     return words.options(options, QueuePauseOptions, OPTIONS)
 
 
@@ -949,60 +796,35 @@ def queue_resume(
 
     The reply: OK.
     """
-    words = Words("QUEUE", "RESUME").add(queue).maybe(side)
-    words.option("MEMBER", member)
-    return words
+    return Words("QUEUE", "RESUME", queue).maybe(side).option("MEMBER", member)
 
 
-def stats(
-    queue: Name | None = None,
-    *,
-    member: Name | None = None,
-) -> Words:
+def stats(queue: Name | None = None, *, member: Name | None = None) -> Words:
     """Tells the figures of a queue, or of all together.
 
     The reply: a map.
     """
-    words = Words("STATS").maybe(queue)
-    words.option("MEMBER", member)
-    return words
+    return Words("STATS").maybe(queue).option("MEMBER", member)
 
 
-class ExportOptions(TypedDict, total=False):
+class ExportOptions(LeasesOptions):
     """Options of `export`."""
 
-    #: At most this many.
-    count: int | None
 
-
-def export(
-    queue: Name,
-    *,
-    cursor: Name | None = None,
-    **options: Unpack[ExportOptions],
-) -> Words:
+def export(queue: Name, *, cursor: Name | None = None, **options: Unpack[ExportOptions]) -> Words:
     """Shows all that another server needs to go on with a queue, page by page.
 
     The reply: the cursor of the next page (0 after the last) and an array of records as JSON.
     """
-    words = Words("EXPORT").add(queue)
-    words.option("CURSOR", cursor)
-    return words.options(options, ExportOptions, OPTIONS)
+    return Words("EXPORT", queue).option("CURSOR", cursor).options(options, ExportOptions, OPTIONS)
 
 
-def import_(
-    queue: Name,
-    record: Name,
-    *,
-    payload: bytes | None = None,
-) -> Words:
+def import_(queue: Name, record: Name, *, payload: bytes | None = None) -> Words:
     """Takes over one record of an export.
 
     The reply: the id of a task; OK for other records.
     """
-    words = Words("IMPORT").add(queue).add(record)
-    words.option("PAYLOAD", payload)
-    return words
+    return Words("IMPORT", queue, record).option("PAYLOAD", payload)
 
 
 class ScheduleSetOptions(TypedDict, total=False):
@@ -1041,80 +863,58 @@ def schedule_set(
 
     The reply: the next slot in Unix milliseconds.
     """
-    return (
-        Words("SCHEDULE", "SET").add(schedule).add(queue).add(payload)
-        .options(options, ScheduleSetOptions, OPTIONS)
-    )
+    words = Words("SCHEDULE", "SET", schedule, queue, payload)
+    return words.options(options, ScheduleSetOptions, OPTIONS)
 
 
-def schedule_show(
-    schedule: Name,
-) -> Words:
+def schedule_show(schedule: Name) -> Words:
     """Tells what a schedule does and what it has done.
 
     The reply: a map.
     """
-    return Words("SCHEDULE", "SHOW").add(schedule)
+    return Words("SCHEDULE", "SHOW", schedule)
 
 
-class ScheduleListOptions(TypedDict, total=False):
+class ScheduleListOptions(QueueListOptions):
     """Options of `schedule_list`."""
 
-    #: Only names that begin with this.
-    prefix: Name | None
-    #: At most this many.
-    count: int | None
 
-
-def schedule_list(
-    *,
-    cursor: Name | None = None,
-    **options: Unpack[ScheduleListOptions],
-) -> Words:
+def schedule_list(*, cursor: Name | None = None, **options: Unpack[ScheduleListOptions]) -> Words:
     """Tells the names of the schedules, page by page.
 
     The reply: the cursor of the next page (0 after the last) and the names in order.
     """
-    words = Words("SCHEDULE", "LIST")
-    words.option("CURSOR", cursor)
+    words = Words("SCHEDULE", "LIST").option("CURSOR", cursor)
     return words.options(options, ScheduleListOptions, OPTIONS)
 
 
-def schedule_pause(
-    schedule: Name,
-) -> Words:
+def schedule_pause(schedule: Name) -> Words:
     """Lets slots pass without a task.
 
     The reply: OK.
     """
-    return Words("SCHEDULE", "PAUSE").add(schedule)
+    return Words("SCHEDULE", "PAUSE", schedule)
 
 
-def schedule_resume(
-    schedule: Name,
-) -> Words:
+def schedule_resume(schedule: Name) -> Words:
     """Ends a pause of a schedule.
 
     The reply: OK.
     """
-    return Words("SCHEDULE", "RESUME").add(schedule)
+    return Words("SCHEDULE", "RESUME", schedule)
 
 
-def schedule_drop(
-    schedule: Name,
-) -> Words:
+def schedule_drop(schedule: Name) -> Words:
     """Removes a schedule; its tasks stay.
 
     The reply: 1, or 0 if there is none.
     """
-    return Words("SCHEDULE", "DROP").add(schedule)
+    return Words("SCHEDULE", "DROP", schedule)
 
 
-def schedule_fire(
-    schedule: Name,
-) -> Words:
+def schedule_fire(schedule: Name) -> Words:
     """Puts a task of a schedule now, also while it is paused.
 
     The reply: the id.
     """
-    return Words("SCHEDULE", "FIRE").add(schedule)
+    return Words("SCHEDULE", "FIRE", schedule)

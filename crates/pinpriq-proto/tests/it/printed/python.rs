@@ -110,61 +110,88 @@ pub(super) fn commands() -> String {
         }
     }
     text += "}\n";
+    let mut classes = Vec::new();
     for spec in super::commands() {
-        options(&mut text, spec);
+        options(&mut text, spec, &mut classes);
         function(&mut text, spec);
     }
     text
 }
 
-/// The options that a method of a queue hands on to the function of the command.
-fn options(text: &mut String, spec: &'static Spec) {
-    let mut options = given(spec).peekable();
-    if options.peek().is_none() {
+/// The class of the options that a method of a queue hands on to the function of the command. It
+/// begins with those of the largest class before it that has no others.
+fn options(text: &mut String, spec: &'static Spec, classes: &mut Vec<(String, Vec<&'static Opt>)>) {
+    let all: Vec<&Opt> = given(spec).collect();
+    if all.is_empty() {
         return;
     }
+    let has = |of: &[&Opt], option: &Opt| {
+        of.iter()
+            .any(|it| (it.word, it.kind(), it.help) == (option.word, option.kind(), option.help))
+    };
+    let former = classes.iter().filter(|(_, of)| of.iter().all(|option| has(&all, option)));
+    let (base, inherited) = former
+        .max_by_key(|(_, of)| of.len())
+        .map_or(("TypedDict", &[][..]), |(class, of)| (class.as_str(), of));
     let function = function_name(spec);
+    let class = pascal(&function) + "Options";
+    let own: Vec<_> = all.iter().filter(|option| !has(inherited, option)).collect();
+    let total = if own.is_empty() { "" } else { ", total=False" };
     let _ = write!(
         text,
-        "\n\nclass {}Options(TypedDict, total=False):\n    \"\"\"Options of `{function}`.\"\"\"\n\
-         \n",
-        pascal(&function)
+        "\n\nclass {class}({base}{total}):\n    \"\"\"Options of `{function}`.\"\"\"\n"
     );
-    for option in options {
+    if !own.is_empty() {
+        text.push('\n');
+    }
+    for option in own {
         *text += &wrapped(&super::sentence(option.help), "    #: ", 100);
         let _ = writeln!(text, "    {}: {}", name(option.word), value(option).0);
     }
+    classes.push((class, all));
 }
 
 fn function(text: &mut String, spec: &'static Spec) {
     let words = parameters(spec);
     let is_handed_on = |option: &Opt| given(spec).any(|it| it.word == option.word);
     let own: Vec<&Opt> = spec.options.iter().filter(|option| !is_handed_on(option)).collect();
-    let has_options = own.len() < spec.options.len();
     let class = format!("{}Options", pascal(&function_name(spec)));
-    let _ = write!(text, "\n\ndef {}(", function_name(spec));
-    for (parameter, _) in &words {
-        let _ = write!(text, "\n    {parameter},");
-    }
-    let held = words
-        .iter()
-        .any(|(parameter, _)| parameter.contains("Receipt") || parameter.starts_with("count:"));
-    let starred = words.iter().any(|(parameter, _)| parameter.starts_with('*'));
+    let mut parameters: Vec<String> = words.iter().map(|(word, _)| word.clone()).collect();
+    let held = words.iter().any(|(word, _)| word.contains("Receipt") || word.starts_with("count:"));
+    let starred = words.iter().any(|(word, _)| word.starts_with('*'));
     if (held || !own.is_empty()) && !starred {
-        *text += "\n    *,";
+        parameters.push("*".to_owned());
     }
     if held {
-        *text += "\n    id: Name | None = None,";
+        parameters.push("id: Name | None = None".to_owned());
     }
+    let mut first: Vec<String> =
+        spec.full_name().split(' ').map(|word| format!("\"{word}\"")).collect();
+    let mut calls = Vec::new();
+    for (_, call) in words {
+        match call.strip_prefix("add(").and_then(|call| call.strip_suffix(')')) {
+            Some(plain) if calls.is_empty() => first.push(plain.to_owned()),
+            _ => calls.push(call),
+        }
+    }
+    calls.insert(0, format!("Words({})", first.join(", ")));
     for option in &own {
-        let (kind, default, _) = value(option);
-        let _ = write!(text, "\n    {}: {kind} = {default},", name(option.word));
+        let (name, (kind, default, method)) = (name(option.word), value(option));
+        parameters.push(format!("{name}: {kind} = {default}"));
+        calls.push(format!("{method}(\"{}\", {name})", option.word));
     }
-    if has_options {
-        let _ = write!(text, "\n    **options: Unpack[{class}],");
+    if own.len() < spec.options.len() {
+        parameters.push(format!("**options: Unpack[{class}]"));
+        calls.push(format!("options(options, {class}, OPTIONS)"));
     }
-    let end = if words.is_empty() && spec.options.is_empty() { "" } else { "\n" };
-    let _ = writeln!(text, "{end}) -> Words:");
+    let line = format!("def {}({}) -> Words:\n", function_name(spec), parameters.join(", "));
+    *text += "\n\n";
+    if line.len() <= 101 {
+        *text += &line;
+    } else {
+        let parameters = parameters.join(",\n    ");
+        let _ = write!(text, "def {}(\n    {parameters},\n) -> Words:\n", function_name(spec));
+    }
     let _ = write!(text, "    \"\"\"{}.\n\n", spec.summary);
     *text += &wrapped(&format!("The reply: {}.", spec.reply), "    ", 100);
     let told: Vec<&&Opt> = own.iter().filter(|option| !EXPLAINED.contains(&option.word)).collect();
@@ -176,27 +203,21 @@ fn function(text: &mut String, spec: &'static Spec) {
         *text += &wrapped(&line, "    ", 100);
     }
     *text += "    \"\"\"\n";
-    let mut first = format!("Words(\"{}\")", spec.full_name().replace(' ', "\", \""));
-    for (_, call) in &words {
-        let _ = write!(first, ".{call}");
+    let line = format!("    return {}\n", calls.join("."));
+    if line.len() <= 101 {
+        *text += &line;
+        return;
     }
-    let mut last = first;
-    if !own.is_empty() {
-        let _ = writeln!(text, "    words = {last}");
-        last = "words".to_owned();
+    let last = calls.pop().unwrap_or_default();
+    let mut line = "    words = ".to_owned() + &calls.remove(0);
+    for call in calls {
+        if line.len() + 1 + call.len() > 100 {
+            let _ = writeln!(text, "{line}");
+            line = "    words".to_owned();
+        }
+        let _ = write!(line, ".{call}");
     }
-    for option in own {
-        let (_, _, method) = value(option);
-        let _ = writeln!(text, "    words.{method}(\"{}\", {})", option.word, name(option.word));
-    }
-    if has_options {
-        last = format!("{last}.options(options, {class}, OPTIONS)");
-    }
-    if last.len() + 11 > 100 {
-        last = last.replacen(".options(", "\n        .options(", 1);
-        last = format!("(\n        {last}\n    )");
-    }
-    let _ = writeln!(text, "    return {last}");
+    let _ = write!(text, "{line}\n    return words.{last}\n");
 }
 
 fn lower(text: &str) -> String {

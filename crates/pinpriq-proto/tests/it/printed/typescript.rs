@@ -12,6 +12,9 @@ const COMMANDS: &str = r#"// The words of every command, with their types. The m
 // `cargo test -p pinpriq-proto printed`.
 import { type SettingsChange, settingsWords } from "./settings.js";
 import { type Held, type Moment, type Word, Words } from "./words.js";
+
+/** The options of commands. Each command has some of them. */
+export interface Options {
 "#;
 
 const SETTINGS_BEGIN: &str = r#"// The settings of queues: how they are sent and read. Printed from
@@ -31,10 +34,9 @@ export interface SettingsChange {
 const SETTINGS_SHOWN: &str = r"}
 
 /**
- * The settings of a queue, as they are; `SettingsChange` tells what each means. Null is none.
- * Moments are Unix milliseconds: a pause without one has no end.
+ * The settings of a queue, as they are. Null is none. Moments are Unix milliseconds: a pause
+ * without one has no end.
  */
-export interface Settings {
 ";
 
 const SETTINGS_WORDS: &str = r#"  readonly paused: "none" | "in" | "out" | "both";
@@ -78,28 +80,111 @@ function rateOf(word: string | null): Rate | null {
 }
 "#;
 
-/// A module with a function for each command, and the options of each.
+const OPTIONS_END: &str = r"}
+
+/** What adds each option to a request. */
+const SEND: {
+  readonly [Name in keyof Required<Options>]: (words: Words, value: Options[Name]) => Words;
+} = {
+";
+
+const SENDING: &str = r"};
+
+/** Adds the options of these names. */
+function send<Name extends keyof Options>(
+  words: Words,
+  given: Pick<Options, Name>,
+  names: readonly Name[],
+): Words {
+  for (const name of names) SEND[name](words, given[name]);
+  return words;
+}
+
+/** The options that a list names. */
+type Of<List extends readonly (keyof Options)[]> = Pick<Options, List[number]>;
+";
+
+/// A module with all options, and a function for each command.
 pub(super) fn commands() -> String {
+    let common = common();
     let mut text = COMMANDS.to_owned();
+    for option in &common {
+        field(&mut text, option);
+    }
+    text += OPTIONS_END;
+    for option in &common {
+        let (name, word) = (option_name(option), option.word);
+        let _ = writeln!(
+            text,
+            "  {name}: (words, value) => words.{}(\"{word}\", value),",
+            method(option)
+        );
+    }
+    text += SENDING;
     for spec in super::commands() {
-        options(&mut text, spec);
-        function(&mut text, spec);
+        let (shared, own): (Vec<_>, Vec<_>) =
+            spec.options.iter().partition(|option| common.iter().any(|it| is_same(it, option)));
+        options(&mut text, spec, &shared, &own);
+        function(&mut text, spec, &own);
     }
     text
 }
 
-fn options(text: &mut String, spec: &Spec) {
+/// One option for each name: the one that most commands have.
+fn common() -> Vec<&'static Opt> {
+    let all: Vec<&Opt> = super::commands().flat_map(|spec| spec.options).collect();
+    let often = |option: &Opt| all.iter().filter(|it| is_same(it, option)).count();
+    let mut common: Vec<&Opt> = Vec::new();
+    for &option in &all {
+        match common.iter_mut().find(|it| option_name(it) == option_name(option)) {
+            Some(known) if often(known) < often(option) => *known = option,
+            Some(_) => {}
+            None => common.push(option),
+        }
+    }
+    common
+}
+
+fn is_same(one: &Opt, other: &Opt) -> bool {
+    let told = |option| (option_name(option), kind(option), option.help, method(option));
+    told(one) == told(other)
+}
+
+/// An option as a field.
+fn field(text: &mut String, option: &Opt) {
+    comment(text, "  ", &format!("{}.", option.help));
+    let _ = writeln!(text, "  readonly {}?: {} | undefined;", option_name(option), kind(option));
+}
+
+/// The options of a command: the list of those that are as in others, and its own.
+fn options(text: &mut String, spec: &Spec, shared: &[&Opt], own: &[&Opt]) {
     if spec.options.is_empty() {
         return;
     }
-    let (class, name) = (pascal(&function_name(spec)), spec.full_name());
-    let _ = writeln!(text, "\n/** The options of `{name}`. */\nexport interface {class}Options {{");
-    for option in spec.options {
-        comment(text, "  ", &format!("{}.", option.help));
-        let _ =
-            writeln!(text, "  readonly {}?: {} | undefined;", option_name(option), kind(option));
+    let (class, list) = (pascal(&function_name(spec)), list_name(spec));
+    let names: Vec<String> =
+        shared.iter().map(|option| format!("\"{}\"", option_name(option))).collect();
+    let line = format!("const {list} = [{}] as const;\n", names.join(", "));
+    *text += "\n";
+    if line.len() <= 101 {
+        *text += &line;
+    } else {
+        let names = wrapped(&(names.join(", ") + ","), "  ", 100);
+        let _ = write!(text, "const {list} = [\n{names}] as const;\n");
     }
-    *text += "}\n";
+    let _ = write!(
+        text,
+        "/** The options of `{}`. */\nexport type {class}Options = Of<typeof {list}>",
+        spec.full_name()
+    );
+    if !own.is_empty() {
+        *text += " & {\n";
+        for option in own {
+            field(text, option);
+        }
+        *text += "}";
+    }
+    *text += ";\n";
 }
 
 /// A comment of one line, or of several.
@@ -112,31 +197,47 @@ fn comment(text: &mut String, begin: &str, words: &str) {
     }
 }
 
-fn function(text: &mut String, spec: &Spec) {
+fn function(text: &mut String, spec: &Spec, own: &[&Opt]) {
     *text += "\n";
     comment(text, "", &about(spec));
     let function = function_name(spec);
-    let _ = writeln!(text, "export function {function}(");
-    let (mut first, mut calls) = (Vec::new(), String::new());
-    first.extend(spec.full_name().split(' ').map(|word| format!("\"{word}\"")));
+    let mut parameters = Vec::new();
+    let mut words: Vec<String> =
+        spec.full_name().split(' ').map(|word| format!("\"{word}\"")).collect();
+    let mut calls = String::new();
     for word in spec.words {
         let (parameter, call) = parameter(word);
-        let _ = writeln!(text, "  {parameter},");
+        parameters.push(parameter);
         match call.strip_prefix("add(").and_then(|call| call.strip_suffix(')')) {
-            Some(plain) if calls.is_empty() => first.push(plain.to_owned()),
+            Some(plain) if calls.is_empty() => words.push(plain.to_owned()),
             _ => {
-                let _ = write!(calls, "\n    .{call}");
+                let _ = write!(calls, ".{call}");
             }
         }
     }
+    let mut request = format!("new Words({}){calls}", words.join(", "));
     if !spec.options.is_empty() {
-        let _ = writeln!(text, "  options: {}Options = {{}},", pascal(&function));
+        parameters.push(format!("options: {}Options = {{}}", pascal(&function)));
+        request = format!("send({request}, options, {})", list_name(spec));
     }
-    for option in spec.options {
+    let line_end = if request.len() > 60 { "\n    " } else { "" };
+    for option in own {
         let (word, name) = (option.word, option_name(option));
-        let _ = write!(calls, "\n    .{}(\"{word}\", options.{name})", method(option));
+        let _ = write!(request, "{line_end}.{}(\"{word}\", options.{name})", method(option));
     }
-    let _ = write!(text, "): Words {{\n  return new Words({}){calls};\n}}\n", first.join(", "));
+    let line = format!("export function {function}({}): Words {{\n", parameters.join(", "));
+    if line.len() <= 101 {
+        *text += &line;
+    } else {
+        let parameters = parameters.join(",\n  ");
+        let _ = write!(text, "export function {function}(\n  {parameters},\n): Words {{\n");
+    }
+    let _ = write!(text, "  return {request};\n}}\n");
+}
+
+/// The name of the list of a command's options.
+fn list_name(spec: &Spec) -> String {
+    spec.full_name().replace(' ', "_")
 }
 
 fn function_name(spec: &Spec) -> String {
@@ -255,7 +356,11 @@ pub(super) fn settings() -> String {
         let _ = writeln!(text, "  readonly {name}?: {given};");
     }
     text += SETTINGS_SHOWN;
-    for Property { name, shown, .. } in &all {
+    let others: Vec<&Property> = all.iter().filter(|it| it.shown != it.given).collect();
+    let names: Vec<String> = others.iter().map(|it| format!("\"{}\"", it.name)).collect();
+    let same = format!("Required<Omit<SettingsChange, {}>>", names.join(" | "));
+    let _ = writeln!(text, "export interface Settings extends {same} {{");
+    for Property { name, shown, .. } in others {
         let _ = writeln!(text, "  readonly {name}: {shown};");
     }
     text += SETTINGS_WORDS;
