@@ -4,6 +4,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use tokio::io::AsyncReadExt as _;
+
 use super::{Visitor, with_site};
 
 const CLOSE: &str = "connection: close";
@@ -99,6 +101,68 @@ fn a_refusal_before_the_body_says_that_the_connection_ends() {
             assert_eq!(status, expected, "{line}");
             assert!(!told.contains(&CLOSE.to_owned()), "{line}: {told:?}");
         }
+    });
+}
+
+/// Sends a frame of HTTP/2.
+async fn send_frame(visitor: &mut Visitor, (kind, flags, stream): (u8, u8, u8), body: &[u8]) {
+    let [.., high, middle, low] = body.len().to_be_bytes();
+    let head = [high, middle, low, kind, flags, 0, 0, 0, stream];
+    visitor.send_bytes(&[&head, body].concat()).await;
+}
+
+#[test]
+fn a_refusal_over_http_2_does_not_reset_the_stream() {
+    const DATA: u8 = 0;
+    const HEADERS: u8 = 1;
+    const RST_STREAM: u8 = 3;
+    const SETTINGS: u8 = 4;
+    const PING: u8 = 6;
+    const END_STREAM: u8 = 1;
+    const END_HEADERS: u8 = 4;
+    const ACK: u8 = 1;
+    with_site(async |address| {
+        let mut visitor = Visitor::at(address).await;
+        visitor.send_bytes(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        send_frame(&mut visitor, (SETTINGS, 0, 0), b"").await;
+        let field = |name: &str, value: &str| {
+            let lengths = [name, value].map(|it| u8::try_from(it.len()).unwrap());
+            [&[0, lengths[0]], name.as_bytes(), &lengths[1..], value.as_bytes()].concat()
+        };
+        let fields = [
+            field(":method", "POST"),
+            field(":scheme", "http"),
+            field(":authority", "localhost"),
+            field(":path", "/v1/queues/q/tasks"),
+            field("content-type", "text/plain"),
+            field("content-length", "2000000"),
+        ];
+        send_frame(&mut visitor, (HEADERS, END_HEADERS, 1), &fields.concat()).await;
+        let chunk = [b'x'; 16_000];
+        let (mut unsent, mut pings, mut answer) = (2_000_000, 0, Vec::new());
+        while unsent > 0 || pings > 0 || answer.is_empty() {
+            // Each answered ping says that the server has read what came before it.
+            if unsent > 0 && pings == 0 {
+                unsent -= chunk.len();
+                let flags = if unsent == 0 { END_STREAM } else { 0 };
+                send_frame(&mut visitor, (DATA, flags, 1), &chunk).await;
+                send_frame(&mut visitor, (PING, 0, 0), &[0; 8]).await;
+                pings += 1;
+            }
+            let mut head = [0; 9];
+            visitor.0.read_exact(&mut head).await.unwrap();
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            let mut body = vec![0; length];
+            visitor.0.read_exact(&mut body).await.unwrap();
+            match (head[3], head[4]) {
+                (RST_STREAM, _) => panic!("reset with {body:?} after {answer:?}"),
+                (PING, ACK) => pings -= 1,
+                (DATA, _) => answer.extend_from_slice(&body),
+                _ => {}
+            }
+        }
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.contains("\"code\":\"TOOLARGE\""), "{answer}");
     });
 }
 

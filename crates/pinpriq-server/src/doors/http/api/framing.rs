@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -15,17 +16,27 @@ use axum::http::{HeaderValue, Method, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::super::problem::Problem;
 use super::refuse;
 
+/// How long the rest of a refused body may take over HTTP/2.
+const REST_MAX: Duration = Duration::from_secs(10);
+
 /// Completes an answer. If the body of the request was not read to its end, hyper closes the
-/// connection, and the client must know that before it sends its next request.
+/// connection, and the client must know that before it sends its next request. Over HTTP/2 hyper
+/// resets the stream behind the answer, which some clients take for a failure instead of reading
+/// the answer: the rest of the body is read and discarded first, if it comes within [`REST_MAX`].
 pub(crate) async fn complete(request: Request, next: Next) -> Response {
     let may_say_so = is_http_1(&request);
     let is_read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
-    let request = request.map(|body| Body::new(Followed { body, is_read: is_read.clone() }));
+    let (leave, mut left) = oneshot::channel();
+    let leave = Some(leave);
+    let request = request.map(|body| Body::new(Followed { body, is_read: is_read.clone(), leave }));
     let mut response = next.run(request).await;
     // The answer to lines begins before all of them have come, and has no known length.
     let is_final = is_refusal(response.status()) || response.body().size_hint().exact().is_some();
@@ -33,8 +44,16 @@ pub(crate) async fn complete(request: Request, next: Next) -> Response {
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if closes && may_say_so {
         close_after(&mut response);
+    } else if closes && let Ok(rest) = left.try_recv() {
+        // If it does not end in time, hyper resets the stream.
+        let _ = timeout(REST_MAX, discard(rest)).await;
     }
     response
+}
+
+/// Reads a body to its end.
+async fn discard(mut body: Body) {
+    while let Some(Ok(_)) = body.frame().await {}
 }
 
 /// Ends the connection after this answer.
@@ -76,6 +95,17 @@ pub(crate) fn tell_methods(asked: &Method, methods: &str) -> Response {
 struct Followed {
     body: Body,
     is_read: Arc<AtomicBool>,
+    /// Gets what is left of the body when nothing more of it is wanted.
+    leave: Option<oneshot::Sender<Body>>,
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        if let Some(leave) = self.leave.take().filter(|_| !self.is_read.load(Ordering::Relaxed)) {
+            // Without a receiver it is dropped here.
+            let _ = leave.send(std::mem::take(&mut self.body));
+        }
+    }
 }
 
 impl HttpBody for Followed {
