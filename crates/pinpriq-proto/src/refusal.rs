@@ -51,11 +51,13 @@ worded! {
         /// A step of the transaction was refused. The sentence begins with its position, counted
         /// from 1, and the word of its refusal.
         ExecAbort = 17 => "EXECABORT",
-        /// The owner of the shard is changing, and the request was not carried out. The engine
-        /// itself never returns this.
+        /// The owner of the shard is changing, and the request was not carried out. One that all
+        /// shards are asked for may have been carried out by any of them. The engine itself never
+        /// returns this.
         TryAgain = 18 => "TRYAGAIN",
-        /// The distributed engine does not answer, and the request was not carried out. The engine
-        /// itself never returns this.
+        /// The distributed engine does not answer, and the request was not carried out. One that
+        /// all shards are asked for may have been carried out by others. The engine itself never
+        /// returns this.
         ClusterDown = 19 => "CLUSTERDOWN",
         /// The request may have been carried out or not. The engine itself never returns this.
         Unknown = 20 => "UNKNOWN",

@@ -141,11 +141,17 @@ class Closing(Refused, words="CLOSING"):
 
 
 class TryAgain(Refused, words="TRYAGAIN"):
-    """`TRYAGAIN`: the owner of the shard is changing. The request was not carried out."""
+    """`TRYAGAIN`: the owner of the shard is changing. The request was not carried out.
+
+    Of what all shards are asked for, some may have carried out their part: it can be sent again.
+    """
 
 
 class ClusterDown(Refused, words="CLUSTERDOWN"):
-    """`CLUSTERDOWN`: the engine under the cluster is silent. The request was not carried out."""
+    """`CLUSTERDOWN`: the engine under the cluster is silent. The request was not carried out.
+
+    Of what all shards are asked for, some may have carried out their part: it can be sent again.
+    """
 
 
 class Unknown(Refused, words="UNKNOWN"):

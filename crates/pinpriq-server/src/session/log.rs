@@ -114,8 +114,8 @@ pub(crate) fn substitute(wanted: Wanted, shard: usize) -> Part {
     match wanted {
         Wanted::Reply => {
             let sentence = format!(
-                "the owner of shard {shard} is changing: send it again; in other shards it may \
-                 have been carried out"
+                "the owner of shard {shard} is changing: any shard may have carried this out; send \
+                 it again"
             );
             Part::Reply(Reply::Refused(Refusal::new(RefusalKind::TryAgain, sentence)))
         }

@@ -219,6 +219,7 @@ fn what_a_former_owner_says_is_not_passed_on() {
 #[test]
 fn a_refusal_says_that_nothing_was_carried_out_only_if_that_is_so() {
     const READ: &[u8] = b"PEEK q\r\n";
+    const ALL_SHARDS: &[u8] = b"LEAVE member\r\n";
     const CHANGES: [&[u8]; 4] = [
         b"SUBSCRIBE q\r\n",
         b"TAKE q WAIT 100\r\n",
@@ -239,7 +240,14 @@ fn a_refusal_says_that_nothing_was_carried_out_only_if_that_is_so() {
         client.encode();
         let told = String::from_utf8(client.session.outbox.borrow().unwritten().to_vec()).unwrap();
         client.leave();
-        told.split(' ').next().unwrap_or_default().to_owned()
+        let (word, sentence) = told.split_once(' ').unwrap();
+        if line == ALL_SHARDS && begins {
+            assert!(!sentence.contains("nothing"), "{sentence}");
+            assert!(sentence.contains("any shard may have carried this out"), "{sentence}");
+        } else {
+            assert!(!sentence.contains("may have carried this out"), "{sentence}");
+        }
+        word.to_owned()
     };
     let suddenly = |stage: &Stage| stage.exchange.link_down(1);
     let in_order = |stage: &Stage| stage.hear(End::To(1), &Message::Released { shard: SHARD });
@@ -248,7 +256,11 @@ fn a_refusal_says_that_nothing_was_carried_out_only_if_that_is_so() {
         assert_eq!(told(line, true, &in_order), "-TRYAGAIN");
         assert_eq!(told(line, false, &|_| ()), "-TRYAGAIN");
     }
-    assert_eq!(told(READ, true, &suddenly), "-TRYAGAIN");
+    for line in [READ, ALL_SHARDS] {
+        assert_eq!(told(line, true, &suddenly), "-TRYAGAIN");
+    }
+    assert_eq!(told(ALL_SHARDS, true, &in_order), "-TRYAGAIN");
+    assert_eq!(told(ALL_SHARDS, false, &|_| ()), "-TRYAGAIN");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use pinpriq_proto::command::Wait;
 use pinpriq_proto::letters::decode_command;
-use pinpriq_proto::reply::{Refusal, Reply};
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_store::Position;
 
 use super::{Guest, Phase};
@@ -81,7 +81,13 @@ impl Guest {
         let part = match question {
             Question::Command(commands) => {
                 self.untold += commands.len();
-                Part::Reply(Reply::Refused(Refusal::cluster_down()))
+                // Other shards do not wait for this one.
+                let sentence = format!(
+                    "the engine under the cluster does not answer for shard {}: other shards may \
+                     have carried this out; send it again",
+                    self.seat.shard.own()
+                );
+                Part::Reply(Reply::Refused(Refusal::new(RefusalKind::ClusterDown, sentence)))
             }
             Question::Inquiry(_) => substitute(Wanted::Facts, self.seat.shard.own()),
             Question::Delivered => Part::Delivered(self.delivered()),
