@@ -5,6 +5,7 @@
 //! that it must accept, and then the repository itself. A rule checks text, not resolved names: it
 //! helps honest people, and does not stop a determined one.
 
+mod examples;
 mod imports;
 mod manifests;
 mod markdown;
@@ -39,7 +40,7 @@ pub(crate) struct Violation {
 type Rule = fn(&Tree) -> Vec<Violation>;
 
 /// Every rule, under the name that its violations are printed with.
-const RULES: [(&str, Rule); 18] = [
+const RULES: [(&str, Rule); 19] = [
     ("header", shape::header),
     ("length", shape::length),
     ("columns", shape::columns),
@@ -58,6 +59,7 @@ const RULES: [(&str, Rule); 18] = [
     ("planted", planted::places),
     ("links", markdown::links),
     ("prose columns", markdown::columns),
+    ("dead letters", examples::dead_letters),
 ];
 
 /// Prints every violation in the repository, and their number.
