@@ -193,3 +193,23 @@ const fn remedy_of(kind: io::ErrorKind) -> &'static str {
         _ => "name another one",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_may_be_there_later_is_worth_another_start() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        for (kind, code, words) in [
+            (io::ErrorKind::AddrInUse, 1, "stop whatever uses it"),
+            (io::ErrorKind::AddrNotAvailable, 1, "no network interface has this address"),
+            (io::ErrorKind::PermissionDenied, 2, "from 1024 up"),
+            (io::ErrorKind::Other, 2, "name another one"),
+        ] {
+            let error = ServeError::Bind { address, source: kind.into() };
+            assert_eq!(error.exit_code(), code, "{error}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}

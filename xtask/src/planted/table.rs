@@ -158,7 +158,11 @@ impl Suite {
             None => (Kind::Outside, word),
         };
         let (package, filter) = rest.split_once(' ')?;
-        let package = format!("pinpriq-{package}");
+        // The program itself has no second part in its name.
+        let package = match package {
+            "pinpriq" => package.to_owned(),
+            _ => format!("pinpriq-{package}"),
+        };
         (!filter.is_empty()).then(|| Self::Tests { package, kind, filter: filter.to_owned() })
     }
 

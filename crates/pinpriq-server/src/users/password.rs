@@ -296,6 +296,12 @@ mod tests {
         assert_eq!(of(0), Err(WrongPassword::Empty));
         assert_eq!(of(1_025), Err(WrongPassword::Long));
         let longest = of(1_024).unwrap();
+        let is_long_enough = |text: &str| Password::new(text.into()).unwrap().is_long_enough();
+        for (text, enough) in
+            [("p", false), ("seven77", false), ("äöüäöü", false), ("eight888", true)]
+        {
+            assert_eq!(is_long_enough(text), enough, "{text}");
+        }
         let hash = PasswordHash::read(&with_costs("m=64,t=1,p=1")).unwrap();
         assert_eq!(format!("{longest:?} {hash:?}"), "Password PasswordHash");
     }
