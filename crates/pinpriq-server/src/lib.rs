@@ -52,7 +52,7 @@ pub mod parts {
     pub use crate::cluster::clocks::ClockWatch;
     pub use crate::cluster::exchange::{Carrier, Exchange, Tell};
     pub use crate::cluster::founding::try_to_found;
-    pub use crate::cluster::memory::Memory;
+    pub use crate::cluster::memory::NodeMemory;
     pub use crate::cluster::rollback::{Elsewhere, Reporter};
     pub use crate::cluster::terms::{end_of, lowest_term_at, window_ms};
     pub use crate::cluster::watermarks::Watermarks;

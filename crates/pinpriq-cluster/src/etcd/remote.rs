@@ -38,14 +38,14 @@ pub struct EtcdRemote {
     etcd: Etcd,
     keys: Keys,
     writer: Writer,
-    memory: Mutex<Memory>,
+    state: Mutex<WriterState>,
     /// The bytes that were appended since the last status.
     uncounted_bytes: AtomicU64,
 }
 
 /// What is remembered between two calls.
 #[derive(Default)]
-struct Memory {
+struct WriterState {
     /// The fence with the highest bar that this remote has raised.
     fence: Fence,
     /// The append that has no answer.
@@ -114,12 +114,12 @@ impl Remote for EtcdRemote {
 impl EtcdRemote {
     pub(crate) fn new(etcd: Etcd, shard: u16, writer: Writer) -> Self {
         let keys = Keys::new(&etcd.options().name, shard);
-        let (memory, uncounted_bytes) = (Mutex::default(), AtomicU64::new(0));
-        Self { etcd, keys, writer, memory, uncounted_bytes }
+        let (state, uncounted_bytes) = (Mutex::default(), AtomicU64::new(0));
+        Self { etcd, keys, writer, state, uncounted_bytes }
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, WriterState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn seize(&self, at_least: Term) -> Result<Seized, Unreachable> {
@@ -160,13 +160,13 @@ impl EtcdRemote {
         let first = number_read(&response, reads + 1);
         let first = first.ok_or(Trouble::Malformed("the first entry"))?;
         // No append of an earlier tenure can come now.
-        *self.memory() = Memory { fence, unanswered: None };
+        *self.state() = WriterState { fence, unanswered: None };
         Ok(Some(Seized { tenure, head: Seq(head), first: Seq(first) }))
     }
 
     async fn append(&self, entry: Entry) -> Appended {
         let Some(request) = self.appending(&entry) else { return Appended::Fenced };
-        let is_again = self.memory().unanswered.replace(entry.clone()).as_ref() == Some(&entry);
+        let is_again = self.state().unanswered.replace(entry.clone()).as_ref() == Some(&entry);
         let appended = match self.etcd.transact_once(&request).await {
             Ok(response) => match fate(&response, &entry) {
                 Fate::Added => Appended::Done,
@@ -209,7 +209,7 @@ impl EtcdRemote {
 
     /// Notes that an append has its answer.
     fn forget(&self, entry: &Entry) {
-        self.memory().unanswered.take_if(|unanswered| unanswered == entry);
+        self.state().unanswered.take_if(|unanswered| unanswered == entry);
     }
 
     fn count(&self, entry: &Entry) {
@@ -221,7 +221,7 @@ impl EtcdRemote {
     fn appending(&self, entry: &Entry) -> Option<TxnRequest> {
         let keys = &self.keys;
         let last = entry.seq.0.checked_sub(1)?;
-        let known = self.memory().fence;
+        let known = self.state().fence;
         let bar = if known.tenure == entry.tenure { known.bar } else { 0 };
         let fence = Fence { tenure: entry.tenure, bar };
         let at = keys.entry(entry.seq);
@@ -236,7 +236,7 @@ impl EtcdRemote {
     }
 
     async fn resolve(&self, tenure: Tenure, seq: Seq) -> Resolved {
-        let unanswered = self.memory().unanswered.clone();
+        let unanswered = self.state().unanswered.clone();
         let asked = unanswered.filter(|entry| entry.tenure == tenure && entry.seq == seq);
         if let Some(entry) = asked
             && let Some(request) = self.appending(&entry)
@@ -290,7 +290,7 @@ impl EtcdRemote {
         let head = number_read(&found, 1).ok_or(Trouble::Malformed("the head"))?;
         if seq.0 <= head {
             let is_there = |entry: &mut Entry| entry.tenure == tenure && entry.seq.0 <= head;
-            self.memory().unanswered.take_if(is_there);
+            self.state().unanswered.take_if(is_there);
             return Ok(Bar::NotNeeded);
         }
         let bar = fence.bar + 1;
@@ -305,9 +305,9 @@ impl EtcdRemote {
             return Ok(Bar::Moved);
         }
         let head = number_read(&response, 1).ok_or(Trouble::Malformed("the head"))?;
-        let mut memory = self.memory();
-        memory.fence = raised;
-        memory.unanswered.take_if(|unanswered| unanswered.tenure == tenure);
+        let mut state = self.state();
+        state.fence = raised;
+        state.unanswered.take_if(|unanswered| unanswered.tenure == tenure);
         Ok(Bar::Raised { head: Seq(head) })
     }
 

@@ -52,7 +52,7 @@ pub struct PostgresRegistry {
     ttl: Duration,
     now: Clock,
     lane: tokio::sync::Mutex<Opening>,
-    memory: Mutex<Memory>,
+    state: Mutex<SessionState>,
 }
 
 /// The connection, if there is one, or the task that opens one.
@@ -64,7 +64,7 @@ struct Opening {
 
 /// What is remembered between two calls.
 #[derive(Default)]
-struct Memory {
+struct SessionState {
     /// The session of this node, which may have ended, and whether it is known to have begun.
     session: Option<(Instance, bool)>,
     beats: Beats,
@@ -80,16 +80,16 @@ impl PostgresRegistry {
             ttl: whole_ttl(session_ttl),
             now,
             lane: tokio::sync::Mutex::default(),
-            memory: Mutex::default(),
+            state: Mutex::default(),
         }
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, SessionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn session(&self) -> Option<Instance> {
-        self.memory().session.map(|(instance, _)| instance)
+        self.state().session.map(|(instance, _)| instance)
     }
 
     /// How long all of a renewal may take.
@@ -178,16 +178,16 @@ impl PostgresRegistry {
 
     async fn announce(&self, node: &NodeRecord) -> Result<RegistryAnswer, Failure> {
         let (instance, body) = (node.instance.to_string(), node_bytes(node));
-        let known = self.memory().session;
+        let known = self.state().session;
         if known == Some((node.instance, true)) {
             let rows = self.ask(Query::Describe, &[&instance, &body]).await?;
             let answer = rows.first().map(|_| RegistryAnswer::Done);
             return Ok(answer.unwrap_or(RegistryAnswer::SessionEnded));
         }
-        self.memory().session = Some((node.instance, false));
+        self.state().session = Some((node.instance, false));
         let ttl = i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX);
         self.ask(Query::Open, &[&instance, &body, &ttl]).await?;
-        self.memory().session = Some((node.instance, true));
+        self.state().session = Some((node.instance, true));
         Ok(RegistryAnswer::Done)
     }
 
@@ -202,7 +202,7 @@ impl PostgresRegistry {
         if !self.beat(instance).await? {
             return Ok(RegistryAnswer::SessionEnded);
         }
-        self.memory().session = Some((instance, true));
+        self.state().session = Some((instance, true));
         let (mut view, ended) = self.read().await?;
         if !ended.is_empty() {
             // Some of them may come back at the last moment, which the next reading shows.
@@ -227,9 +227,9 @@ impl PostgresRegistry {
         let answered = (self.now)();
         let records = rows.iter().map(Record::read).collect::<Result<Vec<_>, _>>()?;
         let beats = records.iter().filter_map(Record::beat).collect::<Vec<_>>();
-        let mut memory = self.memory();
-        memory.beats.observe(asked, answered, &beats);
-        let has_ended = |it: &&Beat| memory.beats.has_ended(it.instance, it.count);
+        let mut state = self.state();
+        state.beats.observe(asked, answered, &beats);
+        let has_ended = |it: &&Beat| state.beats.has_ended(it.instance, it.count);
         let ended: Vec<Beat> = beats.iter().filter(has_ended).copied().collect();
         let lives = |instance| !ended.iter().any(|beat| beat.instance == instance);
         let (mut view, mut owners) = (View::default(), Vec::new());
@@ -268,7 +268,7 @@ impl PostgresRegistry {
                 return Ok(RegistryAnswer::SessionEnded);
             }
             let owner = row.map(Owner::read).transpose()?.flatten();
-            let has_ended = |it: &Owner| self.memory().beats.has_ended(it.instance, it.beat);
+            let has_ended = |it: &Owner| self.state().beats.has_ended(it.instance, it.beat);
             let (ended, owner) = match owner {
                 Some(owner) if has_ended(&owner) => (Some(owner), None),
                 owner => (None, owner),

@@ -14,12 +14,12 @@ use super::config::{ClusterEngine, LogEnds, Wake};
 pub(super) const SHARDS: u16 = 2;
 
 /// See the start of this file.
-pub(super) struct Memory {
+pub(super) struct EngineInMemory {
     pub(super) logs: FakeEngine,
     pub(super) registry: FakeRegistry,
 }
 
-impl Memory {
+impl EngineInMemory {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             logs: FakeEngine::new(1, FakeKnobs::PERFECT),
@@ -41,7 +41,7 @@ impl Memory {
     }
 }
 
-impl ClusterEngine for Memory {
+impl ClusterEngine for EngineInMemory {
     fn ledger(&self, shard: ShardNumber, writer: Writer, _: Wake) -> Box<dyn Ledger> {
         Box::new(self.logs.ledger(shard, writer))
     }

@@ -12,7 +12,7 @@ use super::watermarks::Watermarks;
 use crate::error::ServeError;
 
 /// See the start of this file.
-pub struct Memory {
+pub struct NodeMemory {
     data: Option<NodeData>,
     known: KnownCluster,
     watermarks: Arc<Watermarks>,
@@ -21,7 +21,7 @@ pub struct Memory {
     is_halted: bool,
 }
 
-impl Memory {
+impl NodeMemory {
     /// Compares what the node remembers with the engine, and remembers what is true of the cluster
     /// from now on.
     pub async fn open(

@@ -30,7 +30,7 @@ use crate::cluster::config::ClusterConfig;
 use crate::cluster::data::NodeData;
 use crate::cluster::exchange::{Carrier, Exchange};
 use crate::cluster::founding::found;
-use crate::cluster::memory::Memory;
+use crate::cluster::memory::NodeMemory;
 use crate::cluster::rollback::{Reporter, on_threads};
 use crate::cluster::terms::end_of;
 use crate::config::{Config, DoorName};
@@ -76,7 +76,7 @@ struct Control {
     hosting: Hosting,
     exchange: Rc<Exchange>,
     network: Rc<Network>,
-    memory: Memory,
+    memory: NodeMemory,
     /// What hosts have said since the last turn.
     heard: Heard,
     bell: Arc<Notify>,
@@ -125,7 +125,7 @@ impl Node {
             node: cluster.node.clone(),
             elsewhere: on_threads(),
         };
-        let memory = Memory::open(reporter, data, &meta).await?;
+        let memory = NodeMemory::open(reporter, data, &meta).await?;
         let shards = usize::from(meta.shards);
         let stop = Stop::default();
         let company = Company { access, ..Company::of(&config) };

@@ -13,7 +13,7 @@ use std::time::Duration;
 use pinpriq_cluster::{Meta, Registry, ShardNumber};
 use pinpriq_server::ServeError;
 use pinpriq_server::cluster::{ClusterEngine, LogEnds, NodeData, Wake, new_meta};
-use pinpriq_server::parts::{Memory, Notify, Reporter, Watermarks, try_to_found};
+use pinpriq_server::parts::{NodeMemory, Notify, Reporter, Watermarks, try_to_found};
 use pinpriq_store::ledger::{Ledger, Unreachable, Writer};
 use pinpriq_store::{Disk, StoreError};
 
@@ -36,14 +36,14 @@ pub(super) enum Thought {
     Heeded(Option<String>),
 }
 
-type Thinking = Pin<Box<dyn Future<Output = Result<(Memory, Thought), ServeError>>>>;
+type Thinking = Pin<Box<dyn Future<Output = Result<(NodeMemory, Thought), ServeError>>>>;
 
 /// See the start of this file.
 pub(super) struct Mind {
     data: u128,
     wakes: Wakes,
     /// Nothing while it thinks.
-    memory: Option<Memory>,
+    memory: Option<NodeMemory>,
     /// The same watermarks as in its memory, also while it thinks.
     watermarks: Option<Arc<Watermarks>>,
     thinking: Option<Thinking>,
@@ -105,7 +105,7 @@ impl Mind {
             // A comparison does not block: the engine is in memory.
             let elsewhere = Arc::new(|work: Box<dyn FnOnce() + Send>| work());
             let reporter = Reporter { engine, session_ttl, node, elsewhere };
-            Ok((Memory::open(reporter, Some(data), &meta).await?, Thought::Opened))
+            Ok((NodeMemory::open(reporter, Some(data), &meta).await?, Thought::Opened))
         };
         let thinking: Option<Thinking> = Some(Box::pin(opening));
         Ok(Self { data: id, wakes, memory: None, watermarks: None, thinking })
@@ -117,7 +117,7 @@ impl Mind {
     }
 
     /// What it remembers, unless it thinks.
-    pub(super) const fn memory(&self) -> Option<&Memory> {
+    pub(super) const fn memory(&self) -> Option<&NodeMemory> {
         self.memory.as_ref()
     }
 

@@ -19,8 +19,8 @@ use pinpriq_server::calendars::Calendars;
 use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName, Durability};
 use pinpriq_server::parts::{
-    Carrier, Client, ClockWatch, Common, Company, Exchange, HostNews, Memory, Place, Shard, Step,
-    end_of, has_rung, lowest_term_at, window_ms,
+    Carrier, Client, ClockWatch, Common, Company, Exchange, HostNews, NodeMemory, Place, Shard,
+    Step, end_of, has_rung, lowest_term_at, window_ms,
 };
 use pinpriq_server::{ServeError, Stop};
 use pinpriq_store::StoreError;
@@ -520,7 +520,7 @@ impl Node {
             steady: Arc::new(move || steady.load(Ordering::Relaxed)),
         };
         let memory = self.mind.as_ref().and_then(Mind::memory);
-        let lowest = |memory: &Memory| lowest_term_at(memory.generation(), (self.parts.wall)());
+        let lowest = |memory: &NodeMemory| lowest_term_at(memory.generation(), (self.parts.wall)());
         let at_least = Term(self.terms.get(&shard).map_or(1, |term| term + 1));
         let options = LedgerOptions {
             at_least: memory.map_or(Term(0), lowest).max(at_least),

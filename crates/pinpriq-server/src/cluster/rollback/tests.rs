@@ -4,11 +4,11 @@ use pinpriq_store::Urgency;
 use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Term};
 use pinpriq_testing::stores::{Caller, sample_task};
 
-use super::super::engine_in_memory::{Memory, SHARDS};
+use super::super::engine_in_memory::{EngineInMemory, SHARDS};
 use super::super::founding::{known, new_meta};
 use super::*;
 
-impl Memory {
+impl EngineInMemory {
     fn reporter(self: &Arc<Self>) -> Reporter {
         let session_ttl = Duration::from_secs(5);
         let elsewhere: Elsewhere = Arc::new(|work| work());
@@ -46,7 +46,7 @@ fn loss() -> StoreError {
 
 #[test]
 fn what_was_found_is_noted_for_all() {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let meta = Meta { generation: 3, ..new_meta(SHARDS) };
     memory.ask(RegistryCall::Found(meta.clone()));
     let own = known(&meta);
@@ -70,7 +70,7 @@ fn what_was_found_is_noted_for_all() {
 
 #[test]
 fn a_cluster_that_is_gone_or_another_one_is_told_apart() {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let reporter = memory.reporter();
     let own = known(&new_meta(SHARDS));
     let report = || block_on(reporter.report(own, (Some(1), &loss()))).unwrap_err().to_string();
@@ -83,7 +83,7 @@ fn a_cluster_that_is_gone_or_another_one_is_told_apart() {
 
 #[test]
 fn all_watermarks_are_compared_at_the_start() {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let own = known(&new_meta(SHARDS));
     let watermarks = Watermarks::in_memory(SHARDS);
     let reporter = memory.reporter();
@@ -109,11 +109,11 @@ fn all_watermarks_are_compared_at_the_start() {
 
 #[test]
 fn an_engine_that_was_wiped_has_lost_what_was_seen() {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let watermarks = Watermarks::in_memory(SHARDS);
     watermarks.keeper(1, Arc::new(|| ())).keep(memory.append(1, 2));
     let own = known(&new_meta(SHARDS));
-    let wiped = Memory::new();
+    let wiped = EngineInMemory::new();
     let reporter = wiped.reporter();
     let found = block_on(reporter.find_loss(&watermarks, own, 0..SHARDS)).unwrap();
     let (shard, loss) = found.unwrap();

@@ -23,13 +23,13 @@ use pinpriq_testing::stores::{
 };
 
 use super::super::config::{LogEnds, Wake};
-use super::super::engine_in_memory::{Memory, SHARDS};
+use super::super::engine_in_memory::{EngineInMemory, SHARDS};
 use super::super::founding::new_meta;
 use super::*;
 
 /// An engine that is meddled with: its calls are counted, and something happens at one of them.
 struct Meddled {
-    memory: Arc<Memory>,
+    memory: Arc<EngineInMemory>,
     plan: Arc<Plan>,
 }
 
@@ -47,12 +47,15 @@ struct Plan {
 type Meddle = Box<dyn FnMut(&Call) -> bool + Send>;
 
 impl Meddled {
-    fn new(memory: &Arc<Memory>, answered: u64, is_carried_out: bool) -> Self {
+    fn new(memory: &Arc<EngineInMemory>, answered: u64, is_carried_out: bool) -> Self {
         let plan = Plan { answered, is_carried_out, asked: 0.into(), meddle: Mutex::new(None) };
         Self { memory: memory.clone(), plan: Arc::new(plan) }
     }
 
-    fn with(memory: &Arc<Memory>, meddle: impl FnMut(&Call) -> bool + Send + 'static) -> Self {
+    fn with(
+        memory: &Arc<EngineInMemory>,
+        meddle: impl FnMut(&Call) -> bool + Send + 'static,
+    ) -> Self {
         let meddled = Self::new(memory, u64::MAX, false);
         *meddled.plan.meddle.lock().unwrap() = Some(Box::new(meddle));
         meddled
@@ -217,7 +220,7 @@ fn joined(engine: &dyn ClusterEngine) -> Contents {
 }
 
 /// What a node finds in the log of a shard, and whether it takes it over.
-fn loaded(memory: &Memory, shard: u16) -> (Header, Fold, bool) {
+fn loaded(memory: &EngineInMemory, shard: u16) -> (Header, Fold, bool) {
     let ledger = Box::new(memory.logs.ledger(shard, Writer(7)));
     let mut store = LedgerStore::new(ledger, LedgerOptions::default());
     let (mut fold, mut freed) = (Fold::new(), Vec::new());
@@ -229,7 +232,7 @@ fn loaded(memory: &Memory, shard: u16) -> (Header, Fold, bool) {
 
 #[test]
 fn what_was_imported_is_what_nodes_load_and_what_is_exported() {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let before = server("a", 5);
     let contents = divided(&before);
     let meta = import(&*memory, &contents).unwrap();
@@ -255,7 +258,7 @@ fn what_was_imported_is_what_nodes_load_and_what_is_exported() {
     assert!(copied >= numbers[1] + (1 << 46), "{copied} is given by no other shard");
 
     // The copy goes on as a server, and comes back as a cluster.
-    let again = Memory::new();
+    let again = EngineInMemory::new();
     let meta = import(&*again, &divided(&after)).unwrap();
     assert_eq!(meta.generation, 1);
     let (header, ..) = loaded(&again, 0);
@@ -266,7 +269,7 @@ fn what_was_imported_is_what_nodes_load_and_what_is_exported() {
 
 #[test]
 fn a_cluster_that_was_never_served_is_empty() {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let meta = new_meta(SHARDS);
     memory.ask(RegistryCall::Found(meta.clone()));
     let (found, contents) = export(&*memory).unwrap();
@@ -276,7 +279,7 @@ fn a_cluster_that_was_never_served_is_empty() {
 
 /// Stops an import after this many calls. Returns whether there is more to do.
 fn interrupted(answered: u64, is_carried_out: bool) -> bool {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let (first, second) = (server("a", 5), server("b", 5));
     let result = import(&Meddled::new(&memory, answered, is_carried_out), &divided(&first));
     let what = format!("after {answered} calls, {is_carried_out}");
@@ -310,7 +313,7 @@ fn an_interrupted_import_is_never_served_and_the_next_one_is_whole() {
 /// Lets another import run as a whole before this one asks a log for the time `at`. Returns whether
 /// it came to that.
 fn overtaken(at: usize) -> bool {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let (first, second) = (server("a", 5), server("b", 5));
     let (mut asked, other, contents) = (0, memory.clone(), divided(&second));
     let meddled = Meddled::with(&memory, move |_| {
@@ -335,7 +338,7 @@ fn an_import_that_was_overtaken_writes_nothing_any_more() {
 #[test]
 fn trouble_of_the_engine_is_gone_through() {
     for seed in 0..20 {
-        let memory = Memory::new();
+        let memory = EngineInMemory::new();
         let knobs = FakeKnobs { full: 0, raced: 0, ..FakeKnobs::ROUGH };
         memory.logs.set_knobs(knobs);
         let server = server(&seed.to_string(), seed);
@@ -345,7 +348,7 @@ fn trouble_of_the_engine_is_gone_through() {
 }
 
 #[track_caller]
-fn refused(memory: &Memory, part: &str) {
+fn refused(memory: &EngineInMemory, part: &str) {
     let ends = memory.log_ends(3).unwrap();
     let error = import(memory, &divided(&server("a", 5))).unwrap_err();
     assert_eq!(error.exit_code(), 3);
@@ -355,18 +358,18 @@ fn refused(memory: &Memory, part: &str) {
 
 #[test]
 fn an_engine_that_is_not_empty_is_refused() {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     memory.ask(RegistryCall::Found(Meta { id: 0xabc, ..new_meta(SHARDS) }));
     refused(&memory, "it holds the cluster 00000000000000000000000000000abc with 2 shards");
 
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     drop(Caller::start(Box::new(LedgerStore::new(
         Box::new(memory.logs.ledger(2, Writer(7))),
         LedgerOptions::default(),
     ))));
     refused(&memory, "it holds a log of shard 2, although there is no cluster");
 
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     let mut node = memory.registry(Duration::ZERO, Arc::new(|| ()));
     let (instance, name) = (Instance(7), "n7".to_owned());
     node.start(RegistryCall::Announce(NodeRecord { instance, name, ..NodeRecord::default() }));
@@ -378,7 +381,7 @@ fn an_engine_that_is_not_empty_is_refused() {
 #[test]
 fn a_cluster_that_is_not_whole_is_not_copied() {
     let refused = |meta: Meta| {
-        let memory = Memory::new();
+        let memory = EngineInMemory::new();
         memory.ask(RegistryCall::Found(meta));
         let error = export(&*memory).unwrap_err();
         assert_eq!(error.exit_code(), 3);
@@ -393,7 +396,7 @@ fn a_cluster_that_is_not_whole_is_not_copied() {
 
 #[test]
 fn a_shard_at_work_is_copied_as_it_was_at_one_moment() {
-    let memory = Memory::new();
+    let memory = EngineInMemory::new();
     memory.ask(RegistryCall::Found(new_meta(SHARDS)));
     // Each entry has one batch, a read returns a part, and little is kept that does not count.
     memory.logs.set_knobs(FakeKnobs { target_bytes: 1, read_short: 100, ..FakeKnobs::PERFECT });
