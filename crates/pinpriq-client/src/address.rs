@@ -13,7 +13,7 @@ const PORT_ENCRYPTED: u16 = 7261;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Address {
     /// At least one. They are tried in this order.
-    pub(crate) places: Vec<Place>,
+    pub(crate) hosts: Vec<HostPort>,
     pub(crate) is_encrypted: bool,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Address {
 
 /// Where one server is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct HostPort {
     /// The name or the address of the host, without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -55,18 +55,18 @@ impl Address {
             Some((user, password)) => (decoded(user)?, decoded(password)?),
         };
         let usual = if is_encrypted { PORT_ENCRYPTED } else { PORT };
-        let places =
-            hosts.split(',').map(|host| Place::parse(host, usual)).collect::<Result<_, _>>();
-        Ok(Self { places: places?, is_encrypted, user, password })
+        let hosts =
+            hosts.split(',').map(|host| HostPort::parse(host, usual)).collect::<Result<_, _>>();
+        Ok(Self { hosts: hosts?, is_encrypted, user, password })
     }
 
     /// Returns the hosts and the ports as one text.
     pub(crate) fn shown(&self) -> String {
-        self.places.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+        self.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     }
 }
 
-impl Place {
+impl HostPort {
     fn parse(text: &str, usual_port: u16) -> Result<Self, &'static str> {
         let (host, port) = split(text)?;
         let port = match port {
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
         if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
@@ -86,8 +86,8 @@ impl fmt::Display for Place {
 }
 
 /// Returns the host, and the port if there is one.
-fn split(place: &str) -> Result<(&str, Option<&str>), &'static str> {
-    if let Some(rest) = place.strip_prefix('[') {
+fn split(host: &str) -> Result<(&str, Option<&str>), &'static str> {
+    if let Some(rest) = host.strip_prefix('[') {
         let (host, port) = rest.split_once(']').ok_or("a bracket of its host is not closed")?;
         return match port.strip_prefix(':') {
             Some(port) => Ok((host, Some(port))),
@@ -95,10 +95,10 @@ fn split(place: &str) -> Result<(&str, Option<&str>), &'static str> {
             None => Err("there is something between its host and its port"),
         };
     }
-    match place.split_once(':') {
+    match host.split_once(':') {
         Some((_, port)) if port.contains(':') => Err("an address of IPv6 needs brackets"),
         Some((host, port)) => Ok((host, Some(port))),
-        None => Ok((place, None)),
+        None => Ok((host, None)),
     }
 }
 

@@ -8,7 +8,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_tls::Peer;
 use tokio::net::TcpStream;
 
-use crate::address::Place;
+use crate::address::HostPort;
 use crate::clock::within;
 use crate::error::{Error, Refused};
 use crate::options::Options;
@@ -20,18 +20,18 @@ pub(crate) struct Opening {
     options: Options,
     /// The servers as their certificates must show them, if connections are encrypted.
     peers: Vec<Option<Peer>>,
-    place: String,
-    /// The place of the last connection, which is tried first.
+    server: String,
+    /// The host of the last connection, which is tried first.
     current: AtomicUsize,
 }
 
 impl Opening {
     /// Reads the certificates of the system, if they are needed.
     pub(crate) fn new(options: Options) -> Result<Self, Error> {
-        let place = options.address.shown();
+        let server = options.address.shown();
         match options.peers() {
-            Ok(peers) => Ok(Self { options, peers, place, current: AtomicUsize::new(0) }),
-            Err(why) => Err(Error::Disconnected { server: place, why }),
+            Ok(peers) => Ok(Self { options, peers, server, current: AtomicUsize::new(0) }),
+            Err(why) => Err(Error::Disconnected { server, why }),
         }
     }
 
@@ -41,21 +41,21 @@ impl Opening {
 
     /// The error for a connection that could not be made, or broke.
     pub(crate) fn disconnected(&self, why: &impl Display) -> Error {
-        Error::Disconnected { server: self.place.clone(), why: why.to_string() }
+        Error::Disconnected { server: self.server.clone(), why: why.to_string() }
     }
 
-    /// Opens a connection to the first place that answers, beginning with the last one that did.
+    /// Opens a connection to the first host that answers, beginning with the last one that did.
     /// Refused if this sign-in is not valid.
     pub(crate) async fn open(&self) -> Result<(Line, Replies), Error> {
-        let places = &self.options.address.places;
+        let hosts = &self.options.address.hosts;
         let current = self.current.load(Ordering::Relaxed);
         let mut outcome = Err(self.disconnected(&"it has no address"));
-        for number in (current..current + places.len()).map(|number| number % places.len()) {
-            let (Some(place), Some(peer)) = (places.get(number), self.peers.get(number)) else {
+        for number in (current..current + hosts.len()).map(|number| number % hosts.len()) {
+            let (Some(host), Some(peer)) = (hosts.get(number), self.peers.get(number)) else {
                 continue;
             };
-            outcome = self.open_at(place, peer.as_ref()).await;
-            // Another place would not let this user in either.
+            outcome = self.open_at(host, peer.as_ref()).await;
+            // Another host would not let this user in either.
             if matches!(outcome, Ok(_) | Err(Error::Refused(_))) {
                 self.current.store(number, Ordering::Relaxed);
                 break;
@@ -64,10 +64,14 @@ impl Opening {
         outcome
     }
 
-    async fn open_at(&self, place: &Place, peer: Option<&Peer>) -> Result<(Line, Replies), Error> {
+    async fn open_at(
+        &self,
+        host: &HostPort,
+        peer: Option<&Peer>,
+    ) -> Result<(Line, Replies), Error> {
         let broken = |error| self.disconnected(&error);
         let timeout = self.options.timeout;
-        let connect = TcpStream::connect((place.host.as_str(), place.port));
+        let connect = TcpStream::connect((host.host.as_str(), host.port));
         let mut line = Line::over(within(Some(timeout), connect).await.map_err(broken)?);
         line.limit_waiting(Some(timeout));
         if let Some(peer) = peer {

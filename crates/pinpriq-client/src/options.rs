@@ -6,7 +6,7 @@ use std::time::Duration;
 use pinpriq_tls::{Peer, Roots, Tls, Trust};
 use thiserror::Error;
 
-use crate::address::{Address, Place};
+use crate::address::{Address, HostPort};
 
 /// The options of a client. All have defaults; only the address is required.
 ///
@@ -124,9 +124,9 @@ impl Options {
     /// The servers as their certificates must show them, if connections are encrypted, in the order
     /// of the address.
     pub(crate) fn peers(&self) -> Result<Vec<Option<Peer>>, String> {
-        let places = &self.address.places;
+        let hosts = &self.address.hosts;
         if !self.address.is_encrypted {
-            return Ok(vec![None; places.len()]);
+            return Ok(vec![None; hosts.len()]);
         }
         let tls = match &self.tls {
             Some(tls) => tls.clone(),
@@ -134,7 +134,7 @@ impl Options {
                 Tls::new(&Trust::Host(Roots::OfTheSystem), None).map_err(|it| it.to_string())?
             }
         };
-        let peer = |place: &Place| Peer::new(&tls, &place.host).map(Some);
-        places.iter().map(peer).collect::<Result<_, _>>().map_err(|error| error.to_string())
+        let peer = |host: &HostPort| Peer::new(&tls, &host.host).map(Some);
+        hosts.iter().map(peer).collect::<Result<_, _>>().map_err(|error| error.to_string())
     }
 }

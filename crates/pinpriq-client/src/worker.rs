@@ -24,7 +24,7 @@ pub use event::{Event, Happening};
 pub use failure::{Failure, Outcome};
 
 /// Where a function gets its tasks: a queue, or a topic and a member.
-type Place = (Name, Option<Name>);
+type Source = (Name, Option<Name>);
 type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 type Function = Arc<dyn Fn(Job) -> Running + Send + Sync>;
 type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
@@ -49,9 +49,9 @@ type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 #[derive(Clone)]
 pub struct Worker {
     client: Client,
-    functions: HashMap<Place, Function>,
+    functions: HashMap<Source, Function>,
     /// The keys of these, in the order in which they were added.
-    places: Vec<Place>,
+    sources: Vec<Source>,
     concurrency: u32,
     ttr: Duration,
     grace: Duration,
@@ -60,7 +60,7 @@ pub struct Worker {
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("places", &self.places).finish_non_exhaustive()
+        f.debug_struct("Worker").field("sources", &self.sources).finish_non_exhaustive()
     }
 }
 
@@ -78,7 +78,7 @@ impl Worker {
         Self {
             client: client.clone(),
             functions: HashMap::new(),
-            places: Vec::new(),
+            sources: Vec::new(),
             concurrency: 8,
             ttr: Duration::from_mins(1),
             grace: Duration::from_secs(30),
@@ -107,14 +107,14 @@ impl Worker {
         self.with((topic.into(), Some(member.into())), function)
     }
 
-    fn with<F, R>(mut self, place: Place, function: F) -> Self
+    fn with<F, R>(mut self, source: Source, function: F) -> Self
     where
         F: Fn(Job) -> R + Send + Sync + 'static,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let function: Function = Arc::new(move |job| Box::pin(function(job)));
-        if self.functions.insert(place.clone(), function).is_none() {
-            self.places.push(place);
+        if self.functions.insert(source.clone(), function).is_none() {
+            self.sources.push(source);
         }
         self
     }

@@ -37,13 +37,13 @@ pub(crate) const HTTP: Schemes = Schemes { plain: &["http://"], encrypted: &["ht
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Endpoint {
     /// They are tried in this order.
-    places: Vec<Place>,
+    servers: Vec<ServerAddress>,
     schemes: Schemes,
 }
 
 /// Where one server is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ServerAddress {
     /// The host and the port.
     pub(crate) address: String,
     /// The server as its certificate shows it, if connections are encrypted.
@@ -51,7 +51,7 @@ pub(crate) struct Place {
 }
 
 impl Endpoint {
-    /// Returns the place that an address and the options about encryption name. Reads the files
+    /// Returns the server that an address and the options about encryption name. Reads the files
     /// among these.
     pub(crate) fn of(
         given: &str,
@@ -67,29 +67,30 @@ impl Endpoint {
         } else {
             vec![None; hosts.len()]
         };
-        let place = |(address, peer): (&str, _)| Place { address: address.to_owned(), peer };
-        Ok(Self { places: addresses.into_iter().zip(peers).map(place).collect(), schemes })
+        let server =
+            |(address, peer): (&str, _)| ServerAddress { address: address.to_owned(), peer };
+        Ok(Self { servers: addresses.into_iter().zip(peers).map(server).collect(), schemes })
     }
 
-    /// Returns the only place. Fails if there are several.
-    pub(crate) fn only(mut self) -> Result<Place, Failure> {
-        match (self.places.pop(), self.places.is_empty()) {
-            (Some(place), true) => Ok(place),
+    /// Returns the only server. Fails if there are several.
+    pub(crate) fn only(mut self) -> Result<ServerAddress, Failure> {
+        match (self.servers.pop(), self.servers.is_empty()) {
+            (Some(server), true) => Ok(server),
             _ => Err(Failure::unusable("this command takes one address")),
         }
     }
 
     /// Whether connections are encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
-        self.places.iter().any(|place| place.peer.is_some())
+        self.servers.iter().any(|server| server.peer.is_some())
     }
 
-    /// Connects to the first place that answers. Without a limit this takes as long as the system
+    /// Connects to the first server that answers. Without a limit this takes as long as the system
     /// tries.
     pub(crate) fn connect(&self, limit: Option<Duration>) -> io::Result<Line> {
         let mut outcome = Err(io::Error::other("there is no address"));
-        for place in &self.places {
-            outcome = place.connect(limit);
+        for server in &self.servers {
+            outcome = server.connect(limit);
             if outcome.is_ok() {
                 break;
             }
@@ -98,7 +99,7 @@ impl Endpoint {
     }
 }
 
-impl Place {
+impl ServerAddress {
     fn connect(&self, limit: Option<Duration>) -> io::Result<Line> {
         let mut line = match limit {
             Some(limit) => Line::connect_within(limit, &*self.address)?,
@@ -116,8 +117,8 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.schemes.encrypted.first().filter(|_| self.is_encrypted());
         f.write_str(scheme.copied().unwrap_or_default())?;
-        for (place, Place { address, .. }) in self.places.iter().enumerate() {
-            write!(f, "{}{address}", if place == 0 { "" } else { "," })?;
+        for (index, ServerAddress { address, .. }) in self.servers.iter().enumerate() {
+            write!(f, "{}{address}", if index == 0 { "" } else { "," })?;
         }
         Ok(())
     }

@@ -110,7 +110,7 @@ fn difference_since(commit: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::{changed_lines, is_touched};
-    use crate::planted::table::{Bug, Place, Suite};
+    use crate::planted::table::{Bug, Lines, Suite};
 
     #[test]
     fn bug_is_touched_where_its_text_or_its_entry_changes() {
@@ -122,7 +122,7 @@ mod tests {
             text: "a = b".to_owned(),
             instead: "a = c".to_owned(),
             tests: vec![Suite::Simulator],
-            entry: Place { path: "crates/a/tests/planted/a.toml".to_owned(), first: 8, last: 13 },
+            entry: Lines { path: "crates/a/tests/planted/a.toml".to_owned(), first: 8, last: 13 },
         };
         let check = |difference: &str, expected| {
             assert_eq!(

@@ -149,7 +149,7 @@ impl Squashed {
 #[cfg(test)]
 mod tests {
     use super::{place, plant};
-    use crate::planted::table::{Bug, Place, Suite};
+    use crate::planted::table::{Bug, Lines, Suite};
 
     fn bug(name: &str, text: &str, bug: &str) -> Bug {
         Bug {
@@ -159,7 +159,7 @@ mod tests {
             text: text.to_owned(),
             instead: bug.to_owned(),
             tests: vec![Suite::Simulator],
-            entry: Place { path: String::new(), first: 1, last: 6 },
+            entry: Lines { path: String::new(), first: 1, last: 6 },
         }
     }
 

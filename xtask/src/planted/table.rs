@@ -25,12 +25,12 @@ pub(crate) struct Bug {
     /// The tests that ought to object, each of them, the cheapest first.
     pub(crate) tests: Vec<Suite>,
     /// The lines of the entry.
-    pub(crate) entry: Place,
+    pub(crate) entry: Lines,
 }
 
 /// Lines of a file, counted from 1. The last belongs to them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Lines {
     pub(crate) path: String,
     pub(crate) first: usize,
     pub(crate) last: usize,
@@ -76,10 +76,10 @@ pub(crate) fn read(tree: &Tree) -> (Vec<Bug>, Vec<Problem>) {
         };
         let mut found = Vec::new();
         for (name, entry) in &table {
-            let place = place_of(file, name);
-            match bug(package, name, entry, place.clone()) {
+            let lines = lines_of(file, name);
+            match bug(package, name, entry, lines.clone()) {
                 Ok(bug) => found.push(bug),
-                Err(what) => object(place.first, format!("{name}: {what}")),
+                Err(what) => object(lines.first, format!("{name}: {what}")),
             }
         }
         // The table itself has no order.
@@ -104,7 +104,7 @@ fn package_of_table(path: &str) -> Option<&str> {
 }
 
 /// Returns the lines of an entry: from its name to the line before the next one.
-fn place_of(file: &File, name: &str) -> Place {
+fn lines_of(file: &File, name: &str) -> Lines {
     let header = format!("[{name}]");
     let lines: Vec<&str> = file.text.lines().collect();
     let at = lines.iter().position(|line| *line == header).unwrap_or(0);
@@ -112,10 +112,10 @@ fn place_of(file: &File, name: &str) -> Place {
     let next = lines.iter().skip(at + 1).position(is_header).map_or(lines.len(), |n| at + 1 + n);
     let entry = lines.get(at..next).unwrap_or_default();
     let length = entry.iter().rposition(|line| !line.is_empty()).unwrap_or(0);
-    Place { path: file.path.clone(), first: at + 1, last: at + 1 + length }
+    Lines { path: file.path.clone(), first: at + 1, last: at + 1 + length }
 }
 
-fn bug(package: &str, name: &str, entry: &Value, place: Place) -> Result<Bug, String> {
+fn bug(package: &str, name: &str, entry: &Value, lines: Lines) -> Result<Bug, String> {
     let is_usual = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
     if name.is_empty() || !name.chars().all(is_usual) {
         return Err("a name has small letters, digits and hyphens".to_owned());
@@ -141,7 +141,7 @@ fn bug(package: &str, name: &str, entry: &Value, place: Place) -> Result<Bug, St
         text: string("text")?,
         instead: string("bug")?,
         tests,
-        entry: place,
+        entry: lines,
     })
 }
 

@@ -76,7 +76,7 @@ struct Loop {
 impl Loop {
     fn new(crew: Arc<Crew>, stopped: watch::Receiver<bool>) -> Self {
         let mut sources: Vec<Source> = Vec::new();
-        for (name, member) in &crew.worker.places {
+        for (name, member) in &crew.worker.sources {
             match sources.iter_mut().find(|source| source.member == *member) {
                 Some(source) => source.names.push(name.clone()),
                 None => {
@@ -89,14 +89,14 @@ impl Loop {
     }
 
     async fn run(mut self) -> Result<(), Error> {
-        let places: Vec<String> =
-            self.crew.worker.places.iter().map(|(name, _)| format!("{name:?}")).collect();
-        let places = places.join(", ");
-        tracing::info!("working on {places}, {} at a time", self.crew.worker.concurrency);
+        let sources: Vec<String> =
+            self.crew.worker.sources.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let sources = sources.join(", ");
+        tracing::info!("working on {sources}, {} at a time", self.crew.worker.concurrency);
         let keeping = tokio::spawn(keep(Arc::clone(&self.crew)));
         let _keeping = EndWithMe(keeping.abort_handle());
         self.work().await?;
-        tracing::info!("stopping work on {places}");
+        tracing::info!("stopping work on {sources}");
         let running = &mut self.running;
         let all = async { while running.join_next().await.is_some() {} };
         if tokio::time::timeout(self.crew.worker.grace, all).await.is_err() {
@@ -243,8 +243,8 @@ impl Crew {
 
     /// Calls the function. A panic is a failure.
     async fn call(&self, job: &Job) -> Outcome {
-        let place = (job.queue.clone(), job.member.clone());
-        let Some(function) = self.worker.functions.get(&place) else {
+        let source = (job.queue.clone(), job.member.clone());
+        let Some(function) = self.worker.functions.get(&source) else {
             // A queue of an older configuration of this worker cannot be taken from.
             return Err(Failure::GiveBack { delay: None });
         };
@@ -366,7 +366,7 @@ async fn keep(crew: Arc<Crew>) {
     let worker = &crew.worker;
     // One member may have lanes in several topics.
     let members: BTreeSet<&Name> =
-        worker.places.iter().filter_map(|(_, member)| member.as_ref()).collect();
+        worker.sources.iter().filter_map(|(_, member)| member.as_ref()).collect();
     let span = if members.is_empty() { worker.ttr } else { worker.ttr.min(MEMBER_LEASE) } / 3;
     loop {
         pause(span).await;
@@ -385,7 +385,7 @@ async fn keep(crew: Arc<Crew>) {
 
 /// Joins all topics as the members that the worker is.
 async fn join(worker: &Worker) -> Result<(), Error> {
-    for (topic, member) in &worker.places {
+    for (topic, member) in &worker.sources {
         if let Some(member) = member {
             worker.client.topic(topic).join(member, Some(MEMBER_LEASE)).await?;
         }

@@ -52,12 +52,12 @@ pub struct EtcdRegistry {
     /// In whole seconds.
     ttl: Duration,
     session: Mutex<Option<Session>>,
-    place: Arc<Place>,
+    standing: Arc<Standing>,
 }
 
 /// What this node is among those that live, as its last renewal has shown.
 #[derive(Default)]
-struct Place {
+struct Standing {
     is_first: AtomicBool,
     has_session: AtomicBool,
 }
@@ -81,7 +81,7 @@ impl EtcdRegistry {
             keys: RegistryKeys::new(&etcd.options().name),
             ttl: whole_ttl(session_ttl),
             session: Mutex::default(),
-            place: Arc::default(),
+            standing: Arc::default(),
         }
     }
 
@@ -95,7 +95,7 @@ impl EtcdRegistry {
         period: Duration,
         tell: impl Fn(RoomNotice) + Send + 'static,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let (etcd, place) = (self.etcd.clone(), Arc::downgrade(&self.place));
+        let (etcd, standing) = (self.etcd.clone(), Arc::downgrade(&self.standing));
         async move {
             let mut ticks = interval(period.max(Duration::from_millis(1)));
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -103,10 +103,10 @@ impl EtcdRegistry {
             let mut told = None;
             loop {
                 ticks.tick().await;
-                let Some(place) = place.upgrade() else { return };
-                let is_first = place.is_first.load(Ordering::Relaxed);
-                let has_session = place.has_session.load(Ordering::Relaxed);
-                drop(place);
+                let Some(standing) = standing.upgrade() else { return };
+                let is_first = standing.is_first.load(Ordering::Relaxed);
+                let has_session = standing.has_session.load(Ordering::Relaxed);
+                drop(standing);
                 // They tell etcd's own quota, and whether it was reached.
                 etcd.ask_quota().await;
                 _ = etcd.status().await;
@@ -242,8 +242,8 @@ impl EtcdRegistry {
         }
         self.set_session(Session { is_open: true, ..session });
         let first = view.nodes.first().map(|node| node.instance);
-        self.place.is_first.store(first == Some(session.instance), Ordering::Relaxed);
-        self.place.has_session.store(true, Ordering::Relaxed);
+        self.standing.is_first.store(first == Some(session.instance), Ordering::Relaxed);
+        self.standing.has_session.store(true, Ordering::Relaxed);
         Ok(RegistryAnswer::View(view))
     }
 
@@ -410,8 +410,8 @@ impl RemoteRegistry for EtcdRegistry {
         match timeout(limit, self.apply(call)).await {
             Ok(Ok(answer)) => {
                 if answer == RegistryAnswer::SessionEnded {
-                    self.place.is_first.store(false, Ordering::Relaxed);
-                    self.place.has_session.store(false, Ordering::Relaxed);
+                    self.standing.is_first.store(false, Ordering::Relaxed);
+                    self.standing.has_session.store(false, Ordering::Relaxed);
                 }
                 answer
             }

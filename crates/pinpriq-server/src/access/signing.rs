@@ -110,8 +110,8 @@ impl Crowd {
         Arc::new(Self { most, most_of_address, counts: Mutex::default() })
     }
 
-    /// Returns a place for an attempt from this address, if there is one.
-    fn enter(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
+    /// Lets an attempt from this address wait, if there is a place for it.
+    fn enter(self: &Arc<Self>, from: IpAddr) -> Option<Admission> {
         let address = network_of(from);
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = counts.values().sum();
@@ -121,18 +121,18 @@ impl Crowd {
             return None;
         }
         counts.insert(address, own + 1);
-        Some(Place { crowd: Arc::clone(self), address })
+        Some(Admission { crowd: Arc::clone(self), address })
     }
 }
 
-/// A place among those that wait.
+/// One of those that wait, until it is dropped.
 #[derive(Debug)]
-struct Place {
+struct Admission {
     crowd: Arc<Crowd>,
     address: IpAddr,
 }
 
-impl Drop for Place {
+impl Drop for Admission {
     fn drop(&mut self) {
         let mut counts = self.crowd.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = counts.get_mut(&self.address) {
@@ -260,7 +260,7 @@ impl Roster {
         }
         let is_slowed = self.signing.is_slowed(from, now_ms);
         let crowd = if is_slowed { &self.signing.slowed } else { &self.signing.waiting };
-        let Some(place) = crowd.enter(from) else { return Begun::Known(Outcome::Busy) };
+        let Some(admission) = crowd.enter(from) else { return Begun::Known(Outcome::Busy) };
         let user = users.user(name).cloned();
         // One that is too long is wrong, and that takes as long as any other.
         let cut = &password[..password.len().min(PASSWORD_BYTES_MAX)];
@@ -268,12 +268,12 @@ impl Roster {
         let password = Password::new(cut.to_vec()).ok();
         let roster = Arc::clone(self);
         Begun::Later(Box::pin(async move {
-            let _place = place;
+            let _admission = admission;
             // One that is slowed must not keep a place among the others meanwhile.
             let _second_place = if is_slowed {
                 let _ = timeout(FAILURES_WAIT, pending::<()>()).await;
                 match roster.signing.waiting.enter(from) {
-                    Some(place) => Some(place),
+                    Some(admission) => Some(admission),
                     None => return Outcome::Busy,
                 }
             } else {
@@ -348,15 +348,15 @@ mod tests {
     #[test]
     fn no_address_takes_the_places_of_others() {
         let crowd = Crowd::new(AT_ONCE + WAITING_MAX, WAITING_OF_ADDRESS_MAX);
-        let places: Vec<Place> = (0..300).map_while(|_| crowd.enter(HOME)).collect();
-        assert_eq!(places.len(), WAITING_OF_ADDRESS_MAX);
+        let own: Vec<Admission> = (0..300).map_while(|_| crowd.enter(HOME)).collect();
+        assert_eq!(own.len(), WAITING_OF_ADDRESS_MAX);
         let other: IpAddr = "127.0.0.2".parse().unwrap();
         let third: IpAddr = "127.0.0.3".parse().unwrap();
-        let others: Vec<Place> = (0..300).map_while(|_| crowd.enter(other)).collect();
+        let others: Vec<Admission> = (0..300).map_while(|_| crowd.enter(other)).collect();
         assert_eq!(others.len(), WAITING_OF_ADDRESS_MAX);
-        let last: Vec<Place> = (0..300).map_while(|_| crowd.enter(third)).collect();
+        let last: Vec<Admission> = (0..300).map_while(|_| crowd.enter(third)).collect();
         assert_eq!(last.len(), AT_ONCE + WAITING_MAX - 2 * WAITING_OF_ADDRESS_MAX);
-        drop((places, others, last));
+        drop((own, others, last));
         assert!(crowd.counts.lock().unwrap().is_empty());
         assert!(crowd.enter(HOME).is_some());
     }

@@ -10,7 +10,7 @@ use pinpriq_load::{Bound, Dialect, Figures, Http, Move, Pace, Pinpriq, Plan, Res
 use pinpriq_tls::Peer;
 
 use crate::args::bench::{BenchArgs, Door, Workload};
-use crate::endpoint::{self, Endpoint, Place};
+use crate::endpoint::{self, Endpoint, ServerAddress};
 use crate::exit::{Exit, Failure};
 use crate::output::print_text;
 use crate::progress::Progress;
@@ -175,7 +175,8 @@ fn endpoint(arguments: &BenchArgs) -> Result<(SocketAddr, Option<Peer>), Failure
     };
     let given = arguments.address.clone().or_else(|| std::env::var(variable?).ok());
     let given = given.as_deref().unwrap_or(default);
-    let Place { address, peer } = Endpoint::of(given, &arguments.encryption, schemes)?.only()?;
+    let ServerAddress { address, peer } =
+        Endpoint::of(given, &arguments.encryption, schemes)?.only()?;
     let found = address.to_socket_addrs().map(|mut addresses| addresses.next());
     match found {
         Ok(Some(found)) => Ok((found, peer)),

@@ -13,9 +13,9 @@ use crate::peer::{check, pinpriq};
 use crate::serving::Serving;
 
 /// A directory with a file of users in it, or without.
-struct Place(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Place {
+impl Directory {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -67,72 +67,72 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn users_are_added_changed_listed_and_removed() {
-    let place = Place::new();
-    let added = place.done("add orders put:orders.* look:*");
+    let directory = Directory::new();
+    let added = directory.done("add orders put:orders.* look:*");
     assert_eq!(added, "added orders with a password and 2 rules\n");
-    assert_eq!(mode(&place.file()), 0o600);
-    let text = place.text();
+    assert_eq!(mode(&directory.file()), 0o600);
+    let text = directory.text();
     assert!(text.contains("password = \"$argon2id$v=19$m=19456,t=2,p=1$"), "{text}");
     assert!(!text.contains("swordfish"), "{text}");
 
-    place.done("add anonymous put:jobs --no-password");
-    assert_eq!(place.done("rights orders take:a%20b"), "orders has the rights take:a%20b\n");
-    let limits = place.done("limits orders max_tasks=5 max_connections=9");
+    directory.done("add anonymous put:jobs --no-password");
+    assert_eq!(directory.done("rights orders take:a%20b"), "orders has the rights take:a%20b\n");
+    let limits = directory.done("limits orders max_tasks=5 max_connections=9");
     assert_eq!(limits, "orders has the limits max_connections=9 max_tasks=5\n");
     assert_eq!(
-        place.done("list"),
+        directory.done("list"),
         "user       password  tokens  limits                         rules\n\
          anonymous  -         -       -                              put:jobs\n\
          orders     yes       -       max_connections=9 max_tasks=5  take:a%20b\n"
     );
     assert_eq!(
-        place.done("limits orders max_tasks=none max_connections=none"),
+        directory.done("limits orders max_tasks=none max_connections=none"),
         "orders has no limits\n"
     );
     assert_eq!(
-        place.done("list --json").lines().next_back().unwrap(),
+        directory.done("list --json").lines().next_back().unwrap(),
         "{\"name\":\"orders\",\"password\":true,\"tokens\":[],\"rules\":[\"take:a%20b\"],\
          \"limits\":{\"max_connections\":null,\"max_bytes_in_flight\":null,\"max_tasks\":null,\
          \"max_requests_per_second\":null}}"
     );
-    assert_eq!(place.done("rights orders --none"), "orders has no rights\n");
-    let removed = place.done("remove orders");
+    assert_eq!(directory.done("rights orders --none"), "orders has no rights\n");
+    let removed = directory.done("remove orders");
     assert_eq!(removed, "removed orders, who had a password, no rules and no tokens\n");
-    assert!(place.text().ends_with("[users.anonymous]\nrules = [\"put:jobs\"]\n"));
+    assert!(directory.text().ends_with("[users.anonymous]\nrules = [\"put:jobs\"]\n"));
 }
 
 #[test]
 fn a_token_is_printed_once_and_alone() {
-    let place = Place::new();
-    place.done("add a --no-password");
-    let output = place.run("token a add ci", "");
+    let directory = Directory::new();
+    directory.done("add a --no-password");
+    let output = directory.run("token a add ci", "");
     let token = String::from_utf8(output.stdout).unwrap();
     let explanation = String::from_utf8(output.stderr).unwrap();
     assert!(token.starts_with("pinpriq_") && token.len() == 52 && token.ends_with('\n'), "{token}");
     assert!(explanation.contains("not shown again") && !explanation.contains(token.trim()));
-    assert!(!place.text().contains(token.trim()));
-    assert!(place.text().contains("ci = \"sha256:"));
-    assert_eq!(place.done("token a list"), "ci\n");
-    assert!(place.refused("token a add ci", "", 2).contains("has a token ci already"));
-    assert_eq!(place.done("token a revoke ci"), "revoked the token ci of a\n");
-    assert_eq!(place.done("token a list"), "");
-    assert!(place.refused("token a revoke ci", "", 2).contains("has no token ci"));
+    assert!(!directory.text().contains(token.trim()));
+    assert!(directory.text().contains("ci = \"sha256:"));
+    assert_eq!(directory.done("token a list"), "ci\n");
+    assert!(directory.refused("token a add ci", "", 2).contains("has a token ci already"));
+    assert_eq!(directory.done("token a revoke ci"), "revoked the token ci of a\n");
+    assert_eq!(directory.done("token a list"), "");
+    assert!(directory.refused("token a revoke ci", "", 2).contains("has no token ci"));
 }
 
 #[test]
 fn what_cannot_be_done_is_refused_in_words() {
-    let place = Place::new();
+    let directory = Directory::new();
     for line in ["list", "passwd a", "rights a put:b", "token a add t", "remove a"] {
-        let complaint = place.refused(line, "x\n", 2);
+        let complaint = directory.refused(line, "x\n", 2);
         assert!(complaint.contains("`pinpriq user add` makes one"), "{line}: {complaint}");
     }
-    assert!(place.refused("add a", "", 2).contains("stdin has no password"));
-    assert!(place.refused("add a", "\n", 2).contains("stdin has no password"));
+    assert!(directory.refused("add a", "", 2).contains("stdin has no password"));
+    assert!(directory.refused("add a", "\n", 2).contains("stdin has no password"));
     for short in ["p\n", "seven77\n", "\u{e4}\u{f6}\u{fc}\u{e4}\u{f6}\u{fc}\n"] {
-        assert!(place.refused("add a", short, 2).contains("at least 8 characters"), "{short}");
+        assert!(directory.refused("add a", short, 2).contains("at least 8 characters"), "{short}");
     }
-    assert!(place.refused("add a", &"x".repeat(1_025), 2).contains("longer than 1024 bytes"));
-    place.done("add a");
+    assert!(directory.refused("add a", &"x".repeat(1_025), 2).contains("longer than 1024 bytes"));
+    directory.done("add a");
     let table = [
         ("add a", "there is a user a already"),
         ("passwd b", "there is no user b"),
@@ -144,10 +144,10 @@ fn what_cannot_be_done_is_refused_in_words() {
         ("add b/c", "is no name"),
     ];
     for (line, words) in table {
-        let complaint = place.refused(line, "x\n", 2);
+        let complaint = directory.refused(line, "x\n", 2);
         assert!(complaint.contains(words), "{line}: {complaint}");
     }
-    let broken = Place::new();
+    let broken = Directory::new();
     write(&broken.file(), b"[users.a]\npassword = \"swordfish\"\n");
     let complaint = broken.refused("list", "", 2);
     assert!(complaint.contains("cannot be used: line 2: "), "{complaint}");
@@ -191,24 +191,24 @@ fn typed(mut command: Command, answers: &[(&str, &str)]) -> (String, Option<i32>
 
 #[test]
 fn a_terminal_asks_twice_and_shows_nothing() {
-    let place = Place::new();
+    let directory = Directory::new();
     let (ask, again) = ("Password for a: ", "The same again: ");
     let typing = [(ask, "swordfisx\x7fh\r"), (again, "swordfish\r")];
-    let (shown, code) = typed(place.command("add a"), &typing);
+    let (shown, code) = typed(directory.command("add a"), &typing);
     assert_eq!((shown.as_str(), code), ("Password for a: \r\nThe same again: \r\n", Some(0)));
-    let before = place.text();
+    let before = directory.text();
     let (shown, code) =
-        typed(place.command("passwd a"), &[(ask, "one for all\r"), (again, "all for one\r")]);
+        typed(directory.command("passwd a"), &[(ask, "one for all\r"), (again, "all for one\r")]);
     assert!(shown.contains("the two passwords differ") && code == Some(2), "{shown}");
-    let (shown, code) = typed(place.command("passwd a"), &[(ask, "p\r")]);
+    let (shown, code) = typed(directory.command("passwd a"), &[(ask, "p\r")]);
     assert!(shown.contains("at least 8 characters") && code == Some(2), "{shown}");
-    let (shown, code) = typed(place.command("passwd a"), &[(ask, "one\x03")]);
+    let (shown, code) = typed(directory.command("passwd a"), &[(ask, "one\x03")]);
     assert!(shown.contains("nothing was changed") && code == Some(1), "{shown}");
-    assert_eq!(place.text(), before);
+    assert_eq!(directory.text(), before);
     let (_, code) =
-        typed(place.command("passwd a"), &[(ask, "one for all\r"), (again, "one for all\r")]);
+        typed(directory.command("passwd a"), &[(ask, "one for all\r"), (again, "one for all\r")]);
     assert_eq!(code, Some(0));
-    assert_ne!(place.text(), before);
+    assert_ne!(directory.text(), before);
 }
 
 /// Runs a client command of a user, whose secret stands in this variable.
@@ -221,11 +221,11 @@ fn as_user(server: &Serving, line: &str, variables: &[(&str, &str)]) -> Output {
 
 #[test]
 fn a_server_lets_its_users_in_and_reads_them_again() {
-    let place = Place::new();
-    place.done("add ana put:orders.* look:orders.*");
-    let added = place.run("token ana add laptop", "");
+    let directory = Directory::new();
+    directory.done("add ana put:orders.* look:orders.*");
+    let added = directory.run("token ana add laptop", "");
     let token = String::from_utf8(added.stdout).unwrap();
-    let file = place.file();
+    let file = directory.file();
     let flags = ["--resp", "127.0.0.1:0", "--users", file.to_str().unwrap()];
     let data = tempfile::tempdir().unwrap();
     let server = Serving::start(data.path(), &flags);
@@ -249,7 +249,7 @@ fn a_server_lets_its_users_in_and_reads_them_again() {
     let wrong = [("PINPRIQ_USER", "ana"), ("PINPRIQ_PASSWORD", "wrong")];
     assert!(told(&as_user(&server, "put orders.new x", &wrong)).contains("WRONGPASS"));
 
-    place.done("token ana revoke laptop");
+    directory.done("token ana revoke laptop");
     server.send("-HUP");
     server.logged("a user has changed");
     let revoked = told(&as_user(&server, "put orders.new x", &by_token));

@@ -64,7 +64,7 @@ impl Sight {
 }
 
 /// When a tube came, whether as a queue, and after how many others of the kind.
-type Place = (Timestamp, bool, u64);
+type TubeOrder = (Timestamp, bool, u64);
 
 impl BeanstalkdDoor {
     /// Writes the document that was asked for.
@@ -115,7 +115,7 @@ impl BeanstalkdDoor {
     /// connection nor a queue stands for are forgotten.
     fn all_tubes(&self, known: &HashMap<Box<[u8]>, Tube>, shown: &TubesShown) -> Vec<Box<[u8]>> {
         // A queue comes after the connection that uses its tube, if both come in one millisecond.
-        let mut places: BTreeMap<Place, Vec<Box<[u8]>>> = BTreeMap::new();
+        let mut ordered: BTreeMap<TubeOrder, Vec<Box<[u8]>>> = BTreeMap::new();
         let mut queues: HashMap<&[u8], &TubeShown> =
             shown.tubes.iter().map(|queue| (&*queue.name, queue)).collect();
         let mut gone = Vec::new();
@@ -125,20 +125,20 @@ impl BeanstalkdDoor {
                 gone.push((name.clone(), *tube));
                 continue;
             }
-            let place = (tube.since, false, tube.after);
-            let place = queue.map_or(place, |it| place.min((it.came_at, true, it.came_after)));
-            places.entry(place).or_default().push(name.clone());
+            let order = (tube.since, false, tube.after);
+            let order = queue.map_or(order, |it| order.min((it.came_at, true, it.came_after)));
+            ordered.entry(order).or_default().push(name.clone());
         }
         for (name, queue) in queues {
-            let place = (queue.came_at, true, queue.came_after);
-            places.entry(place).or_default().push(name.into());
+            let order = (queue.came_at, true, queue.came_after);
+            ordered.entry(order).or_default().push(name.into());
         }
         self.shared.forget(gone.into_iter());
         // Queues of several shards may have the same place.
-        for names in places.values_mut() {
+        for names in ordered.values_mut() {
             names.sort();
         }
-        places.into_values().flatten().collect()
+        ordered.into_values().flatten().collect()
     }
 
     fn describe_server(

@@ -20,7 +20,7 @@ use axum::response::Response;
 use futures_util::stream::{StreamExt as _, unfold};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use self::exposition::{Format, Place};
+use self::exposition::{Format, PieceStart};
 use self::sight::Sight;
 use super::api::{Api, Asker, refuse};
 use super::problem::Problem;
@@ -47,7 +47,7 @@ pub(super) async fn answer(
     let coming = Coming {
         sight: Arc::new(sight),
         format,
-        place: Some(Place::default()),
+        start: Some(PieceStart::default()),
         _answering: answering,
     };
     let mut response = Response::new(Body::from_stream(unfold(coming, next).fuse()));
@@ -62,17 +62,17 @@ struct Coming {
     sight: Arc<Sight>,
     format: Format,
     /// Where to go on. Nothing once all is written.
-    place: Option<Place>,
+    start: Option<PieceStart>,
     _answering: OwnedSemaphorePermit,
 }
 
 /// Writes the next piece, while others are served.
 async fn next(mut coming: Coming) -> Option<(io::Result<String>, Coming)> {
-    let place = coming.place.take()?;
+    let start = coming.start.take()?;
     let (sight, format) = (coming.sight.clone(), coming.format);
-    let written = aside(move || exposition::piece(&sight, format, place)).await;
+    let written = aside(move || exposition::piece(&sight, format, start)).await;
     let piece = written.ok_or_else(|| io::ErrorKind::OutOfMemory.into()).map(|(piece, next)| {
-        coming.place = next;
+        coming.start = next;
         piece
     });
     Some((piece, coming))

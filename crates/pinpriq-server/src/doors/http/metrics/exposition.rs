@@ -67,7 +67,7 @@ const READINGS_MAX: usize = 64;
 
 /// Where a piece begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct PieceStart {
     /// The place of a metric in the table.
     metric: usize,
     /// How many of its readings are written already.
@@ -76,11 +76,15 @@ pub(super) struct Place {
 
 /// Returns some metrics from this place on, and the place where the next piece begins, if there is
 /// one. So never more than a small part of all of them is in memory.
-pub(super) fn piece(sight: &Sight, format: Format, mut place: Place) -> (String, Option<Place>) {
+pub(super) fn piece(
+    sight: &Sight,
+    format: Format,
+    mut start: PieceStart,
+) -> (String, Option<PieceStart>) {
     let mut piece = String::new();
-    while piece.len() < PIECE_BYTES && place.metric < TABLE.len() {
-        let metric = &TABLE[place.metric];
-        let wanted = place.readings..place.readings + READINGS_MAX;
+    while piece.len() < PIECE_BYTES && start.metric < TABLE.len() {
+        let metric = &TABLE[start.metric];
+        let wanted = start.readings..start.readings + READINGS_MAX;
         let mut told = 0;
         if metric.chapter == Chapter::Queues || sight.shows_server {
             metric.read(sight, &mut |labels, reading| {
@@ -93,14 +97,14 @@ pub(super) fn piece(sight: &Sight, format: Format, mut place: Place) -> (String,
                 told += 1;
             });
         }
-        place = if told <= wanted.end {
-            Place { metric: place.metric + 1, readings: 0 }
+        start = if told <= wanted.end {
+            PieceStart { metric: start.metric + 1, readings: 0 }
         } else {
-            Place { readings: wanted.end, ..place }
+            PieceStart { readings: wanted.end, ..start }
         };
     }
-    if place.metric < TABLE.len() {
-        return (piece, Some(place));
+    if start.metric < TABLE.len() {
+        return (piece, Some(start));
     }
     if format == Format::OpenMetrics {
         piece.push_str("# EOF\n");

@@ -41,12 +41,12 @@ fn sight() -> Sight {
 
 /// Returns all pieces together.
 fn write(sight: &Sight, format: Format) -> String {
-    let (mut text, mut place) = (String::new(), Some(Place::default()));
-    while let Some(from) = place {
+    let (mut text, mut start) = (String::new(), Some(PieceStart::default()));
+    while let Some(from) = start {
         let (piece, next) = piece(sight, format, from);
         assert!(piece.len() < 1 << 20, "a piece has {} bytes", piece.len());
         text.push_str(&piece);
-        place = next;
+        start = next;
     }
     text
 }
