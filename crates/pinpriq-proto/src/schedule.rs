@@ -11,7 +11,7 @@ use crate::limits::{NAMES_DEFAULT, NAMES_MAX};
 use crate::task::{Bytes, TaskId, Terms};
 use crate::time::{Span, Timestamp};
 
-/// The shortest time between the slots of [`Form::Every`].
+/// The shortest time between the slots of [`Recurrence::Every`].
 pub const EVERY_MIN: Span = Span::from_ms(100);
 
 /// The most slots of the time while the server was down that one schedule makes up.
@@ -19,7 +19,7 @@ pub const MADE_UP_MAX: usize = 1_000;
 
 /// When a schedule is due. [`Calendars`] know what it means.
 #[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
-pub enum Form {
+pub enum Recurrence {
     /// At a moment, and again after each time of this length.
     #[letter(0, closed)]
     Every {
@@ -38,40 +38,43 @@ pub enum Form {
     },
 }
 
+/// What the engine calls [`Recurrence`].
+pub use Recurrence as Form;
+
 /// Computes slots. It must be deterministic, and must read no clock and no file: after a restart
-/// the same form has to have the same slots.
+/// the same recurrence has to have the same slots.
 pub trait Calendars: Debug + Send + Sync {
     /// Returns the first slot after a moment, or `None` if there is none.
-    fn next_after(&self, form: &Form, moment: Timestamp) -> Option<Timestamp>;
+    fn next_after(&self, recurrence: &Recurrence, moment: Timestamp) -> Option<Timestamp>;
 
     /// Returns how many slots come after `from`, and not after `to`.
-    fn count_between(&self, form: &Form, from: Timestamp, to: Timestamp) -> u64;
+    fn count_between(&self, recurrence: &Recurrence, from: Timestamp, to: Timestamp) -> u64;
 
     /// Returns the latest slots after `from` and not after `to`, at most `most` of them, in rising
     /// order.
     fn latest_between(
         &self,
-        form: &Form,
+        recurrence: &Recurrence,
         from: Timestamp,
         to: Timestamp,
         most: usize,
     ) -> Vec<Timestamp>;
 
-    /// Returns the moment by which slots of this form go at this moment of the engine. It differs
-    /// if the engine's time is ahead of the wall clock and the form is about the wall clock. It
-    /// never falls while the engine's moments rise.
-    fn slot_time(&self, _form: &Form, moment: Timestamp) -> Timestamp {
+    /// Returns the moment by which slots of this recurrence go at this moment of the engine. It
+    /// differs if the engine's time is ahead of the wall clock and the recurrence is about the wall
+    /// clock. It never falls while the engine's moments rise.
+    fn slot_time(&self, _recurrence: &Recurrence, moment: Timestamp) -> Timestamp {
         moment
     }
 
     /// Returns the first moment of the engine at which this slot has come: see
     /// [`Calendars::slot_time`].
-    fn moment_of(&self, _form: &Form, slot: Timestamp) -> Timestamp {
+    fn moment_of(&self, _recurrence: &Recurrence, slot: Timestamp) -> Timestamp {
         slot
     }
 }
 
-/// Knows [`Form::Every`] only. A cron expression has no slots here.
+/// Knows [`Recurrence::Every`] only. A cron expression has no slots here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EveryOnly;
 
@@ -120,7 +123,7 @@ pub struct Plan {
     /// The TTL of each task. Without it, that of the queue at the moment of the put.
     pub ttl: Option<Span>,
     /// When it is due.
-    pub form: Form,
+    pub form: Recurrence,
     /// What is done about slots of the time while the server was down.
     pub on_missed: OnMissed,
     /// What is done while the task of the slot before is not finished.
@@ -357,8 +360,8 @@ impl Plan {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let form = match &self.form {
-            Form::Every { .. } => 0,
-            Form::Cron { expression, zone } => {
+            Recurrence::Every { .. } => 0,
+            Recurrence::Cron { expression, zone } => {
                 expression.len() + zone.as_ref().map_or(0, |zone| zone.len())
             }
         };
@@ -379,28 +382,28 @@ impl OnMissed {
 }
 
 impl Calendars for EveryOnly {
-    fn next_after(&self, form: &Form, moment: Timestamp) -> Option<Timestamp> {
-        let Form::Every { every, anchor } = form else { return None };
+    fn next_after(&self, recurrence: &Recurrence, moment: Timestamp) -> Option<Timestamp> {
+        let Recurrence::Every { every, anchor } = recurrence else { return None };
         let passed = slots_until(*every, *anchor, moment);
         let ms = passed.checked_mul(every.ms())?.checked_add(anchor.ms())?;
         (ms <= Timestamp::MAX.ms()).then(|| Timestamp::from_ms(ms))
     }
 
-    fn count_between(&self, form: &Form, from: Timestamp, to: Timestamp) -> u64 {
-        let Form::Every { every, anchor } = form else { return 0 };
+    fn count_between(&self, recurrence: &Recurrence, from: Timestamp, to: Timestamp) -> u64 {
+        let Recurrence::Every { every, anchor } = recurrence else { return 0 };
         let until = |moment| slots_until(*every, *anchor, moment);
         until(to).saturating_sub(until(from))
     }
 
     fn latest_between(
         &self,
-        form: &Form,
+        recurrence: &Recurrence,
         from: Timestamp,
         to: Timestamp,
         most: usize,
     ) -> Vec<Timestamp> {
-        let Form::Every { every, anchor } = form else { return Vec::new() };
-        let count = self.count_between(form, from, to).min(most as u64);
+        let Recurrence::Every { every, anchor } = recurrence else { return Vec::new() };
+        let count = self.count_between(recurrence, from, to).min(most as u64);
         let last = slots_until(*every, *anchor, to);
         let slots = (last - count..last).map(|index| anchor.ms() + index * every.ms());
         slots.map(Timestamp::from_ms).collect()
@@ -420,21 +423,24 @@ mod tests {
         Timestamp::from_ms(ms)
     }
 
-    fn every(ms: u64, anchor: u64) -> Form {
-        Form::Every { every: Span::from_ms(ms), anchor: at(anchor) }
+    fn every(ms: u64, anchor: u64) -> Recurrence {
+        Recurrence::Every { every: Span::from_ms(ms), anchor: at(anchor) }
     }
 
     #[test]
     fn slots_of_a_distance_lie_on_its_anchor() {
-        let form = every(100, 1_050);
+        let recurrence = every(100, 1_050);
         for (moment, next) in [(0, 1_050), (1_049, 1_050), (1_050, 1_150), (1_149, 1_150)] {
-            assert_eq!(EveryOnly.next_after(&form, at(moment)), Some(at(next)), "{moment}");
+            assert_eq!(EveryOnly.next_after(&recurrence, at(moment)), Some(at(next)), "{moment}");
         }
-        assert_eq!(EveryOnly.count_between(&form, at(0), at(1_249)), 2);
-        assert_eq!(EveryOnly.count_between(&form, at(1_050), at(1_250)), 2);
-        assert_eq!(EveryOnly.latest_between(&form, at(0), at(1_250), 2), [at(1_150), at(1_250)]);
-        assert_eq!(EveryOnly.latest_between(&form, at(1_150), at(1_250), 9), [at(1_250)]);
-        assert_eq!(EveryOnly.latest_between(&form, at(0), at(1_250), 0), []);
+        assert_eq!(EveryOnly.count_between(&recurrence, at(0), at(1_249)), 2);
+        assert_eq!(EveryOnly.count_between(&recurrence, at(1_050), at(1_250)), 2);
+        assert_eq!(
+            EveryOnly.latest_between(&recurrence, at(0), at(1_250), 2),
+            [at(1_150), at(1_250)]
+        );
+        assert_eq!(EveryOnly.latest_between(&recurrence, at(1_150), at(1_250), 9), [at(1_250)]);
+        assert_eq!(EveryOnly.latest_between(&recurrence, at(0), at(1_250), 0), []);
     }
 
     #[test]
@@ -442,7 +448,7 @@ mod tests {
         let last = every(100, Timestamp::MAX.ms());
         assert_eq!(EveryOnly.next_after(&last, at(0)), Some(Timestamp::MAX));
         assert_eq!(EveryOnly.next_after(&last, Timestamp::MAX), None);
-        let far = Form::Every { every: Span::MAX, anchor: at(1) };
+        let far = Recurrence::Every { every: Span::MAX, anchor: at(1) };
         assert_eq!(EveryOnly.next_after(&far, at(1)), None);
     }
 }

@@ -6,7 +6,7 @@
 //! [`MOMENT_MAX`]. A slot is a moment too, so two local times that fall on the same moment are one
 //! slot.
 
-use pinpriq_proto::schedule::{Calendars as Trait, EveryOnly, Form};
+use pinpriq_proto::schedule::{Calendars as Trait, EveryOnly, Recurrence};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use self::cron::Cron;
@@ -57,60 +57,60 @@ pub(crate) fn cron(expression: &[u8], zone: Option<&[u8]>) -> Result<Cron, Refus
     Cron::new(&text(expression), zone.map(text).as_deref())
 }
 
-/// Returns the slots of a form with a cron expression. There are none if a newer version has
+/// Returns the slots of a recurrence with a cron expression. There are none if a newer version has
 /// written it, or if its zone is no longer known.
-fn cron_of(form: &Form) -> Option<Cron> {
-    let Form::Cron { expression, zone } = form else { return None };
+fn cron_of(recurrence: &Recurrence) -> Option<Cron> {
+    let Recurrence::Cron { expression, zone } = recurrence else { return None };
     cron(expression, zone.as_deref()).ok()
 }
 
 impl Trait for Calendars {
-    fn next_after(&self, form: &Form, moment: Timestamp) -> Option<Timestamp> {
-        match cron_of(form) {
-            None => EveryOnly.next_after(form, moment),
+    fn next_after(&self, recurrence: &Recurrence, moment: Timestamp) -> Option<Timestamp> {
+        match cron_of(recurrence) {
+            None => EveryOnly.next_after(recurrence, moment),
             Some(cron) => cron.next_after(moment.ms()).map(Timestamp::from_ms),
         }
     }
 
-    fn count_between(&self, form: &Form, from: Timestamp, to: Timestamp) -> u64 {
-        match cron_of(form) {
-            None => EveryOnly.count_between(form, from, to),
+    fn count_between(&self, recurrence: &Recurrence, from: Timestamp, to: Timestamp) -> u64 {
+        match cron_of(recurrence) {
+            None => EveryOnly.count_between(recurrence, from, to),
             Some(cron) => cron.count_between(from.ms(), to.ms()),
         }
     }
 
     fn latest_between(
         &self,
-        form: &Form,
+        recurrence: &Recurrence,
         from: Timestamp,
         to: Timestamp,
         most: usize,
     ) -> Vec<Timestamp> {
-        let Some(cron) = cron_of(form) else {
-            return EveryOnly.latest_between(form, from, to, most);
+        let Some(cron) = cron_of(recurrence) else {
+            return EveryOnly.latest_between(recurrence, from, to, most);
         };
         let slots = cron.latest_between(from.ms(), to.ms(), most);
         slots.into_iter().map(Timestamp::from_ms).collect()
     }
 
-    fn slot_time(&self, form: &Form, moment: Timestamp) -> Timestamp {
-        match form {
-            Form::Every { .. } => moment,
-            Form::Cron { .. } => {
+    fn slot_time(&self, recurrence: &Recurrence, moment: Timestamp) -> Timestamp {
+        match recurrence {
+            Recurrence::Every { .. } => moment,
+            Recurrence::Cron { .. } => {
                 Timestamp::from_ms(moment.ms().saturating_sub(self.ahead_at(moment).ms()))
             }
         }
     }
 
-    fn moment_of(&self, form: &Form, slot: Timestamp) -> Timestamp {
-        if matches!(form, Form::Every { .. }) {
+    fn moment_of(&self, recurrence: &Recurrence, slot: Timestamp) -> Timestamp {
+        if matches!(recurrence, Recurrence::Every { .. }) {
             return slot;
         }
         // Slots and moments rise together, and a slot is at most this far behind its moment.
         let (mut earliest, mut latest) = (slot.ms(), slot.after(self.ahead_at(slot)).ms());
         while earliest < latest {
             let middle = earliest + (latest - earliest) / 2;
-            if self.slot_time(form, Timestamp::from_ms(middle)) >= slot {
+            if self.slot_time(recurrence, Timestamp::from_ms(middle)) >= slot {
                 latest = middle;
             } else {
                 earliest = middle + 1;
@@ -126,15 +126,15 @@ mod tests {
 
     #[test]
     fn what_is_no_calendar_has_no_slots() {
-        let form = |text: &[u8]| Form::Cron { expression: text.into(), zone: None };
-        assert_eq!(Calendars::default().next_after(&form(b"@daily"), Timestamp::ZERO), {
+        let recurrence = |text: &[u8]| Recurrence::Cron { expression: text.into(), zone: None };
+        assert_eq!(Calendars::default().next_after(&recurrence(b"@daily"), Timestamp::ZERO), {
             Some(Timestamp::from_ms(86_400_000))
         });
         for text in [&b"@never"[..], b"\xff"] {
             let (from, to) = (Timestamp::ZERO, Timestamp::MAX);
-            assert_eq!(Calendars::default().next_after(&form(text), from), None);
-            assert_eq!(Calendars::default().count_between(&form(text), from, to), 0);
-            assert_eq!(Calendars::default().latest_between(&form(text), from, to, 9), []);
+            assert_eq!(Calendars::default().next_after(&recurrence(text), from), None);
+            assert_eq!(Calendars::default().count_between(&recurrence(text), from, to), 0);
+            assert_eq!(Calendars::default().latest_between(&recurrence(text), from, to, 9), []);
         }
     }
 
@@ -144,8 +144,8 @@ mod tests {
         let (wall, ahead) = (1_700_000_000_000, 19 * HOUR_MS);
         let at = Timestamp::from_ms;
         let calendars = Calendars::ahead_of(at(wall), at(wall + ahead));
-        let cron = Form::Cron { expression: b"0 9 * * *"[..].into(), zone: None };
-        let every = Form::Every { every: Span::from_ms(1_000), anchor: at(7) };
+        let cron = Recurrence::Cron { expression: b"0 9 * * *"[..].into(), zone: None };
+        let every = Recurrence::Every { every: Span::from_ms(1_000), anchor: at(7) };
         let mut before = at(0);
         for hours in [0, 1, 24, 24 * 365, 24 * 365 * 10] {
             let moment = at(wall + ahead + hours * HOUR_MS);

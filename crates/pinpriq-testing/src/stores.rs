@@ -12,7 +12,7 @@ use pinpriq_proto::change::{
     Copied, Granted, Header, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
-use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan};
+use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence};
 use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, LaneName, Progress, State, TaskId, TaskRecord, Terms, Trace,
@@ -247,7 +247,7 @@ pub fn sample_schedule(number: u64, schedule: &str, queue: &str, payload_bytes: 
             terms: Terms::NONE,
             priority: Some(1),
             ttl: None,
-            form: Form::Cron { expression: name("@daily"), zone: None },
+            form: Recurrence::Cron { expression: name("@daily"), zone: None },
             on_missed: OnMissed::One,
             overlap: Overlap::Allow,
         },

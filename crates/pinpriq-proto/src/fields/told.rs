@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use super::{FieldKind, Value, bytes, moment};
 use crate::fanout::MemberFigures;
 use crate::looking::LeaseShown;
-use crate::schedule::{Form, ShownSchedule};
+use crate::schedule::{Recurrence, ShownSchedule};
 use crate::task::Bytes;
 
 /// A field.
@@ -88,12 +88,12 @@ pub static SCHEDULE: [Told<ShownSchedule>; 19] = [
         it.plan.priority.map_or(Value::Missing, Value::Integer)
     }),
     Told::of("every", FieldKind::Span, |it, _| match it.plan.form {
-        Form::Every { every, .. } => Value::Span(every),
-        Form::Cron { .. } => Value::Missing,
+        Recurrence::Every { every, .. } => Value::Span(every),
+        Recurrence::Cron { .. } => Value::Missing,
     }),
     Told::of("at", FieldKind::Moment, |it, _| match it.plan.form {
-        Form::Every { anchor, .. } => Value::Moment(anchor),
-        Form::Cron { .. } => Value::Missing,
+        Recurrence::Every { anchor, .. } => Value::Moment(anchor),
+        Recurrence::Cron { .. } => Value::Missing,
     }),
     Told::of("ttl", FieldKind::Span, |it, _| it.plan.ttl.map_or(Value::Missing, Value::Span)),
     Told::of("ttr", FieldKind::Span, |it, _| it.plan.terms.ttr.map_or(Value::Missing, Value::Span)),
@@ -147,7 +147,7 @@ fn number(number: Option<u64>) -> Value<'static> {
 
 fn cron(shown: &ShownSchedule) -> Option<(&Bytes, Option<&Bytes>)> {
     match &shown.plan.form {
-        Form::Cron { expression, zone } => Some((expression, zone.as_ref())),
-        Form::Every { .. } => None,
+        Recurrence::Cron { expression, zone } => Some((expression, zone.as_ref())),
+        Recurrence::Every { .. } => None,
     }
 }

@@ -6,7 +6,7 @@ use pinpriq_proto::change::{
     ScheduleMoved, ScheduleRecord,
 };
 use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute, UnknownKind};
-use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::{AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Rate, Settings};
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
@@ -189,7 +189,7 @@ fn cron_plan() -> Plan {
         terms: Terms::of(Some(text("k")), Some(Span::from_ms(8))),
         priority: Some(-2),
         ttl: Some(Span::from_ms(7)),
-        form: Form::Cron { expression: text("@daily"), zone: Some(text("UTC")) },
+        form: Recurrence::Cron { expression: text("@daily"), zone: Some(text("UTC")) },
         on_missed: OnMissed::All,
         overlap: Overlap::Skip,
     }
@@ -202,7 +202,7 @@ fn every_plan() -> Plan {
         terms: Terms::NONE,
         priority: None,
         ttl: None,
-        form: Form::Every { every: Span::from_ms(300), anchor: at(9) },
+        form: Recurrence::Every { every: Span::from_ms(300), anchor: at(9) },
         on_missed: OnMissed::None,
         overlap: Overlap::Allow,
     }

@@ -4,7 +4,7 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
-use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
@@ -103,9 +103,9 @@ fn scheduled() -> impl Strategy<Value = Scheduled> {
 
 fn plan() -> impl Strategy<Value = Plan> {
     let form = prop_oneof![
-        (span(), moment()).prop_map(|(every, anchor)| Form::Every { every, anchor }),
+        (span(), moment()).prop_map(|(every, anchor)| Recurrence::Every { every, anchor }),
         (bytes(), option::of(bytes()))
-            .prop_map(|(expression, zone)| Form::Cron { expression, zone }),
+            .prop_map(|(expression, zone)| Recurrence::Cron { expression, zone }),
     ];
     let words = (select(&OnMissed::ALL[..]), select(&Overlap::ALL[..]));
     let rest = (option::of(any::<i64>()), option::of(span()), form, words);

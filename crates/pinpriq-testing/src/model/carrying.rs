@@ -8,7 +8,7 @@ use pinpriq_proto::limits::{
     given_id_bytes,
 };
 use pinpriq_proto::reply::{RefusalKind, Reply};
-use pinpriq_proto::schedule::{EVERY_MIN, Form, Overlap, Plan};
+use pinpriq_proto::schedule::{EVERY_MIN, Overlap, Plan, Recurrence};
 use pinpriq_proto::settings::{Assignment, DEADLETTER, Ids, Paused, Settings, Value};
 use pinpriq_proto::task::{Bytes, State, TaskId, TaskRecord};
 use pinpriq_proto::time::Timestamp;
@@ -274,7 +274,7 @@ impl Model {
         self.payload_fits(Some(&plan.payload))?;
         self.span_fits(plan.terms.ttr, false)?;
         self.span_fits(plan.ttl, false)?;
-        if let Form::Every { every, .. } = plan.form {
+        if let Recurrence::Every { every, .. } = plan.form {
             fits(every >= EVERY_MIN)?;
             self.span_fits(Some(every), false)?;
         }

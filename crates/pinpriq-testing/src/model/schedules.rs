@@ -7,8 +7,8 @@ use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::{
-    Course, EVERY_MIN, Form, NewSchedule, OnMissed, Overlap, Plan, ScheduleCommand, Scheduled,
-    ShownSchedule, When,
+    Course, EVERY_MIN, NewSchedule, OnMissed, Overlap, Plan, Recurrence, ScheduleCommand,
+    Scheduled, ShownSchedule, When,
 };
 use pinpriq_proto::settings::Ids;
 use pinpriq_proto::task::{Bytes, Past, Progress, StateKind, TaskId, TaskRecord};
@@ -125,10 +125,10 @@ impl Model {
         self.schedule_fits(new)?;
         let form = match new.when {
             When::Every { every, at } => {
-                Form::Every { every, anchor: at.unwrap_or_else(|| self.now.after(every)) }
+                Recurrence::Every { every, anchor: at.unwrap_or_else(|| self.now.after(every)) }
             }
             When::Cron { expression, zone } => {
-                Form::Cron { expression: expression.into(), zone: zone.map(Bytes::from) }
+                Recurrence::Cron { expression: expression.into(), zone: zone.map(Bytes::from) }
             }
         };
         let next = self.calendars.next_after(&form, self.now).ok_or(RefusalKind::BadArgument)?;
@@ -326,8 +326,8 @@ impl Model {
 pub(super) fn bytes_of(known: &Schedule) -> u64 {
     let Plan { queue, payload, terms, form, .. } = &known.plan;
     let form = match form {
-        Form::Every { .. } => 0,
-        Form::Cron { expression, zone } => {
+        Recurrence::Every { .. } => 0,
+        Recurrence::Cron { expression, zone } => {
             expression.len() + zone.as_ref().map_or(0, |zone| zone.len())
         }
     };

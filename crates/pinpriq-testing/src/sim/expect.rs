@@ -12,7 +12,7 @@ use pinpriq_proto::fields::{self, Field, Seen, TASK};
 use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::looking::{Explanation, LeaseShown, Reason};
 use pinpriq_proto::reply::{RefusalKind, Reply};
-use pinpriq_proto::schedule::{Form, ShownSchedule};
+use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord};
@@ -282,8 +282,8 @@ fn schedule(shown: &ShownSchedule) -> Wanted {
     let text = |bytes: Option<&Bytes>| bytes.map_or(Null, |bytes| Text(bytes.to_vec()));
     let ms = |span: Option<Span>| span.map_or(Null, |span| Number(span.ms()));
     let (every, at, cron, zone) = match &plan.form {
-        Form::Every { every, anchor } => (Some(*every), Some(*anchor), None, None),
-        Form::Cron { expression, zone } => (None, None, Some(expression), zone.as_ref()),
+        Recurrence::Every { every, anchor } => (Some(*every), Some(*anchor), None, None),
+        Recurrence::Cron { expression, zone } => (None, None, Some(expression), zone.as_ref()),
     };
     Map(vec![
         ("name", text(Some(name))),

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::export::QueueExported;
 use pinpriq_proto::fields::{Carried, Seen, Value, carried};
-use pinpriq_proto::schedule::Form;
+use pinpriq_proto::schedule::Recurrence;
 use pinpriq_proto::settings::{Settings, Shown};
 use pinpriq_proto::task::{TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -129,10 +129,10 @@ pub(super) fn schedule(schedule: &ScheduleRecord) -> String {
         put_bytes(it, "queue", &plan.queue);
         put_bytes(it, "schedule", name);
         match &plan.form {
-            Form::Every { every, anchor } => {
+            Recurrence::Every { every, anchor } => {
                 it.set("every_ms", every.ms()).set("at", anchor.ms());
             }
-            Form::Cron { expression, zone } => {
+            Recurrence::Cron { expression, zone } => {
                 put_bytes(it, "cron", expression);
                 put_given_bytes(it, "zone", zone.as_deref());
             }

@@ -14,7 +14,7 @@ use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::schedule::ScheduleCommand;
-use pinpriq_proto::schedule::{Course, Form, NewSchedule, OnMissed, Overlap, Plan, When};
+use pinpriq_proto::schedule::{Course, NewSchedule, OnMissed, Overlap, Plan, Recurrence, When};
 use pinpriq_proto::settings::{Assignment, CAPACITY, DEADLETTER, Paused, Value};
 use pinpriq_proto::task::{Grant, Receipt, StateKind, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -222,7 +222,7 @@ fn managing() -> Vec<(Command<'static>, &'static str)> {
 
 /// Returns a schedule that puts into the queue q.
 fn schedule() -> ScheduleRecord {
-    let every = Form::Every { every: Span::from_ms(1_000), anchor: Timestamp::ZERO };
+    let every = Recurrence::Every { every: Span::from_ms(1_000), anchor: Timestamp::ZERO };
     let plan = Plan {
         queue: b"q"[..].into(),
         payload: b"x"[..].into(),

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::fields::{Carried, Draft, FieldKind, Value as Given, carried};
-use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan};
+use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence};
 use pinpriq_proto::settings::{Pause, Paused};
 use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -289,16 +289,16 @@ impl Fields {
         Ok(ScheduleRecord { number: 0, name: self.needed("schedule")?, plan, course })
     }
 
-    fn form(&mut self) -> Result<Form, Wrong> {
+    fn form(&mut self) -> Result<Recurrence, Wrong> {
         let (every, at) = (self.span("every_ms")?, self.moment("at")?);
         let (expression, zone) = (self.bytes("cron")?, self.bytes("zone")?);
         match (every, at, expression) {
             (Some(every), Some(anchor), None) if zone.is_none() => {
-                Ok(Form::Every { every, anchor })
+                Ok(Recurrence::Every { every, anchor })
             }
             (None, None, Some(expression)) => {
                 cron(&expression, zone.as_deref()).map_err(|refusal| refusal.to_string())?;
-                Ok(Form::Cron { expression, zone })
+                Ok(Recurrence::Cron { expression, zone })
             }
             _ => Err("a schedule has 'every_ms' and 'at', or 'cron' and perhaps 'zone'".to_owned()),
         }

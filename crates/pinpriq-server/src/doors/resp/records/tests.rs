@@ -61,7 +61,10 @@ fn full_schedule() -> ScheduleRecord {
         terms: Terms::of(Some(bytes(b"k")), Some(Span::from_ms(8))),
         priority: Some(i64::MIN),
         ttl: Some(Span::from_ms(7)),
-        form: Form::Cron { expression: bytes(b"@daily"), zone: Some(bytes(b"Europe/Berlin")) },
+        form: Recurrence::Cron {
+            expression: bytes(b"@daily"),
+            zone: Some(bytes(b"Europe/Berlin")),
+        },
         on_missed: OnMissed::All,
         overlap: Overlap::Skip,
     };
