@@ -241,13 +241,13 @@ impl Fields {
                     write(&mut draft, number.map_or(Given::Missing, Given::Integer));
                 }
                 FieldKind::Count => {
-                    write(&mut draft, usually(self.count(name)?.map(Given::Number)))
+                    write(&mut draft, usually(self.count(name)?.map(Given::Number)));
                 }
                 FieldKind::Number => {
-                    write(&mut draft, usually(self.number(name)?.map(Given::Number)))
+                    write(&mut draft, usually(self.number(name)?.map(Given::Number)));
                 }
                 FieldKind::Moment => {
-                    write(&mut draft, usually(self.moment(name)?.map(Given::Moment)))
+                    write(&mut draft, usually(self.moment(name)?.map(Given::Moment)));
                 }
                 FieldKind::Span => write(&mut draft, usually(self.span(name)?.map(Given::Span))),
                 FieldKind::Receipt | FieldKind::Address => {}
