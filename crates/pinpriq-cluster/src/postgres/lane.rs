@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 use crate::postgres::failure::{Failure, Kind};
 use crate::postgres::server::Server;
 use crate::postgres::session::{Parameters, Session};
-use crate::postgres::statements::{Ask, at_work};
+use crate::postgres::statements::{Sql, at_work};
 
 /// How many statements that were given up may be under way when another connection is opened.
 const LEFT_MAX: usize = 2;
@@ -61,7 +61,7 @@ impl Lane {
         &mut self,
         server: &Server,
         limit: Duration,
-        ask: Ask,
+        sql: Sql,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, Failure> {
         if !self.is_open() {
@@ -72,7 +72,7 @@ impl Lane {
             return Err(Failure::unknown("there is no connection".to_owned()));
         };
         self.left.push(session.process);
-        let result = session.ask(ask, &server.schema, parameters).await;
+        let result = session.ask(sql, &server.schema, parameters).await;
         if !matches!(&result, Err(failure) if failure.kind == Kind::Unknown) {
             self.left.pop();
             self.session = Some(session);

@@ -17,7 +17,7 @@ use crate::postgres::failure::{Failure, Kind};
 use crate::postgres::lane::Lane;
 use crate::postgres::server::{Measured, Server, column};
 use crate::postgres::session::Parameters;
-use crate::postgres::statements::Ask;
+use crate::postgres::statements::{self, Sql};
 
 /// The size of an entry at which a commit costs little beside the bytes.
 const TARGET_BYTES: usize = 256 << 10;
@@ -89,10 +89,10 @@ impl PostgresLog {
     async fn ask(
         &self,
         lane: &mut Lane,
-        ask: Ask,
+        sql: Sql,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, Failure> {
-        lane.ask(&self.server, self.server.options.connect_timeout, ask, parameters).await
+        lane.ask(&self.server, self.server.options.connect_timeout, sql, parameters).await
     }
 
     async fn seize(&self, at_least: Term) -> Result<Seized, Failure> {
@@ -101,14 +101,14 @@ impl PostgresLog {
         let writer = uuid(self.writer);
         let mut lane = self.appends.lock().await;
         loop {
-            let rows = self.ask(&mut lane, Ask::Term, &[&self.shard]).await?;
+            let rows = self.ask(&mut lane, statements::TERM, &[&self.shard]).await?;
             let Some(row) = rows.first() else {
-                self.ask(&mut lane, Ask::Enter, &[&self.shard]).await?;
+                self.ask(&mut lane, statements::ENTER, &[&self.shard]).await?;
                 continue;
             };
             let before: i64 = column(row, 0)?;
             let parameters: Parameters<'_> = &[&self.shard, &at_least, &writer, &before];
-            let rows = self.ask(&mut lane, Ask::Seize, parameters).await?;
+            let rows = self.ask(&mut lane, statements::SEIZE, parameters).await?;
             // Without a row another writer was faster.
             if let Some(row) = rows.first() {
                 let tenure = Tenure { term: Term(number(row, 0)?), writer: self.writer };
@@ -132,7 +132,7 @@ impl PostgresLog {
         let mut lane = self.appends.lock().await;
         loop {
             let parameters: Parameters<'_> = &[shard, &term, &writer, &seq, &bytes, &beat];
-            match self.ask(&mut lane, Ask::Append, parameters).await {
+            match self.ask(&mut lane, statements::APPEND, parameters).await {
                 Ok(rows) if !rows.is_empty() => return Ok(Appended::Done),
                 Ok(_) => {}
                 Err(Failure { kind: Kind::Full, .. }) => return Ok(Appended::Full),
@@ -142,7 +142,7 @@ impl PostgresLog {
             // It did nothing. A late copy of a resolve may have raised the beat in between. Then
             // the tenure goes on, and no append is on its way. The beat that is named next must be
             // as durable as one of a resolve, so it is not read.
-            let rows = self.ask(&mut lane, Ask::Resolve, &[shard, &term, &writer]).await?;
+            let rows = self.ask(&mut lane, statements::RESOLVE, &[shard, &term, &writer]).await?;
             let Some(row) = rows.first() else { return Ok(Appended::Fenced) };
             beat = column(row, 1)?;
             self.set_beat(tenure, beat);
@@ -157,7 +157,7 @@ impl PostgresLog {
         let mut lane = self.appends.lock().await;
         // A connection whose append may still be under way was closed, so a new one is opened then.
         // A tenure that is only renewed keeps its connection.
-        let rows = self.ask(&mut lane, Ask::Resolve, &[&self.shard, &term, &writer]).await?;
+        let rows = self.ask(&mut lane, statements::RESOLVE, &[&self.shard, &term, &writer]).await?;
         let Some(row) = rows.first() else { return Ok(Resolved::Fenced) };
         self.set_beat(tenure, column(row, 1)?);
         Ok(if number(row, 0)? >= seq.0 { Resolved::Committed } else { Resolved::Absent })
@@ -171,12 +171,13 @@ impl PostgresLog {
         };
         let shard = &self.shard;
         let mut lane = self.chores.lock().await;
-        let rows = self.ask(&mut lane, Ask::First, &[shard]).await?;
+        let rows = self.ask(&mut lane, statements::FIRST, &[shard]).await?;
         let Some(row) = rows.first() else { return Ok(Trimmed::Fenced) };
         let mut first: i64 = column(row, 0)?;
         loop {
             first = before.min(first.saturating_add(TRIM_ENTRIES));
-            let rows = self.ask(&mut lane, Ask::Trim, &[shard, &term, &writer, &first]).await?;
+            let rows =
+                self.ask(&mut lane, statements::TRIM, &[shard, &term, &writer, &first]).await?;
             if rows.is_empty() {
                 return Ok(Trimmed::Fenced);
             }
@@ -190,7 +191,7 @@ impl PostgresLog {
         let Ok(from) = i64::try_from(from.0) else { return Ok(Vec::new()) };
         let bytes = i64::try_from(bytes).unwrap_or(READ_BYTES_MAX).min(READ_BYTES_MAX);
         let mut lane = self.chores.lock().await;
-        let rows = self.ask(&mut lane, Ask::Read, &[&self.shard, &from, &bytes]).await?;
+        let rows = self.ask(&mut lane, statements::READ, &[&self.shard, &from, &bytes]).await?;
         drop(lane);
         let entry = |row| Ok((Seq(number(row, 0)?), column(row, 1)?));
         rows.iter().map(entry).collect()
@@ -201,7 +202,7 @@ impl PostgresLog {
     async fn status(&self) -> Result<Status, Failure> {
         let bytes_max = self.server.options.bytes_max;
         let mut lane = self.chores.lock().await;
-        let rows = self.ask(&mut lane, Ask::Status, &[]).await?;
+        let rows = self.ask(&mut lane, statements::STATUS, &[]).await?;
         let row = rows.first().ok_or_else(nothing)?;
         let (on_disk, now) = (number(row, 0)?, number(row, 1)?);
         if on_disk < bytes_max / 2 {
@@ -212,7 +213,7 @@ impl PostgresLog {
         let needed = if let Some(known) = known {
             known.bytes
         } else {
-            let rows = self.ask(&mut lane, Ask::Used, &[]).await?;
+            let rows = self.ask(&mut lane, statements::USED, &[]).await?;
             let row = rows.first().ok_or_else(nothing)?;
             let (bytes, entries) = (number(row, 0)?, number(row, 1)?);
             let good_until_ms = now + MEASURED_FOR_MS.max(entries / ENTRIES_PER_MS);

@@ -22,11 +22,11 @@ use crate::postgres::beats::{Beat, Beats};
 use crate::postgres::failure::{Failure, Kind};
 use crate::postgres::lane::Lane;
 use crate::postgres::options::ConnectError;
-use crate::postgres::registry_sql::Query;
+use crate::postgres::registry_sql;
 use crate::postgres::rows::{Owner, Record};
 use crate::postgres::server::{Postgres, Server, column};
 use crate::postgres::session::{Parameters, Session};
-use crate::postgres::statements::Ask;
+use crate::postgres::statements::Sql;
 
 /// How often a record is read and changed, until it does not change in between.
 const OWN_TRIES: u32 = 16;
@@ -106,11 +106,7 @@ impl PostgresRegistry {
     ///
     /// Connecting goes on when the caller has gone, so that it comes to an end even if it
     /// takes longer than a renewal may take.
-    async fn ask_once(
-        &self,
-        query: Query,
-        parameters: Parameters<'_>,
-    ) -> Result<Vec<Row>, Failure> {
+    async fn ask_once(&self, sql: Sql, parameters: Parameters<'_>) -> Result<Vec<Row>, Failure> {
         let limit = self.server.options.connect_timeout;
         let Opening { lane, opening } = &mut *self.lane.lock().await;
         if !lane.is_open() {
@@ -123,16 +119,16 @@ impl PostgresRegistry {
             let opened = opened.map_err(|error| Failure::unknown(error.to_string()))?;
             lane.admit(opened.map_err(|error| Failure::unknown(error.to_string()))?).await?;
         }
-        lane.ask(&self.server, limit, Ask::Registry(query), parameters).await
+        lane.ask(&self.server, limit, sql, parameters).await
     }
 
     /// Runs a statement that may be carried out twice. If the connection that there was has failed,
     /// another one is tried.
-    async fn ask(&self, query: Query, parameters: Parameters<'_>) -> Result<Vec<Row>, Failure> {
+    async fn ask(&self, sql: Sql, parameters: Parameters<'_>) -> Result<Vec<Row>, Failure> {
         let is_new = self.lane.lock().await.lane.is_new();
-        match self.ask_once(query, parameters).await {
+        match self.ask_once(sql, parameters).await {
             Err(failure) if failure.kind == Kind::Unknown && !is_new => {
-                self.ask_once(query, parameters).await
+                self.ask_once(sql, parameters).await
             }
             result => result,
         }
@@ -140,7 +136,7 @@ impl PostgresRegistry {
 
     /// The second node changes the row too, so that its answer is as durable as a commit.
     async fn found(&self, meta: &Meta) -> Result<RegistryAnswer, Failure> {
-        let rows = self.ask(Query::Found, &[&meta_bytes(meta)]).await?;
+        let rows = self.ask(registry_sql::FOUND, &[&meta_bytes(meta)]).await?;
         let body: Option<Vec<u8>> = rows.first().map(|row| column(row, 0)).transpose()?;
         let there = body.and_then(|body| read_meta(&body)).map(RegistryAnswer::Meta);
         there.ok_or_else(|| Failure::unknown("the record of the cluster is malformed".to_owned()))
@@ -148,7 +144,7 @@ impl PostgresRegistry {
 
     /// The row is written as it is, so that the answer is as durable as a commit.
     async fn find(&self) -> Result<Option<Vec<u8>>, Failure> {
-        let rows = self.ask(Query::Find, &[]).await?;
+        let rows = self.ask(registry_sql::FIND, &[]).await?;
         rows.first().map(|row| column(row, 0)).transpose()
     }
 
@@ -163,7 +159,7 @@ impl PostgresRegistry {
                 let is_done = may_be_done && there.as_ref() == Some(meta);
                 return Ok(if is_done { RegistryAnswer::Done } else { RegistryAnswer::Changed });
             }
-            match self.ask_once(Query::Amend, &[&meta_bytes(meta), &body]).await {
+            match self.ask_once(registry_sql::AMEND, &[&meta_bytes(meta), &body]).await {
                 Ok(rows) if !rows.is_empty() => return Ok(RegistryAnswer::Done),
                 Ok(_) | Err(Failure { kind: Kind::Conflict, .. }) => {}
                 Err(failure) if failure.kind == Kind::Unknown => {
@@ -180,20 +176,20 @@ impl PostgresRegistry {
         let (instance, body) = (node.instance.to_string(), node_bytes(node));
         let known = self.state().session;
         if known == Some((node.instance, true)) {
-            let rows = self.ask(Query::Describe, &[&instance, &body]).await?;
+            let rows = self.ask(registry_sql::DESCRIBE, &[&instance, &body]).await?;
             let answer = rows.first().map(|_| RegistryAnswer::Done);
             return Ok(answer.unwrap_or(RegistryAnswer::SessionEnded));
         }
         self.state().session = Some((node.instance, false));
         let ttl = i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX);
-        self.ask(Query::Open, &[&instance, &body, &ttl]).await?;
+        self.ask(registry_sql::OPEN, &[&instance, &body, &ttl]).await?;
         self.state().session = Some((node.instance, true));
         Ok(RegistryAnswer::Done)
     }
 
     /// Renews the session. Returns whether it still lived.
     async fn beat(&self, instance: Instance) -> Result<bool, Failure> {
-        let rows = self.ask(Query::Beat, &[&instance.to_string()]).await?;
+        let rows = self.ask(registry_sql::BEAT, &[&instance.to_string()]).await?;
         Ok(!rows.is_empty())
     }
 
@@ -216,14 +212,14 @@ impl PostgresRegistry {
     async fn remove(&self, ended: &[Beat]) -> Result<(), Failure> {
         let instances: Vec<String> = ended.iter().map(|it| it.instance.to_string()).collect();
         let beats: Vec<i64> = ended.iter().map(|it| it.count).collect();
-        self.ask(Query::Remove, &[&instances, &beats]).await?;
+        self.ask(registry_sql::REMOVE, &[&instances, &beats]).await?;
         Ok(())
     }
 
     /// Reads everything, and returns it with the sessions that have ended, which are left out.
     async fn read(&self) -> Result<(View, Vec<Beat>), Failure> {
         let asked = (self.now)();
-        let rows = self.ask(Query::Everything, &[]).await?;
+        let rows = self.ask(registry_sql::EVERYTHING, &[]).await?;
         let answered = (self.now)();
         let records = rows.iter().map(Record::read).collect::<Result<Vec<_>, _>>()?;
         let beats = records.iter().filter_map(Record::beat).collect::<Vec<_>>();
@@ -262,7 +258,7 @@ impl PostgresRegistry {
         let mut last = Failure::unknown("others change the record all the time".to_owned());
         let mut may_be_done = false;
         for _ in 0..OWN_TRIES {
-            let rows = self.ask(Query::Owner, &[&shard, &mine]).await?;
+            let rows = self.ask(registry_sql::OWNER, &[&shard, &mine]).await?;
             let row = rows.first();
             if row.is_none_or(|row| !column(row, 0).unwrap_or(false)) {
                 return Ok(RegistryAnswer::SessionEnded);
@@ -317,17 +313,20 @@ impl PostgresRegistry {
         let rows = match (owner, &body) {
             (None, None) => return Ok(true),
             (None, Some(body)) => match meta {
-                Some(meta) => self.ask_once(Query::Claim, &[&shard, mine, body, meta]).await?,
-                None => self.ask_once(Query::PutBack, &[&shard, mine, body]).await?,
+                Some(meta) => {
+                    self.ask_once(registry_sql::CLAIM, &[&shard, mine, body, meta]).await?
+                }
+                None => self.ask_once(registry_sql::PUT_BACK, &[&shard, mine, body]).await?,
             },
             (Some(owner), Some(body)) => {
                 let instance = owner.instance.to_string();
                 let parameters: Parameters<'_> = &[&shard, mine, body, &instance, &owner.body];
-                self.ask_once(Query::Replace, parameters).await?
+                self.ask_once(registry_sql::REPLACE, parameters).await?
             }
             (Some(owner), None) => {
                 let instance = owner.instance.to_string();
-                self.ask_once(Query::Release, &[&shard, mine, &instance, &owner.body]).await?
+                self.ask_once(registry_sql::RELEASE, &[&shard, mine, &instance, &owner.body])
+                    .await?
             }
         };
         Ok(!rows.is_empty())
@@ -356,19 +355,21 @@ impl PostgresRegistry {
                 self.own(shard, (record, instead_of), Seen::Anything).await
             }
             RegistryCall::End(instance) => {
-                self.ask(Query::End, &[&instance.to_string()]).await?;
+                self.ask(registry_sql::END, &[&instance.to_string()]).await?;
                 Ok(RegistryAnswer::Done)
             }
             RegistryCall::Drain { name, drains } => {
-                let query = if drains { Query::Drain } else { Query::Undrain };
+                let query = if drains { registry_sql::DRAIN } else { registry_sql::UNDRAIN };
                 self.ask(query, &[&name.as_bytes()]).await?;
                 Ok(RegistryAnswer::Done)
             }
             RegistryCall::Target { shard, node } => {
                 let shard = i32::from(shard);
                 match node {
-                    Some(node) => self.ask(Query::Target, &[&shard, &target_bytes(&node)]).await?,
-                    None => self.ask(Query::Untarget, &[&shard]).await?,
+                    Some(node) => {
+                        self.ask(registry_sql::TARGET, &[&shard, &target_bytes(&node)]).await?
+                    }
+                    None => self.ask(registry_sql::UNTARGET, &[&shard]).await?,
                 };
                 Ok(RegistryAnswer::Done)
             }

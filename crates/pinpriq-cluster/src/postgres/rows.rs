@@ -24,7 +24,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Reads a row of [`Ask::Everything`](super::registry_sql::Query::Everything).
+    /// Reads a row of [`EVERYTHING`](super::registry_sql::EVERYTHING).
     pub(crate) fn read(row: &Row) -> Result<Self, Failure> {
         let body: Vec<u8> = column(row, 3)?;
         let shard = || column(row, 2).map(|shard: i32| ShardNumber::try_from(shard).ok());
@@ -61,7 +61,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Reads a row of [`Ask::Owner`](super::registry_sql::Query::Owner). None if there is no owner.
+    /// Reads a row of [`OWNER`](super::registry_sql::OWNER). None if there is no owner.
     pub(crate) fn read(row: &Row) -> Result<Option<Self>, Failure> {
         let Some(body) = column(row, 2)? else { return Ok(None) };
         Ok(Some(Self { instance: instance(row, 1)?, body, beat: column(row, 3)? }))

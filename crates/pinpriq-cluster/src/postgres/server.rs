@@ -13,7 +13,7 @@ use crate::postgres::failure::Failure;
 use crate::postgres::log::PostgresLog;
 use crate::postgres::options::{ConnectError, PostgresOptions, hosts, quoted_schema};
 use crate::postgres::session::Session;
-use crate::postgres::statements::{are_there, create, log_states};
+use crate::postgres::statements::{CREATE, LOG_STATES, are_there, filled};
 use crate::postgres::tls::Encrypter;
 
 /// A server that keeps fenced logs. Clones are handles to the same one. It keeps no connection.
@@ -91,7 +91,7 @@ impl Postgres {
         let server = &self.server;
         let rows = timeout(server.options.call_timeout, async {
             let session = server.open_in_time().await.map_err(|error| error.to_string())?;
-            session.rows(&log_states(&server.schema)).await.map_err(|failure| failure.why)
+            session.rows(&filled(LOG_STATES, &server.schema)).await.map_err(|failure| failure.why)
         });
         let silent = |_| unreachable("no answer in time".to_owned());
         let rows = rows.await.map_err(silent)?.map_err(unreachable)?;
@@ -161,7 +161,7 @@ impl Server {
         };
         // Who may use the tables need not have the right to create them.
         if run(&are_there(&self.schema)).await? != ["t"] {
-            run(&create(&self.schema)).await?;
+            run(&filled(CREATE, &self.schema)).await?;
         }
         Ok(Report::of(&session))
     }

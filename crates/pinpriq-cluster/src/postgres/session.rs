@@ -14,7 +14,7 @@ use tokio_postgres::{
 
 use crate::postgres::failure::{Failure, Kind};
 use crate::postgres::options::ConnectError;
-use crate::postgres::statements::{Ask, SETUP};
+use crate::postgres::statements::{SETUP, Sql, filled};
 use crate::postgres::tls::{Encrypted, Encrypter};
 
 /// How often a statement is sent again that did nothing.
@@ -38,7 +38,7 @@ pub(crate) struct Session {
     client: Client,
     driver: JoinHandle<()>,
     warned: Arc<Mutex<Warned>>,
-    prepared: HashMap<Ask, Statement>,
+    prepared: HashMap<Sql, Statement>,
     /// The setting `synchronous_standby_names`.
     pub(crate) standbys: String,
     /// The setting `server_version_num`.
@@ -119,23 +119,23 @@ impl Session {
     /// After [`Kind::Unknown`] the session must be dropped.
     pub(crate) async fn ask(
         &mut self,
-        ask: Ask,
+        sql: Sql,
         schema: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, Failure> {
-        if !self.prepared.contains_key(&ask) {
-            let statement = self.client.prepare(&ask.sql(schema)).await;
+        if !self.prepared.contains_key(sql) {
+            let statement = self.client.prepare(&filled(sql, schema)).await;
             // Nothing was carried out, but no answer of a ledger says so in general.
             let statement =
                 statement.map_err(|error| Failure::unknown(Failure::from(error).why))?;
-            self.prepared.insert(ask, statement);
+            self.prepared.insert(sql, statement);
         }
         let mut why = String::new();
         for _ in 0..ATTEMPTS {
             let before = self.warnings();
             // The result is complete when the server is ready for the next statement, which it
             // says after the commit. A warning of the commit has come before that.
-            let result = self.client.query(&self.prepared[&ask], parameters).await;
+            let result = self.client.query(&self.prepared[sql], parameters).await;
             if self.warnings() != before {
                 return Err(Failure::unknown(self.last_warning()));
             }

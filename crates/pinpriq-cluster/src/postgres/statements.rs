@@ -1,6 +1,6 @@
 //! The tables, and the statements of the logs, as SQL. Each statement commits by itself.
 
-use crate::postgres::registry_sql::Query;
+use crate::postgres::registry_sql::MINE;
 
 /// What is forced for each session, and what is asked of its server: `fsync`,
 /// `synchronous_commit`, `synchronous_standby_names`, the version and the number of its process.
@@ -36,43 +36,51 @@ pub(crate) fn are_there(schema: &str) -> String {
     format!("SELECT {}", are_there.join(" AND "))
 }
 
-/// Returns what creates the tables, as one transaction. The lock lets one session after the other
-/// do so.
+/// A statement, before it is [`filled`].
+pub(crate) type Sql = &'static str;
+
+/// Whether a writer has the tenure of a log.
+const TENURE: &str = "shard = $1::int AND term = $2::bigint AND writer = $3::text::uuid";
+
+/// Whether an entry is the next one.
+const FOLLOWS: &str = "head = $4::bigint - 1";
+
+/// Returns a statement with the schema, which is in quotes, and with the conditions that it names.
+pub(crate) fn filled(sql: Sql, schema: &str) -> String {
+    let sql = sql.replace("{tenure}", TENURE).replace("{follows}", FOLLOWS);
+    sql.replace("{mine}", MINE).replace("{schema}", schema)
+}
+
+/// Creates the tables, as one transaction. The lock lets one session after the other do so.
 ///
 /// A row of `shard` changes with every entry. With most of its page free, the new version of a row
 /// stays in the page of the old one, and no index changes. The same holds for `session`. What is in
 /// `own` hangs on a session.
-pub(crate) fn create(schema: &str) -> String {
-    format!(
-        "SELECT pg_advisory_xact_lock(hashtext('pinpriq {schema}')); \
-         CREATE SCHEMA IF NOT EXISTS {schema}; \
-         CREATE TABLE IF NOT EXISTS {schema}.shard (shard int PRIMARY KEY, \
-             term bigint NOT NULL, writer uuid NOT NULL, head bigint NOT NULL, \
-             first bigint NOT NULL, beat bigint NOT NULL) WITH (fillfactor = 20); \
-         CREATE TABLE IF NOT EXISTS {schema}.entry (shard int NOT NULL, seq bigint NOT NULL, \
-             body bytea NOT NULL, PRIMARY KEY (shard, seq)); \
-         ALTER TABLE {schema}.entry ALTER COLUMN body SET STORAGE EXTERNAL; \
-         CREATE TABLE IF NOT EXISTS {schema}.meta (one boolean PRIMARY KEY CHECK (one), \
-             body bytea NOT NULL); \
-         CREATE TABLE IF NOT EXISTS {schema}.session (instance uuid PRIMARY KEY, \
-             body bytea NOT NULL, beat bigint NOT NULL, ttl_ms bigint NOT NULL) \
-             WITH (fillfactor = 20); \
-         CREATE TABLE IF NOT EXISTS {schema}.own (shard int PRIMARY KEY, \
-             instance uuid NOT NULL REFERENCES {schema}.session ON DELETE CASCADE, \
-             body bytea NOT NULL); \
-         CREATE TABLE IF NOT EXISTS {schema}.drain (name bytea PRIMARY KEY); \
-         CREATE TABLE IF NOT EXISTS {schema}.target (shard int PRIMARY KEY, body bytea NOT NULL)"
-    )
-}
+pub(crate) const CREATE: Sql = "\
+    SELECT pg_advisory_xact_lock(hashtext('pinpriq {schema}')); \
+    CREATE SCHEMA IF NOT EXISTS {schema}; \
+    CREATE TABLE IF NOT EXISTS {schema}.shard (shard int PRIMARY KEY, \
+        term bigint NOT NULL, writer uuid NOT NULL, head bigint NOT NULL, \
+        first bigint NOT NULL, beat bigint NOT NULL) WITH (fillfactor = 20); \
+    CREATE TABLE IF NOT EXISTS {schema}.entry (shard int NOT NULL, seq bigint NOT NULL, \
+        body bytea NOT NULL, PRIMARY KEY (shard, seq)); \
+    ALTER TABLE {schema}.entry ALTER COLUMN body SET STORAGE EXTERNAL; \
+    CREATE TABLE IF NOT EXISTS {schema}.meta (one boolean PRIMARY KEY CHECK (one), \
+        body bytea NOT NULL); \
+    CREATE TABLE IF NOT EXISTS {schema}.session (instance uuid PRIMARY KEY, \
+        body bytea NOT NULL, beat bigint NOT NULL, ttl_ms bigint NOT NULL) \
+        WITH (fillfactor = 20); \
+    CREATE TABLE IF NOT EXISTS {schema}.own (shard int PRIMARY KEY, \
+        instance uuid NOT NULL REFERENCES {schema}.session ON DELETE CASCADE, \
+        body bytea NOT NULL); \
+    CREATE TABLE IF NOT EXISTS {schema}.drain (name bytea PRIMARY KEY); \
+    CREATE TABLE IF NOT EXISTS {schema}.target (shard int PRIMARY KEY, body bytea NOT NULL)";
 
-/// Returns what reads the state of all logs: the shard, the term, the writer as 32 digits, the last
-/// entry and the first one.
-pub(crate) fn log_states(schema: &str) -> String {
-    format!(
-        "SELECT shard, term, replace(writer::text, '-', ''), head, first FROM {schema}.shard \
-         ORDER BY shard"
-    )
-}
+/// Reads the state of all logs: the shard, the term, the writer as 32 digits, the last entry and
+/// the first one.
+pub(crate) const LOG_STATES: Sql = "\
+    SELECT shard, term, replace(writer::text, '-', ''), head, first FROM {schema}.shard \
+    ORDER BY shard";
 
 /// Returns what reads which of these processes still carry out a statement.
 pub(crate) fn at_work(processes: &[i32]) -> String {
@@ -83,95 +91,64 @@ pub(crate) fn at_work(processes: &[i32]) -> String {
     )
 }
 
-/// What a prepared statement does.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Ask {
-    /// Adds the row of a shard that was never seized. Takes the shard.
-    Enter,
-    /// Reads the term, from which a seize starts. Takes the shard.
-    Term,
-    /// Begins a tenure. Takes the shard, the lowest term, the writer and the term before.
-    Seize,
-    /// Adds an entry. Takes the shard, the term, the writer, the number, the body and the beat.
-    Append,
-    /// Raises the beat, and tells it with the head. Takes the shard, the term and the writer.
-    Resolve,
-    /// Reads the number of the first entry. Takes the shard.
-    First,
-    /// Removes entries. Takes the shard, the term, the writer and the first one that stays.
-    Trim,
-    /// Reads entries. Takes the shard, the first one and how many bytes are wanted.
-    Read,
-    /// Reads how large the logs are on the disk, and the time in milliseconds.
-    Status,
-    /// Reads how large the entries of all logs are together, and how many. It looks at each.
-    Used,
-    /// Does something with the registry.
-    Registry(Query),
-}
+/// Adds the row of a shard that was never seized. Takes the shard.
+pub(crate) const ENTER: Sql = "\
+    INSERT INTO {schema}.shard (shard, term, writer, head, first, beat) \
+    VALUES ($1::int, 0, '00000000-0000-0000-0000-000000000000', 0, 1, 0) \
+    ON CONFLICT DO NOTHING";
 
-/// The most entries that one read tells. Their bodies are fetched only as far as they are wanted.
-const READ_ENTRIES_MAX: u32 = 1024;
+/// Reads the term, from which a seize starts. Takes the shard.
+pub(crate) const TERM: Sql = "SELECT term FROM {schema}.shard WHERE shard = $1::int";
 
-/// What the row of an entry takes beside its body, with its place in the index, in bytes.
-const ROW_BYTES: u32 = 128;
+/// Begins a tenure. Takes the shard, the lowest term, the writer and the term before.
+pub(crate) const SEIZE: Sql = "\
+    UPDATE {schema}.shard SET term = GREATEST(term + 1, $2::bigint), \
+        writer = $3::text::uuid, beat = beat + 1 \
+    WHERE shard = $1::int AND term = $4::bigint RETURNING term, head, first, beat";
 
-impl Ask {
-    /// Returns the statement. The schema is in quotes.
-    pub(crate) fn sql(self, schema: &str) -> String {
-        const TENURE: &str = "shard = $1::int AND term = $2::bigint AND writer = $3::text::uuid";
-        const FOLLOWS: &str = "head = $4::bigint - 1";
-        match self {
-            Self::Enter => format!(
-                "INSERT INTO {schema}.shard (shard, term, writer, head, first, beat) \
-                 VALUES ($1::int, 0, '00000000-0000-0000-0000-000000000000', 0, 1, 0) \
-                 ON CONFLICT DO NOTHING"
-            ),
-            Self::Term => format!("SELECT term FROM {schema}.shard WHERE shard = $1::int"),
-            Self::Seize => format!(
-                "UPDATE {schema}.shard SET term = GREATEST(term + 1, $2::bigint), \
-                     writer = $3::text::uuid, beat = beat + 1 \
-                 WHERE shard = $1::int AND term = $4::bigint RETURNING term, head, first, beat"
-            ),
-            Self::Append => format!(
-                "WITH s AS (UPDATE {schema}.shard SET head = $4::bigint \
-                     WHERE {TENURE} AND {FOLLOWS} AND beat = $6::bigint RETURNING 1) \
-                 INSERT INTO {schema}.entry (shard, seq, body) \
-                 SELECT $1::int, $4::bigint, $5::bytea FROM s RETURNING 1"
-            ),
-            Self::Resolve => format!(
-                "UPDATE {schema}.shard SET beat = beat + 1 WHERE {TENURE} RETURNING head, beat"
-            ),
-            Self::First => format!("SELECT first FROM {schema}.shard WHERE shard = $1::int"),
-            Self::Trim => format!(
-                "WITH s AS (UPDATE {schema}.shard \
-                     SET first = GREATEST(first, LEAST($4::bigint, head + 1)) \
-                     WHERE {TENURE} RETURNING 1), \
-                 d AS (DELETE FROM {schema}.entry WHERE shard = $1::int AND seq < $4::bigint \
-                     AND EXISTS (SELECT FROM s)) \
-                 SELECT 1 FROM s"
-            ),
-            Self::Read => format!(
-                "SELECT seq, body FROM (\
-                     SELECT seq, body, sum(octet_length(body)) OVER (ORDER BY seq) \
-                         - octet_length(body) AS before \
-                     FROM (SELECT e.seq, e.body FROM {schema}.shard s \
-                         JOIN {schema}.entry e ON e.shard = s.shard \
-                         WHERE s.shard = $1::int AND s.first <= $2::bigint \
-                             AND e.shard = $1::int AND e.seq >= $2::bigint \
-                         ORDER BY e.seq LIMIT {READ_ENTRIES_MAX}) AS t) AS sized \
-                 WHERE seq = $2::bigint OR before < $3::bigint ORDER BY seq"
-            ),
-            Self::Status => format!(
-                "SELECT pg_total_relation_size('{schema}.entry'::regclass), \
-                     (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-            ),
-            // The length of a body is known without its bytes.
-            Self::Used => format!(
-                "SELECT coalesce(sum(octet_length(body) + {ROW_BYTES}), 0)::bigint, count(*) \
-                 FROM {schema}.entry"
-            ),
-            Self::Registry(query) => query.sql(schema),
-        }
-    }
-}
+/// Adds an entry. Takes the shard, the term, the writer, the number, the body and the beat.
+pub(crate) const APPEND: Sql = "\
+    WITH s AS (UPDATE {schema}.shard SET head = $4::bigint \
+        WHERE {tenure} AND {follows} AND beat = $6::bigint RETURNING 1) \
+    INSERT INTO {schema}.entry (shard, seq, body) \
+    SELECT $1::int, $4::bigint, $5::bytea FROM s RETURNING 1";
+
+/// Raises the beat, and tells it with the head. Takes the shard, the term and the writer.
+pub(crate) const RESOLVE: Sql =
+    "UPDATE {schema}.shard SET beat = beat + 1 WHERE {tenure} RETURNING head, beat";
+
+/// Reads the number of the first entry. Takes the shard.
+pub(crate) const FIRST: Sql = "SELECT first FROM {schema}.shard WHERE shard = $1::int";
+
+/// Removes entries. Takes the shard, the term, the writer and the first one that stays.
+pub(crate) const TRIM: Sql = "\
+    WITH s AS (UPDATE {schema}.shard \
+        SET first = GREATEST(first, LEAST($4::bigint, head + 1)) \
+        WHERE {tenure} RETURNING 1), \
+    d AS (DELETE FROM {schema}.entry WHERE shard = $1::int AND seq < $4::bigint \
+        AND EXISTS (SELECT FROM s)) \
+    SELECT 1 FROM s";
+
+/// Reads at most 1,024 entries. Their bodies are fetched only as far as they are wanted. Takes the
+/// shard, the first one and how many bytes are wanted.
+pub(crate) const READ: Sql = "\
+    SELECT seq, body FROM (\
+        SELECT seq, body, sum(octet_length(body)) OVER (ORDER BY seq) \
+            - octet_length(body) AS before \
+        FROM (SELECT e.seq, e.body FROM {schema}.shard s \
+            JOIN {schema}.entry e ON e.shard = s.shard \
+            WHERE s.shard = $1::int AND s.first <= $2::bigint \
+                AND e.shard = $1::int AND e.seq >= $2::bigint \
+            ORDER BY e.seq LIMIT 1024) AS t) AS sized \
+    WHERE seq = $2::bigint OR before < $3::bigint ORDER BY seq";
+
+/// Reads how large the logs are on the disk, and the time in milliseconds.
+pub(crate) const STATUS: Sql = "\
+    SELECT pg_total_relation_size('{schema}.entry'::regclass), \
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// Reads how large the entries of all logs are together, and how many. A row takes 128 bytes beside
+/// its body, with its place in the index. It looks at each, but the length of a body is known
+/// without its bytes.
+pub(crate) const USED: Sql = "\
+    SELECT coalesce(sum(octet_length(body) + 128), 0)::bigint, count(*) FROM {schema}.entry";
