@@ -84,7 +84,7 @@ struct BeanstalkdDoor {
     is_worker: Cell<bool>,
     /// Whether it has quit.
     has_left: bool,
-    /// The number of its requests that have asked an engine.
+    /// The number of its requests that were begun.
     asked: u64,
     /// What was seen when documents were asked for, by the numbers of the requests.
     sights: RefCell<VecDeque<(u64, Sight)>>,

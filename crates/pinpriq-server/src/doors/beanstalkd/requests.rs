@@ -3,11 +3,11 @@
 use pinpriq_proto::command::{
     Command, Deed, Delay, Peek, Put, QueueCommand, QueueName, Reserve, Selection, Wait,
 };
-use pinpriq_proto::task::{StateKind, Terms};
+use pinpriq_proto::task::{RequestId, StateKind, Terms};
 use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::beanstalkd::{Request, Verb, Word, put_list, put_using, put_watching};
 
-use super::answers::{Form, word_of};
+use super::answers::{numbered, word_of};
 use super::documents::Sight;
 use super::{BeanstalkdDoor, Next};
 use crate::clients::ending::Ending;
@@ -81,74 +81,90 @@ impl BeanstalkdDoor {
     }
 
     fn try_to_carry_out(&mut self, request: &Request<'_>, desk: &mut Desk) -> Result<(), Undone> {
-        match *request {
+        self.asked += 1;
+        let number = numbered(request.verb(), self.asked);
+        let queue = &*self.used;
+        let of_job = |number, deed| Command::Numbered { number, deed };
+        let put;
+        let command = match *request {
+            Request::Put { .. } if self.shared.is_draining() => {
+                desk.say(Word::Draining.line().to_vec());
+                return Ok(());
+            }
             Request::Put { priority, delay_s, ttr_s, body } => {
-                if self.shared.is_draining() {
-                    desk.say(Word::Draining.line().to_vec());
-                    return Ok(());
-                }
-                let put = Put {
+                put = Put {
                     priority: Some(priority.into()),
                     delay: Delay::For(seconds(delay_s)),
                     terms: Terms { ttr: Some(seconds(ttr_s)), ..Terms::NONE },
-                    ..Put::new(&self.used, body)
+                    ..Put::new(queue, body)
                 };
-                self.asked += 1;
-                desk.ask(Form::Inserted.request(self.asked), &Command::PutNumbered(&put))
+                Command::PutNumbered(&put)
             }
-            Request::Reserve => self.reserve(Wait::Forever, desk),
-            Request::ReserveWithTimeout { timeout_s: 0 } => self.reserve(Wait::No, desk),
+            Request::Reserve => return self.reserve(number, Wait::Forever, desk),
+            Request::ReserveWithTimeout { timeout_s: 0 } => {
+                return self.reserve(number, Wait::No, desk);
+            }
             Request::ReserveWithTimeout { timeout_s } => {
-                self.reserve(Wait::For(seconds(timeout_s)), desk)
+                return self.reserve(number, Wait::For(seconds(timeout_s)), desk);
             }
-            Request::ReserveJob { id } => self.ask_for(Form::ReservedJob, id, Deed::Take, desk),
-            Request::Delete { id } => self.ask_for(Form::Deleted, id, Deed::Delete, desk),
+            Request::ReserveJob { id } => of_job(id, Deed::Take),
+            Request::Delete { id } => of_job(id, Deed::Delete),
             Request::Release { id, priority, delay_s } => {
-                let deed = Deed::Release { priority: priority.into(), delay: seconds(delay_s) };
-                self.ask_for(Form::Released, id, deed, desk)
+                let (priority, delay) = (priority.into(), seconds(delay_s));
+                of_job(id, Deed::Release { priority, delay })
             }
-            Request::Bury { id, priority } => {
-                let deed = Deed::Bury { priority: priority.into() };
-                self.ask_for(Form::Buried, id, deed, desk)
+            Request::Bury { id, priority } => of_job(id, Deed::Bury { priority: priority.into() }),
+            Request::Touch { id } => of_job(id, Deed::Touch),
+            Request::KickJob { id } => of_job(id, Deed::Kick),
+            Request::Peek { id } | Request::StatsJob { id } => of_job(id, Deed::Read),
+            Request::Kick { bound } => Command::Kick { queue, count: bound },
+            Request::PeekReady => {
+                let (selection, state) = (Selection::DEFAULT, Some(StateKind::Ready));
+                let queue = QueueName { name: queue, member: None };
+                Command::Peek(Peek { queue, selection, state, count: 1 })
             }
-            Request::Touch { id } => self.ask_for(Form::Touched, id, Deed::Touch, desk),
-            Request::KickJob { id } => self.ask_for(Form::KickedJob, id, Deed::Kick, desk),
-            Request::Peek { id } => self.ask_for(Form::Found, id, Deed::Read, desk),
-            Request::StatsJob { id } => {
-                self.ask_for(Form::Job, id, Deed::Read, desk)?;
-                self.see(Sight::Job { now: desk.shard().clock().now() });
-                Ok(())
-            }
-            Request::PeekReady
-            | Request::PeekDelayed
-            | Request::PeekBuried
-            | Request::Kick { .. } => self.ask_used(request, desk),
+            Request::PeekDelayed => Command::Foremost { queue, state: StateKind::Waiting },
+            Request::PeekBuried => Command::Foremost { queue, state: StateKind::Buried },
             Request::StatsTube { .. }
             | Request::Stats
             | Request::ListTubes
-            | Request::PauseTube { .. } => self.ask_about_tubes(request, desk),
+            | Request::PauseTube { .. }
+                if self.sights_kept.is_too_much() =>
+            {
+                return Err(Undone::Refused(self.sights_kept.kept().refusal()));
+            }
+            Request::PauseTube { tube: queue, delay_s } => {
+                let length = (delay_s > 0).then(|| seconds(delay_s));
+                let makes = self.shared.has(queue);
+                Command::Queue(QueueCommand::Hold { queue, length, makes })
+            }
+            Request::StatsTube { tube } => Command::Tubes(Some(tube)),
+            Request::Stats | Request::ListTubes => Command::Tubes(None),
             Request::Use { .. }
             | Request::Watch { .. }
             | Request::Ignore { .. }
             | Request::ListTubeUsed
-            | Request::ListTubesWatched => self.answer_alone(request, desk),
-            Request::Quit => {
-                self.leave();
-                // Others get its jobs before the connection has ended, and none of them has failed.
-                // If that is refused, they fail with the connection.
-                self.asked += 1;
-                match desk.ask(Form::LetGo.request(self.asked), &Command::LetGo) {
-                    Ok(()) | Err(Undone::Refused(_)) => {}
-                    Err(undone) => return Err(undone),
-                }
+            | Request::ListTubesWatched => return self.answer_alone(request, desk),
+            Request::Quit => return self.quit(number, desk),
+        };
+        desk.ask(number, &command)?;
+        self.see_for(request, desk);
+        Ok(())
+    }
+
+    fn quit(&mut self, number: RequestId, desk: &mut Desk) -> Result<(), Undone> {
+        self.leave();
+        // Others get its jobs before the connection has ended, and none of them has failed. If that
+        // is refused, they fail with the connection.
+        match desk.ask(number, &Command::LetGo) {
+            Ok(()) | Err(Undone::Refused(_)) => {
                 Err(Undone::Close(Ending::Quit, "the client has quit".to_owned()))
             }
+            undone => undone,
         }
     }
 
-    fn reserve(&mut self, wait: Wait, desk: &mut Desk) -> Result<(), Undone> {
-        self.asked += 1;
-        let request = Form::Reserved.request(self.asked);
+    fn reserve(&self, number: RequestId, wait: Wait, desk: &mut Desk) -> Result<(), Undone> {
         let watched = self.watched.tubes();
         let mut few: [&[u8]; TUBES_FEW] = [&[]; TUBES_FEW];
         let many: Vec<&[u8]>;
@@ -159,76 +175,30 @@ impl BeanstalkdDoor {
             many = watched.iter().map(|tube| &**tube).collect();
             &many
         };
-        desk.ask(request, &Command::Reserve(Reserve::new(queues, wait)))
+        desk.ask(number, &Command::Reserve(Reserve::new(queues, wait)))
     }
 
-    /// Asks for something to be done with one job.
-    fn ask_for(
-        &mut self,
-        form: Form,
-        number: u64,
-        deed: Deed,
-        desk: &mut Desk,
-    ) -> Result<(), Undone> {
-        self.asked += 1;
-        desk.ask(form.request(self.asked), &Command::Numbered { number, deed })
-    }
-
-    /// Asks about the jobs of the used tube.
-    fn ask_used(&mut self, request: &Request<'_>, desk: &mut Desk) -> Result<(), Undone> {
-        let queue = &*self.used;
-        let (form, command) = match *request {
-            Request::Kick { bound } => (Form::Kicked, Command::Kick { queue, count: bound }),
-            Request::PeekReady => {
-                let (selection, state) = (Selection::DEFAULT, Some(StateKind::Ready));
-                let queue = QueueName { name: queue, member: None };
-                (Form::Found, Command::Peek(Peek { queue, selection, state, count: 1 }))
-            }
-            Request::PeekDelayed => {
-                (Form::Found, Command::Foremost { queue, state: StateKind::Waiting })
-            }
-            _ => (Form::Found, Command::Foremost { queue, state: StateKind::Buried }),
-        };
-        self.asked += 1;
-        desk.ask(form.request(self.asked), &command)
-    }
-
-    fn ask_about_tubes(&mut self, request: &Request<'_>, desk: &mut Desk) -> Result<(), Undone> {
-        self.asked += 1;
-        let number = self.asked;
-        let (now, passed) = (desk.shard().clock().now(), desk.shard().clock().passed());
-        if self.sights_kept.is_too_much() {
-            return Err(Undone::Refused(self.sights_kept.kept().refusal()));
-        }
-        let sight = match *request {
-            Request::PauseTube { tube: queue, delay_s } => {
-                let length = (delay_s > 0).then(|| seconds(delay_s));
-                let makes = self.shared.has(queue);
-                let hold = Command::Queue(QueueCommand::Hold { queue, length, makes });
-                desk.ask(Form::Paused.request(number), &hold)?;
-                Sight::Pause { now, name: queue.into() }
-            }
+    /// Keeps what the answer to a request needs besides the reply of the engine.
+    fn see_for(&self, request: &Request<'_>, desk: &Desk) {
+        let clock = desk.shard().clock();
+        self.see(match *request {
+            Request::StatsJob { .. } => Sight::Job { now: clock.now() },
+            Request::PauseTube { tube, .. } => Sight::Pause { now: clock.now(), name: tube.into() },
             Request::StatsTube { tube } => {
-                desk.ask(Form::Tube.request(number), &Command::Tubes(Some(tube)))?;
-                let (name, known) = (tube.into(), self.shared.tube(tube));
-                Sight::Tube { now, name, known }
+                let known = self.shared.tube(tube);
+                Sight::Tube { now: clock.now(), name: tube.into(), known }
             }
             Request::Stats => {
-                desk.ask(Form::Server.request(number), &Command::Tubes(None))?;
-                let (known, uptime_s) = (self.shared.all(), passed.as_secs());
+                let (known, uptime_s) = (self.shared.all(), clock.passed().as_secs());
                 // This request counts too.
                 let mut tally = self.shared.tally();
                 tally.counts[Verb::Stats.index()] += 1;
                 let is_worker = self.is_worker.get();
                 Sight::Server { tally: Box::new(tally), is_worker, known, uptime_s }
             }
-            _ => {
-                desk.ask(Form::Tubes.request(number), &Command::Tubes(None))?;
-                Sight::Tubes { known: self.shared.all() }
-            }
-        };
-        self.see(sight);
-        Ok(())
+            Request::ListTubes => Sight::Tubes { known: self.shared.all() },
+            _ => return,
+        });
     }
 
     /// Answers a request that no engine has to be asked for.
