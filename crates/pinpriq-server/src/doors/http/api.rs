@@ -13,11 +13,9 @@ pub(crate) mod given;
 mod host;
 mod live;
 mod names;
-pub(crate) mod openapi;
 mod ranking;
 mod rates;
 pub(crate) mod route;
-mod schemas;
 mod session;
 mod signing;
 pub(crate) mod table;
@@ -231,7 +229,7 @@ pub(crate) fn router(api: Api) -> Router {
     let router = router
         .route("/", any(dashboard::answer))
         .route("/assets/{*file}", any(dashboard::answer))
-        .route("/openapi.json", any(openapi::document).layer(from_fn(framing::only_reads)))
+        .route("/openapi.json", any(document).layer(from_fn(framing::only_reads)))
         .route("/healthz", any(alive).layer(from_fn(framing::only_reads)))
         .route("/readyz", any(ready).layer(from_fn(framing::only_reads)))
         .route("/metrics", any(metrics::answer).layer(from_fn(framing::only_reads)))
@@ -277,6 +275,11 @@ fn counted(response: Response, refusals: &HttpRefusals) -> Response {
 /// Says that a response is a refusal of this module.
 #[derive(Clone, Copy, Debug)]
 struct Refused(Code);
+
+/// Answers with the `OpenAPI` document, which is printed from the tables.
+async fn document() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], include_str!("api/openapi.json"))
+}
 
 /// Says that the process serves.
 pub(crate) async fn alive() -> &'static str {

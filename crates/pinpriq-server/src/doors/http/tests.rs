@@ -1,6 +1,9 @@
 //! The tables of paths in `docs/http.md` and of metrics in `docs/monitoring.md` are those of the
 //! door. `UPDATE_EXPECT=1` prints them again.
 
+mod openapi;
+mod schemas;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -8,7 +11,7 @@ use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::DONE;
 
-use super::api::openapi::{chapters, fields_of, flags_of, group, summary};
+use self::openapi::{chapters, fields_of, flags_of, group, summary};
 use super::api::route::{Body, Does, Own, Route, Word, options_of};
 use super::api::table::ROUTES;
 use super::metrics::exposition::PREFIX;
@@ -126,12 +129,12 @@ fn metrics_table() -> String {
             name_of(chapter)
         );
         for metric in TABLE.iter().filter(|metric| metric.chapter == chapter) {
-            let labels = metric.labels.iter().map(|label| format!("`{label}`"));
+            let labels = metric.labels().map(|label| format!("`{label}`"));
             let _ = writeln!(
                 text,
                 "| `{PREFIX}_{}` | {} | {} | {} |",
                 metric.name,
-                metric.kind.word(),
+                metric.kind().word(),
                 labels.collect::<Vec<_>>().join(" "),
                 in_docs(metric.help())
             );

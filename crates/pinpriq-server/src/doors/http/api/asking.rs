@@ -188,7 +188,7 @@ pub(crate) fn step(name: &str, mut values: Values) -> Result<Asked, Problem> {
 }
 
 /// Returns the commands of transactions.
-pub(super) fn steps() -> impl Iterator<Item = &'static Spec> {
+pub(crate) fn steps() -> impl Iterator<Item = &'static Spec> {
     TABLE.iter().filter(|spec| spec.is_step)
 }
 

@@ -6,9 +6,10 @@ use pinpriq_proto::fields::told::{LEASE, MEMBER, SCHEDULE, Sort, Told};
 use pinpriq_proto::fields::{FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
+use super::super::api::asking::steps;
+use super::super::api::route::{Does, Own, Route, Word, words_of};
 use super::super::problem::CODES;
 use super::openapi::option_schema;
-use super::route::{Does, Own, Route, Word, words_of};
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{DEADLINE, DONE, WITHMETA};
 
@@ -309,7 +310,7 @@ fn queue() -> Value {
     let mut settings = settings();
     settings["properties"]["paused"] = paused();
     for side in ["paused_in_until", "paused_out_until"] {
-        settings["properties"][side] = or_null(moment());
+        settings["properties"][side] = or_null(whole());
     }
     with_bytes(
         &["name", "member"],
@@ -377,7 +378,7 @@ fn explanation() -> Value {
 /// Returns the commands of a transaction.
 fn multi() -> Value {
     let mut commands = Vec::new();
-    for spec in super::asking::steps() {
+    for spec in steps() {
         let command = spec.name;
         let mut properties = Map::new();
         for word in words_of(spec, None) {

@@ -1,30 +1,19 @@
 //! The `OpenAPI` document, made from the table of paths and the table of commands.
+//! `UPDATE_EXPECT=1` prints `api/openapi.json` again, which the door answers with.
 
-use std::sync::LazyLock;
-
-use axum::body::Body as HttpBody;
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::Response;
-use serde_json::{Map, Value, json};
-
-use super::given::{is_bytes, is_number};
-use super::route::{Body, Does, Own, Route, Word, options_of};
-use super::schemas::{self, of_form};
-use super::table::ROUTES;
+use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{DONE, Opt};
+use pinpriq_proto::request::table::TABLE;
+use serde_json::{Map, Value, json};
 
-/// Answers with the document.
-pub(super) async fn document() -> Response {
-    static TEXT: LazyLock<String> = LazyLock::new(|| openapi().to_string());
-    let mut response = Response::new(HttpBody::from(TEXT.as_str()));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
+use super::super::api::given::{is_bytes, is_number};
+use super::super::api::route::{Body, Does, Own, Route, Word, options_of};
+use super::super::api::table::ROUTES;
+use super::schemas::{self, of_form};
 
 /// Returns the document.
-pub(crate) fn openapi() -> Value {
+pub(super) fn openapi() -> Value {
     let mut paths = Map::new();
     for route in &*ROUTES {
         let path = paths.entry(route.written()).or_insert_with(|| json!({}));
@@ -61,7 +50,7 @@ pub(crate) fn openapi() -> Value {
 }
 
 /// Returns the chapters, each once.
-pub(crate) fn chapters() -> Vec<&'static str> {
+pub(super) fn chapters() -> Vec<&'static str> {
     let mut chapters = Vec::new();
     for chapter in ROUTES.iter().map(group) {
         if !chapters.contains(&chapter) {
@@ -143,7 +132,7 @@ fn health(path: &str, summary: &str) -> Value {
 }
 
 /// Returns the chapter that a route belongs to.
-pub(crate) fn group(route: &Route) -> &'static str {
+pub(super) fn group(route: &Route) -> &'static str {
     match route.does {
         Does::Own(Own::Multi) => "Transactions",
         Does::Own(
@@ -154,7 +143,7 @@ pub(crate) fn group(route: &Route) -> &'static str {
 }
 
 /// Returns what a route does, in a few words.
-pub(crate) fn summary(route: &Route) -> &'static str {
+pub(super) fn summary(route: &Route) -> &'static str {
     match route.does {
         Does::Own(own) => match own {
             Own::Tasks => "Shows all tasks of a queue, page by page; with peek the next ones",
@@ -209,7 +198,7 @@ fn operation_id(route: &Route) -> String {
 }
 
 /// The words before the options that are given by name: each with whether it is an array.
-pub(crate) fn fields_of(route: &Route) -> Vec<(&'static str, bool)> {
+pub(super) fn fields_of(route: &Route) -> Vec<(&'static str, bool)> {
     let field = |word: &Word| match word {
         Word::Field(name) => Some((*name, false)),
         Word::Fields(name) => Some((*name, true)),
@@ -219,7 +208,7 @@ pub(crate) fn fields_of(route: &Route) -> Vec<(&'static str, bool)> {
 }
 
 /// The words without a value that a route has besides its options.
-pub(crate) fn flags_of(route: &Route) -> &'static [&'static str] {
+pub(super) fn flags_of(route: &Route) -> &'static [&'static str] {
     match route.does {
         Does::Own(Own::Batch) => &["atomic"],
         Does::Own(Own::Tasks) => &["peek"],
@@ -265,7 +254,7 @@ fn parameters(route: &Route) -> Value {
 }
 
 /// Returns what the values of an option are.
-pub(crate) fn option_schema(option: Opt, in_query: bool) -> Value {
+pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
     let or_none = |schema: Value| {
         let none = if in_query {
             json!({"type": "string", "enum": ["NONE"]})
@@ -388,84 +377,97 @@ fn responses(route: &Route) -> Value {
     Value::Object(responses)
 }
 
-#[cfg(test)]
-mod tests {
-    use pinpriq_proto::request::table::TABLE;
+#[test]
+fn document_is_that_of_the_tables() {
+    expect_file!["../api/openapi.json"].assert_eq(&printed(&openapi(), 2));
+}
 
-    use super::*;
-
-    #[test]
-    fn every_command_has_a_path() {
-        // What belongs to a connection, which means nothing over HTTP, or describes RESP itself.
-        let without = [
-            "SUBSCRIBE",
-            "UNSUBSCRIBE",
-            "CREDIT",
-            "READY",
-            "DISCARD",
-            "WATCH",
-            "UNWATCH",
-            "PING",
-            "ECHO",
-            "HELLO",
-            "AUTH",
-            "QUIT",
-            "RESET",
-            "CLIENT ID",
-            "CLIENT SETNAME",
-            "CLIENT GETNAME",
-            "CLIENT SETINFO",
-            "COMMAND",
-            "COMMAND COUNT",
-            "COMMAND DOCS",
-            "COMMAND GETKEYS",
-            "COMMAND INFO",
-            "COMMAND LIST",
-            "CLUSTER SLOTS",
-            "CLUSTER SHARDS",
-            "CLUSTER NODES",
-            "CLUSTER INFO",
-            "CLUSTER MYID",
-            "CLUSTER KEYSLOT",
-            "CLUSTER ADMIN",
-            // Over HTTP each request says who asks.
-            "ACL WHOAMI",
-            "ACL USERS",
-            "ACL LIST",
-            "ACL DRYRUN",
-            // The words of beanstalkd for DIG and PLOW.
-            "KICK",
-            // The transport of `pinpriq export` and `import`.
-            "EXPORT",
-            "IMPORT",
-        ];
-        for spec in TABLE {
-            let name = spec.full_name();
-            let has_path = ROUTES.iter().any(|route| route.commands().contains(&&*name));
-            assert_ne!(has_path, without.contains(&&*name), "{name}");
+/// Returns an object as JSON, each member on its own line down to this depth.
+fn printed(value: &Value, depth: usize) -> String {
+    match value.as_object().filter(|_| depth > 0) {
+        None => value.to_string(),
+        Some(members) => {
+            let member = |(name, value): (&String, &Value)| {
+                // The schemas lie one deeper than the paths.
+                let depth = if name == "components" { depth } else { depth - 1 };
+                format!("{}:{}", json!(name), printed(value, depth))
+            };
+            format!("{{\n{}\n}}", members.iter().map(member).collect::<Vec<_>>().join(",\n"))
         }
     }
+}
 
-    #[test]
-    fn every_route_names_what_there_is() {
-        let mut ids = Vec::new();
-        for route in &*ROUTES {
-            route.spec();
-            let id = operation_id(route);
-            assert!(!ids.contains(&id), "{id} is there twice");
-            ids.push(id);
-        }
+#[test]
+fn every_command_has_a_path() {
+    // What belongs to a connection, which means nothing over HTTP, or describes RESP itself.
+    let without = [
+        "SUBSCRIBE",
+        "UNSUBSCRIBE",
+        "CREDIT",
+        "READY",
+        "DISCARD",
+        "WATCH",
+        "UNWATCH",
+        "PING",
+        "ECHO",
+        "HELLO",
+        "AUTH",
+        "QUIT",
+        "RESET",
+        "CLIENT ID",
+        "CLIENT SETNAME",
+        "CLIENT GETNAME",
+        "CLIENT SETINFO",
+        "COMMAND",
+        "COMMAND COUNT",
+        "COMMAND DOCS",
+        "COMMAND GETKEYS",
+        "COMMAND INFO",
+        "COMMAND LIST",
+        "CLUSTER SLOTS",
+        "CLUSTER SHARDS",
+        "CLUSTER NODES",
+        "CLUSTER INFO",
+        "CLUSTER MYID",
+        "CLUSTER KEYSLOT",
+        "CLUSTER ADMIN",
+        // Over HTTP each request says who asks.
+        "ACL WHOAMI",
+        "ACL USERS",
+        "ACL LIST",
+        "ACL DRYRUN",
+        // The words of beanstalkd for DIG and PLOW.
+        "KICK",
+        // The transport of `pinpriq export` and `import`.
+        "EXPORT",
+        "IMPORT",
+    ];
+    for spec in TABLE {
+        let name = spec.full_name();
+        let has_path = ROUTES.iter().any(|route| route.commands().contains(&&*name));
+        assert_ne!(has_path, without.contains(&&*name), "{name}");
     }
+}
 
-    #[test]
-    fn references_lead_somewhere() {
-        let document = openapi();
-        let text = document.to_string();
-        let mut rest = text.as_str();
-        while let Some(at) = rest.find("\"#/components/schemas/") {
-            rest = &rest[at + "\"#/components/schemas/".len()..];
-            let name = &rest[..rest.find('"').unwrap()];
-            assert!(document["components"]["schemas"][name].is_object(), "{name}");
-        }
+#[test]
+fn every_route_names_what_there_is() {
+    let mut ids = Vec::new();
+    for route in &*ROUTES {
+        route.spec();
+        let id = operation_id(route);
+        assert!(!ids.contains(&id), "{id} is there twice");
+        ids.push(id);
+    }
+}
+
+#[test]
+fn references_lead_somewhere() {
+    let document = openapi();
+    let text = document.to_string();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("\"#/components/schemas/") {
+        rest = &rest[at + "\"#/components/schemas/".len()..];
+        let name = &rest[..rest.find('"').unwrap()];
+        assert!(document["components"]["schemas"][name].is_object(), "{name}");
     }
 }
