@@ -8,13 +8,11 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::Stopwatch;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Tells the time of one shard.
@@ -186,55 +184,6 @@ impl Clock for SystemClock {
                 // A distant deadline is checked again from time to time, since time may be drawn.
                 let nap = Duration::from_nanos(left).min(Duration::from_mins(1));
                 tokio::time::sleep_until(reading_at + nap).await;
-            }
-        })
-    }
-}
-
-/// A clock that stands still until it is moved. For tests.
-#[derive(Clone)]
-pub struct ManualClock {
-    inner: Rc<(Cell<Timestamp>, Notify)>,
-    ahead_of_wall: Rc<Cell<i64>>,
-}
-
-impl ManualClock {
-    /// Returns a clock that shows `start`, like its wall clock.
-    #[must_use]
-    pub fn at(start: Timestamp) -> Self {
-        Self { inner: Rc::new((Cell::new(start), Notify::new())), ahead_of_wall: Rc::default() }
-    }
-
-    /// Sets the wall clock so that this clock is ahead of it by `ms` milliseconds, or behind if
-    /// negative.
-    pub fn set_ahead_of_wall(&self, ms: i64) {
-        self.ahead_of_wall.set(ms);
-    }
-
-    /// Moves the clock forward.
-    pub fn advance(&self, span: Span) {
-        self.inner.0.set(self.inner.0.get().after(span));
-        self.inner.1.notify_waiters();
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        self.inner.0.get()
-    }
-
-    fn ahead_of_wall(&self) -> i64 {
-        self.ahead_of_wall.get()
-    }
-
-    fn until(&self, at: Timestamp) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        Box::pin(async move {
-            loop {
-                let moved = self.inner.1.notified();
-                if self.inner.0.get() >= at {
-                    return;
-                }
-                moved.await;
             }
         })
     }

@@ -9,14 +9,14 @@ mod asking;
 pub(crate) mod clocks;
 pub(crate) mod config;
 pub(crate) mod data;
-#[cfg(test)]
-mod engine_in_memory;
 pub(crate) mod exchange;
 pub(crate) mod founding;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod rollback;
 pub(crate) mod terms;
+#[cfg(test)]
+mod tests;
 pub(crate) mod watermarks;
 mod whole;
 

@@ -4,6 +4,10 @@
 //! addresses first or bring their own clock. [`parts`] has the pieces of a server, for those who
 //! run them without sockets and without a runtime.
 
+// What tests share names this crate as others do.
+#[cfg(test)]
+extern crate self as pinpriq_server;
+
 mod access;
 mod bell;
 pub mod calendars;
@@ -22,6 +26,9 @@ mod keepalive;
 mod letters;
 mod links;
 mod log;
+#[cfg(test)]
+#[path = "../tests/it/manual_clock.rs"]
+mod manual_clock;
 mod monitor;
 pub mod plain;
 mod process;
@@ -37,7 +44,6 @@ pub mod users;
 
 pub use doors::resp::check_record;
 pub use error::ServeError;
-pub use figures::page::{endings_table, info_table, stats_table};
 pub use log::Log;
 pub use pinpriq_proto::settings as queue_settings;
 pub use process::node::run_node;

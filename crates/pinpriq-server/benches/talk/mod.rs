@@ -4,6 +4,8 @@
 //! The clock stands still. No socket and no disk is measured with this: what counts is from bytes
 //! that came in to bytes that go out.
 
+#[path = "../../tests/it/manual_clock.rs"]
+mod manual_clock;
 mod no_disk;
 
 use std::ops::Range;
@@ -15,11 +17,12 @@ use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::Request;
 use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, ReplyLimits, Value, put_command};
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName, Durability};
 use pinpriq_store::{Durable, Journal, JournalOptions, MemoryStore, Runner, Store};
 use pinpriq_testing::server::Simulation;
 
+use self::manual_clock::ManualClock;
 use self::no_disk::NoDisk;
 
 /// How many requests are sent at once.

@@ -65,38 +65,30 @@ impl NodeData {
     /// file that it cannot read. Changes no file that is there.
     pub fn open(directory: &Path, drawn: u128) -> Result<Self, ServeError> {
         refuse_journal(directory)?;
-        let data = directory.to_owned();
         let disk = RealDisk::create(directory)
-            .map_err(|source| ServeError::Directory { data: data.clone(), source })?;
-        let failed = |source| ServeError::Store { data: data.clone(), source };
-        let lock = lock(&disk).map_err(failed)?;
+            .map_err(|source| ServeError::Directory { data: directory.to_owned(), source })?;
+        let opened = Self::begin((directory.to_owned(), Arc::new(disk)), drawn, true)?;
         // A single server may have been here before the lock.
         refuse_journal(directory)?;
-        let content = read(&disk).map_err(failed)?;
-        Ok(Self {
-            directory: directory.to_owned(),
-            disk: Arc::new(disk),
-            _lock: lock,
-            has_threads: true,
-            data: content.map_or(drawn, |content| content.data),
-            cluster: content.map(|content| content.cluster),
-        })
+        Ok(opened)
     }
 
     /// Like [`NodeData::open`], on any disk, and without threads: for simulators.
     pub fn on_disk(disk: Arc<dyn Disk>, drawn: u128) -> Result<Self, ServeError> {
-        let directory = PathBuf::from("disk");
+        Self::begin((PathBuf::from("disk"), disk), drawn, false)
+    }
+
+    fn begin(
+        (directory, disk): (PathBuf, Arc<dyn Disk>),
+        drawn: u128,
+        has_threads: bool,
+    ) -> Result<Self, ServeError> {
         let failed = |source| ServeError::Store { data: directory.clone(), source };
         let lock = lock(&*disk).map_err(failed)?;
         let content = read(&*disk).map_err(failed)?;
-        Ok(Self {
-            directory,
-            disk,
-            _lock: lock,
-            has_threads: false,
-            data: content.map_or(drawn, |content| content.data),
-            cluster: content.map(|content| content.cluster),
-        })
+        let data = content.map_or(drawn, |content| content.data);
+        let cluster = content.map(|content| content.cluster);
+        Ok(Self { directory, disk, _lock: lock, has_threads, data, cluster })
     }
 
     /// The directory.
@@ -119,11 +111,7 @@ impl NodeData {
 
     /// Opens the watermarks of a cluster with this many shards. Once only.
     pub(crate) fn watermarks(&self, shards: u16) -> Result<Watermarks, ServeError> {
-        let opened = if self.has_threads {
-            Watermarks::open(Arc::clone(&self.disk), shards)
-        } else {
-            Watermarks::open_without_thread(Arc::clone(&self.disk), shards)
-        };
+        let opened = Watermarks::open(Arc::clone(&self.disk), shards, self.has_threads);
         opened.map_err(|source| ServeError::Store { data: self.directory.clone(), source })
     }
 

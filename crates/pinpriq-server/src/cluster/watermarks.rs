@@ -76,30 +76,25 @@ impl Watermarks {
     }
 
     /// Reads the watermarks in a data directory, and keeps them there. Makes the file if it is not
-    /// there.
+    /// there. Without a thread that writes, what is due is written by [`Watermarks::write_due`],
+    /// and by the waiter.
     ///
     /// Refuses a file that is damaged, or that a newer server has written.
-    pub(crate) fn open(disk: Arc<dyn Disk>, shards: u16) -> Result<Self, StoreError> {
+    pub(crate) fn open(
+        disk: Arc<dyn Disk>,
+        shards: u16,
+        has_writer: bool,
+    ) -> Result<Self, StoreError> {
         let (file, logs) = open(&*disk, shards)?;
-        let shared = Shared::new(logs, (Some(OnDisk { disk, file }), true));
-        let writer = {
+        let shared = Shared::new(logs, (Some(OnDisk { disk, file }), has_writer));
+        let start = || {
             let shared = Arc::clone(&shared);
             let thread = thread::Builder::new().name("watermarks".to_owned());
             thread.spawn(move || shared.write_all())
         };
+        let writer = has_writer.then(start).transpose();
         let writer = writer.map_err(|error| StoreError::from_io("start", "a thread", 0, error))?;
-        Ok(Self { shared, writer: Some(writer) })
-    }
-
-    /// Like [`Watermarks::open`], but no thread writes: what is due is written by
-    /// [`Watermarks::write_due`], and by the waiter.
-    pub(crate) fn open_without_thread(
-        disk: Arc<dyn Disk>,
-        shards: u16,
-    ) -> Result<Self, StoreError> {
-        let (file, logs) = open(&*disk, shards)?;
-        let file = Some(OnDisk { disk, file });
-        Ok(Self { shared: Shared::new(logs, (file, false)), writer: None })
+        Ok(Self { shared, writer })
     }
 
     /// Writes what is due. Only for watermarks that no thread writes.

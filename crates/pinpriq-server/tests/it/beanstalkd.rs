@@ -12,12 +12,13 @@ use conversations::{Conversation, files};
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Span;
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName, Limits};
 use pinpriq_store::{Durable, MemoryStore};
 use pinpriq_testing::server::Simulation;
 use play::play;
 
+use crate::manual_clock::ManualClock;
 use crate::world::START;
 
 #[test]

@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pinpriq_cluster::{Addresses, Instance};
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_server::clock::{Clock as _, ManualClock};
+use pinpriq_server::clock::Clock as _;
 use pinpriq_server::config::{Config, DoorName, Durability};
 use pinpriq_store::ledger::Writer;
 use pinpriq_testing::ledgers::{FakeEngine, FakeKnobs as EngineKnobs};
 use pinpriq_testing::registries::{FakeKnobs as RegistryKnobs, FakeRegistry};
 use pinpriq_testing::server::node::{End, Node, Parts};
 
+use crate::manual_clock::ManualClock;
 use crate::world::START;
 
 const TTL_MS: u64 = 3_000;

@@ -6,13 +6,14 @@ use std::rc::Rc;
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::Span;
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName};
 use pinpriq_store::shards::first_number;
 use pinpriq_store::{Durable, MemoryStore};
 use pinpriq_testing::Dice;
 use pinpriq_testing::server::Simulation;
 
+use crate::manual_clock::ManualClock;
 use crate::world::START;
 
 const SHARDS: usize = 3;

@@ -18,6 +18,7 @@ mod golden;
 mod http;
 mod limits;
 mod line;
+mod manual_clock;
 mod moment;
 mod packets;
 mod people;

@@ -6,10 +6,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use pinpriq_proto::time::Timestamp;
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::Config;
 
 use crate::client::{named_bytes, push_bytes};
+use crate::manual_clock::ManualClock;
 use crate::world::{START, World, in_memory, test, with_clients};
 
 fn with_room_for(bytes: u64) -> Config {

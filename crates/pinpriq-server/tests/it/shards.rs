@@ -5,13 +5,14 @@ use std::rc::Rc;
 
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName, Limits};
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Durable, MemoryStore};
 use pinpriq_testing::server::Simulation;
 
 use crate::client::{named_bytes, push_bytes};
+use crate::manual_clock::ManualClock;
 use crate::world::START;
 
 /// A server to whose first shard everybody connects. A client that names a queue of it first stays

@@ -8,12 +8,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::rc::Rc;
 
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName, Durability, Listener, UsersFrom};
 use pinpriq_server::{ServeError, Server, Stop};
 use pinpriq_store::StoreError;
 use tokio::net::TcpSocket;
 
+use crate::manual_clock::ManualClock;
 use crate::people::{People, Person};
 use crate::world::{GUARD, START, World, in_memory, test};
 
@@ -42,7 +43,7 @@ async fn start(config: Config, loaded: impl FnOnce()) -> Result<(), ServeError> 
         loaded();
         Rc::new(ManualClock::at(start))
     };
-    Server::bind_with_clock(config, Stop::default(), START, clock).await.map(drop)
+    Server::bind_with_clock(config, Stop::default(), (START, 0), clock).await.map(drop)
 }
 
 /// All files below a directory.
@@ -80,7 +81,8 @@ fn no_one_can_connect_before_the_tasks_are_loaded() {
                 assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
                 Rc::new(ManualClock::at(start))
             };
-            let server = Server::bind_with_clock(config, stop.clone(), START, clock).await.unwrap();
+            let server =
+                Server::bind_with_clock(config, stop.clone(), (START, 0), clock).await.unwrap();
             assert_eq!(server.address(DoorName::Resp), Some(address));
             TcpStream::connect(address).unwrap();
             stop.ask();
@@ -126,7 +128,8 @@ fn a_server_that_loads_answers_questions_about_health() {
                     idle.set(Some(TcpStream::connect(address).unwrap()));
                     clock(start)
                 };
-                let opened = Server::bind_with_clock(config.clone(), stop.clone(), START, clock);
+                let opened =
+                    Server::bind_with_clock(config.clone(), stop.clone(), (START, 0), clock);
                 let server = opened.await.unwrap();
                 assert_eq!(server.address(DoorName::Http), Some(address));
                 let answer = tokio::task::spawn_blocking(move || asked(address, "/readyz"));

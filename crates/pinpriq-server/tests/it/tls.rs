@@ -10,7 +10,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use pinpriq_proto::time::Span;
-use pinpriq_server::clock::ManualClock;
 use pinpriq_server::config::{Config, DoorName, Listener};
 use pinpriq_server::{ServeError, Server, Stop};
 use rustls::ClientConfig;
@@ -20,6 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::authority::Papers;
 use crate::line::{Encryption, Line};
+use crate::manual_clock::ManualClock;
 use crate::world::{START, in_memory, test};
 
 /// The doors, in the order of the addresses of a stage.
@@ -53,7 +53,7 @@ fn on_stage(change: impl FnOnce(&mut Config, &Encryption), body: impl AsyncFnOnc
         config.tls = Some(encryption.options(&DOORS));
         change(&mut config, &encryption);
         let (stop, mut made) = (Stop::default(), None);
-        let server = Server::bind_with_clock(config, stop.clone(), START, |start| {
+        let server = Server::bind_with_clock(config, stop.clone(), (START, 0), |start| {
             let clock = ManualClock::at(start);
             made = Some(clock.clone());
             Rc::new(clock)

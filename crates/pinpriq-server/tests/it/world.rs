@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName, Durability, Listener};
 use pinpriq_server::{ServeError, Server, Stop};
 use tokio::runtime::Builder;
@@ -16,6 +16,7 @@ use tokio::task::{JoinHandle, LocalSet};
 
 use crate::client::Client;
 use crate::line::{self, encrypted};
+use crate::manual_clock::ManualClock;
 
 /// How long anything may take before the test has failed. No test that passes waits for it; with
 /// planted bugs some wait to the end.
@@ -106,7 +107,7 @@ impl<C: Visitor> Hosted<C> {
     ) -> Self {
         let stop = Stop::default();
         let mut made = None;
-        let server = Server::bind_with_clock(config, stop.clone(), start, |start| {
+        let server = Server::bind_with_clock(config, stop.clone(), (start, 0), |start| {
             let clock = ManualClock::at(start);
             made = Some(clock.clone());
             wrap(clock)

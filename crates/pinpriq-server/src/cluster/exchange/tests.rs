@@ -14,12 +14,12 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::clients::about::Manners;
-use crate::clock::ManualClock;
 use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
 use crate::doors::{self, DoorOptions};
 use crate::home::client::Client;
 use crate::letters::letter::{Errand, Piece};
 use crate::letters::mailbox::Mailbox;
+use crate::manual_clock::ManualClock;
 use crate::sharding::Sharding;
 
 /// The only shard.

@@ -4,8 +4,8 @@ use pinpriq_store::Urgency;
 use pinpriq_store::ledger::{LedgerOptions, LedgerStore, Term};
 use pinpriq_testing::stores::{Caller, sample_task};
 
-use super::super::engine_in_memory::{EngineInMemory, SHARDS};
 use super::super::founding::{known, new_meta};
+use super::super::tests::{EngineInMemory, SHARDS};
 use super::*;
 
 impl EngineInMemory {

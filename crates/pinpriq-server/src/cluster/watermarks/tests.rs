@@ -24,7 +24,7 @@ fn no_wake() -> Wake {
 #[test]
 fn what_was_kept_is_there_at_the_next_start() {
     let disk = FaultyDisk::new(1);
-    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS, true).unwrap();
     assert_eq!(all(&watermarks), [None; 3]);
     let (sender, woken) = sync_channel(100);
     let wake = Arc::new(move || sender.try_send(()).unwrap());
@@ -42,13 +42,13 @@ fn what_was_kept_is_there_at_the_next_start() {
     other.wait();
     disk.crash(CrashPolicy::LoseUnsynced);
     drop((watermarks, keeper, other));
-    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS, true).unwrap();
     assert_eq!(all(&watermarks), [None, Some(mark(4, 5)), Some(mark(3, 9))]);
     let mut keeper = watermarks.keeper(1, no_wake());
     keeper.keep(mark(5, 2));
     keeper.wait();
     drop((watermarks, keeper));
-    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS, true).unwrap();
     assert_eq!(watermarks.last(1), Some(mark(5, 2)), "a new tenure on a shorter log");
 }
 
@@ -94,7 +94,7 @@ fn what_was_kept_outlives_a_power_loss_in_the_next_write() {
 #[test]
 fn a_file_that_was_removed_keeps_nothing() {
     let disk = FaultyDisk::new(4);
-    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS, true).unwrap();
     let mut keeper = watermarks.keeper(0, no_wake());
     keeper.keep(mark(1, 1));
     keeper.wait();
@@ -108,7 +108,7 @@ fn a_file_that_was_removed_keeps_nothing() {
 #[test]
 fn a_disk_that_fails_is_told() {
     let disk = FaultyDisk::new(3);
-    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS).unwrap();
+    let watermarks = Watermarks::open(Arc::new(disk.clone()), SHARDS, true).unwrap();
     let mut keeper = watermarks.keeper(0, no_wake());
     disk.stop_at(1);
     keeper.keep(mark(1, 1));

@@ -23,8 +23,8 @@ use pinpriq_testing::stores::{
 };
 
 use super::super::config::{LogEnds, Wake};
-use super::super::engine_in_memory::{EngineInMemory, SHARDS};
 use super::super::founding::new_meta;
+use super::super::tests::{EngineInMemory, SHARDS};
 use super::*;
 
 /// An engine that is meddled with: its calls are counted, and something happens at one of them.

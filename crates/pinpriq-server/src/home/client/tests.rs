@@ -11,12 +11,12 @@ use pinpriq_store::{Durable, MemoryStore};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::clock::ManualClock;
 use crate::config::{Durability, Limits, PinpriqOptions};
 use crate::doors::{self, DoorOptions};
 use crate::home::desk::receive_news;
 use crate::letters::letter::{News, Standing};
 use crate::letters::mailbox::{Mailbox, Post};
+use crate::manual_clock::ManualClock;
 
 /// Returns a client of the first of two shards.
 fn client() -> (Rc<Shard>, Client) {

@@ -11,13 +11,13 @@ use pinpriq_store::{Durable, MemoryStore};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::clock::ManualClock;
 use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
 use crate::doors::{self, DoorOptions};
 use crate::home::recovery::gain_owner;
 use crate::host::shard::Shard;
 use crate::letters::mailbox::{Mailbox, Post, Route};
 use crate::letters::owners::Owner;
+use crate::manual_clock::ManualClock;
 use crate::sharding::Sharding;
 
 /// The shards of the cluster: the first is served here, the second by a node that expects cluster

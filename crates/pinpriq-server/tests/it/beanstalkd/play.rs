@@ -7,7 +7,7 @@ use std::rc::Rc;
 use pinpriq_proto::limits::Limits as EngineLimits;
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::{Config, DoorName};
 use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Durable, MemoryStore};
@@ -15,6 +15,7 @@ use pinpriq_testing::server::Simulation;
 
 use super::conversations::{Act, Conversation, Deed, Step};
 use super::numbers::Numbers;
+use crate::manual_clock::ManualClock;
 use crate::world::START;
 
 /// The figures that depend on the machine.

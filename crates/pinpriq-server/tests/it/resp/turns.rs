@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::put_command;
-use pinpriq_server::clock::{Clock, ManualClock};
+use pinpriq_server::clock::Clock;
 use pinpriq_server::config::Config;
 
 use super::client::World;
+use crate::manual_clock::ManualClock;
 use crate::rights::rows;
 use crate::world::{START, in_memory, test};
 

@@ -20,10 +20,10 @@ use tokio::task::{LocalSet, spawn_local, yield_now};
 use tracing::field::Field;
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-use crate::clock::ManualClock;
 use crate::links::frame::{put_frame, take_frame};
 use crate::links::network::greeting::{Own, greet_acceptor, greet_dialer};
 use crate::links::network::{Network, NetworkEvent, NetworkOptions, Record};
+use crate::manual_clock::ManualClock;
 use crate::tls::socket::Socket;
 
 pub(super) const TTL: Span = Span::from_ms(5_000);
