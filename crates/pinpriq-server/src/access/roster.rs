@@ -2,7 +2,7 @@
 //!
 //! All places share the roster. The file is read again when it changes, and when an operator asks
 //! for that; one that cannot be used changes nothing and is reported once. Who watches the file is
-//! up to `process::users`.
+//! up to `process::access`.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,8 +33,6 @@ pub(crate) struct Roster {
     current: Mutex<Current>,
     /// The same as in `current`, to be read at every command.
     version: AtomicU64,
-    /// Rung when the file is to be read again, changed or not.
-    asked: Notify,
     /// Rung when the users have changed.
     changed: Notify,
     pub(super) signing: Signing,
@@ -70,7 +68,6 @@ impl Roster {
             from,
             current: Mutex::new(Current { users, version, stamp, complaint }),
             version: AtomicU64::new(version),
-            asked: Notify::new(),
             changed: Notify::new(),
             signing,
             usages: Usages::default(),
@@ -106,16 +103,6 @@ impl Roster {
     pub(crate) fn renewed(&self, pass: &Pass) -> Option<Pass> {
         let (users, version) = self.users();
         pass.renewed(&users, version)
-    }
-
-    /// Asks for the file to be read again.
-    pub(crate) fn read_again(&self) {
-        self.asked.notify_one();
-    }
-
-    /// Waits until an operator asks for the file to be read again.
-    pub(crate) async fn asked(&self) {
-        self.asked.notified().await;
     }
 
     /// Waits until the users have changed since this version.

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pinpriq_proto::time::Span;
+use tokio::sync::Notify;
 
 use super::handshakes::Handshakes;
 use super::serving::Context;
@@ -31,6 +32,8 @@ pub(crate) struct Access {
     pub(crate) audit: Option<Arc<Audit>>,
     /// What encrypts connections, if something does.
     pub(crate) tls: Option<Arc<Handshakes>>,
+    /// Rung when the files are to be read again, changed or not.
+    pub(crate) asked: Arc<Notify>,
 }
 
 impl Access {
@@ -40,7 +43,7 @@ impl Access {
         let roster = roster(config, audit.as_ref())?;
         let files = config.tls.as_ref().map(Files::open).transpose()?;
         let tls = files.map(Handshakes::start).transpose()?.map(Arc::new);
-        Ok(Self { roster, audit, tls })
+        Ok(Self { roster, audit, tls, asked: Arc::default() })
     }
 }
 
@@ -82,46 +85,34 @@ fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// Watches the files of a server from now on.
+/// Reads the files of a server again when that is due, from now on.
 pub(crate) fn watch(context: &Rc<Context>) {
     let Access { roster, tls, .. } = &context.common.access;
-    if let Some(roster) = roster.clone() {
-        tokio::task::spawn_local(watch_users(roster, context.clone()));
-    }
-    if let Some(tls) = tls.clone() {
-        tokio::task::spawn_local(watch_certificates(tls, context.clone()));
+    if roster.is_some() || tls.is_some() {
+        tokio::task::spawn_local(read_again(context.clone()));
     }
 }
 
-/// Reads the users again when that is due, until the server stops.
-async fn watch_users(roster: Arc<Roster>, context: Rc<Context>) {
-    let clock = context.shard().clock();
+/// Reads the users and the certificates again when that is due, until the server stops.
+async fn read_again(context: Rc<Context>) {
+    let (common, clock) = (&context.common, context.shard().clock());
     loop {
         let anyway = tokio::select! {
-            () = roster.asked() => true,
+            () = common.access.asked.notified() => true,
             () = clock.until(clock.now().after(Span::from_ms(LOOK_MS))) => false,
-            () = context.common.stop.asked_for() => return,
+            () = common.stop.asked_for() => return,
         };
-        let looking = Arc::clone(&roster);
-        let looked = tokio::task::spawn_blocking(move || looking.look(anyway)).await;
-        if looked.is_ok_and(|has_changed| has_changed) {
-            for mailbox in context.common.homes() {
+        let Access { roster, tls, .. } = common.access.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            if let Some(tls) = tls {
+                tls.files.look(anyway);
+            }
+            roster.is_some_and(|roster| roster.look(anyway))
+        });
+        if looked.await.is_ok_and(|has_changed| has_changed) {
+            for mailbox in common.homes() {
                 mailbox.put(&mut vec![Letter::UsersChanged]);
             }
         }
-    }
-}
-
-/// Reads the certificates again when that is due, until the server stops.
-async fn watch_certificates(tls: Arc<Handshakes>, context: Rc<Context>) {
-    let clock = context.shard().clock();
-    loop {
-        let anyway = tokio::select! {
-            () = tls.files.asked() => true,
-            () = clock.until(clock.now().after(Span::from_ms(LOOK_MS))) => false,
-            () = context.common.stop.asked_for() => return,
-        };
-        let looking = Arc::clone(&tls);
-        let _ = tokio::task::spawn_blocking(move || looking.files.look(anyway)).await;
     }
 }

@@ -10,7 +10,6 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use axum::Router;
@@ -19,10 +18,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_store::StoreError;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::LocalSet;
+use tokio::sync::mpsc;
 use tower::ServiceBuilder;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, Predicate};
@@ -33,6 +30,7 @@ use super::place::Common;
 use super::server::{Throttles, accept, encrypt, tell_listening};
 use super::serving::Context;
 use super::sockets::Port;
+use super::threads::Running;
 use crate::clients::ending::{Ending, SPEAKS_TLS};
 use crate::config::{Config, DoorName, Limits, Watch};
 use crate::doors::http::api::{Api, Asker, HandsOver, Way, router};
@@ -40,7 +38,6 @@ use crate::doors::http::begin;
 use crate::doors::http::visit::{self, Caller, Visit, Wire};
 use crate::error::ServeError;
 use crate::monitor::{self, Monitor, Sight};
-use crate::runtime::runtime;
 use crate::tls::socket::Socket;
 
 /// The most bytes of the head of a request, including the target.
@@ -58,44 +55,20 @@ const VISITS_WAITING: usize = 16;
 /// How long a client may take to notice that nothing more is read.
 const LINGER: Span = Span::from_ms(1_000);
 
-/// The thread of a server that has HTTP connections.
-pub(crate) struct HttpThread {
-    ended: oneshot::Receiver<Result<(), StoreError>>,
-}
-
-impl HttpThread {
-    /// Starts the thread, which accepts connections at once. Time begins with `start`.
-    pub(crate) fn start(
-        config: &Config,
-        common: Arc<Common>,
-        listeners: Vec<(Port, std::net::TcpListener)>,
-        start: Timestamp,
-    ) -> Result<Self, ServeError> {
-        let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
-        let (tell_ended, ended) = oneshot::channel();
-        let config = config.clone();
-        let run = move || {
-            let ended = LocalSet::new().block_on(&runtime, async {
-                let context = Context::behind_shards(&config, common, start)?;
-                let door = HttpDoor::open(&context, &config);
-                let accepting = accepting(&context, &door, listeners);
-                context.serve(accepting).await
-            });
-            // Nothing waits if the server was given up.
-            let _ = tell_ended.send(ended);
-        };
-        let builder = thread::Builder::new().name("http".to_owned());
-        builder.spawn(run).map_err(|source| ServeError::Runtime { source })?;
-        Ok(Self { ended })
-    }
-
-    /// Waits until the thread has stopped.
-    pub(crate) async fn ended(self) -> Result<(), ServeError> {
-        match self.ended.await {
-            Ok(ended) => ended.map_err(|source| ServeError::Failed { source }),
-            Err(_) => Err(ServeError::Runtime { source: std::io::ErrorKind::Other.into() }),
-        }
-    }
+/// Starts the thread of a server that has HTTP connections, which accepts connections at once. Time
+/// begins with `start`.
+pub(crate) fn start(
+    config: Config,
+    common: Arc<Common>,
+    listeners: Vec<(Port, std::net::TcpListener)>,
+    start: Timestamp,
+) -> Result<Running, ServeError> {
+    Running::start("http".to_owned(), move || async move {
+        let context = Context::behind_shards(&config, common, start)?;
+        let door = HttpDoor::open(&context, &config);
+        let accepting = accepting(&context, &door, listeners);
+        context.serve(accepting).await
+    })
 }
 
 /// Accepts connections until the stop is asked for.

@@ -11,14 +11,14 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use super::access::{self, Access};
-use super::http::HttpThread;
+use super::http;
 use super::http::waiting::Waiting;
 use super::opening::{Journals, Opening, Start};
 use super::place::{Common, Company, Place};
 use super::serving::Context;
 use super::signals::Signals;
 use super::sockets::{Passed, Port, Taken, refuse_overlap};
-use super::threads::Thread;
+use super::threads::{Running, Thread};
 use crate::clients::ending::Ending;
 use crate::clock::{Clock, SystemClock, warn_if_ahead};
 use crate::config::{Config, DoorName, Watch};
@@ -42,7 +42,7 @@ const ACCEPT_PAUSE_MS: u64 = 100;
 pub struct Server {
     context: Rc<Context>,
     threads: Vec<Thread>,
-    http: Option<HttpThread>,
+    http: Option<Running>,
     listeners: Vec<(Port, TcpListener)>,
     /// The addresses of listeners that other threads have.
     elsewhere: Vec<(Port, SocketAddr)>,
@@ -63,7 +63,7 @@ impl Server {
         // A server that keeps nothing cannot know which incarnations there were, and no receipt may
         // be issued twice. So every millisecond has its own incarnation.
         let incarnations_before = now.ms();
-        Self::open(config, stop, (now, incarnations_before), |start| {
+        Self::bind_with_clock(config, stop, (now, incarnations_before), |start| {
             // Loading took time, which must not make deadlines late.
             Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())))
         })
@@ -72,17 +72,8 @@ impl Server {
 
     /// Starts a server like [`Server::bind`], with a clock of the caller's. `clock` makes it for
     /// the moment at which time starts: `now`, or later if the store knows a later one. It is only
-    /// the clock of the first shard.
+    /// the clock of the first shard. Without a data directory, so many incarnations count as gone.
     pub async fn bind_with_clock(
-        config: Config,
-        stop: Stop,
-        now: Timestamp,
-        clock: impl FnOnce(Timestamp) -> Rc<dyn Clock>,
-    ) -> Result<Self, ServeError> {
-        Self::open(config, stop, (now, 0), clock).await
-    }
-
-    async fn open(
         config: Config,
         stop: Stop,
         (now, incarnations_before): (Timestamp, u64),
@@ -151,7 +142,7 @@ impl Server {
             Some(waiting) => {
                 let elsewhere = waiting.addresses().to_vec();
                 let listeners = waiting.end().await?;
-                (Some(HttpThread::start(&config, common, listeners, start)?), elsewhere)
+                (Some(http::start(config.clone(), common, listeners, start)?), elsewhere)
             }
             None => (None, Vec::new()),
         };

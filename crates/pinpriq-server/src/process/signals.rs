@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::access::Access;
 use super::place::Common;
 use super::readiness::{tell_ready, tell_stopping};
 use crate::error::ServeError;
@@ -76,15 +75,9 @@ fn turn_draining(common: &Common) {
 
 /// Reads the files again that may have changed.
 fn read_again(common: &Common) {
-    let Access { roster, audit, tls } = &common.access;
-    if let Some(roster) = roster {
-        roster.read_again();
-    }
-    if let Some(audit) = audit {
+    common.access.asked.notify_one();
+    if let Some(audit) = &common.access.audit {
         audit.reopen();
-    }
-    if let Some(tls) = tls {
-        tls.files.read_again();
     }
     tracing::debug!(signal = "SIGHUP", "files are read and opened again");
 }

@@ -23,7 +23,37 @@ pub(crate) struct Thread {
     begin: Option<oneshot::Sender<Start>>,
     begun: Answer<()>,
     go: Option<oneshot::Sender<Timestamp>>,
-    ended: oneshot::Receiver<Result<(), StoreError>>,
+    running: Running,
+}
+
+/// A thread with a runtime, which tells how it has ended.
+pub(crate) struct Running(oneshot::Receiver<Result<(), StoreError>>);
+
+impl Running {
+    /// Starts a thread of this name.
+    pub(crate) fn start<F: Future<Output = Result<(), StoreError>>>(
+        name: String,
+        run: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<Self, ServeError> {
+        let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
+        let (tell_ended, ended) = oneshot::channel();
+        let run = move || {
+            let ended = LocalSet::new().block_on(&runtime, run());
+            // Nothing waits if the server was given up.
+            let _ = tell_ended.send(ended);
+        };
+        let builder = thread::Builder::new().name(name);
+        builder.spawn(run).map_err(|source| ServeError::Runtime { source })?;
+        Ok(Self(ended))
+    }
+
+    /// Waits until the thread has stopped.
+    pub(crate) async fn ended(self) -> Result<(), ServeError> {
+        match self.0.await {
+            Ok(ended) => ended.map_err(|source| ServeError::Failed { source }),
+            Err(_) => Err(vanished()),
+        }
+    }
 }
 
 /// The one message that the thread sends, or why it cannot.
@@ -48,20 +78,12 @@ impl Thread {
         let (may_begin, told_to_begin) = oneshot::channel();
         let (tell_begun, has_begun) = oneshot::channel();
         let (go, told_to_go) = oneshot::channel();
-        let (tell_ended, ended) = oneshot::channel();
         let ends =
             Ends { loaded: tell_loaded, begin: told_to_begin, begun: tell_begun, go: told_to_go };
         let name = format!("shard-{:02}", opening.shard);
-        let runtime = runtime().map_err(|source| ServeError::Runtime { source })?;
-        let run = move || {
-            let ended = LocalSet::new().block_on(&runtime, run(&config, &opening, common, ends));
-            // Nothing waits if the server was given up during its start.
-            let _ = tell_ended.send(ended);
-        };
-        let builder = thread::Builder::new().name(name);
-        builder.spawn(run).map_err(|source| ServeError::Runtime { source })?;
+        let running = Running::start(name, || run(config, opening, common, ends))?;
         let begin = Some(may_begin);
-        Ok(Self { loaded: Some(loaded), begin, begun: Some(has_begun), go: Some(go), ended })
+        Ok(Self { loaded: Some(loaded), begin, begun: Some(has_begun), go: Some(go), running })
     }
 
     /// Waits until the tasks are loaded. Returns how the shard may begin, not before this moment.
@@ -93,10 +115,7 @@ impl Thread {
 
     /// Waits until the shard has stopped.
     pub(crate) async fn ended(self) -> Result<(), ServeError> {
-        match self.ended.await {
-            Ok(ended) => ended.map_err(|source| ServeError::Failed { source }),
-            Err(_) => Err(vanished()),
-        }
+        self.running.ended().await
     }
 }
 
@@ -108,14 +127,14 @@ async fn answer<T>(answer: Answer<T>) -> Result<T, ServeError> {
 }
 
 async fn run(
-    config: &Config,
-    opening: &Opening,
+    config: Config,
+    opening: Opening,
     common: Arc<Common>,
     ends: Ends,
 ) -> Result<(), StoreError> {
     let store_bell = Arc::new(Notify::new());
     // The code that starts the server reports failures. If it was given up, the other end is gone.
-    let loading = match opening.load(config, store_bell.clone()) {
+    let loading = match opening.load(&config, store_bell.clone()) {
         Ok(loading) => loading,
         Err(error) => {
             let _ = ends.loaded.send(Err(error));
@@ -124,7 +143,7 @@ async fn run(
     };
     let _ = ends.loaded.send(Ok(Start::after(&loading, Timestamp::ZERO)));
     let Ok(start) = ends.begin.await else { return Ok(()) };
-    let mut durable = match opening.begin(loading, start, config) {
+    let mut durable = match opening.begin(loading, start, &config) {
         Ok(durable) => durable,
         Err(error) => {
             let _ = ends.begun.send(Err(error));
@@ -135,12 +154,12 @@ async fn run(
     let Ok(start) = ends.go.await else { return Ok(()) };
     durable.all_begun()?;
     let clock = Rc::new(SystemClock::starting_at(start.max(SystemClock::wall())));
-    let with = (config, common.clone());
+    let with = (&config, common.clone());
     let place = Place::new(opening.shard, with, (durable, store_bell), clock);
     Context::new(place).serve(common.stop.asked_for()).await
 }
 
 fn vanished() -> ServeError {
-    let source = std::io::Error::other("the thread of a shard has ended");
+    let source = std::io::Error::other("a thread of the server has ended");
     ServeError::Runtime { source }
 }

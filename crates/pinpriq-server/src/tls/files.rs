@@ -1,7 +1,7 @@
 //! The certificates and the key of the server, as their files have them now.
 //!
 //! The files are read again when they change, and on request. Those that cannot be
-//! used change nothing and are reported once. Who watches them is up to `process::watching`.
+//! used change nothing and are reported once. Who watches them is up to `process::access`.
 
 use std::fmt;
 use std::fs::File;
@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinpriq_tls::{Clients, Identity, Pem, server_config};
 use rustls::ServerConfig;
-use tokio::sync::Notify;
 
 use crate::config::{DoorName, TlsOptions};
 use crate::error::ServeError;
@@ -27,8 +26,6 @@ const HTTP_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 pub(crate) struct Files {
     options: TlsOptions,
     current: Mutex<Current>,
-    /// Rung when the files are to be read again, changed or not.
-    asked: Notify,
 }
 
 struct Current {
@@ -59,12 +56,8 @@ impl Files {
     pub(crate) fn open(options: &TlsOptions) -> Result<Self, ServeError> {
         let stamps = stamps(options);
         let configs = load(options).map_err(|why| ServeError::Tls { why })?;
-        let (options, asked) = (options.clone(), Notify::new());
-        Ok(Self {
-            options,
-            current: Mutex::new(Current { configs, stamps, complaint: None }),
-            asked,
-        })
+        let current = Mutex::new(Current { configs, stamps, complaint: None });
+        Ok(Self { options: options.clone(), current })
     }
 
     /// Returns what a handshake at this door needs.
@@ -75,16 +68,6 @@ impl Files {
             DoorName::Resp | DoorName::RespCluster => &configs.resp,
             DoorName::Http => &configs.http,
         })
-    }
-
-    /// Asks for the files to be read again.
-    pub(crate) fn read_again(&self) {
-        self.asked.notify_one();
-    }
-
-    /// Waits until an operator asks for the files to be read again.
-    pub(crate) async fn asked(&self) {
-        self.asked.notified().await;
     }
 
     /// Reads the files again if they have changed, or in any case if `anyway`. Connections that
