@@ -2,10 +2,11 @@
 //! their order, and the words. What the words are for is up to each enum.
 
 /// See the start of this file.
+#[macro_export]
 macro_rules! worded {
     (
         $(#[$of_enum:meta])*
-        pub enum $name:ident {
+        $vis:vis enum $name:ident {
             $($(#[$of:meta])* $variant:ident $(= $number:tt)? => $word:literal,)+
         }
 
@@ -13,17 +14,17 @@ macro_rules! worded {
         fn $method:ident -> $type:ty
     ) => {
         $(#[$of_enum])*
-        pub enum $name {
+        $vis enum $name {
             $($(#[$of])* $variant $(= $number)?,)+
         }
 
         impl $name {
             /// All of them, in their order.
-            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
+            $vis const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
 
             $(#[$of_method])*
             #[must_use]
-            pub const fn $method(self) -> $type {
+            $vis const fn $method(self) -> $type {
                 match self {
                     $(Self::$variant => $word,)+
                 }

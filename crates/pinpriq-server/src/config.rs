@@ -102,33 +102,43 @@ pub struct Listener {
     pub address: SocketAddr,
 }
 
-/// The protocols.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum DoorName {
-    /// The founding protocol.
-    #[default]
-    Pinpriq,
-    /// RESP, for every Redis client.
-    Resp,
-    /// RESP, for cluster clients: they are sent to the node that has a queue. Only for a node of a
-    /// cluster.
-    RespCluster,
-    /// HTTP, with JSON.
-    Http,
-    /// The protocol of beanstalkd.
-    Beanstalkd,
+pinpriq_proto::worded! {
+    /// The protocols.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+    pub enum DoorName {
+        /// The founding protocol.
+        #[default]
+        Pinpriq => "pinpriq",
+        /// RESP, for every Redis client.
+        Resp => "resp",
+        /// RESP, for cluster clients: they are sent to the node that has a queue. Only for a node
+        /// of a cluster.
+        RespCluster => "resp_cluster",
+        /// HTTP, with JSON.
+        Http => "http",
+        /// The protocol of beanstalkd.
+        Beanstalkd => "beanstalkd",
+    }
+
+    /// Returns the word for it in settings, logs and lists.
+    fn word -> &'static str
 }
 
-/// What a reply promises.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Durability {
-    /// The change is on disk.
-    #[default]
-    Sync,
-    /// The change is with the operating system, and on disk within 50 ms.
-    Interval,
-    /// The change is in memory, and gone with the process.
-    Memory,
+pinpriq_proto::worded! {
+    /// What a reply promises.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Durability {
+        /// The change is on disk.
+        #[default]
+        Sync => "sync",
+        /// The change is with the operating system, and on disk within 50 ms.
+        Interval => "interval",
+        /// The change is in memory, and gone with the process.
+        Memory => "memory",
+    }
+
+    /// Returns the word for it in settings, logs and statistics.
+    fn word -> &'static str
 }
 
 /// The points that the pinpriq protocol leaves open.
@@ -271,37 +281,9 @@ pub struct Watch {
     pub user_timeout: Option<Duration>,
 }
 
-impl Durability {
-    /// Returns the word for it in settings, logs and statistics.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Sync => "sync",
-            Self::Interval => "interval",
-            Self::Memory => "memory",
-        }
-    }
-}
-
 impl DoorName {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Pinpriq, Self::Resp, Self::RespCluster, Self::Http, Self::Beanstalkd];
-
     /// Those of a server by default.
     pub const DEFAULT: [Self; 3] = [Self::Pinpriq, Self::Resp, Self::Http];
-
-    /// Returns the word for it in settings, logs and lists.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pinpriq => "pinpriq",
-            Self::Resp => "resp",
-            Self::RespCluster => "resp_cluster",
-            Self::Http => "http",
-            Self::Beanstalkd => "beanstalkd",
-        }
-    }
 
     /// Returns its default port.
     const fn port(self) -> u16 {

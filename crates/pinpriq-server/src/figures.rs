@@ -2,11 +2,9 @@
 //! it from plain facts.
 //!
 //! [`info`] lists those of the server, which `INFO` prints by section. [`stats`] lists those of
-//! queues, which `STATS` prints. [`page`] makes the tables of the documentation of both. Nothing is
-//! counted here, and no shard is asked.
+//! queues, which `STATS` prints. Nothing is counted here, and no shard is asked.
 
 pub(crate) mod info;
-pub(crate) mod page;
 pub(crate) mod stats;
 
 use std::fmt::Write as _;
@@ -109,35 +107,31 @@ values! {
     TimeHistogram: |times| Self::Times(Box::new(times));
 }
 
-impl Kind {
-    /// Returns the word for it in the documentation.
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Counter | Self::Counters(_) => "counter",
-            Self::Gauge | Self::Gauges(_) => "gauge",
-            Self::Text => "text",
-            Self::Histogram => "histogram",
-        }
-    }
-
-    /// Returns the label that distinguishes several numbers under one name.
-    const fn label(self) -> Option<&'static str> {
-        match self {
-            Self::Counters(label) | Self::Gauges(label) => Some(label),
-            Self::Counter | Self::Gauge | Self::Text | Self::Histogram => None,
-        }
+impl Value {
+    /// Returns the numbers of a value that has several, by their names.
+    pub(crate) fn numbers(self) -> Vec<(String, u64)> {
+        let (count, sum, bounds): (_, _, Vec<_>) = match self {
+            Self::Each(numbers) => return numbers,
+            Self::Number(_) | Self::Missing | Self::Text(_) => return Vec::new(),
+            Self::Histogram(values) => {
+                let bounds = values.up_to().map(|(bound, count)| (Some(bound), count));
+                (values.count(), values.sum(), bounds.collect())
+            }
+            Self::Times(times) => (times.count(), times.sum_ms, times.up_to().collect()),
+        };
+        let bounds = bounds.into_iter().map(|(bound, count)| {
+            (bound.map_or_else(|| "le_inf".to_owned(), |bound| format!("le_{bound}")), count)
+        });
+        [("count".to_owned(), count), ("sum".to_owned(), sum)].into_iter().chain(bounds).collect()
     }
 }
 
-impl Unit {
-    /// Returns the word for it in the documentation.
-    const fn word(self) -> &'static str {
+impl Kind {
+    /// Returns the label that distinguishes several numbers under one name.
+    pub(crate) const fn label(self) -> Option<&'static str> {
         match self {
-            Self::Plain => "",
-            Self::Bytes => "bytes",
-            Self::Seconds => "s",
-            Self::Milliseconds => "ms",
-            Self::Microseconds => "µs",
+            Self::Counters(label) | Self::Gauges(label) => Some(label),
+            Self::Counter | Self::Gauge | Self::Text | Self::Histogram => None,
         }
     }
 }

@@ -25,9 +25,10 @@ use pinpriq_proto::time::Span;
 use self::exchange::{Asked, Content, Exchange, Head, Question};
 use self::problem::Problem;
 use self::visit::Caller;
-use super::resp::call::{Call, Shape, Talk};
+use super::resp::call::{Call, Talk};
 use super::resp::guard::{check, check_admin_of};
 use super::resp::runs::run;
+use super::resp::transaction::ask_steps;
 use super::{DoorKind, DoorOptions, begin_at};
 use crate::access::audit::What;
 use crate::clients::about::{Chosen, Dialect, Manners};
@@ -201,17 +202,7 @@ impl HttpDoor {
                 steps.push(&Step::Bad(&fault.sentence));
             }
         }
-        let steps = self.talk.steps.take().unwrap_or_default();
-        let Some(first) = all.first() else {
-            return Err(Fault::bad("there is no command among them"));
-        };
-        let words: Vec<&[u8]> = first.words.iter().map(Vec::as_slice).collect();
-        let parts = parts_of(first, &words)?;
-        let mut call = Call { desk, talk: &mut self.talk, parts: &parts };
-        match steps.decode(|command| call.ask(Shape::Plain, command)) {
-            Ok(done) => done,
-            Err(malformed) => unreachable!("a transaction is malformed: {malformed}"),
-        }
+        ask_steps(&mut self.talk, desk)
     }
 
     fn end_connection(&self, desk: &Desk, number: u64) {

@@ -19,9 +19,8 @@ mod looking;
 mod reads;
 mod records;
 pub(crate) mod runs;
-mod settings;
 mod tasks;
-mod transaction;
+pub(crate) mod transaction;
 mod users;
 mod values;
 

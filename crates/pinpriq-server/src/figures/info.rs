@@ -16,15 +16,20 @@ use crate::facts::Facts;
 use crate::facts::cluster::{ClusterFacts, LogFacts};
 use pinpriq_proto::request::code::Code;
 
-/// A section of `INFO`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Section {
-    Server,
-    Clients,
-    Persistence,
-    Tasks,
-    Traffic,
-    Cluster,
+pinpriq_proto::worded! {
+    /// A section of `INFO`.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub(crate) enum Section {
+        Server => "Server",
+        Clients => "Clients",
+        Persistence => "Persistence",
+        Tasks => "Tasks",
+        Traffic => "Traffic",
+        Cluster => "Cluster",
+    }
+
+    /// Returns its name.
+    fn name -> &'static str
 }
 
 use Section::{Clients, Cluster, Persistence, Server, Tasks, Traffic};
@@ -186,21 +191,6 @@ pub(crate) static TABLE: &[Entry] = figures! {
 };
 
 impl Section {
-    /// All sections, in the order of `INFO`.
-    pub(crate) const ALL: [Self; 6] = [Server, Clients, Persistence, Tasks, Traffic, Cluster];
-
-    /// Returns its name.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Server => "Server",
-            Clients => "Clients",
-            Persistence => "Persistence",
-            Tasks => "Tasks",
-            Traffic => "Traffic",
-            Cluster => "Cluster",
-        }
-    }
-
     /// Returns its figures, in order.
     pub(crate) fn figures(self) -> impl Iterator<Item = &'static Entry> {
         TABLE.iter().filter(move |figure| figure.section == self)

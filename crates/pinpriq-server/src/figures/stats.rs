@@ -3,7 +3,7 @@
 //! They are read from a reply of the engine, so a reply of another shard serves as well.
 
 use pinpriq_proto::histogram::TimeHistogram;
-use pinpriq_proto::settings::Paused;
+use pinpriq_proto::settings::{Paused, SETTINGS, Settings, Shown};
 use pinpriq_proto::stats::{Figures, Times};
 use pinpriq_proto::task::StateKind;
 use pinpriq_proto::time::{Span, Timestamp};
@@ -105,6 +105,16 @@ pub(crate) fn told(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)
         Lane => figures.missed.is_some(),
     };
     TABLE.iter().filter(is_told).map(|figure| (figure.name, (figure.read)(figures))).collect()
+}
+
+/// Returns the settings of a queue under their names, as users see them, with its pauses.
+pub(crate) fn settings(settings: &Settings, paused: Paused) -> Vec<(String, Shown<'_>)> {
+    let shown = SETTINGS.into_iter().flat_map(|setting| setting.shown((setting.read)(settings)));
+    let word = Shown::Text(paused_word(paused).as_bytes());
+    let until = |at: Option<Timestamp>| at.map_or(Shown::None, |at| Shown::Number(at.ms()));
+    let ends = paused_until(paused).map(|(name, at)| (name, until(at)));
+    let all = shown.chain([("paused", word)]).chain(ends);
+    all.map(|(name, shown)| (name.to_ascii_lowercase(), shown)).collect()
 }
 
 /// The moments at which pauses end by themselves, by their names among the settings.

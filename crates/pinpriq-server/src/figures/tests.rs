@@ -1,5 +1,7 @@
 //! Each figure is described once, where it belongs, and reads what it says.
 
+mod page;
+
 use std::collections::BTreeSet;
 
 use pinpriq_proto::settings::Paused;

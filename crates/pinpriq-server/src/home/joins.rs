@@ -69,22 +69,13 @@ pub(super) fn join_clients(parts: Vec<Part>) -> String {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Returns the number of connections that are being ended in all shards.
-pub(super) fn join_killed(parts: &[Part]) -> u64 {
-    let killed = parts.iter().filter_map(|part| match part {
-        Part::Killed(killed) => Some(*killed),
+/// Returns the number of connections that are being ended, or of deliveries made, in all shards.
+pub(super) fn join_counts(parts: &[Part]) -> u64 {
+    let counts = parts.iter().filter_map(|part| match part {
+        Part::Killed(count) | Part::Delivered(count) => Some(*count),
         _ => None,
     });
-    killed.sum()
-}
-
-/// Returns the number of deliveries that the shards have made.
-pub(super) fn join_delivered(parts: &[Part]) -> u64 {
-    let delivered = parts.iter().filter_map(|part| match part {
-        Part::Delivered(delivered) => Some(*delivered),
-        _ => None,
-    });
-    delivered.sum()
+    counts.sum()
 }
 
 const fn refusal(reply: &Reply) -> Option<&Refusal> {
@@ -171,11 +162,9 @@ fn join_membership(replies: Vec<Reply>) -> Reply {
         Reply::Count(count) => Some(*count),
         _ => None,
     });
-    let left = counts.reduce(|one, other| one + other);
-    if let Some(left) = left {
+    if let Some(left) = counts.reduce(|one, other| one + other) {
         return Reply::Count(left);
     }
     let known = replies.iter().position(|reply| refusal(reply).is_none());
-    let first = known.unwrap_or(0);
-    replies.into_iter().nth(first).unwrap_or(Reply::Done)
+    replies.into_iter().nth(known.unwrap_or(0)).unwrap_or(Reply::Done)
 }

@@ -8,17 +8,22 @@ use crate::users::quote::quoted;
 /// The highest value of a limit: the highest number that a TOML file can have.
 pub(crate) const LIMIT_MAX: u64 = i64::MAX as u64;
 
-/// Something that is limited.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Limit {
-    /// Open connections.
-    Connections,
-    /// Bytes of requests that are under way.
-    BytesInFlight,
-    /// Tasks that the user has put and that are present.
-    Tasks,
-    /// Requests in a second.
-    RequestsPerSecond,
+pinpriq_proto::worded! {
+    /// Something that is limited.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Limit {
+        /// Open connections.
+        Connections => "max_connections",
+        /// Bytes of requests that are under way.
+        BytesInFlight => "max_bytes_in_flight",
+        /// Tasks that the user has put and that are present.
+        Tasks => "max_tasks",
+        /// Requests in a second.
+        RequestsPerSecond => "max_requests_per_second",
+    }
+
+    /// Its name in the file.
+    fn word -> &'static str
 }
 
 /// The limits of a user.
@@ -48,21 +53,6 @@ pub enum WrongLimit {
 }
 
 impl Limit {
-    /// All that can be limited, in the order in which it is listed.
-    pub const ALL: [Self; 4] =
-        [Self::Connections, Self::BytesInFlight, Self::Tasks, Self::RequestsPerSecond];
-
-    /// Its name in the file.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Connections => "max_connections",
-            Self::BytesInFlight => "max_bytes_in_flight",
-            Self::Tasks => "max_tasks",
-            Self::RequestsPerSecond => "max_requests_per_second",
-        }
-    }
-
     /// Returns the limit of this name.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {

@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::fields::told::{Holder, MEMBER, SCHEDULE};
 use pinpriq_proto::fields::{Field, Shown, TASK};
-use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::reply::{Outcome, Output, Refusal, Reply};
+use pinpriq_proto::settings::{Paused, Settings, Shown as Setting};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::task::{Bytes, TaskId, TaskRecord};
 use pinpriq_proto::unique::{Awaited, PutUnique};
@@ -14,7 +14,7 @@ use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Shape;
 use super::values::{moment, state_letter, task_id, told, value, whole};
-use super::{carrying, looking, settings};
+use super::{carrying, looking};
 use crate::clients::contacts::Contacts;
 use crate::figures::{Value, histogram_line, stats};
 use pinpriq_proto::request::cursors::name::cursor_after;
@@ -150,7 +150,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
                 }
             }
         }
-        Reply::Settings { settings, paused, .. } => settings::map(writer, settings, *paused),
+        Reply::Settings { settings, paused, .. } => settings_map(writer, settings, *paused),
         Reply::Names { names, more } => page(writer, names, *more),
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::OfOne),
         Reply::Joined(incarnation) => whole(writer, *incarnation),
@@ -248,37 +248,38 @@ fn figures_map(writer: &mut Writer<'_>, figures: &Figures, of_one_queue: bool) {
     writer.map(told.len());
     for (name, value) in told {
         writer.bulk(name.as_bytes());
-        figure(writer, &value);
+        figure(writer, value);
     }
 }
 
-fn figure(writer: &mut Writer<'_>, value: &Value) {
+fn figure(writer: &mut Writer<'_>, value: Value) {
     match value {
-        Value::Number(number) => whole(writer, *number),
+        Value::Number(number) => whole(writer, number),
         Value::Missing => writer.null(),
         Value::Text(text) => writer.bulk(text.as_bytes()),
-        Value::Histogram(histogram) => writer.bulk(histogram_line(histogram).as_bytes()),
-        Value::Times(times) => time_map(writer, times),
-        Value::Each(numbers) => {
+        Value::Histogram(histogram) => writer.bulk(histogram_line(&histogram).as_bytes()),
+        values => {
+            let numbers = values.numbers();
             writer.map(numbers.len());
             for (label, number) in numbers {
                 writer.bulk(label.as_bytes());
-                whole(writer, *number);
+                whole(writer, number);
             }
         }
     }
 }
 
-fn time_map(writer: &mut Writer<'_>, times: &TimeHistogram) {
-    writer.map(2 + times.counts.len());
-    for (name, number) in [("count", times.count()), ("sum", times.sum_ms)] {
+fn settings_map(writer: &mut Writer<'_>, settings: &Settings, paused: Paused) {
+    let shown = stats::settings(settings, paused);
+    writer.map(shown.len());
+    for (name, shown) in shown {
         writer.bulk(name.as_bytes());
-        whole(writer, number);
-    }
-    for (bound, count) in times.up_to() {
-        let name = bound.map_or_else(|| "le_inf".to_owned(), |ms| format!("le_{ms}"));
-        writer.bulk(name.as_bytes());
-        whole(writer, count);
+        match shown {
+            Setting::None => writer.null(),
+            Setting::Number(number) => whole(writer, number),
+            Setting::Text(text) => writer.bulk(text),
+            Setting::Rate(rate) => writer.bulk(rate.to_string().as_bytes()),
+        }
     }
 }
 

@@ -174,7 +174,6 @@ fn busy(most: &str) -> Fault {
 
 /// Carries out the transaction, which is closed whatever becomes of it.
 fn execute(talk: &mut Talk, desk: &mut Desk) -> Done {
-    const EXEC: usize = place_of("EXEC");
     let Some(transaction) = talk.transaction.take() else { return Ok(()) };
     if transaction.is_spoilt {
         let sentence = "Transaction discarded because of previous errors.".to_owned();
@@ -187,8 +186,14 @@ fn execute(talk: &mut Talk, desk: &mut Desk) -> Done {
             steps.push(&Step::Bad(&fault.sentence));
         }
     }
-    let steps = talk.steps.take().unwrap_or_default();
     drop(transaction);
+    ask_steps(talk, desk)
+}
+
+/// Asks for the steps that were collected, as one command.
+pub(crate) fn ask_steps(talk: &mut Talk, desk: &mut Desk) -> Done {
+    const EXEC: usize = place_of("EXEC");
+    let steps = talk.steps.take().unwrap_or_default();
     let mut call = Call { desk, talk, parts: &Parts::of(&TABLE[EXEC]) };
     match steps.decode(|command| call.ask(Shape::Plain, command)) {
         Ok(done) => done,

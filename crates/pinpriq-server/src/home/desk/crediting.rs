@@ -5,7 +5,7 @@ use pinpriq_proto::command::Command;
 use super::Desk;
 use crate::clients::about::SILENT;
 use crate::home::credits::{Credits, outstanding};
-use crate::home::joins::join_delivered;
+use crate::home::joins::join_counts;
 use crate::letters::letter::{Errand, Part, Question};
 use crate::session::dealing::Dealing;
 use crate::session::outbox::Joined;
@@ -52,7 +52,7 @@ impl Desk {
                 self.open_link(to);
                 self.asking().ask_question(to, Question::Delivered);
                 let join = move |parts: Vec<Part>| {
-                    let delivered = before.get() + join_delivered(&parts);
+                    let delivered = before.get() + join_counts(&parts);
                     Joined::Bytes(write(outstanding(given, delivered)))
                 };
                 self.say_joined(&[to], Box::new(join));

@@ -8,7 +8,7 @@ use pinpriq_proto::task::RequestId;
 use super::Desk;
 use crate::clients::about::Chosen;
 use crate::facts::Facts;
-use crate::home::joins::{join_clients, join_facts, join_killed, join_replies};
+use crate::home::joins::{join_clients, join_counts, join_facts, join_replies};
 use crate::home::route::ownerless;
 use crate::host::roll;
 use crate::host::seat::Undone;
@@ -115,7 +115,7 @@ impl Desk {
         if self.is_alone() || self.changes_owners() {
             return self.say(write(roll::kill(&self.seat.shard, wanted, caller)));
         }
-        let join = move |parts: Vec<Part>| Joined::Bytes(write(join_killed(&parts)));
+        let join = move |parts: Vec<Part>| Joined::Bytes(write(join_counts(&parts)));
         let question = || Question::Inquiry(Inquiry::Kill(wanted.clone(), caller));
         let all: Vec<usize> = (0..self.seat.shard.places()).collect();
         self.ask_all(&all, question, Box::new(join));

@@ -115,7 +115,7 @@ pub(super) fn piece(
 /// Writes what a metric means. In the older format, names of counters are those of their samples,
 /// what only tells something is a gauge, and units are not told.
 fn put_head(out: &mut String, metric: &Metric, format: Format) {
-    let (name, kind) = match (format, metric.kind) {
+    let (name, kind) = match (format, metric.kind()) {
         (Format::OpenMetrics, kind) => (metric.family(), kind),
         (Format::Prometheus, Kind::Info) => (metric.name, Kind::Gauge),
         (Format::Prometheus, kind) => (metric.name, kind),

@@ -9,7 +9,7 @@ use super::labels::{OTHER, text_of};
 use super::sight::Sight;
 use crate::config::DoorName;
 use crate::facts::Facts;
-use crate::figures::{Unit, Value, info, stats};
+use crate::figures::{self, Unit, Value, info, stats};
 use pinpriq_proto::request::code::Code;
 use pinpriq_proto::request::table::TABLE as COMMANDS;
 
@@ -18,8 +18,8 @@ pub(crate) struct Metric {
     pub(crate) chapter: Chapter,
     /// Its name, after the prefix.
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) labels: &'static [&'static str],
+    /// Those that its figure does not have.
+    labels: &'static [&'static str],
     source: Source,
 }
 
@@ -49,9 +49,9 @@ enum Source {
     Info(&'static str),
     /// The figure of this name in `STATS`, for each queue and lane.
     Stats(&'static str),
-    /// A function, with the meaning.
-    Own(&'static str, fn(&Sight, Tell<'_>)),
-    /// The same for each queue and lane, and for the others together if the flag is set.
+    /// A function, with the kind and the meaning.
+    Own(Kind, &'static str, fn(&Sight, Tell<'_>)),
+    /// A gauge like that for each queue and lane, and for the others together if the flag is set.
     Each(&'static str, fn(&Figures, TellOne<'_>)),
 }
 
@@ -86,11 +86,11 @@ const DEAD_LETTERS: &str = "dead_letters";
 
 /// All metrics.
 pub(crate) static TABLE: &[Metric] = &[
-    of_queue("tasks", Gauge, &["queue", "member", PURPOSE, "state"], "counts"),
-    of_queue("transitions_total", Counter, &["queue", "member", "kind"], "transitions"),
-    of_queue("oldest_ready_seconds", Gauge, &["queue", "member", PURPOSE], "oldest_ready_ms"),
-    of_queue("waited_seconds", Kind::Histogram, &["queue", "member"], "waited_ms"),
-    of_queue("held_seconds", Kind::Histogram, &["queue", "member"], "held_ms"),
+    of_queue("tasks", &["queue", "member", PURPOSE, "state"], "counts"),
+    of_queue("transitions_total", &["queue", "member", "kind"], "transitions"),
+    of_queue("oldest_ready_seconds", &["queue", "member", PURPOSE], "oldest_ready_ms"),
+    of_queue("waited_seconds", &["queue", "member"], "waited_ms"),
+    of_queue("held_seconds", &["queue", "member"], "held_ms"),
     each(
         ("consumers", &["queue", "member", PURPOSE, "kind"]),
         "who waits for tasks: `taker` is a blocked take or pop, `subscriber` a subscription",
@@ -107,20 +107,20 @@ pub(crate) static TABLE: &[Metric] = &[
             tell("out", u64::from(figures.paused.output.is_on()));
         },
     ),
-    of_queue("queue_bytes", Gauge, &["queue", "member"], "bytes"),
-    of_queue("put_total", Counter, &["queue", "member"], "put"),
-    of_queue("acked_total", Counter, &["queue", "member"], "acked"),
-    of_queue("expired_total", Counter, &["queue", "member"], "expired"),
-    of_queue("killed_total", Counter, &["queue", "member"], "killed"),
-    of_queue("dead_total", Counter, &["queue", "member"], "dead"),
-    of_queue("evicted_total", Counter, &["queue", "member"], "evicted"),
-    of_queue("moved_total", Counter, &["queue", "member"], "moved"),
-    of_queue("purged_total", Counter, &["queue", "member"], "purged"),
-    of_queue("revived_total", Counter, &["queue", "member"], "revived"),
-    of_queue("failures_total", Counter, &["queue", "member"], "failures"),
-    of_queue("duplicates_total", Counter, &["queue", "member"], "duplicates"),
-    of_queue("limited_seconds_total", Counter, &["queue", "member"], "limited_ms"),
-    of_queue("missed_total", Counter, &["queue", "member"], "missed"),
+    of_queue("queue_bytes", &["queue", "member"], "bytes"),
+    of_queue("put_total", &["queue", "member"], "put"),
+    of_queue("acked_total", &["queue", "member"], "acked"),
+    of_queue("expired_total", &["queue", "member"], "expired"),
+    of_queue("killed_total", &["queue", "member"], "killed"),
+    of_queue("dead_total", &["queue", "member"], "dead"),
+    of_queue("evicted_total", &["queue", "member"], "evicted"),
+    of_queue("moved_total", &["queue", "member"], "moved"),
+    of_queue("purged_total", &["queue", "member"], "purged"),
+    of_queue("revived_total", &["queue", "member"], "revived"),
+    of_queue("failures_total", &["queue", "member"], "failures"),
+    of_queue("duplicates_total", &["queue", "member"], "duplicates"),
+    of_queue("limited_seconds_total", &["queue", "member"], "limited_ms"),
+    of_queue("missed_total", &["queue", "member"], "missed"),
     own((Queues, "queues", Gauge, &[]), "queues that exist, without lanes", |sight, tell| {
         tell(&[], Reading::Whole(sight.survey.totals.queues));
     }),
@@ -143,20 +143,20 @@ pub(crate) static TABLE: &[Metric] = &[
          [refusal](protocol/resp.md#refusals)",
         refusals,
     ),
-    of_server((Requests, "connections", Gauge, &["door"]), "connections"),
-    of_server((Requests, "beanstalkd_draining", Gauge, &[]), "beanstalkd_draining"),
-    of_server((Requests, "disconnects_total", Counter, &["reason"]), "disconnects"),
-    of_server((Requests, "received_bytes_total", Counter, &["door"]), "bytes_received"),
-    of_server((Requests, "sent_bytes_total", Counter, &["door"]), "bytes_sent"),
-    of_server((Journal, "journal_writes_total", Counter, &[]), "journal_writes"),
-    of_server((Journal, "journal_syncs_total", Counter, &[]), "journal_syncs"),
-    of_server((Journal, "journal_batches_total", Counter, &[]), "journal_batches"),
-    of_server((Journal, "journal_rewrites_total", Counter, &[]), "journal_rewrites"),
-    of_server((Journal, "journal_sync_seconds", Kind::Histogram, &[]), "journal_commit_us"),
-    of_server((Journal, "journal_batch_records", Kind::Histogram, &[]), "journal_commit_records"),
-    of_server((Journal, "journal_live_bytes", Gauge, &[]), "journal_bytes_live"),
-    of_server((Journal, "journal_used_bytes", Gauge, &[]), "journal_bytes_used"),
-    of_server((Journal, "journal_segments", Gauge, &[]), "journal_segments"),
+    of_server(Requests, "connections", "connections"),
+    of_server(Requests, "beanstalkd_draining", "beanstalkd_draining"),
+    of_server(Requests, "disconnects_total", "disconnects"),
+    of_server(Requests, "received_bytes_total", "bytes_received"),
+    of_server(Requests, "sent_bytes_total", "bytes_sent"),
+    of_server(Journal, "journal_writes_total", "journal_writes"),
+    of_server(Journal, "journal_syncs_total", "journal_syncs"),
+    of_server(Journal, "journal_batches_total", "journal_batches"),
+    of_server(Journal, "journal_rewrites_total", "journal_rewrites"),
+    of_server(Journal, "journal_sync_seconds", "journal_commit_us"),
+    of_server(Journal, "journal_batch_records", "journal_commit_records"),
+    of_server(Journal, "journal_live_bytes", "journal_bytes_live"),
+    of_server(Journal, "journal_used_bytes", "journal_bytes_used"),
+    of_server(Journal, "journal_segments", "journal_segments"),
     own(
         (Journal, "disk_free_bytes", Gauge, &[]),
         "what is free for the server where its data directory is",
@@ -183,7 +183,7 @@ pub(crate) static TABLE: &[Metric] = &[
             tell(&[("purpose", "journal")], Reading::Whole(pending));
         },
     ),
-    of_server((Server, "task_max_bytes", Gauge, &[]), "task_bytes_max"),
+    of_server(Server, "task_max_bytes", "task_bytes_max"),
     own(
         (Server, "start_seconds", Gauge, &[]),
         "when the server was started, since the Unix epoch",
@@ -193,9 +193,9 @@ pub(crate) static TABLE: &[Metric] = &[
             tell(&[], Reading::Real(scaled(started_ms, IN_MILLISECONDS)));
         },
     ),
-    of_server((Server, "shards", Gauge, &[]), "shards"),
-    of_server((Server, "log_lines_dropped_total", Counter, &[]), "log_lines_dropped"),
-    of_server((Server, "audit_events_dropped_total", Counter, &[]), "audit_events_dropped"),
+    of_server(Server, "shards", "shards"),
+    of_server(Server, "log_lines_dropped_total", "log_lines_dropped"),
+    of_server(Server, "audit_events_dropped_total", "audit_events_dropped"),
     own(
         (Server, "build_info", Kind::Info, &["version", "commit"]),
         "the version of the server, and the commit that the variable `PINPRIQ_COMMIT` named when \
@@ -206,40 +206,33 @@ pub(crate) static TABLE: &[Metric] = &[
             tell(&labels, Reading::Whole(1));
         },
     ),
-    of_server((Cluster, "cluster_nodes", Gauge, &[]), "cluster_nodes"),
-    of_server((Cluster, "cluster_shards", Gauge, &[]), "cluster_shards"),
-    of_server((Cluster, "cluster_shards_served", Gauge, &[]), "cluster_shards_served"),
-    of_server((Cluster, "cluster_shards_suspended", Gauge, &[]), "cluster_shards_suspended"),
-    of_server(
-        (Cluster, "cluster_shards_without_owner", Gauge, &[]),
-        "cluster_shards_without_owner",
-    ),
-    of_server((Cluster, "cluster_term", Gauge, &["shard"]), "cluster_term"),
-    of_server((Cluster, "cluster_head", Gauge, &["shard"]), "cluster_head"),
-    of_server((Cluster, "cluster_applied", Gauge, &["shard"]), "cluster_applied"),
-    of_server((Cluster, "cluster_lag", Gauge, &["shard"]), "cluster_lag"),
-    of_server((Cluster, "cluster_sessions_lost_total", Counter, &[]), "cluster_sessions_lost"),
-    of_server((Cluster, "cluster_take_overs_total", Counter, &[]), "cluster_take_overs"),
-    of_server((Cluster, "cluster_moves_total", Counter, &[]), "cluster_moves"),
-    of_server((Cluster, "cluster_moves_given_up_total", Counter, &[]), "cluster_moves_given_up"),
-    of_server((Cluster, "cluster_fenced_total", Counter, &[]), "cluster_fenced"),
-    of_server((Cluster, "cluster_hosts_failed_total", Counter, &[]), "cluster_hosts_failed"),
-    of_server((Cluster, "cluster_forwarded_total", Counter, &[]), "cluster_forwarded"),
-    of_server((Cluster, "cluster_writes_unknown_total", Counter, &[]), "cluster_writes_unknown"),
-    of_server((Cluster, "cluster_engine_silent_seconds", Gauge, &[]), "cluster_engine_silent"),
-    of_server((Cluster, "cluster_clock_off_seconds", Gauge, &[]), "cluster_clock_off"),
+    of_server(Cluster, "cluster_nodes", "cluster_nodes"),
+    of_server(Cluster, "cluster_shards", "cluster_shards"),
+    of_server(Cluster, "cluster_shards_served", "cluster_shards_served"),
+    of_server(Cluster, "cluster_shards_suspended", "cluster_shards_suspended"),
+    of_server(Cluster, "cluster_shards_without_owner", "cluster_shards_without_owner"),
+    of_server(Cluster, "cluster_term", "cluster_term"),
+    of_server(Cluster, "cluster_head", "cluster_head"),
+    of_server(Cluster, "cluster_applied", "cluster_applied"),
+    of_server(Cluster, "cluster_lag", "cluster_lag"),
+    of_server(Cluster, "cluster_sessions_lost_total", "cluster_sessions_lost"),
+    of_server(Cluster, "cluster_take_overs_total", "cluster_take_overs"),
+    of_server(Cluster, "cluster_moves_total", "cluster_moves"),
+    of_server(Cluster, "cluster_moves_given_up_total", "cluster_moves_given_up"),
+    of_server(Cluster, "cluster_fenced_total", "cluster_fenced"),
+    of_server(Cluster, "cluster_hosts_failed_total", "cluster_hosts_failed"),
+    of_server(Cluster, "cluster_forwarded_total", "cluster_forwarded"),
+    of_server(Cluster, "cluster_writes_unknown_total", "cluster_writes_unknown"),
+    of_server(Cluster, "cluster_engine_silent_seconds", "cluster_engine_silent"),
+    of_server(Cluster, "cluster_clock_off_seconds", "cluster_clock_off"),
 ];
-
-/// What a metric is called, and with which labels.
-type Named = (Chapter, &'static str, Kind, &'static [&'static str]);
 
 const fn of_queue(
     name: &'static str,
-    kind: Kind,
     labels: &'static [&'static str],
     figure: &'static str,
 ) -> Metric {
-    Metric { chapter: Queues, name, kind, labels, source: Source::Stats(figure) }
+    Metric { chapter: Queues, name, labels, source: Source::Stats(figure) }
 }
 
 const fn each(
@@ -247,19 +240,19 @@ const fn each(
     help: &'static str,
     read: fn(&Figures, TellOne<'_>),
 ) -> Metric {
-    Metric { chapter: Queues, name, kind: Gauge, labels, source: Source::Each(help, read) }
+    Metric { chapter: Queues, name, labels, source: Source::Each(help, read) }
 }
 
-const fn of_server((chapter, name, kind, labels): Named, figure: &'static str) -> Metric {
-    Metric { chapter, name, kind, labels, source: Source::Info(figure) }
+const fn of_server(chapter: Chapter, name: &'static str, figure: &'static str) -> Metric {
+    Metric { chapter, name, labels: &[], source: Source::Info(figure) }
 }
 
 const fn own(
-    (chapter, name, kind, labels): Named,
+    (chapter, name, kind, labels): (Chapter, &'static str, Kind, &'static [&'static str]),
     help: &'static str,
     read: fn(&Sight, Tell<'_>),
 ) -> Metric {
-    Metric { chapter, name, kind, labels, source: Source::Own(help, read) }
+    Metric { chapter, name, labels, source: Source::Own(kind, help, read) }
 }
 
 impl Kind {
@@ -275,9 +268,34 @@ impl Kind {
 }
 
 impl Metric {
+    /// Returns its kind, which is that of its figure if it has one.
+    pub(crate) fn kind(&self) -> Kind {
+        let of_figure = match self.source {
+            Source::Info(figure) => info_of(figure).kind,
+            Source::Stats(figure) => stats_of(figure).kind,
+            Source::Own(kind, ..) => return kind,
+            Source::Each(..) => return Gauge,
+        };
+        match of_figure {
+            figures::Kind::Counter | figures::Kind::Counters(_) => Counter,
+            figures::Kind::Gauge | figures::Kind::Gauges(_) => Gauge,
+            figures::Kind::Histogram => Kind::Histogram,
+            figures::Kind::Text => Kind::Info,
+        }
+    }
+
+    /// Returns its labels, in order.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = &'static str> {
+        let of_figure = match self.source {
+            Source::Info(figure) => info_of(figure).kind.label(),
+            Source::Stats(_) | Source::Own(..) | Source::Each(..) => None,
+        };
+        self.labels.iter().copied().chain(of_figure)
+    }
+
     /// Returns the name without the end that its kind adds.
     pub(super) fn family(&self) -> &'static str {
-        let name = match self.kind {
+        let name = match self.kind() {
             Counter => self.name.strip_suffix("_total"),
             Kind::Info => self.name.strip_suffix("_info"),
             Gauge | Kind::Histogram => None,
@@ -299,14 +317,14 @@ impl Metric {
                 let help = stats_of(figure).help;
                 MEANINGS.iter().find(|(name, _)| *name == figure).map_or(help, |(_, own)| own)
             }
-            Source::Own(help, _) | Source::Each(help, _) => help,
+            Source::Own(_, help, _) | Source::Each(help, _) => help,
         }
     }
 
     /// Tells what it is now.
     pub(super) fn read(&self, sight: &Sight, tell: Tell<'_>) {
         match self.source {
-            Source::Own(_, read) => read(sight, tell),
+            Source::Own(_, _, read) => read(sight, tell),
             Source::Info(figure) => {
                 if self.chapter == Cluster && sight.facts().cluster.is_none() {
                     return;
@@ -324,9 +342,8 @@ impl Metric {
             Source::Each(_, read) => self.each_queue(sight, |figures, labels, is_one| {
                 // All together are not paused.
                 if is_one || self.name != "paused" {
-                    let last = self.labels[self.labels.len() - 1];
                     read(figures, &mut |value, number| {
-                        tell(&and(labels, (last, value)), Reading::Whole(number));
+                        tell(&self.and(labels, value), Reading::Whole(number));
                     });
                 }
             }),
@@ -352,6 +369,12 @@ impl Metric {
         }
     }
 
+    /// Returns labels with this value of the last one of the metric.
+    fn and<'l>(&self, labels: &[Label<'l>], value: &'l str) -> Vec<Label<'l>> {
+        let last = self.labels().last().map(|label| (label, value));
+        labels.iter().copied().chain(last).collect()
+    }
+
     /// Tells the value of a figure in base units.
     fn tell_value(&self, value: Value, unit: Unit, labels: &[Label<'_>], tell: Tell<'_>) {
         let scale = match unit {
@@ -366,9 +389,8 @@ impl Metric {
         match value {
             Value::Number(number) => tell(labels, reading(number)),
             Value::Each(numbers) => {
-                let last = self.labels[self.labels.len() - 1];
                 for (value, number) in numbers {
-                    tell(&and(labels, (last, &value)), reading(number));
+                    tell(&self.and(labels, &value), reading(number));
                 }
             }
             Value::Histogram(values) => tell(labels, values_of(&values, scale.unwrap_or(1))),
@@ -395,23 +417,18 @@ const MEANINGS: &[(&str, &str)] = &[
 const IN_MILLISECONDS: u64 = 1_000;
 const IN_MICROSECONDS: u64 = 1_000_000;
 
-fn info_of(name: &str) -> &'static crate::figures::Figure<Facts, info::Section> {
+fn info_of(name: &str) -> &'static figures::Figure<Facts, info::Section> {
     let Some(figure) = info::TABLE.iter().find(|figure| figure.name == name) else {
         unreachable!("INFO has no figure {name}")
     };
     figure
 }
 
-fn stats_of(name: &str) -> &'static crate::figures::Figure<Figures, stats::Scope> {
+fn stats_of(name: &str) -> &'static figures::Figure<Figures, stats::Scope> {
     let Some(figure) = stats::TABLE.iter().find(|figure| figure.name == name) else {
         unreachable!("STATS has no figure {name}")
     };
     figure
-}
-
-/// Returns labels with one more.
-fn and<'l>(labels: &[Label<'l>], last: Label<'l>) -> Vec<Label<'l>> {
-    labels.iter().copied().chain([last]).collect()
 }
 
 fn requests(sight: &Sight, tell: Tell<'_>) {
