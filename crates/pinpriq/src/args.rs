@@ -2,9 +2,8 @@
 //! completions are made.
 //!
 //! What the arguments mean is the business of the commands in `cmd/`. The settings of the server
-//! are in `settings.rs`, since the configuration file has them too. The longer texts of the help
-//! are in `args/texts.rs`. The commands that speak to a server are in files of their own under
-//! `args/`.
+//! are in `settings.rs`, since the configuration file has them too. The commands that speak to a
+//! server are in files of their own under `args/`.
 
 use std::path::PathBuf;
 
@@ -19,6 +18,7 @@ use self::cluster::ClusterCommand;
 use self::fanout::{ListenArgs, PublishArgs};
 use self::queues::StatusArgs;
 use self::tasks::{ClientArgs, PutArgs, TakeArgs};
+use self::texts::{DOING, after};
 use self::top::TopArgs;
 use self::users::UserCommand;
 use self::values::number_in;
@@ -27,26 +27,19 @@ use self::wire::WireCommand;
 pub(crate) mod asked;
 pub(crate) mod bench;
 pub(crate) mod carrying;
-mod carrying_texts;
 pub(crate) mod cluster;
-mod cluster_texts;
 pub(crate) mod encryption;
 pub(crate) mod fanout;
-mod fanout_texts;
 mod given;
 pub(crate) mod more;
 mod queue_settings;
-mod queue_texts;
 pub(crate) mod queues;
-mod task_texts;
 pub(crate) mod tasks;
 mod texts;
 pub(crate) mod top;
 pub(crate) mod users;
-mod users_texts;
 pub(crate) mod values;
 pub(crate) mod wire;
-mod wire_texts;
 pub(crate) mod worker;
 
 #[cfg(test)]
@@ -73,7 +66,23 @@ pub(crate) enum Command {
     ///
     /// A SIZE is a number of bytes or has a unit, such as 64MiB or 1GB. A TIME is a number of
     /// milliseconds or has units, such as 30s or 1h30m.
-    #[command(after_help = texts::AFTER_SERVE)]
+    #[command(after_help = "\
+Examples:
+  pinpriq serve
+  pinpriq serve --users /etc/pinpriq/users.toml --resp 0.0.0.0:7251 --pinpriq off
+  pinpriq serve --config /etc/pinpriq.toml --log-format json
+  PINPRIQ_DURABILITY=interval pinpriq serve
+
+A configuration file:
+  data = \"/var/lib/pinpriq\"
+  durability = \"interval\"
+  connections-max = 2000
+
+Exit codes:
+  0  stopped in order
+  1  failed while running, for example because the disk refused a write
+  2  wrong usage or configuration
+  3  the data directory is locked, damaged, of a newer format or not writable")]
     Serve(Box<ServeArgs>),
     /// Put a task into a queue, and print its id.
     ///
@@ -86,7 +95,18 @@ pub(crate) enum Command {
     ///
     /// With --unique the word new or duplicate follows the id. A duplicate is not put: the id is
     /// that of the first task.
-    #[command(after_help = task_texts::AFTER_PUT)]
+    #[command(after_help = after(
+        "pinpriq put jobs 'resize 17.png' --priority -2
+        pinpriq put mails --delay-ms 60000 --ttl-ms 3600000 < mail.json
+        pinpriq put jobs --lines < jobs.txt > ids.txt
+        pinpriq put jobs 'build' --wait-ms -1
+        pinpriq put uploads 17.png --unique 17.png --window 1h",
+        "0  the task was put; with --wait-ms: it was acked
+        1  no connection, or it was lost
+        2  wrong usage
+        5  the server refused; stderr says why
+        10 to 16  with --wait-ms: how the task ended otherwise; see `pinpriq --help`",
+    ))]
     Put(PutArgs),
     /// Take tasks under a lease and print them, or run a command for each.
     ///
@@ -127,7 +147,17 @@ pub(crate) enum Command {
     /// SIGTERM and SIGINT let running commands finish and then end the worker; a second one kills
     /// them and gives their tasks back. CMD and what it starts are a process group of their own, so
     /// that a key press at the terminal does not reach them.
-    #[command(after_help = task_texts::AFTER_TAKE)]
+    #[command(after_help = after(
+        "pinpriq take jobs --wait-ms 5000
+        pinpriq take jobs --json --count 10 | jq -r .payload
+        pinpriq take urgent jobs --exec ./handle-job --jobs 4 --timeout 10m
+        pinpriq take jobs --exec 'curl --fail --data @- http://example.com/' --once",
+        "0  done; for --exec: --count tasks were worked on, --once found no more, or a signal came
+        1  no connection, or it was lost
+        2  wrong usage
+        4  there was nothing to take (without --exec)
+        5  the server refused; stderr says why",
+    ))]
     Take(TakeArgs),
     /// The other commands of the server.
     #[command(flatten)]
@@ -137,14 +167,23 @@ pub(crate) enum Command {
     /// This is for those who watch over it: a container, a script.
     /// The exit code is 0 if it answers within ten seconds. While it loads its tasks it does not.
     /// No user is needed for that.
-    #[command(after_help = queue_texts::AFTER_PING)]
+    #[command(after_help = after(
+        "pinpriq ping
+        pinpriq ping --address 10.0.0.1:7251 || echo down",
+        DOING,
+    ))]
     Ping(ClientArgs),
     /// Print a table of the queues, with how fast tasks come and go.
     ///
     /// The rates are watched for a second. Oldest is how long the oldest ready task has been there.
     /// The last line, (all), is about all queues and all lanes of topics together, shown or not.
     /// With --json each line is an object; in the last one queue is null.
-    #[command(after_help = queue_texts::AFTER_STATUS)]
+    #[command(after_help = after(
+        "pinpriq status
+        pinpriq status --prefix mail --count 500
+        pinpriq status --json | jq 'select(.buried > 0)'",
+        DOING,
+    ))]
     Status(StatusArgs),
     /// Show the state of a server in a terminal: queues, rates, tasks.
     ///
@@ -152,7 +191,13 @@ pub(crate) enum Command {
     /// goes away, top says so and tries again. With --once it prints a table and ends, with --json
     /// one object for each round of figures. Both need two rounds for the rates, so the first line
     /// comes after one --interval.
-    #[command(after_help = queue_texts::AFTER_TOP)]
+    #[command(after_help = after(
+        "pinpriq top
+        pinpriq top --prefix mail --interval 5s
+        pinpriq top --once
+        pinpriq top --json | jq '.server.out_per_second'",
+        DOING,
+    ))]
     Top(TopArgs),
     /// Write a queue, or all, as lines of JSON that `import` brings into another server.
     ///
@@ -162,7 +207,16 @@ pub(crate) enum Command {
     /// whole or not at all. With --all the only word is the file.
     ///
     /// Fan-outs are not written: their lanes belong to members, which join again.
-    #[command(after_help = carrying_texts::AFTER_EXPORT)]
+    #[command(after_help = after(
+        "pinpriq export jobs jobs.jsonl
+        pinpriq export --all backup.jsonl
+        pinpriq export jobs | zstd > jobs.jsonl.zst",
+        "0  written
+        1  no connection, or the file could not be written
+        2  wrong usage
+        4  there is no such queue; nothing was written
+        5  the server refused",
+    ))]
     Export(ExportArgs),
     /// Bring what `export` has written into a server, or move the jobs of a beanstalkd.
     ///
@@ -190,7 +244,18 @@ pub(crate) enum Command {
     /// jobs are in both, and none is lost. Run the command again then. A job that a worker of
     /// beanstalkd takes meanwhile is withdrawn here. Jobs that are reserved stay, and are counted:
     /// the exit code is 1 as long as there are any.
-    #[command(after_help = carrying_texts::AFTER_IMPORT)]
+    #[command(after_help = after(
+        "pinpriq import --dry-run jobs.jsonl
+        pinpriq import jobs.jsonl
+        zstd -dc jobs.jsonl.zst | pinpriq import --once -
+        pinpriq export --all | pinpriq import --address 10.0.0.2:7251 -
+        pinpriq import --from-beanstalkd 10.0.0.9:11300 --dry-run
+        pinpriq import --from-beanstalkd 10.0.0.9:11300 --tube mails --tube images",
+        "0  all came in
+        1  no connection, the file could not be read, or jobs stay in beanstalkd
+        2  wrong usage, or this is no whole file of `pinpriq export`
+        5  the server refused a record or a job",
+    ))]
     Import(ImportArgs),
     /// Publish a task to all members of a topic, and print how many lanes took it.
     ///
@@ -202,7 +267,12 @@ pub(crate) enum Command {
     /// The payload is sent byte for byte: a line end at the end of stdin is part of it. With
     /// --lines each line of stdin is published, many of them under way at a time; after a refusal
     /// no more are read.
-    #[command(after_help = fanout_texts::AFTER_PUBLISH)]
+    #[command(after_help = after(
+        "pinpriq publish news 'the door is open'
+        pinpriq publish checks --ttl-ms 10000 < check.json
+        pinpriq publish news --lines < news.txt",
+        DOING,
+    ))]
     Publish(PublishArgs),
     /// Join a topic, and print what is published or run a command for it.
     ///
@@ -223,7 +293,15 @@ pub(crate) enum Command {
     /// for an hour at least, or until `pinpriq leave`. With --stay it does not leave: the lane goes
     /// on collecting until the lease ends, and the next run with the same name and topic finds it.
     /// Two runs under one name share one lane: each task goes to one of them.
-    #[command(after_help = fanout_texts::AFTER_LISTEN)]
+    #[command(after_help = after(
+        "pinpriq listen news
+        pinpriq listen news --json | jq -r .payload
+        pinpriq listen news mailer --stay --lease-ms 3600000 --exec ./send-mail",
+        "0  done: --count tasks were printed or worked on, a signal came, or stdout was closed
+        1  no connection at the start
+        2  wrong usage
+        5  the server refused; stderr says why",
+    ))]
     Listen(ListenArgs),
     /// Push, pop and subscribe over the pinpriq protocol.
     ///
@@ -263,7 +341,17 @@ pub(crate) enum Command {
     ///
     /// A directory with several shards has a report for each, under the name of its directory. That
     /// directory can be named by itself too.
-    #[command(after_help = texts::AFTER_CHECK)]
+    #[command(after_help = "\
+Examples:
+  pinpriq check /var/lib/pinpriq
+  pinpriq check /var/lib/pinpriq --json
+  pinpriq check /var/lib/pinpriq/shard-03
+
+Exit codes; with several shards the highest that one of them has:
+  0  no damage
+  1  a file could not be read
+  2  wrong usage
+  3  damaged, unfinished, of a newer format, or no data directory at all")]
     Check(CheckArgs),
     /// Write all that can be read of a damaged data directory into a new one.
     ///
@@ -272,7 +360,13 @@ pub(crate) enum Command {
     /// comes back.
     ///
     /// A directory with several shards becomes a new one with as many.
-    #[command(after_help = texts::AFTER_SALVAGE)]
+    #[command(after_help = after(
+        "pinpriq salvage /var/lib/pinpriq /var/lib/pinpriq-salvaged",
+        "0  the new directory is complete, even if the report lists losses
+        1  a file could not be read or written; do not use the new directory
+        2  wrong usage, also a new directory that is not empty
+        3  the damaged directory is in use, of a newer format, or no data directory at all",
+    ))]
     Salvage(SalvageArgs),
     /// Write a data directory into a new one with another number of shards.
     ///
@@ -284,7 +378,13 @@ pub(crate) enum Command {
     /// Start the server on the new directory with --shards and the same number, and remove the old
     /// one when all is well. An interrupted run leaves a directory that no server starts on: remove
     /// it and run the command again.
-    #[command(after_help = texts::AFTER_RESHARD)]
+    #[command(after_help = after(
+        "pinpriq reshard /var/lib/pinpriq /var/lib/pinpriq-4 --shards 4",
+        "0  the new directory is complete
+        1  a file could not be read or written; remove the new directory
+        2  wrong usage, also a new directory that is not empty
+        3  the old directory is in use, damaged, of a newer format, or no data directory at all",
+    ))]
     Reshard(ReshardArgs),
     /// Load a server with requests, and tell how fast it was.
     ///
@@ -296,13 +396,29 @@ pub(crate) enum Command {
     /// The queues should hold no other tasks. What put leaves there stays, for drain or for
     /// `pinpriq queue truncate`. Over the pinpriq protocol a put is a push and a pop from an empty
     /// queue, since nothing else confirms a push, and its tasks live for 65 seconds.
-    #[command(after_help = texts::AFTER_BENCH)]
+    #[command(after_help = after(
+        "pinpriq bench
+        pinpriq bench mixed --connections 64 --depth 16 --pid $(pgrep -x pinpriq)
+        pinpriq bench mixed --rate 20000 --seconds 60
+        pinpriq bench drain --backlog 1000000 --priorities 1000 --json
+        pinpriq bench pop --door pinpriq --depth 64",
+        "0  measured
+        1  no connection, it was lost, or an answer was wrong
+        2  wrong usage
+        5  measured, but the server refused some of the requests, or it refused the backlog",
+    ))]
     Bench(BenchArgs),
     /// Print the completions for a shell
-    #[command(after_help = texts::AFTER_COMPLETIONS)]
+    #[command(after_help = "\
+Examples:
+  pinpriq completions bash > /etc/bash_completion.d/pinpriq
+  pinpriq completions fish > ~/.config/fish/completions/pinpriq.fish")]
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them
-    #[command(after_help = texts::AFTER_MAN)]
+    #[command(after_help = "\
+Examples:
+  pinpriq man | man -l -
+  pinpriq man --dir /usr/local/share/man/man1")]
     Man(ManArgs),
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::cluster_texts as texts;
 use super::encryption::EncryptionArgs;
+use super::texts::after;
 use super::values::number_in;
 use crate::cluster::url::ClusterUrl;
 use crate::endpoint::{self, Endpoint};
@@ -16,16 +16,38 @@ use crate::settings::{NodeName, Size};
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     /// Tell whether all shards are served, and by whom
-    #[command(after_help = texts::AFTER_STATUS)]
+    #[command(after_help = after(
+        "pinpriq cluster status --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks
+        pinpriq cluster status --address 10.0.0.5:7251
+        until pinpriq cluster status > /dev/null; do sleep 1; done",
+        "0  all shards are served
+        1  the engine does not answer
+        2  wrong usage, or an engine that cannot be used
+        3  a shard is not served, or there is no such cluster",
+    ))]
     Status(RoomArgs),
     /// Print the nodes that live
-    #[command(after_help = texts::AFTER_NODES)]
+    #[command(after_help = after(
+        "pinpriq cluster nodes --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks",
+        "0  printed
+        1  the engine does not answer
+        2  wrong usage, or an engine that cannot be used
+        3  there is no such cluster
+        4  no node lives",
+    ))]
     Nodes(ClusterArgs),
     /// Print who serves each shard, and what its log has come to.
     ///
     /// The owner and its term are what a node says of itself. The term of the log, its last entry
     /// and the first one that is kept are what the engine has: the owner of the log may change it.
-    #[command(after_help = texts::AFTER_SHARDS)]
+    #[command(after_help = after(
+        "pinpriq cluster shards --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks
+        pinpriq cluster shards --json | jq -r 'select(.owner == \"n1\") | .shard'",
+        "0  printed
+        1  the engine does not answer
+        2  wrong usage, or an engine that cannot be used
+        3  there is no such cluster",
+    ))]
     Shards(ClusterArgs),
     /// Tell a node to hand over its shards, and to get no new ones.
     ///
@@ -34,24 +56,52 @@ pub(crate) enum ClusterCommand {
     /// `pinpriq cluster undrain`. If all nodes are told so, they serve as if none was.
     ///
     /// A node that is stopped with SIGTERM hands over its shards too, and needs no drain.
-    #[command(after_help = texts::AFTER_DRAIN)]
+    #[command(after_help = after(
+        "pinpriq cluster drain n1 --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks",
+        "0  it was told
+        1  the engine does not answer
+        2  wrong usage, an engine that cannot be used, or no node of this name lives
+        3  there is no such cluster",
+    ))]
     Drain(NodeArgs),
     /// Tell a node that it may have shards again
-    #[command(after_help = texts::AFTER_UNDRAIN)]
+    #[command(after_help = after(
+        "pinpriq cluster undrain n1 --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks",
+        "0  it was told
+        1  the engine does not answer
+        2  wrong usage, an engine that cannot be used, or no node of this name lives or
+        was told to drain
+        3  there is no such cluster",
+    ))]
     Undrain(NodeArgs),
     /// Tell a shard to move to a node, and to stay there.
     ///
     /// Its owner hands it over as soon as no other shard moves. The cluster remembers it, also when
     /// nodes are started again, until that is changed. While the node is gone or drained, the shard
     /// goes where it would go otherwise. It counts as a part of what the node gets.
-    #[command(after_help = texts::AFTER_MOVE)]
+    #[command(after_help = after(
+        "pinpriq cluster move 3 n2 --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks
+        pinpriq cluster move 3 --back",
+        "0  it was told
+        1  the engine does not answer
+        2  wrong usage, an engine that cannot be used, no such shard, no node of this
+        name lives, or it is drained
+        3  there is no such cluster",
+    ))]
     Move(MoveArgs),
     /// Tell what is wrong with a cluster.
     ///
     /// Asks the engine how much room it has, who serves which shard, and what each log has come to,
     /// and compares these. Looks again for a few seconds before it complains, since a shard that
     /// changes hands looks odd for a moment. Changes nothing.
-    #[command(after_help = texts::AFTER_CHECK)]
+    #[command(after_help = after(
+        "pinpriq cluster check --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks
+        pinpriq cluster check --json",
+        "0  nothing is wrong
+        1  the engine does not answer
+        2  wrong usage, or an engine that cannot be used
+        3  something is wrong, or there is no such cluster",
+    ))]
     Check(RoomArgs),
     /// Go on with an engine that has lost data.
     ///
@@ -66,13 +116,27 @@ pub(crate) enum ClusterCommand {
     ///
     /// If the engine was wiped, nothing in it tells what the cluster was. Then name the data
     /// directory of one of its nodes. That cluster is made again, without tasks.
-    #[command(after_help = texts::AFTER_ACCEPT_ROLLBACK)]
+    #[command(after_help = after(
+        "pinpriq cluster accept-rollback --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks
+        pinpriq cluster accept-rollback --data /var/lib/pinpriq",
+        "0  it was accepted
+        1  the engine does not answer
+        2  wrong usage, or an engine that cannot be used
+        3  there is no such cluster, or the data directory cannot be used or belongs to
+        another cluster",
+    ))]
     AcceptRollback(AcceptArgs),
     /// Let the nodes write the newest format, when all have the newest program.
     ///
     /// Run it when all nodes have the newest program. Nodes with an older program are refused from
     /// then on. There is one format so far, so there is nothing to raise.
-    #[command(after_help = texts::AFTER_UPGRADE)]
+    #[command(after_help = after(
+        "pinpriq cluster upgrade --cluster etcd://10.0.0.1:2379,10.0.0.2:2379/tasks",
+        "0  the cluster has the newest format
+        1  the engine does not answer
+        2  wrong usage, or an engine that cannot be used
+        3  there is no such cluster",
+    ))]
     Upgrade(ClusterArgs),
     /// Make a cluster with what is in the data directory of a single server.
     ///
@@ -87,7 +151,15 @@ pub(crate) enum ClusterCommand {
     /// A queue and that for its dead letters, and a schedule and its queue, must get into one shard
     /// of the cluster. If their names do not see to that, this is refused before anything is
     /// written. All of it is held in memory for the time.
-    #[command(after_help = texts::AFTER_IMPORT)]
+    #[command(after_help = after(
+        "pinpriq cluster import /var/lib/pinpriq --cluster etcd://10.0.0.1:2379/tasks",
+        "0  the cluster is complete: nodes can be started
+        1  the engine does not answer or has no room, or something could not be read;
+        run it again
+        2  wrong usage, or an engine that cannot be used
+        3  the engine is not empty; or the directory is in use, damaged, of a newer
+        format, cannot be divided so, or is no data directory at all",
+    ))]
     Import(ImportArgs),
     /// Write what is in a cluster into a data directory for a single server.
     ///
@@ -104,7 +176,17 @@ pub(crate) enum ClusterCommand {
     /// Start the server on the new directory with --shards and the same number. An interrupted run
     /// leaves a directory that no server starts on: remove it and run the command again. All of it
     /// is held in memory for the time.
-    #[command(after_help = texts::AFTER_EXPORT)]
+    #[command(after_help = after(
+        "pinpriq cluster export /var/lib/pinpriq --cluster etcd://10.0.0.1:2379/tasks
+        pinpriq cluster export /backup/tasks --shards 4 && pinpriq check /backup/tasks",
+        "0  the new directory is complete
+        1  the engine does not answer, or a file could not be written; remove the new
+        directory
+        2  wrong usage, also a new directory that is not empty, or an engine that cannot
+        be used
+        3  there is no such cluster, or it is not there as a whole; or queues that tasks
+        move between would be in different shards",
+    ))]
     Export(ExportArgs),
 }
 

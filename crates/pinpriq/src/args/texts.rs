@@ -1,6 +1,7 @@
-//! The longer texts of the help: what a command is for, examples, exit codes.
+//! The longer texts of the help: what the program is for, its exit codes, and how examples and
+//! exit codes stand after the help of a command.
 //!
-//! Each is plain text without markup, at most 80 columns wide where lines must not be joined.
+//! They are plain text without markup.
 
 /// One line about the program.
 pub(super) const ABOUT: &str = "A durable priority queue that programs reach through TCP";
@@ -42,83 +43,26 @@ Exit codes:
   15  the same: the task was evicted, to make room for others
   16  the same: the task was moved to another queue";
 
-/// After the help of `serve`.
-pub(super) const AFTER_SERVE: &str = "\
-Examples:
-  pinpriq serve
-  pinpriq serve --users /etc/pinpriq/users.toml --resp 0.0.0.0:7251 --pinpriq off
-  pinpriq serve --config /etc/pinpriq.toml --log-format json
-  PINPRIQ_DURABILITY=interval pinpriq serve
+/// The exit codes of a command that is done or refused.
+pub(super) const DOING: &str = "\
+0  done
+1  no connection, or it was lost
+2  wrong usage
+5  the server refused; stderr says why";
 
-A configuration file:
-  data = \"/var/lib/pinpriq\"
-  durability = \"interval\"
-  connections-max = 2000
-
-Exit codes:
-  0  stopped in order
-  1  failed while running, for example because the disk refused a write
-  2  wrong usage or configuration
-  3  the data directory is locked, damaged, of a newer format or not writable";
-
-/// After the help of `check`.
-pub(super) const AFTER_CHECK: &str = "\
-Examples:
-  pinpriq check /var/lib/pinpriq
-  pinpriq check /var/lib/pinpriq --json
-  pinpriq check /var/lib/pinpriq/shard-03
-
-Exit codes; with several shards the highest that one of them has:
-  0  no damage
-  1  a file could not be read
-  2  wrong usage
-  3  damaged, unfinished, of a newer format, or no data directory at all";
-
-/// After the help of `salvage`.
-pub(super) const AFTER_SALVAGE: &str = "\
-Examples:
-  pinpriq salvage /var/lib/pinpriq /var/lib/pinpriq-salvaged
-
-Exit codes:
-  0  the new directory is complete, even if the report lists losses
-  1  a file could not be read or written; do not use the new directory
-  2  wrong usage, also a new directory that is not empty
-  3  the damaged directory is in use, of a newer format, or no data directory at all";
-
-/// After the help of `reshard`.
-pub(super) const AFTER_RESHARD: &str = "\
-Examples:
-  pinpriq reshard /var/lib/pinpriq /var/lib/pinpriq-4 --shards 4
-
-Exit codes:
-  0  the new directory is complete
-  1  a file could not be read or written; remove the new directory
-  2  wrong usage, also a new directory that is not empty
-  3  the old directory is in use, damaged, of a newer format, or no data directory at all";
-
-/// After the help of `bench`.
-pub(super) const AFTER_BENCH: &str = "\
-Examples:
-  pinpriq bench
-  pinpriq bench mixed --connections 64 --depth 16 --pid $(pgrep -x pinpriq)
-  pinpriq bench mixed --rate 20000 --seconds 60
-  pinpriq bench drain --backlog 1000000 --priorities 1000 --json
-  pinpriq bench pop --door pinpriq --depth 64
-
-Exit codes:
-  0  measured
-  1  no connection, it was lost, or an answer was wrong
-  2  wrong usage
-  5  measured, but the server refused some of the requests, or it refused the backlog";
-
-/// After the help of `completions`.
-pub(super) const AFTER_COMPLETIONS: &str = "\
-Examples:
-  pinpriq completions bash > /etc/bash_completion.d/pinpriq
-  pinpriq completions fish > ~/.config/fish/completions/pinpriq.fish";
-
-/// After the help of `man`.
-pub(super) const AFTER_MAN: &str = "\
-Examples:
-  pinpriq man | man -l -
-  pinpriq man --dir /usr/local/share/man/man1";
+/// What stands after the help of a command: examples, and exit codes, one on each line. A line that
+/// does not begin with a code goes on with the one before.
+pub(super) fn after(examples: &str, codes: &str) -> String {
+    let mut text = "Examples:".to_owned();
+    for line in examples.lines() {
+        text += "\n  ";
+        text += line.trim_start();
+    }
+    text += "\n\nExit codes:";
+    for line in codes.lines().map(str::trim_start) {
+        let is_code = line.starts_with(|first: char| first.is_ascii_digit());
+        text += if is_code { "\n  " } else { "\n     " };
+        text += line;
+    }
+    text
+}

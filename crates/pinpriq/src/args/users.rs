@@ -8,7 +8,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use pinpriq_server::users::{Limit, Name, Rule};
 
-use super::users_texts as texts;
+use super::texts::after;
+
+/// The exit codes of all of these commands.
+const CHANGING: &str = "\
+0  done
+1  the file could not be read or written
+2  wrong usage, a file that cannot be used, or no such user or token";
 
 /// What can be done about users.
 #[derive(Debug, Subcommand)]
@@ -17,36 +23,57 @@ pub(crate) enum UserCommand {
     ///
     /// The password is asked for twice in a terminal, and not shown. Otherwise it is one line of
     /// stdin. The file keeps only a hash of it. A file that is not there is made.
-    #[command(after_help = texts::AFTER_ADD)]
+    #[command(after_help = after(
+        "pinpriq user add orders 'put:orders.*' 'look:*' --users users.toml
+        pinpriq user add ops admin 'look:*' < password.txt
+        pinpriq user add anonymous put:jobs --no-password",
+        CHANGING,
+    ))]
     Add(AddArgs),
     /// Ask for another password of a user.
     ///
     /// It is asked for twice in a terminal, and not shown. Otherwise it is one line of stdin. The
     /// file keeps only a hash of it.
-    #[command(after_help = texts::AFTER_PASSWD)]
+    #[command(after_help = after("pinpriq user passwd orders --users users.toml", CHANGING))]
     Passwd(NameArgs),
     /// Replace all rules of a user.
     ///
     /// Rules that are not named are gone. Comments within the old list of rules are gone too.
-    #[command(after_help = texts::AFTER_RIGHTS)]
+    #[command(after_help = after(
+        "pinpriq user rights orders 'put:orders.*' 'take:orders.*' 'look:*'
+        pinpriq user rights orders --none",
+        CHANGING,
+    ))]
     Rights(RightsArgs),
     /// Set limits of a user, or take them away.
     ///
     /// The limits are `max_connections`, `max_bytes_in_flight`, `max_tasks` and
     /// `max_requests_per_second`. Those that are not named stay as they are.
-    #[command(after_help = texts::AFTER_LIMITS)]
+    #[command(after_help = after(
+        "pinpriq user limits orders max_tasks=100000 max_connections=none",
+        CHANGING,
+    ))]
     Limits(LimitsArgs),
     /// Add, list and revoke tokens of a user.
     ///
     /// A token is for a program: it stands for the user, and there is no password to type. It is
     /// printed to stdout when it is added, and never again: the file keeps only its SHA-256.
-    #[command(after_help = texts::AFTER_TOKEN)]
+    #[command(after_help = after(
+        "pinpriq user token orders add ci --users users.toml
+        pinpriq user token orders list
+        pinpriq user token orders revoke ci",
+        CHANGING,
+    ))]
     Token(TokenArgs),
     /// Print a table of all users
-    #[command(after_help = texts::AFTER_LIST)]
+    #[command(after_help = after(
+        "pinpriq user list --users users.toml
+        pinpriq user list --json | jq -r 'select(.password) | .name'",
+        CHANGING,
+    ))]
     List(ListArgs),
     /// Remove a user, and tell what the user had
-    #[command(after_help = texts::AFTER_REMOVE)]
+    #[command(after_help = after("pinpriq user remove orders --users users.toml", CHANGING))]
     Remove(NameArgs),
 }
 

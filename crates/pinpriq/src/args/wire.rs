@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{Args, Subcommand};
 
 use super::encryption::EncryptionArgs;
+use super::texts::after;
 use super::values::{count, number_in, packet_ttl};
-use super::wire_texts as texts;
 use crate::endpoint::{self, Endpoint};
 use crate::exit::Failure;
 use crate::settings::Framing;
@@ -21,7 +21,14 @@ pub(crate) enum WireCommand {
     /// popped within its time to live, at most 65.535 seconds, is removed. After the push the
     /// command pops from a queue that is not used and waits for the answer, which the server gives
     /// only once the push is durable.
-    #[command(after_help = texts::AFTER_PUSH)]
+    #[command(after_help = after(
+        "pinpriq wire push jobs hello
+        pinpriq wire push jobs --key user-7 --priority 5 --ttl-ms 30000 < job.json
+        date | pinpriq wire push jobs -",
+        "0  accepted and durable
+        1  no connection, or the server refused the push by closing it
+        2  wrong usage",
+    ))]
     Push(PushArgs),
     /// Pop packets from a queue and print them.
     ///
@@ -30,7 +37,16 @@ pub(crate) enum WireCommand {
     /// on a line of its own. To a file or a pipe the bytes go as they are; on a terminal those that
     /// cannot be printed are shown as escapes. A popped packet is gone from the queue, whatever
     /// becomes of the output.
-    #[command(after_help = texts::AFTER_POP)]
+    #[command(after_help = after(
+        "pinpriq wire pop jobs
+        pinpriq wire pop jobs --count 100 --with-key
+        pinpriq wire pop jobs --null | xargs -0 -n1 ./handle-job
+        pinpriq wire pop jobs > job.json || echo nothing to do",
+        "0  at least one packet was popped
+        1  no connection, or it was lost
+        2  wrong usage
+        4  the queue was empty",
+    ))]
     Pop(PopArgs),
     /// Wait for packets and print them as they come.
     ///
@@ -40,7 +56,14 @@ pub(crate) enum WireCommand {
     /// is on its way at that moment may be lost.
     ///
     /// With bare framing the end of a delivery cannot be seen, so each packet counts as a delivery.
-    #[command(after_help = texts::AFTER_SUBSCRIBE)]
+    #[command(after_help = after(
+        "pinpriq wire subscribe jobs
+        pinpriq wire subscribe jobs mails --count 1 --with-key
+        pinpriq wire subscribe jobs | while read -r job; do ./handle-job \"$job\"; done",
+        "0  --count deliveries were printed; without --count: the server closed the connection
+        1  no connection, or it ended earlier
+        2  wrong usage",
+    ))]
     Subscribe(SubscribeArgs),
 }
 

@@ -2,11 +2,9 @@
 //!
 //! This module asks, and tells nodes to drain. `change.rs` changes the cluster, and `whole.rs`
 //! fills or copies it. `picture.rs` is what was found, `wrong.rs` what is wrong with it, and
-//! `words.rs` says it. `through.rs` has a node ask, and answers in a node that is asked, in the
-//! words of `operation.rs`.
+//! `words.rs` says it. `through.rs` has a node ask, and answers in a node that is asked.
 
 mod change;
-mod operation;
 mod picture;
 pub(crate) mod through;
 mod whole;
@@ -24,7 +22,6 @@ use pinpriq_cluster::{RegistryAnswer, RegistryCall, View};
 use pinpriq_server::cluster::ask_registry;
 use pinpriq_store::ledger::{Answer, Call, Status, Writer};
 
-use self::operation::Operation;
 use self::picture::Picture;
 use self::wrong::what_is_wrong;
 use crate::args::cluster::{AcceptArgs, ClusterCommand, MoveArgs, NodeArgs, RoomArgs};
@@ -42,43 +39,43 @@ const SESSION_TTL: Duration = Duration::from_secs(5);
 const LOOKS: u32 = 4;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(700);
 
+/// Stands for a node in the words of a move: the shard goes where it belongs.
+const BACK: &str = "--back";
+
 /// Carries out one of the commands.
 pub(crate) fn cluster(command: &ClusterCommand) -> Result<Exit, Failure> {
-    let (operation, of, bytes_max) = match command {
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let (words, of, bytes_max) = match command {
         ClusterCommand::Import(arguments) => return whole::import(arguments),
         ClusterCommand::Export(arguments) => return whole::export(arguments),
         ClusterCommand::Status(RoomArgs { of, cluster_bytes_max }) => {
-            (Operation::Status, of, *cluster_bytes_max)
+            (words(&["status"]), of, *cluster_bytes_max)
         }
         ClusterCommand::Check(RoomArgs { of, cluster_bytes_max }) => {
-            (Operation::Check, of, *cluster_bytes_max)
+            (words(&["check"]), of, *cluster_bytes_max)
         }
-        ClusterCommand::Nodes(of) => (Operation::Nodes, of, None),
-        ClusterCommand::Shards(of) => (Operation::Shards, of, None),
-        ClusterCommand::Drain(NodeArgs { node, of }) => {
-            (Operation::Drain { node: node.0.clone(), drains: true }, of, None)
-        }
-        ClusterCommand::Undrain(NodeArgs { node, of }) => {
-            (Operation::Drain { node: node.0.clone(), drains: false }, of, None)
-        }
+        ClusterCommand::Nodes(of) => (words(&["nodes"]), of, None),
+        ClusterCommand::Shards(of) => (words(&["shards"]), of, None),
+        ClusterCommand::Drain(NodeArgs { node, of }) => (words(&["drain", &node.0]), of, None),
+        ClusterCommand::Undrain(NodeArgs { node, of }) => (words(&["undrain", &node.0]), of, None),
         ClusterCommand::Move(MoveArgs { shard, node, of, .. }) => {
-            let node = node.as_ref().map(|node| node.0.clone());
-            (Operation::Move { shard: *shard, node }, of, None)
+            let node = node.as_ref().map_or(BACK, |node| &node.0);
+            (words(&["move", &shard.to_string(), node]), of, None)
         }
         ClusterCommand::AcceptRollback(AcceptArgs { data: None, of }) => {
-            (Operation::AcceptRollback, of, None)
+            (words(&["accept-rollback"]), of, None)
         }
         ClusterCommand::AcceptRollback(AcceptArgs { data: Some(data), of }) => {
             let asker = Asker::prepare(of.engine()?, None)?;
             let text = asker.accept_rollback(Some(change::known_in(data)?), of.json)?;
             return print_text(text.as_bytes()).map(|()| Exit::Done);
         }
-        ClusterCommand::Upgrade(of) => (Operation::Upgrade, of, None),
+        ClusterCommand::Upgrade(of) => (words(&["upgrade"]), of, None),
     };
     if let Some(node) = of.node()? {
-        return through::ask(&node, &operation, of.json);
+        return through::ask(&node, &words, of.json);
     }
-    let (exit, text) = Asker::new(of.engine()?, bytes_max)?.carry_out(&operation, of.json)?;
+    let (exit, text) = Asker::new(of.engine()?, bytes_max)?.carry_out(&words, of.json)?;
     print_text(text.as_bytes())?;
     Ok(exit)
 }
@@ -89,6 +86,13 @@ fn wait_between_looks() {
     let _ = never.recv_timeout(BETWEEN_LOOKS);
 }
 
+fn unknown() -> Failure {
+    Failure::unusable(
+        "it must be TEXT or JSON, and status, nodes, shards, check, drain NODE, undrain NODE, \
+         move SHARD NODE, move SHARD --back, accept-rollback or upgrade",
+    )
+}
+
 /// What asks the engine of a cluster.
 struct Asker<'a> {
     url: &'a ClusterUrl,
@@ -96,23 +100,28 @@ struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// Carries out what an operator asks, and returns what is printed.
-    fn carry_out(&self, operation: &Operation, json: bool) -> Result<(Exit, String), Failure> {
+    /// Carries out what an operator asks in the words of the command line, which are those of
+    /// `CLUSTER ADMIN` too. Returns what is printed.
+    fn carry_out(&self, words: &[String], json: bool) -> Result<(Exit, String), Failure> {
         let done = |text| Ok((Exit::Done, text));
-        match operation {
-            Operation::Status => self.status(json),
-            Operation::Nodes => self.nodes(json),
-            Operation::Shards => {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            ["status"] => self.status(json),
+            ["nodes"] => self.nodes(json),
+            ["shards"] => {
                 let picture = self.picture()?;
                 done(if json { words::shards_as_json(&picture) } else { words::shards(&picture) })
             }
-            Operation::Check => self.check(json),
-            Operation::Drain { node, drains } => done(self.drain(node, *drains, json)?),
-            Operation::Move { shard, node } => {
-                done(self.move_shard(*shard, node.as_deref(), json)?)
+            ["check"] => self.check(json),
+            ["drain", node] => done(self.drain(node, true, json)?),
+            ["undrain", node] => done(self.drain(node, false, json)?),
+            ["move", shard, node] => {
+                let shard = shard.parse().map_err(|_| unknown())?;
+                done(self.move_shard(shard, (node != BACK).then_some(node), json)?)
             }
-            Operation::AcceptRollback => done(self.accept_rollback(None, json)?),
-            Operation::Upgrade => done(self.upgrade(json)?),
+            ["accept-rollback"] => done(self.accept_rollback(None, json)?),
+            ["upgrade"] => done(self.upgrade(json)?),
+            _ => Err(unknown()),
         }
     }
 

@@ -14,6 +14,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use pinpriq_client::blocking::{Line, Resp};
+use pinpriq_proto::wire::resp::{Value, Words};
+
 use crate::peer::{check, pinpriq};
 
 /// How often something is tried until it must be so, and the time in between.
@@ -192,6 +195,13 @@ fn a_node_asks_the_engine_for_operators() {
     assert!(complaint.contains("no node n9 lives"), "{complaint}");
     let accepted = b"accepted: this is generation 1 of the cluster\n";
     check(&ask(&["accept-rollback"]), 0, accepted);
+    let mut client = Resp::over(Line::connect(address).unwrap());
+    for words in ["drain", "status n1", "move x n1", "move 65536 n1", "move 1", "import", "STATUS"]
+    {
+        let reply = client.ask(&Words::new(&format!("CLUSTER ADMIN TEXT {words}"))).unwrap();
+        let Value::Array(reply) = reply else { panic!("{words}: {reply:?}") };
+        assert_eq!(reply[..2], [Value::Integer(2), Value::Bulk(Vec::new())], "{words}");
+    }
 
     // What needs the engine itself says so.
     let new = dir.path().join("new");

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::cluster::{Administer, Administered};
 
-use super::Asker;
-use super::operation::Operation;
+use super::{Asker, unknown};
 use crate::cluster::engine::Engine;
 use crate::cluster::url::ClusterUrl;
 use crate::endpoint::Endpoint;
@@ -34,22 +33,15 @@ pub(crate) fn administer(url: &ClusterUrl, engine: Arc<dyn Engine>) -> Administe
 }
 
 fn answer(asker: &Asker<'_>, words: &[String]) -> Result<(Exit, String), Failure> {
-    let form = words.first().and_then(|form| FORMS.iter().position(|it| it == form));
-    let operation = Operation::read(words.get(1..).unwrap_or_default());
-    let (Some(form), Some(operation)) = (form, operation) else {
-        return Err(Failure::unusable(
-            "it must be TEXT or JSON, and status, nodes, shards, check, drain NODE, undrain NODE, \
-             move SHARD NODE, move SHARD --back, \
-             accept-rollback or upgrade",
-        ));
-    };
-    asker.carry_out(&operation, form == 1)
+    let (form, words) = words.split_first().ok_or_else(unknown)?;
+    let form = FORMS.iter().position(|it| it == form).ok_or_else(unknown)?;
+    asker.carry_out(words, form == 1)
 }
 
 /// Has a node ask the engine, and prints what it says.
-pub(super) fn ask(node: &Endpoint, operation: &Operation, json: bool) -> Result<Exit, Failure> {
+pub(super) fn ask(node: &Endpoint, asked: &[String], json: bool) -> Result<Exit, Failure> {
     let mut words = Words::new("CLUSTER ADMIN").bytes(FORMS[usize::from(json)]);
-    for word in operation.words() {
+    for word in asked {
         words = words.bytes(word);
     }
     let Value::Array(parts) = Client::open(node)?.call(&words)? else { return Err(unexpected()) };
