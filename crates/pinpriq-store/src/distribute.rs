@@ -106,7 +106,7 @@ pub fn distribute(
     let targets = (0..shards).map(|it| Contents { header: target(it), ..Contents::default() });
     let mut spread = Spread { from, to, targets: targets.collect(), candidates: BTreeMap::new() };
     for (shard, source) in sources.into_iter().enumerate() {
-        spread.take_in(shard, source)?;
+        spread.add(shard, source)?;
     }
     for (target, contents) in spread.targets.iter_mut().enumerate() {
         settle_members(&mut contents.fold, target, &spread.candidates);
@@ -149,7 +149,7 @@ pub(crate) fn latest(headers: impl Iterator<Item = Header>) -> Header {
 }
 
 impl Spread {
-    fn take_in(&mut self, shard: usize, source: Contents) -> Result<(), StoreError> {
+    fn add(&mut self, shard: usize, source: Contents) -> Result<(), StoreError> {
         let fold = source.fold;
         for (name, queue) in fold.queues {
             let target = self.target_of(&name, shard)?;

@@ -117,7 +117,7 @@ impl Simulation {
         let begun = self.shards[home].place.connect((door, PEER), None);
         let client = begun.number();
         self.clients.insert(client, (home, door, begun));
-        self.go_on(client);
+        self.run_client(client);
         client
     }
 
@@ -138,8 +138,8 @@ impl Simulation {
     /// from the client, nor with more than 64 KiB at a time.
     pub fn feed(&mut self, client: ClientId, bytes: &[u8]) {
         if let Some((_, _, it)) = self.clients.get_mut(&client) {
-            it.take_in(bytes);
-            self.go_on(client);
+            it.feed(bytes);
+            self.run_client(client);
         }
     }
 
@@ -147,7 +147,7 @@ impl Simulation {
     pub fn end_input(&mut self, client: ClientId) {
         if let Some((_, _, it)) = self.clients.get_mut(&client) {
             it.end_input();
-            self.go_on(client);
+            self.run_client(client);
         }
     }
 
@@ -165,7 +165,7 @@ impl Simulation {
         }
         let count = take_bytes(it, most, out);
         if count > 0 {
-            self.go_on(client);
+            self.run_client(client);
         }
         count
     }
@@ -197,7 +197,7 @@ impl Simulation {
             for client in clients {
                 if self.clients.get(&client).is_some_and(|(_, _, it)| it.has_rung()) {
                     quiet = false;
-                    self.go_on(client);
+                    self.run_client(client);
                 }
             }
             for shard in &self.shards {
@@ -240,7 +240,7 @@ impl Simulation {
             if let Some((_, _, it)) = self.clients.get_mut(&client) {
                 it.frame_is_late();
             }
-            self.go_on(client);
+            self.run_client(client);
         }
         for shard in &mut self.shards {
             shard.heed_timer();
@@ -257,7 +257,7 @@ impl Simulation {
     pub fn stop(&mut self) {
         self.stopping = true;
         for client in self.clients.keys().copied().collect::<Vec<_>>() {
-            self.go_on(client);
+            self.run_client(client);
         }
     }
 
@@ -266,7 +266,7 @@ impl Simulation {
     pub fn finish(&mut self) -> Result<(), StoreError> {
         self.cut_off = true;
         for client in self.clients.keys().copied().collect::<Vec<_>>() {
-            self.go_on(client);
+            self.run_client(client);
         }
         self.run();
         self.shards.iter().try_for_each(|it| {
@@ -281,10 +281,10 @@ impl Simulation {
     }
 
     /// Does what a connection would do until it has to wait.
-    fn go_on(&mut self, client: ClientId) {
+    fn run_client(&mut self, client: ClientId) {
         let Some((_, _, it)) = self.clients.get_mut(&client) else { return };
         let (stopping, cut_off) = (self.stopping, self.cut_off);
-        match go_on(it, stopping, cut_off) {
+        match run_until_blocked(it, stopping, cut_off) {
             Step::Move(to) => self.move_to(to, client),
             Step::Over => self.cut(client),
             Step::Again | Step::Await => {}
@@ -297,12 +297,12 @@ impl Simulation {
         let (mut begun, input) = self.shards[to].place.adopt(it.move_out(), (door, PEER));
         begun.take_over(&input);
         self.clients.insert(client, (to, door, begun));
-        self.go_on(client);
+        self.run_client(client);
     }
 }
 
 /// Returns the next step once nothing more can be done.
-fn go_on(client: &mut Client, stopping: bool, cut_off: bool) -> Step {
+fn run_until_blocked(client: &mut Client, stopping: bool, cut_off: bool) -> Step {
     loop {
         client.has_rung();
         if client.is_killed() {

@@ -113,7 +113,7 @@ mod tests {
         include_str!("../../../contrib/cluster/kubernetes-nodes.yaml"),
     ];
 
-    fn told(names: &[&str]) -> Vec<String> {
+    fn unknown_of(names: &[&str]) -> Vec<String> {
         unknown(names.iter().map(OsString::from)).iter().map(ToString::to_string).collect()
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn every_variable_of_the_documentation_is_known() {
         let names = named_in(OPERATING);
         assert!(names.len() > 20, "{names:?}");
-        assert_eq!(told(&names), [""; 0]);
+        assert_eq!(unknown_of(&names), [""; 0]);
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
         for file in CONTAINERS {
             let names = named_in(file);
             assert!(names.len() >= 4, "{names:?}");
-            assert_eq!(told(&names), [""; 0]);
+            assert_eq!(unknown_of(&names), [""; 0]);
         }
     }
 
@@ -150,7 +150,7 @@ mod tests {
             ("PINPRIQ_", None),
         ];
         for (name, nearest) in table {
-            let [line] = &told(&[name])[..] else { panic!("{name} is known") };
+            let [line] = &unknown_of(&[name])[..] else { panic!("{name} is known") };
             let remedy = match nearest {
                 Some(nearest) => format!("did you mean {nearest}?"),
                 None => "`pinpriq serve --help` lists all of them".to_owned(),
@@ -161,9 +161,9 @@ mod tests {
 
     #[test]
     fn other_variables_are_ignored() {
-        assert_eq!(told(&["PATH", "pinpriq_data", "PINPRIQ", "MY_PINPRIQ_DATA"]), [""; 0]);
+        assert_eq!(unknown_of(&["PATH", "pinpriq_data", "PINPRIQ", "MY_PINPRIQ_DATA"]), [""; 0]);
         let of_services = ["PINPRIQ_PORT_7251_TCP_ADDR", "PINPRIQ_PORT", "PINPRIQ_SERVICE_HOST"];
-        assert_eq!(told(&of_services), [""; 0]);
+        assert_eq!(unknown_of(&of_services), [""; 0]);
     }
 
     #[test]

@@ -255,7 +255,9 @@ impl Crew {
         match running.await {
             Ok(outcome) => outcome,
             Err(error) => match error.try_into_panic() {
-                Ok(panic) => Err(Failure::retry(format!("panicked: {}", told(panic.as_ref())))),
+                Ok(panic) => {
+                    Err(Failure::retry(format!("panicked: {}", panic_message(panic.as_ref()))))
+                }
                 Err(_) => Err(Failure::GiveBack { delay: None }),
             },
         }
@@ -394,7 +396,7 @@ async fn join(worker: &Worker) -> Result<(), Error> {
 }
 
 /// What a panic says.
-fn told(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
 }

@@ -153,7 +153,7 @@ fn carry_out(
 ) -> Result<usize, Next> {
     let done = match talk.transaction {
         None => try_to_carry_out(talk, given, desk),
-        Some(_) => transaction::take_in(talk, given, desk),
+        Some(_) => transaction::handle(talk, given, desk),
     };
     if let Err(fault) = done {
         talk.refuse(desk, &fault);

@@ -220,7 +220,7 @@ pub(crate) fn lines(facts: &Facts, words: &[&[u8]]) -> String {
 }
 
 /// Returns the name of each section, with its figures.
-pub(crate) fn told(
+pub(crate) fn sections(
     facts: &Facts,
 ) -> impl Iterator<Item = (&'static str, Vec<(&'static str, Value)>)> {
     Section::ALL.into_iter().map(|section| {

@@ -97,7 +97,7 @@ pub(crate) static TABLE: &[Entry] = figures! {
 };
 
 /// Returns the figures of one queue or lane, or of all together, each with its value.
-pub(crate) fn told(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)> {
+pub(crate) fn values(figures: &Figures, of_one: bool) -> Vec<(&'static str, Value)> {
     let is_told = |figure: &&Entry| match figure.section {
         Any => true,
         All => !of_one,

@@ -304,7 +304,7 @@ fn stats_tells_what_there_is_to_be_told() {
         ..Figures::default()
     };
     let shown = |figures: &Figures, of_one| {
-        let told = stats::told(figures, of_one).into_iter();
+        let told = stats::values(figures, of_one).into_iter();
         let shown = told.map(|(name, value)| match value {
             Value::Number(number) => format!("{name} {number}"),
             Value::Missing => format!("{name} -"),

@@ -1,6 +1,6 @@
 //! The conversation between one client and its door, without the socket that carries it.
 //!
-//! [`Client::take_in`] takes in the client's bytes; replies go to its outbox. [`Client::encode`]
+//! [`Client::feed`] takes the client's bytes; replies go to its outbox. [`Client::encode`]
 //! encodes what may be sent. Between the two, [`Client::proceed`] decides what is next. Nothing
 //! here waits: a connection waits on a socket.
 
@@ -325,13 +325,13 @@ impl Client {
         self.side != Side::Open
     }
 
-    /// Takes in bytes that were read, and carries out complete requests.
-    pub fn take_in(&mut self, bytes: &[u8]) {
+    /// Takes bytes that were read, and carries out complete requests.
+    pub fn feed(&mut self, bytes: &[u8]) {
         self.desk.tally().receive(self.door_name, bytes.len());
         self.take_over(bytes);
     }
 
-    /// Takes in bytes that another shard has read, like [`Client::take_in`].
+    /// Takes bytes that another shard has read, like [`Client::feed`].
     pub fn take_over(&mut self, bytes: &[u8]) {
         if self.phase == Phase::AwaitingReply {
             self.input.extend_from_slice(bytes);

@@ -226,7 +226,7 @@ impl Connection<'_> {
         ready!(Pin::new(&mut self.socket).poll_read(task, &mut buffer))?;
         match buffer.filled() {
             [] => self.client.end_input(),
-            bytes => self.client.take_in(bytes),
+            bytes => self.client.feed(bytes),
         }
         Poll::Ready(Ok(()))
     }

@@ -184,7 +184,7 @@ impl Guest {
     }
 
     /// Does everything that can be done without waiting. Returns whether the guest has gone.
-    pub(crate) fn go_on(&mut self) -> bool {
+    pub(crate) fn run_until_blocked(&mut self) -> bool {
         loop {
             self.seat.session.bell.hush();
             if self.is_down() {

@@ -71,7 +71,7 @@ impl Readers {
 
     /// Takes what was read and starts to read the next piece. Returns tasks that can be put back;
     /// then there may be more to do.
-    pub(crate) fn go_on(&mut self, durable: &mut Durable) -> Option<Returned> {
+    pub(crate) fn poll(&mut self, durable: &mut Durable) -> Option<Returned> {
         loop {
             if self.under_way.is_some() {
                 let read = durable.take_read(false).transpose()?;

@@ -486,7 +486,7 @@ impl Shard {
         loop {
             let returned = {
                 let state = &mut *self.state.borrow_mut();
-                let returned = state.readers.go_on(&mut state.durable);
+                let returned = state.readers.poll(&mut state.durable);
                 self.reads_back.set(returned.is_some() || !state.readers.are_idle());
                 if let Some(failure) = state.durable.failure().cloned() {
                     state.report(&failure);

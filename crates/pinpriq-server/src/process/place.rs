@@ -372,7 +372,7 @@ impl Place {
     /// Does everything for a guest that can be done without waiting for its bell. Returns whether
     /// it has gone.
     pub(crate) fn entertain(&self, who: (Home, ClientId), guest: &RefCell<Guest>) -> bool {
-        let has_gone = guest.borrow_mut().go_on();
+        let has_gone = guest.borrow_mut().run_until_blocked();
         if has_gone {
             self.guests.borrow_mut().remove(&who);
             guest.borrow_mut().leave();

@@ -102,7 +102,7 @@ impl Side {
             if std::mem::take(&mut is_first) && ![HANDSHAKE, ALERT].contains(&bytes[0]) {
                 return Err(HandshakeError::Plain);
             }
-            if let Err(refused) = side.take_in(&bytes[..count]) {
+            if let Err(refused) = side.process(&bytes[..count]) {
                 // Sends the client the reason, as far as the socket accepts it.
                 let _ = side.flush(stream);
                 return Err(refused);
@@ -257,7 +257,7 @@ impl Side {
         Ok(())
     }
 
-    fn take_in(&mut self, mut bytes: &[u8]) -> Result<(), HandshakeError> {
+    fn process(&mut self, mut bytes: &[u8]) -> Result<(), HandshakeError> {
         while !bytes.is_empty() {
             self.connection.read_tls(&mut bytes)?;
             self.connection.process_new_packets()?;

@@ -92,7 +92,7 @@ fn told_of_syntax(message: &str) -> &str {
 
 fn user(name: &Spanned<DeString<'_>>, value: &Value<'_>) -> Result<User, Flaw> {
     let name_at = name;
-    let name: Name = name.get_ref().parse().map_err(|error| told(name_at, error))?;
+    let name: Name = name.get_ref().parse().map_err(|error| flaw_of(name_at, error))?;
     let parts = table(value, || format!("user {name}: a user is a table: write [users.{name}]"))?;
     let mut user = User::new(name, Vec::new());
     for (key, value) in parts {
@@ -190,7 +190,7 @@ fn table<'t, 'i>(
     value.get_ref().as_table().ok_or_else(|| flaw(value, otherwise()))
 }
 
-fn told<T>(place: &Spanned<T>, error: impl std::error::Error) -> Flaw {
+fn flaw_of<T>(place: &Spanned<T>, error: impl std::error::Error) -> Flaw {
     flaw(place, error.to_string())
 }
 

@@ -208,7 +208,7 @@ impl Stage {
     }
 
     /// What a client received since the last time.
-    fn told(&mut self, (at, client): (usize, ClientId)) -> String {
+    fn received(&mut self, (at, client): (usize, ClientId)) -> String {
         let mut bytes = Vec::new();
         self.nodes[at].drain_replies(client, &mut bytes);
         String::from_utf8(bytes).unwrap()
@@ -219,7 +219,7 @@ impl Stage {
         self.send(who, line);
         for _ in 0..PATIENCE_MS / 10 {
             self.advance(10);
-            let told = self.told(who);
+            let told = self.received(who);
             if !told.is_empty() {
                 return told;
             }
@@ -241,9 +241,9 @@ fn a_host_says_nothing_while_another_node_may_own_its_shard() {
     stage.stand_still(TTL_MS);
     stage.send(client, "PEEK q");
     stage.advance(500);
-    assert_eq!(stage.told(client), "");
+    assert_eq!(stage.received(client), "");
     stage.advance(1_000);
-    let told = stage.told(client);
+    let told = stage.received(client);
     assert!(told.starts_with("-CLUSTERDOWN"), "{told}");
 
     stage.engine.cut(Writer(instance(0).0), false);
@@ -263,14 +263,14 @@ fn what_has_not_begun_is_refused_while_the_engine_is_down_and_what_has_begun_wai
     assert!(stage.ask(other, "PUT q crumb").starts_with("-CLUSTERDOWN"));
     stage.send(patient, "TAKE r WAIT 2000");
     stage.advance(1_500);
-    assert_eq!(stage.told(patient), "", "it may block");
+    assert_eq!(stage.received(patient), "", "it may block");
     stage.advance(1_000);
-    assert!(stage.told(patient).starts_with("-CLUSTERDOWN"));
-    assert_eq!(stage.told(begun), "");
+    assert!(stage.received(patient).starts_with("-CLUSTERDOWN"));
+    assert_eq!(stage.received(begun), "");
 
     stage.engine.cut(Writer(instance(0).0), false);
     stage.advance(TTL_MS);
-    let told = stage.told(begun);
+    let told = stage.received(begun);
     assert_eq!(told.matches('$').count(), 2, "{told}");
     let there = stage.ask(other, "PEEK q COUNT 10");
     assert!(there.contains("bread") && there.contains("toast"), "{there}");

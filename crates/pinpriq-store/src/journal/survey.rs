@@ -238,7 +238,7 @@ impl Survey {
                 stop = walk(file, &link.header, from, &mut each)?;
             }
             report.end = stop.end;
-            match self.go_on(link, file, &stop)? {
+            match self.next_start(link, file, &stop)? {
                 Some(next) => start = next,
                 None => return Ok(()),
             }
@@ -246,7 +246,7 @@ impl Survey {
     }
 
     /// Where to continue after a walk stopped, if anything follows.
-    fn go_on(
+    fn next_start(
         &mut self,
         link: &Link,
         readable: &mut Window,

@@ -32,22 +32,22 @@ struct Wanted {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some(wanted) = wanted(&arguments) else {
-        return told(&mut io::stderr().lock(), USAGE, WRONG_USAGE);
+        return print(&mut io::stderr().lock(), USAGE, WRONG_USAGE);
     };
     let history = match read(&wanted.file) {
         Ok(history) => history,
         Err(error) => {
             let text = format!("{}: {error}\n", wanted.file);
-            return told(&mut io::stderr().lock(), &text, UNREADABLE);
+            return print(&mut io::stderr().lock(), &text, UNREADABLE);
         }
     };
     let report = check(&history, wanted.tolerance);
     let code = if report.is_clean() { 0 } else { VIOLATIONS };
-    told(&mut io::stdout().lock(), &report.text(wanted.details), code)
+    print(&mut io::stdout().lock(), &report.text(wanted.details), code)
 }
 
 /// Writes a text. If it is not read, the exit code still gives the result.
-fn told(out: &mut impl Write, text: &str, code: u8) -> ExitCode {
+fn print(out: &mut impl Write, text: &str, code: u8) -> ExitCode {
     let _ = out.write_all(text.as_bytes());
     ExitCode::from(code)
 }

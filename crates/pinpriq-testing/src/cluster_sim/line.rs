@@ -92,7 +92,7 @@ impl Line {
 
     /// The replies to the last request, once no more come. There are fewer than were asked for if
     /// the connection has ended.
-    pub(crate) fn told(&mut self) -> Option<Vec<Value>> {
+    pub(crate) fn take_replies(&mut self) -> Option<Vec<Value>> {
         if self.waits() { None } else { self.replies.take() }
     }
 

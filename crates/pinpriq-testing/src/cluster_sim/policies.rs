@@ -46,7 +46,7 @@ pub(crate) trait Policy {
     fn disconnected(&mut self) {}
 
     /// Takes the replies to what it has asked last. Some are missing if the connection has ended.
-    fn told(&mut self, replies: &[Value]);
+    fn take_replies(&mut self, replies: &[Value]);
 
     /// What to look at after the trouble.
     fn looks(&self) -> Vec<Words>;
@@ -89,14 +89,14 @@ impl Patron {
     pub(crate) fn listen(&mut self) {
         let pushed = std::mem::take(&mut self.line.pushed);
         self.deliveries += pushed.len();
-        let replies = self.line.told();
+        let replies = self.line.take_replies();
         let before = if replies.is_some() { self.line.pushed_before } else { pushed.len() };
         let (earlier, later) = pushed.split_at(before.min(pushed.len()));
         for delivery in earlier {
             self.policy.delivered(delivery);
         }
         if let Some(replies) = replies {
-            self.policy.told(&replies);
+            self.policy.take_replies(&replies);
         }
         for delivery in later {
             self.policy.delivered(delivery);

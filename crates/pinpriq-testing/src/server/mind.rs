@@ -155,7 +155,7 @@ impl Mind {
 
     /// Goes on with what it thinks about. Returns what has come of it, once. The node has to end
     /// after an error.
-    pub(super) fn go_on(&mut self) -> Option<Result<Thought, ServeError>> {
+    pub(super) fn poll(&mut self) -> Option<Result<Thought, ServeError>> {
         let wakes = self.wakes.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for wake in &wakes {
             wake();

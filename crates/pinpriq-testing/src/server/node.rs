@@ -29,7 +29,7 @@ use pinpriq_store::ledger::{Ledger, LedgerOptions, LedgerStore, Term, Watermark,
 use pinpriq_store::shards::first_number;
 
 use super::mind::{Mind, Thought};
-use super::{Driven, PEER, go_on, take_bytes};
+use super::{Driven, PEER, run_until_blocked, take_bytes};
 
 pub use super::mind::Remembers;
 pub use pinpriq_server::parts::End;
@@ -278,7 +278,7 @@ impl Node {
         let begun = self.home.connect((door, PEER), None);
         let client = begun.number();
         self.clients.insert(client, begun);
-        self.go_on(client);
+        self.run_client(client);
         client
     }
 
@@ -298,8 +298,8 @@ impl Node {
     /// from the client, nor with more than 64 KiB at a time.
     pub fn feed(&mut self, client: ClientId, bytes: &[u8]) {
         if let Some(it) = self.clients.get_mut(&client) {
-            it.take_in(bytes);
-            self.go_on(client);
+            it.feed(bytes);
+            self.run_client(client);
         }
     }
 
@@ -307,7 +307,7 @@ impl Node {
     pub fn drain_replies(&mut self, client: ClientId, out: &mut Vec<u8>) {
         let Some(it) = self.clients.get(&client) else { return };
         if take_bytes(it, usize::MAX, out) > 0 {
-            self.go_on(client);
+            self.run_client(client);
         }
     }
 
@@ -369,7 +369,7 @@ impl Node {
             for client in clients {
                 if self.clients.get(&client).is_some_and(Client::has_rung) {
                     quiet = false;
-                    self.go_on(client);
+                    self.run_client(client);
                 }
             }
             quiet &= !self.home.send_letters();
@@ -452,7 +452,7 @@ impl Node {
         if let Some(mind) = &mut self.mind
             && mind.thinks()
         {
-            match mind.go_on() {
+            match mind.poll() {
                 None => return false,
                 Some(Ok(Thought::Opened | Thought::Faced)) => {}
                 Some(Ok(Thought::Heeded(why))) => self.halted = why,
@@ -570,9 +570,9 @@ impl Node {
         busy
     }
 
-    fn go_on(&mut self, client: ClientId) {
+    fn run_client(&mut self, client: ClientId) {
         let Some(it) = self.clients.get_mut(&client) else { return };
-        if let Step::Over | Step::Move(_) = go_on(it, false, false) {
+        if let Step::Over | Step::Move(_) = run_until_blocked(it, false, false) {
             self.cut(client);
         }
     }

@@ -71,13 +71,13 @@ fn a_lease_with_a_ttr_survives_kill_9_and_one_without_ends() {
 
     let (server, address) = serve(dir.path(), &[]);
     let mut client = Redis::connect(&address);
-    assert_eq!(client.told("PEEK q STATE T COUNT 9"), "[[q 1 null queue] [q 2 null take]]");
-    assert_eq!(client.told("PEEK q STATE B"), "[[q 4 null buried]]");
-    assert_eq!(client.told("PEEK q STATE W"), "[[q 5 null later]]");
-    assert_eq!(client.told("PEEK bare STATE R"), "[[bare 3 null p]]");
-    assert_eq!(client.told(&format!("ACK bare {}", receipt(&bare))), "STALE");
-    assert_eq!(client.told("ACK q ID 1"), "NOTOWNER");
-    assert_eq!(client.told(&format!("ACK q {}", receipt(&by_queue))), "OK");
+    assert_eq!(client.reply("PEEK q STATE T COUNT 9"), "[[q 1 null queue] [q 2 null take]]");
+    assert_eq!(client.reply("PEEK q STATE B"), "[[q 4 null buried]]");
+    assert_eq!(client.reply("PEEK q STATE W"), "[[q 5 null later]]");
+    assert_eq!(client.reply("PEEK bare STATE R"), "[[bare 3 null p]]");
+    assert_eq!(client.reply(&format!("ACK bare {}", receipt(&bare))), "STALE");
+    assert_eq!(client.reply("ACK q ID 1"), "NOTOWNER");
+    assert_eq!(client.reply(&format!("ACK q {}", receipt(&by_queue))), "OK");
     assert!(matches!(client.ask(&format!("TOUCH q {}", receipt(&by_take))), Value::Integer(_)));
     let again = receipt(&client.ask("TAKE bare"));
     assert_ne!(again, receipt(&bare), "no receipt is issued twice");
@@ -87,9 +87,9 @@ fn a_lease_with_a_ttr_survives_kill_9_and_one_without_ends() {
     // Once more, and with a lease that the server has only read back.
     let (server, address) = serve(dir.path(), &[]);
     let mut client = Redis::connect(&address);
-    assert_eq!(client.told(&format!("ACK bare {again}")), "STALE");
-    assert_eq!(client.told(&format!("RELEASE q {}", receipt(&by_take))), "R");
-    assert_eq!(client.told("TAKE q COUNT 9").matches("take").count(), 1);
+    assert_eq!(client.reply(&format!("ACK bare {again}")), "STALE");
+    assert_eq!(client.reply(&format!("RELEASE q {}", receipt(&by_take))), "R");
+    assert_eq!(client.reply("TAKE q COUNT 9").matches("take").count(), 1);
     server.stop();
 }
 
@@ -110,7 +110,7 @@ fn forty_consumers_take_each_task_once() {
                         return;
                     }
                     note(&seen, &payload);
-                    assert_eq!(client.told(&format!("ACK q {}", receipt(&taken))), "OK");
+                    assert_eq!(client.reply(&format!("ACK q {}", receipt(&taken))), "OK");
                 }
             });
         }
@@ -190,7 +190,7 @@ fn consumers_that_die_at_random_lose_nothing() {
                         if show(&taken) == "[]" || dice.index(4) == 0 {
                             continue;
                         }
-                        if client.told(&format!("ACK q {}", receipt(&taken))) == "OK" {
+                        if client.reply(&format!("ACK q {}", receipt(&taken))) == "OK" {
                             note(seen, &task(&taken)[3]);
                             left.fetch_sub(1, Ordering::Relaxed);
                         }
@@ -223,7 +223,7 @@ fn a_hundred_thousand_requests_with_unread_replies_take_little_memory() {
             client.say_until_held_back(request, 100_000);
             silent.push(client);
         }
-        assert_eq!(control.told("PING"), "PONG");
+        assert_eq!(control.reply("PING"), "PONG");
         let grown = server.resident_bytes().saturating_sub(before);
         let most = 200 << 20;
         assert!(grown < most, "{grown} bytes more after {CLIENTS} times {request:.20}");
@@ -235,7 +235,7 @@ fn a_hundred_thousand_requests_with_unread_replies_take_little_memory() {
         client.send(b"*16384\r\n$1048576\r\nx");
         announced.push(client);
     }
-    assert_eq!(control.told("PING"), "PONG");
+    assert_eq!(control.reply("PING"), "PONG");
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < 250 << 20, "{grown} bytes more");
     drop(announced);
@@ -264,14 +264,14 @@ fn a_store_that_fails_is_told_to_those_who_are_blocked_too() {
     while client.info("blocked_clients") != "3" {}
     let process = format!("--pid={}", client.info("process_id"));
     assert!(Command::new("prlimit").args([&process, "--fsize=16"]).status().unwrap().success());
-    assert_eq!(client.told("PUT q p"), "STORE");
+    assert_eq!(client.reply("PUT q p"), "STORE");
     for client in &mut blocked {
         assert_eq!(show(&client.value()), "STORE");
-        assert_eq!(client.told("PING"), "PONG");
+        assert_eq!(client.reply("PING"), "PONG");
         client.end_input();
         assert_eq!(client.rest(), b"");
     }
-    assert_eq!(client.told("POP q"), "STORE");
+    assert_eq!(client.reply("POP q"), "STORE");
     assert_ne!(client.info("journal_failure"), "none");
     assert_eq!(server.signal("-TERM"), Some(1));
 }

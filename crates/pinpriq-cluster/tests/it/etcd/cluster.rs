@@ -158,7 +158,7 @@ impl Cluster {
         self.members[at].signal("-STOP");
     }
 
-    pub(crate) fn go_on(&self, at: usize) {
+    pub(crate) fn resume(&self, at: usize) {
         self.members[at].signal("-CONT");
     }
 

@@ -65,7 +65,7 @@ fn sessions_outlive_members_that_are_killed_or_silent() {
         if at < 3 {
             cluster.start_again(at);
         } else {
-            cluster.go_on(at - 3);
+            cluster.resume(at - 3);
         }
         for node in &mut nodes {
             node.renew_patiently();
@@ -93,8 +93,8 @@ fn without_a_majority_a_renewal_ends_in_time_and_sessions_go_on_later() {
         assert!(matches!(answer, RegistryAnswer::Unreachable(_)), "{answer:?}");
         let claim = begun.elapsed();
         assert!(claim < renewal + ttl + Duration::from_millis(500), "a claim took {claim:?}");
-        cluster.go_on(one);
-        cluster.go_on(two);
+        cluster.resume(one);
+        cluster.resume(two);
         // A new leader lets the leases live for their whole time again.
         let view = other.renew_patiently();
         assert!(view.nodes.iter().any(|node| node.instance == Instance(2)));

@@ -47,8 +47,8 @@ fn without_a_majority_appends_are_unknown_and_go_on_later() {
         assert_eq!(log.resolve(), Resolved::Unknown, "two members are silent");
         let read = ask(&mut *log.ledger, Call::Read { from: Seq(1), bytes: 1 });
         assert!(matches!(read, Answer::Read(Err(_))), "{read:?}");
-        cluster.go_on(one);
-        cluster.go_on(other);
+        cluster.resume(one);
+        cluster.resume(other);
         log.settle(appended);
         log.fill(20);
     }

@@ -85,7 +85,7 @@ impl Stage {
     }
 
     /// The nodes that got messages since the last time, with these.
-    fn told(&self) -> Vec<(u128, Vec<u8>)> {
+    fn sent(&self) -> Vec<(u128, Vec<u8>)> {
         self.exchange.send();
         let said = self.said.take().into_iter();
         let asked = said.filter_map(|(end, body)| match end {
@@ -97,9 +97,9 @@ impl Stage {
 
     /// The node that is asked for the shard, if another one is.
     fn asked(&self) -> Option<u128> {
-        self.told();
+        self.sent();
         self.post().write_errand(SHARD, ClientId(9), Errand::EndWaits);
-        let told = self.told();
+        let told = self.sent();
         self.post().take(SHARD);
         told.first().map(|(node, _)| *node)
     }
@@ -162,7 +162,7 @@ fn asking(stage: &Stage, line: &[u8]) -> Client {
         kept: Arc::default(),
     };
     let mut client = doors::begin(stage.home.clone(), who, (DoorName::Resp, peer), &options);
-    client.take_in(line);
+    client.feed(line);
     client.encode();
     client
 }
@@ -199,11 +199,11 @@ fn what_a_former_owner_says_is_not_passed_on() {
     stage.exchange.link_up(2);
     stage.serves(1, 5);
     let mut client = reading(&stage);
-    let told = stage.told();
+    let told = stage.sent();
     let [(1, asked)] = &told[..] else { panic!("{told:?}") };
     let first = request_in(asked);
     stage.serves(2, 6);
-    let told = stage.told();
+    let told = stage.sent();
     let [(2, asked)] = &told[..] else { panic!("{told:?}") };
     let second = request_in(asked);
 
@@ -233,7 +233,7 @@ fn a_refusal_says_that_nothing_was_carried_out_only_if_that_is_so() {
             stage.serves(1, 5);
         }
         let mut client = asking(&stage, line);
-        assert_eq!(stage.told().len(), usize::from(begins));
+        assert_eq!(stage.sent().len(), usize::from(begins));
         ends(&stage);
         stage.clock.advance(Span::from_ms(3_000));
         stage.exchange.give_up_waiting(0);
@@ -311,11 +311,11 @@ fn a_node_that_serves_with_another_term_is_asked_anew() {
     stage.exchange.link_up(1);
     stage.serves(1, 5);
     let client = reading(&stage);
-    let told = stage.told();
+    let told = stage.sent();
     let [(1, asked)] = &told[..] else { panic!("{told:?}") };
     let first = request_in(asked);
     stage.serves(1, 6);
-    let told = stage.told();
+    let told = stage.sent();
     let [(1, asked)] = &told[..] else { panic!("{told:?}") };
     assert_eq!(request_in(asked).0, first.0);
     client.leave();

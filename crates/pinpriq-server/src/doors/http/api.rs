@@ -122,7 +122,7 @@ impl Api {
             dead_letters: Kept::default(),
             room: Room::default(),
             monitor,
-            configuration: configuration::told(config),
+            configuration: configuration::as_json(config),
             cors_origin: config.http.cors_origin.as_ref().and_then(|it| it.parse().ok()),
             hosts: config.http.hosts.clone(),
             refusals,

@@ -15,7 +15,7 @@ use pinpriq_proto::task::{StateKind, TaskId, TaskRecord};
 use pinpriq_proto::unique::Awaited;
 use serde::Serialize;
 
-use self::task::told;
+use self::task::write_fields;
 use super::exchange::{Content, Exchange, Head};
 use super::problem::{Problem, answer_aborted};
 use crate::clients::contacts::Contacts;
@@ -82,7 +82,7 @@ pub(super) fn output(
                 out.extend_from_slice(b"{\"members\":[");
             }
             put_each(out, members, members.len(), extent, |it, member| {
-                told(it, &MEMBER, (member, &Holder::default()));
+                write_fields(it, &MEMBER, (member, &Holder::default()));
             })
         }
         Reply::Task(Some(_)) if extent.known == 0 => false,

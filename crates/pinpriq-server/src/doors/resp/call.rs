@@ -126,7 +126,7 @@ impl Talk {
 
     /// Notes what must happen before a request can be carried out, or returns why it was refused.
     #[cold]
-    pub(crate) fn put_off(&mut self, undone: Undone) -> Result<(), Fault> {
+    pub(crate) fn note_undone(&mut self, undone: Undone) -> Result<(), Fault> {
         self.next = Some(match undone {
             Undone::Refused(refusal) => return Err(refusal.into()),
             Undone::Redirected(redirect) => return Err(redirect.into()),
@@ -205,7 +205,7 @@ impl Call<'_, '_> {
             self.note_step(command);
             return Ok(());
         }
-        self.desk.ask(shape.request(), command).or_else(|undone| self.put_off(undone))
+        self.desk.ask(shape.request(), command).or_else(|undone| self.note_undone(undone))
     }
 
     #[cold]
@@ -218,8 +218,8 @@ impl Call<'_, '_> {
     }
 
     #[cold]
-    pub(crate) fn put_off(&mut self, undone: Undone) -> Result<(), Fault> {
-        self.talk.put_off(undone)
+    pub(crate) fn note_undone(&mut self, undone: Undone) -> Result<(), Fault> {
+        self.talk.note_undone(undone)
     }
 
     /// Replies without the engine, after the replies to everything asked before.

@@ -37,7 +37,7 @@ pub(super) fn admin(call: &mut Call<'_, '_>) -> Done {
             });
             Ok(())
         }
-        Err(undone) => call.talk.put_off(undone),
+        Err(undone) => call.talk.note_undone(undone),
     }
 }
 

@@ -13,7 +13,7 @@ use pinpriq_proto::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Writer;
 
 use super::call::Shape;
-use super::values::{moment, state_letter, task_id, told, value, whole};
+use super::values::{moment, state_letter, task_id, value, whole, write_fields};
 use super::{carrying, looking};
 use crate::clients::contacts::Contacts;
 use crate::figures::{Value, histogram_line, stats};
@@ -154,7 +154,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Names { names, more } => page(writer, names, *more),
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::OfOne),
         Reply::Joined(incarnation) => whole(writer, *incarnation),
-        Reply::Schedule(shown) => told(writer, &SCHEDULE, (&**shown, &Holder::default())),
+        Reply::Schedule(shown) => write_fields(writer, &SCHEDULE, (&**shown, &Holder::default())),
         Reply::Transaction(replies) => {
             writer.array(replies.len());
             for reply in replies {
@@ -179,7 +179,7 @@ fn members_array(
         if *progress > 0 && writer.buffer_bytes() >= most {
             return false;
         }
-        told(writer, &MEMBER, (figures, &Holder::default()));
+        write_fields(writer, &MEMBER, (figures, &Holder::default()));
         *progress += 1;
     }
     true
@@ -244,7 +244,7 @@ fn page(writer: &mut Writer<'_>, names: &[Bytes], more: bool) {
 }
 
 fn figures_map(writer: &mut Writer<'_>, figures: &Figures, of_one_queue: bool) {
-    let told = stats::told(figures, of_one_queue);
+    let told = stats::values(figures, of_one_queue);
     writer.map(told.len());
     for (name, value) in told {
         writer.bulk(name.as_bytes());

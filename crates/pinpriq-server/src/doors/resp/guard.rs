@@ -82,6 +82,6 @@ pub(super) fn sign_in(talk: &mut Talk, desk: &mut Desk, given: Shown<'_>) -> Res
             let sentence = "too many others are signing in: try again".to_owned();
             Err(Fault { code: RefusalKind::Busy.into(), sentence })
         }
-        Err(undone) => talk.put_off(undone).map(|()| false),
+        Err(undone) => talk.note_undone(undone).map(|()| false),
     }
 }

@@ -4,7 +4,7 @@ use pinpriq_proto::fields::told::LEASE;
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_proto::wire::resp::Writer;
 
-use super::values::{moment, state_letter, task_id, told, value};
+use super::values::{moment, state_letter, task_id, value, write_fields};
 use crate::clients::contacts::Contacts;
 use pinpriq_proto::request::cursors::lease::cursor_after;
 
@@ -59,6 +59,6 @@ pub(super) fn leases_page(
     }
     writer.array(leases.len());
     for lease in leases {
-        told(writer, &LEASE, (lease, &contacts.holder(lease.holder)));
+        write_fields(writer, &LEASE, (lease, &contacts.holder(lease.holder)));
     }
 }

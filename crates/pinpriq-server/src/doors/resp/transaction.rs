@@ -54,10 +54,10 @@ pub(super) fn unwatch(call: &mut Call<'_, '_>) -> Done {
     Ok(())
 }
 
-/// Takes in a request while a transaction is open.
+/// Handles a request while a transaction is open.
 #[cold]
-pub(super) fn take_in(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
-    let done = take_in_words(talk, given, desk);
+pub(super) fn handle(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
+    let done = handle_words(talk, given, desk);
     if done.is_err() {
         spoil(talk);
     }
@@ -73,7 +73,7 @@ pub(super) fn spoil(talk: &mut Talk) {
     }
 }
 
-fn take_in_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
+fn handle_words(talk: &mut Talk, given: &[&[u8]], desk: &mut Desk) -> Done {
     let known = entry_of_step(given).map_err(|fault| not_before_sign_in(desk, fault));
     let (spec, place, taken) = known?;
     // What is kept for later has its own time when the transaction is carried out.
@@ -140,7 +140,7 @@ fn check(talk: &mut Talk, desk: &mut Desk, place: usize, parts: &Parts<'_>) -> D
     }
     let queue = &mut transaction.queue;
     match steps.decode(|command| desk.check_step(queue, command)) {
-        Ok(checked) => checked.or_else(|undone| talk.put_off(undone)),
+        Ok(checked) => checked.or_else(|undone| talk.note_undone(undone)),
         Err(malformed) => unreachable!("a step is malformed: {malformed}"),
     }
 }

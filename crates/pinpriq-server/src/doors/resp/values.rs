@@ -28,7 +28,11 @@ pub(super) fn moment(writer: &mut Writer<'_>, at: Option<Timestamp>) {
 }
 
 /// Writes the fields of a lease, a member or a schedule.
-pub(super) fn told<S>(writer: &mut Writer<'_>, fields: &[Told<S>], (of, by): (&S, &Holder)) {
+pub(super) fn write_fields<S>(
+    writer: &mut Writer<'_>,
+    fields: &[Told<S>],
+    (of, by): (&S, &Holder),
+) {
     writer.map(fields.len());
     for field in fields {
         writer.bulk(field.name.as_bytes());

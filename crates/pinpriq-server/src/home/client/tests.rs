@@ -48,19 +48,19 @@ fn a_connection_ends_whatever_comes_after_another_shard_has_ended_its_side() {
     let in_shard = |shard| (b'a'..=b'z').find(|name| shard_of(&[*name], 2) == shard).unwrap();
     let (here, away) = (in_shard(0), in_shard(1));
     // This settles where the client is served.
-    client.take_in(&[b'P', 0, 1, here]);
+    client.feed(&[b'P', 0, 1, here]);
     client.encode();
     client.written(2);
     // Refused there, because it is one subscription too many.
     let subscribe = [b's', 0, 1, away];
-    client.take_in(&subscribe);
+    client.feed(&subscribe);
     let standing = Standing { ended: Some(Ending::Refused), ..Standing::default() };
     let number = client.number();
     let consumed = client.session.links.borrow_mut().link(2, 1).under_way;
     receive_news(&shard, number, 1, News { consumed, standing, ..News::default() });
     // The bytes arrive before the connection hears its bell.
     if client.wants_read() {
-        client.take_in(&[b'P', 0, 1, away]);
+        client.feed(&[b'P', 0, 1, away]);
     }
     let mut step = Step::Again;
     while step == Step::Again {

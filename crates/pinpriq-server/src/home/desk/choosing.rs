@@ -111,7 +111,7 @@ pub(super) fn hear(asking: Asking<'_>, from: usize, pieces: Vec<Piece>) {
     for piece in pieces {
         let Some(choosing) = known else { unreachable!("shard {from} was not asked") };
         asking.hear(choosing, from, piece);
-        asking.go_on(choosing);
+        asking.advance(choosing);
         if choosing.is_answered() && !choosing.is_owed() {
             *known = None;
         }
@@ -192,7 +192,7 @@ impl Asking<'_> {
     }
 
     /// Does what is next if no shard owes a reply.
-    fn go_on(&self, choosing: &mut Choosing) {
+    fn advance(&self, choosing: &mut Choosing) {
         match choosing.stage {
             _ if choosing.is_owed() => {}
             Stage::Looking { is_soon } => self.look_around(choosing, is_soon),
@@ -228,7 +228,7 @@ impl Asking<'_> {
             self.ask_command(share.shard, &command);
             share.owes = true;
         }
-        self.go_on(choosing);
+        self.advance(choosing);
     }
 
     /// Decides once all shards have told their first task.

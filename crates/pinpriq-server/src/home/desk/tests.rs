@@ -81,7 +81,7 @@ impl Node {
             kept: Arc::default(),
         };
         let mut client = doors::begin(self.home.clone(), who, (door, peer), &options);
-        client.take_in(lines.replace('\n', "\r\n").as_bytes());
+        client.feed(lines.replace('\n', "\r\n").as_bytes());
         self.home.turn();
         client.encode();
         let told = String::from_utf8_lossy(session.outbox.borrow().unwritten()).into_owned();

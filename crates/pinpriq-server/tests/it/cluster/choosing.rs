@@ -35,10 +35,10 @@ fn who_waits_over_nodes_is_served_by_any_shard_once() {
         for queue in own.iter().chain(&others) {
             stage.send(client, &format!("{command} {all} WAIT -1"));
             stage.advance(100);
-            assert_eq!(stage.told(client), "");
+            assert_eq!(stage.received(client), "");
             stage.ask(putter, &format!("PUT {queue} loaf"));
             stage.advance(100);
-            assert!(stage.told(client).contains("loaf"), "{command} {queue}");
+            assert!(stage.received(client).contains("loaf"), "{command} {queue}");
             // The waiter has gone.
             stage.ask(putter, &format!("PUT {queue} later"));
             assert!(stage.ask(putter, &format!("POP {queue}")).contains("later"));
@@ -59,12 +59,12 @@ fn what_two_nodes_hand_over_at_once_is_taken_once() {
         stage.send(putters[0], &format!("PUT {} one", own[0]));
         stage.send(putters[1], &format!("PUT {} two", others[0]));
         stage.advance(500);
-        let told = stage.told(client);
+        let told = stage.received(client);
         let (got, left, queue) =
             if told.contains("one") { ("one", "two", &others[0]) } else { ("two", "one", &own[0]) };
         assert!(told.contains(got) && !told.contains(left), "{told}");
         assert!(stage.ask(putters[0], &format!("POP {queue}")).contains(left), "it went back");
-        stage.told(putters[1]);
+        stage.received(putters[1]);
     }
 }
 
@@ -82,24 +82,24 @@ fn a_node_that_dies_delays_no_waiter_of_other_shards() {
     // The shards of the dead node have no owner yet.
     stage.ask(putter, &format!("PUT {} first", own[0]));
     stage.advance(100);
-    assert!(stage.told(popper).contains("first"));
+    assert!(stage.received(popper).contains("first"));
     assert_eq!(stage.ask(popper, "PING"), "+PONG\r\n");
     assert!(stage.ask(late, &format!("TAKE {all}")).starts_with("-TRYAGAIN"));
     stage.ask(putter, &format!("PUT {} second", own[1]));
     stage.advance(100);
-    assert!(stage.told(taker).contains("second"));
+    assert!(stage.received(taker).contains("second"));
     stage.ask(putter, &format!("PUT {} third", own[1]));
     assert!(stage.ask(late, &format!("POP {all}")).contains("third"));
     // A client that begins to wait now waits for the next owner too.
     stage.send(popper, &format!("POP {all} WAIT -1"));
     stage.send(taker, &format!("TAKE {all} WAIT -1"));
     stage.advance(6 * TTL_MS);
-    assert_eq!((stage.told(popper), stage.told(taker)), (String::new(), String::new()));
+    assert_eq!((stage.received(popper), stage.received(taker)), (String::new(), String::new()));
     stage.ask(putter, &format!("PUT {} fourth", others[0]));
     stage.ask(putter, &format!("PUT {} fifth", others[1]));
     stage.advance(100);
-    assert!(stage.told(popper).contains("fourth"));
-    assert!(stage.told(taker).contains("fifth"));
+    assert!(stage.received(popper).contains("fourth"));
+    assert!(stage.received(taker).contains("fifth"));
 }
 
 #[test]
@@ -114,12 +114,12 @@ fn what_waits_while_its_owner_dies_is_asked_of_the_next_one() {
     stage.kill(1);
     stage.send(timed, &format!("TAKE {all} WAIT 5000"));
     stage.advance(6 * TTL_MS);
-    assert_eq!(stage.told(timed), "*0\r\n", "both shards have an owner before its time is up");
+    assert_eq!(stage.received(timed), "*0\r\n", "both shards have an owner before its time is up");
     stage.ask(putter, &format!("PUT {} fourth", others[0]));
     stage.ask(putter, &format!("PUT {} fifth", others[1]));
     stage.advance(100);
-    assert!(stage.told(popper).contains("fourth"));
-    assert!(stage.told(taker).contains("fifth"));
+    assert!(stage.received(popper).contains("fourth"));
+    assert!(stage.received(taker).contains("fifth"));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn kill_while_filling(command: &str, rounds: u32) -> bool {
     }
     stage.kill(1);
     stage.advance(6 * TTL_MS);
-    let told = stage.told(client);
+    let told = stage.received(client);
     let mut left = String::new();
     for queue in [&own[0], &others[0]] {
         left += &stage.ask(putter, &format!("POP {queue} COUNT 9"));

@@ -30,10 +30,10 @@ fn the_nodes_deliver_what_the_credit_permits() {
                 stage.advance(100);
                 stage.ask(putter, &format!("PUT {queue} loaf"));
                 stage.advance(100);
-                assert!(stage.told(client).contains("loaf"), "{mode} {queue}");
+                assert!(stage.received(client).contains("loaf"), "{mode} {queue}");
                 stage.ask(putter, &format!("PUT {queue} later"));
                 stage.advance(100);
-                assert_eq!(stage.told(client), "");
+                assert_eq!(stage.received(client), "");
                 assert!(stage.ask(putter, &format!("POP {queue}")).contains("later"));
             }
             assert_eq!(stage.ask(client, "UNSUBSCRIBE"), ":0\r\n");
@@ -54,13 +54,13 @@ fn what_two_nodes_deliver_at_once_for_one_credit_is_delivered_once() {
         stage.send(putters[0], &format!("PUT {} one", queues[0]));
         stage.send(putters[1], &format!("PUT {} two", queues[3]));
         stage.advance(500);
-        let told = stage.told(client);
+        let told = stage.received(client);
         let (got, left, queue) =
             if told.contains("one") { ("one", "two", 3) } else { ("two", "one", 0) };
         assert!(told.contains(got) && !told.contains(left), "{told}");
         let back = stage.ask(putters[0], &format!("POP {}", queues[queue]));
         assert!(back.contains(left), "it went back: {back}");
-        stage.told(putters[1]);
+        stage.received(putters[1]);
         stage.ask(client, "RESET");
         stage.ask(client, "HELLO 3");
     }
@@ -78,18 +78,18 @@ fn deliveries_go_on_when_the_owner_of_some_shards_dies() {
     for (number, queue) in queues[..2].iter().enumerate() {
         stage.ask(putter, &format!("PUT {queue} first{number}"));
         stage.advance(100);
-        assert!(stage.told(client).contains(&format!("first{number}")));
+        assert!(stage.received(client).contains(&format!("first{number}")));
     }
     stage.advance(6 * TTL_MS);
     for (number, queue) in queues.iter().enumerate() {
         stage.ask(putter, &format!("PUT {queue} second{number}"));
         stage.advance(100);
-        assert!(stage.told(client).contains(&format!("second{number}")), "{queue}");
+        assert!(stage.received(client).contains(&format!("second{number}")), "{queue}");
     }
     // All credit is used up, and none was lost.
     stage.ask(putter, &format!("PUT {} third", queues[2]));
     stage.advance(100);
-    assert_eq!(stage.told(client), "");
+    assert_eq!(stage.received(client), "");
     let told = stage.ask(client, "READY");
     assert!(told.starts_with(":1\r\n") && told.contains("third"), "{told}");
 }
@@ -109,15 +109,15 @@ fn a_delivery_that_is_lost_with_an_owner_costs_no_credit() {
         assert_eq!(stage.ask(client, "CREDIT 1"), ":1\r\n");
         stage.send(client, "PUT other crumb");
         stage.advance(100);
-        assert_eq!(stage.told(client), "");
+        assert_eq!(stage.received(client), "");
         stage.kill(owner);
         stage.advance(6 * TTL_MS);
-        let told = stage.told(client);
+        let told = stage.received(client);
         assert!(told.contains("loaf"), "{mode}: {told}");
         // It costs what was granted.
         stage.ask(putter, "PUT q bread");
         stage.advance(100);
-        assert_eq!(stage.told(client), "");
+        assert_eq!(stage.received(client), "");
     }
 }
 
@@ -134,12 +134,12 @@ fn subscriptions_get_to_several_shards_while_the_first_has_no_owner() {
     assert_eq!(told, ":3\r\n");
     stage.ask(putter, &format!("PUT {} early", queues[0]));
     stage.advance(100);
-    assert!(stage.told(client).contains("early"), "the other shards deliver");
+    assert!(stage.received(client).contains("early"), "the other shards deliver");
     stage.advance(6 * TTL_MS);
     for queue in &queues[..3] {
         stage.ask(putter, &format!("PUT {queue} loaf"));
         stage.advance(100);
-        assert!(stage.told(client).contains("loaf"), "{queue}");
+        assert!(stage.received(client).contains("loaf"), "{queue}");
     }
 }
 
@@ -176,7 +176,7 @@ fn a_subscription_that_pops_ends_with_the_owner_that_may_have_popped() {
         stage.ask(putter, &format!("PUT {queue} loaf"));
     }
     stage.advance(100);
-    assert_eq!(stage.told(other).matches("loaf").count(), 2);
+    assert_eq!(stage.received(other).matches("loaf").count(), 2);
     for queue in &queues[2..] {
         assert!(stage.ask(putter, &format!("POP {queue}")).contains("loaf"));
     }
@@ -197,13 +197,13 @@ fn a_pop_that_is_lost_with_an_owner_ends_the_connection_that_no_longer_pops() {
         stage.advance(50);
         stage.send(client, &format!("{how} {all}"));
         stage.advance(50);
-        assert_eq!(stage.told(client), "");
+        assert_eq!(stage.received(client), "");
         stage.engine.cut(Writer(instance(1).0), false);
         stage.stand_still(10);
         let mut answers = (0..9).map(|_| {
             stage.engine.step();
             stage.round();
-            stage.told(client)
+            stage.received(client)
         });
         let answer = answers.find(|answer| !answer.is_empty());
         assert_eq!(answer.as_deref(), Some(told), "the task is not popped yet");
@@ -217,7 +217,7 @@ fn a_pop_that_is_lost_with_an_owner_ends_the_connection_that_no_longer_pops() {
         stage.advance(6 * TTL_MS);
         let left = stage.ask(putter, &format!("PEEK {}", queues[2]));
         assert!(left.ends_with("*0\r\n"), "it was popped: {left}");
-        assert_eq!(stage.told(client), "");
+        assert_eq!(stage.received(client), "");
         assert!(!stage.nodes[0].is_connected(client.1), "{how}");
     }
 }
@@ -240,7 +240,7 @@ fn a_subscription_that_may_have_begun_to_pop_ends_with_its_owner() {
         stage.nodes[owner].run();
         stage.nodes[owner].take_bodies();
     }
-    assert!(stage.told(putter).starts_with('$'));
+    assert!(stage.received(putter).starts_with('$'));
     stage.kill(owner);
     stage.advance(6 * TTL_MS);
     let other = stage.visit(1 - owner);

@@ -49,10 +49,10 @@ fn jobs_of_all_shards_are_reserved_and_deleted_at_any_node() {
         for tube in &tubes {
             stage.send(worker, "reserve");
             stage.advance(100);
-            assert_eq!(stage.told(worker), "");
+            assert_eq!(stage.received(worker), "");
             let id = put(&mut stage, producer, tube, 7);
             stage.advance(100);
-            assert_eq!(stage.told(worker), format!("RESERVED {id} 4\r\nloaf\r\n"));
+            assert_eq!(stage.received(worker), format!("RESERVED {id} 4\r\nloaf\r\n"));
             assert_eq!(stage.ask(worker, &format!("release {id} 1 0")), "RELEASED\r\n");
             assert!(stage.ask(worker, &format!("reserve-job {id}")).starts_with("RESERVED "));
             assert_eq!(stage.ask(worker, &format!("bury {id} 1")), "BURIED\r\n");
@@ -95,8 +95,8 @@ fn who_waits_for_jobs_waits_for_the_next_owner_too() {
     stage.advance(100);
     stage.kill(1);
     stage.advance(6 * TTL_MS);
-    assert_eq!(stage.told(worker), "");
+    assert_eq!(stage.received(worker), "");
     let id = put(&mut stage, producer, &others[0], 1);
     stage.advance(100);
-    assert_eq!(stage.told(worker), format!("RESERVED {id} 4\r\nloaf\r\n"));
+    assert_eq!(stage.received(worker), format!("RESERVED {id} 4\r\nloaf\r\n"));
 }

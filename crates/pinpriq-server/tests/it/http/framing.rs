@@ -12,7 +12,7 @@ const CLOSE: &str = "connection: close";
 const NOSNIFF: &str = "x-content-type-options: nosniff";
 
 /// Sends a head as it is, and returns the status and the header fields of the answer.
-async fn told(visitor: &mut Visitor, head: &str) -> (u16, Vec<String>) {
+async fn answer_to(visitor: &mut Visitor, head: &str) -> (u16, Vec<String>) {
     visitor.send_bytes(head.as_bytes()).await;
     let (status, fields, _) = visitor.whole_answer().await;
     (status, fields)
@@ -27,7 +27,7 @@ fn what_can_only_be_read_has_no_other_method() {
                 [("GET", 200), ("OPTIONS", 204), ("POST", 405), ("PUT", 405), ("BREW", 405)]
             {
                 let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-                let (status, fields) = told(&mut visitor, &head).await;
+                let (status, fields) = answer_to(&mut visitor, &head).await;
                 assert_eq!(status, expected, "{method} {path}");
                 assert!(fields.contains(&NOSNIFF.to_owned()), "{method} {path}: {fields:?}");
                 let tells = fields.contains(&"allow: get, head, options".to_owned());
@@ -48,7 +48,10 @@ fn an_answer_in_pieces_may_be_compressed() {
             assert_eq!(fields.contains(&"content-encoding: gzip".to_owned()), is_packed);
             assert!(text.contains("\npinpriq_store_failed 0\n"), "{text}");
         }
-        assert_eq!(told(&mut visitor, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await.0, 200);
+        assert_eq!(
+            answer_to(&mut visitor, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await.0,
+            200
+        );
     });
 }
 
@@ -65,7 +68,7 @@ fn a_request_without_one_host_ends_the_connection() {
         ] {
             let mut visitor = Visitor::at(address).await;
             let head = format!("GET /healthz HTTP/{version}\r\n{fields}\r\n");
-            let (status, told) = told(&mut visitor, &head).await;
+            let (status, told) = answer_to(&mut visitor, &head).await;
             assert_eq!(status, expected, "{head}");
             if status == 400 {
                 assert!(told.contains(&CLOSE.to_owned()), "{head}: {told:?}");
@@ -73,7 +76,7 @@ fn a_request_without_one_host_ends_the_connection() {
             }
         }
         let mut visitor = Visitor::at(address).await;
-        assert_eq!(told(&mut visitor, "GET /v1/stats HTTP/1.0\r\n\r\n").await.0, 421);
+        assert_eq!(answer_to(&mut visitor, "GET /v1/stats HTTP/1.0\r\n\r\n").await.0, 421);
     });
 }
 

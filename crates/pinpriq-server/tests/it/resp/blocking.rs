@@ -16,7 +16,7 @@ fn a_killed_client_takes_nothing_along() {
             client.say(request).await;
             let name = client.name();
             control.see_blocked(&name).await;
-            assert_eq!(control.told(&format!("CLIENT KILL ADDR {name}")).await, "1");
+            assert_eq!(control.reply(&format!("CLIENT KILL ADDR {name}")).await, "1");
             assert_eq!(client.rest().await, b"");
             control.see_gone(&name).await;
             control.ask("PUT q p").await;
@@ -40,10 +40,10 @@ fn a_consumer_that_dies_while_it_is_served_loses_nothing() {
             drop(client);
             control.value().await;
             control.see_gone(&name).await;
-            let left = control.told("TAKE q").await;
+            let left = control.reply("TAKE q").await;
             assert!(left.ends_with(&format!(" {round}]]")), "{left}");
             let id = left.split(' ').nth(1).unwrap();
-            assert_eq!(control.told(&format!("ACK q ID {id}")).await, "OK");
+            assert_eq!(control.reply(&format!("ACK q ID {id}")).await, "OK");
         }
     });
 }
@@ -145,7 +145,7 @@ fn the_end_of_input_waits_for_the_disk_and_delays_no_other() {
             client.say("TAKE none WAIT -1").await;
             client.say("POP q").await;
             client.half_close().await;
-            assert_eq!(control.told("PING").await, "PONG");
+            assert_eq!(control.reply("PING").await, "PONG");
             let told = String::from_utf8(client.rest().await).unwrap();
             assert!(told.contains("\r\n*0\r\n*1\r\n*4\r\n$1\r\nq\r\n"), "{round}: {told}");
         }

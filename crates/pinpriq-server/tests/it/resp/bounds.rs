@@ -29,11 +29,11 @@ fn names_of_clients_have_a_longest() {
     with_clients(in_memory(), async |_, [client]| {
         let (longest, longer) = ("x".repeat(255), "x".repeat(256));
         for give in ["CLIENT SETNAME", "CLIENT SETINFO LIB-NAME", "CLIENT SETINFO LIB-VER"] {
-            assert_eq!(client.told(&format!("{give} {longest}")).await, "OK");
-            assert_eq!(client.told(&format!("{give} {longer}")).await, "BADARG", "{give}");
+            assert_eq!(client.reply(&format!("{give} {longest}")).await, "OK");
+            assert_eq!(client.reply(&format!("{give} {longer}")).await, "BADARG", "{give}");
         }
-        assert_eq!(client.told(&format!("HELLO 2 SETNAME {longer}")).await, "BADARG");
-        assert_eq!(client.told("CLIENT GETNAME").await, longest);
+        assert_eq!(client.reply(&format!("HELLO 2 SETNAME {longer}")).await, "BADARG");
+        assert_eq!(client.reply("CLIENT GETNAME").await, longest);
     });
 }
 
@@ -41,7 +41,7 @@ fn names_of_clients_have_a_longest() {
 fn a_long_name_is_refused_before_the_sign_in() {
     with_people(&[Person::new("ana", "")], async |_, _, [client]| {
         let long = "x".repeat(10_000);
-        assert_eq!(client.told(&format!("HELLO 3 SETNAME {long}")).await, "BADARG");
+        assert_eq!(client.reply(&format!("HELLO 3 SETNAME {long}")).await, "BADARG");
     });
 }
 
@@ -53,28 +53,28 @@ fn transactions_of_all_connections_are_bounded_together() {
     with_clients(config, async |_, [one, two, other]| {
         let put = format!("PUT q {}", "x".repeat(1_000));
         for client in [&mut *one, &mut *two] {
-            assert_eq!(client.told("MULTI").await, "OK");
+            assert_eq!(client.reply("MULTI").await, "OK");
             for _ in 0..45 {
-                assert_eq!(client.told(&put).await, "QUEUED");
+                assert_eq!(client.reply(&put).await, "QUEUED");
             }
         }
-        assert_eq!(other.told("MULTI").await, "OK");
+        assert_eq!(other.reply("MULTI").await, "OK");
         let mut kept = 0;
         let refused = loop {
-            match other.told(&put).await.as_str() {
+            match other.reply(&put).await.as_str() {
                 "QUEUED" => kept += 1,
                 told => break told.to_owned(),
             }
             assert!(kept < 20, "transactions are kept without end");
         };
         assert_eq!(refused, "BUSY");
-        assert_eq!(other.told("EXEC").await, "EXECABORT");
+        assert_eq!(other.reply("EXEC").await, "EXECABORT");
         // A client that keeps nothing is not concerned, and what has ended makes room.
-        assert_eq!(other.told(&put).await, "1");
-        assert_eq!(one.told("DISCARD").await, "OK");
-        assert_eq!(other.told("MULTI").await, "OK");
+        assert_eq!(other.reply(&put).await, "1");
+        assert_eq!(one.reply("DISCARD").await, "OK");
+        assert_eq!(other.reply("MULTI").await, "OK");
         for _ in 0..20 {
-            assert_eq!(other.told(&put).await, "QUEUED");
+            assert_eq!(other.reply(&put).await, "QUEUED");
         }
         assert!(show(&other.ask("EXEC").await).starts_with('['));
     });
@@ -93,7 +93,7 @@ fn requests_that_have_begun_are_bounded_together() {
             client.send_bytes(&half_a_put(100_000)).await;
             // The server has read that when it has answered another client twice.
             for _ in 0..4 {
-                assert_eq!(other.told("PING").await, "PONG");
+                assert_eq!(other.reply("PING").await, "PONG");
             }
             if client.is_silent() {
                 begun.push(client);
@@ -104,7 +104,7 @@ fn requests_that_have_begun_are_bounded_together() {
         }
         assert_eq!(refused.as_deref(), Some("BUSY"), "after {} of them", begun.len());
         assert!((4..=8).contains(&begun.len()), "{} were kept", begun.len());
-        assert_eq!(other.told("PUT q small").await, "1");
+        assert_eq!(other.reply("PUT q small").await, "1");
         drop(begun);
         let mut client = world.connect().await;
         let mut whole = Vec::new();
@@ -138,21 +138,21 @@ fn who_does_not_sign_in_makes_room_for_others() {
         &[Person::new("ana", "put:*")],
         async |world, _, [ana, stranger]| {
             sign_in(ana, "ana").await;
-            assert_eq!(stranger.told("PING").await, "PONG");
+            assert_eq!(stranger.reply("PING").await, "PONG");
             world.advance(9_999);
-            assert_eq!(stranger.told("PING").await, "PONG");
+            assert_eq!(stranger.reply("PING").await, "PONG");
             world.advance(1);
             assert_eq!(last_words(stranger).await, None);
             stranger.half_close().await;
             for _ in 0..4 {
-                assert_eq!(ana.told("PING").await, "PONG");
+                assert_eq!(ana.reply("PING").await, "PONG");
             }
             // Who has signed in may stay.
-            assert_eq!(ana.told("PUT q x").await, "1");
+            assert_eq!(ana.reply("PUT q x").await, "1");
             let mut another = world.connect().await;
             sign_in(&mut another, "ana").await;
             world.advance(1_000_000);
-            assert_eq!(another.told("PUT q x").await, "2");
+            assert_eq!(another.reply("PUT q x").await, "2");
         },
     );
 }
@@ -165,11 +165,11 @@ const ROUNDS: usize = 300;
 async fn replies_before_a_ping(world: &super::client::World, request: &str) -> usize {
     let mut busy = world.connect().await;
     let mut other = world.connect().await;
-    assert_eq!(other.told("PING").await, "PONG");
-    assert_eq!(busy.told("PING").await, "PONG");
+    assert_eq!(other.reply("PING").await, "PONG");
+    assert_eq!(busy.reply("PING").await, "PONG");
     let requests = format!("{request}\r\n").repeat(ROUNDS);
     busy.send_bytes(requests.as_bytes()).await;
-    assert_eq!(other.told("PING").await, "PONG");
+    assert_eq!(other.reply("PING").await, "PONG");
     let before = busy.arrived();
     for _ in before..ROUNDS {
         busy.value().await;

@@ -94,7 +94,7 @@ impl Client {
     }
 
     /// The reply to a command, as it is shown in tests; see [`show`].
-    pub(super) async fn told(&mut self, line: &str) -> String {
+    pub(super) async fn reply(&mut self, line: &str) -> String {
         show(&self.ask(line).await)
     }
 

@@ -48,7 +48,7 @@ async fn check_commands(client: &mut Client) {
     let list = client.ask("COMMAND LIST").await;
     let names: BTreeSet<String> = elements(&list).iter().map(text).collect();
     assert_eq!(names.len(), elements(&list).len(), "no name comes twice");
-    assert_eq!(client.told("COMMAND COUNT").await, names.len().to_string());
+    assert_eq!(client.reply("COMMAND COUNT").await, names.len().to_string());
     for request in ["COMMAND", "COMMAND INFO"] {
         let infos = client.ask(request).await;
         let told: BTreeSet<String> =
@@ -73,15 +73,15 @@ async fn check_commands(client: &mut Client) {
     }
     let some = pairs(&client.ask("COMMAND DOCS PUT nosuch take").await);
     assert_eq!(some.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["put", "take"]);
-    assert_eq!(client.told("COMMAND INFO nosuch").await, "[null]");
-    assert_eq!(client.told("COMMAND INFO queue|nosuch").await, "[null]");
+    assert_eq!(client.reply("COMMAND INFO nosuch").await, "[null]");
+    assert_eq!(client.reply("COMMAND INFO queue|nosuch").await, "[null]");
     let infos = client.ask("COMMAND INFO queue|show TAKE").await;
     let shown: Vec<String> = elements(&infos).iter().map(show).collect();
     let wanted =
         ["[queue|show -3 [] 2 2 1 [] [] [] []]", "[take -2 [movablekeys] 1 1 1 [] [] [] []]"];
     assert_eq!(shown, wanted);
-    assert_eq!(client.told("COMMAND GETKEYS TAKE QUEUES 2 a b TTR 5").await, "[a b]");
-    assert_eq!(client.told("COMMAND GETKEYS PING").await, "ERR");
+    assert_eq!(client.reply("COMMAND GETKEYS TAKE QUEUES 2 a b TTR 5").await, "[a b]");
+    assert_eq!(client.reply("COMMAND GETKEYS PING").await, "ERR");
 }
 
 #[test]

@@ -71,9 +71,9 @@ fn each_refusal_counts_by_its_first_word() {
                 ("BEAT nemo", "NOTFOUND"),
                 ("ACK q 1-1-1", "STALE"),
             ] {
-                assert_eq!(client.told(line).await, word, "{line}");
+                assert_eq!(client.reply(line).await, word, "{line}");
             }
-            assert_eq!(client.told("ACK q 1-1-1 1-1-2").await, "[STALE STALE]");
+            assert_eq!(client.reply("ACK q 1-1-1 1-1-2").await, "[STALE STALE]");
             let expected = [("ERR", 3), ("BADARG", 1), ("NOPROTO", 1), ("NOQUEUE", 1)];
             let mut expected = map(expected);
             expected.extend(map([("NOTFOUND", 1), ("STALE", 3)]));
@@ -143,9 +143,9 @@ fn each_end_of_a_connection_counts_by_its_reason() {
                 match reason {
                     "killed" => {
                         let line = format!("CLIENT KILL ADDR {name}");
-                        assert_eq!(control.told(&line).await, "1");
+                        assert_eq!(control.reply(&line).await, "1");
                     }
-                    "quit" => assert_eq!(client.told("QUIT").await, "OK"),
+                    "quit" => assert_eq!(client.reply("QUIT").await, "OK"),
                     "closed" => client.half_close().await,
                     "malformed" => client.send_bytes(b"*x\r\n").await,
                     "late" => {
@@ -180,7 +180,7 @@ fn a_client_that_kills_itself_counts_as_killed() {
         let world = World::plain().await;
         let (mut client, mut control) = (world.connect().await, world.connect().await);
         let name = client.name();
-        assert_eq!(client.told(&format!("CLIENT KILL {name}")).await, "OK");
+        assert_eq!(client.reply(&format!("CLIENT KILL {name}")).await, "OK");
         drop(client);
         control.see_gone(&name).await;
         assert_eq!(counted(&mut control, "disconnects_").await, map([("killed", 1)]));

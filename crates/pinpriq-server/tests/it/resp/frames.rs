@@ -30,7 +30,7 @@ fn what_is_too_large_is_skipped_up_to_a_bound() {
             let payload = vec![b'p'; bytes];
             let reply = client.ask_words(&[b"PUT", b"q", &payload]).await;
             assert_eq!(show(&reply), "TOOLARGE");
-            assert_eq!(client.told("PING").await, "PONG");
+            assert_eq!(client.reply("PING").await, "PONG");
         }
         let largest = vec![b'p'; 1 << 20];
         assert_eq!(show(&client.ask_words(&[b"PUT", b"q", &largest]).await), "1");
@@ -41,7 +41,7 @@ fn what_is_too_large_is_skipped_up_to_a_bound() {
         let told = client.rest().await;
         assert_eq!(told, b"-ERR Protocol error: invalid bulk length\r\n");
         let mut control = world.connect().await;
-        assert_eq!(control.told("POP q COUNT 9").await.len(), (1 << 20) + "[[q 1 null ]]".len());
+        assert_eq!(control.reply("POP q COUNT 9").await.len(), (1 << 20) + "[[q 1 null ]]".len());
     });
 }
 
@@ -96,7 +96,7 @@ fn replies_that_are_read_late_are_complete_and_in_order() {
         });
         // The server stops reading, and still serves the others.
         for _ in 0..1_000 {
-            assert_eq!(control.told("PING").await, "PONG");
+            assert_eq!(control.reply("PING").await, "PONG");
         }
         assert!(!sending.is_finished(), "a client that reads nothing is held back");
         let mut bytes = Vec::new();

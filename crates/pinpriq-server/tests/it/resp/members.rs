@@ -30,7 +30,7 @@ async fn publish_large(quick: &mut Client, lanes: &str) {
         assert_eq!(show(&published), lanes);
         let taken = quick.ask("TAKE t TTR 1000 MEMBER quick").await;
         assert_eq!(elements(&elements(&taken)[0])[3].as_bytes(), Some(&payload[..]));
-        assert_eq!(quick.told(&format!("ACK t {}", receipt(&taken))).await, "OK");
+        assert_eq!(quick.reply(&format!("ACK t {}", receipt(&taken))).await, "OK");
     }
 }
 
@@ -50,7 +50,7 @@ fn a_subscribed_member_that_does_not_read_delays_no_other() {
         // Deliveries are no sign of life, so all this ends with the lease.
         world.advance(1_000);
         assert_eq!(number(&quick.ask("STATS").await, "present"), 0);
-        assert_eq!(quick.told("LEAVE slow").await, "0");
+        assert_eq!(quick.reply("LEAVE slow").await, "0");
         publish_large(&mut quick, "1").await;
     });
 }
@@ -74,7 +74,7 @@ fn a_member_that_takes_and_never_reads_delays_no_other() {
         publish_large(&mut quick, "2").await;
         // The takes that were carried out were signs of life, and there are no others.
         world.advance(1_000);
-        assert_eq!(quick.told("PUBLISH t p").await, "1");
+        assert_eq!(quick.reply("PUBLISH t p").await, "1");
         assert_eq!(number(&quick.ask("STATS").await, "present"), 1);
         // What was promised before is still told, and behind it that the member has ended.
         let mut told = (0, 0);
@@ -110,7 +110,7 @@ fn a_reply_that_could_not_be_sent_is_no_sign_of_life() {
             control.see_gone(&name).await;
             assert_eq!(elements(&control.ask("PEEK t MEMBER m").await).len(), 1, "{request}");
             world.advance(1);
-            assert_eq!(control.told("MEMBERS t").await, "[]", "{request}");
+            assert_eq!(control.reply("MEMBERS t").await, "[]", "{request}");
         }
     });
 }

@@ -46,7 +46,7 @@ fn uuids_are_told_and_understood_as_text() {
         client.ask("QUEUE CREATE u IDS uuid").await;
         let mut ids = BTreeSet::new();
         for _ in 0..100 {
-            let id = client.told("PUT u p").await;
+            let id = client.reply("PUT u p").await;
             let lengths: Vec<usize> = id.split('-').map(str::len).collect();
             assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
             assert_eq!(&id[14..15], "7", "{id}");
@@ -55,11 +55,11 @@ fn uuids_are_told_and_understood_as_text() {
         }
         let taken = client.ask("TAKE u").await;
         let id = show(&elements(&elements(&taken)[0])[1]);
-        assert_eq!(client.told(&format!("ACK u ID {id}")).await, "OK");
-        assert_eq!(client.told(&format!("GET u {id}")).await, "null");
+        assert_eq!(client.reply(&format!("ACK u ID {id}")).await, "OK");
+        assert_eq!(client.reply(&format!("GET u {id}")).await, "null");
         assert!(ids.remove(&id));
         let other = ids.last().unwrap();
-        assert_eq!(client.told(&format!("KILL u {other} nonsense 5")).await, "1");
+        assert_eq!(client.reply(&format!("KILL u {other} nonsense 5")).await, "1");
     });
 }
 

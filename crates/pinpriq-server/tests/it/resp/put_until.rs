@@ -5,7 +5,7 @@ use crate::world::{START_MS, in_memory};
 
 /// Returns when this task is ready.
 async fn ready_at(client: &mut Client, id: &str) -> u64 {
-    let shown = client.told(&format!("GET q {id}")).await;
+    let shown = client.reply(&format!("GET q {id}")).await;
     let (_, rest) = shown.split_once("ready_at=").unwrap();
     rest.split([',', ' ', '}', ']']).next().unwrap().parse().unwrap()
 }
@@ -20,7 +20,7 @@ fn a_moment_does_not_depend_on_when_a_transaction_is_carried_out() {
         world.advance(20_000);
         let ids = client.ask("EXEC").await;
         let first = show(&elements(&ids)[0]);
-        let second = client.told(&put).await;
+        let second = client.reply(&put).await;
         let moments = [ready_at(client, &first).await, ready_at(client, &second).await];
         assert_eq!(moments, [START_MS + 60_000; 2]);
     });
@@ -35,7 +35,7 @@ fn equal_moments_stay_equal_while_time_is_drawn_towards_the_wall_clock() {
             let mut moments = Vec::new();
             for drawn in 0..3 {
                 world.set_ahead_of_wall(ahead - drawn * 100);
-                let id = client.told(&format!("PUT q p AT {at}")).await;
+                let id = client.reply(&format!("PUT q p AT {at}")).await;
                 moments.push(ready_at(client, &id).await);
             }
             assert_eq!(moments, [at.saturating_add_signed(moved); 3], "{ahead} ms ahead");

@@ -126,7 +126,7 @@ impl Stage {
         let (clients, batch) = (BTreeMap::new(), (Vec::new(), 0));
         let mut stage = Self { world, control, clients, batch, third };
         if users.is_some() {
-            assert_eq!(stage.control.told("AUTH control password").await, "OK");
+            assert_eq!(stage.control.reply("AUTH control password").await, "OK");
         }
         // It is the first, so that the others have numbers that do not depend on chance.
         stage.control.ask("PING").await;

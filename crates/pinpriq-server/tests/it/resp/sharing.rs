@@ -18,7 +18,7 @@ fn what_one_door_takes_in_the_other_gives_out() {
         resp.ask("HELLO 3").await;
         wire.push("q", 7, "key", "from the wire").await;
         wire.fence().await;
-        let popped = resp.told("POP q WITHMETA").await;
+        let popped = resp.reply("POP q WITHMETA").await;
         for part in ["key=key", "priority=7", "payload=from the wire", "ttl_at=1700000060000"] {
             assert!(popped.contains(part), "{popped}");
         }
@@ -28,8 +28,8 @@ fn what_one_door_takes_in_the_other_gives_out() {
         // Priority 0 of the wire is none.
         wire.push("q", 0, "", "never").await;
         wire.fence().await;
-        assert_eq!(resp.told("POP q").await, "[]");
-        assert!(resp.told("PEEK q STATE R WITHMETA").await.contains("priority=null"));
+        assert_eq!(resp.reply("POP q").await, "[]");
+        assert!(resp.reply("PEEK q STATE R WITHMETA").await.contains("priority=null"));
     });
 }
 
@@ -40,9 +40,9 @@ fn each_door_has_its_own_order() {
         for payload in ["1", "2", "3", "4"] {
             resp.ask(&format!("PUT q {payload}")).await;
         }
-        assert_eq!(resp.told("POP q").await, "[[q 1 null 1]]");
+        assert_eq!(resp.reply("POP q").await, "[[q 1 null 1]]");
         assert_eq!(wire.pop("q").await, ["4"]);
-        assert_eq!(resp.told("POP q").await, "[[q 2 null 2]]");
+        assert_eq!(resp.reply("POP q").await, "[[q 2 null 2]]");
         assert_eq!(wire.pop("q").await, ["3"]);
     });
 }
@@ -56,7 +56,7 @@ fn a_taken_task_is_out_of_reach_of_the_wire_and_so_is_a_wide_one() {
         assert_eq!(wire.pop("q").await, [""; 0]);
         world.advance(1_000);
         assert_eq!(wire.pop("q").await, ["p"]);
-        let told = resp.told(&format!("ACK q {}", receipt(&taken))).await;
+        let told = resp.reply(&format!("ACK q {}", receipt(&taken))).await;
         assert_eq!(told, "STALE");
 
         let payload = vec![b'p'; 65_536];

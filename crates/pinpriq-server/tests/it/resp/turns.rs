@@ -128,10 +128,10 @@ async fn replies_before_a_ping(world: &World, request: &str) -> usize {
     let mut busy = world.connect().await;
     let mut other = world.connect().await;
     for client in [&mut busy, &mut other] {
-        assert_eq!(client.told("PING").await, "PONG");
+        assert_eq!(client.reply("PING").await, "PONG");
     }
     busy.send_bytes(format!("{request}\r\n").repeat(ROUNDS).as_bytes()).await;
-    assert_eq!(other.told("PING").await, "PONG");
+    assert_eq!(other.reply("PING").await, "PONG");
     busy.arrived()
 }
 

@@ -43,7 +43,7 @@ fn refusal(value: &Value) -> &str {
 }
 
 pub(super) async fn sign_in(client: &mut Client, name: &str) {
-    assert_eq!(client.told(&format!("AUTH {name} password")).await, "OK");
+    assert_eq!(client.reply(&format!("AUTH {name} password")).await, "OK");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_password_a_token_and_hello_sign_in() {
             let told = client.ask(&wrong).await;
             let text = refusal(&told);
             assert_eq!(text, "WRONGPASS invalid username-password pair or user is disabled.");
-            assert_eq!(client.told("ACL WHOAMI").await, "null");
+            assert_eq!(client.reply("ACL WHOAMI").await, "null");
         }
         let ways = [
             "AUTH ana password".to_owned(),
@@ -77,10 +77,10 @@ fn a_password_a_token_and_hello_sign_in() {
             let mut client = world.connect().await;
             let told = client.ask(&way).await;
             assert!(!matches!(told, Value::Error(_)), "{way}: {told:?}");
-            assert_eq!(client.told("ACL WHOAMI").await, "ana", "{way}");
+            assert_eq!(client.reply("ACL WHOAMI").await, "ana", "{way}");
         }
-        assert_eq!(client.told("AUTH").await, "ERR");
-        assert_eq!(client.told("AUTH a b c").await, "ERR");
+        assert_eq!(client.reply("AUTH").await, "ERR");
+        assert_eq!(client.reply("AUTH a b c").await, "ERR");
     });
 }
 
@@ -90,9 +90,9 @@ fn without_users_everybody_may_do_everything() {
         World::plain()
             .await
             .host(async |_, [client]: &mut [Client; 1]| {
-                assert_eq!(client.told("AUTH ana password").await, "ERR");
-                assert_eq!(client.told("ACL WHOAMI").await, "default");
-                assert_eq!(client.told("PUT q x").await, "1");
+                assert_eq!(client.reply("AUTH ana password").await, "ERR");
+                assert_eq!(client.reply("ACL WHOAMI").await, "default");
+                assert_eq!(client.reply("PUT q x").await, "1");
             })
             .await;
     });
@@ -108,14 +108,14 @@ fn a_single_password_is_that_of_default() {
         World::start(config)
             .await
             .host(async |_, [client]: &mut [Client; 1]| {
-                assert_eq!(client.told("PUT q x").await, "NOAUTH");
+                assert_eq!(client.reply("PUT q x").await, "NOAUTH");
                 assert_eq!(
                     client.ask_words(&[b"AUTH", b"open sesame"]).await,
                     Value::Simple("OK".into())
                 );
-                assert_eq!(client.told("ACL WHOAMI").await, "default");
+                assert_eq!(client.reply("ACL WHOAMI").await, "default");
                 for command in ["PUT q x", "CLIENT LIST", "QUEUE TRUNCATE q"] {
-                    assert!(!client.told(command).await.starts_with("NOPERM"), "{command}");
+                    assert!(!client.reply(command).await.starts_with("NOPERM"), "{command}");
                 }
             })
             .await;
@@ -152,6 +152,6 @@ fn the_wire_acts_as_anonymous() {
         denied.push("b", 0, "", "x").await;
         // The wire cannot say that it refuses.
         denied.ended().await;
-        assert_eq!(boss.told("QUEUE LIST").await, "[0 [a]]");
+        assert_eq!(boss.reply("QUEUE LIST").await, "[0 [a]]");
     });
 }

@@ -48,7 +48,7 @@ impl Policy for FanOut {
         Request::of(&[words])
     }
 
-    fn told(&mut self, replies: &[Value]) {
+    fn take_replies(&mut self, replies: &[Value]) {
         let outcome = outcome(replies, 1);
         match (self.asked, outcome) {
             (Asked::Join, Ok(_)) => self.joined += 1,

@@ -40,7 +40,7 @@ impl Policy for Given {
         Request::of(&[Words::new("PUT").bytes(QUEUE).bytes(&number).bytes("ID").bytes(&number)])
     }
 
-    fn told(&mut self, replies: &[Value]) {
+    fn take_replies(&mut self, replies: &[Value]) {
         let exists = exists(replies);
         let told = match outcome(replies, 1) {
             Ok(_) => Told::Done,

@@ -54,7 +54,7 @@ impl Policy for Slots {
         Request::of(&[pop.bytes("WITHMETA")])
     }
 
-    fn told(&mut self, replies: &[Value]) {
+    fn take_replies(&mut self, replies: &[Value]) {
         match outcome(replies, 1) {
             Ok(_) if !self.is_set => self.is_set = true,
             Ok(reply) => Self::see(&mut self.seen, reply),

@@ -187,7 +187,7 @@ impl Policy for Subscribed {
         self.restart();
     }
 
-    fn told(&mut self, replies: &[Value]) {
+    fn take_replies(&mut self, replies: &[Value]) {
         let mut shared = self.shared.borrow_mut();
         if let (Asked::Ack(number), Some(Value::Error(error))) = (self.asked, replies.first())
             && error.split(' ').next() != Some("UNKNOWN")

@@ -36,7 +36,7 @@ impl Policy for Transactions {
         Request::of(&steps)
     }
 
-    fn told(&mut self, replies: &[Value]) {
+    fn take_replies(&mut self, replies: &[Value]) {
         let told = match outcome(replies, self.replies) {
             Ok(reply) => {
                 let done = reply.elements().map(<[Value]>::len);

@@ -37,7 +37,7 @@ impl Policy for Unique {
         Request::of(&[words])
     }
 
-    fn told(&mut self, replies: &[Value]) {
+    fn take_replies(&mut self, replies: &[Value]) {
         let outcome = outcome(replies, 1);
         let Some(number) = self.asked else {
             match outcome {

@@ -44,7 +44,7 @@ impl Policy for Wire {
         Request::of_wire(&[push, WireRequest::Pop { queue: EMPTY.as_bytes() }], 1)
     }
 
-    fn told(&mut self, replies: &[Value]) {
+    fn take_replies(&mut self, replies: &[Value]) {
         let outcome = outcome(replies, 1);
         match self.asked {
             None => match outcome {

@@ -134,7 +134,7 @@ impl World {
                 self.looking = line;
                 continue;
             }
-            match self.looking.told().and_then(|mut replies| replies.pop()) {
+            match self.looking.take_replies().and_then(|mut replies| replies.pop()) {
                 Some(Value::Error(error))
                     if ["TRYAGAIN", "CLUSTERDOWN", "UNKNOWN"].contains(&word_of(&error)) => {}
                 Some(Value::Error(error)) => panic!("{words:?} was answered {error}"),

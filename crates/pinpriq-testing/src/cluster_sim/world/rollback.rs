@@ -390,7 +390,7 @@ impl World {
             let mut bytes = Vec::new();
             node.drain_replies(client, &mut bytes);
             line.hear(&bytes);
-            if let Some(replies) = line.told() {
+            if let Some(replies) = line.take_replies() {
                 let is_refused =
                     |it: &Value| matches!(it, Value::Error(it) if it.starts_with("STORE "));
                 assert!(replies.iter().all(is_refused), "after a loss was noted: {replies:?}");

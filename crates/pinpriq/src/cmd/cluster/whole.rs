@@ -36,7 +36,7 @@ pub(super) fn import(ImportArgs { dir, shards, room }: &ImportArgs) -> Result<Ex
     if let Some(short) = asker.room().ok().and_then(short_of_room) {
         tracing::warn!("{short}");
     }
-    print_text(told("imported", &contents, of.json).as_bytes())?;
+    print_text(describe("imported", &contents, of.json).as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn export(ExportArgs { dir, shards, of }: &ExportArgs) -> Result<Exit
         error => Failure::on_the_way(error.to_string()),
     })?;
     write_directory(dir, &contents, options()).map_err(|it| of_directory(&it))?;
-    print_text(told("exported", &contents, of.json).as_bytes())?;
+    print_text(describe("exported", &contents, of.json).as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -73,7 +73,7 @@ fn of_directory(error: &DirectoryError) -> Failure {
 }
 
 /// How much was carried, for people or programs.
-fn told(done: &str, contents: &[Contents], json: bool) -> String {
+fn describe(done: &str, contents: &[Contents], json: bool) -> String {
     let reports: Vec<ReshardReport> = contents.iter().map(summary).collect();
     let count = |of: fn(&ReshardReport) -> u64| reports.iter().map(of).sum::<u64>();
     // A member can be known in several shards.

@@ -46,7 +46,7 @@ fn unread_answers_stay_on_the_disk(shards: &str) {
     }
     // Everything that is read ahead has been read by then.
     for _ in 0..500 {
-        assert_eq!(client.told("PING"), "PONG");
+        assert_eq!(client.reply("PING"), "PONG");
     }
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < GROWTH_BYTES_MAX, "the server has grown by {} MiB", grown >> 20);

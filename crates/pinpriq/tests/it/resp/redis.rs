@@ -75,7 +75,7 @@ impl Redis {
     }
 
     /// The reply to a command, as it is shown in tests; see [`show`].
-    pub(super) fn told(&mut self, line: &str) -> String {
+    pub(super) fn reply(&mut self, line: &str) -> String {
         show(&self.ask(line))
     }
 

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::doors::json::object;
 
 /// Returns the settings of the server as JSON, under the names that they have on the command line.
-pub(super) fn told(config: &Config) -> Vec<u8> {
+pub(super) fn as_json(config: &Config) -> Vec<u8> {
     let mut out = Vec::new();
     let listeners = config.listeners.iter();
     let listeners = listeners.map(|it| format!("{} {}", it.door.word(), it.address));

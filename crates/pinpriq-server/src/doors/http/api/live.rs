@@ -137,10 +137,10 @@ async fn next(mut watching: Watching) -> Option<(Result<Bytes, Infallible>, Watc
         }
         Next::Second(second) => {
             if let Some(queue) = looker.listening.queue() {
-                told(&second, Some(queue)).into()
+                events_of(&second, Some(queue)).into()
             } else {
                 // The same text goes to many clients, so it is written once.
-                let text = second.told.get_or_init(|| told(&second, None).into());
+                let text = second.told.get_or_init(|| events_of(&second, None).into());
                 Bytes::from_owner(text.clone())
             }
         }
@@ -158,7 +158,7 @@ fn denied() -> Vec<u8> {
 }
 
 /// Returns the events of a second, for a viewer of all queues or of one.
-fn told(second: &Second, queue: Option<&[u8]>) -> Vec<u8> {
+fn events_of(second: &Second, queue: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::with_capacity(1_024);
     event(&mut out, "figures", |it| figures(it, second, queue));
     let is_of_interest = |news: &&QueueNews| queue.is_none_or(|queue| *queue == *news.queue);

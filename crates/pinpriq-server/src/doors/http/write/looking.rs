@@ -3,7 +3,7 @@
 use pinpriq_proto::fields::told::LEASE;
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown};
 
-use super::task::{told, value};
+use super::task::{value, write_fields};
 use crate::clients::contacts::Contacts;
 use crate::doors::json::object;
 use pinpriq_proto::request::cursors::lease::cursor_after as leases_cursor;
@@ -40,7 +40,7 @@ pub(super) fn leases(
     object(out, |it| {
         it.set("cursor", cursor);
         it.array("leases", leases, |out, lease| {
-            object(out, |it| told(it, &LEASE, (lease, &contacts.holder(lease.holder))));
+            object(out, |it| write_fields(it, &LEASE, (lease, &contacts.holder(lease.holder))));
         });
     });
 }

@@ -27,7 +27,7 @@ pub(crate) fn settings(out: &mut Vec<u8>, settings: &Settings, paused: Paused) {
 /// Appends the figures of a queue, or of all together.
 pub(crate) fn figures(out: &mut Vec<u8>, figures: &Figures, of_one: bool) {
     object(out, |it| {
-        for (name, value) in stats::told(figures, of_one) {
+        for (name, value) in stats::values(figures, of_one) {
             figure(it, name, value);
         }
     });
@@ -35,7 +35,7 @@ pub(crate) fn figures(out: &mut Vec<u8>, figures: &Figures, of_one: bool) {
 
 /// Writes one of the figures of a queue.
 pub(crate) fn figure_of(it: &mut Object<'_>, name: &str, figures: &Figures) {
-    let known = stats::told(figures, true).into_iter().find(|(known, _)| *known == name);
+    let known = stats::values(figures, true).into_iter().find(|(known, _)| *known == name);
     figure(it, name, known.map_or(Value::Missing, |(_, value)| value));
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn figure_of(it: &mut Object<'_>, name: &str, figures: &Figures) {
 pub(crate) fn facts(facts: &Facts, more: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     object(&mut out, |it| {
-        for (section, figures) in info::told(facts) {
+        for (section, figures) in info::sections(facts) {
             it.object(&section.to_ascii_lowercase(), |it| {
                 for (name, value) in figures {
                     figure(it, name, value);
@@ -72,7 +72,7 @@ fn figure(it: &mut Object<'_>, name: &str, value: Value) {
 
 /// Appends a schedule.
 pub(crate) fn schedule(out: &mut Vec<u8>, shown: &ShownSchedule) {
-    object(out, |it| task::told(it, &SCHEDULE, (shown, &Holder::default())));
+    object(out, |it| task::write_fields(it, &SCHEDULE, (shown, &Holder::default())));
 }
 
 /// Appends lines such as those of `CLIENT LIST` as objects.

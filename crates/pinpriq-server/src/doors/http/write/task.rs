@@ -24,7 +24,7 @@ pub(super) fn write(it: &mut Object<'_>, record: &TaskRecord, hidden: bool, cont
 }
 
 /// Writes the fields of a lease, a member or a schedule.
-pub(super) fn told<S>(it: &mut Object<'_>, fields: &[Told<S>], (of, by): (&S, &Holder)) {
+pub(super) fn write_fields<S>(it: &mut Object<'_>, fields: &[Told<S>], (of, by): (&S, &Holder)) {
     for field in fields {
         value(it, field.name, (field.read)(of, by));
     }

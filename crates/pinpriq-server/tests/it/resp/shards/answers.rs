@@ -20,22 +20,22 @@ fn every_connection_reaches_the_queues_of_every_shard() {
         for (home, client) in homes(&world).await.iter_mut().enumerate() {
             for shard in 0..SHARDS {
                 let queue = queue_in(shard, home);
-                let first = client.told(&format!("PUT {queue} first")).await;
-                let second = client.told(&format!("PUT {queue} second")).await;
+                let first = client.reply(&format!("PUT {queue} first")).await;
+                let second = client.reply(&format!("PUT {queue} second")).await;
                 // Each shard has numbers of its own.
                 assert_eq!((first.parse::<u64>().unwrap() - 1) >> 46, shard as u64);
-                let shown = client.told(&format!("PEEK {queue}")).await;
+                let shown = client.reply(&format!("PEEK {queue}")).await;
                 assert_eq!(shown, format!("[[{queue} {first} null first]]"));
                 let task = client.ask(&format!("GET {queue} {second}")).await;
                 assert_eq!(show(field(&task, "payload")), "second");
                 let taken = client.ask(&format!("TAKE {queue}")).await;
                 assert_eq!(payloads(&taken), ["first"]);
                 let ack = format!("ACK {queue} {}", receipt(&taken));
-                assert_eq!(client.told(&ack).await, "OK");
-                assert_eq!(client.told(&ack).await, "STALE");
+                assert_eq!(client.reply(&ack).await, "OK");
+                assert_eq!(client.reply(&ack).await, "STALE");
                 assert_eq!(payloads(&client.ask(&format!("POP {queue}")).await), ["second"]);
-                assert_eq!(client.told(&format!("POP {queue}")).await, "[]");
-                assert_eq!(client.told(&format!("GET {queue} {second}")).await, "null");
+                assert_eq!(client.reply(&format!("POP {queue}")).await, "[]");
+                assert_eq!(client.reply(&format!("GET {queue} {second}")).await, "null");
             }
         }
         world.end().await;
@@ -170,8 +170,8 @@ fn an_answer_that_is_late_holds_up_those_behind_it_alone() {
         second.say(&format!("TAKE {there} WAIT -1")).await;
         second.say(&format!("PUT {here} p")).await;
         first.see_blocked(&second.name()).await;
-        assert_eq!(first.told(&format!("PEEK {here}")).await, "[]");
-        assert_eq!(first.told("PING").await, "PONG");
+        assert_eq!(first.reply(&format!("PEEK {here}")).await, "[]");
+        assert_eq!(first.reply("PING").await, "PONG");
         first.ask(&format!("PUT {there} p")).await;
         assert_eq!(payloads(&second.value().await), ["p"]);
         assert!(show(&second.value().await).parse::<u64>().is_ok());

@@ -64,10 +64,10 @@ fn the_most_urgent_head_of_all_shards_is_taken() {
                         if command == "TAKE" {
                             let queue = show(&elements(&elements(&taken)[0])[0]);
                             let ack = format!("ACK {queue} {}", receipt(&taken));
-                            assert_eq!(client.told(&ack).await, "OK");
+                            assert_eq!(client.reply(&ack).await, "OK");
                         }
                     }
-                    assert_eq!(client.told(&format!("{command} {}", all())).await, "[]");
+                    assert_eq!(client.reply(&format!("{command} {}", all())).await, "[]");
                 }
             }
         }
@@ -115,7 +115,7 @@ fn a_reply_is_filled_from_further_shards_the_most_urgent_first() {
                 }
                 for task in elements(&taken).iter().chain(elements(&rest)) {
                     let (queue, receipt) = (show(&elements(task)[0]), show(&elements(task)[2]));
-                    assert_eq!(client.told(&format!("ACK {queue} {receipt}")).await, "OK");
+                    assert_eq!(client.reply(&format!("ACK {queue} {receipt}")).await, "OK");
                 }
             }
             // With GROUP it counts groups.
@@ -188,7 +188,7 @@ fn who_waits_in_all_shards_is_served_by_one_and_waits_nowhere_else() {
                     assert_eq!(drain(control).await, ["later"; SHARDS]);
                     if command == "TAKE" {
                         let ack = format!("ACK {queue} {}", receipt(&taken));
-                        assert_eq!(homes[home].told(&ack).await, "OK");
+                        assert_eq!(homes[home].reply(&ack).await, "OK");
                     }
                 }
             }
@@ -272,7 +272,7 @@ fn done_is_acknowledged_in_the_shard_of_its_receipt() {
                 assert_eq!(number(&stats, "present"), 1, "{queue}");
             }
             // What was done before is stale, and nothing is taken.
-            assert_eq!(client.told(&take).await, "STALE");
+            assert_eq!(client.reply(&take).await, "STALE");
             let stats = client.ask("STATS").await;
             assert_eq!(number(field(&stats, "counts"), "T"), 1);
             // One queue to take from, and a receipt of another shard.
@@ -292,13 +292,13 @@ fn a_task_of_several_shards_is_named_by_its_id_where_it_was_taken() {
     with_homes(several(), async |world, homes| {
         for client in homes {
             for queue in queues() {
-                let id = client.told(&format!("PUT {queue} p")).await;
+                let id = client.reply(&format!("PUT {queue} p")).await;
                 let taken = client.ask(&format!("TAKE {}", all())).await;
                 assert_eq!(payloads(&taken), ["p"]);
                 let ack = format!("ACK {queue} ID {id}");
                 let mut stranger = world.connect().await;
-                assert_eq!(stranger.told(&ack).await, "NOTOWNER");
-                assert_eq!(client.told(&ack).await, "OK");
+                assert_eq!(stranger.reply(&ack).await, "NOTOWNER");
+                assert_eq!(client.reply(&ack).await, "OK");
             }
         }
     });
@@ -340,8 +340,8 @@ fn what_a_connection_takes_from_several_shards_ends_with_it() {
 #[test]
 fn a_wait_in_several_shards_ends_with_its_time_and_with_the_input() {
     with_homes(several(), async |world, homes| {
-        assert_eq!(homes[0].told(&format!("TAKE {} WAIT 5", all())).await, "[]");
-        assert_eq!(homes[0].told(&format!("POP {} WAIT 5", all())).await, "[]");
+        assert_eq!(homes[0].reply(&format!("TAKE {} WAIT 5", all())).await, "[]");
+        assert_eq!(homes[0].reply(&format!("POP {} WAIT 5", all())).await, "[]");
         see_no_waiters(&mut homes[1]).await;
         let mut client = world.connect().await;
         client.say(&format!("POP {} WAIT -1", all())).await;
@@ -376,9 +376,9 @@ fn the_lanes_of_a_member_in_several_shards_are_taken_from_together() {
             let take = format!("POP QUEUES 2 {one} {other} MEMBER m");
             assert_eq!(payloads(&client.ask(&take).await), ["high"]);
             assert_eq!(payloads(&client.ask(&take).await), ["low"]);
-            assert_eq!(client.told(&take).await, "[]");
+            assert_eq!(client.reply(&take).await, "[]");
             let unknown = format!("POP QUEUES 2 {one} {third} MEMBER m WAIT -1");
-            assert_eq!(client.told(&unknown).await, "NOTFOUND");
+            assert_eq!(client.reply(&unknown).await, "NOTFOUND");
             client.ask("LEAVE m").await;
         }
     });
@@ -389,10 +389,10 @@ fn arguments_that_are_wrong_are_refused_over_several_shards_too() {
     with_homes(several(), async |_, homes| {
         for client in homes {
             for options in ["COUNT 0", "WAIT -2", "TTR 0", "FROM NOWHERE"] {
-                assert_eq!(client.told(&format!("TAKE {} {options}", all())).await, "BADARG");
+                assert_eq!(client.reply(&format!("TAKE {} {options}", all())).await, "BADARG");
             }
             let many = vec![queues().join(" "); 400].join(" ");
-            assert_eq!(client.told(&format!("TAKE QUEUES 1200 {many}")).await, "BADARG");
+            assert_eq!(client.reply(&format!("TAKE QUEUES 1200 {many}")).await, "BADARG");
         }
     });
 }

@@ -37,7 +37,7 @@ fn queues_with_a_common_tag_are_taken_from_together() {
                 let taken = homes[home].value().await;
                 assert_eq!(payloads(&taken), ["late"]);
                 let ack = format!("ACK {other} {}", crate::resp::client::receipt(&taken));
-                assert_eq!(homes[home].told(&ack).await, "OK");
+                assert_eq!(homes[home].reply(&ack).await, "OK");
             }
         }
     });
@@ -51,26 +51,26 @@ fn subscriptions_in_one_shard_last_until_a_reset() {
                 let next = (shard + 1) % SHARDS;
                 let (queue, elsewhere) = (queue_in(shard, 0), queue_in(next, 0));
                 let (client, putter) = (home, (home + 1) % SHARDS);
-                assert_eq!(homes[client].told(&format!("SUBSCRIBE {queue} POP")).await, "1");
+                assert_eq!(homes[client].reply(&format!("SUBSCRIBE {queue} POP")).await, "1");
                 let further = queue_in(shard, 1);
-                assert_eq!(homes[client].told(&format!("SUBSCRIBE {further} POP")).await, "2");
-                assert_eq!(homes[client].told("CREDIT 9").await, "9");
+                assert_eq!(homes[client].reply(&format!("SUBSCRIBE {further} POP")).await, "2");
+                assert_eq!(homes[client].reply("CREDIT 9").await, "9");
                 for queue in [&queue, &further] {
                     homes[putter].ask(&format!("PUT {queue} {queue}")).await;
                     assert_eq!(delivered(&mut homes[client]).await, *queue);
                 }
-                assert_eq!(homes[client].told("RESET").await, "RESET");
+                assert_eq!(homes[client].reply("RESET").await, "RESET");
                 // Nothing of what was there before is left: subscription, credit, or shard.
-                let subscribed = homes[client].told(&format!("SUBSCRIBE {elsewhere} POP")).await;
+                let subscribed = homes[client].reply(&format!("SUBSCRIBE {elsewhere} POP")).await;
                 assert_eq!(subscribed, "1");
                 for queue in [&queue, &elsewhere] {
                     homes[putter].ask(&format!("PUT {queue} p")).await;
                     let left = homes[putter].ask(&format!("PEEK {queue}")).await;
                     assert_eq!(payloads(&left), ["p"]);
                 }
-                assert_eq!(homes[client].told("READY").await, "1");
+                assert_eq!(homes[client].reply("READY").await, "1");
                 assert_eq!(delivered(&mut homes[client]).await, "p");
-                assert_eq!(homes[client].told("RESET").await, "RESET");
+                assert_eq!(homes[client].reply("RESET").await, "RESET");
                 let left = homes[client].ask(&format!("POP {queue}")).await;
                 assert_eq!(payloads(&left), ["p"]);
             }
@@ -84,10 +84,10 @@ fn credits_count_wherever_the_first_subscription_leads() {
         for home in 0..SHARDS {
             for shard in 0..SHARDS {
                 let queue = queue_in(shard, 0);
-                assert_eq!(homes[home].told("CREDIT 2").await, "2");
-                assert_eq!(homes[home].told("READY").await, "3");
-                assert_eq!(homes[home].told(&format!("SUBSCRIBE {queue} POP")).await, "1");
-                assert_eq!(homes[home].told("CREDIT 1").await, "4");
+                assert_eq!(homes[home].reply("CREDIT 2").await, "2");
+                assert_eq!(homes[home].reply("READY").await, "3");
+                assert_eq!(homes[home].reply(&format!("SUBSCRIBE {queue} POP")).await, "1");
+                assert_eq!(homes[home].reply("CREDIT 1").await, "4");
                 let putter = &mut homes[(home + 1) % SHARDS];
                 for number in 0..6 {
                     putter.ask(&format!("PUT {queue} {number}")).await;
@@ -98,8 +98,8 @@ fn credits_count_wherever_the_first_subscription_leads() {
                 for number in 0..4 {
                     assert_eq!(delivered(&mut homes[home]).await, number.to_string());
                 }
-                assert_eq!(homes[home].told("CREDIT 1").await, "1");
-                assert_eq!(homes[home].told("RESET").await, "RESET");
+                assert_eq!(homes[home].reply("CREDIT 1").await, "1");
+                assert_eq!(homes[home].reply("RESET").await, "RESET");
             }
         }
     });

@@ -47,9 +47,9 @@ fn pages_have_the_queues_of_all_shards_once_and_in_order() {
             assert_eq!(mails.len(), 4);
             // What one refuses all do, and it is answered once.
             for wrong in ["QUEUE LIST CURSOR n7", "QUEUE LIST COUNT 0", "BEAT m LEASE 0"] {
-                assert_eq!(client.told(wrong).await, "BADARG", "{wrong}");
+                assert_eq!(client.reply(wrong).await, "BADARG", "{wrong}");
             }
-            assert_eq!(client.told("PING").await, "PONG");
+            assert_eq!(client.reply("PING").await, "PONG");
         }
         world.end().await;
     });
@@ -84,8 +84,8 @@ fn leases_of_all_shards_come_once_and_in_order() {
                 assert_eq!(queues, names, "{count}");
                 assert_eq!(pages, names.len().div_ceil(count), "{count}");
             }
-            assert_eq!(client.told("LEASES COUNT 1001").await, "BADARG");
-            assert_eq!(client.told("LEASES CURSOR n").await, "BADARG");
+            assert_eq!(client.reply("LEASES COUNT 1001").await, "BADARG");
+            assert_eq!(client.reply("LEASES CURSOR n").await, "BADARG");
         }
         world.end().await;
     });
@@ -186,16 +186,16 @@ fn every_connection_is_listed_once_and_can_be_killed_from_everywhere() {
         assert_eq!(ids.len(), clients.len());
         for client in &mut clients {
             assert_eq!(listed(client).await, expected);
-            assert_eq!(client.told("CLIENT KILL ID 999999").await, "0");
+            assert_eq!(client.reply("CLIENT KILL ID 999999").await, "0");
         }
         // Of those in each shard the first ends the second, which is in another.
         for round in 0..SHARDS {
             let mut killed = clients.remove((round + 1) % SHARDS + 1);
             let Value::Integer(id) = killed.ask("CLIENT ID").await else { panic!("a number") };
-            assert_eq!(clients[0].told(&format!("CLIENT KILL ID {id}")).await, "1");
+            assert_eq!(clients[0].reply(&format!("CLIENT KILL ID {id}")).await, "1");
             assert_eq!(killed.rest().await, b"");
             clients[0].see_gone(&killed.name()).await;
-            assert_eq!(clients[0].told(&format!("CLIENT KILL ID {id}")).await, "0");
+            assert_eq!(clients[0].reply(&format!("CLIENT KILL ID {id}")).await, "0");
         }
         assert_eq!(listed(&mut clients[0]).await.len(), 4);
         world.end().await;

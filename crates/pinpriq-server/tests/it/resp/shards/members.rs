@@ -19,7 +19,7 @@ fn a_member_is_alive_in_every_shard_and_leaves_all_of_them() {
         for client in homes {
             let topics = queues();
             for topic in &topics {
-                let joined = client.told(&format!("JOIN {topic} m LEASE 1000000")).await;
+                let joined = client.reply(&format!("JOIN {topic} m LEASE 1000000")).await;
                 assert!(joined.parse::<u64>().is_ok(), "{joined}");
             }
             let further = queue_in(1, 1);
@@ -29,23 +29,23 @@ fn a_member_is_alive_in_every_shard_and_leaves_all_of_them() {
             for topic in &topics {
                 before.push(leases(client, topic).await[0].1);
             }
-            assert_eq!(client.told("BEAT m LEASE 9000000").await, "OK");
+            assert_eq!(client.reply("BEAT m LEASE 9000000").await, "OK");
             for (topic, before) in topics.iter().zip(before) {
                 let after = leases(client, topic).await;
                 assert_eq!((after.len(), after[0].0.as_str()), (1, "m"));
                 assert!(after[0].1 >= before + 7_000_000, "{topic}: {before} {after:?}");
             }
             // One that is known in one shard alone is known.
-            assert_eq!(client.told("BEAT other").await, "OK");
-            assert_eq!(client.told("BEAT nemo").await, "NOTFOUND");
-            assert_eq!(client.told(&format!("LEAVE {} m", topics[2])).await, "1");
-            assert_eq!(client.told("LEAVE m").await, "3");
-            assert_eq!(client.told("LEAVE m").await, "0");
-            assert_eq!(client.told("BEAT m").await, "NOTFOUND");
+            assert_eq!(client.reply("BEAT other").await, "OK");
+            assert_eq!(client.reply("BEAT nemo").await, "NOTFOUND");
+            assert_eq!(client.reply(&format!("LEAVE {} m", topics[2])).await, "1");
+            assert_eq!(client.reply("LEAVE m").await, "3");
+            assert_eq!(client.reply("LEAVE m").await, "0");
+            assert_eq!(client.reply("BEAT m").await, "NOTFOUND");
             for topic in topics {
                 assert_eq!(leases(client, &topic).await, []);
             }
-            assert_eq!(client.told("LEAVE other").await, "1");
+            assert_eq!(client.reply("LEAVE other").await, "1");
         }
     });
 }
@@ -86,7 +86,7 @@ fn what_is_published_in_any_shard_comes_to_the_lanes_there() {
         for (home, client) in homes.iter_mut().enumerate() {
             for (place, topic) in topics.iter().enumerate() {
                 // In the first are three members, in the last is one.
-                let lanes = client.told(&format!("PUBLISH {topic} {home}")).await;
+                let lanes = client.reply(&format!("PUBLISH {topic} {home}")).await;
                 assert_eq!(lanes, (SHARDS - place).to_string());
             }
         }
@@ -96,14 +96,14 @@ fn what_is_published_in_any_shard_comes_to_the_lanes_there() {
                 let taken = client.ask(&line).await;
                 assert_eq!(payloads(&taken), ["0", "1", "2"]);
                 let ack = format!("ACK {topic} {}", receipt(&taken));
-                assert_eq!(client.told(&ack).await, "OK");
+                assert_eq!(client.reply(&ack).await, "OK");
             }
             let elsewhere = client.ask(&format!("TAKE {} MEMBER nemo", topics[0])).await;
             assert_eq!(show(&elsewhere), "NOTFOUND");
         }
         assert_eq!(number(&homes[0].ask("STATS").await, "present"), 2 * 6);
         for (member, client) in homes.iter_mut().enumerate() {
-            assert_eq!(client.told(&format!("LEAVE m{member}")).await, (member + 1).to_string());
+            assert_eq!(client.reply(&format!("LEAVE m{member}")).await, (member + 1).to_string());
         }
         while number(&homes[0].ask("STATS").await, "present") > 0 {}
         world.end().await;
@@ -120,16 +120,16 @@ fn a_lane_in_another_shard_is_subscribed_to_and_waited_for() {
                 let name = homes[home].name();
                 let publisher = (home + 2) % SHARDS;
                 homes[publisher].see_blocked(&name).await;
-                assert_eq!(homes[publisher].told(&format!("PUBLISH {topic} one")).await, "1");
+                assert_eq!(homes[publisher].reply(&format!("PUBLISH {topic} one")).await, "1");
                 assert_eq!(payloads(&homes[home].value().await), ["one"]);
-                let subscribed = homes[home].told(&format!("SUBSCRIBE {topic} MEMBER m")).await;
+                let subscribed = homes[home].reply(&format!("SUBSCRIBE {topic} MEMBER m")).await;
                 assert_eq!(subscribed, "1");
-                assert_eq!(homes[home].told("READY").await, "1");
+                assert_eq!(homes[home].reply("READY").await, "1");
                 homes[publisher].ask(&format!("PUBLISH {topic} two")).await;
                 let delivery = homes[home].value().await;
                 assert_eq!(show(&elements(&delivery)[4]), "two");
-                assert_eq!(homes[home].told("RESET").await, "RESET");
-                assert_eq!(homes[home].told("LEAVE m").await, "1");
+                assert_eq!(homes[home].reply("RESET").await, "RESET");
+                assert_eq!(homes[home].reply("LEAVE m").await, "1");
             }
         }
     });

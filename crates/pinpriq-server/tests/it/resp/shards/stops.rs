@@ -99,7 +99,7 @@ fn tasks_of_all_shards_are_there_after_a_start() {
             if round > 0 {
                 let client = &mut homes[round % SHARDS];
                 for (queue, receipt) in queues().iter().zip(&receipts) {
-                    assert_eq!(client.told(&format!("ACK {queue} {receipt}")).await, "OK");
+                    assert_eq!(client.reply(&format!("ACK {queue} {receipt}")).await, "OK");
                     let left = client.ask(&format!("POP {queue} COUNT 9")).await;
                     assert_eq!(payloads(&left), ["lost", "ready"]);
                 }

@@ -50,8 +50,8 @@ fn each_shard_delivers_as_much_as_the_credit_permits() {
             let putter = (home + 1) % SHARDS;
             for mode in ["", " POP", " TTR 90000"] {
                 let subscribe = format!("SUBSCRIBE {}{mode}", all());
-                assert_eq!(homes[home].told("READY").await, "1");
-                assert_eq!(homes[home].told(&subscribe).await, "3");
+                assert_eq!(homes[home].reply("READY").await, "1");
+                assert_eq!(homes[home].reply(&subscribe).await, "3");
                 for queue in queues().iter().rev() {
                     homes[putter].ask(&format!("PUT {queue} {queue}")).await;
                     let [from, receipt, payload] = delivery(&mut homes[home]).await;
@@ -60,16 +60,16 @@ fn each_shard_delivers_as_much_as_the_credit_permits() {
                         assert_eq!(receipt, "null");
                     } else {
                         let ack = format!("ACK {queue} {receipt}");
-                        assert_eq!(homes[home].told(&ack).await, "OK");
+                        assert_eq!(homes[home].reply(&ack).await, "OK");
                     }
                     // There is no credit, so the next one stays.
                     homes[putter].ask(&format!("PUT {queue} later")).await;
                     let left = homes[putter].ask(&format!("POP {queue}")).await;
                     assert_eq!(payloads(&left), ["later"], "{mode}");
-                    assert_eq!(homes[home].told("READY").await, "1");
+                    assert_eq!(homes[home].reply("READY").await, "1");
                 }
-                assert_eq!(homes[home].told("UNSUBSCRIBE").await, "0");
-                assert_eq!(homes[home].told("RESET").await, "RESET");
+                assert_eq!(homes[home].reply("UNSUBSCRIBE").await, "0");
+                assert_eq!(homes[home].reply("RESET").await, "RESET");
             }
         }
         assert_eq!(number(&homes[0].ask("STATS").await, "present"), 0);
@@ -89,7 +89,7 @@ fn one_credit_goes_to_the_most_urgent_task_of_all_shards() {
             for mode in ["", " POP"] {
                 homes[client].ask(&format!("SUBSCRIBE {}{mode}", all())).await;
                 for priority in 1..=2 {
-                    assert_eq!(homes[client].told("READY").await, "1");
+                    assert_eq!(homes[client].reply("READY").await, "1");
                     let payload = delivered(&mut homes[client]).await;
                     let expected = if mode.is_empty() { priority } else { priority + 2 };
                     assert_eq!(payload, format!("p{expected}"), "{mode}");
@@ -112,7 +112,7 @@ fn what_comes_in_all_shards_at_once_is_delivered_once_for_one_credit() {
         for mode in ["", " POP", " TTR 90000"] {
             client.ask(&format!("SUBSCRIBE {}{mode}", all())).await;
             for _ in 0..30 {
-                assert_eq!(client.told("READY").await, "1");
+                assert_eq!(client.reply("READY").await, "1");
                 let puts = queues().map(|queue| format!("PUT {queue} p\r\n")).concat();
                 putter.exchange(puts.as_bytes(), SHARDS).await;
                 let [queue, receipt, _] = delivery(client).await;
@@ -142,30 +142,30 @@ fn subscriptions_grow_into_further_shards_and_keep_the_credit() {
                 let (queue, further) = (queue_in(first, 0), queue_in((first + 1) % SHARDS, 0));
                 let last = queue_in((first + 2) % SHARDS, 0);
                 let (client, putter) = (home, (home + 1) % SHARDS);
-                assert_eq!(homes[client].told("CREDIT 2").await, "2");
-                assert_eq!(homes[client].told(&format!("SUBSCRIBE {queue} POP")).await, "1");
+                assert_eq!(homes[client].reply("CREDIT 2").await, "2");
+                assert_eq!(homes[client].reply(&format!("SUBSCRIBE {queue} POP")).await, "1");
                 homes[putter].ask(&format!("PUT {queue} 1")).await;
                 assert_eq!(delivered(&mut homes[client]).await, "1");
-                assert_eq!(homes[client].told("CREDIT 3").await, "4");
-                assert_eq!(homes[client].told(&format!("SUBSCRIBE {further} POP")).await, "2");
-                assert_eq!(homes[client].told(&format!("SUBSCRIBE {further} POP")).await, "2");
-                assert_eq!(homes[client].told(&format!("SUBSCRIBE {last} POP")).await, "3");
+                assert_eq!(homes[client].reply("CREDIT 3").await, "4");
+                assert_eq!(homes[client].reply(&format!("SUBSCRIBE {further} POP")).await, "2");
+                assert_eq!(homes[client].reply(&format!("SUBSCRIBE {further} POP")).await, "2");
+                assert_eq!(homes[client].reply(&format!("SUBSCRIBE {last} POP")).await, "3");
                 for (queue, payload) in [(&further, "2"), (&queue, "3"), (&last, "4")] {
                     homes[putter].ask(&format!("PUT {queue} {payload}")).await;
                     assert_eq!(delivered(&mut homes[client]).await, payload);
                 }
-                assert_eq!(homes[client].told("READY").await, "2");
-                assert_eq!(homes[client].told(&format!("UNSUBSCRIBE {queue}")).await, "2");
+                assert_eq!(homes[client].reply("READY").await, "2");
+                assert_eq!(homes[client].reply(&format!("UNSUBSCRIBE {queue}")).await, "2");
                 homes[putter].ask(&format!("PUT {queue} stays")).await;
                 for payload in ["5", "6"] {
                     homes[putter].ask(&format!("PUT {further} {payload}")).await;
                     assert_eq!(delivered(&mut homes[client]).await, payload);
                 }
-                assert_eq!(homes[client].told("UNSUBSCRIBE").await, "0");
-                assert_eq!(homes[client].told("CREDIT 1").await, "1");
+                assert_eq!(homes[client].reply("UNSUBSCRIBE").await, "0");
+                assert_eq!(homes[client].reply("CREDIT 1").await, "1");
                 let left = homes[putter].ask(&format!("POP {queue}")).await;
                 assert_eq!(payloads(&left), ["stays"]);
-                assert_eq!(homes[client].told("RESET").await, "RESET");
+                assert_eq!(homes[client].reply("RESET").await, "RESET");
             }
         }
     });
@@ -196,15 +196,15 @@ fn there_is_one_bound_of_subscriptions_over_all_shards() {
     with_homes(config, async |_, [client, ..]| {
         let [one, other, third] = queues();
         let further = queue_in(1, 1);
-        assert_eq!(client.told(&format!("UNSUBSCRIBE {}", all())).await, "0");
-        assert_eq!(client.told(&format!("SUBSCRIBE QUEUES 2 {one} {other}")).await, "2");
+        assert_eq!(client.reply(&format!("UNSUBSCRIBE {}", all())).await, "0");
+        assert_eq!(client.reply(&format!("SUBSCRIBE QUEUES 2 {one} {other}")).await, "2");
         let four = format!("SUBSCRIBE QUEUES 3 {other} {third} {further}");
-        assert_eq!(client.told(&four).await, "BUSY");
-        assert_eq!(client.told(&format!("SUBSCRIBE QUEUES 2 {other} {third}")).await, "3");
-        assert_eq!(client.told(&format!("SUBSCRIBE {further}")).await, "BUSY");
-        assert_eq!(client.told(&format!("UNSUBSCRIBE QUEUES 2 {one} {further}")).await, "2");
-        assert_eq!(client.told(&format!("SUBSCRIBE {further}")).await, "3");
-        assert_eq!(client.told(&format!("UNSUBSCRIBE {}", all())).await, "1");
+        assert_eq!(client.reply(&four).await, "BUSY");
+        assert_eq!(client.reply(&format!("SUBSCRIBE QUEUES 2 {other} {third}")).await, "3");
+        assert_eq!(client.reply(&format!("SUBSCRIBE {further}")).await, "BUSY");
+        assert_eq!(client.reply(&format!("UNSUBSCRIBE QUEUES 2 {one} {further}")).await, "2");
+        assert_eq!(client.reply(&format!("SUBSCRIBE {further}")).await, "3");
+        assert_eq!(client.reply(&format!("UNSUBSCRIBE {}", all())).await, "1");
         let figures = client.ask("RESET").await;
         drop(figures);
         assert_eq!(number(&client.ask("STATS").await, "subscribers"), 0);
@@ -220,17 +220,17 @@ fn one_shard_that_refuses_undoes_what_others_have_begun() {
         }
         let [.., third] = queues();
         let subscribe = format!("SUBSCRIBE QUEUES 3 {one} {third} {other} MEMBER m");
-        assert_eq!(client.told(&subscribe).await, "NOTFOUND");
+        assert_eq!(client.reply(&subscribe).await, "NOTFOUND");
         assert_eq!(number(&client.ask("STATS").await, "subscribers"), 0);
         let subscribe = format!("SUBSCRIBE QUEUES 2 {one} {other} MEMBER m");
-        assert_eq!(client.told(&subscribe).await, "2");
-        assert_eq!(client.told("READY").await, "1");
+        assert_eq!(client.reply(&subscribe).await, "2");
+        assert_eq!(client.reply("READY").await, "1");
         putter.ask(&format!("PUBLISH {other} news")).await;
         assert_eq!(delivered(client).await, "news");
         // A lane ends with its subscription.
         putter.ask("LEAVE m").await;
         while number(&putter.ask("STATS").await, "subscribers") > 0 {}
-        assert_eq!(client.told("UNSUBSCRIBE").await, "0");
+        assert_eq!(client.reply("UNSUBSCRIBE").await, "0");
     });
 }
 
@@ -243,7 +243,7 @@ fn an_undone_subscribe_leaves_former_subscriptions_as_they_were() {
         }
         for (former, wrong) in [("POP", "TTR 90000"), ("TTR 70000", "POP"), ("TTR 70000", "")] {
             let subscribe = format!("SUBSCRIBE {one} MEMBER m {former}");
-            assert_eq!(client.told(&subscribe).await, "1");
+            assert_eq!(client.reply(&subscribe).await, "1");
             let wrong = format!("SUBSCRIBE QUEUES 3 {second} {third} {one} MEMBER m {wrong}");
             for round in 0..20 {
                 client.ask("CREDIT 1").await;

@@ -19,7 +19,7 @@ fn who_waits_in_another_shard_is_served_and_those_behind_wait() {
                     homes[home].say("ECHO last").await;
                     let control = &mut homes[(home + 1) % SHARDS];
                     control.see_blocked(&name).await;
-                    assert_eq!(control.told(&format!("PEEK {further}")).await, "[]");
+                    assert_eq!(control.reply(&format!("PEEK {further}")).await, "[]");
                     control.ask(&format!("PUT {queue} p")).await;
                     assert_eq!(payloads(&homes[home].value().await), ["p"]);
                     assert!(show(&homes[home].value().await).parse::<u64>().is_ok());
@@ -96,7 +96,7 @@ fn who_goes_while_waiting_in_another_shard_takes_nothing_along() {
                 match round % 3 {
                     0 => {
                         control.see_blocked(&name).await;
-                        let killed = control.told(&format!("CLIENT KILL ADDR {name}")).await;
+                        let killed = control.reply(&format!("CLIENT KILL ADDR {name}")).await;
                         assert_eq!(killed, "1");
                         assert_eq!(client.rest().await, b"");
                     }

@@ -17,7 +17,7 @@ const ASKS_MAX: usize = 20_000;
 async fn until(client: &mut Client, request: &str, expected: &str) {
     let mut told = String::new();
     for _ in 0..ASKS_MAX {
-        told = client.told(request).await;
+        told = client.reply(request).await;
         if told == expected {
             return;
         }
@@ -45,11 +45,11 @@ fn look(world: &World) {
 fn a_right_that_is_lost_is_lost_at_the_next_command() {
     with_people(&[Person::new("ana", "put:a put:b")], async |world, people, [client]| {
         sign_in(client, "ana").await;
-        assert_eq!(client.told("PUT a x").await, "1");
+        assert_eq!(client.reply("PUT a x").await, "1");
         people.write(&[Person::new("ana", "put:b")]);
         look(world);
         until(client, "PUT a x", "NOPERM").await;
-        assert_ne!(client.told("PUT b x").await, "NOPERM");
+        assert_ne!(client.reply("PUT b x").await, "NOPERM");
         people.write(&[]);
         look(world);
         until(client, "PUT b x", "NOAUTH").await;
@@ -62,13 +62,13 @@ fn a_password_and_a_token_that_change_sign_out_those_who_used_them() {
     let kept = ana.token.clone();
     with_people(&[ana], async |world, people, [by_password, by_token]| {
         sign_in(by_password, "ana").await;
-        assert_eq!(by_token.told(&format!("AUTH {token}")).await, "OK");
+        assert_eq!(by_token.reply(&format!("AUTH {token}")).await, "OK");
         let hash = other_hash();
         people.write(&[Person { hash: hash.clone(), token: kept, ..Person::new("ana", "put:q") }]);
         look(world);
         until(by_password, "PUT q x", "NOAUTH").await;
-        assert_eq!(by_password.told("AUTH ana password").await, "WRONGPASS", "it is forgotten");
-        assert_ne!(by_token.told("PUT q x").await, "NOAUTH");
+        assert_eq!(by_password.reply("AUTH ana password").await, "WRONGPASS", "it is forgotten");
+        assert_ne!(by_token.reply("PUT q x").await, "NOAUTH");
         people.write(&[Person { hash, ..Person::new("ana", "put:q") }]);
         look(world);
         until(by_token, "PUT q x", "NOAUTH").await;
@@ -82,9 +82,9 @@ fn a_file_that_cannot_be_used_changes_nothing() {
         people.write_text("[users.ana]\nrules = [\"put\"]\n");
         look(world);
         people.write(&[Person::new("ana", "put:q put:other")]);
-        assert_ne!(client.told("PUT q x").await, "NOPERM");
+        assert_ne!(client.reply("PUT q x").await, "NOPERM");
         look(world);
-        while client.told("PUT other x").await == "NOPERM" {
+        while client.reply("PUT other x").await == "NOPERM" {
             look(world);
         }
     });
@@ -122,7 +122,7 @@ fn what_waits_ends_when_its_user_may_no_longer_do_it() {
             look(world);
             until_told(client, boss_client).await;
             assert_eq!(show(&client.value().await), expected, "{request}");
-            assert_ne!(client.told("PUT p x").await, "NOPERM", "it goes on");
+            assert_ne!(client.reply("PUT p x").await, "NOPERM", "it goes on");
             boss_client.see_blocked(&other.name()).await;
             assert!(other.is_silent());
         });
@@ -178,7 +178,7 @@ fn the_same_with_several_shards() {
         people.write(&[boss(), Person::new("ana", "look:*")]);
         for (client, subscriber) in &mut waiting {
             assert_eq!(show(&client.value().await), "NOPERM");
-            assert_eq!(client.told("PEEK a").await, "[]");
+            assert_eq!(client.reply("PEEK a").await, "[]");
             assert!(subscriber.rest().await.starts_with(b"-NOPERM "));
         }
         world.end().await;

@@ -66,9 +66,9 @@ fn each_command_needs_each_of_its_rights() {
             let request = rows[*row].request;
             let what = format!("{request} with {rules}");
             let mut client = connect(&world, at).await;
-            let told = client.told(request).await;
+            let told = client.reply(request).await;
             assert_eq!(told != "NOPERM", *is_allowed, "{what}: {told}");
-            let told = boss.told(&format!("ACL DRYRUN u{at} {request}")).await;
+            let told = boss.reply(&format!("ACL DRYRUN u{at} {request}")).await;
             let needs_rules = rows[*row].needs[0].contains(':');
             if needs_rules && !told.starts_with("ERR") {
                 assert_eq!(told == "OK", *is_allowed, "dry run of {what}: {told}");
@@ -76,10 +76,10 @@ fn each_command_needs_each_of_its_rights() {
             let is_step = STEPS.contains(&request.split(' ').next().unwrap());
             if is_step && !request.contains("WAIT") {
                 let mut client = connect(&world, at).await;
-                assert_eq!(client.told("MULTI").await, "OK");
-                let queued = client.told(request).await;
+                assert_eq!(client.reply("MULTI").await, "OK");
+                let queued = client.reply(request).await;
                 assert_eq!(queued == "QUEUED", *is_allowed, "{what} in a transaction: {queued}");
-                let told = client.told("EXEC").await;
+                let told = client.reply("EXEC").await;
                 assert_ne!(told, "NOPERM", "{what}");
             }
         }

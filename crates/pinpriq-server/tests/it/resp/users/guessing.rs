@@ -27,7 +27,7 @@ fn those_who_are_too_many_are_told_to_try_again() {
             client.say("AUTH nemo wrong").await;
         }
         // A user who is signed in notices nothing.
-        assert_eq!(ana.told("ACL WHOAMI").await, "ana");
+        assert_eq!(ana.reply("ACL WHOAMI").await, "ana");
         let mut busy = 0;
         for client in &mut clients {
             match show(&client.value().await).as_str() {
@@ -36,7 +36,7 @@ fn those_who_are_too_many_are_told_to_try_again() {
             }
         }
         assert!((1..=CLIENTS - 100).contains(&busy), "{busy} were told to try again");
-        assert_eq!(clients[0].told("AUTH ana password").await, "OK", "there is room again");
+        assert_eq!(clients[0].reply("AUTH ana password").await, "OK", "there is room again");
     });
 }
 
@@ -51,7 +51,7 @@ fn an_address_that_guesses_on_many_connections_keeps_no_other_out() {
         }
         for last in 10..13 {
             let mut other = connect_from([127, 0, 0, last], world.address).await;
-            assert_eq!(other.told("AUTH ana password").await, "OK", "127.0.0.{last}");
+            assert_eq!(other.reply("AUTH ana password").await, "OK", "127.0.0.{last}");
         }
         let mut told = Vec::new();
         for guesser in &mut guessers {
@@ -75,7 +75,7 @@ fn an_address_that_guesses_is_slowed_down() {
     let (ana, token) = Person::with_token("ana", "");
     with_people(&[ana], async |world, _, [guesser, ana]| {
         for _ in 0..10 {
-            assert_eq!(guesser.told("AUTH ana wrong").await, "WRONGPASS");
+            assert_eq!(guesser.reply("AUTH ana wrong").await, "WRONGPASS");
         }
         // A machine that is short of time may need longer for two others than the guesser waits.
         let mut is_slowed = false;
@@ -83,9 +83,9 @@ fn an_address_that_guesses_is_slowed_down() {
             guesser.say("AUTH ana wrong").await;
             let mut other = connect_from([127, 0, 0, last], world.address).await;
             for _ in 0..2 {
-                assert_eq!(other.told("AUTH ana wrong").await, "WRONGPASS");
+                assert_eq!(other.reply("AUTH ana wrong").await, "WRONGPASS");
             }
-            assert_eq!(ana.told(&format!("AUTH {token}")).await, "OK", "a token is not guessed");
+            assert_eq!(ana.reply(&format!("AUTH {token}")).await, "OK", "a token is not guessed");
             is_slowed |= guesser.is_silent();
             assert_eq!(show(&guesser.value().await), "WRONGPASS");
             if is_slowed {

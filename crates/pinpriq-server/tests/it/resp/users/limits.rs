@@ -15,25 +15,25 @@ fn a_user_has_so_many_connections() {
     with_people(&people, async |world, _, [one, two, three, ben]| {
         sign_in(one, "ana").await;
         sign_in(two, "ana").await;
-        assert_eq!(three.told("AUTH ana password").await, "BUSY");
-        assert_eq!(three.told("HELLO 3 AUTH ana password").await, "BUSY");
-        assert_eq!(three.told("PUT q x").await, "NOAUTH");
+        assert_eq!(three.reply("AUTH ana password").await, "BUSY");
+        assert_eq!(three.reply("HELLO 3 AUTH ana password").await, "BUSY");
+        assert_eq!(three.reply("PUT q x").await, "NOAUTH");
         sign_in(ben, "ben").await;
         // Who signs in again has no further connection.
         sign_in(one, "ana").await;
         // Changing the user, or signing out, makes room.
         sign_in(two, "ben").await;
         sign_in(three, "ana").await;
-        assert_eq!(two.told("AUTH ana password").await, "BUSY");
+        assert_eq!(two.reply("AUTH ana password").await, "BUSY");
         three.ask("RESET").await;
         sign_in(two, "ana").await;
-        assert_eq!(three.told("AUTH ana password").await, "BUSY");
+        assert_eq!(three.reply("AUTH ana password").await, "BUSY");
         // So does who goes.
         let mut four = world.connect().await;
         two.half_close().await;
         assert_eq!(two.rest().await, b"");
-        while four.told("AUTH ana password").await != "OK" {}
-        assert_eq!(four.told("PUT q x").await, "1");
+        while four.reply("AUTH ana password").await != "OK" {}
+        assert_eq!(four.reply("PUT q x").await, "1");
     });
 }
 
@@ -45,26 +45,26 @@ fn a_user_makes_so_many_requests_a_second() {
         sign_in(again, "ana").await;
         sign_in(ben, "ben").await;
         for _ in 0..2 {
-            assert_ne!(ana.told("PUT q x").await, "BUSY");
+            assert_ne!(ana.reply("PUT q x").await, "BUSY");
         }
-        assert_ne!(again.told("PEEK q").await, "BUSY");
+        assert_ne!(again.reply("PEEK q").await, "BUSY");
         for client in [&mut *ana, &mut *again] {
-            assert_eq!(client.told("PUT q x").await, "BUSY");
+            assert_eq!(client.reply("PUT q x").await, "BUSY");
         }
         for _ in 0..10 {
-            assert_ne!(ben.told("PUT q x").await, "BUSY");
+            assert_ne!(ben.reply("PUT q x").await, "BUSY");
         }
         world.advance(333);
-        assert_eq!(ana.told("PUT q x").await, "BUSY");
+        assert_eq!(ana.reply("PUT q x").await, "BUSY");
         world.advance(1);
-        assert_ne!(ana.told("PUT q x").await, "BUSY");
-        assert_eq!(again.told("PUT q x").await, "BUSY");
+        assert_ne!(ana.reply("PUT q x").await, "BUSY");
+        assert_eq!(again.reply("PUT q x").await, "BUSY");
         // What was not used is not saved up.
         world.advance(60_000);
         for _ in 0..3 {
-            assert_ne!(ana.told("PUT q x").await, "BUSY");
+            assert_ne!(ana.reply("PUT q x").await, "BUSY");
         }
-        assert_eq!(ana.told("PUT q x").await, "BUSY");
+        assert_eq!(ana.reply("PUT q x").await, "BUSY");
         // A limit that is taken away is gone once the file was read.
         people.write(&[Person::new("ana", "put:*"), Person::new("ben", "put:*")]);
         while puts_until_busy(ana, 10).await < 10 {
@@ -76,7 +76,7 @@ fn a_user_makes_so_many_requests_a_second() {
 /// Returns how many of this number of puts succeed before one is refused.
 async fn puts_until_busy(client: &mut Client, most: usize) -> usize {
     for done in 0..most {
-        if client.told("PUT a x").await == "BUSY" {
+        if client.reply("PUT a x").await == "BUSY" {
             return done;
         }
     }
@@ -88,12 +88,12 @@ fn a_transaction_is_one_request() {
     let ana = Person::new("ana", "put:*").within(&[("max_requests_per_second", 1)]);
     with_people(&[ana], async |_, _, [ana]| {
         sign_in(ana, "ana").await;
-        assert_eq!(ana.told("MULTI").await, "OK");
+        assert_eq!(ana.reply("MULTI").await, "OK");
         for _ in 0..3 {
-            assert_eq!(ana.told("PUT q x").await, "QUEUED");
+            assert_eq!(ana.reply("PUT q x").await, "QUEUED");
         }
-        assert_ne!(ana.told("EXEC").await, "BUSY");
-        assert_eq!(ana.told("PUT q x").await, "BUSY");
+        assert_ne!(ana.reply("EXEC").await, "BUSY");
+        assert_eq!(ana.reply("PUT q x").await, "BUSY");
     });
 }
 
@@ -114,27 +114,27 @@ fn has_so_many_tasks(shards: usize) {
         sign_in(ben, "ben").await;
         // Queues of several shards.
         for queue in ["a", "b", "c"] {
-            assert_ne!(ana.told(&format!("PUT {queue} x")).await, "BUSY", "{queue}");
+            assert_ne!(ana.reply(&format!("PUT {queue} x")).await, "BUSY", "{queue}");
         }
         for client in [&mut *ana, &mut *again] {
             for queue in ["a", "b", "c", "d", "e"] {
-                assert_eq!(client.told(&format!("PUT {queue} x")).await, "BUSY", "{queue}");
+                assert_eq!(client.reply(&format!("PUT {queue} x")).await, "BUSY", "{queue}");
             }
         }
-        assert_eq!(ana.told("MULTI").await, "OK");
-        assert_eq!(ana.told("PUT a x").await, "QUEUED");
-        assert_eq!(ana.told("EXEC").await, "BUSY");
-        assert_ne!(ben.told("PUT a of-ben").await, "BUSY");
+        assert_eq!(ana.reply("MULTI").await, "OK");
+        assert_eq!(ana.reply("PUT a x").await, "QUEUED");
+        assert_eq!(ana.reply("EXEC").await, "BUSY");
+        assert_ne!(ben.reply("PUT a of-ben").await, "BUSY");
         // A task that moves is still there, and one that somebody else takes has ended.
-        assert_eq!(ana.told("MOVE a {a}2 COUNT 1").await, "1");
-        assert_eq!(again.told("PUT a x").await, "BUSY");
+        assert_eq!(ana.reply("MOVE a {a}2 COUNT 1").await, "1");
+        assert_eq!(again.reply("PUT a x").await, "BUSY");
         assert_ne!(ben.ask("POP b").await, Value::Array(Vec::new()));
-        assert_ne!(again.told("PUT d x").await, "BUSY");
-        assert_eq!(ana.told("PUT a x").await, "BUSY");
+        assert_ne!(again.reply("PUT d x").await, "BUSY");
+        assert_eq!(ana.reply("PUT a x").await, "BUSY");
         // A queue that is emptied has none.
-        assert_eq!(ana.told("QUEUE TRUNCATE d").await, "1");
-        while ana.told("PUT e x").await == "BUSY" {}
-        assert_eq!(ana.told("PUT a x").await, "BUSY");
+        assert_eq!(ana.reply("QUEUE TRUNCATE d").await, "1");
+        while ana.reply("PUT e x").await == "BUSY" {}
+        assert_eq!(ana.reply("PUT a x").await, "BUSY");
         // A user without a limit puts as many as there is room for.
         people.write(&[Person::new("ana", "put:*"), Person::new("ben", "put:*")]);
         while puts_until_busy(ana, 10).await < 10 {
@@ -149,9 +149,9 @@ fn a_transaction_puts_no_more_tasks_than_are_allowed() {
     with_people(&[ana], async |_, _, [ana]| {
         sign_in(ana, "ana").await;
         for (puts, told) in [(4, "BUSY"), (2, "2"), (2, "BUSY"), (1, "1"), (1, "BUSY")] {
-            assert_eq!(ana.told("MULTI").await, "OK");
+            assert_eq!(ana.reply("MULTI").await, "OK");
             for _ in 0..puts {
-                assert_eq!(ana.told("PUT q x").await, "QUEUED");
+                assert_eq!(ana.reply("PUT q x").await, "QUEUED");
             }
             match ana.ask("EXEC").await {
                 Value::Array(replies) => assert_eq!(replies.len().to_string(), told),
@@ -161,13 +161,13 @@ fn a_transaction_puts_no_more_tasks_than_are_allowed() {
         // One that is refused has put nothing.
         assert_ne!(ana.ask("POP q").await, Value::Array(Vec::new()));
         for told in ["EXECABORT", "EXECABORT"] {
-            assert_eq!(ana.told("MULTI").await, "OK");
-            assert_eq!(ana.told("PUT q x").await, "QUEUED");
-            assert_eq!(ana.told("ACK q 99").await, "QUEUED");
-            assert_eq!(ana.told("EXEC").await, told);
+            assert_eq!(ana.reply("MULTI").await, "OK");
+            assert_eq!(ana.reply("PUT q x").await, "QUEUED");
+            assert_eq!(ana.reply("ACK q 99").await, "QUEUED");
+            assert_eq!(ana.reply("EXEC").await, told);
         }
-        assert_ne!(ana.told("PUT q x").await, "BUSY");
-        assert_eq!(ana.told("PUT q x").await, "BUSY");
+        assert_ne!(ana.reply("PUT q x").await, "BUSY");
+        assert_eq!(ana.reply("PUT q x").await, "BUSY");
     });
 }
 
@@ -180,31 +180,31 @@ fn a_user_has_so_many_bytes_in_flight() {
         sign_in(ben, "ben").await;
         let large = format!("PUT q {}", "x".repeat(15_000));
         for _ in 0..5 {
-            assert_ne!(ana.told(&large).await, "BUSY", "what is answered is not in flight");
+            assert_ne!(ana.reply(&large).await, "BUSY", "what is answered is not in flight");
         }
         // The beginning of a request that has not arrived is in flight.
         again.send_bytes(b"*3\r\n$3\r\nPUT\r\n$1\r\nq\r\n$10000\r\n").await;
         again.send_bytes(&[b'x'; 9_000]).await;
-        while ana.told(&large).await != "BUSY" {}
-        assert_eq!(ana.told(&large).await, "BUSY");
-        assert_ne!(ana.told("PUT q x").await, "BUSY");
-        assert_ne!(ben.told(&large).await, "BUSY");
+        while ana.reply(&large).await != "BUSY" {}
+        assert_eq!(ana.reply(&large).await, "BUSY");
+        assert_ne!(ana.reply("PUT q x").await, "BUSY");
+        assert_ne!(ben.reply(&large).await, "BUSY");
         again.send_bytes(&[b'x'; 1_000]).await;
         again.send_bytes(b"\r\n").await;
         assert!(!matches!(again.value().await, Value::Error(_)));
-        assert_ne!(ana.told(&large).await, "BUSY");
+        assert_ne!(ana.reply(&large).await, "BUSY");
         // So are answers that are not read, and they are not when their connection is gone.
         let gone = again;
         for _ in 0..10_000 {
             gone.send_bytes(b"PEEK q COUNT 5\r\n").await;
-            if ana.told("PUT q x").await == "BUSY" {
+            if ana.reply("PUT q x").await == "BUSY" {
                 break;
             }
         }
-        assert_eq!(ana.told("PUT q x").await, "BUSY");
+        assert_eq!(ana.reply("PUT q x").await, "BUSY");
         gone.half_close().await;
         drop(gone.rest().await);
-        assert_ne!(ana.told("PUT q x").await, "BUSY");
+        assert_ne!(ana.reply("PUT q x").await, "BUSY");
     });
 }
 

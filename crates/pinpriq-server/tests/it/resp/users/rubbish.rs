@@ -48,9 +48,9 @@ fn requests_without_a_user_are_refused() {
             let borrowed: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
             let told = show(&client.ask_words(&borrowed).await);
             assert_ne!(told, "OK", "{what}");
-            let who = client.told("PUT q x").await;
+            let who = client.reply("PUT q x").await;
             assert_eq!(who, "NOAUTH", "{what}: {told}");
         }
-        assert_eq!(last.told("AUTH ana password").await, "OK");
+        assert_eq!(last.reply("AUTH ana password").await, "OK");
     });
 }
