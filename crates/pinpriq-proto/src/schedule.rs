@@ -38,9 +38,6 @@ pub enum Recurrence {
     },
 }
 
-/// What the engine calls [`Recurrence`].
-pub use Recurrence as Form;
-
 /// Computes slots. It must be deterministic, and must read no clock and no file: after a restart
 /// the same recurrence has to have the same slots.
 pub trait Calendars: Debug + Send + Sync {

@@ -6,8 +6,6 @@
 mod table;
 mod value;
 
-/// What the tests of the engine call [`SettingKind`].
-pub use table::SettingKind as Kind;
 pub use table::*;
 pub use value::{Misfit, Value};
 

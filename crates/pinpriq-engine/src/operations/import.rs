@@ -17,7 +17,7 @@ use pinpriq_proto::export::Import;
 use pinpriq_proto::facts::check_name;
 use pinpriq_proto::limits::{FIRED_MAX, LOOKED_STEPS_MAX, UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
-use pinpriq_proto::schedule::{Course, Form, NewSchedule, Overlap, When};
+use pinpriq_proto::schedule::{Course, NewSchedule, Overlap, Recurrence, When};
 use pinpriq_proto::settings::{Assignment, Ids, Misfit, Paused, Settings};
 use pinpriq_proto::task::{Bytes, Origin, State, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -238,8 +238,10 @@ impl Engine {
     fn import_schedule(&mut self, record: &ScheduleRecord) -> Answered {
         let ScheduleRecord { name, plan, course, number: _ } = record;
         let when = match &plan.form {
-            Form::Every { every, anchor } => When::Every { every: *every, at: Some(*anchor) },
-            Form::Cron { expression, zone } => When::Cron { expression, zone: zone.as_deref() },
+            Recurrence::Every { every, anchor } => When::Every { every: *every, at: Some(*anchor) },
+            Recurrence::Cron { expression, zone } => {
+                When::Cron { expression, zone: zone.as_deref() }
+            }
         };
         self.check_schedule(&NewSchedule {
             name,

@@ -19,8 +19,8 @@ use pinpriq_proto::command::{Put, TimeToLive};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::{
-    Course, EVERY_MIN, Form, NewSchedule, Overlap, Plan, ScheduleCommand, Scheduled, ShownSchedule,
-    When,
+    Course, EVERY_MIN, NewSchedule, Overlap, Plan, Recurrence, ScheduleCommand, Scheduled,
+    ShownSchedule, When,
 };
 use pinpriq_proto::settings::Ids;
 use pinpriq_proto::task::{Bytes, TaskId};
@@ -103,10 +103,10 @@ impl Engine {
     fn plan_of(&self, new: &NewSchedule<'_>) -> Plan {
         let form = match new.when {
             When::Every { every, at } => {
-                Form::Every { every, anchor: at.unwrap_or_else(|| self.now.after(every)) }
+                Recurrence::Every { every, anchor: at.unwrap_or_else(|| self.now.after(every)) }
             }
             When::Cron { expression, zone } => {
-                Form::Cron { expression: expression.into(), zone: zone.map(Bytes::from) }
+                Recurrence::Cron { expression: expression.into(), zone: zone.map(Bytes::from) }
             }
         };
         Plan {

@@ -11,7 +11,7 @@ use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
-use pinpriq_proto::settings::{AFTERACK, AfterAck, IDS, Ids, Kind, SETTINGS, Value};
+use pinpriq_proto::settings::{AFTERACK, AfterAck, IDS, Ids, SETTINGS, SettingKind, Value};
 use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, StateKind, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -142,7 +142,7 @@ const ATTACKS: [(&str, Attack); 27] = [
         let (queue, named) = (id(round), name(round));
         let settings: Vec<_> = SETTINGS
             .into_iter()
-            .filter(|setting| matches!(setting.kind, Kind::Name))
+            .filter(|setting| matches!(setting.kind, SettingKind::Name))
             .map(|setting| (setting, Value::Bytes(&named)))
             .collect();
         // The queue itself counts far less than the name.

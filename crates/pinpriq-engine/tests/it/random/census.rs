@@ -9,7 +9,7 @@ use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
 use pinpriq_proto::request::reading::Room;
 use pinpriq_proto::request::table::{Found, READS, TABLE, find, read};
-use pinpriq_proto::schedule::{Form, ScheduleCommand};
+use pinpriq_proto::schedule::{Recurrence, ScheduleCommand};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{Awaited, OnDuplicate, PutUnique, Unique, WindowRecord};
@@ -371,7 +371,7 @@ impl Census {
 
     fn note_made_up(&mut self, model: &Model) {
         for known in model.schedules.values().filter(|known| !known.course.paused) {
-            let Form::Every { every, .. } = known.plan.form else { continue };
+            let Recurrence::Every { every, .. } = known.plan.form else { continue };
             let behind = model.now.since(known.course.done_until).ms() / every.ms();
             match behind {
                 0 if known.course.done_until == model.now => {

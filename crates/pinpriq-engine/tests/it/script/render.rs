@@ -9,7 +9,7 @@ use pinpriq_proto::change::Change;
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown};
-use pinpriq_proto::schedule::{Form, ShownSchedule};
+use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{AfterAck, Ids, Paused, Settings, Shown};
 use pinpriq_proto::stats::{Figures, Times};
 use pinpriq_proto::task::{
@@ -359,8 +359,8 @@ pub(super) fn change(change: &Change) -> String {
 fn schedule(shown: &ShownSchedule) -> String {
     let ShownSchedule { name, plan, course, next_at } = shown;
     let form = match &plan.form {
-        Form::Every { every, anchor } => format!("every {} from {}", every.ms(), anchor.ms()),
-        Form::Cron { expression, .. } => format!("at {}", quoted(expression)),
+        Recurrence::Every { every, anchor } => format!("every {} from {}", every.ms(), anchor.ms()),
+        Recurrence::Cron { expression, .. } => format!("at {}", quoted(expression)),
     };
     let moment =
         |at: Option<Timestamp>| at.map_or_else(|| "never".to_owned(), |at| at.ms().to_string());

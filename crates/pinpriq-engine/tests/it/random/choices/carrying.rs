@@ -2,7 +2,7 @@
 
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::export::{Export, ExportPlace, Import};
-use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::Paused;
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
@@ -142,7 +142,7 @@ impl Chooser<'_> {
                 terms: Terms::NONE,
                 priority: self.priority(),
                 ttl: self.dice.once_in(3).then(|| self.span()),
-                form: Form::Every { every, anchor },
+                form: Recurrence::Every { every, anchor },
                 on_missed: self.dice.pick(&OnMissed::ALL),
                 overlap: self.dice.pick(&Overlap::ALL),
             },

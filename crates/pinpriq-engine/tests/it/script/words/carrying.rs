@@ -7,7 +7,7 @@ use pinpriq_proto::command::Command;
 use pinpriq_proto::export::{ExportPlace, Import};
 use pinpriq_proto::request::cursors::export::cursor_after;
 use pinpriq_proto::request::settings::changes;
-use pinpriq_proto::schedule::{Course, Form, OnMissed, Overlap, Plan, Scheduled};
+use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::Paused;
 use pinpriq_proto::task::{
     Burial, Bytes, Grant, Lease, Origin, Past, Progress, State, StateKind, TaskId, TaskRecord,
@@ -148,7 +148,7 @@ impl Words {
                 terms: Terms::NONE,
                 priority: Some(0),
                 ttl: None,
-                form: Form::Every { every, anchor },
+                form: Recurrence::Every { every, anchor },
                 on_missed: OnMissed::default(),
                 overlap: if skips { Overlap::Skip } else { Overlap::Allow },
             },

@@ -118,9 +118,9 @@ pub(super) fn all() -> Value {
         "QueueSummary": summary(),
         "Settings": settings(),
         "Explanation": explanation(),
-        "Lease": told(&LEASE),
-        "Member": told(&MEMBER),
-        "Schedule": told(&SCHEDULE),
+        "Lease": of_table(&LEASE),
+        "Member": of_table(&MEMBER),
+        "Schedule": of_table(&SCHEDULE),
         "Multi": multi(),
     })
 }
@@ -235,7 +235,7 @@ fn task() -> Value {
     of_fields(shown.map(|field| (field.name, Sort::Like(field.kind), field.always)))
 }
 
-fn told<S>(fields: &[Told<S>]) -> Value {
+fn of_table<S>(fields: &[Told<S>]) -> Value {
     of_fields(fields.iter().map(|field| (field.name, field.sort, field.always)))
 }
 
