@@ -450,9 +450,9 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("member: a name longer than the record", "0d 01 026d", Short),
     ("lane gone: no number", "0b", Short),
     (
-        "schedule: an unknown form",
+        "schedule: an unknown recurrence",
         "15 01 0173 0171 00 00 00 02 ac02 09 00 00 00 00 00 00 00 00 00 00",
-        UnknownKind { what: "form", kind: 2 },
+        UnknownKind { what: "recurrence", kind: 2 },
     ),
     (
         "schedule: an unknown word for missed slots",
