@@ -10,6 +10,8 @@ pub(crate) mod stats;
 use std::fmt::Write as _;
 
 use pinpriq_proto::histogram::TimeHistogram;
+use pinpriq_proto::request::table::places::is_same;
+use pinpriq_proto::stats::Counters;
 use pinpriq_store::Histogram;
 
 /// The description of one figure. `F` is what it is read from, and `S` says where it is printed.
@@ -68,24 +70,78 @@ pub(crate) enum Value {
 }
 
 /// Returns a table of figures. Under each section stand their names, with kind, unit and help, and
-/// what reads the value.
+/// what reads the value. A name alone is one of [`COUNTED`].
 macro_rules! figures {
-    ($($section:ident { $(
-        $name:ident: $kind:ident $(($label:literal))? $unit:ident $help:literal,
-            |$it:tt| $read:expr;
+    ($($section:tt { $(
+        $name:ident $(: $kind:ident $(($label:literal))? $unit:ident $help:literal,
+            |$it:tt| $read:expr)?;
     )* })*) => {
-        &[$($($crate::figures::Figure {
-            section: $section,
-            name: stringify!($name),
-            kind: $kind $(($label))?,
-            unit: $unit,
-            help: $help,
-            read: |$it| $crate::figures::Value::from($read),
-        },)*)*]
+        &[$($($crate::figures::figure!(
+            $section $name $(: $kind $(($label))? $unit $help, |$it| $read)?
+        ),)*)*]
     };
 }
 
-use figures;
+macro_rules! figure {
+    ($section:tt $name:ident) => {
+        $crate::figures::Figure {
+            section: $section,
+            name: stringify!($name),
+            kind: $crate::figures::counted(stringify!($name)).kind,
+            unit: $crate::figures::counted(stringify!($name)).unit,
+            help: $crate::figures::counted(stringify!($name)).help,
+            read: |it| (const { $crate::figures::counted(stringify!($name)) }.read)(&it.counters),
+        }
+    };
+    (
+        $section:tt $name:ident: $kind:ident $(($label:literal))? $unit:ident $help:literal,
+        |$it:tt| $read:expr
+    ) => {
+        $crate::figures::Figure {
+            section: $section,
+            name: stringify!($name),
+            kind: $crate::figures::Kind::$kind $(($label))?,
+            unit: $crate::figures::Unit::$unit,
+            help: $help,
+            read: |$it| $crate::figures::Value::from($read),
+        }
+    };
+}
+
+use {figure, figures};
+
+/// What is counted of tasks: in the whole server, and in each queue.
+const COUNTED: &[Figure<Counters, ()>] = figures! {
+    () {
+        present: Gauge Plain "tasks that are there, in R, T, W or B", |it| it.present();
+        put: Counter Plain
+            "tasks that came in, including those found at the start; kept ones are left out",
+            |it| it.put;
+        acked: Counter Plain "tasks that were acknowledged or popped, also those that are kept",
+            |it| it.acked;
+        expired: Counter Plain "tasks that left because their TTL had passed", |it| it.expired;
+        killed: Counter Plain "tasks that were removed before they were acknowledged",
+            |it| it.killed;
+        dead: Counter Plain "tasks that left because they became dead letters", |it| it.dead;
+        evicted: Counter Plain "tasks that made room for more urgent ones", |it| it.evicted;
+        moved: Counter Plain "tasks that were moved to another queue", |it| it.moved;
+        failures: Counter Plain "how often tasks have failed", |it| it.failures;
+        duplicates: Counter Plain "puts that met a duplicate", |it| it.duplicates;
+        bytes: Gauge Bytes "the payloads and keys of the tasks that are there", |it| it.bytes;
+        purged: Counter Plain "kept tasks that were removed", |it| it.purged;
+        revived: Counter Plain "tasks that came back after they were acknowledged or popped",
+            |it| it.revived;
+    }
+};
+
+/// Returns the figure of this name. For constants: there must be one.
+const fn counted(name: &str) -> &'static Figure<Counters, ()> {
+    let mut at = 0;
+    while !is_same(COUNTED[at].name, name) {
+        at += 1;
+    }
+    &COUNTED[at]
+}
 
 /// Defines what values are made of.
 macro_rules! values {

@@ -6,8 +6,6 @@ use std::fmt::Write as _;
 
 use pinpriq_store::Extent;
 
-use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
-use super::Unit::{Bytes, Microseconds, Milliseconds, Plain, Seconds};
 use super::Value::Each;
 use super::{Figure, Value, figures, histogram_line};
 use crate::clients::ending::Ending;
@@ -88,32 +86,12 @@ pub(crate) static TABLE: &[Entry] = figures! {
             |it| it.figures.commit_records;
     }
     Tasks {
-        present: Gauge Plain "tasks that are there, in R, T, W or B", |it| it.counters.present();
-        put: Counter Plain
-            "tasks that came in, including those found at the start; kept ones are left out",
-            |it| it.counters.put;
-        acked: Counter Plain "tasks that were acknowledged or popped, also those that are kept",
-            |it| it.counters.acked;
-        expired: Counter Plain "tasks that left because their TTL had passed",
-            |it| it.counters.expired;
-        killed: Counter Plain "tasks that were removed before they were acknowledged",
-            |it| it.counters.killed;
-        dead: Counter Plain "tasks that left because they became dead letters",
-            |it| it.counters.dead;
-        evicted: Counter Plain "tasks that made room for more urgent ones",
-            |it| it.counters.evicted;
-        moved: Counter Plain "tasks that were moved to another queue", |it| it.counters.moved;
-        failures: Counter Plain "how often tasks have failed", |it| it.counters.failures;
-        duplicates: Counter Plain "puts that met a duplicate", |it| it.counters.duplicates;
-        bytes: Gauge Bytes "the payloads and keys of the tasks that are there",
-            |it| it.counters.bytes;
+        present; put; acked; expired; killed; dead; evicted; moved; failures; duplicates; bytes;
         task_bytes: Gauge Bytes
             "the memory of all tasks, queues and members, as `--task-bytes-max` counts it",
             |it| it.task_bytes;
         task_bytes_max: Gauge Bytes "the bound `--task-bytes-max`", |it| it.task_bytes_max;
-        purged: Counter Plain "kept tasks that were removed", |it| it.counters.purged;
-        revived: Counter Plain "tasks that came back after they were acknowledged or popped",
-            |it| it.counters.revived;
+        purged; revived;
     }
     Traffic {
         bytes_received: Counters("door") Bytes "what was read from clients, by door",

@@ -8,8 +8,6 @@ use pinpriq_proto::stats::{Figures, Times};
 use pinpriq_proto::task::StateKind;
 use pinpriq_proto::time::{Span, Timestamp};
 
-use super::Kind::{Counter, Counters, Gauge, Gauges, Histogram, Text};
-use super::Unit::{Bytes, Milliseconds, Plain};
 use super::Value::Each;
 use super::{Figure, Value, figures};
 
@@ -50,28 +48,8 @@ pub(crate) static TABLE: &[Entry] = figures! {
     Any {
         takers: Gauge Plain "blocked takes and pops", |it| it.takers;
         subscribers: Gauge Plain "subscriptions", |it| it.subscribers;
-        bytes: Gauge Bytes "the payloads and keys of the tasks that are there",
-            |it| it.counters.bytes;
-        put: Counter Plain
-            "tasks that came in, including those found at the start; kept ones are left out",
-            |it| it.counters.put;
-        acked: Counter Plain "tasks that were acknowledged or popped, also those that are kept",
-            |it| it.counters.acked;
-        expired: Counter Plain "tasks that left because their TTL had passed",
-            |it| it.counters.expired;
-        killed: Counter Plain "tasks that were removed before they were acknowledged",
-            |it| it.counters.killed;
-        dead: Counter Plain "tasks that left because they became dead letters",
-            |it| it.counters.dead;
-        evicted: Counter Plain "tasks that made room for more urgent ones",
-            |it| it.counters.evicted;
-        moved: Counter Plain "tasks that were moved to another queue", |it| it.counters.moved;
-        failures: Counter Plain "how often tasks have failed", |it| it.counters.failures;
-        duplicates: Counter Plain "puts that met a duplicate", |it| it.counters.duplicates;
-        present: Gauge Plain "tasks that are there, in R, T, W or B", |it| it.counters.present();
-        purged: Counter Plain "kept tasks that were removed", |it| it.counters.purged;
-        revived: Counter Plain "tasks that came back after they were acknowledged or popped",
-            |it| it.counters.revived;
+        bytes; put; acked; expired; killed; dead; evicted; moved; failures; duplicates; present;
+        purged; revived;
     }
     Queue {
         priorities: Gauges("priority") Plain

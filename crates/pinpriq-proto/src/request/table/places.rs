@@ -31,7 +31,9 @@ pub const fn place(name: &str, sub: Option<&str>) -> usize {
     }
 }
 
-const fn is_same(one: &str, other: &str) -> bool {
+/// Whether two names are the same. For constants.
+#[must_use]
+pub const fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     let mut at = 0;
     while at < one.len() && at < other.len() && one[at] == other[at] {
