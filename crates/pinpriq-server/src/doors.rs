@@ -111,3 +111,19 @@ fn begin_at(
     let company = (options.roster.clone(), options.audit.clone(), &options.kept);
     Client::begin(shard, who, (opened, peer), options.limits, company)
 }
+
+/// Begins with a new client of the shard at this door, with the usual options.
+#[cfg(test)]
+pub(crate) fn connect(shard: &Rc<Shard>, door: DoorName) -> Client {
+    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+    let options = DoorOptions {
+        pinpriq: PinpriqOptions::default(),
+        limits: Limits::default(),
+        contacts: Arc::default(),
+        roster: None,
+        audit: None,
+        beanstalkd: Arc::default(),
+        kept: Arc::default(),
+    };
+    begin(shard.clone(), shard.connect(door, peer), (door, peer), &options)
+}

@@ -1,7 +1,6 @@
 //! Who is asked for a shard, whose answers count, and what becomes of those who ask. The other
 //! nodes are played by the tests.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pinpriq_proto::limits::Limits as EngineLimits;
@@ -14,8 +13,8 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::clients::about::Manners;
-use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
-use crate::doors::{self, DoorOptions};
+use crate::config::{DoorName, Durability};
+use crate::doors;
 use crate::home::client::Client;
 use crate::letters::letter::{Errand, Piece};
 use crate::letters::mailbox::Mailbox;
@@ -149,19 +148,7 @@ fn reading(stage: &Stage) -> Client {
 }
 
 fn asking(stage: &Stage, line: &[u8]) -> Client {
-    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-    let who = stage.home.connect(DoorName::Resp, peer);
-    let (pinpriq, limits) = (PinpriqOptions::default(), Limits::default());
-    let options = DoorOptions {
-        pinpriq,
-        limits,
-        contacts: Arc::default(),
-        roster: None,
-        audit: None,
-        beanstalkd: Arc::default(),
-        kept: Arc::default(),
-    };
-    let mut client = doors::begin(stage.home.clone(), who, (DoorName::Resp, peer), &options);
+    let mut client = doors::connect(&stage.home, DoorName::Resp);
     client.feed(line);
     client.encode();
     client

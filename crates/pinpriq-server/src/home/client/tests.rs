@@ -11,8 +11,8 @@ use pinpriq_store::{Durable, MemoryStore};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::config::{Durability, Limits, PinpriqOptions};
-use crate::doors::{self, DoorOptions};
+use crate::config::Durability;
+use crate::doors;
 use crate::home::desk::receive_news;
 use crate::letters::letter::{News, Standing};
 use crate::letters::mailbox::{Mailbox, Post};
@@ -27,18 +27,7 @@ fn client() -> (Rc<Shard>, Client) {
     let (clock, bell) = (Rc::new(ManualClock::at(now)), Arc::new(Notify::new()));
     let post = Some(Post::new(0, Sharding::Hashed(2), boxes));
     let shard = Shard::new(durable, Durability::Memory, clock, bell, (post, Arc::default()));
-    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-    let who = shard.connect(DoorName::Pinpriq, peer);
-    let options = DoorOptions {
-        pinpriq: PinpriqOptions::default(),
-        limits: Limits::default(),
-        contacts: Arc::default(),
-        roster: None,
-        audit: None,
-        beanstalkd: Arc::default(),
-        kept: Arc::default(),
-    };
-    let client = doors::begin(shard.clone(), who, (DoorName::Pinpriq, peer), &options);
+    let client = doors::connect(&shard, DoorName::Pinpriq);
     (shard, client)
 }
 

@@ -1,6 +1,5 @@
 //! The answers to cluster clients at the home of a cluster, without any other node.
 
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,8 +10,8 @@ use pinpriq_store::{Durable, MemoryStore};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::config::{DoorName, Durability, Limits, PinpriqOptions};
-use crate::doors::{self, DoorOptions};
+use crate::config::{DoorName, Durability};
+use crate::doors;
 use crate::home::recovery::gain_owner;
 use crate::host::shard::Shard;
 use crate::letters::mailbox::{Mailbox, Post, Route};
@@ -67,25 +66,12 @@ impl Node {
     /// Sends requests, each on a line, at this door. Returns the replies that need no other node,
     /// and how many requests are for each shard.
     fn ask(&self, door: DoorName, lines: &str) -> (String, Vec<usize>) {
-        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        let who = self.home.connect(door, peer);
-        let session = who.1.clone();
-        let (pinpriq, limits) = (PinpriqOptions::default(), Limits::default());
-        let options = DoorOptions {
-            pinpriq,
-            limits,
-            contacts: Arc::default(),
-            roster: None,
-            audit: None,
-            beanstalkd: Arc::default(),
-            kept: Arc::default(),
-        };
-        let mut client = doors::begin(self.home.clone(), who, (door, peer), &options);
+        let mut client = doors::connect(&self.home, door);
         client.feed(lines.replace('\n', "\r\n").as_bytes());
         self.home.turn();
         client.encode();
-        let told = String::from_utf8_lossy(session.outbox.borrow().unwritten()).into_owned();
-        let abroad = &mut *session.links.borrow_mut();
+        let told = String::from_utf8_lossy(&client.unwritten()).into_owned();
+        let abroad = &mut *client.session.links.borrow_mut();
         let shards = self.home.shards();
         let asked = |shard| abroad.link(shards, shard).log.iter().count();
         (told, (0..shards).map(asked).collect())
