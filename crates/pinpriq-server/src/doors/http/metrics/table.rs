@@ -332,13 +332,15 @@ impl Metric {
                 let figure = info_of(figure);
                 self.tell_value((figure.read)(sight.facts()), figure.unit, &[], tell);
             }
-            Source::Stats(figure) => self.each_queue(sight, |figures, labels, is_one| {
-                // Times are kept for each queue, not for all together.
+            Source::Stats(figure) => {
                 let figure = stats_of(figure);
-                if is_one || figure.section == stats::Scope::Any {
-                    self.tell_value((figure.read)(figures), figure.unit, labels, tell);
-                }
-            }),
+                self.each_queue(sight, |figures, labels, is_one| {
+                    // Times are kept for each queue, not for all together.
+                    if is_one || figure.section == stats::Scope::Any {
+                        self.tell_value((figure.read)(figures), figure.unit, labels, tell);
+                    }
+                });
+            }
             Source::Each(_, read) => self.each_queue(sight, |figures, labels, is_one| {
                 // All together are not paused.
                 if is_one || self.name != "paused" {
