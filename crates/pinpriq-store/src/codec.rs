@@ -2,8 +2,8 @@
 //! `docs/internals/journal.md`.
 //!
 //! Encoding cannot fail. Decoding is total: any bytes give a record or an error, never a panic, and
-//! nothing is allocated from a length that the bytes merely declare. The content of a task is the
-//! business of `pinpriq-proto`. This module knows nothing about framing, checksums and places.
+//! nothing is allocated from a length that the bytes merely declare. `pinpriq-proto` encodes what
+//! a task contains. This module knows nothing about framing, checksums and places.
 
 mod former;
 

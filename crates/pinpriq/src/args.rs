@@ -1,9 +1,9 @@
 //! The command line: one definition, from which the parser, the help, the manual pages and the
 //! completions are made.
 //!
-//! What the arguments mean is the business of the commands in `cmd/`. The settings of the server
-//! are in `settings.rs`, since the configuration file has them too. The commands that speak to a
-//! server are in files of their own under `args/`.
+//! The commands in `cmd/` do what the arguments ask for. The settings of the server are in
+//! `settings.rs`, since the configuration file has them too. The commands that speak to a server
+//! are in files of their own under `args/`.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! Every setting of the server, once: as a flag, as an environment variable, as a key of the
 //! configuration file.
 //!
-//! A setting that was not given is `None` here; defaults and precedence are the business of
-//! `config.rs`. Values that cannot be meant, such as a bound of 0, are refused here, in the same
+//! A setting that was not given is `None` here; `config.rs` has the defaults and decides what takes
+//! precedence. Values that cannot be meant, such as a bound of 0, are refused here, in the same
 //! words wherever they come from.
 
 use std::path::PathBuf;

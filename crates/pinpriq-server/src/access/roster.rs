@@ -1,8 +1,8 @@
 //! The users of the server, as its file of users has them now.
 //!
 //! All places share the roster. The file is read again when it changes, and when an operator asks
-//! for that; one that cannot be used changes nothing and is reported once. Who watches the file is
-//! up to `process::access`.
+//! for that; one that cannot be used changes nothing and is reported once. `process::access`
+//! watches the file.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -24,7 +24,7 @@ pub fn lowest_term_at(generation: u32, wall: Timestamp) -> Term {
     lowest_term(generation, wall.ms().saturating_sub(TERMS_BEGAN_MS) / 1_000)
 }
 
-/// The lowest term of a tenure that begins so many seconds after terms began.
+/// The lowest term of a tenure that begins this many seconds after terms began.
 fn lowest_term(generation: u32, seconds: u64) -> Term {
     Term(Term::first_of(generation).0 + seconds)
 }

@@ -1,7 +1,7 @@
 //! Whole clusters: what is in all shards is carried into a cluster, or copied out of it.
 //!
 //! `import.rs` fills the logs of a cluster that does not exist yet, and `export.rs` reads the logs
-//! of one that may be served meanwhile. Data directories are the business of `pinpriq-store`.
+//! of one that may be served meanwhile. `pinpriq-store` reads and writes data directories.
 
 mod export;
 mod import;

@@ -92,7 +92,7 @@ impl Tally {
         self.with(command, |asked| asked.requests[door as usize] += count);
     }
 
-    /// Counts how long each of so many requests for one command took.
+    /// Counts that each of `count` requests for one command took this time.
     pub(crate) fn took(&self, command: usize, count: u64, time: Duration) {
         let us = time.as_secs().saturating_mul(1_000_000) + u64::from(time.subsec_micros());
         self.with(command, |asked| asked.took_us.record_times(us, count));

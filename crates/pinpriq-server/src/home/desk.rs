@@ -443,7 +443,7 @@ impl Desk {
         self.seat.note_work();
     }
 
-    /// Replies with what is written piece by piece, and keeps so many bytes until it is sent.
+    /// Replies with what is written piece by piece, and keeps this many bytes until it is sent.
     pub(crate) fn say_written(&self, write: Write, bytes: usize) {
         self.seat.shard.say_written(&self.seat.session, write, bytes);
         self.seat.note_work();

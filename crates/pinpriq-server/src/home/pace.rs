@@ -38,7 +38,7 @@ impl Default for Run {
     }
 }
 
-/// Requests that are answered once so many answers have left the outbox.
+/// Requests that are answered once this many answers have left the outbox.
 struct UnderWay {
     run: Run,
     began: Duration,

@@ -372,7 +372,7 @@ impl Shard {
         session.outbox.borrow_mut().push_bytes(bytes);
     }
 
-    /// Adds a long reply of a door, which keeps so many bytes until it is sent.
+    /// Adds a long reply of a door, which keeps this many bytes until it is sent.
     pub(crate) fn say_written(&self, session: &Session, write: Write, bytes: usize) {
         self.turn();
         session.outbox.borrow_mut().push_written(write, bytes);

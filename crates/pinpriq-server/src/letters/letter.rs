@@ -203,7 +203,7 @@ pub(crate) enum Inquiry {
 pub(crate) struct SurveyWanted {
     /// The queues and lanes whose figures are wanted.
     pub(crate) figures_of: Vec<Surveyed>,
-    /// If given, so many further names are wanted, after this one if there is one.
+    /// If given, this many further names are wanted, after this one if there is one.
     pub(crate) names: Option<(Option<Surveyed>, usize)>,
     /// The most news of queues that are to be kept until the next survey. With 0 none are.
     pub(crate) news_max: usize,

@@ -67,7 +67,7 @@ pub(crate) struct Found {
 }
 
 impl Surveyor {
-    /// Returns a surveyor of the server with this place, which shows at most so many queues.
+    /// Returns a surveyor of the server with this place, which shows at most this many queues.
     pub(crate) fn new(sight: Sight, shown_max: usize) -> Self {
         let looked_for = vec![None; sight.sharding.shards()];
         Self {

@@ -23,7 +23,7 @@ const SECOND: Span = Span::from_ms(1_000);
 const FRESH_MS: u64 = 900;
 
 /// Runs the monitor of the server with this place until the server stops. Metrics and events show
-/// at most so many queues and lanes one by one.
+/// at most this many queues and lanes one by one.
 pub(crate) async fn run(
     (sight, stop): (Sight, Stop),
     (monitor, mut asks): (Arc<Monitor>, Asks),

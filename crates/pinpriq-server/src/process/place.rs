@@ -393,8 +393,8 @@ impl Place {
         any
     }
 
-    /// Begins to give up the shard in order: guests carry out nothing more, and are told all that
-    /// was done for them. Letters must not be read from now on, since they are for the next owner.
+    /// Begins to give up the shard in order: guests carry out nothing more, and their homes hear
+    /// what was done for them. No letters may be read from now on: they are for the next owner.
     pub fn release(&self) {
         self.guests().for_each(|(_, guest)| guest.borrow_mut().release());
         self.shard.turn();

@@ -72,7 +72,8 @@ impl Server {
 
     /// Starts a server like [`Server::bind`], with a clock of the caller's. `clock` makes it for
     /// the moment at which time starts: `now`, or later if the store knows a later one. It is only
-    /// the clock of the first shard. Without a data directory, so many incarnations count as gone.
+    /// the clock of the first shard. Without a data directory, `incarnations_before` says how many
+    /// incarnations there may have been.
     pub async fn bind_with_clock(
         config: Config,
         stop: Stop,

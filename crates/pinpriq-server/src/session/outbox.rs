@@ -154,7 +154,7 @@ fn part_of<T: Clone>(
     (count < left.len()).then(|| (count, bytes, piece(left[..count].to_vec())))
 }
 
-/// Appends the next piece of an answer, at most about so many bytes. The number counts what is
+/// Appends the next piece of an answer, at most about this many bytes. The number counts what is
 /// written already, in units of its own, and is 0 at first. Returns whether the answer is complete.
 pub(crate) type Write = Box<dyn Fn(&mut usize, &mut Vec<u8>, usize) -> bool>;
 
@@ -265,7 +265,7 @@ impl Outbox {
         self.push_answer(Answer::Bytes(encoded), bytes);
     }
 
-    /// Adds a long answer of the door, which keeps so many bytes until it is sent.
+    /// Adds a long answer of the door, which keeps this many bytes until it is sent.
     pub(crate) fn push_written(&mut self, write: Write, bytes: usize) {
         self.waiting_bytes += bytes;
         self.push_answer(Answer::Written(write), bytes);

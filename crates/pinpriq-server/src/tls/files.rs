@@ -1,7 +1,7 @@
 //! The certificates and the key of the server, as their files have them now.
 //!
-//! The files are read again when they change, and on request. Those that cannot be
-//! used change nothing and are reported once. Who watches them is up to `process::access`.
+//! The files are read again when they change, and on request. Files that cannot be used change
+//! nothing and are reported once. `process::access` watches them.
 
 use std::fmt;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! One entry of a log, byte by byte: a header and a body. `docs/internals/ledger.md` describes it.
 //!
 //! The checksum of each entry covers that of the entry before, so that an entry cannot be changed,
-//! lost or moved without notice. What is in a body is the business of `batch.rs`.
+//! lost or moved without notice. `batch.rs` reads and writes bodies.
 
 use xxhash_rust::xxh3::Xxh3;
 

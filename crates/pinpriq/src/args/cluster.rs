@@ -53,7 +53,7 @@ pub(crate) enum ClusterCommand {
     ///
     /// It hands over one shard after the other, and goes on taking connections: what clients ask of
     /// it is passed on. The cluster remembers it, also when the node is started again, until
-    /// `pinpriq cluster undrain`. If all nodes are told so, they serve as if none was.
+    /// `pinpriq cluster undrain`. If all nodes are drained, they serve as if none was.
     ///
     /// A node that is stopped with SIGTERM hands over its shards too, and needs no drain.
     #[command(after_help = after(

@@ -126,7 +126,7 @@ where
     thread::scope(|scope| {
         let threads: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(work)).collect();
         let failed = threads.into_iter().filter_map(|thread| thread.join().err()).count();
-        assert_eq!(failed, 0, "cases that failed are told above");
+        assert_eq!(failed, 0, "see above for the cases that failed");
     });
 }
 

@@ -1,7 +1,7 @@
 //! The state of the screen: what is known of the server, what is selected and entered.
 //!
 //! Keys and news change it. It reads no clock, no socket and no terminal; the time is the server's.
-//! How it looks is the business of `view.rs`.
+//! `view.rs` draws it.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

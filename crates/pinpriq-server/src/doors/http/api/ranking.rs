@@ -31,7 +31,7 @@ pub(super) const AT_ONCE: usize = 256;
 /// Figures are kept for this time at least.
 const KEPT_MS: u64 = 2_000;
 
-/// What was found is kept for so many times as long as it took.
+/// What was found is kept this many times as long as it took to find.
 const KEPT_FACTOR: u64 = 20;
 
 /// What was found the last time, for all who ask. One request at a time renews it.
