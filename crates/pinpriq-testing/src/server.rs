@@ -29,7 +29,7 @@ const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 pub struct Simulation {
     shards: Vec<Driven>,
     common: Arc<Common>,
-    clients: BTreeMap<ClientId, (usize, DoorName, Client)>,
+    clients: BTreeMap<ClientId, (DoorName, Client)>,
     stopping: bool,
     cut_off: bool,
 }
@@ -116,7 +116,7 @@ impl Simulation {
     pub fn connect_to(&mut self, home: usize, door: DoorName) -> ClientId {
         let begun = self.shards[home].place.connect((door, PEER), None);
         let client = begun.number();
-        self.clients.insert(client, (home, door, begun));
+        self.clients.insert(client, (door, begun));
         self.run_client(client);
         client
     }
@@ -130,14 +130,14 @@ impl Simulation {
     /// Whether bytes that the client sends would be read now.
     #[must_use]
     pub fn reads_from(&self, client: ClientId) -> bool {
-        let Some((_, _, it)) = self.clients.get(&client) else { return false };
+        let Some((_, it)) = self.clients.get(&client) else { return false };
         it.wants_read()
     }
 
     /// Delivers bytes of a client, which are read at once. Must not be called while nothing is read
     /// from the client, nor with more than 64 KiB at a time.
     pub fn feed(&mut self, client: ClientId, bytes: &[u8]) {
-        if let Some((_, _, it)) = self.clients.get_mut(&client) {
+        if let Some((_, it)) = self.clients.get_mut(&client) {
             it.feed(bytes);
             self.run_client(client);
         }
@@ -145,7 +145,7 @@ impl Simulation {
 
     /// Ends the client's sending side. The client still reads.
     pub fn end_input(&mut self, client: ClientId) {
-        if let Some((_, _, it)) = self.clients.get_mut(&client) {
+        if let Some((_, it)) = self.clients.get_mut(&client) {
             it.end_input();
             self.run_client(client);
         }
@@ -154,12 +154,12 @@ impl Simulation {
     /// Returns the number of bytes that wait for the client.
     #[must_use]
     pub fn waiting_bytes(&self, client: ClientId) -> usize {
-        self.clients.get(&client).map_or(0, |(_, _, it)| it.unwritten().len())
+        self.clients.get(&client).map_or(0, |(_, it)| it.unwritten().len())
     }
 
     /// Moves up to `most` bytes of replies to the client's side. Returns their number.
     pub fn drain(&mut self, client: ClientId, most: usize, out: &mut Vec<u8>) -> usize {
-        let Some((_, _, it)) = self.clients.get(&client) else { return 0 };
+        let Some((_, it)) = self.clients.get(&client) else { return 0 };
         if it.holds_back() {
             return 0;
         }
@@ -172,7 +172,7 @@ impl Simulation {
 
     /// Breaks the connection.
     pub fn cut(&mut self, client: ClientId) {
-        if let Some((_, _, it)) = self.clients.remove(&client) {
+        if let Some((_, it)) = self.clients.remove(&client) {
             it.leave();
         }
     }
@@ -195,7 +195,7 @@ impl Simulation {
             }
             let clients: Vec<ClientId> = self.clients.keys().copied().collect();
             for client in clients {
-                if self.clients.get(&client).is_some_and(|(_, _, it)| it.has_rung()) {
+                if self.clients.get(&client).is_some_and(|(_, it)| it.has_rung()) {
                     quiet = false;
                     self.run_client(client);
                 }
@@ -221,7 +221,7 @@ impl Simulation {
     #[must_use]
     pub fn due(&mut self) -> Option<Timestamp> {
         let frames = self.clients.values_mut();
-        let frames = frames.filter_map(|(_, _, it)| it.frame_deadline());
+        let frames = frames.filter_map(|(_, it)| it.frame_deadline());
         frames.chain(self.shards.iter().filter_map(|place| place.armed)).min()
     }
 
@@ -231,13 +231,13 @@ impl Simulation {
         let late: Vec<ClientId> = self
             .clients
             .iter_mut()
-            .filter_map(|(client, (_, _, it))| {
+            .filter_map(|(client, (_, it))| {
                 let deadline = it.frame_deadline();
                 deadline.filter(|at| *at <= now).map(|_| *client)
             })
             .collect();
         for client in late {
-            if let Some((_, _, it)) = self.clients.get_mut(&client) {
+            if let Some((_, it)) = self.clients.get_mut(&client) {
                 it.frame_is_late();
             }
             self.run_client(client);
@@ -282,7 +282,7 @@ impl Simulation {
 
     /// Does what a connection would do until it has to wait.
     fn run_client(&mut self, client: ClientId) {
-        let Some((_, _, it)) = self.clients.get_mut(&client) else { return };
+        let Some((_, it)) = self.clients.get_mut(&client) else { return };
         let (stopping, cut_off) = (self.stopping, self.cut_off);
         match run_until_blocked(it, stopping, cut_off) {
             Step::Move(to) => self.move_to(to, client),
@@ -293,10 +293,10 @@ impl Simulation {
 
     /// Moves a connection to another shard.
     fn move_to(&mut self, to: usize, client: ClientId) {
-        let Some((_, door, it)) = self.clients.remove(&client) else { return };
+        let Some((door, it)) = self.clients.remove(&client) else { return };
         let (mut begun, input) = self.shards[to].place.adopt(it.move_out(), (door, PEER));
         begun.take_over(&input);
-        self.clients.insert(client, (to, door, begun));
+        self.clients.insert(client, (door, begun));
         self.run_client(client);
     }
 }
