@@ -79,15 +79,15 @@ knobs! {
     /// The number of priorities.
     priorities = 1, |dice| 1 + dice.below(8);
     /// The longest usual payload.
-    payload_bytes = 8, |dice| pick(dice, &[8, 32, 200, 1_000, 3_000]);
+    payload_bytes = 8, |dice| dice.pick(&[8, 32, 200, 1_000, 3_000]);
     /// How many of a thousand payloads are a hundred times as long.
-    large_payloads = 0, |dice| pick(dice, &[0, 0, 2, 10]);
+    large_payloads = 0, |dice| dice.pick(&[0, 0, 2, 10]);
     /// The longest usual TTL, TTR, delay and wait.
-    span_ms = 50, |dice| pick(dice, &[20, 100, 1_000, 20_000]);
+    span_ms = 50, |dice| dice.pick(&[20, 100, 1_000, 20_000]);
     /// The largest step of the clock in each round.
-    step_ms = 1, |dice| pick(dice, &[1, 5, 50, 500]);
+    step_ms = 1, |dice| dice.pick(&[1, 5, 50, 500]);
     /// The number of tasks above which clients prefer to take.
-    crowd = 20, |dice| pick(dice, &[20, 40, 80, 200]);
+    crowd = 20, |dice| dice.pick(&[20, 40, 80, 200]);
     /// The weight of puts among the requests of clients.
     puts = 10, |dice| weight(dice, 10);
     /// The weight of takes and pops.
@@ -109,32 +109,32 @@ knobs! {
     /// The weight of nonsense.
     nonsense = 0, |dice| weight(dice, 1);
     /// How many of a hundred takes block.
-    waits = 0, |dice| pick(dice, &[0, 10, 40]);
+    waits = 0, |dice| dice.pick(&[0, 10, 40]);
     /// The most requests that a client sends at once.
-    pipeline = 1, |dice| pick(dice, &[1, 2, 8, 32]);
+    pipeline = 1, |dice| dice.pick(&[1, 2, 8, 32]);
     /// The most bytes that arrive at once, 0 for all.
-    chunk_in = 0, |dice| pick(dice, &[0, 0, 1, 16, 300]);
+    chunk_in = 0, |dice| dice.pick(&[0, 0, 1, 16, 300]);
     /// The most bytes that leave at once, 0 for all.
-    chunk_out = 0, |dice| pick(dice, &[0, 0, 1, 16, 300]);
+    chunk_out = 0, |dice| dice.pick(&[0, 0, 1, 16, 300]);
     /// The most requests of a client that are under way.
-    in_flight_max = 1_024, |dice| pick(dice, &[1_024, 1_024, 8, 3]);
+    in_flight_max = 1_024, |dice| dice.pick(&[1_024, 1_024, 8, 3]);
     /// The most bytes of replies that are encoded ahead.
-    out_bytes_max = 262_144, |dice| pick(dice, &[262_144, 262_144, 512, 60]);
+    out_bytes_max = 262_144, |dice| dice.pick(&[262_144, 262_144, 512, 60]);
     /// The most bytes of all tasks, 0 for no limit.
-    task_bytes_max = 0, |dice| pick(dice, &[0, 0, 0, 20_000]);
+    task_bytes_max = 0, |dice| dice.pick(&[0, 0, 0, 20_000]);
     /// The most subscriptions of a client, and the most queues of a take.
-    queues_per_client_max = 1_024, |dice| pick(dice, &[1_024, 1_024, 2]);
+    queues_per_client_max = 1_024, |dice| dice.pick(&[1_024, 1_024, 2]);
     /// How long the figures of a queue are kept after its end, in milliseconds.
-    queue_linger = 600_000, |dice| pick(dice, &[600_000, 50, 0]);
+    queue_linger = 600_000, |dice| dice.pick(&[600_000, 50, 0]);
     /// Whether a reply means the disk (0) or the operating system (1).
     interval = 0, |dice| u64::from(dice.chance(25));
     /// Whether the disk responds later (1) or at once (0).
     gated = 0, |dice| u64::from(dice.chance(60));
     /// The size of a segment.
-    segment_bytes = 65_536, |dice| pick(dice, &[24_576, 24_576, 65_536, 262_144]);
+    segment_bytes = 65_536, |dice| dice.pick(&[24_576, 24_576, 65_536, 262_144]);
     /// How many segments the journal may hold beyond twice what counts. With fewer than two it
     /// would have to be compacted for ever.
-    slack_segments = 4, |dice| pick(dice, &[2, 2, 3, 4]);
+    slack_segments = 4, |dice| dice.pick(&[2, 2, 3, 4]);
     /// How framing, TTL 0 and putting back are set for pinpriq: three bits.
     pinpriq_options = 0, |dice| if dice.chance(50) { 0 } else { dice.below(8) };
     /// The rate, in rounds out of a thousand, at which the machine loses its power.
@@ -144,9 +144,9 @@ knobs! {
     /// The rate at which the machine stops in the middle of a disk operation.
     stops_in_operation = 0, |dice| fault(dice, 4);
     /// How many of a hundred starts stop in the middle.
-    stops_in_recovery = 0, |dice| pick(dice, &[0, 0, 30, 60]);
+    stops_in_recovery = 0, |dice| dice.pick(&[0, 0, 30, 60]);
     /// The percentage of unsynced data that survives a power loss; above 100 a random part.
-    survival = 0, |dice| pick(dice, &[0, 50, 90, 101, 101]);
+    survival = 0, |dice| dice.pick(&[0, 50, 90, 101, 101]);
     /// The rate at which a write fails once.
     write_errors = 0, |dice| fault(dice, 2);
     /// The rate at which every write starts to fail.
@@ -160,11 +160,11 @@ knobs! {
     /// The rate at which the disk becomes full for a while, across all starts.
     full_disks = 0, |dice| fault(dice, 3);
     /// How many of a hundred reads are short.
-    short_reads = 0, |dice| pick(dice, &[0, 20, 60]);
+    short_reads = 0, |dice| dice.pick(&[0, 20, 60]);
     /// How many of a hundred writes are short.
-    short_writes = 0, |dice| pick(dice, &[0, 0, 10, 40]);
+    short_writes = 0, |dice| dice.pick(&[0, 0, 10, 40]);
     /// How many of a hundred starts find a bit flipped.
-    bit_flips = 0, |dice| pick(dice, &[0, 0, 30]);
+    bit_flips = 0, |dice| dice.pick(&[0, 0, 30]);
     /// The rate at which the disk stops responding for a while.
     slow_disks = 0, |dice| fault(dice, 30);
     /// The rate at which the wall clock is set.
@@ -185,14 +185,9 @@ knobs! {
     slow_threads = 0, |dice| fault(dice, 30);
     /// The bytes that tasks may occupy before payloads are left on the disk, 0 for no such limit.
     /// Has no effect if the bytes of all tasks are limited.
-    memory_bytes = 0, |dice| pick(dice, &[0, 3_000, 20_000]);
+    memory_bytes = 0, |dice| dice.pick(&[0, 3_000, 20_000]);
     /// The number of clients that speak the protocol of beanstalkd.
-    beanstalkd_clients = 0, |dice| pick(dice, &[0, 0, 0, 1, 2, 3]);
-}
-
-fn pick(dice: &mut Dice, choices: &[u64]) -> u64 {
-    let at = dice.below(choices.len() as u64);
-    choices[usize::try_from(at).unwrap_or_default()]
+    beanstalkd_clients = 0, |dice| dice.pick(&[0, 0, 0, 1, 2, 3]);
 }
 
 /// Draws a weight around the usual one: sometimes 0, sometimes a multiple.
