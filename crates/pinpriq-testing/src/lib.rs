@@ -8,31 +8,6 @@
 // The engine's random tests, which `fuzz` includes, name this crate from outside.
 extern crate self as pinpriq_testing;
 
-/// Defines an enum of which each variant has a word, by which reports and arguments know it.
-#[cfg(any(feature = "cluster-sim", feature = "sim"))]
-macro_rules! worded {
-    ($(#[$of:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident: $word:literal,)* }) => {
-        $(#[$of])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub enum $name {
-            $($(#[$doc])* #[doc = concat!("Known as `", $word, "`.")] $variant,)*
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// Returns its word.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)*
-                }
-            }
-        }
-    };
-}
-
 /// The cases of a suite, which have the names of their functions.
 #[cfg(feature = "store")]
 macro_rules! named {

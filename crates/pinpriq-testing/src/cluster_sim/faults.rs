@@ -3,48 +3,52 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-worded! {
+pinpriq_proto::worded! {
     /// A kind of fault that the world itself makes. The engine and the registry have more.
-    Kind {
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Kind {
         /// A process ends at once.
-        Killed: "node killed",
+        Killed => "node killed",
         /// A machine disappears without a word.
-        Vanished: "machine vanished",
+        Vanished => "machine vanished",
         /// A process stands still, and goes on before its session has ended.
-        ShortPause: "node paused",
+        ShortPause => "node paused",
         /// A process stands still for longer than its session.
-        LongPause: "node paused past its session",
+        LongPause => "node paused past its session",
         /// A node hands everything over and ends.
-        StoppedInOrder: "node stopped in order",
+        StoppedInOrder => "node stopped in order",
         /// The registry asks a node to drain.
-        Drained: "node drained",
+        Drained => "node drained",
         /// Nothing passes between two nodes.
-        Cut: "nodes cut from each other",
+        Cut => "nodes cut from each other",
         /// Nothing passes in one direction.
-        CutOneWay: "nodes cut in one direction",
+        CutOneWay => "nodes cut in one direction",
         /// A node does not reach the engine.
-        EngineCut: "node cut from the engine",
+        EngineCut => "node cut from the engine",
         /// No node reaches the engine.
-        EngineOutage: "engine unreachable for all",
+        EngineOutage => "engine unreachable for all",
         /// The engine has no room.
-        EngineFull: "engine without room",
+        EngineFull => "engine without room",
         /// A node does not reach the registry.
-        RegistryCut: "node cut from the registry",
+        RegistryCut => "node cut from the registry",
         /// A wall clock is set.
-        ClockSet: "wall clock set",
+        ClockSet => "wall clock set",
         /// A client closes its connection while requests are under way.
-        ClientGone: "client gone",
+        ClientGone => "client gone",
         /// All logs lose their newest entries, and the registry is as it was, while nodes run.
-        RolledBack: "engine rolled back under its nodes",
+        RolledBack => "engine rolled back under its nodes",
         /// The same while nodes are down.
-        RolledBackUnseen: "engine rolled back while nodes were down",
+        RolledBackUnseen => "engine rolled back while nodes were down",
         /// One log loses its newest entries.
-        LogRolledBack: "one log rolled back",
+        LogRolledBack => "one log rolled back",
         /// The engine and the registry lose everything.
-        Wiped: "engine wiped",
+        Wiped => "engine wiped",
         /// The registry is as it was before a roll-back was accepted.
-        RegistryRolledBack: "registry rolled back to a former generation",
+        RegistryRolledBack => "registry rolled back to a former generation",
     }
+
+    /// Returns the word by which reports and arguments know it.
+    fn word -> &'static str
 }
 
 impl Kind {

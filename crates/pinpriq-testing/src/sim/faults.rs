@@ -2,37 +2,42 @@
 
 use std::fmt;
 
-worded! {
+pinpriq_proto::worded! {
     /// A kind of fault.
-    Kind {
-        PowerLoss: "power loss",
-        Kill: "process killed",
-        StopInOperation: "machine stopped in a disk operation",
-        StopInRecovery: "machine stopped in recovery",
-        LostSectors: "unsynced sectors lost",
-        TornWrite: "unsynced writes torn",
-        LostEntry: "directory entries lost",
-        WriteError: "a write failed",
-        WriteOutage: "every write failed",
-        SyncError: "a sync failed",
-        SyncOutage: "every sync failed",
-        DirectoryError: "a directory sync failed",
-        FullDisk: "disk full",
-        ShortRead: "short read",
-        ShortWrite: "short write",
-        BitFlip: "bit flipped at rest",
-        SlowDisk: "disk answers late",
-        SlowThread: "a shard reads letters late",
-        WallForward: "wall clock set forward",
-        WallBack: "wall clock set back",
-        CutInRequest: "cut in a request",
-        CutInReply: "cut in a reply",
-        Cut: "cut between messages",
-        HalfClose: "client ended its side",
-        Stall: "client stopped reading",
-        Silence: "client stopped in a request",
-        Stop: "server stopped in order",
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    #[expect(missing_docs, reason = "the words say what each is")]
+    pub enum Kind {
+        PowerLoss => "power loss",
+        Kill => "process killed",
+        StopInOperation => "machine stopped in a disk operation",
+        StopInRecovery => "machine stopped in recovery",
+        LostSectors => "unsynced sectors lost",
+        TornWrite => "unsynced writes torn",
+        LostEntry => "directory entries lost",
+        WriteError => "a write failed",
+        WriteOutage => "every write failed",
+        SyncError => "a sync failed",
+        SyncOutage => "every sync failed",
+        DirectoryError => "a directory sync failed",
+        FullDisk => "disk full",
+        ShortRead => "short read",
+        ShortWrite => "short write",
+        BitFlip => "bit flipped at rest",
+        SlowDisk => "disk answers late",
+        SlowThread => "a shard reads letters late",
+        WallForward => "wall clock set forward",
+        WallBack => "wall clock set back",
+        CutInRequest => "cut in a request",
+        CutInReply => "cut in a reply",
+        Cut => "cut between messages",
+        HalfClose => "client ended its side",
+        Stall => "client stopped reading",
+        Silence => "client stopped in a request",
+        Stop => "server stopped in order",
     }
+
+    /// Returns the word by which reports and arguments know it.
+    fn word -> &'static str
 }
 
 /// How often each kind has struck.
@@ -80,14 +85,14 @@ impl Counts {
     /// The kinds that never struck.
     #[must_use]
     pub fn missing(&self) -> Vec<Kind> {
-        Kind::ALL.iter().copied().filter(|kind| self.of(*kind) == 0).collect()
+        Kind::ALL.into_iter().filter(|kind| self.of(*kind) == 0).collect()
     }
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for kind in Kind::ALL {
-            writeln!(f, "{:>9}  {}", self.of(*kind), kind.word())?;
+            writeln!(f, "{:>9}  {}", self.of(kind), kind.word())?;
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ fn runs_that_once_failed_do_not_fail_again() {
 fn every_planted_bug_is_noticed() {
     for bug in Bug::ALL {
         let seeds = 0..SEEDS_UNTIL_NOTICED;
-        let summary = run_seeds(seeds, |knobs| knobs.operations = 700, Some(*bug), 1);
+        let summary = run_seeds(seeds, |knobs| knobs.operations = 700, Some(bug), 1);
         assert_eq!(summary.failures.len(), 1, "{} goes unnoticed", bug.word());
     }
 }
