@@ -25,6 +25,9 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
 use crate::args::Command;
 use crate::exit::{Exit, Failure};
 
@@ -52,4 +55,11 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         Command::Completions(arguments) => completions::completions(&arguments),
         Command::Man(arguments) => man::man(&arguments),
     }
+}
+
+/// Lets time pass.
+fn pass(time: Duration) {
+    // Nothing is ever sent: this waits until the time has passed.
+    let (_kept, never) = sync_channel::<()>(0);
+    let _ = never.recv_timeout(time);
 }

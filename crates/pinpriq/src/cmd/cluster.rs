@@ -15,7 +15,6 @@ mod wrong;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use pinpriq_cluster::{RegistryAnswer, RegistryCall, View};
@@ -27,6 +26,7 @@ use self::wrong::what_is_wrong;
 use crate::args::cluster::{AcceptArgs, ClusterCommand, MoveArgs, NodeArgs, RoomArgs};
 use crate::cluster::engine::{Empty, Engine, connect, no_cluster};
 use crate::cluster::url::ClusterUrl;
+use crate::cmd::pass;
 use crate::exit::{Exit, Failure};
 use crate::json::Json;
 use crate::output::print_text;
@@ -78,12 +78,6 @@ pub(crate) fn cluster(command: &ClusterCommand) -> Result<Exit, Failure> {
     let (exit, text) = Asker::new(of.engine()?, bytes_max)?.carry_out(&words, of.json)?;
     print_text(text.as_bytes())?;
     Ok(exit)
-}
-
-fn wait_between_looks() {
-    // Nothing is ever sent: this waits until the time has passed.
-    let (_kept, never) = sync_channel::<()>(0);
-    let _ = never.recv_timeout(BETWEEN_LOOKS);
 }
 
 fn unknown() -> Failure {
@@ -175,7 +169,7 @@ impl<'a> Asker<'a> {
         let mut wrong = Vec::new();
         for look in 0..LOOKS {
             if look > 0 {
-                wait_between_looks();
+                pass(BETWEEN_LOOKS);
             }
             wrong = what_is_wrong(&self.picture()?, self.room()?);
             if wrong.is_empty() {

@@ -5,7 +5,6 @@
 //! server.
 
 use std::collections::HashMap;
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use pinpriq_proto::wire::resp::Value;
@@ -14,6 +13,7 @@ use super::figures::{FIGURES, Figures, Rates, Row, Server, Table, columns};
 use super::rounds::{Asker, QUEUES_MAX, Round};
 use crate::args::queues::StatusArgs;
 use crate::args::top::TopArgs;
+use crate::cmd::pass;
 use crate::columns::{aligned, shortened};
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
@@ -88,13 +88,6 @@ pub(super) fn top(arguments: &TopArgs) -> Result<Exit, Failure> {
         }
         before = round;
     }
-}
-
-/// Lets time pass.
-fn pass(time: Duration) {
-    // Nothing is ever sent: this waits until the time has passed.
-    let (_kept, never) = sync_channel::<()>(0);
-    let _ = never.recv_timeout(time);
 }
 
 /// The queues of a round in the order of their names, then all together.

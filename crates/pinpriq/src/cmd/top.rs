@@ -22,7 +22,7 @@ use self::gatherer::{Focus, Gatherer, News};
 use self::keys::{Decoder, Key};
 use self::model::Model;
 use self::screen::Screen;
-use super::status;
+use super::{pass, status};
 use crate::args::top::TopArgs;
 use crate::exit::{Exit, Failure};
 
@@ -196,9 +196,7 @@ fn watch_signals(teller: Teller) -> Result<(), Failure> {
 /// Ends the process if it does not do so itself: a terminal that is stuck may hold it up.
 fn end_in_time(signal: i32) {
     let _detached = std::thread::spawn(move || {
-        // Nothing is ever sent: this waits until the time has passed.
-        let (_kept, never) = sync_channel::<()>(0);
-        let _ = never.recv_timeout(ENDING);
+        pass(ENDING);
         screen::leave_unwritten();
         std::process::exit(128_i32.saturating_add(signal));
     });

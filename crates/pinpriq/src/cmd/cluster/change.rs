@@ -9,8 +9,9 @@ use pinpriq_server::cluster::{FORMAT, KnownCluster, NodeData, NotAccepted, accep
 
 use super::picture::Picture;
 use super::wrong::IMPORTING;
-use super::{Asker, wait_between_looks};
+use super::{Asker, BETWEEN_LOOKS};
 use crate::cluster::engine::no_cluster;
+use crate::cmd::pass;
 use crate::exit::Failure;
 use crate::json::Json;
 
@@ -138,7 +139,7 @@ impl Asker<'_> {
     fn wait_for_owners(&self) -> Result<(), Failure> {
         for look in 0..LOOKS_FOR_OWNERS {
             if look > 0 {
-                wait_between_looks();
+                pass(BETWEEN_LOOKS);
             }
             let picture = Picture { view: self.look()?, logs: Vec::new() };
             if picture.view.owners.iter().all(Option::is_none) {
