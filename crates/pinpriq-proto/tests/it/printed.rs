@@ -101,6 +101,21 @@ fn name(word: &str, exception: fn(&(&str, &'static str, &'static str)) -> &'stat
     found.map_or_else(|| word.to_lowercase(), str::to_owned)
 }
 
+/// The words that begin a request, and the calls that add the others. What is only added stands
+/// among the words, up to the first call that does more.
+fn first_words(spec: &Spec, added: impl IntoIterator<Item = String>) -> (String, Vec<String>) {
+    let words = spec.full_name();
+    let mut first: Vec<String> = words.split(' ').map(|word| format!("\"{word}\"")).collect();
+    let mut calls = Vec::new();
+    for call in added {
+        match call.strip_prefix("add(").and_then(|call| call.strip_suffix(')')) {
+            Some(plain) if calls.is_empty() => first.push(plain.to_owned()),
+            _ => calls.push(call),
+        }
+    }
+    (first.join(", "), calls)
+}
+
 /// A summary and what the command replies, as two sentences.
 fn about(spec: &Spec) -> String {
     format!("{}. The reply: {}.", spec.summary, spec.reply)

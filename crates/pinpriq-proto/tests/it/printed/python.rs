@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pinpriq_proto::fields::{Field as Task, FieldKind};
 use pinpriq_proto::settings::{SETTINGS, Setting, SettingKind};
 
-use super::{Opt, OptionKind, Property, Spec, Word, given, pascal, wrapped};
+use super::{Opt, OptionKind, Property, Spec, Word, first_words, given, pascal, wrapped};
 
 /// Words that Python keeps for itself.
 const KEPT: [&str; 4] = ["await", "import", "from", "for"];
@@ -165,16 +165,8 @@ fn function(text: &mut String, spec: &'static Spec) {
     if held {
         parameters.push("id: Name | None = None".to_owned());
     }
-    let mut first: Vec<String> =
-        spec.full_name().split(' ').map(|word| format!("\"{word}\"")).collect();
-    let mut calls = Vec::new();
-    for (_, call) in words {
-        match call.strip_prefix("add(").and_then(|call| call.strip_suffix(')')) {
-            Some(plain) if calls.is_empty() => first.push(plain.to_owned()),
-            _ => calls.push(call),
-        }
-    }
-    calls.insert(0, format!("Words({})", first.join(", ")));
+    let (first, mut calls) = first_words(spec, words.into_iter().map(|(_, call)| call));
+    calls.insert(0, format!("Words({first})"));
     for option in &own {
         let (name, (kind, default, method)) = (name(option.word), value(option));
         parameters.push(format!("{name}: {kind} = {default}"));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pinpriq_proto::fields::{Field as Task, FieldKind};
 use pinpriq_proto::settings::{SETTINGS, Setting, SettingKind};
 
-use super::{Opt, OptionKind, Property, Spec, Word, about, camel, pascal, wrapped};
+use super::{Opt, OptionKind, Property, Spec, Word, about, camel, first_words, pascal, wrapped};
 
 const COMMANDS: &str = r#"// The words of every command, with their types. The methods of queues use
 // these functions. Printed from the server's table of commands by
@@ -201,21 +201,10 @@ fn function(text: &mut String, spec: &Spec, own: &[&Opt]) {
     *text += "\n";
     comment(text, "", &about(spec));
     let function = function_name(spec);
-    let mut parameters = Vec::new();
-    let mut words: Vec<String> =
-        spec.full_name().split(' ').map(|word| format!("\"{word}\"")).collect();
-    let mut calls = String::new();
-    for word in spec.words {
-        let (parameter, call) = parameter(word);
-        parameters.push(parameter);
-        match call.strip_prefix("add(").and_then(|call| call.strip_suffix(')')) {
-            Some(plain) if calls.is_empty() => words.push(plain.to_owned()),
-            _ => {
-                let _ = write!(calls, ".{call}");
-            }
-        }
-    }
-    let mut request = format!("new Words({}){calls}", words.join(", "));
+    let (mut parameters, added): (Vec<_>, Vec<_>) = spec.words.iter().map(parameter).unzip();
+    let (first, mut calls) = first_words(spec, added);
+    calls.insert(0, format!("new Words({first})"));
+    let mut request = calls.join(".");
     if !spec.options.is_empty() {
         parameters.push(format!("options: {}Options = {{}}", pascal(&function)));
         request = format!("send({request}, options, {})", list_name(spec));
