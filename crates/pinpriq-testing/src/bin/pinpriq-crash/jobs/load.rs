@@ -22,6 +22,7 @@ const BACKLOG_MAX: u64 = 500;
 const PRIORITIES: u64 = 7;
 
 /// What the clients of all rounds share.
+#[derive(Default)]
 pub(crate) struct Load {
     pub(crate) book: Book,
     /// The approximate number of jobs.
@@ -39,16 +40,6 @@ struct Asked {
 }
 
 impl Load {
-    pub(crate) fn new() -> Self {
-        Self {
-            book: Book::default(),
-            backlog: AtomicU64::new(0),
-            inserted: AtomicU64::new(0),
-            deleted: AtomicU64::new(0),
-            reserved: AtomicU64::new(0),
-        }
-    }
-
     /// Runs the load until the server is gone, which `crash` brings about.
     pub(crate) fn run<T>(
         &self,

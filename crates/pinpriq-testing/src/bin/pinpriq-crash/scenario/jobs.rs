@@ -65,7 +65,7 @@ fn run(wanted: &Wanted, data: &Path, catastrophe: &mut impl Catastrophe) -> Fall
     let mut totals = Totals::default();
     while totals.struck < wanted.kills && wanted.has_time(clock) {
         files::remove_directory(data)?;
-        let load = Load::new();
+        let load = Load::default();
         let last = wanted.kills.min(totals.struck + ROUNDS);
         let mut server = program.start(data)?;
         while totals.struck < last && load.book.failures().is_empty() {
