@@ -53,7 +53,7 @@ pub(crate) fn start(
 /// Returns one of these numbers at random.
 fn any_of<'a>(dice: &mut Dice, numbers: impl Iterator<Item = &'a u64>) -> Option<u64> {
     let numbers: Vec<u64> = numbers.copied().collect();
-    numbers.get(usize::try_from(dice.below(numbers.len() as u64)).unwrap()).copied()
+    numbers.get(dice.index(numbers.len())).copied()
 }
 
 /// The numbers of the tasks in lanes.

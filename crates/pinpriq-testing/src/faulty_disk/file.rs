@@ -60,7 +60,7 @@ impl DiskFile for OpenFile {
         let mut most = buffer.len();
         if percent > 0 && most > 0 && state.dice.chance(percent) {
             state.shortened_reads += 1;
-            most = index(state.dice.below(most as u64));
+            most = state.dice.index(most);
             if most == 0 {
                 return Err(io::ErrorKind::Interrupted.into());
             }
@@ -87,7 +87,7 @@ impl DiskFile for OpenFile {
         let entered = state.enter(Operation::Write, self.generation);
         if let Err(error) = entered {
             if state.stops_late() {
-                let part = index(state.dice.below(bytes.len() as u64 + 1));
+                let part = state.dice.index(bytes.len() + 1);
                 write(&mut state, self.inode, offset, &bytes[..part])?;
             }
             return Err(error);
@@ -95,7 +95,7 @@ impl DiskFile for OpenFile {
         let percent = state.short_percent;
         if percent > 0 && state.dice.chance(percent) && !bytes.is_empty() {
             state.shortened += 1;
-            let part = index(state.dice.below(bytes.len() as u64));
+            let part = state.dice.index(bytes.len());
             if part == 0 {
                 return Err(io::ErrorKind::Interrupted.into());
             }

@@ -738,11 +738,11 @@ impl Chooser<'_> {
     }
 
     const fn once_in(&mut self, cases: u64) -> bool {
-        self.dice.below(cases) == 0
+        self.dice.once_in(cases)
     }
 
     fn index(&mut self, count: usize) -> usize {
-        usize::try_from(self.dice.below(count as u64)).unwrap_or_default()
+        self.dice.index(count)
     }
 }
 

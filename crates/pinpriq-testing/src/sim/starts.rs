@@ -104,7 +104,7 @@ impl World {
         if self.clients.is_empty() {
             return;
         }
-        let at = to_usize(self.dice.below(self.clients.len() as u64));
+        let at = self.dice.index(self.clients.len());
         if what == 11 {
             self.split_a_message(at);
         }

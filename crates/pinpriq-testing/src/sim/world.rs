@@ -213,7 +213,7 @@ impl World {
             return;
         }
         self.keep_clients();
-        let chosen = to_usize(self.dice.below(self.clients.len() as u64));
+        let chosen = self.dice.index(self.clients.len());
         self.speak(chosen);
         self.serve(chosen);
         self.pump();
@@ -673,7 +673,7 @@ fn check_room(engine: &Engine, model: &Model) {
 
 /// Changes the bytes of a reply as the bug would.
 fn spoil(bug: Option<Bug>, dice: &mut Dice, bytes: &mut Vec<u8>) {
-    let rarely = |dice: &mut Dice| dice.below(50) == 0;
+    let rarely = |dice: &mut Dice| dice.once_in(50);
     match bug {
         Some(Bug::StaleAccepted) if bytes.starts_with(b"-STALE") => {
             let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - 1);
