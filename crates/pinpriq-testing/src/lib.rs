@@ -2,8 +2,8 @@
 //! hold for any bytes. The program `pinpriq-crash` kills real servers.
 //!
 //! `store` adds a faulty disk, and what every store and every fenced log is tested with; `cluster`
-//! adds the same for registries, and `server` a server without sockets. Nothing here is part of the
-//! product.
+//! adds the same for registries, and `server` a server without sockets. `engines` knows what is
+//! installed. Nothing here is part of the product.
 
 // The engine's random tests, which `fuzz` includes, name this crate from outside.
 extern crate self as pinpriq_testing;
@@ -19,6 +19,7 @@ macro_rules! named {
 #[cfg(feature = "cluster-sim")]
 pub mod cluster_sim;
 mod dice;
+pub mod engines;
 #[cfg(feature = "store")]
 pub mod faulty_disk;
 #[cfg(feature = "fuzz")]

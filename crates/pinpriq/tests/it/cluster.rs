@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use pinpriq_client::blocking::{Line, Resp};
 use pinpriq_proto::wire::resp::{Value, Words};
+use pinpriq_testing::engines::has_etcd;
 
 use crate::peer::{check, pinpriq};
 
@@ -47,19 +48,6 @@ struct Etcd {
     peer: SocketAddr,
 }
 
-/// Whether etcd is here. If it must be and is not, the test fails.
-pub(crate) fn is_installed() -> bool {
-    let mut command = Command::new("etcd");
-    let version = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if version.is_ok_and(|status| status.success()) {
-        return true;
-    }
-    let is_required = std::env::var("PINPRIQ_ENGINES").is_ok_and(|value| value == "required");
-    assert!(!is_required, "etcd is not installed");
-    println!("NOT RUN: etcd is not installed");
-    false
-}
-
 /// Asks a member of etcd in JSON, and returns what it says.
 pub(crate) fn gateway(member: SocketAddr, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(member).unwrap();
@@ -76,7 +64,7 @@ pub(crate) fn gateway(member: SocketAddr, path: &str, body: &str) -> String {
 
 impl Etcd {
     fn start(directory: &Path) -> Option<Self> {
-        if !is_installed() {
+        if !has_etcd() {
             return None;
         }
         // They are free once the listeners are dropped.

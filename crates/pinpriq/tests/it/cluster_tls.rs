@@ -9,8 +9,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
+use pinpriq_testing::engines::has_etcd;
+
 use crate::authority::Authority;
-use crate::cluster::{BETWEEN_TRIES, Process, TRIES, gateway, is_installed};
+use crate::cluster::{BETWEEN_TRIES, Process, TRIES, gateway};
 use crate::peer::{check, pinpriq};
 
 /// What must never be shown.
@@ -25,7 +27,7 @@ struct Etcd<'d> {
 
 impl<'d> Etcd<'d> {
     fn start(directory: &'d Path) -> Option<Self> {
-        if !is_installed() {
+        if !has_etcd() {
             return None;
         }
         // They are free once the listeners are dropped.

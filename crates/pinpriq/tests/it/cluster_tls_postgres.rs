@@ -6,9 +6,11 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::thread;
+
+use pinpriq_testing::engines::PostgresPrograms;
 
 use crate::authority::Authority;
 use crate::cluster::{BETWEEN_TRIES, Process, TRIES};
@@ -24,42 +26,10 @@ const RULES: &str = "hostssl all anna all scram-sha-256 clientcert=verify-full\n
 const ANNA: &str = "CREATE ROLE anna LOGIN PASSWORD 's3cr3t of anna';\n\
                     GRANT CREATE ON DATABASE postgres TO anna;\n";
 
-/// The directory with the programs of the newest PostgreSQL.
-pub(crate) fn binaries() -> Option<PathBuf> {
-    let versions = Path::new("/usr/lib/postgresql").read_dir().into_iter().flatten();
-    let mut found: Vec<PathBuf> =
-        versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect();
-    found.sort();
-    found.into_iter().rfind(|path| path.join("initdb").exists() && path.join("postgres").exists())
-}
-
-/// A program of PostgreSQL, as a user that it accepts.
-pub(crate) fn program(path: &Path) -> Command {
-    if !rustix::process::geteuid().is_root() {
-        return Command::new(path);
-    }
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(path);
-    command
-}
-
-/// Makes the user of the server own a directory and everything in it.
-pub(crate) fn give_to_server(directory: &Path) {
-    if rustix::process::geteuid().is_root() {
-        let done = Command::new("chown").arg("-R").arg("postgres:postgres").arg(directory).status();
-        assert!(done.unwrap().success());
-    }
-}
-
 /// Starts a server, whose files are in this directory, and returns it with its port. Its
 /// certificate is for 127.0.0.1.
 fn start(directory: &Path, authority: &Authority) -> Option<(Process, u16)> {
-    let Some(binaries) = binaries() else {
-        let is_required = std::env::var("PINPRIQ_ENGINES").is_ok_and(|it| it == "required");
-        assert!(!is_required, "PostgreSQL is not installed");
-        println!("NOT RUN: PostgreSQL is not installed");
-        return None;
-    };
+    let programs = PostgresPrograms::find_or_skip()?;
     let server = authority.sign("server", &["127.0.0.1"]);
     for (name, text) in [
         ("ca.pem", &*authority.certificate),
@@ -71,9 +41,10 @@ fn start(directory: &Path, authority: &Authority) -> Option<(Process, u16)> {
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
-    give_to_server(directory);
+    programs.give(directory).unwrap();
     let data = directory.join("data");
-    let initdb = program(&binaries.join("initdb"))
+    let initdb = programs
+        .command("initdb")
         .args(["--username=pinpriq", "--auth=trust", "--no-sync", "--locale=C", "-D"])
         .arg(&data)
         .current_dir(directory)
@@ -82,7 +53,8 @@ fn start(directory: &Path, authority: &Authority) -> Option<(Process, u16)> {
     assert!(initdb.status.success(), "{}", String::from_utf8_lossy(&initdb.stderr));
     let roles = directory.join("roles");
     std::fs::write(&roles, ANNA).unwrap();
-    let single = program(&binaries.join("postgres"))
+    let single = programs
+        .command("postgres")
         .args(["--single", "-j", "-D"])
         .arg(&data)
         .arg("postgres")
@@ -93,7 +65,7 @@ fn start(directory: &Path, authority: &Authority) -> Option<(Process, u16)> {
     assert!(single.status.success(), "{}", String::from_utf8_lossy(&single.stderr));
     // It is free once the listener is dropped.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut command = program(&binaries.join("postgres"));
+    let mut command = programs.command("postgres");
     command.args(["-h", "127.0.0.1", "-k", "", "-p", &port.to_string(), "-D"]).arg(&data);
     command.current_dir(directory).args(["-c", "ssl=on"]);
     for (setting, file) in [

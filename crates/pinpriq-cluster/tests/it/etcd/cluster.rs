@@ -8,10 +8,11 @@ use std::time::Duration;
 use pinpriq_cluster::etcd::{Etcd, EtcdOptions};
 use pinpriq_cluster::remote::RemoteLedger;
 use pinpriq_store::ledger::{Answer, Call, Ledger, Term, Writer};
+use pinpriq_testing::engines::has_etcd;
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 
-use crate::remote::engines::{runtime, skip_without};
+use crate::remote::engines::runtime;
 
 const MEMBERS: usize = 3;
 
@@ -67,17 +68,6 @@ impl Member {
     }
 }
 
-/// Whether etcd is here. If it must be and is not, the test fails.
-pub(crate) fn is_installed() -> bool {
-    let mut command = Command::new("etcd");
-    let version = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if version.is_ok_and(|status| status.success()) {
-        return true;
-    }
-    skip_without("etcd");
-    false
-}
-
 impl Cluster {
     /// Starts a cluster and waits until it works. Returns nothing if etcd is not installed.
     pub(crate) fn start() -> Option<Self> {
@@ -86,7 +76,7 @@ impl Cluster {
 
     /// Starts a cluster whose members get these arguments too.
     pub(crate) fn start_with(more: &[&str]) -> Option<Self> {
-        if !is_installed() {
+        if !has_etcd() {
             return None;
         }
         // Another process may take a port before a member does.

@@ -9,12 +9,13 @@ use std::thread;
 use std::time::Duration;
 
 use pinpriq_cluster::etcd::{Etcd, EtcdOptions, EtcdUser};
+use pinpriq_testing::engines::has_etcd;
 use pinpriq_tls::{Identity, Pem, Roots, Tls, Trust};
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 
 use crate::authority::{Authority, Papers, Validity};
-use crate::etcd::cluster::{Client, is_installed};
+use crate::etcd::cluster::Client;
 use crate::etcd::registry::base64;
 use crate::remote::engines::runtime;
 
@@ -71,7 +72,7 @@ impl Secure {
     /// Starts a member whose tokens end after a second, and which has a certificate for 127.0.0.1.
     /// None if etcd is not installed.
     pub(crate) fn start() -> Option<Self> {
-        if !is_installed() {
+        if !has_etcd() {
             return None;
         }
         let directory = tempfile::tempdir().unwrap();

@@ -2,9 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -13,19 +11,20 @@ use std::time::Duration;
 use pinpriq_cluster::postgres::{ConnectError, Postgres, PostgresOptions, Report};
 use pinpriq_cluster::remote::RemoteLedger;
 use pinpriq_store::ledger::{Ledger, Writer};
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use pinpriq_testing::engines::PostgresPrograms;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 use tokio_postgres::{Client, NoTls};
 
-use crate::remote::engines::{runtime, skip_without};
+use crate::remote::engines::runtime;
 
 /// How often a server that starts is asked whether it is there, 20 ms apart.
 const PROBES_MAX: u32 = 3_000;
 
 /// A server. Dropping it ends it.
 pub(crate) struct Engine {
-    binaries: PathBuf,
+    pub(crate) programs: PostgresPrograms,
     directory: TempDir,
     pub(crate) port: u16,
     settings: Vec<String>,
@@ -36,15 +35,12 @@ pub(crate) struct Engine {
 impl Engine {
     /// Starts a server with these settings. None if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
-        let Some(binaries) = binaries() else {
-            skip_without("PostgreSQL");
-            return None;
-        };
+        let programs = PostgresPrograms::find_or_skip()?;
         let directory = TempDir::new().unwrap();
-        give_to_server(directory.path());
+        programs.give(directory.path()).unwrap();
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let runtime = runtime();
-        let mut engine = Self { binaries, directory, port: 0, settings, child: None, runtime };
+        let mut engine = Self { programs, directory, port: 0, settings, child: None, runtime };
         let initdb = engine
             .command("initdb")
             .args(["--username=pinpriq", "--auth=trust", "--no-sync", "--locale=C"])
@@ -64,14 +60,7 @@ impl Engine {
 
     /// A program of PostgreSQL, as a user that it accepts.
     fn command(&self, program: &str) -> Command {
-        let program = self.binaries.join(program);
-        let mut command = if geteuid().is_root() {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
+        let mut command = self.programs.command(program);
         command.current_dir(self.directory.path());
         command.arg("-D").arg(self.directory.path().join("data"));
         command
@@ -201,28 +190,4 @@ fn drain(output: impl std::io::Read + Send + 'static) {
             }
         }
     });
-}
-
-/// The directory with the programs of the newest PostgreSQL.
-fn binaries() -> Option<PathBuf> {
-    let versions = Path::new("/usr/lib/postgresql").read_dir().into_iter().flatten();
-    let mut found: Vec<PathBuf> =
-        versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect();
-    found.sort();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    found.splice(0..0, std::env::split_paths(&path));
-    found.into_iter().rfind(|path| path.join("initdb").exists() && path.join("postgres").exists())
-}
-
-/// Makes the user of the server own a file or a directory.
-pub(crate) fn give_to_server(path: &Path) {
-    if geteuid().is_root() {
-        chown(path, Some(id("-u")), Some(id("-g"))).unwrap();
-    }
-}
-
-/// The number of the user or group `postgres`.
-fn id(which: &str) -> u32 {
-    let output = Command::new("id").args([which, "postgres"]).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
 }

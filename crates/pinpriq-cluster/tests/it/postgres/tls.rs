@@ -6,11 +6,12 @@ use std::path::Path;
 
 use pinpriq_cluster::postgres::{Encryption, PostgresOptions};
 use pinpriq_store::ledger::Call;
+use pinpriq_testing::engines::PostgresPrograms;
 use pinpriq_tls::{Identity, Pem, Roots, Tls, Trust};
 use tempfile::TempDir;
 
 use crate::authority::{Authority, Papers, Validity};
-use crate::postgres::engine::{Engine, give_to_server};
+use crate::postgres::engine::Engine;
 use crate::remote::engines::{ask, run_ledger_suite};
 
 const PASSWORD: &str = "s3cr3t of anna";
@@ -36,7 +37,6 @@ fn pem(name: &str, text: &str) -> Pem {
 impl Secure {
     fn start() -> Option<Self> {
         let directory = TempDir::new().unwrap();
-        give_to_server(directory.path());
         let authority = Authority::new("authority of the tests");
         let path = |name: &str| directory.path().join(name);
         write(&path("ca.pem"), &authority.certificate);
@@ -53,6 +53,7 @@ impl Secure {
         ];
         let mut settings = vec!["ssl=on", "password_encryption=scram-sha-256"];
         settings.extend(files.iter().map(String::as_str));
+        PostgresPrograms::find_or_skip()?.give(directory.path()).unwrap();
         let engine = Engine::start(&settings)?;
         let client = engine.client();
         for name in ["anna", "bert"] {
@@ -68,6 +69,7 @@ impl Secure {
             self.authority.sign_for(validity, "server", &["127.0.0.1"]);
         write(&self.directory.path().join("cert.pem"), &certificate);
         write(&self.directory.path().join("key.pem"), &key);
+        self.engine.programs.give(self.directory.path()).unwrap();
         let client = self.engine.client();
         self.engine.sql(&client, "SELECT pg_reload_conf()");
     }
@@ -103,12 +105,11 @@ impl Secure {
     }
 }
 
-/// Writes a file that only the server can read.
+/// Writes a file that only its owner can read.
 #[expect(clippy::disallowed_methods, reason = "a test writes the files of its server")]
 fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    give_to_server(path);
 }
 
 #[test]

@@ -23,13 +23,6 @@ const TOGETHER: usize = 8;
 /// The time to live of a session in the suite.
 const TTL: Duration = Duration::from_secs(3);
 
-/// Says that a test does not run since an engine is not installed. If it must be, the test fails.
-pub(crate) fn skip_without(engine: &str) {
-    let is_required = std::env::var("PINPRIQ_ENGINES").is_ok_and(|value| value == "required");
-    assert!(!is_required, "{engine} is not installed");
-    println!("NOT RUN: {engine} is not installed");
-}
-
 /// A runtime on its own thread, until the tests end.
 pub(crate) fn runtime() -> Handle {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, BufWriter};
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::fault::Fallible;
@@ -147,26 +147,9 @@ pub(crate) fn has_socket(process: u32, socket: u64) -> Fallible<bool> {
     Ok(false)
 }
 
-/// Gives a directory to another user.
-pub(crate) fn give_to(path: &Path, user: u32, group: u32) -> Fallible<()> {
-    Ok(chown(path, Some(user), Some(group))?)
-}
-
 /// Lets all users reach what is in a directory, if they know its name.
 pub(crate) fn let_enter(path: &Path) -> Fallible<()> {
     Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o711))?)
-}
-
-/// The directory with the programs of the newest PostgreSQL, if it is installed.
-pub(crate) fn postgres_binaries() -> Option<PathBuf> {
-    let versions = Path::new("/usr/lib/postgresql").read_dir().into_iter().flatten();
-    let mut found: Vec<PathBuf> =
-        versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect();
-    found.sort();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    found.splice(0..0, std::env::split_paths(&path));
-    let has_all = |path: &PathBuf| ["initdb", "postgres"].iter().all(|it| path.join(it).exists());
-    found.into_iter().rfind(has_all)
 }
 
 /// The processes that a process has started and that run.

@@ -4,8 +4,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use pinpriq_testing::engines::PostgresPrograms;
+
 use super::{Cluster, Etcd, Process, TRIES, gateway};
-use crate::cluster_tls_postgres::{binaries, give_to_server, program};
 use crate::peer::{check, pinpriq};
 use crate::serving::Serving;
 
@@ -141,16 +142,11 @@ fn a_server_becomes_a_cluster_on_etcd_and_a_server_again() {
 
 /// Starts PostgreSQL with its files in this directory.
 fn postgres(directory: &Path) -> Option<(Process, Cluster)> {
-    let Some(binaries) = binaries() else {
-        let is_required = std::env::var("PINPRIQ_ENGINES").is_ok_and(|it| it == "required");
-        assert!(!is_required, "PostgreSQL is not installed");
-        println!("NOT RUN: PostgreSQL is not installed");
-        return None;
-    };
-    give_to_server(directory);
+    let programs = PostgresPrograms::find_or_skip()?;
+    programs.give(directory).unwrap();
     let data = directory.join("data");
     let run = |name: &str| -> Command {
-        let mut command = program(&binaries.join(name));
+        let mut command = programs.command(name);
         command.current_dir(directory).arg("-D").arg(&data);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command

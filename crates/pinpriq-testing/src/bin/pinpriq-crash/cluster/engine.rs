@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use pinpriq_testing::engines::are_required;
+
 use super::etcd::Etcd;
 use super::logs::Log;
 use super::postgres::{Postgres, USER};
@@ -37,8 +39,7 @@ impl Kind {
         };
         let Some(program) = lacks else { return Ok(None) };
         let why = format!("{program} is not installed");
-        let is_required = std::env::var("PINPRIQ_ENGINES").is_ok_and(|value| value == "required");
-        if is_required { Err(why.into()) } else { Ok(Some(why)) }
+        if are_required() { Err(why.into()) } else { Ok(Some(why)) }
     }
 }
 

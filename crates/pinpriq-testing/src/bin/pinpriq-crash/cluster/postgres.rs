@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use pinpriq_testing::engines::PostgresPrograms;
+
 use super::NAME;
 use super::addresses::free_addresses;
 use super::logs::Log;
@@ -44,23 +46,14 @@ struct Server {
 
 /// The programs of PostgreSQL.
 struct Tools {
-    binaries: PathBuf,
+    programs: PostgresPrograms,
     /// Where they run.
     directory: PathBuf,
-    /// Whether they must run as another user: they refuse to do so as root.
-    is_root: bool,
 }
 
 impl Tools {
     fn command(&self, program: &str) -> Command {
-        let program = self.binaries.join(program);
-        let mut command = if self.is_root {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
+        let mut command = self.programs.command(program);
         command.current_dir(&self.directory);
         command
     }
@@ -69,21 +62,16 @@ impl Tools {
 impl Postgres {
     /// What it needs that is not installed.
     pub(crate) fn lacks() -> Option<String> {
-        files::postgres_binaries().is_none().then(|| "PostgreSQL".to_owned())
+        PostgresPrograms::find().is_none().then(|| "PostgreSQL".to_owned())
     }
 
     /// Starts both servers, and waits until the standby is synchronous.
     pub(crate) fn start(directory: &Path) -> Fallible<Self> {
-        let binaries = files::postgres_binaries().ok_or("PostgreSQL is not installed")?;
-        let id = |arguments: &[&str]| -> Fallible<u32> {
-            Ok(run(Command::new("id").args(arguments))?.trim().parse()?)
-        };
-        let is_root = id(&["-u"])? == 0;
+        let programs = PostgresPrograms::find().ok_or("PostgreSQL is not installed")?;
         let inner = directory.join("postgres");
         files::make_directory(&inner)?;
-        if is_root {
+        if programs.give(&inner)? {
             files::let_enter(directory)?;
-            files::give_to(&inner, id(&["-u", "postgres"])?, id(&["-g", "postgres"])?)?;
         }
         let addresses = free_addresses(2)?;
         let server = |at: usize| Server {
@@ -92,7 +80,7 @@ impl Postgres {
             process: None,
         };
         let servers = [server(0), server(1)];
-        let tools = Tools { binaries, directory: inner.clone(), is_root };
+        let tools = Tools { programs, directory: inner.clone() };
         let mut postgres = Self { tools, servers, primary: 0 };
         let mut initdb = postgres.tools.command("initdb");
         initdb.args(["--auth=trust", "--no-sync", "--locale=C", "--username", USER]);
