@@ -184,8 +184,8 @@ impl Simulation {
 
     /// Runs everything whose bell has rung, until all is quiet.
     pub fn run(&mut self) {
-        // A shard that is alone has no letters and no guests. What looking for them takes would count
-        // where instructions of its own work are counted.
+        // A shard that is alone has no letters and no guests. What looking for them takes would
+        // count where instructions of its own work are counted.
         let are_several = self.shards.len() > 1;
         loop {
             let mut quiet = true;
