@@ -499,9 +499,10 @@ impl Desk {
         {
             let shards = self.seat.shard.places();
             let links = &mut *self.seat.session.links.borrow_mut();
-            self.seat.session.dealing.take();
             // What is under way from before must not count for what begins after.
-            links.gathers |= links.deliveries.take().is_some() && links.open().next().is_some();
+            let is_open = links.open().next().is_some();
+            links.starts_again |= self.seat.session.dealing.take().is_some() && is_open;
+            links.gathers |= links.deliveries.take().is_some() && is_open;
             links.lasting.subscriptions.clear();
             links.lasting.credits = 0;
             for to in 0..links.count() {

@@ -151,6 +151,14 @@ pub(crate) fn give_up_waiting(home: &Shard, silent_ms: u64) {
         if asked.may_have_begun && !is_part {
             return unknown(to);
         }
+        if asked.may_have_begun {
+            let kind = if is_down { RefusalKind::ClusterDown } else { RefusalKind::TryAgain };
+            let sentence = format!(
+                "shard {to} has no owner at the moment; a task that it may have leased for this \
+                 request goes back"
+            );
+            return Refusal::new(kind, sentence);
+        }
         if is_down {
             return Refusal::cluster_down();
         }
@@ -304,7 +312,7 @@ fn settle(asking: Asking<'_>, to: usize, decide: impl FnMut(&Asked) -> Fate) {
     let is_deaf = {
         let links = &mut *session.links.borrow_mut();
         if session.outbox.borrow().is_owed_nothing() {
-            (links.blocked, links.gives_up, links.gathers) = (false, false, false);
+            links.note_nothing_owed();
         }
         links.lasting.manners.is_some_and(|manners| !manners.tells_refusals)
     };

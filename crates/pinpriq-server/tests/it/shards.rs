@@ -143,6 +143,30 @@ fn a_connection_has_only_so_much_under_way_to_a_shard() {
 }
 
 #[test]
+fn what_comes_in_vain_before_a_reset_goes_back() {
+    // Both shards have nothing, so that both may deliver for the one credit.
+    for mode in ["", " TTR 90000"] {
+        let mut several = Several::start(2, Limits::default());
+        let client = several.client(DoorName::Resp);
+        let (here, away) = (several.here.clone(), several.away.clone());
+        let subscribe =
+            format!("HELLO 3\r\nSUBSCRIBE QUEUES 2 {here} {away}{mode}\r\nCREDIT 1\r\n");
+        several.send(client, subscribe.as_bytes());
+        several.read(client, usize::MAX);
+        let putter = several.client(DoorName::Resp);
+        several.sim.set_deaf(0, true);
+        several.send(putter, format!("PUT {here} here\r\nPUT {away} away\r\n").as_bytes());
+        several.sim.feed(client, b"RESET\r\nPING\r\n");
+        several.sim.set_deaf(0, false);
+        several.sim.run();
+        assert_eq!(several.read(client, usize::MAX), "+RESET\r\n+PONG\r\n", "{mode}");
+        for queue in [here, away] {
+            assert_eq!(several.ask(&format!("POP {queue}\r\n")).matches('*').count(), 2, "{mode}");
+        }
+    }
+}
+
+#[test]
 fn what_was_sent_before_the_end_is_done_once_there_is_room() {
     const BYTES: usize = 60_000;
     for shards in [1, 2] {

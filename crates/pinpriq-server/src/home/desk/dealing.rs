@@ -327,7 +327,7 @@ fn count_subscriptions(Asking { shard, session, .. }: Asking<'_>) -> u64 {
 
 impl Asking<'_> {
     /// Asks a shard aside from the requests of the client.
-    fn ask_aside(&self, to: usize, aside: Aside) {
+    pub(super) fn ask_aside(&self, to: usize, aside: Aside) {
         let write = |request, share: &Command<'_>| {
             let mut commands = Commands::default();
             commands.push(request, |out| encode_command(share, out));

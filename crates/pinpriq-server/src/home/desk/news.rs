@@ -1,13 +1,13 @@
 //! What other shards report about errands of clients.
 
 use pinpriq_proto::reply::Output;
-use pinpriq_proto::task::ClientId;
+use pinpriq_proto::task::{ClientId, TaskRecord};
 
 use super::{choosing, dealing};
 use crate::home::asking::Asking;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, News, Piece, Standing};
-use crate::session::dealing::receive;
+use crate::session::dealing::{Aside, receive};
 
 /// Receives the news about errands of a client. If the client has gone, whatever was handed to it
 /// goes back.
@@ -28,18 +28,31 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let (at, dialect) = ((shard.places(), from), session.dialect.get());
     // The beginnings of replies stay here until the rest is there.
     let (mut deliveries, mut kept) = (0, news.begun());
+    // While a SUBSCRIBE waits for shards, they deliver nothing that it has caused.
+    let (how, starts_again) = {
+        let links = session.links.borrow();
+        ((dialect, links.blocked), links.starts_again)
+    };
+    let mut vain = Vec::new();
     let receive = |output: Output| {
         deliveries += u64::from(matches!(output, Output::Delivery { .. }));
-        let output = receive(session.dealing.borrow_mut().as_deref_mut(), from, output);
+        let output = match output {
+            Output::Delivery { tasks, popped: false, .. } if starts_again => {
+                vain.extend(tasks.iter().filter_map(TaskRecord::receipt));
+                None
+            }
+            output => receive(session.dealing.borrow_mut().as_deref_mut(), from, output),
+        };
         kept += usize::from(output.is_none());
         output
     };
-    // While a SUBSCRIBE waits for shards, they deliver nothing that it has caused.
-    let how = (dialect, session.links.borrow().blocked);
     let arrived = session.outbox.borrow_mut().arrive(at, news.pieces, how, receive);
     let (expected, subscribed) = arrived;
     for command in subscribed {
         dealing::note(asking, from, &command);
+    }
+    if !vain.is_empty() {
+        asking.ask_aside(from, Aside::GiveBack(vain));
     }
     if kept > 0 {
         asking.errand(from, Errand::Sent(kept));
@@ -73,8 +86,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
         Some(Err(refusal)) => outbox.lose_payloads(&refusal, news.tells_refusals),
     }
     if outbox.is_owed_nothing() {
-        let links = &mut *session.links.borrow_mut();
-        (links.blocked, links.gives_up, links.gathers) = (false, false, false);
+        session.links.borrow_mut().note_nothing_owed();
         if let Some(refusal) = session.denied.take() {
             outbox.deny_last(&refusal);
         }
