@@ -326,8 +326,8 @@ impl Share {
 }
 
 /// Takes a delivery that has come from a shard, or its answer to what it was asked aside. Returns
-/// what goes to the client. Without a `dealing` the client has subscriptions in one shard, or it has
-/// started again meanwhile, and what is left is a task that was popped.
+/// what goes to the client. Without a `dealing` the client has subscriptions in one shard, or it
+/// has started again meanwhile, and what is left is a task that was popped.
 pub(crate) fn receive(
     dealing: Option<&mut Dealing>,
     from: usize,
