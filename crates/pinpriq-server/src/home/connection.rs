@@ -61,7 +61,7 @@ pub(crate) struct Surroundings {
 struct Connection<'a> {
     around: &'a Surroundings,
     socket: Socket,
-    client: Client,
+    client: Box<Client>,
     /// When it looked at the clock for the first time since others had their turn.
     worked_since: Cell<Option<Duration>>,
 }
@@ -70,10 +70,11 @@ struct Connection<'a> {
 /// the client. Bytes that the client brings are carried out first.
 ///
 /// If the connection must move to another shard, returns which, and what that shard needs for it.
+/// The client is in a box, since a future keeps each value that it moves several times.
 pub(crate) async fn serve(
     around: &Surroundings,
     socket: Socket,
-    client: Client,
+    client: Box<Client>,
     input: &[u8],
 ) -> Option<(usize, Socket, Known)> {
     let (peer, number) = (client.peer, client.number().0);

@@ -192,6 +192,7 @@ impl Context {
         } else {
             (self.connect((door, peer), socket.common_name()), Vec::new())
         };
+        let client = Box::new(client);
         tokio::task::spawn_local(async move {
             let moved = connection::serve(&context.around, socket, client, &input).await;
             context.common.remove_connection(context.shard().own());
