@@ -44,6 +44,9 @@ pub(crate) struct Session {
     pub(crate) choosing: RefCell<Option<Choosing>>,
     /// Its subscriptions, once they are in several shards.
     pub(crate) dealing: RefCell<Option<Box<Dealing>>>,
+    /// Whether deliveries of other shards are from before a reset that has ended subscriptions in
+    /// several. They may be more than the credit, and go back.
+    pub(crate) starts_again: Cell<bool>,
     /// Its blocked request, if it has one. Nothing is carried out after it.
     blocked: Cell<Option<Blocked>>,
     /// Why its connection must end, if it must.
@@ -90,6 +93,13 @@ pub(crate) struct Lent {
 }
 
 impl Session {
+    /// Notes that no shard owes a reply.
+    pub(crate) fn note_nothing_owed(&self) {
+        let links = &mut *self.links.borrow_mut();
+        (links.blocked, links.gives_up, links.gathers) = (false, false, false);
+        self.starts_again.set(false);
+    }
+
     /// Returns the session of a client whose connection another shard has, or had if `was_moved`.
     pub(crate) fn of(about: About, dialect: Dialect, was_moved: bool) -> Self {
         let (about, dialect) = (RefCell::new(about), Cell::new(dialect));

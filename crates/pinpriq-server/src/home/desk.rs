@@ -501,7 +501,9 @@ impl Desk {
             let links = &mut *self.seat.session.links.borrow_mut();
             // What is under way from before must not count for what begins after.
             let is_open = links.open().next().is_some();
-            links.starts_again |= self.seat.session.dealing.take().is_some() && is_open;
+            if self.seat.session.dealing.take().is_some() && is_open {
+                self.seat.session.starts_again.set(true);
+            }
             links.gathers |= links.deliveries.take().is_some() && is_open;
             links.lasting.subscriptions.clear();
             links.lasting.credits = 0;

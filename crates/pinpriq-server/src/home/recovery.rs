@@ -310,10 +310,10 @@ fn settle(asking: Asking<'_>, to: usize, decide: impl FnMut(&Asked) -> Fate) {
     let (expected, is_refused) = take_fates(asking, to, decide);
     news::hear(asking, to, expected);
     let is_deaf = {
-        let links = &mut *session.links.borrow_mut();
         if session.outbox.borrow().is_owed_nothing() {
-            links.note_nothing_owed();
+            session.note_nothing_owed();
         }
+        let links = session.links.borrow();
         links.lasting.manners.is_some_and(|manners| !manners.tells_refusals)
     };
     session.bell.ring();

@@ -30,9 +30,6 @@ pub(crate) struct Links {
     /// Whether shards may not have done their part of a request yet, so that nothing after it is
     /// carried out.
     pub(crate) gathers: bool,
-    /// Whether deliveries of other shards are from before a reset that has ended subscriptions in
-    /// several. They may be more than the credit, and go back.
-    pub(crate) starts_again: bool,
     /// The shard that has the client's subscriptions and credits, once it has any. If they are in
     /// several, the session knows more.
     pub(crate) deliveries: Option<usize>,
@@ -85,12 +82,6 @@ impl Links {
     /// Whether nothing was ever asked of another shard.
     pub(crate) const fn is_unused(&self) -> bool {
         self.shards.is_empty()
-    }
-
-    /// Notes that no shard owes a reply.
-    pub(crate) const fn note_nothing_owed(&mut self) {
-        (self.blocked, self.gives_up, self.gathers) = (false, false, false);
-        self.starts_again = false;
     }
 
     /// Whether nothing more may be asked at the moment.

@@ -1,12 +1,13 @@
 //! What other shards report about errands of clients.
 
 use pinpriq_proto::reply::Output;
-use pinpriq_proto::task::{ClientId, TaskRecord};
+use pinpriq_proto::task::{ClientId, Receipt, TaskRecord};
 
 use super::{choosing, dealing};
 use crate::home::asking::Asking;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, News, Piece, Standing};
+use crate::session::Session;
 use crate::session::dealing::{Aside, receive};
 
 /// Receives the news about errands of a client. If the client has gone, whatever was handed to it
@@ -28,24 +29,15 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let (at, dialect) = ((shard.places(), from), session.dialect.get());
     // The beginnings of replies stay here until the rest is there.
     let (mut deliveries, mut kept) = (0, news.begun());
-    // While a SUBSCRIBE waits for shards, they deliver nothing that it has caused.
-    let (how, starts_again) = {
-        let links = session.links.borrow();
-        ((dialect, links.blocked), links.starts_again)
-    };
     let mut vain = Vec::new();
     let receive = |output: Output| {
         deliveries += u64::from(matches!(output, Output::Delivery { .. }));
-        let output = match output {
-            Output::Delivery { tasks, popped: false, .. } if starts_again => {
-                vain.extend(tasks.iter().filter_map(TaskRecord::receipt));
-                None
-            }
-            output => receive(session.dealing.borrow_mut().as_deref_mut(), from, output),
-        };
+        let output = receive_output(&session, from, output, &mut vain);
         kept += usize::from(output.is_none());
         output
     };
+    // While a SUBSCRIBE waits for shards, they deliver nothing that it has caused.
+    let how = (dialect, session.links.borrow().blocked);
     let arrived = session.outbox.borrow_mut().arrive(at, news.pieces, how, receive);
     let (expected, subscribed) = arrived;
     for command in subscribed {
@@ -86,12 +78,28 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
         Some(Err(refusal)) => outbox.lose_payloads(&refusal, news.tells_refusals),
     }
     if outbox.is_owed_nothing() {
-        session.links.borrow_mut().note_nothing_owed();
+        session.note_nothing_owed();
         if let Some(refusal) = session.denied.take() {
             outbox.deny_last(&refusal);
         }
     }
     session.bell.ring();
+}
+
+/// Returns what goes to the client of an output. Adds to `vain` what goes back.
+fn receive_output(
+    session: &Session,
+    from: usize,
+    output: Output,
+    vain: &mut Vec<Receipt>,
+) -> Option<Output> {
+    match output {
+        Output::Delivery { tasks, popped: false, .. } if session.starts_again.get() => {
+            vain.extend(tasks.iter().filter_map(TaskRecord::receipt));
+            None
+        }
+        output => receive(session.dealing.borrow_mut().as_deref_mut(), from, output),
+    }
 }
 
 /// Passes on replies that a take or a request about subscriptions in several shards awaits, and
