@@ -8,6 +8,10 @@ import {
 export interface TaskMeta {
   /** Its key, if it has one. */
   readonly key: string | null;
+  /** On whose behalf it runs, if its put said that. */
+  readonly share: string | null;
+  /** What a take of it costs. */
+  readonly cost: number;
   /** Its priority, if it has one. */
   readonly priority: number | null;
   /** A letter; for `POP` the state before it was popped, R. */
@@ -46,6 +50,8 @@ export interface TaskMeta {
 export function metaOf(map: ReplyMap): TaskMeta {
   return {
     key: textOrNull(map["key"]),
+    share: textOrNull(map["share"]),
+    cost: numberOf(map["cost"]),
     priority: numberOrNull(map["priority"]),
     state: textOf(map["state"]) as State,
     attempts: numberOf(map["attempts"]),

@@ -42,6 +42,8 @@ export interface SettingsChange {
   readonly overflow?: "refuse" | "evict";
   /** Whether a release is a failure. */
   readonly releaseFails?: boolean;
+  /** The highest cost that a task may have. */
+  readonly costMax?: number;
 }
 
 /**
@@ -74,6 +76,7 @@ export function settingsWords(change: SettingsChange): string[] {
     ["CAPACITYBYTES", change.capacityBytes],
     ["OVERFLOW", change.overflow],
     ["RELEASEFAILS", onOff(change.releaseFails)],
+    ["COSTMAX", change.costMax],
   ];
   return values.flatMap(([name, value]) => {
     return value === undefined ? [] : [name, value === null ? "none" : String(value)];
@@ -99,6 +102,7 @@ export function settingsOf(map: ReplyMap): Settings {
     capacityBytes: numberOrNull(map["capacitybytes"]),
     overflow: textOf(map["overflow"]) as Settings["overflow"],
     releaseFails: textOf(map["releasefails"]) === "on",
+    costMax: numberOf(map["costmax"]),
     paused: textOf(map["paused"]) as Settings["paused"],
     pausedInUntil: numberOrNull(map["paused_in_until"]),
     pausedOutUntil: numberOrNull(map["paused_out_until"]),

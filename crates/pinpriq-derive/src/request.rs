@@ -8,7 +8,7 @@
 //! - `#[key]`: a word that decides the shard, `#[word]`: another one. What is an `Option`, or has a
 //!   `default`, may be left out. A string is what it is called instead of as its field.
 //! - `#[words(kind)]`: all words from there on, of that kind.
-//! - `#[option]`: the option of that name, in capitals, or of the name in brackets. It may have a
+//! - `#[option]`: the option of that name, in capitals, or those named in brackets. It may have a
 //!   `default`, the `most`, or a module `with` which it is read and written, as words may.
 //! - `#[flat]`: a struct with words and options of its own, which is also what the only field of a
 //!   tuple variant is that has no attribute.
@@ -188,6 +188,10 @@ fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
         "key" => [word(["Key", "MaybeKey"]), nothing, quote!(<#fixed as Key<'static>>::OPTIONS)],
         "word" => [word(["One", "Maybe"]), nothing.clone(), nothing],
         "words" => [quote!(&[#name]), nothing.clone(), nothing],
+        "option" if given.expressions().next().is_some() => {
+            let each = given.expressions();
+            [nothing.clone(), quote!(&[#(options::#each),*]), nothing]
+        }
         "option" => [nothing.clone(), quote!(&[#option]), nothing],
         _ => ["WORDS", "OPTIONS", "LAST"].map(|list| {
             let list = format_ident!("{list}");

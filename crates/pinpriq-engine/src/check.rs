@@ -198,7 +198,7 @@ impl Engine {
         let Some((id, first)) = line.next() else { return };
         assert!(self.consumers.clients[&first.client].putters.contains(&id), "{id:?} has a client");
         let (put, queue) = (first.put.put(), &self.queues[slot]);
-        let content = put.payload.len() + put.terms.bytes();
+        let content = put.payload.len() + put.terms.key_bytes();
         let goes_on = self.consumers.putters.have_vacancies();
         let waits = queue.paused.input.is_on() || goes_on || self.is_full_for(slot, content as u64);
         assert!(waits, "{id:?} does not wait while there is room");

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 
 use crate::schedule::Scheduled;
 use crate::task::{
-    Burial, Bytes, ClientId, Counts, Grant, Lease, Origin, Past, Progress, Receipt, State,
-    StateKind, TaskId, TaskRecord, Terms, Trace,
+    Burial, Bytes, COST_USUAL, ClientId, Counts, Grant, Lease, Origin, Past, Progress, Receipt,
+    State, StateKind, TaskId, TaskRecord, Terms, Trace,
 };
 use crate::time::{Span, Timestamp};
 
@@ -142,7 +142,7 @@ pub struct Draft {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 36] = [
+pub static TASK: [Field; 38] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -177,6 +177,16 @@ pub static TASK: [Field; 36] = [
     .carried(8, |draft, value| {
         draft.task.terms.key = value.bytes().map(Bytes::from);
     }),
+    Field::of("share", FieldKind::Bytes, "on whose behalf it runs, if its put said that", |it| {
+        bytes(it.task.terms.share.as_ref())
+    })
+    .carried(28, |draft, value| {
+        draft.task.terms.share = value.bytes().map(Bytes::from);
+    }),
+    Field::of("cost", FieldKind::Count, "what a take of it costs", |it| count(it.task.terms.cost))
+        .always()
+        .carried(29, |draft, value| draft.task.terms.cost = value.count())
+        .usually(Value::Number(COST_USUAL as u64)),
     Field::of("priority", FieldKind::Integer, "its priority, if it has one", |it| {
         it.task.progress.priority.map_or(Value::Missing, Value::Integer)
     })

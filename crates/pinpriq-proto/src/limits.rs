@@ -19,6 +19,9 @@ pub const NARROW_PAYLOAD_BYTES_MAX: usize = 65_535;
 /// The longest id that a caller may give, in bytes.
 pub const ID_BYTES_MAX: usize = 255;
 
+/// The length of the longest share. The shortest has one byte.
+pub const SHARE_BYTES_MAX: usize = 255;
+
 /// The longest reason of a failure or a burial, in bytes.
 pub const REASON_BYTES_MAX: usize = 1_024;
 

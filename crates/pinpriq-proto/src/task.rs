@@ -8,9 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::facts::check_name;
-use crate::limits::ORIGIN_OVERHEAD_BYTES;
+use crate::limits::{ORIGIN_OVERHEAD_BYTES, SHARE_BYTES_MAX};
 use crate::place::Place;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, RefusalKind};
 use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 
@@ -228,7 +228,14 @@ pub struct Terms<B = Bytes> {
     pub key: Option<B>,
     /// The task's own time to release, used if the take gives none.
     pub ttr: Option<Span>,
+    /// On whose behalf the task runs, if that is not its key.
+    pub share: Option<B>,
+    /// What a take of it costs, at least [`COST_USUAL`].
+    pub cost: u32,
 }
+
+/// What a task costs if its put does not say.
+pub const COST_USUAL: u32 = 1;
 
 /// The current progress of a task: everything that changes without a new payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -458,20 +465,20 @@ impl Counts {
 }
 
 impl<B> Terms<B> {
-    /// The terms of a task without a key or a time to release.
-    pub const NONE: Self = Self { key: None, ttr: None };
+    /// The terms of a task whose put says nothing about them.
+    pub const NONE: Self = Self::of(None, None);
 
     /// Terms with this key and time to release.
     #[must_use]
     pub const fn of(key: Option<B>, ttr: Option<Span>) -> Self {
-        Self { key, ttr }
+        Self { key, ttr, share: None, cost: COST_USUAL }
     }
 
-    /// Whether nothing is set.
+    /// Whether share and cost are as usual.
     #[must_use]
     #[inline]
-    pub const fn are_none(&self) -> bool {
-        matches!(self, Self { key: None, ttr: None })
+    pub const fn are_plain(&self) -> bool {
+        matches!(self, Self { key: _, ttr: _, share: None, cost: COST_USUAL })
     }
 }
 
@@ -482,24 +489,46 @@ impl<B> Default for Terms<B> {
 }
 
 impl<B: AsRef<[u8]>> Terms<B> {
-    /// Refuses a key that is too long.
+    /// Refuses a key that is too long, and a share or a cost out of bounds.
     #[inline]
     pub fn check(&self) -> Result<(), Refusal> {
-        self.key.as_ref().map_or(Ok(()), |key| check_name("key", key.as_ref()))
+        self.key.as_ref().map_or(Ok(()), |key| check_name("key", key.as_ref()))?;
+        if self.are_plain() { Ok(()) } else { self.check_share() }
+    }
+
+    #[cold]
+    fn check_share(&self) -> Result<(), Refusal> {
+        let bad = |sentence: String| Err(Refusal::new(RefusalKind::BadArgument, sentence));
+        let length = self.share.as_ref().map(|share| share.as_ref().len());
+        match length {
+            Some(length) if length == 0 || length > SHARE_BYTES_MAX => {
+                bad(format!("a share has 1 to {SHARE_BYTES_MAX} bytes, and this one has {length}"))
+            }
+            _ if self.cost < COST_USUAL => bad("the cost must be at least 1".to_owned()),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the same terms with borrowed bytes.
     #[must_use]
     #[inline]
     pub fn borrowed(&self) -> Terms<&[u8]> {
-        let Self { key, ttr } = self;
-        Terms { key: key.as_ref().map(B::as_ref), ttr: *ttr }
+        let Self { key, ttr, share, cost } = self;
+        let (key, share) = (key.as_ref().map(B::as_ref), share.as_ref().map(B::as_ref));
+        Terms { key, ttr: *ttr, share, cost: *cost }
     }
 
     /// Returns the number of bytes that they hold.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> usize {
+        self.key_bytes() + self.share.as_ref().map_or(0, |share| share.as_ref().len())
+    }
+
+    /// Returns the length of the key in bytes.
+    #[must_use]
+    #[inline]
+    pub fn key_bytes(&self) -> usize {
         self.key.as_ref().map_or(0, |key| key.as_ref().len())
     }
 }
@@ -509,7 +538,8 @@ impl Terms<&[u8]> {
     #[must_use]
     #[inline]
     pub fn kept(self) -> Terms {
-        Terms { key: self.key.map(Bytes::from), ttr: self.ttr }
+        let Self { key, ttr, share, cost } = self;
+        Terms { key: key.map(Bytes::from), ttr, share: share.map(Bytes::from), cost }
     }
 }
 
@@ -674,7 +704,7 @@ mod tests {
 
     /// Every reply with tasks moves records.
     #[test]
-    fn a_record_occupies_at_most_264_bytes() {
-        assert!(size_of::<TaskRecord>() <= 264, "{}", size_of::<TaskRecord>());
+    fn a_record_occupies_at_most_288_bytes() {
+        assert!(size_of::<TaskRecord>() <= 288, "{}", size_of::<TaskRecord>());
     }
 }

@@ -85,6 +85,11 @@ export const SETTINGS = [
     options: ["off", "on"],
     hint: "Whether a release is a failure.",
   },
+  {
+    name: "costmax",
+    kind: "number",
+    hint: "The highest cost that a task may have.",
+  },
 ];
 
 export const FIELDS = [
@@ -93,6 +98,8 @@ export const FIELDS = [
   { name: "id", kind: "text" },
   { name: "payload", kind: "text" },
   { name: "key", kind: "text" },
+  { name: "share", kind: "text" },
+  { name: "cost", kind: "number" },
   { name: "priority", kind: "number" },
   { name: "state", kind: "text" },
   { name: "attempts", kind: "number" },

@@ -33,6 +33,8 @@ OPTIONS = {
     "window": ("WINDOW", "span"),
     "on_duplicate": ("ONDUP", "option"),
     "reason": ("REASON", "reason"),
+    "share": ("SHARE", "option"),
+    "cost": ("COST", "option"),
     "from_": ("FROM", "option"),
     "order": ("ORDER", "option"),
     "group": ("GROUP", "switch"),
@@ -79,6 +81,10 @@ class PutOptions(TypedDict, total=False):
     on_duplicate: Literal["keep", "reject", "replace"] | None
     #: Why, for people who look at the task later; at most 1,024 bytes.
     reason: str | None
+    #: On whose behalf the task runs, for fair turns and limits: its key unless it is given.
+    share: Name | None
+    #: What a take costs: rates and turns count it, 1 unless it is given.
+    cost: int | None
 
 
 def put(
@@ -684,6 +690,10 @@ class PublishOptions(TypedDict, total=False):
 
     #: The key: tasks of a queue with the same key form a group.
     key: Name | None
+    #: On whose behalf the task runs, for fair turns and limits: its key unless it is given.
+    share: Name | None
+    #: What a take costs: rates and turns count it, 1 unless it is given.
+    cost: int | None
     #: The lower, the more urgent, 0 by default; a task with none leaves only with its group.
     priority: Priority | None
     #: The moment from which the task is not delivered to members.
@@ -851,6 +861,10 @@ class ScheduleSetOptions(TypedDict, total=False):
     #: Whether a slot puts a task while the last one is unfinished: allow (the default), or skip
     #: it.
     overlap: Literal["allow", "skip"] | None
+    #: On whose behalf the task runs, for fair turns and limits: its key unless it is given.
+    share: Name | None
+    #: What a take costs: rates and turns count it, 1 unless it is given.
+    cost: int | None
 
 
 def schedule_set(

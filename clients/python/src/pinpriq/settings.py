@@ -54,6 +54,8 @@ class QueueSettings:
     overflow: Literal["refuse", "evict"] | None = None
     #: Whether a release is a failure.
     release_fails: bool | None = None
+    #: The highest cost that a task may have.
+    cost_max: int | None = None
 
     def words(self) -> Words:
         """Return the settings as the words of a request."""
@@ -74,6 +76,7 @@ class QueueSettings:
         words.option("CAPACITYBYTES", self.capacity_bytes)
         words.option("OVERFLOW", self.overflow)
         words.on_off("RELEASEFAILS", self.release_fails)
+        words.option("COSTMAX", self.cost_max)
         return words
 
 
@@ -97,6 +100,7 @@ class QueueShown:
     capacity_bytes: int | None
     overflow: str
     release_fails: bool
+    cost_max: int
     #: Which sides are paused.
     paused: str
     #: When the pause of puts ends.

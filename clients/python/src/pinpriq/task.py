@@ -35,6 +35,10 @@ class Task:
     member: str | None = None
     #: Its key, if it has one.
     key: bytes | None = None
+    #: On whose behalf it runs, if its put said that.
+    share: bytes | None = None
+    #: What a take of it costs.
+    cost: int = 0
     #: Its priority, if it has one.
     priority: int | None = None
     #: A letter; for POP the state before it was popped, R.

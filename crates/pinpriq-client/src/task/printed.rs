@@ -24,6 +24,10 @@ pub struct Task {
     pub payload: Vec<u8>,
     /// Its key, if it has one.
     pub key: Option<Vec<u8>>,
+    /// On whose behalf it runs, if its put said that.
+    pub share: Option<Vec<u8>>,
+    /// What a take of it costs.
+    pub cost: u64,
     /// Its priority, if it has one.
     pub priority: Option<i64>,
     /// A letter; for `POP` the state before it was popped, R.
@@ -69,6 +73,8 @@ impl Task {
             receipt: map.name("receipt"),
             payload: map.bytes("payload")?,
             key: map.bytes("key"),
+            share: map.bytes("share"),
+            cost: map.number("cost")?,
             priority: map.integer("priority"),
             state: map.state("state")?,
             attempts: map.number("attempts")?,

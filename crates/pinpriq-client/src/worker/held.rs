@@ -110,7 +110,7 @@ mod tests {
         let field = |(name, value)| (text(name), text(value));
         let fields = [("queue", "q"), ("id", "1"), ("payload", ""), ("state", "T")];
         let fields = fields.into_iter().chain([("receipt", receipt)]).map(field);
-        let numbers = ["attempts", "failures", "put_at"];
+        let numbers = ["attempts", "failures", "put_at", "cost"];
         let fields = fields.chain(numbers.map(|name| (text(name), Value::Integer(0))));
         let task = Task::read(&Value::Map(fields.collect())).unwrap();
         let client = Client::unconnected(Options::at("pinpriq://").unwrap()).unwrap();

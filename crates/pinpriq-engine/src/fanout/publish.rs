@@ -8,11 +8,13 @@ use crate::engine::{Answered, Engine};
 use crate::fanout::publications::Published;
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::QueueSlot;
+use crate::operations::arguments::check_cost_below;
 use crate::transition::Operation;
 use pinpriq_proto::change::{Copied, Place, Publication};
 use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::limits::{TASK_OVERHEAD_BYTES, TRANSACTION_COPIES_MAX};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::COST_MAX_DEFAULT;
 use pinpriq_proto::time::{Span, Timestamp};
 
 /// The lanes of a topic, in the order in which their members joined.
@@ -33,7 +35,8 @@ impl Engine {
         self.check_copies(self.members.lanes_in(publish.topic))?;
         let Lanes { open: lanes, shut } = self.lanes(publish);
         if !lanes.is_empty() {
-            self.check_room(content_of(publish) + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
+            let content = (publish.payload.len() + publish.terms.bytes()) as u64;
+            self.check_room(content + TASK_OVERHEAD_BYTES * lanes.len() as u64)?;
         }
         for slot in shut {
             if self.undo.is_some() {
@@ -154,6 +157,7 @@ impl Engine {
     /// Checks the arguments, and returns the deadline.
     fn check_publish(&self, publish: &Publish<'_>) -> Result<Option<Timestamp>, Refusal> {
         publish.terms.check()?;
+        check_cost_below(COST_MAX_DEFAULT, publish.terms.cost)?;
         self.check_payload(publish.payload)?;
         match publish.deadline {
             Deadline::OfLane => Ok(None),

@@ -18,8 +18,8 @@ use pinpriq_proto::change::{Change, Granted, Moved, Place, Publication};
 use pinpriq_proto::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_proto::schedule::Scheduled;
 use pinpriq_proto::task::{
-    Away, Bytes, Counts, LaneName, Lease, Origin, Past, Progress, State, StateKind, TaskId,
-    TaskRecord, Terms, Trace,
+    Away, Bytes, COST_USUAL, Counts, LaneName, Lease, Origin, Past, Progress, State, StateKind,
+    TaskId, TaskRecord, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -225,20 +225,40 @@ impl Task {
 
     /// The terms that its producer set for good.
     pub(crate) fn terms(&self) -> Terms {
-        let kept = self.besides.as_ref().map(|besides| besides.terms.clone());
-        Terms { ttr: self.ttr(), ..kept.unwrap_or_default() }
+        let (share, cost) = (self.share().cloned(), self.cost());
+        Terms { key: self.key().cloned(), ttr: self.ttr(), share, cost }
     }
 
     #[inline]
     pub(crate) fn set_terms(&mut self, terms: Terms) {
-        let besides = Terms { ttr: self.birth.keep_ttr(terms.ttr), ..terms };
-        if self.besides.is_some() || !besides.are_none() {
-            self.besides_mut().terms = besides;
+        let is_plain = terms.are_plain();
+        let Terms { key, ttr, share, cost } = terms;
+        let ttr = self.birth.keep_ttr(ttr);
+        if self.besides.is_some() || key.is_some() || ttr.is_some() || !is_plain {
+            let besides = self.besides_mut();
+            (besides.key, besides.ttr) = (key, ttr);
+            besides.set_share(share, cost);
         }
     }
 
     pub(crate) fn key(&self) -> Option<&Bytes> {
-        self.besides.as_ref().and_then(|besides| besides.terms.key.as_ref())
+        self.besides.as_ref().and_then(|besides| besides.key.as_ref())
+    }
+
+    /// On whose behalf it runs, if its put said that.
+    pub(crate) fn share(&self) -> Option<&Bytes> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.share.as_ref())
+    }
+
+    /// The length of its share, if its put named one.
+    pub(crate) fn share_bytes(&self) -> u64 {
+        self.share().map_or(0, |share| share.len() as u64)
+    }
+
+    /// What a take of it costs.
+    pub(crate) fn cost(&self) -> u32 {
+        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
+        rare.map_or(COST_USUAL, |rare| COST_USUAL.saturating_add(rare.cost_more))
     }
 
     /// Returns its current progress.
@@ -326,7 +346,7 @@ impl Task {
 
     /// Gives the task the terms of the publication that its number belongs to, whose payload is
     /// kept at `payload`. Returns where the former payload was kept.
-    pub(crate) fn share(&mut self, published: &Publication, payload: Kept) -> Option<Kept> {
+    pub(crate) fn adopt(&mut self, published: &Publication, payload: Kept) -> Option<Kept> {
         let former = self.replace_payload(payload);
         self.set_terms(published.terms.clone());
         self.set_shares(true);
@@ -354,7 +374,7 @@ impl Task {
 
     /// Its own time to release.
     pub(crate) fn ttr(&self) -> Option<Span> {
-        self.birth.ttr().or_else(|| self.besides.as_ref().and_then(|besides| besides.terms.ttr))
+        self.birth.ttr().or_else(|| self.besides.as_ref().and_then(|besides| besides.ttr))
     }
 
     pub(crate) fn attempts(&self) -> u32 {
@@ -621,7 +641,7 @@ impl Task {
                 && besides.attempts == 0
                 && besides.failures == 0
                 && besides.delay.is_zero()
-                && besides.rare.is_none()
+                && besides.has_no_past()
                 && besides.state == State::Ready
         });
         is_plain

@@ -103,7 +103,7 @@ impl Tasks {
     /// Gives a task the terms and the payload of its publication.
     pub(crate) fn share(&mut self, slot: Slot, published: &Publication) {
         let kept = self.keep_shared(&published.payload);
-        let former = self[slot].share(published, kept);
+        let former = self[slot].adopt(published, kept);
         self.forget(former);
     }
 

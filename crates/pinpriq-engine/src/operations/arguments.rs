@@ -84,3 +84,11 @@ pub(crate) fn later(what: &str, start: Timestamp, span: Span) -> Result<Timestam
 fn too_late(what: &str, span: Span) -> Refusal {
     bad(format!("{what} of {span} ends after the year 9999"))
 }
+
+/// Refuses a cost above `most`.
+pub(crate) fn check_cost_below(most: u64, cost: u32) -> Result<(), Refusal> {
+    if u64::from(cost) <= most {
+        return Ok(());
+    }
+    Err(bad(format!("a task of this queue costs at most {most} (COSTMAX), and this one {cost}")))
+}

@@ -177,7 +177,7 @@ impl Engine {
 
 /// The bytes of a put that count against the capacity of its queue.
 pub(crate) fn content_of(put: &Put<'_>) -> u64 {
-    (put.payload.len() + put.terms.bytes()) as u64
+    (put.payload.len() + put.terms.key_bytes()) as u64
 }
 
 pub(crate) fn full(queue: &[u8], lack: Lack) -> Refusal {

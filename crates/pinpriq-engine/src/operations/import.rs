@@ -136,6 +136,7 @@ impl Engine {
     /// Checks only the arguments.
     fn check_imported(&self, record: &TaskRecord) -> Result<(), Refusal> {
         record.terms.check()?;
+        self.check_cost(&record.queue, record.terms.cost)?;
         self.check_payload(&record.payload)?;
         check_positive("the TTR", record.terms.ttr)?;
         self.moment("the TTR", record.terms.ttr.unwrap_or(Span::ZERO))?;
@@ -200,7 +201,7 @@ impl Engine {
         state: &State,
         existing: Option<QueueSlot>,
     ) -> Result<(), Refusal> {
-        let content = (record.payload.len() + record.terms.bytes()) as u64;
+        let content = (record.payload.len() + record.terms.key_bytes()) as u64;
         match existing {
             Some(queue) if !state.kind().is_finished() => {
                 self.check_not_full(&record.queue, queue, content)

@@ -5,7 +5,9 @@ use crate::issued::Issued;
 use crate::memory::consumers::PutAwaited;
 use crate::memory::packed::{NewTask, Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
-use crate::operations::arguments::{bad, check_id, check_positive, check_reason, quoted};
+use crate::operations::arguments::{
+    bad, check_cost_below, check_id, check_positive, check_reason, quoted,
+};
 use crate::operations::held::be_buried;
 use crate::operations::ids::{can_have, uuid_v7};
 use crate::transition::Operation;
@@ -15,9 +17,9 @@ use pinpriq_proto::limits::{
 };
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
-use pinpriq_proto::settings::Ids;
+use pinpriq_proto::settings::{COST_MAX_DEFAULT, Ids};
 use pinpriq_proto::task::{
-    Bytes, ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord,
+    Bytes, COST_USUAL, ClientId, Progress, RequestId, State, StateKind, TaskId, TaskRecord,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
@@ -260,6 +262,7 @@ impl Engine {
     ) -> Result<(Span, Option<Timestamp>), Refusal> {
         let delay = put.delay.from(self.now);
         put.terms.check()?;
+        self.check_cost(put.queue, put.terms.cost)?;
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
         check_positive("the TTR", put.terms.ttr)?;
@@ -305,6 +308,19 @@ impl Engine {
             }
             None => Ok((delay, None)),
         }
+    }
+
+    /// Refuses a cost that is too high for tasks of this queue.
+    #[inline]
+    pub(crate) fn check_cost(&self, queue: &[u8], cost: u32) -> Result<(), Refusal> {
+        if cost == COST_USUAL { Ok(()) } else { self.check_cost_given(queue, cost) }
+    }
+
+    #[cold]
+    fn check_cost_given(&self, queue: &[u8], cost: u32) -> Result<(), Refusal> {
+        let existing = self.queues.find(queue);
+        let most = existing.map_or(COST_MAX_DEFAULT, |it| self.queues[it].settings.cost_max);
+        check_cost_below(most, cost)
     }
 
     /// Like [`Self::check_put_allowed`], for the put of a schedule.

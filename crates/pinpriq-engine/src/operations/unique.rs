@@ -156,7 +156,8 @@ impl Engine {
         }
         let former = task.own_bytes() + task.away_bytes();
         let bytes = put.payload.len() + put.terms.bytes();
-        let current = former - task.content_bytes() - task.reason_bytes() + bytes as u64;
+        let replaced = task.content_bytes() + task.share_bytes() + task.reason_bytes();
+        let current = former - replaced + bytes as u64;
         let is_new = unique.window.is_some() && self.windows.get(task.number()).is_none();
         let id = if let TaskId::Given(id) = task.id() { id.len() } else { 0 };
         let window = if is_new { window_bytes(put.queue.len(), unique.key.len(), id) } else { 0 };

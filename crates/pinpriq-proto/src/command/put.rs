@@ -4,11 +4,11 @@ use super::Wait;
 use crate::facts::Care;
 use crate::request::fault::Fault;
 use crate::request::options::{
-    AT, DELAY, ID, KEY, ONDUP, Opt, PRIORITY, REASON, ROOM, STATE_BURIED, TTL, TTR, UNIQUE, WAIT,
-    WINDOW,
+    AT, COST, DELAY, ID, KEY, ONDUP, Opt, PRIORITY, REASON, ROOM, SHARE, STATE_BURIED, TTL, TTR,
+    UNIQUE, WAIT, WINDOW,
 };
 use crate::request::parts::Parts;
-use crate::task::Terms;
+use crate::task::{COST_USUAL, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
 
@@ -28,6 +28,8 @@ pub(super) const OPTIONS: &[Opt] = &[
     ONDUP,
     STATE_BURIED,
     REASON,
+    SHARE,
+    COST,
 ];
 
 /// See [`Command::Put`](super::Command::Put).
@@ -109,11 +111,22 @@ impl<'a> Put<'a> {
 }
 
 impl<'a> Terms<&'a [u8]> {
-    /// Returns the terms that the options of a put give.
+    /// Returns the terms that the options of a put give, without share and cost.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every put")]
-    pub fn read(parts: &Parts<'a>) -> Result<Self, Fault> {
-        Ok(Self { key: parts.option(KEY), ttr: parts.span(TTR)? })
+    pub fn read_plain(parts: &Parts<'a>) -> Result<Self, Fault> {
+        Ok(Self::of(parts.option(KEY), parts.span(TTR)?))
+    }
+
+    /// Returns the terms that the options of a request give.
+    pub fn read_all(parts: &Parts<'a>) -> Result<Self, Fault> {
+        Self::read_plain(parts)?.with_share(parts)
+    }
+
+    /// Returns these terms with the share and the cost that the options of a request give.
+    pub(crate) fn with_share(self, parts: &Parts<'a>) -> Result<Self, Fault> {
+        let cost = parts.value(COST)?.unwrap_or(COST_USUAL);
+        Ok(Self { share: parts.option(SHARE), cost, ..self })
     }
 }
 

@@ -77,13 +77,15 @@ pub static MEMBER: [Told<MemberFigures>; 5] = [
 ];
 
 /// The fields of a schedule.
-pub static SCHEDULE: [Told<ShownSchedule>; 19] = [
+pub static SCHEDULE: [Told<ShownSchedule>; 21] = [
     Told::of("name", FieldKind::Bytes, |it, _| Value::Bytes(&it.name)),
     Told::of("queue", FieldKind::Bytes, |it, _| Value::Bytes(&it.plan.queue)),
     Told::of("payload", FieldKind::Payload, |it, _| Value::Bytes(&it.plan.payload)),
     Told::of("cron", FieldKind::Bytes, |it, _| bytes(cron(it).map(|(expression, _)| expression))),
     Told::of("zone", FieldKind::Bytes, |it, _| bytes(cron(it).and_then(|(_, zone)| zone))),
     Told::of("key", FieldKind::Bytes, |it, _| bytes(it.plan.terms.key.as_ref())),
+    Told::of("share", FieldKind::Bytes, |it, _| bytes(it.plan.terms.share.as_ref())),
+    Told::always("cost", FieldKind::Count, |it, _| Value::Number(it.plan.terms.cost.into())),
     Told::of("priority", FieldKind::Integer, |it, _| {
         it.plan.priority.map_or(Value::Missing, Value::Integer)
     }),

@@ -88,6 +88,8 @@ impl Dice {
         let mut terms = Terms::NONE;
         terms.key = Letter::sample(self);
         terms.ttr = Letter::sample(self);
+        terms.share = Letter::sample(self);
+        terms.cost = Letter::sample(self);
         terms
     }
 

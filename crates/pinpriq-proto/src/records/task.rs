@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::schedule::Scheduled;
 use crate::task::{
-    Burial, Bytes, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past, Progress, State,
-    TaskId, TaskRecord, Terms, Trace,
+    Burial, Bytes, COST_USUAL, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past,
+    Progress, State, TaskId, TaskRecord, Terms, Trace,
 };
 use crate::time::{Span, Timestamp};
 
@@ -44,6 +44,8 @@ const DELAY: u8 = 17;
 const COUNTS: u8 = 18;
 /// The lease ends with the connection of its holder. It is never written to a store.
 const TIED: u8 = 19;
+const SHARE: u8 = 20;
+const COST: u8 = 21;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,10 +56,12 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 19] = [
+const ATTRIBUTES: [(u8, Part); 21] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
+    (SHARE, Part::Terms),
+    (COST, Part::Terms),
     (PRIORITY, Part::Progress),
     (SEQ, Part::Progress),
     (EXPIRES_AT, Part::Progress),
@@ -221,6 +225,8 @@ impl<'a> Attributes<'a> {
                 }
                 KEY => terms.key = Some(take_bytes(input)?),
                 TTR => terms.ttr = Some(take_span(input)?),
+                SHARE => terms.share = Some(take_bytes(input)?),
+                COST => terms.cost = unusual(take_small(input, "cost")?, &COST_USUAL, "cost")?,
                 PRIORITY => progress.priority = Some(take_signed(input)?),
                 SEQ => progress.seq = unusual(take_number(input)?, &number, "seq")?,
                 EXPIRES_AT => progress.expires_at = Some(take_moment(input)?),
@@ -310,9 +316,19 @@ fn unusual<T: PartialEq>(value: T, usual: &T, field: &'static str) -> Result<T, 
 
 #[inline]
 fn put_terms_open(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
-    let Terms { key, ttr } = terms;
+    let Terms { key, ttr, share, cost } = terms;
     put_attribute(out, KEY, key, put_bytes);
     put_attribute(out, TTR, ttr, put_span);
+    if !terms.are_plain() {
+        put_share(out, share, cost);
+    }
+}
+
+#[cold]
+fn put_share(out: &mut Vec<u8>, share: Option<&[u8]>, cost: u32) {
+    put_attribute(out, SHARE, share, put_bytes);
+    let cost = Some(cost).filter(|cost| *cost != COST_USUAL);
+    put_attribute(out, COST, cost, |out, cost| put_number(out, cost.into()));
 }
 
 #[inline]

@@ -20,8 +20,15 @@ use crate::unique::{OnDuplicate, Unique};
 type Read<'a> = Result<Command<'a>, Fault>;
 
 /// The options of `PUT` that few puts have.
-pub const RARE_OF_PUT: u64 =
-    UNIQUE.bit | WINDOW.bit | ONDUP.bit | ROOM.bit | AT.bit | STATE_BURIED.bit | REASON.bit;
+pub const RARE_OF_PUT: u64 = UNIQUE.bit
+    | WINDOW.bit
+    | ONDUP.bit
+    | ROOM.bit
+    | AT.bit
+    | STATE_BURIED.bit
+    | REASON.bit
+    | options::SHARE.bit
+    | options::COST.bit;
 
 /// Reads a put that may have any options.
 #[inline(never)]
@@ -36,7 +43,8 @@ pub fn put<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
         None => None,
     };
     let (unique, put) = (unique(parts)?, plain_put(parts)?);
-    let put = Put { delay: delay.unwrap_or(put.delay), unique, ..put };
+    let terms = Terms::read_all(parts)?;
+    let put = Put { delay: delay.unwrap_or(put.delay), terms, unique, ..put };
     if let Some(state) = parts.option(STATE_BURIED) {
         if parts::state(state)? != StateKind::Buried {
             let rule = "a task can be put with STATE B, and with no other";
@@ -67,7 +75,7 @@ pub fn plain_put<'a>(parts: &Parts<'a>) -> Result<Put<'a>, Fault> {
         id: parts.option(options::ID),
         wait: parts.wait()?,
         priority: parts.priority()?.or(Some(0)),
-        terms: Terms::read(parts)?,
+        terms: Terms::read_plain(parts)?,
         unique: None,
     })
 }

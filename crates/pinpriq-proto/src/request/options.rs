@@ -14,6 +14,8 @@ pub const AT_SLOT: Opt =
     with("AT", "unix-ms", "A moment that is a slot; the others lie whole distances from it");
 pub const BY: Opt =
     with("BY", "ms", "How much the deadline moves, instead of a whole lease from now");
+pub const COST: Opt =
+    with("COST", "n", "What a take costs: rates and turns count it, 1 unless it is given");
 pub const COUNT: Opt = with("COUNT", "n", "At most this many");
 pub const CURSOR: Opt = with(
     "CURSOR",
@@ -53,6 +55,11 @@ pub const REASON: Opt =
     with("REASON", "text", "Why, for people who look at the task later; at most 1,024 bytes");
 pub const RECEIPT: Opt = with("RECEIPT", "receipt", "The receipt, which a taken task needs");
 pub const ROOM: Opt = with("ROOM", "ms", "How long to wait for room in a full queue");
+pub const SHARE: Opt = with(
+    "SHARE",
+    "share",
+    "On whose behalf the task runs, for fair turns and limits: its key unless it is given",
+);
 pub const STATE: Opt = with("STATE", "R|W|T|B|Z|D", "Only tasks in this state");
 /// The state of a new task, of which only one can be asked for.
 pub const STATE_BURIED: Opt = with("STATE", "B", "The task is buried at once");

@@ -15,7 +15,7 @@ use crate::command::{
 };
 use crate::fanout::Deadline;
 use crate::schedule::{OnMissed, Overlap, When};
-use crate::task::{Receipt, StateKind, Terms};
+use crate::task::{COST_USUAL, Receipt, StateKind, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::OnDuplicate;
 
@@ -312,16 +312,19 @@ impl<'a> Arguments<'a> for Deadline {
 
 impl<'a> Arguments<'a> for Terms<&'a [u8]> {
     const WORDS: &'static [Word] = &[];
-    const OPTIONS: &'static [Opt] = &[options::KEY, options::TTR];
+    const OPTIONS: &'static [Opt] = &[options::KEY, options::TTR, options::SHARE, options::COST];
     const LAST: &'static [Opt] = &[];
 
     fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
-        Self::read(parts)
+        Self::read_all(parts)
     }
 
     fn write(&self, to: &mut Writing) {
-        to.option(options::KEY, self.key);
-        to.option(options::TTR, self.ttr);
+        let Self { key, ttr, share, cost } = *self;
+        to.option(options::KEY, key);
+        to.option(options::TTR, ttr);
+        to.option(options::SHARE, share);
+        to.option(options::COST, Some(cost).filter(|cost| *cost != COST_USUAL));
     }
 }
 
@@ -395,17 +398,17 @@ pub fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
     Ok(Selection { from, order, group, narrow: false })
 }
 
-/// The terms of a task of which only the key is given.
-pub(crate) mod key_alone {
-    use super::{Fault, Parts, Room, Terms, Writing, options};
+/// The terms of a task without a time to release of its own.
+pub(crate) mod without_ttr {
+    use super::options::KEY;
+    use super::{Fault, Parts, Room, Span, Terms, Writing};
 
-    #[expect(clippy::unnecessary_wraps, reason = "all values are read by such functions")]
     pub(crate) fn read<'a>(parts: &Parts<'a>, _: &'a Room<'a>) -> Result<Terms<&'a [u8]>, Fault> {
-        Ok(Terms { key: parts.given(options::KEY), ..Terms::NONE })
+        Terms::of(parts.given(KEY), None).with_share(parts)
     }
 
     pub(crate) fn write(terms: Terms<&[u8]>, to: &mut Writing) {
-        to.option(options::KEY, terms.key);
+        super::Arguments::write(&Terms { ttr: None::<Span>, ..terms }, to);
         to.is_unsayable |= terms.ttr.is_some();
     }
 }

@@ -107,6 +107,9 @@ pub enum Lanes {
     Default(&'static str),
 }
 
+/// The highest cost that a task may have where no setting says another.
+pub const COST_MAX_DEFAULT: u64 = 1_000_000;
+
 /// Declares the settings: the fields of [`Settings`] with their defaults, and the table. What an
 /// entry leaves out is as in [`Setting::USUAL`].
 macro_rules! settings {
@@ -302,6 +305,15 @@ settings! {
         ]),
         what: "what a release is",
         help: "Whether a release is a failure",
+    }
+
+    /// The highest cost that a task may have.
+    cost_max: u64 = COST_MAX_DEFAULT, COSTMAX {
+        tag: 16,
+        kind: Kind::Number,
+        what: "the highest cost",
+        lanes: Lanes::Default("a task is published with one cost for all lanes"),
+        help: "The highest cost that a task may have",
     }
 }
 

@@ -63,7 +63,11 @@ fn full_task() -> TaskRecord {
         number: 129,
         id: TaskId::Given(text("x")),
         put_at: at(1_000),
-        terms: Terms::of(Some(text("k")), Some(Span::from_ms(3_000))),
+        terms: Terms {
+            share: Some(text("s")),
+            cost: 300,
+            ..Terms::of(Some(text("k")), Some(Span::from_ms(3_000)))
+        },
         progress: Progress {
             priority: Some(-2),
             seq: 130,
@@ -98,6 +102,7 @@ fn full_task() -> TaskRecord {
 fn former_task() -> TaskRecord {
     let mut task = full_task();
     task.past = None;
+    (task.terms.share, task.terms.cost) = (None, 1);
     (task.progress.failures, task.progress.reason) = (0, None);
     task.progress.trace = None;
     task
@@ -150,6 +155,7 @@ fn settings() -> Settings {
         capacity_bytes: Some(6),
         overflow: Overflow::Evict,
         release_fails: true,
+        cost_max: 1_000,
     }
 }
 
@@ -267,13 +273,13 @@ fn the_bytes_are_those_of_the_page() {
         (task(plain_task()), "0f 046a6f6273 01 00 00 00"),
         (
             task(full_task()),
-            "0f 046a6f6273 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
+            "0f 046a6f6273 8101 e807 01020178 02016b 03b817 140173 15ac02 0403 058201 06d00f 0704 \
              080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
-            "10 8201 8101 e807 01020178 02016b 03b817 0403 058201 06d00f 0704 \
+            "10 8201 8101 e807 01020178 02016b 03b817 140173 15ac02 0403 058201 06d00f 0704 \
              080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
@@ -288,14 +294,14 @@ fn the_bytes_are_those_of_the_page() {
         (
             queue(settings()),
             "13 046a6f6273 01 010303 020207 040208 05018001 060103 070209 08028001 \
-             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 00 02",
+             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 1001e807 00 02",
         ),
         (paused_until(), "13 046a6f6273 00 00 05 8827"),
         (queue(Settings::default()), "13 046a6f6273 01 00 02"),
         (
             lane(settings()),
             "14 8201 046e657773 8101 010303 020207 040208 05018001 060103 070209 08028001 \
-             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 00 01",
+             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 1001e807 00 01",
         ),
         (Change::Granted(granted), "03 8101 02 ac02 018827 0101 05"),
         (Change::Gone(129), "04 8101"),
@@ -373,7 +379,7 @@ fn records_of_older_versions_mean_the_same() {
 
 /// Malformed records: what is wrong, the record, and the error.
 const MALFORMED: &[(&str, &str, Malformed)] = &[
-    ("task: an attribute of a later version", "0f 00 01 00 14 00 00", UnknownAttribute(20)),
+    ("task: an attribute of a later version", "0f 00 01 00 40 00 00", UnknownAttribute(64)),
     ("task: a burial and not a buried task", "0f 00 01 00 10 00 00", OutOfRange("burial")),
     (
         "task: attributes in the wrong order",
@@ -387,6 +393,7 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("task: no attempts, spelled out", "0f 00 01 00 0700 00 00", OutOfRange("attempts")),
     ("task: more attempts than are counted", "0f 00 01 00 07 H 00 00", OutOfRange("attempts")),
     ("task: ready, spelled out", "0f 00 01 00 0800 00 00", OutOfRange("state")),
+    ("task: the usual cost, spelled out", "0f 00 01 00 1501 00 00", OutOfRange("cost")),
     ("task: no failures, spelled out", "0f 00 01 00 0b00 00 00", OutOfRange("failures")),
     (
         "task: a buried one with its reason apart",
@@ -439,7 +446,7 @@ const MALFORMED: &[(&str, &str, Malformed)] = &[
     ("publication: more copies than bytes", "12 01 01 00 00 00 H 0001 00", Short),
     ("publication: one copy more than there is", "12 01 01 00 00 00 02 0001 00", Short),
     ("publication: a payload longer than the record", "12 01 00 00 00 00 00 06 68656c6c6f", Short),
-    ("queue: a setting of a later version", "13 00 01 1000 00 00", UnknownAttribute(16)),
+    ("queue: a setting of a later version", "13 00 01 4000 00 00", UnknownAttribute(64)),
     ("queue: settings in the wrong order", "13 00 01 020207 010303 00 00", OutOfRange("IDS")),
     ("queue: neither created nor not", "13 00 02 00 00", OutOfRange("created")),
     ("lane: unknown ids", "14 01 0174 02 010304 00 00", OutOfRange("IDS")),

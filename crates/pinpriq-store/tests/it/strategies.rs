@@ -59,7 +59,8 @@ fn id() -> impl Strategy<Value = TaskId> {
 }
 
 fn terms() -> impl Strategy<Value = Terms> {
-    (option::of(bytes()), option::of(span())).prop_map(|(key, ttr)| Terms::of(key, ttr))
+    let all = (option::of(bytes()), option::of(span()), option::of(bytes()), 1..u32::MAX);
+    all.prop_map(|(key, ttr, share, cost)| Terms { share, cost, ..Terms::of(key, ttr) })
 }
 
 fn progress() -> impl Strategy<Value = Progress> {

@@ -74,5 +74,5 @@ impl Model {
 
 /// The bytes of payload and key.
 fn content_of(task: &TaskRecord) -> u64 {
-    (task.payload.len() + task.terms.bytes()) as u64
+    (task.payload.len() + task.terms.key_bytes()) as u64
 }

@@ -184,7 +184,7 @@ impl Model {
                 return Err(RefusalKind::Exists);
             }
         }
-        let content = (from.payload.len() + from.terms.bytes()) as u64;
+        let content = (from.payload.len() + from.terms.key_bytes()) as u64;
         let home = self.homes.get(&place);
         if !is_finished && home.is_some_and(|home| home.is_full_for(content)) {
             return Err(RefusalKind::Full);
@@ -229,7 +229,8 @@ impl Model {
     }
 
     fn imported_fits(&self, from: &TaskRecord) -> Result<(), RefusalKind> {
-        fits(from.terms.check().is_ok())?;
+        let settings = self.settings(&Place::Queue(from.queue.clone()));
+        fits(from.terms.check().is_ok() && u64::from(from.terms.cost) <= settings.cost_max)?;
         self.payload_fits(Some(&from.payload))?;
         self.span_fits(from.terms.ttr, false)?;
         fits(from.progress.reason.as_ref().is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;

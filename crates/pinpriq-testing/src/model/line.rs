@@ -113,7 +113,7 @@ impl Model {
 
     fn never_fits(&self, place: &Place, put: &Put<'_>) -> bool {
         let most = self.settings(place).capacity_bytes;
-        most.is_some_and(|most| (put.payload.len() + put.terms.bytes()) as u64 > most)
+        most.is_some_and(|most| (put.payload.len() + put.terms.key_bytes()) as u64 > most)
     }
 
     /// Whether any put waits for room in this place.
@@ -186,7 +186,7 @@ impl Model {
         };
         let can_go = |putter: &Putter| {
             let put = putter.put.put();
-            let content = (put.payload.len() + put.terms.bytes()) as u64;
+            let content = (put.payload.len() + put.terms.key_bytes()) as u64;
             let home = self.homes.get(&putter.place);
             let is_shut =
                 home.is_some_and(|home| home.is_full_for(content) || home.paused.input.is_on());

@@ -98,7 +98,7 @@ impl Model {
 
     fn accepts(&self, to: &Place, number: u64) -> bool {
         let task = self.task(number);
-        let content = (task.payload.len() + task.terms.bytes()) as u64;
+        let content = (task.payload.len() + task.terms.key_bytes()) as u64;
         let kind = task.progress.state.kind();
         let is_finished = matches!(kind, StateKind::Zombie | StateKind::Done);
         let is_full =

@@ -50,7 +50,7 @@ impl Model {
         {
             return Err(RefusalKind::Exists);
         }
-        let content = (put.payload.len() + put.terms.bytes()) as u64;
+        let content = (put.payload.len() + put.terms.key_bytes()) as u64;
         let evicted = self.room_for(&place, put.priority, content)?;
         if self.paused(&place).input.is_on() {
             return Err(RefusalKind::Paused);
@@ -182,7 +182,7 @@ impl Model {
         put: &Put<'_>,
         settings: &Settings,
     ) -> Result<Option<Timestamp>, RefusalKind> {
-        fits(put.terms.check().is_ok())?;
+        fits(put.terms.check().is_ok() && u64::from(put.terms.cost) <= settings.cost_max)?;
         self.payload_fits(Some(put.payload))?;
         self.unique_fits(put.unique.as_ref())?;
         self.span_fits(put.terms.ttr, false)?;
@@ -210,7 +210,8 @@ impl Model {
 
     pub(super) fn publish(&mut self, publish: &Publish<'_>) -> Answer {
         fits(publish.topic.len() <= NAME_BYTES_MAX)?;
-        fits(publish.terms.check().is_ok())?;
+        let cost_max = Settings::default().cost_max;
+        fits(publish.terms.check().is_ok() && u64::from(publish.terms.cost) <= cost_max)?;
         self.payload_fits(Some(publish.payload))?;
         let expires_at = match publish.deadline {
             Deadline::OfLane => None,
@@ -223,19 +224,20 @@ impl Model {
         if expires_at.is_some_and(|at| at <= self.now) {
             return Ok(Some(Reply::Count(0)));
         }
-        let content = publish.payload.len() + publish.terms.bytes();
+        let content = publish.payload.len() + publish.terms.key_bytes();
         let is_shut = |place: &Place| {
             let home = &self.homes[place];
             home.is_full_for(content as u64) || home.paused.input.is_on()
         };
         let (shut, open): (Vec<Place>, Vec<Place>) =
             self.lanes_of(publish.topic).into_iter().partition(is_shut);
-        let bytes = content as u64 + TASK_OVERHEAD_BYTES * open.len() as u64;
+        let content = (publish.payload.len() + publish.terms.bytes()) as u64;
+        let bytes = content + TASK_OVERHEAD_BYTES * open.len() as u64;
         // A task without a receiver needs no room.
         if !open.is_empty() {
             self.has_room(bytes)?;
         }
-        self.kept.publish(self.last_number + 1, open.len() as u64, content as u64);
+        self.kept.publish(self.last_number + 1, open.len() as u64, content);
         for place in shut {
             self.home(&place).lane.iter_mut().for_each(|lane| lane.missed += 1);
         }

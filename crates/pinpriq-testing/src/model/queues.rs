@@ -7,7 +7,8 @@ use pinpriq_proto::limits::NAME_BYTES_MAX;
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::{
-    Assignment, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Pause, Paused, Value,
+    Assignment, COST_MAX_DEFAULT, COSTMAX, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Pause, Paused,
+    Value,
 };
 use pinpriq_proto::stats::{Counters, Figures};
 use pinpriq_proto::task::{State, StateKind, TaskRecord};
@@ -103,7 +104,11 @@ impl Model {
 
     fn set(&mut self, queue: QueueName<'_>, changes: &[Assignment<'_>]) -> Answer {
         let for_queues = [(IDS, Ids::Given.into()), (OVERFLOW, Overflow::Evict.into())];
-        let fits_lanes = !changes.iter().any(|change| for_queues.contains(change));
+        let is_for_queues = |change: &Assignment<'_>| {
+            for_queues.contains(change)
+                || change.0 == COSTMAX && change.1 != Value::Number(COST_MAX_DEFAULT)
+        };
+        let fits_lanes = !changes.iter().any(is_for_queues);
         fits(queue.member.is_none() || fits_lanes)?;
         fits(changes.iter().all(|(setting, value)| match value {
             Value::Bytes(name) => {
@@ -273,7 +278,7 @@ fn counters<'a>(tasks: impl Iterator<Item = &'a TaskRecord>, tally: &Tally) -> C
     let mut bytes = 0;
     for task in tasks {
         counts[task.progress.state.kind() as usize] += 1;
-        bytes += (task.payload.len() + task.terms.bytes()) as u64;
+        bytes += (task.payload.len() + task.terms.key_bytes()) as u64;
     }
     Counters {
         counts,

@@ -110,7 +110,8 @@ impl Model {
 
     /// Whether the arguments of a schedule make sense.
     pub(super) fn schedule_fits(&self, new: &NewSchedule<'_>) -> Result<(), RefusalKind> {
-        fits(new.terms.check().is_ok())?;
+        let settings = self.settings(&Place::Queue(new.queue.into()));
+        fits(new.terms.check().is_ok() && u64::from(new.terms.cost) <= settings.cost_max)?;
         self.payload_fits(Some(new.payload))?;
         self.span_fits(new.terms.ttr, false)?;
         self.span_fits(new.ttl, false)?;
@@ -221,7 +222,7 @@ impl Model {
         let ttl = plan.ttl.or(settings.ttl);
         self.payload_fits(Some(&plan.payload))?;
         self.ttl_fits(ttl, Span::ZERO)?;
-        let content = (plan.payload.len() + plan.terms.bytes()) as u64;
+        let content = (plan.payload.len() + plan.terms.key_bytes()) as u64;
         let evicted = self.room_for(&place, plan.priority, content)?;
         if self.paused(&place).input.is_on() {
             return Err(RefusalKind::Paused);

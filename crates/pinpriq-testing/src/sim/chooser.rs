@@ -165,11 +165,16 @@ impl Chooser<'_> {
         let at = (delay > 0 && delay % 3 == 0).then(|| self.wall.ms() + delay);
         let (payload, key, priority) = (self.payload(), self.key(), self.priority());
         let ttr = self.once_in(6).then(|| self.span());
+        let (share, cost) = self.share();
         let id = given.then(|| format!("t{}", self.dice.below(30)).into_bytes());
         let put = Put {
             queue: &queue,
             payload: &payload,
-            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)),
+            terms: Terms {
+                share: share.as_deref(),
+                cost,
+                ..Terms::of(key.as_deref(), ttr.map(Span::from_ms))
+            },
             priority: priority.unwrap_or(Some(0)),
             delay: match at {
                 None => Delay::For(Span::from_ms(delay)),
@@ -477,11 +482,12 @@ impl Chooser<'_> {
         let queue = pick(self.dice, &QUEUES, self.knobs.queues);
         let queue = self.in_the_shard(queue);
         let (payload, key, ttr) = (self.payload(), self.key(), self.maybe_span(6));
+        let (share, cost) = self.share();
         Ask::of(&Command::Schedule(ScheduleCommand::Set(NewSchedule {
             name,
             queue: &queue,
             payload: &payload,
-            terms: Terms::of(key.as_deref(), ttr),
+            terms: Terms { share: share.as_deref(), cost, ..Terms::of(key.as_deref(), ttr) },
             priority: self.priority().unwrap_or(Some(0)),
             ttl: self.once_in(4).then(|| Span::from_ms(self.span() * 4)),
             when,
@@ -550,6 +556,7 @@ impl Chooser<'_> {
         Ask::of(&match self.dice.below(16) {
             kind @ 0..=7 if !crowded => {
                 let (payload, key, priority) = (self.payload(), self.key(), self.priority());
+                let (share, cost) = self.share();
                 let wall = (self.wall.ms() + self.span()).saturating_sub(self.knobs.span_ms / 8);
                 let deadline = match kind {
                     7 => Deadline::After(Span::from_ms(self.span())),
@@ -559,7 +566,11 @@ impl Chooser<'_> {
                 return Ask::of(&Command::Publish(Publish {
                     topic,
                     payload: &payload,
-                    terms: Terms::of(key.as_deref(), None),
+                    terms: Terms {
+                        share: share.as_deref(),
+                        cost,
+                        ..Terms::of(key.as_deref(), None)
+                    },
                     priority: priority.unwrap_or(Some(0)),
                     deadline,
                 }));
@@ -686,6 +697,13 @@ impl Chooser<'_> {
     fn key(&mut self) -> Option<Text> {
         let keyed = self.knobs.keys > 0 && !self.once_in(3);
         keyed.then(|| pick(self.dice, &KEYS, self.knobs.keys))
+    }
+
+    /// Some share and a cost. Few are refused.
+    fn share(&mut self) -> (Option<Text>, u32) {
+        let share = self.once_in(3).then(|| pick(self.dice, &KEYS, KEYS.len() as u64));
+        let costs = [1, 2, 3, 50, 1_000_000, 1_000_001];
+        (share, if self.once_in(4) { costs[self.index(costs.len())] } else { 1 })
     }
 
     #[expect(clippy::option_option, reason = "not given, none, or a value")]

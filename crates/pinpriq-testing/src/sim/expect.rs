@@ -292,6 +292,8 @@ fn schedule(shown: &ShownSchedule) -> Wanted {
         ("cron", text(cron)),
         ("zone", text(zone)),
         ("key", text(plan.terms.key.as_ref())),
+        ("share", text(plan.terms.share.as_ref())),
+        ("cost", Number(plan.terms.cost.into())),
         ("priority", plan.priority.map_or(Null, Wanted::Signed)),
         ("every", ms(every)),
         ("at", moment(at)),

@@ -2,7 +2,7 @@
 
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::schedule::Scheduled;
-use pinpriq_proto::task::{Bytes, Counts, Origin, Past, State, TaskId, Terms, Trace};
+use pinpriq_proto::task::{Bytes, COST_USUAL, Counts, Origin, Past, State, TaskId, Trace};
 use pinpriq_proto::time::{Span, Timestamp};
 
 /// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
@@ -11,8 +11,9 @@ pub(super) struct Besides {
     pub(super) seq: u64,
     /// The id, if it is not the number.
     pub(super) own_id: Option<TaskId>,
-    /// Without a TTR that is kept with the moment of the put.
-    pub(super) terms: Terms,
+    pub(super) key: Option<Bytes>,
+    /// Its own time to release, if that is not kept with the moment of the put.
+    pub(super) ttr: Option<Span>,
     /// The priority, if it does not fit into the field of the task.
     pub(super) large_priority: i64,
     pub(super) expires_at: Option<Timestamp>,
@@ -37,6 +38,10 @@ pub(super) struct Rare {
     pub(super) scheduled: Option<Box<Scheduled>>,
     pub(super) unique: Option<Bytes>,
     pub(super) counts: Counts,
+    /// On whose behalf it runs, if its put said that.
+    pub(super) share: Option<Bytes>,
+    /// What it costs above [`COST_USUAL`].
+    pub(super) cost_more: u32,
 }
 
 #[cold]
@@ -51,7 +56,8 @@ impl Besides {
         Self {
             seq: number,
             own_id: None,
-            terms: Terms::default(),
+            key: None,
+            ttr: None,
             large_priority: 0,
             expires_at: None,
             attempts: 0,
@@ -67,10 +73,10 @@ impl Besides {
     /// The number of bytes in separate allocations.
     #[inline]
     pub(super) fn own_bytes(&self, shares: bool) -> u64 {
-        let terms = if shares { 0 } else { self.terms.bytes() };
+        let key = self.key.as_ref().filter(|_| !shares).map_or(0, |key| key.len());
         let id =
             if let Some(TaskId::Given(id)) = &self.own_id { given_id_bytes(id.len()) } else { 0 };
-        (terms + id + self.rare.as_ref().map_or(0, |rare| rare.bytes())) as u64
+        (key + id + self.rare.as_ref().map_or(0, |rare| rare.bytes(shares))) as u64
     }
 
     pub(super) fn reason(&self) -> Option<&Bytes> {
@@ -103,23 +109,40 @@ impl Besides {
         }
     }
 
+    pub(super) fn set_share(&mut self, share: Option<Bytes>, cost: u32) {
+        let cost_more = cost.saturating_sub(COST_USUAL);
+        if share.is_some() || cost_more > 0 || self.rare.is_some() {
+            let rare = self.rare.get_or_insert_default();
+            (rare.share, rare.cost_more) = (share, cost_more);
+            self.tidy();
+        }
+    }
+
+    /// Whether nothing of what hardly any task needs has come about since the put.
+    pub(super) fn has_no_past(&self) -> bool {
+        self.rare.as_ref().is_none_or(|rare| rare.has_no_past())
+    }
+
     /// Frees the fields that hardly any task needs, if this one does not need them.
     pub(super) fn tidy(&mut self) {
-        self.rare.take_if(|rare| {
-            let Rare { reason, origin, scheduled, unique, counts } = &**rare;
-            let has_no_past = origin.is_none() && scheduled.is_none() && unique.is_none();
-            has_no_past && reason.is_none() && counts.are_none()
-        });
+        self.rare.take_if(|rare| rare.has_no_past() && rare.share.is_none() && rare.cost_more == 0);
     }
 }
 
 impl Rare {
-    /// The number of bytes that clients have supplied.
-    pub(super) fn bytes(&self) -> usize {
+    fn has_no_past(&self) -> bool {
+        let Self { reason, origin, scheduled, unique, counts, share: _, cost_more: _ } = self;
+        let is_first = origin.is_none() && scheduled.is_none() && unique.is_none();
+        is_first && reason.is_none() && counts.are_none()
+    }
+
+    /// The number of bytes that clients have supplied, without those that are shared.
+    fn bytes(&self, shares: bool) -> usize {
         let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
         let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());
         let scheduled = self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len());
         let unique = self.unique.as_ref().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
-        reason + origin + scheduled + unique
+        let share = self.share.as_ref().filter(|_| !shares).map_or(0, |share| share.len());
+        reason + origin + scheduled + unique + share
     }
 }

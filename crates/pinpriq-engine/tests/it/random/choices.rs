@@ -419,17 +419,31 @@ impl<'a> Chooser<'a> {
         };
         let payload = self.bytes();
         let key = self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]);
+        let ttr = self.dice.once_in(4).then(|| self.span());
+        let terms = self.with_share(Terms::of(key, ttr));
         Put {
             queue,
             payload,
             priority: self.priority(),
             delay: if self.dice.once_in(3) { self.delay_of_put() } else { Delay::NONE },
             ttl,
-            terms: Terms::of(key, self.dice.once_in(4).then(|| self.span())),
+            terms,
             id: names_it.then(|| self.given_id_in(queue)),
             wait: self.dice.once_in(4).then(|| self.wait()),
             unique: self.dice.once_in(4).then(|| self.unique(queue)),
         }
+    }
+
+    /// Adds a share and a cost to some terms.
+    pub(crate) fn with_share(&mut self, terms: Terms<&'static [u8]>) -> Terms<&'static [u8]> {
+        if self.dice.once_in(60) {
+            let (share, cost) =
+                self.dice.pick(&[(Some(b"".as_slice()), 1), (None, 0), (None, u32::MAX)]);
+            return Terms { share, cost, ..terms };
+        }
+        let share = self.dice.pick(&[None, None, None, Some(b"k".as_slice()), Some(b"s")]);
+        let cost = self.dice.pick(&[1, 1, 1, 1, 2, 100]);
+        Terms { share, cost, ..terms }
     }
 
     fn unique(&mut self, queue: &[u8]) -> Unique<'static> {

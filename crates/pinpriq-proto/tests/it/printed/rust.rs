@@ -54,7 +54,7 @@ pub(super) fn task() -> String {
 /// The type of a field, and what reads it.
 fn reading(field: &Field) -> (&'static str, &'static str) {
     match (field.name, field.kind) {
-        ("key", _) | (_, FieldKind::Payload) => ("Vec<u8>", "bytes"),
+        ("key" | "share", _) | (_, FieldKind::Payload) => ("Vec<u8>", "bytes"),
         ("reason" | "client_name", _) | (_, FieldKind::Address) => ("String", "text"),
         (_, FieldKind::Bytes | FieldKind::Id | FieldKind::Receipt) => ("Name", "name"),
         (_, FieldKind::State) => ("State", "state"),

@@ -317,7 +317,7 @@ fn kind(option: &Opt) -> String {
         OptionKind::Moment => "Moment".to_owned(),
         OptionKind::Words(words) => union(words),
         OptionKind::Pairs => "readonly (readonly [string, string])[]".to_owned(),
-        OptionKind::Bytes("key" | "payload") => "Word".to_owned(),
+        OptionKind::Bytes("key" | "payload" | "share") => "Word".to_owned(),
         OptionKind::Bytes(_) => "string".to_owned(),
     }
 }

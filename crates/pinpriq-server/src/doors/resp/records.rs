@@ -14,7 +14,7 @@ use pinpriq_proto::export::QueueExported;
 use pinpriq_proto::fields::{Carried, Seen, Value, carried};
 use pinpriq_proto::schedule::Recurrence;
 use pinpriq_proto::settings::{Settings, Shown};
-use pinpriq_proto::task::{TaskId, TaskRecord};
+use pinpriq_proto::task::{COST_USUAL, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
 use serde::Serialize;
@@ -143,6 +143,10 @@ pub(super) fn schedule(schedule: &ScheduleRecord) -> String {
         put_given_bytes(it, "key", plan.terms.key.as_deref());
         put_given(it, "ttl_ms", plan.ttl.map(Span::ms));
         put_given(it, "ttr_ms", plan.terms.ttr.map(Span::ms));
+        put_given_bytes(it, "share", plan.terms.share.as_deref());
+        if plan.terms.cost != COST_USUAL {
+            it.set("cost", plan.terms.cost);
+        }
         it.set("on_missed", plan.on_missed.word()).set("overlap", plan.overlap.word());
         it.set("paused", course.paused).set("fired", course.fired).set("missed", course.missed);
         put_given_bytes(it, "last_id", course.last_id.as_ref().map(TaskId::text).as_deref());

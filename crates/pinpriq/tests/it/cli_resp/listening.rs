@@ -115,7 +115,7 @@ fn json_has_all_that_is_known_of_what_was_published() {
     server.printed(&["publish", "news", "a\"b", "--key", "k", "--ttl-ms", "60000"]);
     let line = listener.line();
     let start = "{\"queue\":\"news\",\"member\":\"m\",\"id\":\"3\",\"receipt\":\"3-";
-    let rest = "\"payload\":\"a\\\"b\",\"key\":\"k\",\"priority\":0,\"state\":\"T\",";
+    let rest = "\"payload\":\"a\\\"b\",\"key\":\"k\",\"share\":null,\"cost\":1,\"priority\":0,";
     assert!(line.starts_with(start) && line.contains(rest), "{line}");
     assert!(!line.contains("\"ttl_at\":null"), "{line}");
     server.printed(&["publish", "news", "last"]);

@@ -98,7 +98,10 @@ impl Chooser<'_> {
             lane: None,
             id: self.former_id(),
             put_at: self.some_moment(),
-            terms: Terms::of(key, self.dice.once_in(4).then(|| self.span())).kept(),
+            terms: {
+                let ttr = self.dice.once_in(4).then(|| self.span());
+                self.with_share(Terms::of(key, ttr)).kept()
+            },
             progress: Progress {
                 priority: self.priority(),
                 seq: 0,

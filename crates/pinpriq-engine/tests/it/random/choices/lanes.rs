@@ -83,9 +83,9 @@ impl Chooser<'_> {
         Publish {
             topic: if self.dice.once_in(100) { &LONG_NAME } else { self.topic() },
             payload: self.bytes(),
-            terms: Terms {
-                key: self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]),
-                ..Terms::NONE
+            terms: {
+                let key = self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]);
+                self.with_share(Terms::of(key, None))
             },
             priority: self.priority(),
             deadline,

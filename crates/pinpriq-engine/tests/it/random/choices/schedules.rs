@@ -39,7 +39,11 @@ impl Chooser<'_> {
             name,
             queue,
             payload: self.bytes(),
-            terms: Terms::of(self.dice.pick(&[None, Some(b"k".as_slice())]), self.maybe_ttr()),
+            terms: {
+                let key = self.dice.pick(&[None, Some(b"k".as_slice())]);
+                let ttr = self.maybe_ttr();
+                self.with_share(Terms::of(key, ttr))
+            },
             priority: self.priority(),
             ttl: self.dice.once_in(3).then(|| self.span()),
             when,

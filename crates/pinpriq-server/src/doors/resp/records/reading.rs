@@ -173,7 +173,10 @@ impl Fields {
     }
 
     fn terms(&mut self) -> Result<Terms, Wrong> {
-        Ok(Terms::of(self.bytes("key")?, self.span("ttr_ms")?))
+        let terms = Terms::of(self.bytes("key")?, self.span("ttr_ms")?);
+        let cost = self.count("cost")?.map_or(Ok(terms.cost), u32::try_from);
+        let cost = cost.map_err(|_| "'cost' is a number from 1 to 2^32 - 1".to_owned())?;
+        Ok(Terms { share: self.bytes("share")?, cost, ..terms })
     }
 
     fn paused(&mut self) -> Result<Paused, Wrong> {
