@@ -44,6 +44,18 @@ export interface SettingsChange {
   readonly releaseFails?: boolean;
   /** The highest cost that a task may have. */
   readonly costMax?: number;
+  /** Whose turn it is among ready tasks. */
+  readonly ranking?: "strict" | "fair";
+  /** How many tasks of one key may be taken at once. */
+  readonly keyLimit?: number | null;
+  /** What the tasks of one key that are taken may cost in a time. */
+  readonly keyRate?: Rate | null;
+  /** Whether a task that has failed holds back the others of its key. */
+  readonly keyHold?: boolean;
+  /** How many tasks of one share may be taken at once. */
+  readonly shareLimit?: number | null;
+  /** What the tasks of one share that are taken may cost in a time. */
+  readonly shareRate?: Rate | null;
 }
 
 /**
@@ -77,6 +89,12 @@ export function settingsWords(change: SettingsChange): string[] {
     ["OVERFLOW", change.overflow],
     ["RELEASEFAILS", onOff(change.releaseFails)],
     ["COSTMAX", change.costMax],
+    ["RANKING", change.ranking],
+    ["KEYLIMIT", change.keyLimit],
+    ["KEYRATE", rateWord(change.keyRate)],
+    ["KEYHOLD", onOff(change.keyHold)],
+    ["SHARELIMIT", change.shareLimit],
+    ["SHARERATE", rateWord(change.shareRate)],
   ];
   return values.flatMap(([name, value]) => {
     return value === undefined ? [] : [name, value === null ? "none" : String(value)];
@@ -103,6 +121,12 @@ export function settingsOf(map: ReplyMap): Settings {
     overflow: textOf(map["overflow"]) as Settings["overflow"],
     releaseFails: textOf(map["releasefails"]) === "on",
     costMax: numberOf(map["costmax"]),
+    ranking: textOf(map["ranking"]) as Settings["ranking"],
+    keyLimit: numberOrNull(map["keylimit"]),
+    keyRate: rateOf(textOrNull(map["keyrate"])),
+    keyHold: textOf(map["keyhold"]) === "on",
+    shareLimit: numberOrNull(map["sharelimit"]),
+    shareRate: rateOf(textOrNull(map["sharerate"])),
     paused: textOf(map["paused"]) as Settings["paused"],
     pausedInUntil: numberOrNull(map["paused_in_until"]),
     pausedOutUntil: numberOrNull(map["paused_out_until"]),

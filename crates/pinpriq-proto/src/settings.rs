@@ -62,6 +62,16 @@ pub enum Overflow {
     Evict,
 }
 
+/// Whose turn it is among ready tasks of one priority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ranking {
+    /// That of the oldest.
+    #[default]
+    Strict,
+    /// That of the share which has had least by its weight.
+    Fair,
+}
+
 /// How many tasks a queue hands out in a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate {

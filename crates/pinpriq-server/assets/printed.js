@@ -90,6 +90,36 @@ export const SETTINGS = [
     kind: "number",
     hint: "The highest cost that a task may have.",
   },
+  {
+    name: "ranking",
+    kind: "choice",
+    options: ["strict", "fair"],
+    hint: "Whose turn it is among ready tasks.",
+  },
+  {
+    name: "keylimit",
+    kind: "number",
+    hint: "How many tasks of one key may be taken at once.",
+  },
+  {
+    name: "keyrate",
+    hint: "What the tasks of one key that are taken may cost in a time.",
+  },
+  {
+    name: "keyhold",
+    kind: "choice",
+    options: ["off", "on"],
+    hint: "Whether a task that has failed holds back the others of its key.",
+  },
+  {
+    name: "sharelimit",
+    kind: "number",
+    hint: "How many tasks of one share may be taken at once.",
+  },
+  {
+    name: "sharerate",
+    hint: "What the tasks of one share that are taken may cost in a time.",
+  },
 ];
 
 export const FIELDS = [

@@ -56,6 +56,18 @@ class QueueSettings:
     release_fails: bool | None = None
     #: The highest cost that a task may have.
     cost_max: int | None = None
+    #: Whose turn it is among ready tasks.
+    ranking: Literal["strict", "fair"] | None = None
+    #: How many tasks of one key may be taken at once.
+    key_limit: int | Literal["none"] | None = None
+    #: What the tasks of one key that are taken may cost in a time.
+    key_rate: tuple[int, Span] | Literal["none"] | None = None
+    #: Whether a task that has failed holds back the others of its key.
+    key_hold: bool | None = None
+    #: How many tasks of one share may be taken at once.
+    share_limit: int | Literal["none"] | None = None
+    #: What the tasks of one share that are taken may cost in a time.
+    share_rate: tuple[int, Span] | Literal["none"] | None = None
 
     def words(self) -> Words:
         """Return the settings as the words of a request."""
@@ -77,6 +89,12 @@ class QueueSettings:
         words.option("OVERFLOW", self.overflow)
         words.on_off("RELEASEFAILS", self.release_fails)
         words.option("COSTMAX", self.cost_max)
+        words.option("RANKING", self.ranking)
+        words.option("KEYLIMIT", self.key_limit)
+        words.rate("KEYRATE", self.key_rate)
+        words.on_off("KEYHOLD", self.key_hold)
+        words.option("SHARELIMIT", self.share_limit)
+        words.rate("SHARERATE", self.share_rate)
         return words
 
 
@@ -101,6 +119,12 @@ class QueueShown:
     overflow: str
     release_fails: bool
     cost_max: int
+    ranking: str
+    key_limit: int | None
+    key_rate: tuple[int, float] | None
+    key_hold: bool
+    share_limit: int | None
+    share_rate: tuple[int, float] | None
     #: Which sides are paused.
     paused: str
     #: When the pause of puts ends.

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::value::Field;
-use super::{AfterAck, Ids, Misfit, OnExpiry, Overflow, Rate, Value};
+use super::{AfterAck, Ids, Misfit, OnExpiry, Overflow, Ranking, Rate, Value};
 use crate::task::Bytes;
 use crate::time::Span;
 
@@ -310,10 +310,72 @@ settings! {
     /// The highest cost that a task may have.
     cost_max: u64 = COST_MAX_DEFAULT, COSTMAX {
         tag: 16,
-        kind: Kind::Number,
+        kind: SettingKind::Number,
         what: "the highest cost",
         lanes: Lanes::Default("a task is published with one cost for all lanes"),
         help: "The highest cost that a task may have",
+    }
+
+    /// In which order ready tasks of one queue go.
+    ranking: Ranking = Ranking::default(), RANKING {
+        tag: 17,
+        kind: SettingKind::Words(&[
+            Word { word: "strict", help: "By priority, then by age" },
+            Word { word: "fair", help: "By priority, then each share in its turn" },
+        ]),
+        what: "the ranking",
+        help: "Whose turn it is among ready tasks",
+    }
+
+    /// The most tasks of one key that may be taken at once.
+    key_limit: Option<u64> = None, KEYLIMIT {
+        tag: 18,
+        kind: SettingKind::Number,
+        what: "the limit of a key",
+        help: "How many tasks of one key may be taken at once",
+    }
+
+    /// What the tasks of one key that are taken may cost in a time.
+    key_rate: Option<Rate> = None, KEYRATE {
+        tag: 19,
+        kind: SettingKind::Rate,
+        what: "the rate of a key",
+        help: "What the tasks of one key that are taken may cost in a time",
+    }
+
+    /// Whether a task that has failed holds back the others of its key.
+    key_hold: bool = false, KEYHOLD {
+        tag: 20,
+        kind: SettingKind::Words(&[
+            Word { word: "off", help: "They go on" },
+            Word { word: "on", help: "They wait until it is finished or buried" },
+        ]),
+        what: "what a failure holds back",
+        help: "Whether a task that has failed holds back the others of its key",
+    }
+
+    /// The most tasks of one share that may be taken at once.
+    share_limit: Option<u64> = None, SHARELIMIT {
+        tag: 21,
+        kind: SettingKind::Number,
+        what: "the limit of a share",
+        help: "How many tasks of one share may be taken at once",
+    }
+
+    /// What the tasks of one share that are taken may cost in a time.
+    share_rate: Option<Rate> = None, SHARERATE {
+        tag: 22,
+        kind: SettingKind::Rate,
+        what: "the rate of a share",
+        help: "What the tasks of one share that are taken may cost in a time",
+    }
+
+    /// The most tasks of one share in the states R, T, W and B together.
+    share_capacity: Option<u64> = None, SHARECAPACITY {
+        tag: 23,
+        kind: Kind::Number,
+        what: "the capacity of a share",
+        help: "The most tasks of one share that are not finished",
     }
 }
 

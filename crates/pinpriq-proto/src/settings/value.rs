@@ -3,7 +3,7 @@
 //! Converts each field of [`super::Settings`] to a value and back. The bounds of a value are in the
 //! table.
 
-use super::{AfterAck, Ids, OnExpiry, Overflow, Rate};
+use super::{AfterAck, Ids, OnExpiry, Overflow, Ranking, Rate};
 use crate::task::Bytes;
 use crate::time::Span;
 
@@ -80,6 +80,9 @@ fields! {
     Overflow: |overflow| Self::Word(overflow as u8),
         Value::Word(0) => Self::Refuse,
         Value::Word(1) => Self::Evict;
+    Ranking: |ranking| Self::Word(ranking as u8),
+        Value::Word(0) => Self::Strict,
+        Value::Word(1) => Self::Fair;
     AfterAck: |after_ack| match after_ack {
             AfterAck::Delete => Self::Word(0),
             AfterAck::Keep => Self::Word(1),
