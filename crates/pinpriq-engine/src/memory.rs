@@ -2,6 +2,7 @@
 //! consumers that wait. Nothing here knows about commands.
 
 pub(crate) mod accounts;
+pub(crate) mod bucket;
 pub(crate) mod consumers;
 pub(crate) mod deadlines;
 pub(crate) mod discarded;

@@ -8,6 +8,9 @@ use crate::memory::slots::QueueSlot;
 use pinpriq_proto::task::StateKind;
 use pinpriq_proto::time::{Span, Timestamp};
 
+/// The tokens that a task costs.
+const COST: u64 = 1;
+
 impl Engine {
     /// Whether a queue may hand out another task now, if it has any.
     #[inline]
@@ -19,9 +22,9 @@ impl Engine {
     fn gate_is_open(&mut self, queue: QueueSlot) -> bool {
         self.note_opened(queue, false);
         let now = self.now;
-        let queue = &mut self.queues[queue];
+        let queue = &self.queues[queue];
         let taken = queue.counters.count(StateKind::Taken);
-        queue.gate.as_mut().is_none_or(|gate| gate.is_open(taken, now))
+        queue.gate.as_ref().is_none_or(|gate| gate.is_open(taken, now))
     }
 
     /// Notes that a queue holds back a task that a consumer wants.
@@ -56,7 +59,7 @@ impl Engine {
     pub(crate) fn pay(&mut self, queue: QueueSlot, waited: Span) {
         let queue = &mut self.queues[queue];
         if let Some(gate) = &mut queue.gate {
-            gate.pay();
+            gate.pay(COST, self.now);
         }
         queue.counters.times().waited.note(waited);
     }
@@ -64,7 +67,7 @@ impl Engine {
     /// Returns what a task has cost that was handed out and did not arrive.
     pub(crate) fn refund(&mut self, queue: QueueSlot) {
         if let Some(gate) = &mut self.queues[queue].gate {
-            gate.refund();
+            gate.refund(COST, self.now);
             self.note_opened(queue, true);
             self.wake(queue);
         }
