@@ -35,6 +35,7 @@ impl Engine {
         self.check_members();
         self.check_schedules();
         self.check_unique_keys();
+        self.check_turns();
         for number in self.accounts.numbers() {
             assert!(self.tasks.find(number).is_some(), "task {number} has an account and is there");
         }
@@ -234,6 +235,10 @@ impl Engine {
             narrow,
             ..pinpriq_proto::command::Selection::DEFAULT
         };
+        if self.has_turns(queue) {
+            let next = self.peek_turn(queue, narrow);
+            return next.is_some_and(|slot| !self.tasks[slot].is_expired(self.now));
+        }
         self.queues[queue]
             .indexes
             .walk(selection)

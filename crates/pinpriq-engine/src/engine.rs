@@ -86,6 +86,8 @@ pub struct Engine {
     pub(crate) tube_puts: u64,
     /// Leases of tasks of tubes that have reached their deadline.
     pub(crate) tube_timeouts: u64,
+    /// The buckets of keys and shares that are not full.
+    pub(crate) buckets: usize,
     /// What the store has room for.
     pub(crate) room: Room,
     /// Why the store has not enough room, if it has not.
@@ -143,6 +145,7 @@ impl Engine {
             bytes: 0,
             tube_puts: 0,
             tube_timeouts: 0,
+            buckets: 0,
             room: Room::Enough,
             shortage: Shortage::Space,
             undo: None,

@@ -21,6 +21,7 @@ pub(crate) mod schedules;
 pub(crate) mod slots;
 pub(crate) mod sorted;
 pub(crate) mod tasks;
+pub(crate) mod turns;
 pub(crate) mod undo;
 pub(crate) mod vacancies;
 pub(crate) mod windows;

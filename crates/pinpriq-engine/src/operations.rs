@@ -33,6 +33,7 @@ mod take;
 mod transaction;
 mod transfer;
 mod tubes;
+pub(crate) mod turns;
 pub(crate) mod unique;
 mod waits;
 mod within;

@@ -11,6 +11,7 @@ use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::fail::Failure;
+use crate::operations::turns::leave_turns;
 use crate::operations::unique::holds_key;
 use crate::transition::{Operation, permits};
 use pinpriq_proto::change::Change;
@@ -189,6 +190,7 @@ impl Engine {
         self.report.stir(from != StateKind::Taken);
         let task = self.detach(slot);
         let queue = &mut self.queues[task.queue];
+        let has_turns = queue.turns.is_some();
         if queue.settings.ids != Ids::Sequence {
             queue.indexes.remove_id(&task.id());
         }
@@ -208,6 +210,9 @@ impl Engine {
         }
         if task.is_recorded() {
             self.report.add(Change::Gone(task.number()));
+        }
+        if has_turns {
+            self.conclude_turns(task.queue);
         }
         let outcome = match exit {
             Exit::Acked => Outcome::Acked,
@@ -485,7 +490,11 @@ impl Engine {
             self.note_task(slot);
         }
         let task = &self.tasks[slot];
-        self.queues[task.queue].indexes.remove(slot, &self.tasks);
+        let queue = &mut self.queues[task.queue];
+        if queue.turns.is_some() {
+            leave_turns(queue, slot, (&self.tasks, self.now), &mut self.buckets);
+        }
+        queue.indexes.remove(slot, &self.tasks);
         if let Some((client, at)) = connection_lease(task) {
             let number = task.number();
             if let Some(holder) = self.consumers.clients.get_mut(&client) {
@@ -502,7 +511,9 @@ impl Engine {
         let task = &self.tasks[slot];
         let (queue, number, due, armed) = (task.queue, task.number(), task.due(), task.armed());
         let is_ready = task.kind() == StateKind::Ready;
-        self.queues[queue].indexes.insert(slot, &self.tasks);
+        let owner = &mut self.queues[queue];
+        owner.indexes.insert(slot, &self.tasks);
+        let has_turns = owner.turns.is_some();
         if let Some((client, at)) = connection_lease(task) {
             let holder: &mut Client = self.consumers.client(client);
             holder.hold(number, at);
@@ -516,7 +527,9 @@ impl Engine {
             }
             self.tasks[slot].set_armed(due);
         }
-        if is_ready {
+        if has_turns {
+            self.join_turns(slot);
+        } else if is_ready {
             self.wake(queue);
         }
     }

@@ -11,6 +11,7 @@ use crate::fanout::membership::{lane_bytes, member_bytes};
 use crate::memory::consumers::{ConsumerId, TakerId};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
+use crate::memory::turns::Rules;
 use crate::operations::find::named;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::QueueName;
@@ -93,6 +94,7 @@ impl Engine {
             }
         }
         self.discard(slot);
+        self.set_rules(slot, Rules::default());
         self.arm_gate(slot, None);
         self.pause(slot, Paused::default());
         let queue = self.queues.remove_lane(slot);

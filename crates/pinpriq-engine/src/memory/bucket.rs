@@ -38,6 +38,11 @@ impl Bucket {
         self.holds_at(self.token())
     }
 
+    /// When it is full, if nothing passes until then. A moment that has come if it is now.
+    pub(crate) fn full_at(&self) -> Timestamp {
+        self.holds_at(self.capacity())
+    }
+
     /// Takes tokens out of it, also those that it does not hold.
     pub(crate) fn pay(&mut self, cost: u64, now: Timestamp) {
         self.count(now);

@@ -3,6 +3,7 @@
 use crate::memory::indexes::Indexes;
 use crate::memory::slots::Slot;
 use crate::memory::tasks::Tasks;
+use crate::memory::turns::Turns;
 
 /// The indexes of a queue at the moment when it was emptied.
 #[derive(Debug)]
@@ -10,6 +11,8 @@ pub(crate) struct Discarded {
     /// The epoch of these tasks.
     pub(crate) epoch: u32,
     pub(crate) indexes: Indexes,
+    /// Its turns, if it had some.
+    pub(crate) turns: Option<Box<Turns>>,
     /// The number of tasks that are left.
     pub(crate) remaining: u64,
 }
@@ -19,5 +22,8 @@ impl Discarded {
         self.indexes.remove(slot, tasks);
         self.indexes.remove_id(&tasks[slot].id());
         self.remaining -= 1;
+        if let Some(turns) = &mut self.turns {
+            turns.free_some();
+        }
     }
 }

@@ -19,15 +19,16 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// The gate of a queue with these settings, or none if it has no limits. Keeps the tokens of
-    /// its former gate, as far as they fit. It is not armed.
+    /// The gate of a queue with these settings, or none if it has no limits and no turns. Keeps the
+    /// tokens of its former gate, as far as they fit. It is not armed.
     pub(crate) fn of(
         settings: &Settings,
+        has_turns: bool,
         former: Option<&Self>,
         now: Timestamp,
     ) -> Option<Box<Self>> {
         let Settings { limit, rate, .. } = *settings;
-        if limit.is_none() && rate.is_none() {
+        if limit.is_none() && rate.is_none() && !has_turns {
             return None;
         }
         let known = former.and_then(|gate| gate.bucket.as_ref());
@@ -116,7 +117,7 @@ mod tests {
     fn limit_counts_what_is_taken() {
         let at = Timestamp::from_ms(0);
         let settings = Settings { limit: Some(2), ..Settings::default() };
-        let gate = Gate::of(&settings, None, at).unwrap();
+        let gate = Gate::of(&settings, false, None, at).unwrap();
         assert!(gate.is_open(1, at) && !gate.is_open(2, at) && !gate.is_open(3, at));
         assert_eq!(gate.opens_at(2), None);
     }

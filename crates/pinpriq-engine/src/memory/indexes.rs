@@ -244,6 +244,16 @@ impl Indexes {
         ranked.chain(unranked.into_iter().map(|(_, slot)| slot)).collect()
     }
 
+    /// Returns the first ready task with this key and a priority, by priority and seq. Expired
+    /// tasks count.
+    pub(crate) fn first_of_key(&self, key: &Bytes, tasks: &Tasks) -> Option<Slot> {
+        let hash = tasks.hash_key(key);
+        let sides = [&self.narrow, &self.wide].into_iter();
+        let groups = sides.filter_map(|side| side.groups.get(&hash));
+        let first = groups.filter_map(|group| group.first_of(key, tasks));
+        first.min_by_key(|slot| tasks[*slot].rank())
+    }
+
     /// Iterates over the tasks of one state by seq. For R, these are the tasks without a priority.
     pub(crate) fn resting(&self, kind: StateKind) -> impl DoubleEndedIterator<Item = Slot> {
         self.resting.level(kind as i64)
@@ -447,6 +457,20 @@ impl Group {
                     }
                 }
                 members.ranked.is_empty() && members.unranked.is_empty()
+            }
+        }
+    }
+
+    /// Returns its first task with this key and a priority.
+    fn first_of(&self, key: &Bytes, tasks: &Tasks) -> Option<Slot> {
+        let has_key = |slot: &Slot| tasks[*slot].key() == Some(key);
+        match self {
+            Self::One(slot) => {
+                Some(*slot).filter(has_key).filter(|slot| tasks[*slot].rank().is_some())
+            }
+            Self::Many(members) => {
+                let ranked = members.ranked.walk(End::Min, Order::Oldest);
+                ranked.map(|(_, slot)| slot).find(has_key)
             }
         }
     }

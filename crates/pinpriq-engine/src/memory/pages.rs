@@ -1,12 +1,16 @@
 //! Pages of a fixed size for values of one type, each under an index that does not change.
 //!
-//! Growing never copies existing values. When the last value of a page is removed, the page can go
-//! back to the allocator. This module knows nothing about the values.
+//! Growing copies no values but those of the first page, which begins small: many of these have few
+//! values. When the last value of a page is removed, the page can go back to the allocator. This
+//! module knows nothing about the values.
 
 use crate::memory::vacancies::{self, Vacancies};
 
 /// The number of values in a page.
 pub(crate) const PAGE_PLACES: usize = 256;
+
+/// The number of values for which the first page has room at first.
+const FEW_PLACES: usize = 2;
 
 /// A run of places. It has memory for the places from its first value to its last.
 #[derive(Debug)]
@@ -58,9 +62,12 @@ impl<T> Page<T> {
         Some(word * 64 + self.taken[word].trailing_ones() as usize)
     }
 
-    fn put(&mut self, at: usize, thing: T) {
-        if self.places.is_empty() {
-            self.places = std::iter::repeat_with(|| None).take(PAGE_PLACES).collect();
+    fn put(&mut self, at: usize, thing: T, is_first: bool) {
+        if at >= self.places.len() {
+            let few = (2 * self.places.len()).max(FEW_PLACES);
+            let room = if is_first { few } else { PAGE_PLACES };
+            self.places.reserve_exact(room - self.places.len());
+            self.places.resize_with(room, || None);
         }
         self.taken[at / 64] |= 1 << (at % 64);
         self.used += 1;
@@ -81,7 +88,7 @@ impl<T> Pages<T> {
     pub(crate) fn insert(&mut self, thing: T) -> usize {
         let page = self.all.roomy(|page| page.used < PAGE_PLACES);
         let Some(at) = self.all.pages[page].free() else { unreachable!("page {page} has room") };
-        self.all.pages[page].put(at, thing);
+        self.all.pages[page].put(at, thing, page == 0);
         page * PAGE_PLACES + at
     }
 
@@ -101,6 +108,20 @@ impl<T> Pages<T> {
     /// Like [`Self::find`], but mutable.
     pub(crate) fn find_mut(&mut self, index: usize) -> Option<&mut T> {
         self.all.pages.get_mut(index / PAGE_PLACES)?.places.get_mut(index % PAGE_PLACES)?.as_mut()
+    }
+
+    /// Frees the values of one page, of pages that are used no longer.
+    pub(crate) fn free_page(&mut self) {
+        self.all.pages.pop();
+    }
+
+    /// Iterates over all values with their indexes. Costs O(n).
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        let pages = self.all.pages.iter().enumerate();
+        pages.flat_map(|(page, places)| {
+            let places = places.places.iter().enumerate();
+            places.filter_map(move |(at, thing)| Some((page * PAGE_PLACES + at, thing.as_ref()?)))
+        })
     }
 
     /// The number of values. Costs a step for each page: for checks only.

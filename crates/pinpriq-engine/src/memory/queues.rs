@@ -16,6 +16,7 @@ use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, InUse, Lingering};
 use crate::memory::news::News;
 use crate::memory::packed::Names;
 use crate::memory::slots::QueueSlot;
+use crate::memory::turns::{SharesRules, Turns};
 use pinpriq_proto::change::{Change, LaneRecord, Place, QueueRecord};
 use pinpriq_proto::command::QueueName;
 use pinpriq_proto::limits::{Limits, queue_bytes};
@@ -54,6 +55,10 @@ pub(crate) struct Queue {
     pub(crate) came: (Timestamp, u64),
     /// What holds its tasks back, if its settings limit how many are taken.
     pub(crate) gate: Option<Box<Gate>>,
+    /// Which of its tasks goes next, if number and age alone do not decide that.
+    pub(crate) turns: Option<Box<Turns>>,
+    /// The rules of their own that its shares have, if some have any.
+    pub(crate) shares: Option<Box<SharesRules>>,
     pub(crate) indexes: Indexes,
     pub(crate) waiting: Waiting,
     /// The clients that are subscribed, with credit or without.
@@ -328,6 +333,8 @@ impl Queues {
             paused_for: Span::ZERO,
             came: (Timestamp::ZERO, 0),
             gate: None,
+            turns: None,
+            shares: None,
             indexes: Indexes::default(),
             waiting: Waiting::default(),
             subscribers: BTreeSet::new(),

@@ -43,8 +43,10 @@ impl Engine {
         let queue = &mut self.queues[slot];
         let former = std::mem::replace(&mut queue.epoch, epoch);
         let indexes = std::mem::take(&mut queue.indexes);
-        let counts = queue.counters.counts;
         queue.finished_bytes = 0;
+        let turns = self.empty_turns(slot);
+        let queue = &mut self.queues[slot];
+        let counts = queue.counters.counts;
         let bytes = queue.counters.bytes;
         for counters in [&mut queue.counters, &mut self.totals] {
             for (kind, count) in StateKind::ALL.into_iter().zip(counts) {
@@ -52,7 +54,7 @@ impl Engine {
             }
             counters.bytes -= bytes;
         }
-        self.discarded.push_back(Discarded { epoch: former, indexes, remaining: present });
+        self.discarded.push_back(Discarded { epoch: former, indexes, turns, remaining: present });
         present
     }
 

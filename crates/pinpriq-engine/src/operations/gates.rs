@@ -4,7 +4,7 @@
 
 use crate::engine::Engine;
 use crate::memory::gate::Gate;
-use crate::memory::slots::QueueSlot;
+use crate::memory::slots::{QueueSlot, Slot};
 use pinpriq_proto::task::StateKind;
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -56,12 +56,13 @@ impl Engine {
 
     /// Pays for a task that a queue hands out, after it has waited so long.
     #[inline]
-    pub(crate) fn pay(&mut self, queue: QueueSlot, waited: Span) {
+    pub(crate) fn pay(&mut self, slot: Slot, queue: QueueSlot, waited: Span) {
         let queue = &mut self.queues[queue];
+        queue.counters.times().waited.note(waited);
         if let Some(gate) = &mut queue.gate {
             gate.pay(COST, self.now);
+            self.charge_turn(slot);
         }
-        queue.counters.times().waited.note(waited);
     }
 
     /// Returns what a task has cost that was handed out and did not arrive.
@@ -111,6 +112,14 @@ impl Engine {
         }
     }
 
+    /// Sees to it that consumers for whom a queue has no task are served when a key or share opens.
+    pub(crate) fn await_opening(&mut self, slot: QueueSlot) {
+        let at = self.next_opening(slot);
+        if self.queues[slot].gate.as_ref().is_some_and(|gate| gate.armed != at) {
+            self.arm_gate(slot, at);
+        }
+    }
+
     /// Notes that a queue has a token again.
     pub(crate) fn note_token(&mut self, queue: QueueSlot) {
         if let Some(gate) = &mut self.queues[queue].gate {
@@ -126,7 +135,8 @@ impl Engine {
             self.queues[slot].counters.times().limited_ms = limited_ms;
         }
         let queue = &self.queues[slot];
-        let gate = Gate::of(&queue.settings, queue.gate.as_deref(), self.now);
+        let has_turns = queue.turns.is_some();
+        let gate = Gate::of(&queue.settings, has_turns, queue.gate.as_deref(), self.now);
         if gate.is_none() && queue.gate.is_none() {
             return;
         }

@@ -99,6 +99,7 @@ impl Engine {
             let operation = Operation::Release(By::Receipt);
             self.refund(self.tasks[slot].queue);
             self.bring_back(slot, operation, Span::ZERO, &Amendment::default(), |_| {});
+            self.uncharge_turn(receipt.number);
             count += 1;
         }
         Reply::Count(count)

@@ -101,6 +101,9 @@ impl Engine {
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let holder = Some(Holder { is_tied: ttr.is_some(), ..Holder::of(client) });
         let lease = Lease { grant: self.issued.grant(), holder, deadline, ttr };
+        if self.has_turns(queue) {
+            self.charge_turn(slot);
+        }
         self.shift_only(slot, Operation::TakeByNumber, Unsaved::Grant, |task| {
             task.set_attempts(attempts);
             State::Taken(lease)

@@ -183,6 +183,7 @@ impl Engine {
             if finished {
                 self.refund(self.tasks[slot].queue);
                 self.shift(slot, Operation::PutBack, Unsaved::Progress, |_| State::Ready);
+                self.uncharge_turn(record.number);
                 self.expire_if_over(slot);
             }
             return finished;
@@ -201,6 +202,7 @@ impl Engine {
         }
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
         self.count_queue(queue);
+        let number = record.number;
         let progress = Progress { state: State::Ready, ..record.progress };
         let record = TaskRecord { progress, ..record };
         let shares = self.share_again(&record);
@@ -214,6 +216,7 @@ impl Engine {
         task.set_since(self.now);
         self.refund(queue);
         let slot = self.enter(task, Operation::PutBack);
+        self.uncharge_turn(number);
         self.expire_if_over(slot);
         true
     }

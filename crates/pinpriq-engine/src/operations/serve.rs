@@ -267,10 +267,15 @@ impl Engine {
             self.await_token(slot);
             return None;
         }
-        if self.room == Room::Least {
-            return self.first_who_pops(slot, has_narrow, has_any);
+        let next = if self.room == Room::Least {
+            self.first_who_pops(slot, has_narrow, has_any)
+        } else {
+            self.queues[slot].waiting.first(has_narrow, has_any)
+        };
+        if next.is_none() && self.has_turns(slot) {
+            self.await_opening(slot);
         }
-        self.queues[slot].waiting.first(has_narrow, has_any)
+        next
     }
 
     /// Like [`Self::next_consumer`], but for pops only, while no lease is granted. Costs a step for
@@ -484,10 +489,14 @@ impl Engine {
         if let Some(slot) = self.live(number) {
             debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
             if is_unsent(&self.tasks[slot], farewell) {
-                if farewell != Farewell::ServerStops {
+                let is_refunded = farewell != Farewell::ServerStops;
+                if is_refunded {
                     self.refund(self.tasks[slot].queue);
                 }
                 self.end_lease(slot, Operation::HolderGone);
+                if is_refunded {
+                    self.uncharge_turn(number);
+                }
             } else {
                 let failure = Failure::at(self.now, reasons::CONNECTION_CLOSED);
                 self.fail(slot, Operation::HolderGone, failure);

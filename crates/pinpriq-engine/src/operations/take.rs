@@ -156,7 +156,7 @@ impl Engine {
             }
             *count -= 1;
             let companions = match self.tasks[slot].key() {
-                Some(key) if want.selection.group => {
+                Some(key) if want.selection.group && !self.has_turns(queue) => {
                     self.queues[queue].indexes.group(key, want.selection, &self.tasks)
                 }
                 _ => Vec::new(),
@@ -190,7 +190,12 @@ impl Engine {
     pub(crate) fn select(&mut self, queue: QueueSlot, selection: Selection) -> Option<Slot> {
         let epoch = self.queues[queue].epoch;
         while self.queues.is_current(queue, epoch) {
-            let slot = self.queues[queue].indexes.first(selection)?;
+            let owner = &self.queues[queue];
+            let slot = if owner.turns.is_none() {
+                owner.indexes.first(selection)?
+            } else {
+                self.next_by_turns(queue, selection.narrow)?
+            };
             if !self.tasks[slot].is_expired(self.now) {
                 return Some(slot);
             }
@@ -272,7 +277,7 @@ impl Engine {
         let task = &self.tasks[slot];
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
         let waited = self.now.since(task.ready_since());
-        self.pay(queue, waited);
+        self.pay(slot, queue, waited);
         let is_held = want.mode == TakeMode::Pop && want.is_tied;
         match want.mode {
             TakeMode::Pop if !is_held => {

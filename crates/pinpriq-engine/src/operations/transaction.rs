@@ -5,6 +5,7 @@
 //! before the last step is done: awaiters are notified, consumers served and queues removed after
 //! it.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Answered, Engine};
@@ -121,7 +122,10 @@ impl Engine {
     /// this instant.
     fn keep(&mut self) -> Vec<(Slot, u64)> {
         let Some(log) = self.undo.take() else { return Vec::new() };
-        let UndoLog { forgotten, told, untidied, instants, .. } = *log;
+        let UndoLog { queues, forgotten, told, untidied, instants, .. } = *log;
+        for slot in queues.into_keys() {
+            self.end_turn_notes(slot, false);
+        }
         for payload in forgotten {
             self.tasks.forget(Some(payload));
         }
@@ -150,6 +154,7 @@ impl Engine {
         let touched: Vec<QueueSlot> = queues.keys().copied().chain(untidied).collect();
         for (slot, former) in queues {
             self.queues.put_back(slot, former);
+            self.end_turn_notes(slot, true);
         }
         self.totals = log.totals;
         self.bytes = log.bytes;
@@ -173,6 +178,9 @@ impl Engine {
             let Some(slot) = self.tasks.find(*number) else { continue };
             self.lift(slot);
             let task = self.tasks.detach(slot);
+            if self.has_turns(task.queue) {
+                self.conclude_turns(task.queue);
+            }
             if let Some(at) = task.armed() {
                 self.deadlines.remove(at, Due::Task(*number));
             }
@@ -255,8 +263,10 @@ impl Engine {
     /// Notes a queue that is about to change, as it is.
     #[inline(never)]
     pub(crate) fn note_queue(&mut self, slot: QueueSlot) {
-        if let Some(undo) = &mut self.undo {
-            undo.queues.entry(slot).or_insert_with(|| self.queues.former(slot));
+        let Some(undo) = &mut self.undo else { return };
+        if let Entry::Vacant(place) = undo.queues.entry(slot) {
+            place.insert(self.queues.former(slot));
+            self.note_turns(slot);
         }
     }
 

@@ -1,0 +1,740 @@
+//! Which ready task of a queue goes next, where that is not decided by number and age alone.
+//!
+//! A *share* is on whose behalf a task runs. Tasks that may go *stand*, and the tasks of one share
+//! and number that stand are a *pair*. The first task of its best pair is the *turn* of a share.
+//! Among the turns of the lowest number, the one that comes first is next: the oldest, or in a fair
+//! queue that of the share which has had least by its weight.
+//!
+//! Where keys and shares have limits, only the first task of each key stands, and only while the
+//! key may go. A share that may not go has no turn, but keeps its pairs. So a key and a share move
+//! as one thing, whatever the number of their tasks.
+//!
+//! What the shares have had and the buckets of rates are kept here alone. Everything else follows
+//! from the tasks. Each step of the caller ends with [`Turns::conclude`]: what has no task then is
+//! forgotten. Nothing here moves a task or knows about commands.
+
+mod check;
+mod line;
+mod named;
+mod notes;
+mod openings;
+mod pairs;
+mod rules;
+mod standing;
+#[cfg(test)]
+mod tests;
+mod why;
+mod wide;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use self::line::{Line, Turn};
+use self::named::{Id, Named};
+use self::notes::Notes;
+use self::openings::{Openings, Place, Whose, is_shut};
+use self::pairs::{Account, Pair, Pairs, price};
+pub(crate) use self::rules::{Entrant, Own, OwnRules, Roster, Rules, SharesRules};
+use self::standing::Standing;
+use self::wide::Wide;
+use crate::memory::bucket::Bucket;
+use crate::memory::slots::Slot;
+use pinpriq_proto::settings::Rate;
+use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_proto::time::Timestamp;
+
+/// The turns of one queue. Every operation costs O(log n) unless its comment says otherwise.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    rules: Rules,
+    shares: Named<Share>,
+    /// The keys that have tasks which stand, are taken or hold it, or a bucket that is not full.
+    /// Only where keys and shares may hold tasks back.
+    keys: Named<Key>,
+    /// The share of tasks that name none.
+    nameless: Id,
+    /// The share that was looked for last.
+    last: Id,
+    levels: BTreeMap<i64, Level>,
+    /// The turns of all shares that have one.
+    line: Line,
+    /// How many takes there have been.
+    served: u64,
+    openings: Openings,
+    /// The shares that this step has changed, with the turns that they had before.
+    touched: Vec<(Id, Option<Turn>)>,
+    /// The keys for which another task may have to stand.
+    stale: Vec<Id>,
+    /// The pairs from which this step has taken the last task.
+    emptied: Vec<(Id, i64)>,
+    notes: Option<Box<Notes>>,
+}
+
+/// Everyone with tasks of one number that may go.
+#[derive(Debug, Default)]
+struct Level {
+    /// What the shares have had that were served last.
+    reached: Wide,
+    pairs: u32,
+}
+
+#[derive(Debug)]
+struct Share {
+    /// How many of its tasks are taken. Counted only where shares have limits.
+    taken: u32,
+    has_turn: bool,
+    is_touched: bool,
+    besides: Option<Box<Besides>>,
+    pairs: Pairs,
+}
+
+/// What only some shares have.
+#[derive(Debug, Default)]
+struct Besides {
+    own: OwnRules,
+    bucket: Place,
+}
+
+#[derive(Debug, Default)]
+struct Key {
+    taken: u32,
+    is_stale: bool,
+    /// The task that stands for it.
+    standing: Option<Slot>,
+    bucket: Place,
+    /// The tasks that hold the others back.
+    holders: Option<Box<Standing>>,
+}
+
+/// A turn ties with those of shares that were served before, and comes after those that were not.
+const SERVED: u64 = 1 << 63;
+
+/// How many tasks enter in one step where there are many.
+const AT_ONCE: usize = 1_024;
+
+/// How many turns are looked at to find a task with a small payload.
+const NARROW_TURNS_MAX: usize = 1_000;
+
+impl Share {
+    fn of(own: Option<OwnRules>) -> Self {
+        let besides = own.map(|own| Box::new(Besides { own, bucket: None }));
+        Self { taken: 0, has_turn: false, is_touched: false, besides, pairs: Pairs::None }
+    }
+
+    fn own(&self) -> OwnRules {
+        self.besides.as_ref().map_or_else(OwnRules::default, |besides| besides.own)
+    }
+
+    fn bucket(&mut self) -> &mut Place {
+        &mut self.besides.get_or_insert_default().bucket
+    }
+
+    /// Whether its limit or rate holds its tasks back.
+    fn is_shut(&self, rules: &Rules) -> bool {
+        let limit = self.own().limit.or(rules.share_limit);
+        let is_full = limit.is_some_and(|limit| u64::from(self.taken) >= limit);
+        is_full || self.besides.as_ref().is_some_and(|besides| is_shut(&besides.bucket))
+    }
+
+    /// The turn of its best pair.
+    fn turn(&self, share: Id, is_fair: bool) -> Option<Turn> {
+        let pair = self.pairs.first()?;
+        let (seq, _) = pair.standing.first()?;
+        if !is_fair {
+            return Some(Turn { number: pair.number, at: Wide::ZERO, tie: seq, share });
+        }
+        let at = pair.account.turn(pair.account.cost?).into();
+        let served = pair.account.served;
+        let tie = if served == 0 { seq } else { SERVED | served };
+        Some(Turn { number: pair.number, at, tie, share })
+    }
+}
+
+impl Turns {
+    fn new(rules: Rules, roster: &impl Roster) -> Self {
+        let mut shares = Named::default();
+        let name = Bytes::default();
+        let nameless =
+            shares.insert(name.clone(), roster.hash(&name), Share::of(roster.own_rules(&name)));
+        Self {
+            rules,
+            shares,
+            keys: Named::default(),
+            nameless,
+            last: nameless,
+            levels: BTreeMap::new(),
+            line: Line::default(),
+            served: 0,
+            openings: Openings::default(),
+            touched: Vec::new(),
+            stale: Vec::new(),
+            emptied: Vec::new(),
+            notes: None,
+        }
+    }
+
+    /// The turns of these tasks, with the buckets that there were before. Costs O(n log n).
+    pub(crate) fn of(
+        rules: Rules,
+        former: Option<&Self>,
+        slots: impl Iterator<Item = Slot>,
+        roster: &impl Roster,
+        now: Timestamp,
+    ) -> Self {
+        let mut turns = Self::new(rules, roster);
+        if let Some(former) = former.filter(|_| turns.rules.is_by_key) {
+            for whose in former.openings.all() {
+                turns.adopt(former, whose, roster, now);
+            }
+        }
+        for (count, slot) in (1..).zip(slots) {
+            turns.insert(slot, roster, now);
+            if count % AT_ONCE == 0_usize {
+                turns.conclude(roster);
+            }
+        }
+        turns.conclude(roster);
+        turns
+    }
+
+    /// Takes over a bucket of other turns.
+    fn adopt(&mut self, former: &Self, whose: Whose, roster: &impl Roster, now: Timestamp) {
+        let Some(bucket) = former.bucket(whose).cloned() else { return };
+        let whose = match whose {
+            Whose::Key(id) => Whose::Key(self.key_of(former.keys.name(id), roster)),
+            Whose::Share(id) => Whose::Share(self.share_of(Some(former.shares.name(id)), roster)),
+        };
+        self.replace_bucket(whose, Some(bucket), now);
+        self.change_rate(whose, now);
+    }
+
+    /// The turns of the same queue without tasks. Buckets stay what they are.
+    pub(crate) fn emptied(&self, roster: &impl Roster, now: Timestamp) -> Self {
+        Self::of(self.rules.clone(), Some(self), std::iter::empty(), roster, now)
+    }
+
+    /// Frees some memory, of turns that are used no longer. After a call for each of the tasks that
+    /// they had, little is left.
+    pub(crate) fn free_some(&mut self) {
+        self.shares.free_some();
+        self.keys.free_some();
+        self.levels.pop_first();
+        self.openings.free_some();
+    }
+
+    /// Whether these rules need other turns instead of [`Turns::set_rules`].
+    pub(crate) fn differ_in_kind(&self, rules: &Rules) -> bool {
+        (self.rules.is_fair, self.rules.is_by_key) != (rules.is_fair, rules.is_by_key)
+    }
+
+    /// Changes numbers in the rules. `taken` are its taken tasks. Costs O(log n) for each
+    /// of these and each bucket that is not full, and a step for each key if `key_hold` changes.
+    pub(crate) fn set_rules(
+        &mut self,
+        rules: Rules,
+        taken: impl Iterator<Item = Slot>,
+        roster: &impl Roster,
+        now: Timestamp,
+    ) {
+        debug_assert!(!self.differ_in_kind(&rules), "such turns are made anew");
+        if !self.rules.is_by_key {
+            // Nothing holds anything back.
+            self.rules = rules;
+            return;
+        }
+        self.advance(roster, now);
+        let former = std::mem::replace(&mut self.rules, rules);
+        let has_other_rates =
+            (former.key_rate, former.share_rate) != (self.rules.key_rate, self.rules.share_rate);
+        if has_other_rates {
+            for whose in self.openings.all().collect::<Vec<_>>() {
+                self.change_rate(whose, now);
+            }
+        }
+        for slot in taken {
+            let task = roster.entrant(slot);
+            let share = self.share_of(task.share(), roster);
+            self.touch(share);
+            if let Some(key) = task.key {
+                let key = self.key_of(key, roster);
+                self.mark_stale(key);
+            }
+        }
+        if former.key_hold != self.rules.key_hold {
+            let held = self.keys.iter().filter(|(_, key)| key.holders.is_some());
+            for key in held.map(|(id, _)| id).collect::<Vec<_>>() {
+                self.mark_stale(key);
+            }
+        }
+        self.conclude(roster);
+    }
+
+    /// Notes that a share has got other rules of its own.
+    pub(crate) fn note_own_rules(&mut self, share: &[u8], roster: &impl Roster, now: Timestamp) {
+        self.advance(roster, now);
+        let Some(id) = self.shares.find(share, roster.hash(share)) else { return };
+        let own = roster.own_rules(share).unwrap_or_default();
+        self.touch(id).besides.get_or_insert_default().own = own;
+        self.change_rate(Whose::Share(id), now);
+        self.conclude(roster);
+    }
+
+    /// The number of buckets that are not full.
+    pub(crate) fn buckets(&self) -> usize {
+        self.openings.len()
+    }
+
+    /// Forgets the bucket that is fullest, as if it were full.
+    pub(crate) fn forget_fullest(&mut self, roster: &impl Roster) {
+        if let Some(whose) = self.openings.fullest() {
+            self.replace_bucket(whose, None, Timestamp::ZERO);
+            self.conclude(roster);
+        }
+    }
+
+    /// When something opens that holds tasks back now. It may have tasks that could not go even so.
+    pub(crate) fn next_opening(&self) -> Option<Timestamp> {
+        self.openings.next()
+    }
+
+    /// Returns the task that goes next. For a consumer of small payloads, it is the first of those
+    /// whose turn comes soon.
+    pub(crate) fn first(
+        &mut self,
+        is_narrow: bool,
+        roster: &impl Roster,
+        now: Timestamp,
+    ) -> Option<Slot> {
+        self.advance(roster, now);
+        self.peek(is_narrow, roster)
+    }
+
+    /// Like [`Self::first`], without a look at what has opened.
+    pub(crate) fn peek(&self, is_narrow: bool, roster: &impl Roster) -> Option<Slot> {
+        debug_assert!(self.touched.is_empty() && self.stale.is_empty(), "the step was concluded");
+        if !is_narrow {
+            return self.task_of(self.line.first()?);
+        }
+        let turns = self.line.iter().take(NARROW_TURNS_MAX);
+        turns.filter_map(|turn| self.task_of(turn)).find(|slot| roster.entrant(*slot).is_narrow)
+    }
+
+    fn task_of(&self, turn: &Turn) -> Option<Slot> {
+        let pair = self.shares[turn.share].pairs.first()?;
+        pair.standing.first().map(|(_, slot)| slot)
+    }
+
+    /// Charges a task that is about to be handed out, while it is still ready.
+    pub(crate) fn charge(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
+        self.advance(roster, now);
+        let task = roster.entrant(slot);
+        let id = self.share_of(task.share(), roster);
+        self.touch(id);
+        if self.rules.is_by_key {
+            self.pay(Whose::Share(id), task.cost.get(), now);
+            if let Some(key) = task.key {
+                let key = self.key_of(key, roster);
+                self.pay(Whose::Key(key), task.cost.get(), now);
+            }
+        }
+        if let Some(number) = task.number.filter(|_| self.rules.is_fair) {
+            self.charge_share(id, number, task.cost);
+        }
+    }
+
+    fn charge_share(&mut self, id: Id, number: i64, cost: NonZeroU32) {
+        if self.notes.is_some() {
+            self.note_pair(id, number);
+            self.note_level(number);
+        }
+        // Without tasks that may go at this number, nothing is kept about it.
+        let Some(level) = self.levels.get_mut(&number) else { return };
+        let share = &mut self.shares[id];
+        let weight = share.own().weight;
+        let reached = u128::from(level.reached);
+        let pair = share.pairs.find_mut(number);
+        let turn = match &pair {
+            Some(pair) => pair.account.turn(cost),
+            None => reached.saturating_add(price(cost, weight)),
+        };
+        let reached = reached.max(turn);
+        level.reached = reached.into();
+        self.served += 1;
+        if let Some(pair) = pair {
+            pair.account.pay(reached, self.served, weight);
+        }
+    }
+
+    /// Takes back what a task was charged that was not sent. It is ready again.
+    pub(crate) fn give_back(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
+        self.advance(roster, now);
+        let task = roster.entrant(slot);
+        let id = self.share_of(task.share(), roster);
+        self.touch(id);
+        if self.rules.is_by_key {
+            self.refund(Whose::Share(id), task.cost.get(), now);
+            if let Some(key) = task.key {
+                let key = self.key_of(key, roster);
+                self.refund(Whose::Key(key), task.cost.get(), now);
+            }
+        }
+        // It may stand only now.
+        self.conclude(roster);
+        if let Some(number) = task.number.filter(|_| self.rules.is_fair) {
+            let id = self.share_of(task.share(), roster);
+            self.touch(id);
+            self.note_pair(id, number);
+            if let Some(pair) = self.shares[id].pairs.find_mut(number) {
+                pair.account.give_back(task.cost);
+            }
+            self.conclude(roster);
+        }
+    }
+
+    /// Notes what a taken task did cost, instead of what it was put with.
+    pub(crate) fn correct(
+        &mut self,
+        slot: Slot,
+        cost: NonZeroU32,
+        roster: &impl Roster,
+        now: Timestamp,
+    ) {
+        self.advance(roster, now);
+        if !self.rules.is_by_key {
+            return;
+        }
+        let task = roster.entrant(slot);
+        let share = self.share_of(task.share(), roster);
+        self.touch(share);
+        let key = task.key.map(|key| self.key_of(key, roster));
+        for whose in [Some(Whose::Share(share)), key.map(Whose::Key)].into_iter().flatten() {
+            let (was, is) = (task.cost.get(), cost.get());
+            self.pay(whose, is.saturating_sub(was), now);
+            self.refund(whose, was.saturating_sub(is), now);
+        }
+        self.conclude(roster);
+    }
+
+    /// Adds a task with its current fields. It must be in the indexes of its queue.
+    pub(crate) fn insert(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
+        self.advance(roster, now);
+        let task = roster.entrant(slot);
+        if !self.rules.is_by_key {
+            if task.is_selectable() {
+                self.stand(slot, &task, roster);
+            }
+            return;
+        }
+        let is_taken = task.kind == StateKind::Taken;
+        if is_taken {
+            let share = self.share_of(task.share(), roster);
+            self.touch(share).taken += 1;
+        }
+        match task.key {
+            Some(key) if is_taken || task.is_selectable() || task.holds_key() => {
+                let id = self.key_of(key, roster);
+                let key = &mut self.keys[id];
+                key.taken += u32::from(is_taken);
+                if task.holds_key() {
+                    key.holders.get_or_insert_default().insert(task.seq, slot);
+                }
+                self.mark_stale(id);
+            }
+            None if task.is_selectable() => self.stand(slot, &task, roster),
+            _ => {}
+        }
+    }
+
+    /// Removes a task that was added with its current fields.
+    pub(crate) fn remove(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
+        self.advance(roster, now);
+        let task = roster.entrant(slot);
+        if !self.rules.is_by_key {
+            if task.is_selectable() {
+                self.unstand(slot, &task, roster);
+            }
+            return;
+        }
+        let is_taken = task.kind == StateKind::Taken;
+        if is_taken {
+            let share = self.share_of(task.share(), roster);
+            self.touch(share).taken -= 1;
+        }
+        match task.key {
+            Some(key) if is_taken || task.is_selectable() || task.holds_key() => {
+                let id = self.key_of(key, roster);
+                let key = &mut self.keys[id];
+                key.taken -= u32::from(is_taken);
+                if task.holds_key()
+                    && let Some(holders) = &mut key.holders
+                {
+                    holders.remove(task.seq);
+                    if holders.is_empty() {
+                        key.holders = None;
+                    }
+                }
+                if key.standing.take_if(|standing| *standing == slot).is_some() {
+                    self.unstand(slot, &task, roster);
+                }
+                self.mark_stale(id);
+            }
+            None if task.is_selectable() => self.unstand(slot, &task, roster),
+            _ => {}
+        }
+    }
+
+    /// Ends a step: the right task of each key stands, pairs without tasks are forgotten, and
+    /// shares have the turns that are due to them.
+    #[inline]
+    pub(crate) fn conclude(&mut self, roster: &impl Roster) {
+        while let Some(key) = self.stale.pop() {
+            self.refresh(key, roster);
+        }
+        while let Some((share, number)) = self.emptied.pop() {
+            self.forget_if_empty(share, number);
+        }
+        while let Some((share, former)) = self.touched.pop() {
+            self.line_up(share, former, roster);
+        }
+    }
+
+    /// Notes what has opened by now.
+    #[inline]
+    fn advance(&mut self, roster: &impl Roster, now: Timestamp) {
+        if self.openings.due(now).is_some() {
+            self.open(roster, now);
+        }
+    }
+
+    #[inline(never)]
+    fn open(&mut self, roster: &impl Roster, now: Timestamp) {
+        while let Some(whose) = self.openings.due(now) {
+            let (place, openings) = self.place(whose);
+            openings.look(place, whose, now);
+            self.mark(whose);
+        }
+        self.conclude(roster);
+    }
+
+    /// Makes the task stand for a key that is due to do so, and forgets a key without tasks.
+    fn refresh(&mut self, id: Id, roster: &impl Roster) {
+        let key = &mut self.keys[id];
+        key.is_stale = false;
+        let key = &self.keys[id];
+        let limit = self.rules.key_limit;
+        let is_full = limit.is_some_and(|limit| u64::from(key.taken) >= limit);
+        let holder = key.holders.as_ref().and_then(|holders| holders.first());
+        let next = match holder.filter(|_| self.rules.key_hold) {
+            _ if is_full || is_shut(&key.bucket) => None,
+            Some((_, slot)) => Some(slot).filter(|slot| roster.entrant(*slot).is_selectable()),
+            None => roster.first_of_key(self.keys.name(id)),
+        };
+        let standing = key.standing;
+        if next != standing {
+            if let Some(slot) = standing {
+                self.unstand(slot, &roster.entrant(slot), roster);
+            }
+            if let Some(slot) = next {
+                self.stand(slot, &roster.entrant(slot), roster);
+            }
+            self.keys[id].standing = next;
+        }
+        let key = &self.keys[id];
+        if next.is_none() && key.taken == 0 && key.holders.is_none() && key.bucket.is_none() {
+            self.keys.remove(id);
+        }
+    }
+
+    /// Lets a task have its place among those that may go.
+    fn stand(&mut self, slot: Slot, task: &Entrant<'_>, roster: &impl Roster) {
+        let Some(number) = task.number else { return };
+        let id = self.share_of(task.share(), roster);
+        if self.touch(id).pairs.find(number).is_none() {
+            self.make_pair(id, number);
+        }
+        let Some(pair) = self.shares[id].pairs.find_mut(number) else { return };
+        pair.standing.insert(task.seq, slot);
+        if pair.standing.first().is_some_and(|(seq, _)| seq == task.seq) {
+            pair.account.cost = Some(task.cost);
+        }
+    }
+
+    /// Takes a task out of those that may go.
+    fn unstand(&mut self, slot: Slot, task: &Entrant<'_>, roster: &impl Roster) {
+        let Some(number) = task.number else { return };
+        let id = self.share_of(task.share(), roster);
+        let Some(pair) = self.touch(id).pairs.find_mut(number) else {
+            unreachable!("the task at {slot:?} stands nowhere")
+        };
+        if pair.standing.first().is_some_and(|(seq, _)| seq == task.seq) {
+            pair.account.cost = None;
+        }
+        pair.standing.remove(task.seq);
+        if pair.standing.is_empty() {
+            self.emptied.push((id, number));
+        }
+    }
+
+    /// A share gets its turn at a number.
+    fn make_pair(&mut self, id: Id, number: i64) {
+        self.note_pair(id, number);
+        let level = self.levels.entry(number).or_default();
+        level.pairs += 1;
+        let share = &mut self.shares[id];
+        let account = Account::new(level.reached.into(), share.own().weight);
+        share.pairs.insert(Pair { number, account, standing: Standing::default() });
+    }
+
+    fn forget_if_empty(&mut self, id: Id, number: i64) {
+        let pair = self.shares[id].pairs.find(number);
+        if pair.is_none_or(|pair| !pair.standing.is_empty()) {
+            return;
+        }
+        if self.notes.is_some() {
+            self.note_pair(id, number);
+            self.note_level(number);
+        }
+        self.shares[id].pairs.remove(number);
+        if let Some(level) = self.levels.get_mut(&number) {
+            level.pairs -= 1;
+            if level.pairs == 0 {
+                self.levels.remove(&number);
+            }
+        }
+    }
+
+    /// Gives a share the turn that is due to it, or forgets it if it has nothing.
+    fn line_up(&mut self, id: Id, former: Option<Turn>, roster: &impl Roster) {
+        let share = &mut self.shares[id];
+        share.is_touched = false;
+        let is_fair = self.rules.is_fair;
+        if let Some(pair) = share.pairs.first_mut()
+            && pair.account.cost.is_none()
+            && is_fair
+        {
+            let first = pair.standing.first();
+            pair.account.cost = first.map(|(_, slot)| roster.entrant(slot).cost);
+        }
+        let is_shut = self.rules.is_by_key && share.is_shut(&self.rules);
+        let turn = if is_shut { None } else { share.turn(id, is_fair) };
+        share.has_turn = turn.is_some();
+        if turn != former {
+            // In this order, the last page of the line stays.
+            if let Some(turn) = turn {
+                self.line.insert(turn);
+            }
+            if let Some(former) = former {
+                self.line.remove(former);
+            }
+        }
+        let is_idle = share.pairs.is_empty() && share.taken == 0;
+        if is_idle && id != self.nameless {
+            let bucket = share.besides.as_ref().and_then(|besides| besides.bucket.as_ref());
+            if bucket.is_none() {
+                self.shares.remove(id);
+            }
+        }
+    }
+
+    /// Returns the share of this name, which comes into being if it is not there.
+    fn share_of(&mut self, name: Option<&Bytes>, roster: &impl Roster) -> Id {
+        let Some(name) = name else { return self.nameless };
+        if self.shares.is_called(self.last, name) {
+            return self.last;
+        }
+        let hash = roster.hash(name);
+        let found = self.shares.find(name, hash);
+        self.last = found.unwrap_or_else(|| {
+            self.shares.insert(name.clone(), hash, Share::of(roster.own_rules(name)))
+        });
+        self.last
+    }
+
+    /// Returns the key of this name, which comes into being if it is not there.
+    fn key_of(&mut self, name: &Bytes, roster: &impl Roster) -> Id {
+        let hash = roster.hash(name);
+        let found = self.keys.find(name, hash);
+        found.unwrap_or_else(|| self.keys.insert(name.clone(), hash, Key::default()))
+    }
+
+    /// Notes that this step changes a share.
+    fn touch(&mut self, id: Id) -> &mut Share {
+        let share = &mut self.shares[id];
+        if !share.is_touched {
+            share.is_touched = true;
+            let turn = if share.has_turn { share.turn(id, self.rules.is_fair) } else { None };
+            self.touched.push((id, turn));
+        }
+        share
+    }
+
+    fn mark_stale(&mut self, id: Id) {
+        if !std::mem::replace(&mut self.keys[id].is_stale, true) {
+            self.stale.push(id);
+        }
+    }
+
+    fn mark(&mut self, whose: Whose) {
+        match whose {
+            Whose::Key(id) => self.mark_stale(id),
+            Whose::Share(id) => {
+                self.touch(id);
+            }
+        }
+    }
+
+    fn pay(&mut self, whose: Whose, cost: u32, now: Timestamp) {
+        if let Some(rate) = self.rate(whose) {
+            self.note_bucket(whose);
+            let (place, openings) = self.place(whose);
+            openings.pay(place, whose, rate, (cost, now));
+            self.mark(whose);
+        }
+    }
+
+    fn refund(&mut self, whose: Whose, cost: u32, now: Timestamp) {
+        self.note_bucket(whose);
+        let (place, openings) = self.place(whose);
+        openings.refund(place, whose, (cost, now));
+        self.mark(whose);
+    }
+
+    /// Gives a bucket the rate that holds for it now.
+    fn change_rate(&mut self, whose: Whose, now: Timestamp) {
+        let rate = self.rate(whose);
+        let (place, openings) = self.place(whose);
+        openings.change(place, whose, (rate, now));
+        self.mark(whose);
+    }
+
+    fn replace_bucket(&mut self, whose: Whose, bucket: Option<Bucket>, now: Timestamp) {
+        let (place, openings) = self.place(whose);
+        openings.take_out(place, whose);
+        openings.put_back(place, whose, bucket, now);
+        self.mark(whose);
+    }
+
+    fn rate(&self, whose: Whose) -> Option<Rate> {
+        match whose {
+            Whose::Key(_) => self.rules.key_rate,
+            Whose::Share(id) => self.shares[id].own().rate.or(self.rules.share_rate),
+        }
+    }
+
+    fn bucket(&self, whose: Whose) -> Option<&Bucket> {
+        let place = match whose {
+            Whose::Key(id) => self.keys[id].bucket.as_ref(),
+            Whose::Share(id) => self.shares[id].besides.as_ref()?.bucket.as_ref(),
+        };
+        place.map(|timed| timed.bucket())
+    }
+
+    /// The place of a bucket, and the index that it is in.
+    fn place(&mut self, whose: Whose) -> (&mut Place, &mut Openings) {
+        let place = match whose {
+            Whose::Key(id) => &mut self.keys[id].bucket,
+            Whose::Share(id) => self.shares[id].bucket(),
+        };
+        (place, &mut self.openings)
+    }
+}

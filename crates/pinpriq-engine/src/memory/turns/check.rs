@@ -1,0 +1,86 @@
+//! Checks turns from scratch.
+
+use std::collections::BTreeMap;
+
+use super::named::Named;
+use super::{Roster, Turns, is_shut};
+use crate::memory::slots::Slot;
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::time::Timestamp;
+
+/// What a share has: how many taken tasks, and the tasks that stand at each number.
+type Shares = BTreeMap<Bytes, (u32, BTreeMap<i64, Vec<(u64, Slot)>>)>;
+
+impl Turns {
+    /// Checks that turns are what follows from these tasks, which are all of the queue. Costs
+    /// O(n log n).
+    pub(crate) fn check(
+        &self,
+        slots: impl Iterator<Item = Slot>,
+        roster: &impl Roster,
+        now: Timestamp,
+    ) {
+        assert!(self.touched.is_empty() && self.stale.is_empty(), "the step was concluded");
+        assert!(self.emptied.is_empty() && self.notes.is_none(), "the step was concluded");
+        if self.openings.due(now).is_some() {
+            // Whoever looks next notices what has opened.
+            return;
+        }
+        let fresh = Self::of(self.rules.clone(), Some(self), slots, roster, now);
+        assert_eq!(self.shares(), fresh.shares(), "shares follow from the tasks");
+        assert_eq!(self.keys(), fresh.keys(), "keys follow from the tasks");
+        let levels = |turns: &Self| -> Vec<(i64, u32)> {
+            turns.levels.iter().map(|(number, level)| (*number, level.pairs)).collect()
+        };
+        assert_eq!(levels(self), levels(&fresh), "numbers follow from the tasks");
+        let mut with_turn = 0;
+        for (id, share) in self.shares.iter() {
+            let is_shut = self.rules.is_by_key && share.is_shut(&self.rules);
+            assert_eq!(share.has_turn, !is_shut && !share.pairs.is_empty(), "it has its turn");
+            let turn = share.turn(id, self.rules.is_fair).filter(|_| share.has_turn);
+            let is_in_line = turn.is_none_or(|turn| self.line.iter().any(|other| *other == turn));
+            assert!(is_in_line || self.line.iter().count() > 1_000, "its turn is in line");
+            with_turn += usize::from(turn.is_some());
+            for pair in share.pairs.iter() {
+                let reached = self.levels.get(&pair.number).map(|level| level.reached);
+                assert!(reached >= Some(pair.account.start()), "nobody begins after the others");
+            }
+        }
+        assert_eq!(self.line.iter().count(), with_turn, "every turn is that of a share");
+        assert!(self.line.iter().is_sorted(), "turns are in order");
+    }
+
+    fn shares(&self) -> Shares {
+        let all = self.shares.iter().map(|(id, share)| {
+            let pairs = share.pairs.iter().map(|it| (it.number, it.standing.iter().collect()));
+            (self.shares.name(id).clone(), (share.taken, pairs.collect()))
+        });
+        all.collect()
+    }
+
+    fn keys(&self) -> BTreeMap<Bytes, (u32, Option<Slot>, bool, usize)> {
+        let name = |keys: &Named<_>, id| Bytes::clone(keys.name(id));
+        let all = self.keys.iter().map(|(id, key)| {
+            let holders = key.holders.iter().flat_map(|holders| holders.iter()).count();
+            (name(&self.keys, id), (key.taken, key.standing, is_shut(&key.bucket), holders))
+        });
+        all.collect()
+    }
+}
+
+#[cfg(test)]
+impl Turns {
+    /// Everything that does not follow from the tasks, for tests.
+    pub(crate) fn history(&self) -> String {
+        let mut accounts = BTreeMap::new();
+        for (id, share) in self.shares.iter() {
+            let pairs = share.pairs.iter().map(|pair| {
+                let mut account = pair.account;
+                account.cost = None;
+                (pair.number, account)
+            });
+            accounts.insert(self.shares.name(id), pairs.collect::<Vec<_>>());
+        }
+        format!("{} {accounts:?} {:?}", self.served, self.levels)
+    }
+}

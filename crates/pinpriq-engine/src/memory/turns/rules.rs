@@ -1,0 +1,119 @@
+//! What a queue and its users ask of turns, and what turns ask about the tasks of the queue.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use crate::memory::slots::{KeyHash, Slot};
+use pinpriq_proto::settings::Rate;
+use pinpriq_proto::task::{Bytes, StateKind};
+
+/// The rules of a queue.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Rules {
+    /// Whether turns go to shares by what they have had. Otherwise they go by age.
+    pub(crate) is_fair: bool,
+    /// Whether keys and shares may hold tasks back.
+    pub(crate) is_by_key: bool,
+    /// Whether a task that has failed holds back the others of its key.
+    pub(crate) key_hold: bool,
+    pub(crate) key_limit: Option<u64>,
+    pub(crate) key_rate: Option<Rate>,
+    /// For shares without a limit of their own.
+    pub(crate) share_limit: Option<u64>,
+    /// For shares without a rate of their own.
+    pub(crate) share_rate: Option<Rate>,
+}
+
+/// What a share has instead of the rules of its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OwnRules {
+    pub(crate) weight: u16,
+    pub(crate) limit: Own<u64>,
+    pub(crate) rate: Own<Rate>,
+}
+
+/// The rules of their own that shares of a queue have, by share.
+pub(crate) type SharesRules = BTreeMap<Bytes, OwnRules>;
+
+/// A rule that a share may have of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Own<T> {
+    /// That of the queue.
+    #[default]
+    Default,
+    /// This one, or none.
+    Is(Option<T>),
+}
+
+impl<T: Copy> Own<T> {
+    /// What holds in a queue with this rule.
+    pub(super) const fn or(self, of_queue: Option<T>) -> Option<T> {
+        match self {
+            Self::Default => of_queue,
+            Self::Is(own) => own,
+        }
+    }
+}
+
+impl Default for OwnRules {
+    fn default() -> Self {
+        Self { weight: 1, limit: Own::Default, rate: Own::Default }
+    }
+}
+
+impl Rules {
+    /// Whether there are no turns without these rules.
+    pub(crate) const fn ask_for_turns(&self) -> bool {
+        self.is_fair || self.is_by_key
+    }
+}
+
+/// What turns need to know of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entrant<'t> {
+    pub(crate) seq: u64,
+    /// The number by which it is ranked. A task without one never has a turn.
+    pub(crate) number: Option<i64>,
+    pub(crate) kind: StateKind,
+    pub(crate) key: Option<&'t Bytes>,
+    /// On whose behalf it runs, if its producer has said that.
+    pub(crate) share: Option<&'t Bytes>,
+    pub(crate) cost: NonZeroU32,
+    /// Whether it holds back the others of its key, if the queue has it so.
+    pub(crate) is_held: bool,
+    /// See [`crate::memory::packed::Task::is_narrow`].
+    pub(crate) is_narrow: bool,
+}
+
+impl<'t> Entrant<'t> {
+    /// The share that it belongs to. Without a name, it is the one of all tasks that name none.
+    pub(super) fn share(&self) -> Option<&'t Bytes> {
+        self.share.or(self.key)
+    }
+
+    /// Whether it holds back the others of its key.
+    pub(super) fn holds_key(&self) -> bool {
+        let is_unfinished =
+            matches!(self.kind, StateKind::Ready | StateKind::Waiting | StateKind::Taken);
+        self.is_held && self.number.is_some() && is_unfinished
+    }
+
+    /// Whether it could be handed out.
+    pub(super) fn is_selectable(&self) -> bool {
+        self.kind == StateKind::Ready && self.number.is_some()
+    }
+}
+
+/// What turns ask about the tasks of their queue.
+pub(crate) trait Roster {
+    /// A task that is there.
+    fn entrant(&self, slot: Slot) -> Entrant<'_>;
+
+    /// The first ready task with this key and a number, by number and seq.
+    fn first_of_key(&self, key: &Bytes) -> Option<Slot>;
+
+    /// What a share has instead of the rules of the queue, if anything.
+    fn own_rules(&self, share: &[u8]) -> Option<OwnRules>;
+
+    fn hash(&self, name: &[u8]) -> KeyHash;
+}

@@ -1,0 +1,133 @@
+//! Made-up tasks for the tests of turns.
+
+use std::num::NonZeroU32;
+
+use crate::memory::slots::{KeyHash, Slot};
+use crate::memory::turns::{Entrant, OwnRules, Roster};
+use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_testing::Dice;
+
+/// How many names there are for keys and shares. The first one is empty.
+pub(super) const NAMES: usize = 6;
+
+/// How many tasks there can be.
+const PLACES: usize = 64;
+
+/// A task. Key and share are positions among the names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Fake {
+    pub(super) seq: u64,
+    pub(super) number: Option<i64>,
+    pub(super) kind: StateKind,
+    pub(super) key: Option<usize>,
+    pub(super) share: Option<usize>,
+    pub(super) cost: NonZeroU32,
+    pub(super) is_held: bool,
+    pub(super) is_narrow: bool,
+}
+
+/// The tasks of a queue.
+#[derive(Clone)]
+pub(super) struct World {
+    pub(super) names: [Bytes; NAMES],
+    pub(super) own: [Option<OwnRules>; NAMES],
+    pub(super) tasks: [Option<Fake>; PLACES],
+    last_seq: u64,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        let names = ["", "a", "b", "c", "d", "e"].map(|name| Bytes::from(name.as_bytes()));
+        Self { names, own: [None; NAMES], tasks: [None; PLACES], last_seq: 0 }
+    }
+}
+
+pub(super) fn slot_of(index: usize) -> Slot {
+    Slot::of(NonZeroU32::MIN.saturating_add(u32::try_from(index).unwrap_or(0)))
+}
+
+pub(super) fn index(slot: Slot) -> usize {
+    slot.0.get() as usize - 1
+}
+
+impl Fake {
+    /// The position of its share.
+    pub(super) fn share(&self) -> usize {
+        self.share.or(self.key).unwrap_or(0)
+    }
+
+    pub(super) fn is_selectable(&self) -> bool {
+        self.kind == StateKind::Ready && self.number.is_some()
+    }
+}
+
+impl World {
+    pub(super) fn len(&self) -> usize {
+        self.tasks.iter().flatten().count()
+    }
+
+    pub(super) fn next_seq(&mut self) -> u64 {
+        self.last_seq += 1;
+        self.last_seq
+    }
+
+    pub(super) fn add(&mut self, fake: Fake) -> Slot {
+        let free = self.tasks.iter().position(Option::is_none).expect("there is room");
+        let seq = self.next_seq();
+        self.tasks[free] = Some(Fake { seq, ..fake });
+        slot_of(free)
+    }
+
+    pub(super) fn at(&self, slot: Slot) -> Option<&Fake> {
+        self.tasks[index(slot)].as_ref()
+    }
+
+    pub(super) fn slots(&self, wanted: impl Fn(&Fake) -> bool) -> Vec<Slot> {
+        let all = self.tasks.iter().enumerate();
+        let wanted = all.filter(|(_, fake)| fake.as_ref().is_some_and(&wanted));
+        wanted.map(|(at, _)| slot_of(at)).collect()
+    }
+
+    pub(super) fn any(&self, dice: &mut Dice, wanted: impl Fn(&Fake) -> bool) -> Option<Slot> {
+        let slots = self.slots(wanted);
+        (!slots.is_empty()).then(|| dice.pick(&slots))
+    }
+
+    /// The places at which another world has something else, and has something at all.
+    pub(super) fn differences(&self, other: &Self) -> Vec<Slot> {
+        let differ = |at: &usize| self.tasks[*at] != other.tasks[*at];
+        (0..PLACES).filter(differ).map(slot_of).collect()
+    }
+}
+
+impl Roster for World {
+    fn entrant(&self, slot: Slot) -> Entrant<'_> {
+        let fake = self.at(slot).expect("it is there");
+        Entrant {
+            seq: fake.seq,
+            number: fake.number,
+            kind: fake.kind,
+            key: fake.key.map(|key| &self.names[key]),
+            share: fake.share.map(|share| &self.names[share]),
+            cost: fake.cost,
+            is_held: fake.is_held,
+            is_narrow: fake.is_narrow,
+        }
+    }
+
+    fn first_of_key(&self, key: &Bytes) -> Option<Slot> {
+        let key = self.names.iter().position(|name| name == key);
+        let same = self.slots(|fake| fake.key == key && fake.is_selectable());
+        same.into_iter().min_by_key(|slot| self.at(*slot).map(|fake| (fake.number, fake.seq)))
+    }
+
+    fn own_rules(&self, share: &[u8]) -> Option<OwnRules> {
+        let at = self.names.iter().position(|name| **name == *share)?;
+        self.own[at]
+    }
+
+    /// Many names have the same.
+    fn hash(&self, name: &[u8]) -> KeyHash {
+        KeyHash((u64::from(name.first().copied().unwrap_or(0)) % 2) << 32)
+    }
+}

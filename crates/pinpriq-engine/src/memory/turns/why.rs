@@ -1,0 +1,56 @@
+//! Why a ready task may not go, for those who ask.
+
+use super::{Roster, Turns};
+use crate::memory::slots::Slot;
+use pinpriq_proto::time::Timestamp;
+
+/// What holds a ready task back. Its key and share are those of the task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HeldBack {
+    /// As many tasks of its key are taken as may be.
+    KeyLimit { taken: u64 },
+    /// The bucket of its key opens at this moment.
+    KeyRate { opens_at: Timestamp },
+    /// Another task of its key has failed and goes first.
+    KeyHeld { by: Slot },
+    /// As many tasks of its share are taken as may be.
+    ShareLimit { taken: u64 },
+    /// The bucket of its share opens at this moment.
+    ShareRate { opens_at: Timestamp },
+}
+
+impl Turns {
+    /// Returns everything that holds a ready task back now, besides the turns of others.
+    pub(crate) fn what_holds(&self, slot: Slot, roster: &impl Roster) -> Vec<HeldBack> {
+        let task = roster.entrant(slot);
+        let mut found = Vec::new();
+        if !self.rules.is_by_key {
+            return found;
+        }
+        let key = task.key.and_then(|name| self.keys.find(name, roster.hash(name)));
+        if let Some(key) = key.map(|id| &self.keys[id]) {
+            let taken = u64::from(key.taken);
+            let is_full = self.rules.key_limit.is_some_and(|limit| taken >= limit);
+            found.extend(is_full.then_some(HeldBack::KeyLimit { taken }));
+            let opens_at = key.bucket.as_ref().and_then(|timed| timed.opens_at());
+            found.extend(opens_at.map(|opens_at| HeldBack::KeyRate { opens_at }));
+            let holder = key.holders.as_ref().and_then(|holders| holders.first());
+            let holder = holder.filter(|(_, by)| self.rules.key_hold && *by != slot);
+            found.extend(holder.map(|(_, by)| HeldBack::KeyHeld { by }));
+        }
+        let share = match task.share() {
+            Some(name) => self.shares.find(name, roster.hash(name)),
+            None => Some(self.nameless),
+        };
+        if let Some(share) = share.map(|id| &self.shares[id]) {
+            let taken = u64::from(share.taken);
+            let limit = share.own().limit.or(self.rules.share_limit);
+            let is_full = limit.is_some_and(|limit| taken >= limit);
+            found.extend(is_full.then_some(HeldBack::ShareLimit { taken }));
+            let bucket = share.besides.as_ref().and_then(|besides| besides.bucket.as_ref());
+            let opens_at = bucket.and_then(|timed| timed.opens_at());
+            found.extend(opens_at.map(|opens_at| HeldBack::ShareRate { opens_at }));
+        }
+        found
+    }
+}

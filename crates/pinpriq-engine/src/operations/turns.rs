@@ -1,0 +1,249 @@
+//! Lets the turns of a queue decide which of its tasks goes next, and tells them what becomes of
+//! the tasks.
+//!
+//! The rules are in `memory/turns.rs`. A queue without turns has none of this. One with turns has a
+//! gate, whatever its limits, so that a look at the gate is enough where both matter.
+
+use std::num::NonZeroU32;
+
+use crate::engine::Engine;
+use crate::memory::indexes::Indexes;
+use crate::memory::packed::Task;
+use crate::memory::queues::Queue;
+use crate::memory::slots::{KeyHash, QueueSlot, Slot};
+use crate::memory::tasks::Tasks;
+use crate::memory::turns::{Entrant, OwnRules, Roster, Rules, SharesRules, Turns};
+use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_proto::time::Timestamp;
+
+/// The most buckets of keys and shares that are kept. Beyond, those are forgotten that are fullest.
+const BUCKETS_MAX: usize = 1_000_000;
+
+/// The tasks of one queue.
+struct TasksOf<'e> {
+    tasks: &'e Tasks,
+    indexes: &'e Indexes,
+    shares: Option<&'e SharesRules>,
+}
+
+impl Roster for TasksOf<'_> {
+    fn entrant(&self, slot: Slot) -> Entrant<'_> {
+        entrant(&self.tasks[slot])
+    }
+
+    fn first_of_key(&self, key: &Bytes) -> Option<Slot> {
+        self.indexes.first_of_key(key, self.tasks)
+    }
+
+    fn own_rules(&self, share: &[u8]) -> Option<OwnRules> {
+        self.shares.and_then(|shares| shares.get(share)).copied()
+    }
+
+    fn hash(&self, name: &[u8]) -> KeyHash {
+        self.tasks.hash_key(name)
+    }
+}
+
+/// What turns need to know of a task.
+fn entrant(task: &Task) -> Entrant<'_> {
+    Entrant {
+        seq: task.seq(),
+        number: task.priority(),
+        kind: task.kind(),
+        key: task.key(),
+        share: None,
+        cost: NonZeroU32::MIN,
+        is_held: false,
+        is_narrow: task.is_narrow(),
+    }
+}
+
+impl Engine {
+    /// Gives a queue these rules. Costs O(n log n) if it had none before or if they differ in kind.
+    pub(crate) fn set_rules(&mut self, slot: QueueSlot, rules: Rules) {
+        let queue = &mut self.queues[slot];
+        let shares = queue.shares.as_deref();
+        let roster = TasksOf { tasks: &self.tasks, indexes: &queue.indexes, shares };
+        self.buckets -= queue.turns.as_ref().map_or(0, |turns| turns.buckets());
+        match &mut queue.turns {
+            turns if !rules.ask_for_turns() => *turns = None,
+            Some(turns) if !turns.differ_in_kind(&rules) => {
+                let taken = queue.indexes.resting(StateKind::Taken);
+                turns.set_rules(rules, taken, &roster, self.now);
+            }
+            former => {
+                let slots = queue.indexes.by_seq(0, None).map(|(_, slot)| slot);
+                let turns = Turns::of(rules, former.as_deref(), slots, &roster, self.now);
+                *former = Some(Box::new(turns));
+            }
+        }
+        self.buckets += queue.turns.as_ref().map_or(0, |turns| turns.buckets());
+        self.set_gate(slot);
+    }
+
+    /// Gives a share of a queue rules of its own. The ones that say nothing are forgotten. If they
+    /// change whether the queue is by key, [`Self::set_rules`] has to follow.
+    pub(crate) fn set_share_rules(&mut self, slot: QueueSlot, share: &Bytes, own: OwnRules) {
+        let shares = self.queues[slot].shares.get_or_insert_default();
+        if own == OwnRules::default() {
+            shares.remove(share);
+        } else {
+            shares.insert(share.clone(), own);
+        }
+        self.queues[slot].shares.take_if(|shares| shares.is_empty());
+        self.with_turns(slot, |turns, roster, now| turns.note_own_rules(share, roster, now));
+        self.wake(slot);
+    }
+
+    /// Whether turns decide what goes next in a queue.
+    #[inline]
+    pub(crate) fn has_turns(&self, queue: QueueSlot) -> bool {
+        self.queues[queue].turns.is_some()
+    }
+
+    /// Returns the task of a queue with turns that goes next.
+    #[inline(never)]
+    pub(crate) fn next_by_turns(&mut self, queue: QueueSlot, is_narrow: bool) -> Option<Slot> {
+        self.with_turns(queue, |turns, roster, now| turns.first(is_narrow, roster, now)).flatten()
+    }
+
+    /// Tells the turns of its queue, if it has some, that a task has entered its state. That ends a
+    /// step.
+    #[inline(never)]
+    pub(crate) fn join_turns(&mut self, slot: Slot) {
+        let queue = self.tasks[slot].queue;
+        self.with_turns(queue, |turns, roster, now| turns.insert(slot, roster, now));
+        self.conclude_turns(queue);
+    }
+
+    /// Ends a step. Another task of the queue may be able to go now.
+    #[inline(never)]
+    pub(crate) fn conclude_turns(&mut self, queue: QueueSlot) {
+        self.with_turns(queue, |turns, roster, _| turns.conclude(roster));
+        self.wake(queue);
+    }
+
+    /// Charges a task that is about to be handed out.
+    #[inline(never)]
+    pub(crate) fn charge_turn(&mut self, slot: Slot) {
+        let queue = self.tasks[slot].queue;
+        self.with_turns(queue, |turns, roster, now| turns.charge(slot, roster, now));
+        if self.buckets > BUCKETS_MAX {
+            self.with_turns(queue, |turns, roster, _| turns.forget_fullest(roster));
+        }
+    }
+
+    /// Takes back what a task was charged that did not arrive, if it is ready again.
+    pub(crate) fn uncharge_turn(&mut self, number: u64) {
+        let Some(slot) = self.live(number) else { return };
+        let task = &self.tasks[slot];
+        let (queue, kind) = (task.queue, task.kind());
+        if kind == StateKind::Ready && self.has_turns(queue) {
+            self.with_turns(queue, |turns, roster, now| turns.give_back(slot, roster, now));
+            self.wake(queue);
+        }
+    }
+
+    /// Notes what a taken task did cost, instead of what it was put with.
+    pub(crate) fn correct_turn(&mut self, slot: Slot, cost: NonZeroU32) {
+        let queue = self.tasks[slot].queue;
+        self.with_turns(queue, |turns, roster, now| turns.correct(slot, cost, roster, now));
+        self.wake(queue);
+    }
+
+    /// When a key or share opens that holds tasks of a queue back.
+    pub(crate) fn next_opening(&self, queue: QueueSlot) -> Option<Timestamp> {
+        self.queues[queue].turns.as_ref().and_then(|turns| turns.next_opening())
+    }
+
+    /// Forgets the turns of all tasks of a queue that is emptied at once. Returns what they were.
+    pub(crate) fn empty_turns(&mut self, queue: QueueSlot) -> Option<Box<Turns>> {
+        self.with_turns(queue, |turns, roster, now| {
+            let emptied = turns.emptied(roster, now);
+            Box::new(std::mem::replace(turns, emptied))
+        })
+    }
+
+    /// Begins to note what changes about the turns of a queue.
+    pub(crate) fn note_turns(&mut self, queue: QueueSlot) {
+        self.with_turns(queue, |turns, _, _| turns.begin_notes());
+    }
+
+    /// Ends the notes about the turns of a queue, whose tasks are what they were if `is_undone`.
+    pub(crate) fn end_turn_notes(&mut self, queue: QueueSlot, is_undone: bool) {
+        self.with_turns(
+            queue,
+            |turns, roster, now| {
+                if is_undone { turns.undo(roster, now) } else { turns.end_notes() }
+            },
+        );
+    }
+
+    fn with_turns<R>(
+        &mut self,
+        queue: QueueSlot,
+        act: impl FnOnce(&mut Turns, &TasksOf<'_>, Timestamp) -> R,
+    ) -> Option<R> {
+        let queue = &mut self.queues[queue];
+        let turns = queue.turns.as_mut()?;
+        let shares = queue.shares.as_deref();
+        let roster = TasksOf { tasks: &self.tasks, indexes: &queue.indexes, shares };
+        let former = turns.buckets();
+        let result = act(turns, &roster, self.now);
+        self.buckets = self.buckets + turns.buckets() - former;
+        Some(result)
+    }
+}
+
+/// Tells the turns of a queue, if it has some, that a task leaves its state. It is still in the
+/// indexes.
+#[inline(never)]
+pub(crate) fn leave_turns(
+    queue: &mut Queue,
+    slot: Slot,
+    (tasks, now): (&Tasks, Timestamp),
+    buckets: &mut usize,
+) {
+    let Some(turns) = &mut queue.turns else { return };
+    let shares = queue.shares.as_deref();
+    let former = turns.buckets();
+    turns.remove(slot, &TasksOf { tasks, indexes: &queue.indexes, shares }, now);
+    *buckets = *buckets + turns.buckets() - former;
+}
+
+/// For checks only.
+impl Engine {
+    /// Which task of a queue with turns goes next, if nothing has opened since the last look.
+    pub(crate) fn peek_turn(&self, queue: QueueSlot, is_narrow: bool) -> Option<Slot> {
+        let queue = &self.queues[queue];
+        let shares = queue.shares.as_deref();
+        let roster = TasksOf { tasks: &self.tasks, indexes: &queue.indexes, shares };
+        queue.turns.as_ref()?.peek(is_narrow, &roster)
+    }
+
+    /// Checks that turns agree with the tasks.
+    pub(crate) fn check_turns(&self) {
+        let mut buckets = 0;
+        for slot in self.queues.slots() {
+            let queue = &self.queues[slot];
+            let Some(turns) = &queue.turns else { continue };
+            assert!(queue.gate.is_some(), "a queue with turns has a gate");
+            let shares = queue.shares.as_deref();
+            let roster = TasksOf { tasks: &self.tasks, indexes: &queue.indexes, shares };
+            let slots = queue.indexes.by_seq(0, None).map(|(_, slot)| slot);
+            turns.check(slots, &roster, self.now);
+            buckets += turns.buckets();
+            let is_wanted = !queue.waiting.any.is_empty();
+            let opens_at = turns.next_opening();
+            if is_wanted && opens_at.is_some() && turns.peek(false, &roster).is_none() {
+                let armed = queue.gate.as_ref().and_then(|gate| gate.armed);
+                let is_paused = queue.paused.output.is_on() || self.has_ended(slot);
+                assert!(armed == opens_at || is_paused, "the next opening is awaited");
+            }
+        }
+        assert_eq!(buckets, self.buckets, "buckets add up");
+    }
+}
+
+#[cfg(test)]
+mod tests;
