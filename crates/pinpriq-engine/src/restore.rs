@@ -156,7 +156,7 @@ impl Engine {
             self.advance(now);
         }
         for queue in self.queues.slots() {
-            self.set_gate(queue);
+            self.apply_settings(queue);
             self.count_restored(queue);
             self.queues[queue].found = self.queues[queue].counters.put;
             self.tidy_queue(queue);

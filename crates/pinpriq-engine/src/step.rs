@@ -138,6 +138,10 @@ impl Engine {
         if self.tasks[slot].unique_key().is_some() {
             self.note_key(slot, from);
         }
+        let has_ended = to.is_finished() || to == StateKind::Buried;
+        if has_ended && self.tasks[slot].is_held() {
+            self.tasks[slot].set_held(false);
+        }
         match to {
             StateKind::Buried => {
                 self.tell_watchers(Some(queue), number, (Outcome::Buried, Some(to)));

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 
 use crate::schedule::Scheduled;
 use crate::task::{
-    Burial, Bytes, COST_USUAL, ClientId, Counts, Grant, Lease, Origin, Past, Progress, Receipt,
-    State, StateKind, TaskId, TaskRecord, Terms, Trace,
+    Burial, Bytes, COST_USUAL, ClientId, Grant, Lease, Origin, Past, Progress, Receipt, State,
+    StateKind, TaskId, TaskRecord, Terms, Trace,
 };
 use crate::time::{Span, Timestamp};
 
@@ -142,7 +142,7 @@ pub struct Draft {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 38] = [
+pub static TASK: [Field; 39] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -421,6 +421,11 @@ pub static TASK: [Field; 38] = [
         count(it.task.progress.counts().kicks)
     })
     .counted(17, |draft, value| draft.trace.counts.kicks = value.count()),
+    Field::of("held", FieldKind::Count, "1 if it holds back the others of its key", |it| {
+        count(u32::from(it.task.progress.is_held()))
+    })
+    .shown(Shown::Never)
+    .counted(30, |draft, value| draft.trace.is_held = value.count() > 0),
     Field::of("unique", FieldKind::Bytes, "its unique key", |it| bytes(it.task.unique()))
         .shown(Shown::Never)
         .carried(26, |draft, value| {
@@ -598,7 +603,7 @@ impl Draft {
             away: None,
             shared: false,
         };
-        let trace = Trace { delay: Span::ZERO, counts: Counts::NONE };
+        let trace = Trace::NONE;
         let past = Past { origin: None, scheduled: None, unique: None };
         Self { task, trace, past, unique_until: None, wrong: None }
     }
@@ -606,7 +611,7 @@ impl Draft {
     /// The task that was read and the end of the window of its unique key, or what is wrong.
     pub fn finish(self) -> Result<(TaskRecord, Option<Timestamp>), Wrong> {
         let Self { mut task, trace, past, unique_until, wrong } = self;
-        task.progress.trace = Trace::of(trace.delay, trace.counts);
+        task.progress.trace = trace.kept();
         task.past = Past::of(past.origin, past.scheduled, past.unique);
         wrong.map_or(Ok((task, unique_until)), Err)
     }

@@ -267,6 +267,8 @@ pub struct Trace {
     pub delay: Span,
     /// How often some things have happened to it.
     pub counts: Counts,
+    /// Whether it holds back the other tasks of its key, if its queue has that.
+    pub is_held: bool,
 }
 
 /// What a dead letter was in the queue that it comes from. After several moves, the last of them.
@@ -572,6 +574,12 @@ impl Progress {
         self.trace.as_ref().map_or(Counts::NONE, |trace| trace.counts)
     }
 
+    /// Whether it holds back the other tasks of its key, if its queue has that.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.is_held)
+    }
+
     /// Whether nothing has happened to the task of this number, apart from its priority.
     #[inline]
     #[must_use]
@@ -588,12 +596,23 @@ impl Progress {
 }
 
 impl Trace {
+    /// What nothing has left anything on.
+    pub const NONE: Self = Self { delay: Span::ZERO, counts: Counts::NONE, is_held: false };
+
     /// The trace with this delay and these counts, or none if they say nothing.
     #[must_use]
     #[inline]
     pub fn of(delay: Span, counts: Counts) -> Option<Box<Self>> {
-        let is_any = !delay.is_zero() || !counts.are_none();
-        is_any.then(|| Box::new(Self { delay, counts }))
+        Self { delay, counts, is_held: false }.kept()
+    }
+
+    /// The trace, or none if it says nothing.
+    #[must_use]
+    #[inline]
+    pub fn kept(self) -> Option<Box<Self>> {
+        let Self { delay, counts, is_held } = self;
+        let is_any = !delay.is_zero() || !counts.are_none() || is_held;
+        is_any.then(|| Box::new(self))
     }
 }
 

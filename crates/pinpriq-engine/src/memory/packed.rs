@@ -90,7 +90,6 @@ const PAYLOAD_AWAY: u64 = 1 << 62;
 const PAYLOAD_SMALL: u64 = 1 << 63;
 
 static READY: State = State::Ready;
-const NO_TRACE: Trace = Trace { delay: Span::ZERO, counts: Counts::NONE };
 
 /// The name of the queue of a task, and for a lane, its member.
 #[derive(Clone, Copy)]
@@ -278,13 +277,14 @@ impl Task {
         if self.besides.is_some() || !progress.is_fresh(self.number()) {
             let Progress { priority: _, seq, expires_at, attempts, failures, .. } = progress;
             let Progress { reason, trace, state, .. } = progress;
-            let trace = trace.map_or(NO_TRACE, |trace| *trace);
+            let trace = trace.map_or(Trace::NONE, |trace| *trace);
             let besides = self.besides_mut();
             (besides.seq, besides.expires_at) = (seq, expires_at);
             (besides.attempts, besides.failures) = (attempts, failures);
             (besides.state, besides.delay) = (state, trace.delay);
             besides.set_reason(reason);
             besides.set_counts(trace.counts);
+            besides.set_held(trace.is_held);
         }
     }
 
@@ -391,9 +391,25 @@ impl Task {
         self.besides.as_ref().map_or(0, |besides| besides.failures)
     }
 
+    /// Sets them. A task that begins again holds nothing back.
     pub(crate) fn set_failures(&mut self, failures: u32) {
+        if failures == 0 {
+            self.set_held(false);
+        }
         if failures != self.failures() {
             self.besides_mut().failures = failures;
+        }
+    }
+
+    /// Whether it holds back the other tasks of its key, if its queue has that.
+    pub(crate) fn is_held(&self) -> bool {
+        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
+        rare.is_some_and(|rare| rare.is_held)
+    }
+
+    pub(crate) fn set_held(&mut self, is_held: bool) {
+        if is_held != self.is_held() {
+            self.besides_mut().set_held(is_held);
         }
     }
 

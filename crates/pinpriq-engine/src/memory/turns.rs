@@ -224,7 +224,7 @@ impl Turns {
 
     /// Whether these rules need other turns instead of [`Turns::set_rules`].
     pub(crate) fn differ_in_kind(&self, rules: &Rules) -> bool {
-        (self.rules.is_fair, self.rules.is_by_key) != (rules.is_fair, rules.is_by_key)
+        self.rules.differ_in_kind(rules)
     }
 
     /// Changes numbers in the rules. `taken` are its taken tasks. Costs O(log n) for each

@@ -69,7 +69,7 @@ impl Engine {
         self.count_queue(slot);
         self.queues[slot].created = true;
         self.replace_settings(slot, settings);
-        self.set_gate(slot);
+        self.apply_settings(slot);
         self.note_vacancy(slot);
         self.report_queue(slot);
         self.queues.tell(slot, QueueChange::Set);
@@ -129,7 +129,7 @@ impl Engine {
         self.pause(slot, Paused::default());
         self.queues[slot].created = false;
         self.replace_settings(slot, Settings::default());
-        self.set_gate(slot);
+        self.apply_settings(slot);
         self.note_vacancy(slot);
         self.report_queue(slot);
         self.tidy_queue(slot);
@@ -329,6 +329,7 @@ impl Engine {
         if queue.counters.in_any_state() == 0 {
             return Ok(());
         }
+        self.check_ranking(slot, new)?;
         check_in_use(name, &queue.settings, new)
     }
 

@@ -101,6 +101,7 @@ impl Engine {
             self.leave_expired(slot, operation);
             return None;
         }
+        let holds = settings.key_hold;
         let back_off =
             || Some(wait_after(settings.backoff?, settings.backoff_max, task.seq(), failures));
         let wait = delay.or_else(back_off);
@@ -109,6 +110,7 @@ impl Engine {
         let now = self.now;
         self.shift(slot, operation, Unsaved::Progress, |task| {
             task.set_failures(failures);
+            task.set_held(holds && burial.is_none());
             task.set_reason(reason.map(Bytes::from));
             match burial {
                 Some(burial) => be_buried(task, burial),

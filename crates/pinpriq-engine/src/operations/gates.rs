@@ -8,9 +8,6 @@ use crate::memory::slots::{QueueSlot, Slot};
 use pinpriq_proto::task::StateKind;
 use pinpriq_proto::time::{Span, Timestamp};
 
-/// The tokens that a task costs.
-const COST: u64 = 1;
-
 impl Engine {
     /// Whether a queue may hand out another task now, if it has any.
     #[inline]
@@ -60,15 +57,15 @@ impl Engine {
         let queue = &mut self.queues[queue];
         queue.counters.times().waited.note(waited);
         if let Some(gate) = &mut queue.gate {
-            gate.pay(COST, self.now);
+            gate.pay(self.tasks[slot].cost().into(), self.now);
             self.charge_turn(slot);
         }
     }
 
-    /// Returns what a task has cost that was handed out and did not arrive.
-    pub(crate) fn refund(&mut self, queue: QueueSlot) {
+    /// Returns the cost of a task that was handed out and did not arrive.
+    pub(crate) fn refund(&mut self, queue: QueueSlot, cost: u32) {
         if let Some(gate) = &mut self.queues[queue].gate {
-            gate.refund(COST, self.now);
+            gate.refund(cost.into(), self.now);
             self.note_opened(queue, true);
             self.wake(queue);
         }

@@ -97,7 +97,7 @@ impl Engine {
             });
             let Some(slot) = current else { continue };
             let operation = Operation::Release(By::Receipt);
-            self.refund(self.tasks[slot].queue);
+            self.refund(self.tasks[slot].queue, self.tasks[slot].cost());
             self.bring_back(slot, operation, Span::ZERO, &Amendment::default(), |_| {});
             self.uncharge_turn(receipt.number);
             count += 1;

@@ -56,7 +56,7 @@ impl Engine {
         if let Some(settings) = settings {
             self.queues[slot].created = true;
             self.replace_settings(slot, settings);
-            self.set_gate(slot);
+            self.apply_settings(slot);
         }
         self.pause(slot, paused);
         self.report_queue(slot);

@@ -181,7 +181,7 @@ impl Engine {
             // It was kept as a finished task after the pop.
             let finished = self.tasks[slot].kind().is_finished();
             if finished {
-                self.refund(self.tasks[slot].queue);
+                self.refund(self.tasks[slot].queue, self.tasks[slot].cost());
                 self.shift(slot, Operation::PutBack, Unsaved::Progress, |_| State::Ready);
                 self.uncharge_turn(record.number);
                 self.expire_if_over(slot);
@@ -214,7 +214,7 @@ impl Engine {
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(shares);
         task.set_since(self.now);
-        self.refund(queue);
+        self.refund(queue, task.cost());
         let slot = self.enter(task, Operation::PutBack);
         self.uncharge_turn(number);
         self.expire_if_over(slot);

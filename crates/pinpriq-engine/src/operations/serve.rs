@@ -491,7 +491,7 @@ impl Engine {
             if is_unsent(&self.tasks[slot], farewell) {
                 let is_refunded = farewell != Farewell::ServerStops;
                 if is_refunded {
-                    self.refund(self.tasks[slot].queue);
+                    self.refund(self.tasks[slot].queue, self.tasks[slot].cost());
                 }
                 self.end_lease(slot, Operation::HolderGone);
                 if is_refunded {

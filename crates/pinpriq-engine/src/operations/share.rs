@@ -40,6 +40,7 @@ impl Engine {
         let mut first = None;
         for name in take.queues {
             if let Some(queue) = self.find_queue(QueueName { name, member: take.member })? {
+                self.check_order(queue, take.selection)?;
                 self.note_life(queue);
                 first = first.or_else(|| self.first_to_take(queue, take.selection));
             }
@@ -84,6 +85,7 @@ impl Engine {
         let mut tasks = Vec::new();
         for name in take.queues {
             if let Some(queue) = self.find_queue(QueueName { name, member: take.member })? {
+                self.check_order(queue, selection)?;
                 self.collect(queue, want, &mut count, &mut tasks);
             }
         }

@@ -42,6 +42,7 @@ impl Engine {
         let mut count = take.count;
         for name in take.queues {
             if let Some(queue) = self.find_queue(QueueName { name, member: take.member })? {
+                self.check_order(queue, selection)?;
                 self.note_life(queue);
                 self.collect(queue, want, &mut count, &mut tasks);
             }

@@ -193,6 +193,10 @@ impl Engine {
             State::Waiting { ready_at: now.after(delay) }
         };
         let kind = state.kind();
+        let is_put_off = matches!(operation, Operation::Release(_) | Operation::Snatch);
+        let holds = is_put_off
+            && kind == StateKind::Waiting
+            && self.queues[self.tasks[slot].queue].settings.key_hold;
         self.amend_payload(slot, amendment);
         self.shift(slot, operation, Unsaved::Progress, |task| {
             apply_amendment(task, now, amendment);
@@ -200,6 +204,9 @@ impl Engine {
                 task.set_delay(delay);
             }
             besides(task);
+            if holds {
+                task.set_held(true);
+            }
             state
         });
         Some(kind)

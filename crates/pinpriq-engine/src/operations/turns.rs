@@ -7,17 +7,25 @@
 use std::num::NonZeroU32;
 
 use crate::engine::Engine;
+use crate::memory::consumers::{ConsumerId, TakerId};
 use crate::memory::indexes::Indexes;
 use crate::memory::packed::Task;
 use crate::memory::queues::Queue;
 use crate::memory::slots::{KeyHash, QueueSlot, Slot};
 use crate::memory::tasks::Tasks;
 use crate::memory::turns::{Entrant, OwnRules, Roster, Rules, SharesRules, Turns};
+use crate::operations::arguments::{bad, quoted};
+use pinpriq_proto::command::Selection;
+use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
+use pinpriq_proto::settings::{Ranking, Settings};
 use pinpriq_proto::task::{Bytes, StateKind};
 use pinpriq_proto::time::Timestamp;
 
 /// The most buckets of keys and shares that are kept. Beyond, those are forgotten that are fullest.
 const BUCKETS_MAX: usize = 1_000_000;
+
+/// The most tasks of a queue whose ranking may change in kind, which is one step.
+const RANKED_ANEW_MAX: u64 = 100_000;
 
 /// The tasks of one queue.
 struct TasksOf<'e> {
@@ -44,6 +52,20 @@ impl Roster for TasksOf<'_> {
     }
 }
 
+/// The rules that settings give a queue whose shares have these rules of their own.
+fn rules_of(settings: &Settings, shares: Option<&SharesRules>) -> Rules {
+    let Settings { key_hold, key_limit, key_rate, share_limit, share_rate, .. } = *settings;
+    let own = || shares.is_some_and(|shares| shares.values().any(OwnRules::may_hold_back));
+    let is_by_key = key_hold
+        || key_limit.is_some()
+        || key_rate.is_some()
+        || share_limit.is_some()
+        || share_rate.is_some()
+        || own();
+    let is_fair = settings.ranking == Ranking::Fair;
+    Rules { is_fair, is_by_key, key_hold, key_limit, key_rate, share_limit, share_rate }
+}
+
 /// What turns need to know of a task.
 fn entrant(task: &Task) -> Entrant<'_> {
     Entrant {
@@ -51,14 +73,76 @@ fn entrant(task: &Task) -> Entrant<'_> {
         number: task.priority(),
         kind: task.kind(),
         key: task.key(),
-        share: None,
-        cost: NonZeroU32::MIN,
-        is_held: false,
+        share: task.share(),
+        cost: NonZeroU32::new(task.cost()).unwrap_or(NonZeroU32::MIN),
+        is_held: task.is_held(),
         is_narrow: task.is_narrow(),
     }
 }
 
 impl Engine {
+    /// Makes a queue hold its tasks back, and rank them, as its settings say.
+    pub(crate) fn apply_settings(&mut self, slot: QueueSlot) {
+        let queue = &self.queues[slot];
+        let rules = rules_of(&queue.settings, queue.shares.as_deref());
+        if rules.ask_for_turns() && queue.turns.is_none() {
+            self.refuse_other_orders(slot);
+        }
+        self.set_rules(slot, rules);
+    }
+
+    /// Refuses settings that rank the tasks of a queue in another way, if there are too many.
+    pub(crate) fn check_ranking(&self, slot: QueueSlot, new: &Settings) -> Result<(), Refusal> {
+        let queue = &self.queues[slot];
+        let shares = queue.shares.as_deref();
+        let (former, new) = (rules_of(&queue.settings, shares), rules_of(new, shares));
+        let tasks = queue.counters.in_any_state();
+        if tasks <= RANKED_ANEW_MAX || !former.differ_in_kind(&new) {
+            return Ok(());
+        }
+        let sentence = format!(
+            "{} has {tasks} tasks, and at most {RANKED_ANEW_MAX} can be ranked in another way: \
+             MOVE them to a queue that is set so",
+            quoted(&queue.name)
+        );
+        Err(Refusal::new(RefusalKind::WrongState, sentence))
+    }
+
+    /// Refuses an order of the request where the queue has one of its own. The pinpriq door, which
+    /// always asks for another one, gets that of the queue.
+    #[inline]
+    pub(crate) fn check_order(&self, queue: QueueSlot, asked: Selection) -> Result<(), Refusal> {
+        let is_usual = asked.narrow || asked == Selection::DEFAULT;
+        if is_usual || !self.has_turns(queue) { Ok(()) } else { Err(self.other_order(queue)) }
+    }
+
+    #[cold]
+    fn other_order(&self, queue: QueueSlot) -> Refusal {
+        bad(format!(
+            "the queue {} has turns or limits by key, which FROM MAX, ORDER NEWEST and GROUP \
+             contradict: leave them out",
+            quoted(&self.queues[queue].name)
+        ))
+    }
+
+    /// Ends the waits of those who want another order than a queue is about to have.
+    fn refuse_other_orders(&mut self, queue: QueueSlot) {
+        let takers = self.queues[queue].waiting.any.values().filter_map(|id| match id {
+            ConsumerId::Taker(id) => Some(*id),
+            ConsumerId::Subscriber(_) => None,
+        });
+        let wants_other = |id: &TakerId| {
+            let taker = self.consumers.takers.get(id);
+            taker.is_some_and(|taker| taker.selection != Selection::DEFAULT)
+        };
+        for id in takers.filter(wants_other).collect::<Vec<_>>() {
+            let refusal = self.other_order(queue);
+            if let Some(taker) = self.remove_taker(id) {
+                self.reply(taker.client, taker.request, Reply::Refused(refusal));
+            }
+        }
+    }
+
     /// Gives a queue these rules. Costs O(n log n) if it had none before or if they differ in kind.
     pub(crate) fn set_rules(&mut self, slot: QueueSlot, rules: Rules) {
         let queue = &mut self.queues[slot];

@@ -46,6 +46,8 @@ const COUNTS: u8 = 18;
 const TIED: u8 = 19;
 const SHARE: u8 = 20;
 const COST: u8 = 21;
+/// It holds back the other tasks of its key.
+const HELD: u8 = 22;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,7 +58,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 21] = [
+const ATTRIBUTES: [(u8, Part); 22] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -72,6 +74,7 @@ const ATTRIBUTES: [(u8, Part); 21] = [
     (BURIAL, Part::Progress),
     (DELAY, Part::Progress),
     (COUNTS, Part::Progress),
+    (HELD, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
     (UNIQUE, Part::Task),
@@ -251,7 +254,7 @@ impl<'a> Attributes<'a> {
                     }
                     progress.reason = Some(Arc::from(reason));
                 }
-                BURIAL | DELAY | COUNTS => take_rest(tag, input, progress)?,
+                BURIAL | DELAY | COUNTS | HELD => take_rest(tag, input, progress)?,
                 ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
@@ -285,6 +288,10 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
         DELAY => {
             let delay = unusual(take_span(input)?, &Span::ZERO, "delay")?;
             progress.trace = Trace::of(delay, Counts::NONE);
+        }
+        HELD => {
+            let trace = progress.trace.take().map_or(Trace::NONE, |trace| *trace);
+            progress.trace = Trace { is_held: true, ..trace }.kept();
         }
         _ => {
             let mut count = || take_small(input, "count");
@@ -366,6 +373,9 @@ fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
         for count in [timeouts, releases, buries, kicks] {
             put_number(out, count.into());
         }
+    }
+    if progress.is_held() {
+        out.push(HELD);
     }
 }
 

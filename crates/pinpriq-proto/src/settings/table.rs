@@ -369,14 +369,6 @@ settings! {
         what: "the rate of a share",
         help: "What the tasks of one share that are taken may cost in a time",
     }
-
-    /// The most tasks of one share in the states R, T, W and B together.
-    share_capacity: Option<u64> = None, SHARECAPACITY {
-        tag: 23,
-        kind: Kind::Number,
-        what: "the capacity of a share",
-        help: "The most tasks of one share that are not finished",
-    }
 }
 
 impl Changes {

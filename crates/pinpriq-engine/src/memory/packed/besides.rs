@@ -42,6 +42,8 @@ pub(super) struct Rare {
     pub(super) share: Option<Bytes>,
     /// What it costs above [`COST_USUAL`].
     pub(super) cost_more: u32,
+    /// Whether it holds back the other tasks of its key.
+    pub(super) is_held: bool,
 }
 
 #[cold]
@@ -99,12 +101,20 @@ impl Besides {
         if delay.is_zero() && self.rare.is_none() {
             return None;
         }
-        Trace::of(delay, self.counts())
+        let is_held = self.rare.as_ref().is_some_and(|rare| rare.is_held);
+        Trace { delay, counts: self.counts(), is_held }.kept()
     }
 
     pub(super) fn set_counts(&mut self, counts: Counts) {
         if !counts.are_none() || self.rare.is_some() {
             self.rare.get_or_insert_default().counts = counts;
+            self.tidy();
+        }
+    }
+
+    pub(super) fn set_held(&mut self, is_held: bool) {
+        if is_held || self.rare.is_some() {
+            self.rare.get_or_insert_default().is_held = is_held;
             self.tidy();
         }
     }
@@ -131,9 +141,10 @@ impl Besides {
 
 impl Rare {
     fn has_no_past(&self) -> bool {
-        let Self { reason, origin, scheduled, unique, counts, share: _, cost_more: _ } = self;
+        let Self { reason, origin, scheduled, unique, counts, is_held, share: _, cost_more: _ } =
+            self;
         let is_first = origin.is_none() && scheduled.is_none() && unique.is_none();
-        is_first && reason.is_none() && counts.are_none()
+        is_first && reason.is_none() && counts.are_none() && !is_held
     }
 
     /// The number of bytes that clients have supplied, without those that are shared.

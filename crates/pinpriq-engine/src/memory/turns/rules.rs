@@ -61,7 +61,19 @@ impl Default for OwnRules {
     }
 }
 
+impl OwnRules {
+    /// Whether it can hold tasks back that the rules of the queue do not.
+    pub(crate) fn may_hold_back(&self) -> bool {
+        matches!(self.limit, Own::Is(Some(_))) || matches!(self.rate, Own::Is(Some(_)))
+    }
+}
+
 impl Rules {
+    /// Whether turns by these rules are no turns by the other ones.
+    pub(crate) fn differ_in_kind(&self, other: &Self) -> bool {
+        (self.is_fair, self.is_by_key) != (other.is_fair, other.is_by_key)
+    }
+
     /// Whether there are no turns without these rules.
     pub(crate) const fn ask_for_turns(&self) -> bool {
         self.is_fair || self.is_by_key
