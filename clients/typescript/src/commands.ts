@@ -36,6 +36,10 @@ export interface Options {
   readonly state?: "R" | "W" | "T" | "B" | "Z" | "D" | undefined;
   /** Why, for people who look at the task later; at most 1,024 bytes. */
   readonly reason?: string | undefined;
+  /** On whose behalf the task runs, for fair turns and limits: its key unless it is given. */
+  readonly share?: Word | undefined;
+  /** What a take costs: rates and turns count it, 1 unless it is given. */
+  readonly cost?: number | undefined;
   /** At most this many. */
   readonly count?: number | undefined;
   /** From which end of the priorities, MIN unless it is given. */
@@ -72,6 +76,18 @@ export interface Options {
   readonly prefix?: string | undefined;
   /** How long the pause lasts; without it until it is ended. */
   readonly forMs?: number | undefined;
+  /** How much the share gets of a fair queue compared with others, from 1 (the default) to 1000. */
+  readonly weight?: number | undefined;
+  /**
+   * How many tasks of the share may be taken at once: a number, none, or default, as for others.
+   */
+  readonly limit?: string | undefined;
+  /**
+   * How many tasks of the share are handed out in a time: n/ms, none, or default, as for others.
+   */
+  readonly rate?: string | undefined;
+  /** Those that wait longest first, at most 100 and without a cursor. */
+  readonly top?: boolean | undefined;
   /** The time from one slot to the next, at least 100 ms. */
   readonly everyMs?: number | undefined;
   /** Minute, hour, day of month, month and day of week, or a word such as @daily. */
@@ -104,6 +120,8 @@ const SEND: {
   onDuplicate: (words, value) => words.option("ONDUP", value),
   state: (words, value) => words.option("STATE", value),
   reason: (words, value) => words.reason("REASON", value),
+  share: (words, value) => words.option("SHARE", value),
+  cost: (words, value) => words.number("COST", value),
   count: (words, value) => words.number("COUNT", value),
   from: (words, value) => words.option("FROM", value),
   order: (words, value) => words.option("ORDER", value),
@@ -122,6 +140,10 @@ const SEND: {
   deadline: (words, value) => words.moment("DEADLINE", value),
   prefix: (words, value) => words.option("PREFIX", value),
   forMs: (words, value) => words.span("FOR", value),
+  weight: (words, value) => words.number("WEIGHT", value),
+  limit: (words, value) => words.option("LIMIT", value),
+  rate: (words, value) => words.option("RATE", value),
+  top: (words, value) => words.flag("TOP", value),
   everyMs: (words, value) => words.span("EVERY", value),
   cron: (words, value) => words.option("CRON", value),
   zone: (words, value) => words.option("ZONE", value),
@@ -144,7 +166,7 @@ type Of<List extends readonly (keyof Options)[]> = Pick<Options, List[number]>;
 
 const PUT = [
   "key", "priority", "delayMs", "at", "ttlMs", "ttrMs", "id", "waitMs", "roomMs", "unique",
-  "windowMs", "onDuplicate", "reason",
+  "windowMs", "onDuplicate", "reason", "share", "cost",
 ] as const;
 /** The options of `PUT`. */
 export type PutOptions = Of<typeof PUT> & {
@@ -477,7 +499,7 @@ export function leave(topic: string | undefined, member: string): Words {
   return new Words("LEAVE").maybe(topic).add(member);
 }
 
-const PUBLISH = ["key", "priority", "deadline", "ttlMs"] as const;
+const PUBLISH = ["key", "share", "cost", "priority", "deadline", "ttlMs"] as const;
 /** The options of `PUBLISH`. */
 export type PublishOptions = Of<typeof PUBLISH>;
 
@@ -573,6 +595,31 @@ export function queueResume(
   return send(new Words("QUEUE", "RESUME", queue).maybe(side), options, QUEUE_RESUME);
 }
 
+const QUEUE_SHARE = ["weight", "limit", "rate"] as const;
+/** The options of `QUEUE SHARE`. */
+export type QueueShareOptions = Of<typeof QUEUE_SHARE>;
+
+/**
+ * Changes weight, limit and rate of one share of a queue, which is created if need be. The reply:
+ * OK.
+ */
+export function queueShare(queue: string, share: string, options: QueueShareOptions = {}): Words {
+  return send(new Words("QUEUE", "SHARE", queue, share), options, QUEUE_SHARE);
+}
+
+const QUEUE_SHARES = ["count", "cursor", "top", "member"] as const;
+/** The options of `QUEUE SHARES`. */
+export type QueueSharesOptions = Of<typeof QUEUE_SHARES>;
+
+/**
+ * Shows the shares of a queue with their rules and figures, page by page. The reply: the cursor of
+ * the next page (0 after the last) and an array of maps: share, weight, limit, rate, ready, taken,
+ * waited_ms, oldest_ready_ms, acked, failed.
+ */
+export function queueShares(queue: string, options: QueueSharesOptions = {}): Words {
+  return send(new Words("QUEUE", "SHARES", queue), options, QUEUE_SHARES);
+}
+
 const STATS = ["member"] as const;
 /** The options of `STATS`. */
 export type StatsOptions = Of<typeof STATS>;
@@ -608,7 +655,8 @@ export function importCommand(
 }
 
 const SCHEDULE_SET = [
-  "everyMs", "cron", "zone", "key", "priority", "ttlMs", "ttrMs", "missed", "overlap",
+  "everyMs", "cron", "zone", "key", "priority", "ttlMs", "ttrMs", "missed", "overlap", "share",
+  "cost",
 ] as const;
 /** The options of `SCHEDULE SET`. */
 export type ScheduleSetOptions = Of<typeof SCHEDULE_SET> & {

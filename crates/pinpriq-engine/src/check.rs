@@ -17,6 +17,7 @@ use crate::operations::serve::subscription_bytes;
 use crate::step::connection_lease;
 use pinpriq_proto::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use pinpriq_proto::settings::Ids;
+use pinpriq_proto::shares::ShareRules;
 use pinpriq_proto::stats::Counters;
 use pinpriq_proto::task::{Lease, StateKind, TaskId};
 use pinpriq_proto::unique::WindowRecord;
@@ -36,6 +37,7 @@ impl Engine {
         self.check_schedules();
         self.check_unique_keys();
         self.check_turns();
+        self.check_shares();
         for number in self.accounts.numbers() {
             assert!(self.tasks.find(number).is_some(), "task {number} has an account and is there");
         }
@@ -453,11 +455,29 @@ impl Engine {
         assert_eq!(self.windows.outliving(), outliving, "windows without their task are counted");
     }
 
+    /// The rules of shares are those that turns go by, and no queue without settings has some.
+    fn check_shares(&self) {
+        let mut known = 0;
+        for slot in self.queues.slots() {
+            let queue = &self.queues[slot];
+            for (share, rules) in queue.shares.iter().flat_map(|shares| shares.iter()) {
+                let own = self.own_shares.find(&queue.name, share).map(|own| own.record.rules);
+                assert_eq!(own, Some(*rules), "the rules of a share are kept");
+                assert_ne!(own, Some(ShareRules::default()), "the usual rules are not kept");
+                assert!(queue.created && queue.lane.is_none(), "its queue has settings");
+                known += 1;
+            }
+        }
+        assert_eq!(self.own_shares.iter().count(), known, "rules of shares have a queue");
+    }
+
     /// The number of bytes that everything but tasks occupies.
     fn bytes_besides_tasks(&self) -> u64 {
         let schedules = self.schedules.iter().map(|(_, schedule)| schedule.bytes());
         let windows = self.windows.iter().map(|window| window.record.bytes());
-        self.queue_bytes() + self.fan_out_bytes() + schedules.chain(windows).sum::<u64>()
+        let shares = self.own_shares.iter().map(|own| own.record.bytes());
+        let others = schedules.chain(windows).chain(shares).sum::<u64>();
+        self.queue_bytes() + self.fan_out_bytes() + others
     }
 
     /// The number of bytes that queues occupy.

@@ -17,6 +17,7 @@ use crate::memory::accounts::Accounts;
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
 use crate::memory::discarded::Discarded;
+use crate::memory::own_shares::OwnShares;
 use crate::memory::packed::Unsaved;
 use crate::memory::queues::Queues;
 use crate::memory::schedules::Schedules;
@@ -60,6 +61,8 @@ pub struct Engine {
     pub(crate) schedules: Schedules,
     /// The windows of unique tasks.
     pub(crate) windows: Windows,
+    /// The rules of their own that shares have.
+    pub(crate) own_shares: OwnShares,
     /// Computes the slots of schedules.
     pub(crate) calendars: Arc<dyn Calendars>,
     /// For which account tasks were put.
@@ -132,6 +135,7 @@ impl Engine {
             publications: Publications::default(),
             schedules: Schedules::default(),
             windows: Windows::default(),
+            own_shares: OwnShares::default(),
             calendars: Arc::new(EveryOnly),
             accounts: Accounts::default(),
             discarded: VecDeque::new(),
@@ -311,6 +315,7 @@ impl Engine {
             }
             Change::Schedule(record) => self.schedules.place_of(record.number),
             Change::Window(record) => self.windows.place_of(record.number),
+            Change::Share(record) => self.own_shares.place_of(record.number),
             Change::Moved(_)
             | Change::Granted(_)
             | Change::Gone(_)
@@ -321,7 +326,8 @@ impl Engine {
             | Change::MemberGone(_)
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
-            | Change::WindowGone(_) => None,
+            | Change::WindowGone(_)
+            | Change::ShareGone(_) => None,
         };
         let former = match known {
             Some(known) => known.replace(place),
@@ -353,6 +359,7 @@ impl Engine {
             }
             RecordKey::Published(first) => self.rewrite_publication(*first, place),
             RecordKey::Window(number) => self.rewrite_window(*number, place),
+            RecordKey::Share(number) => self.rewrite_share(*number, place),
             RecordKey::Member(incarnation) => {
                 let member = self.members.registered.get(incarnation);
                 if let Some(member) = member.filter(|member| member.place == Some(place)) {

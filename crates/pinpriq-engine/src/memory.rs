@@ -11,6 +11,7 @@ pub(crate) mod indexes;
 pub(crate) mod lingering;
 pub(crate) mod news;
 pub(crate) mod numbers;
+pub(crate) mod own_shares;
 pub(crate) mod packed;
 pub(crate) mod pages;
 pub(crate) mod payloads;

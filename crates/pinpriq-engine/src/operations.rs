@@ -28,6 +28,7 @@ mod scan;
 pub(crate) mod schedules;
 pub(crate) mod serve;
 mod share;
+mod shares;
 mod survey;
 mod take;
 mod transaction;

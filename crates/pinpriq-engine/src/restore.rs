@@ -77,6 +77,8 @@ impl Engine {
                 let gone = self.windows.remove(number);
                 self.report.give_up(gone.and_then(|gone| gone.place));
             }
+            Change::Share(record) => self.restore_share(*record, place),
+            Change::ShareGone(number) => self.restore_share_gone(number),
             Change::ScheduleGone(number) => {
                 let gone = self.schedules.remove(number);
                 self.report.give_up(gone.and_then(|gone| gone.place));
@@ -155,6 +157,7 @@ impl Engine {
         while self.deadlines.next().is_some_and(|at| at <= now) {
             self.advance(now);
         }
+        self.revive_shares();
         for queue in self.queues.slots() {
             self.apply_settings(queue);
             self.count_restored(queue);

@@ -7,6 +7,7 @@
 pub use crate::place::Place;
 use crate::schedule::{Course, Plan};
 use crate::settings::{Paused, Settings};
+use crate::shares::ShareRecord;
 use crate::task::{Bytes, LaneName, Progress, TaskId, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::WindowRecord;
@@ -56,6 +57,10 @@ pub enum Change {
     Window(Box<WindowRecord>),
     /// The window of this number is over.
     WindowGone(u64),
+    /// The rules of a share as they are now. They replace those of their number.
+    Share(Box<ShareRecord>),
+    /// The rules of a share with this number are forgotten.
+    ShareGone(u64),
 }
 
 /// The new progress of a task.
@@ -204,6 +209,8 @@ pub enum RecordKey {
     Schedule(u64),
     /// The window of the unique task of this number.
     Window(u64),
+    /// The rules of a share with this number.
+    Share(u64),
 }
 
 impl Publication {
@@ -241,6 +248,7 @@ impl Change {
             Self::Member(record) => Some(RecordKey::Member(record.incarnation)),
             Self::Schedule(record) => Some(RecordKey::Schedule(record.number)),
             Self::Window(record) => Some(RecordKey::Window(record.number)),
+            Self::Share(record) => Some(RecordKey::Share(record.number)),
             Self::Moved(_)
             | Self::Granted(_)
             | Self::Gone(_)
@@ -251,7 +259,8 @@ impl Change {
             | Self::MemberGone(_)
             | Self::ScheduleMoved(_)
             | Self::ScheduleGone(_)
-            | Self::WindowGone(_) => None,
+            | Self::WindowGone(_)
+            | Self::ShareGone(_) => None,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::facts::{Anywhere, Called, Destination, Subject};
 use crate::limits::PAGE_DEFAULT;
 use crate::rights::{Need, Right};
 use crate::settings::{Assignment, Paused, Settings, destination_of, each_need_of};
+use crate::shares::ShareRecord;
 use crate::task::{Bytes, TaskRecord};
 use crate::time::Timestamp;
 use crate::unique::WindowRecord;
@@ -24,8 +25,9 @@ pub struct Export<'a> {
     pub count: u32,
 }
 
-/// A place in an export: first what was decided about the queue, then its tasks by seq, then the
-/// windows that have outlived their tasks by key, then its schedules by number.
+/// A place in an export: first what was decided about the queue, then the rules of its shares by
+/// name, then its tasks by seq, then the windows that have outlived their tasks by key, then its
+/// schedules by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, pinpriq_derive::Letter)]
 pub enum ExportPlace<B = Bytes> {
     /// Before everything.
@@ -41,6 +43,9 @@ pub enum ExportPlace<B = Bytes> {
     /// After the schedule of this number. 0 is before the first.
     #[letter(4)]
     Schedule(u64),
+    /// After the rules of this share.
+    #[letter(5)]
+    Share(B),
 }
 
 /// A page of an export.
@@ -64,6 +69,9 @@ pub struct Exported {
     /// Where the next page begins; `None` after the last.
     #[letter(6)]
     pub next: Option<ExportPlace>,
+    /// The rules of its shares, by name.
+    #[letter(7)]
+    pub shares: Vec<ShareRecord>,
 }
 
 /// What was decided about a queue.
@@ -112,6 +120,9 @@ pub enum Import<'a> {
     /// without a server.
     #[letter(4)]
     Schedule(&'a ScheduleRecord),
+    /// The rules of a share. They replace those that it had, and get another number.
+    #[letter(5)]
+    Share(&'a ShareRecord),
 }
 
 impl<'a> Import<'a> {
@@ -127,7 +138,9 @@ impl<'a> Import<'a> {
                 queue.each(Right::Put, tell);
                 Anywhere.each(Right::Manage, tell);
             }
-            Self::Task { .. } | Self::Window(_) => self.queue().each(Right::Manage, tell),
+            Self::Task { .. } | Self::Window(_) | Self::Share(_) => {
+                self.queue().each(Right::Manage, tell);
+            }
         }
     }
 
@@ -164,6 +177,7 @@ impl<'a> Import<'a> {
             Self::Task { task, .. } => &task.queue,
             Self::Window(window) => &window.queue,
             Self::Schedule(schedule) => &schedule.plan.queue,
+            Self::Share(share) => &share.queue,
         }
     }
 }
@@ -172,8 +186,9 @@ impl Exported {
     /// The number of records.
     #[must_use]
     pub fn len(&self) -> usize {
-        let Self { queue, tasks, ends: _, windows, schedules, next: _ } = self;
-        usize::from(queue.is_some()) + tasks.len() + windows.len() + schedules.len()
+        let Self { queue, tasks, ends: _, windows, schedules, next: _, shares } = self;
+        let decided = usize::from(queue.is_some()) + shares.len();
+        decided + tasks.len() + windows.len() + schedules.len()
     }
 
     /// Whether there is no record.
@@ -199,6 +214,7 @@ impl ExportPlace<&[u8]> {
             Self::Task(seq) => ExportPlace::Task(seq),
             Self::Window(key) => ExportPlace::Window(key.into()),
             Self::Schedule(number) => ExportPlace::Schedule(number),
+            Self::Share(share) => ExportPlace::Share(share.into()),
         }
     }
 }
@@ -212,6 +228,7 @@ impl ExportPlace {
             Self::Task(seq) => ExportPlace::Task(*seq),
             Self::Window(key) => ExportPlace::Window(key),
             Self::Schedule(number) => ExportPlace::Schedule(*number),
+            Self::Share(share) => ExportPlace::Share(share),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 use crate::schedule::Scheduled;
+use crate::settings::Rate;
 use crate::task::{
     Burial, Bytes, COST_USUAL, ClientId, Grant, Lease, Origin, Past, Progress, Receipt, State,
     StateKind, TaskId, TaskRecord, Terms, Trace,
@@ -113,6 +114,8 @@ pub enum Value<'a> {
     Address(SocketAddr),
     /// True or false, which nothing about a task is.
     Truth(bool),
+    /// A rate, which nothing about a task is either.
+    Rate(Rate),
 }
 
 /// A task, and what is known about it besides.

@@ -35,6 +35,7 @@ pub mod rights;
 pub mod room;
 pub mod schedule;
 pub mod settings;
+pub mod shares;
 pub mod stats;
 pub mod survey;
 pub mod task;

@@ -13,6 +13,7 @@ pub use crate::outcome::Outcome;
 pub use crate::refusal::{Refusal, RefusalKind};
 use crate::schedule::ShownSchedule;
 use crate::settings::{Paused, Settings};
+use crate::shares::ShareShown;
 use crate::stats::Figures;
 use crate::task::{Bytes, ClientId, RequestId, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
@@ -217,6 +218,15 @@ pub enum Reply {
     /// The steps of the transaction were carried out. One reply for each, none of them a refusal.
     #[letter(25)]
     Transaction(Vec<Self>),
+    /// A page of the shares of a queue.
+    #[letter(27)]
+    Shares {
+        /// The shares.
+        shares: Vec<ShareShown>,
+        /// The name after which the next page begins; `None` after the last page.
+        #[letter(1)]
+        next: Option<Bytes>,
+    },
     /// The request could not be granted, and nothing has changed.
     #[letter(26)]
     Refused(Refusal),

@@ -73,7 +73,8 @@ pub enum Ranking {
 }
 
 /// How many tasks a queue hands out in a time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+#[letter(closed)]
 pub struct Rate {
     /// The number of tasks, which is also the most that can be handed out at once. At least 1.
     pub count: u32,

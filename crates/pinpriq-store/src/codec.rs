@@ -23,7 +23,8 @@ use pinpriq_proto::records::task::{
     put_progress, put_task, put_terms, take_progress, take_task, take_terms,
 };
 use pinpriq_proto::schedule::{Course, Plan};
-use pinpriq_proto::settings::{Pause, Paused};
+use pinpriq_proto::settings::{Pause, Paused, Rate};
+use pinpriq_proto::shares::{Own, ShareRecord, ShareRules, WEIGHT_MAX};
 use pinpriq_proto::task::{Bytes, LaneName, Progress, TaskId};
 use pinpriq_proto::unique::WindowRecord;
 
@@ -47,6 +48,8 @@ const SCHEDULE_GONE: u8 = 22;
 const SCHEDULE_MOVED: u8 = 23;
 const WINDOW: u8 = 24;
 const WINDOW_GONE: u8 = 25;
+const SHARE: u8 = 26;
+const SHARE_GONE: u8 = 27;
 
 /// Appends the record of a change. Accepts a queue name, key or payload of any length.
 pub fn encode(change: &Change, out: &mut Vec<u8>) {
@@ -117,6 +120,8 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
         Change::ScheduleGone(number) => put_number_of(out, SCHEDULE_GONE, *number),
         Change::Window(window) => put_window(out, window),
         Change::WindowGone(number) => put_number_of(out, WINDOW_GONE, *number),
+        Change::Share(share) => put_share(out, share),
+        Change::ShareGone(number) => put_number_of(out, SHARE_GONE, *number),
     }
 }
 
@@ -167,6 +172,57 @@ fn put_window(out: &mut Vec<u8>, window: &WindowRecord) {
     put_bytes(out, &window.key);
     window.id.put_in(out);
     put_moment(out, window.until);
+}
+
+fn put_share(out: &mut Vec<u8>, record: &ShareRecord) {
+    let ShareRecord { number, queue, share, rules } = record;
+    put_number_of(out, SHARE, *number);
+    put_bytes(out, queue);
+    put_bytes(out, share);
+    put_number(out, rules.weight.into());
+    put_own(out, rules.limit, put_number);
+    put_own(out, rules.rate, |out, rate| {
+        put_number(out, rate.count.into());
+        put_span(out, rate.per);
+    });
+}
+
+fn put_own<T>(out: &mut Vec<u8>, own: Own<T>, put: fn(&mut Vec<u8>, T)) {
+    match own {
+        Own::Default => out.push(0),
+        Own::Is(None) => out.push(1),
+        Own::Is(Some(value)) => {
+            out.push(2);
+            put(out, value);
+        }
+    }
+}
+
+fn take_share(input: &mut &[u8], names: &mut Names) -> Result<ShareRecord, Malformed> {
+    let number = take_number(input)?;
+    let queue = names.share(take_bytes(input)?);
+    let share = Arc::from(take_bytes(input)?);
+    let weight = u16::try_from(take_number(input)?).ok();
+    let weight = weight.filter(|weight| (1..=WEIGHT_MAX).contains(weight));
+    let weight = weight.ok_or(Malformed::OutOfRange("weight"))?;
+    let limit = take_own(input, take_number)?;
+    let rate = take_own(input, |input| {
+        let count = take_small(input, "rate")?;
+        Ok(Rate { count, per: take_span(input)? })
+    })?;
+    Ok(ShareRecord { number, queue, share, rules: ShareRules { weight, limit, rate } })
+}
+
+fn take_own<T>(
+    input: &mut &[u8],
+    take: fn(&mut &[u8]) -> Result<T, Malformed>,
+) -> Result<Own<T>, Malformed> {
+    match take_byte(input)? {
+        0 => Ok(Own::Default),
+        1 => Ok(Own::Is(None)),
+        2 => take(input).map(|value| Own::Is(Some(value))),
+        _ => Err(Malformed::OutOfRange("rule of a share")),
+    }
 }
 
 /// Two bits say which sides are paused, and two more for which of them a moment follows at which
@@ -278,6 +334,8 @@ pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed>
             until: take_moment(input)?,
         })),
         WINDOW_GONE => Change::WindowGone(take_number(input)?),
+        SHARE => Change::Share(Box::new(take_share(input, names)?)),
+        SHARE_GONE => Change::ShareGone(take_number(input)?),
         kind => former::decode(kind, input, names)?,
     })
 }

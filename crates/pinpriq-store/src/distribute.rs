@@ -163,6 +163,10 @@ impl Spread {
             let target = self.target_of(&window.0.queue, shard)?;
             self.targets[target].fold.windows.insert(number, window);
         }
+        for (number, share) in fold.shares {
+            let target = self.target_of(&share.0.queue, shard)?;
+            self.targets[target].fold.shares.insert(number, share);
+        }
         let mut members: BTreeMap<u64, Candidate> = BTreeMap::new();
         for (incarnation, (record, place)) in fold.members {
             if !record.ended {

@@ -735,6 +735,8 @@ const fn concerns_takes(change: &Change) -> bool {
             | Change::ScheduleGone(_)
             | Change::Window(_)
             | Change::WindowGone(_)
+            | Change::Share(_)
+            | Change::ShareGone(_)
     )
 }
 

@@ -11,6 +11,7 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
     RecordKey, ScheduleRecord,
 };
+use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::task::{Bytes, Grant, Lease, State, TaskRecord};
 use pinpriq_proto::unique::WindowRecord;
 
@@ -32,6 +33,8 @@ pub struct Fold {
     pub schedules: BTreeMap<u64, (ScheduleRecord, Option<Place>)>,
     /// Every window of a unique task by its number.
     pub windows: BTreeMap<u64, (WindowRecord, Option<Place>)>,
+    /// The rules of every share that has some of its own, by number.
+    pub shares: BTreeMap<u64, (ShareRecord, Option<Place>)>,
 }
 
 impl Fold {
@@ -101,6 +104,13 @@ impl Fold {
             Change::WindowGone(number) => {
                 freed.extend(self.windows.remove(number).and_then(|old| old.1));
             }
+            Change::Share(share) => {
+                let old = self.shares.insert(share.number, ((**share).clone(), place));
+                freed.extend(old.and_then(|old| old.1));
+            }
+            Change::ShareGone(number) => {
+                freed.extend(self.shares.remove(number).and_then(|old| old.1));
+            }
         }
     }
 
@@ -124,6 +134,8 @@ impl Fold {
                 .map(|schedule| Change::Schedule(Box::new(schedule.clone()))),
             RecordKey::Window(number) => still(self.windows.get(number), place)
                 .map(|window| Change::Window(Box::new(window.clone()))),
+            RecordKey::Share(number) => still(self.shares.get(number), place)
+                .map(|share| Change::Share(Box::new(share.clone()))),
             RecordKey::Published(first) => {
                 return still(self.publications.get(first), place)
                     .map(|publication| self.whole(publication))
@@ -258,7 +270,10 @@ impl Fold {
         let schedules = schedules.map(|(known, _)| Change::Schedule(Box::new(known.clone())));
         let windows = self.windows.values();
         let windows = windows.map(|(known, _)| Change::Window(Box::new(known.clone())));
-        queues.chain(of_topics).chain(schedules).chain(windows).chain(tasks)
+        let shares = self.shares.values();
+        let shares = shares.map(|(known, _)| Change::Share(Box::new(known.clone())));
+        let of_queues = queues.chain(shares).chain(of_topics);
+        of_queues.chain(schedules).chain(windows).chain(tasks)
     }
 
     /// The total size of the records that count, in bytes.
@@ -271,7 +286,8 @@ impl Fold {
         let members = self.members.values().filter_map(|(_, place)| *place);
         let schedules = self.schedules.values().filter_map(|(_, place)| *place);
         let windows = self.windows.values().filter_map(|(_, place)| *place);
-        let of_queues = tasks.chain(queues).chain(schedules).chain(windows);
+        let shares = self.shares.values().filter_map(|(_, place)| *place);
+        let of_queues = tasks.chain(queues).chain(schedules).chain(windows).chain(shares);
         let of_topics = publications.chain(lanes).chain(members);
         of_queues.chain(of_topics).map(|place| u64::from(place.length.get())).sum()
     }
@@ -287,6 +303,7 @@ impl Fold {
         copy.members.values_mut().for_each(|member| member.1 = None);
         copy.schedules.values_mut().for_each(|schedule| schedule.1 = None);
         copy.windows.values_mut().for_each(|window| window.1 = None);
+        copy.shares.values_mut().for_each(|share| share.1 = None);
         copy
     }
 }

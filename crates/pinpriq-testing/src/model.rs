@@ -28,6 +28,7 @@ mod room;
 mod schedules;
 mod serve;
 mod share;
+mod shares;
 mod survivors;
 mod take;
 mod tasks;
@@ -48,6 +49,7 @@ use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::{Calendars, EveryOnly};
 use pinpriq_proto::settings::{Paused, Settings};
+use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::task::{Burial, Bytes, ClientId, LaneName, RequestId, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -158,6 +160,8 @@ pub struct Model {
     pub schedules: BTreeMap<u64, Schedule>,
     /// The windows of unique tasks, by number.
     pub windows: BTreeMap<u64, WindowRecord>,
+    /// The rules of their own that shares have, by number.
+    pub own_shares: BTreeMap<u64, ShareRecord>,
     calendars: Arc<dyn Calendars>,
     takers: Vec<Taker>,
     awaiters: Vec<Awaiter>,
@@ -208,6 +212,7 @@ impl Model {
             members: BTreeMap::new(),
             schedules: BTreeMap::new(),
             windows: BTreeMap::new(),
+            own_shares: BTreeMap::new(),
             calendars: Arc::new(EveryOnly),
             takers: Vec::new(),
             awaiters: Vec::new(),

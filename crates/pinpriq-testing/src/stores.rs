@@ -14,6 +14,7 @@ use pinpriq_proto::change::{
 };
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence};
 use pinpriq_proto::settings::{Paused, Settings};
+use pinpriq_proto::shares::{ShareRecord, ShareRules};
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, LaneName, Progress, State, TaskId, TaskRecord, Terms, Trace,
 };
@@ -134,6 +135,7 @@ fn highest_number(change: &Change) -> Option<u64> {
         Change::Member(member) => Some(member.incarnation),
         Change::Schedule(schedule) => Some(schedule.number),
         Change::Window(window) => Some(window.number),
+        Change::Share(share) => Some(share.number),
         _ => None,
     }
 }
@@ -267,6 +269,13 @@ pub fn sample_window(number: u64, queue: &str) -> Change {
     }))
 }
 
+/// The rules of a share.
+#[must_use]
+pub fn sample_share(number: u64, queue: &str) -> Change {
+    let rules = ShareRules { weight: 3, ..ShareRules::default() };
+    Change::Share(Box::new(ShareRecord { number, queue: name(queue), share: name("s"), rules }))
+}
+
 /// A slot of a schedule that has put a task.
 #[must_use]
 pub fn sample_slot(number: u64, slot: u64) -> Change {
@@ -337,6 +346,9 @@ fn sample_changes() -> Vec<Change> {
         sample_window(4, "a"),
         sample_window(5, "b"),
         Change::WindowGone(5),
+        sample_share(4, "a"),
+        sample_share(5, "b"),
+        Change::ShareGone(5),
     ]
 }
 
@@ -383,12 +395,13 @@ pub fn run(
     let tasks = caller.fold.tasks.keys();
     let mut everything: Vec<Change> = tasks.map(|&number| Change::Gone(number)).collect();
     everything.extend([Change::LaneGone(11), Change::MemberGone(10)]);
-    everything.extend([Change::ScheduleGone(6), Change::WindowGone(4)]);
+    everything.extend([Change::ScheduleGone(6), Change::WindowGone(4), Change::ShareGone(4)]);
     caller.append(&everything, Urgency::Soon).expect("tasks may go");
     caller.settle().expect("the store makes progress");
     let is_empty = |fold: &Fold| {
         let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
-        fold.tasks.len() + of_topics + fold.schedules.len() + fold.windows.len() == 0
+        let of_queues = fold.schedules.len() + fold.windows.len() + fold.shares.len();
+        fold.tasks.len() + of_topics + of_queues == 0
     };
     assert!(is_empty(&caller.fold), "nothing is left over");
     if let Some(reopen) = reopen {

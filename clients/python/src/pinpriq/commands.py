@@ -49,6 +49,10 @@ OPTIONS = {
     "deadline": ("DEADLINE", "moment"),
     "prefix": ("PREFIX", "option"),
     "for_": ("FOR", "span"),
+    "weight": ("WEIGHT", "option"),
+    "limit": ("LIMIT", "option"),
+    "rate": ("RATE", "option"),
+    "top": ("TOP", "switch"),
     "every": ("EVERY", "span"),
     "cron": ("CRON", "option"),
     "zone": ("ZONE", "option"),
@@ -807,6 +811,48 @@ def queue_resume(
     The reply: OK.
     """
     return Words("QUEUE", "RESUME", queue).maybe(side).option("MEMBER", member)
+
+
+class QueueShareOptions(TypedDict, total=False):
+    """Options of `queue_share`."""
+
+    #: How much the share gets of a fair queue compared with others, from 1 (the default) to 1000.
+    weight: int | None
+    #: How many tasks of the share may be taken at once: a number, none, or default, as for others.
+    limit: Name | None
+    #: How many tasks of the share are handed out in a time: n/ms, none, or default, as for others.
+    rate: Name | None
+
+
+def queue_share(queue: Name, share: Name, **options: Unpack[QueueShareOptions]) -> Words:
+    """Changes weight, limit and rate of one share of a queue, which is created if need be.
+
+    The reply: OK.
+    """
+    return Words("QUEUE", "SHARE", queue, share).options(options, QueueShareOptions, OPTIONS)
+
+
+class QueueSharesOptions(LeasesOptions, total=False):
+    """Options of `queue_shares`."""
+
+    #: Those that wait longest first, at most 100 and without a cursor.
+    top: bool
+
+
+def queue_shares(
+    queue: Name,
+    *,
+    cursor: Name | None = None,
+    member: Name | None = None,
+    **options: Unpack[QueueSharesOptions],
+) -> Words:
+    """Shows the shares of a queue with their rules and figures, page by page.
+
+    The reply: the cursor of the next page (0 after the last) and an array of maps: share, weight,
+    limit, rate, ready, taken, waited_ms, oldest_ready_ms, acked, failed.
+    """
+    words = Words("QUEUE", "SHARES", queue).option("CURSOR", cursor).option("MEMBER", member)
+    return words.options(options, QueueSharesOptions, OPTIONS)
 
 
 def stats(queue: Name | None = None, *, member: Name | None = None) -> Words:

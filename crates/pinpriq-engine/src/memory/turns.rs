@@ -34,7 +34,9 @@ use self::named::{Id, Named};
 use self::notes::Notes;
 use self::openings::{Openings, Place, Whose, is_shut};
 use self::pairs::{Account, Pair, Pairs, price};
-pub(crate) use self::rules::{Entrant, Own, OwnRules, Roster, Rules, SharesRules};
+#[cfg(test)]
+pub(crate) use self::rules::Own;
+pub(crate) use self::rules::{Entrant, OwnRules, Roster, Rules, SharesRules};
 use self::standing::Standing;
 use self::wide::Wide;
 use crate::memory::bucket::Bucket;

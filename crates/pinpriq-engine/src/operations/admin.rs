@@ -33,6 +33,10 @@ impl Engine {
             QueueCommand::Pause { queue, sides, length } => self.pause_sides(queue, sides, length),
             QueueCommand::Hold { queue, length, makes } => self.hold_output(queue, length, makes),
             QueueCommand::Resume { queue, sides } => self.set_pause(queue, sides, Pause::Off),
+            QueueCommand::Share { queue, share, change } => self.set_share(queue, share, change),
+            QueueCommand::Shares { queue, count, after, top } => {
+                self.show_shares(queue, count, after, top)
+            }
             QueueCommand::Stats(queue) => self.stats(queue),
         }
     }
@@ -126,6 +130,7 @@ impl Engine {
             existing => existing?,
         };
         let count = self.empty(slot);
+        self.forget_shares(name);
         self.pause(slot, Paused::default());
         self.queues[slot].created = false;
         self.replace_settings(slot, Settings::default());

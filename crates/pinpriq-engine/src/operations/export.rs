@@ -1,7 +1,7 @@
 //! Exports a queue, page by page: all that another server needs to go on with it.
 //!
-//! Nothing changes. A task, a window or a schedule that is there throughout is on one page, as in
-//! a scan.
+//! Nothing changes. A share, a task, a window or a schedule that is there throughout is on one page,
+//! as in a scan.
 
 use crate::engine::{Answered, Engine};
 use crate::memory::slots::QueueSlot;
@@ -53,15 +53,25 @@ impl Engine {
         slot: Option<QueueSlot>,
         page: &mut Page,
     ) -> Option<ExportPlace> {
+        let mut share = None;
         let (seq, key, number) = match export.after {
             ExportPlace::Start => {
                 page.exported.queue = slot.and_then(|slot| self.decided(slot));
+                share = Some(None);
+                (Some(0), Some(&[][..]), 0)
+            }
+            ExportPlace::Share(after) => {
+                share = Some(Some(after));
                 (Some(0), Some(&[][..]), 0)
             }
             ExportPlace::Task(seq) => (Some(seq), Some(&[][..]), 0),
             ExportPlace::Window(key) => (None, Some(key), 0),
             ExportPlace::Schedule(number) => (None, None, number),
         };
+        let next = share.and_then(|after| self.export_shares(export.queue, after, page));
+        if next.is_some() {
+            return next;
+        }
         let tasks = seq.zip(slot).and_then(|(seq, slot)| self.export_tasks(slot, seq, page));
         let windows =
             || key.and_then(|key| self.export_windows(export.queue, (slot, key), &mut *page));
@@ -75,6 +85,23 @@ impl Engine {
         let settings = queue.created.then(|| queue.settings.clone());
         let is_decided = settings.is_some() || paused.any();
         is_decided.then(|| Box::new(QueueExported { name, settings, paused }))
+    }
+
+    fn export_shares(
+        &self,
+        queue: &[u8],
+        after: Option<&[u8]>,
+        page: &mut Page,
+    ) -> Option<ExportPlace> {
+        let mut last = after;
+        for record in self.own_shares.of_queue_after(queue, after) {
+            if page.ends_before(true) {
+                return Some(last.map_or(ExportPlace::Start, |it| ExportPlace::Share(it.into())));
+            }
+            last = Some(&record.share);
+            page.exported.shares.push(record.clone());
+        }
+        None
     }
 
     fn export_tasks(&self, slot: QueueSlot, after: u64, page: &mut Page) -> Option<ExportPlace> {

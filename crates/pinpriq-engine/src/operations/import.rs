@@ -1,4 +1,5 @@
-//! Imports one record of another server: settings, a task, a window or a schedule.
+//! Imports one record of another server: settings, the rules of a share, a task, a window or
+//! a schedule.
 //!
 //! A record comes in as a whole or not at all. Nothing makes room for it, and a pause does not keep
 //! it out: the importer has decided that it belongs here.
@@ -19,6 +20,7 @@ use pinpriq_proto::limits::{FIRED_MAX, LOOKED_STEPS_MAX, UNIQUE_OVERHEAD_BYTES, 
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::schedule::{Course, NewSchedule, Overlap, Recurrence, When};
 use pinpriq_proto::settings::{Assignment, Ids, Misfit, Paused, Settings};
+use pinpriq_proto::shares::{ShareRecord, check_share_name};
 use pinpriq_proto::task::{Bytes, Origin, State, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
@@ -31,6 +33,7 @@ impl Engine {
             Import::Task { task, until } => self.import_task(task, until),
             Import::Window(window) => self.import_window(window),
             Import::Schedule(schedule) => self.import_schedule(schedule),
+            Import::Share(record) => self.import_share(record),
         }
     }
 
@@ -233,6 +236,12 @@ impl Engine {
                 self.keep_window(WindowRecord { number, ..record.clone() });
             }
         }
+        Ok(Some(Reply::Done))
+    }
+
+    fn import_share(&mut self, record: &ShareRecord) -> Answered {
+        check_share_name(&record.share)?;
+        self.replace_share(&record.queue, &record.share, record.rules)?;
         Ok(Some(Reply::Done))
     }
 

@@ -52,16 +52,15 @@ impl Roster for TasksOf<'_> {
     }
 }
 
-/// The rules that settings give a queue whose shares have these rules of their own.
-fn rules_of(settings: &Settings, shares: Option<&SharesRules>) -> Rules {
+/// The rules that settings give a queue. Shares may have rules of their own that hold tasks back.
+fn rules_of(settings: &Settings, shares_hold_back: bool) -> Rules {
     let Settings { key_hold, key_limit, key_rate, share_limit, share_rate, .. } = *settings;
-    let own = || shares.is_some_and(|shares| shares.values().any(OwnRules::may_hold_back));
     let is_by_key = key_hold
         || key_limit.is_some()
         || key_rate.is_some()
         || share_limit.is_some()
         || share_rate.is_some()
-        || own();
+        || shares_hold_back;
     let is_fair = settings.ranking == Ranking::Fair;
     Rules { is_fair, is_by_key, key_hold, key_limit, key_rate, share_limit, share_rate }
 }
@@ -84,7 +83,7 @@ impl Engine {
     /// Makes a queue hold its tasks back, and rank them, as its settings say.
     pub(crate) fn apply_settings(&mut self, slot: QueueSlot) {
         let queue = &self.queues[slot];
-        let rules = rules_of(&queue.settings, queue.shares.as_deref());
+        let rules = rules_of(&queue.settings, self.shares_holding(slot) > 0);
         if rules.ask_for_turns() && queue.turns.is_none() {
             self.refuse_other_orders(slot);
         }
@@ -93,11 +92,26 @@ impl Engine {
 
     /// Refuses settings that rank the tasks of a queue in another way, if there are too many.
     pub(crate) fn check_ranking(&self, slot: QueueSlot, new: &Settings) -> Result<(), Refusal> {
+        let hold_back = self.shares_holding(slot) > 0;
+        self.check_rules(slot, &rules_of(new, hold_back))
+    }
+
+    /// The same for rules of shares, of which some may hold tasks back then.
+    pub(crate) fn check_own_rules(&self, slot: QueueSlot, hold_back: bool) -> Result<(), Refusal> {
+        self.check_rules(slot, &rules_of(&self.queues[slot].settings, hold_back))
+    }
+
+    /// How many shares of a queue have rules of their own that may hold tasks back.
+    pub(crate) fn shares_holding(&self, slot: QueueSlot) -> usize {
         let queue = &self.queues[slot];
-        let shares = queue.shares.as_deref();
-        let (former, new) = (rules_of(&queue.settings, shares), rules_of(new, shares));
+        if queue.shares.is_none() { 0 } else { self.own_shares.holding(&queue.name) }
+    }
+
+    fn check_rules(&self, slot: QueueSlot, new: &Rules) -> Result<(), Refusal> {
+        let queue = &self.queues[slot];
+        let former = rules_of(&queue.settings, self.shares_holding(slot) > 0);
         let tasks = queue.counters.in_any_state();
-        if tasks <= RANKED_ANEW_MAX || !former.differ_in_kind(&new) {
+        if tasks <= RANKED_ANEW_MAX || !former.differ_in_kind(new) {
             return Ok(());
         }
         let sentence = format!(

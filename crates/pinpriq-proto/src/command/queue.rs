@@ -2,8 +2,9 @@
 
 use super::{QueueName, Sides};
 use crate::facts::{Anywhere, Destination, Joining};
-use crate::limits::{NAMES_DEFAULT, NAMES_MAX};
+use crate::limits::{NAMES_DEFAULT, NAMES_MAX, PAGE_DEFAULT};
 use crate::settings::{Assignment, destination_of, each_need_of};
+use crate::shares::ShareChange;
 use crate::time::Span;
 
 /// The commands that administer queues.
@@ -158,6 +159,55 @@ pub enum QueueCommand<'a> {
         /// Which sides.
         #[word("IN|OUT", default = Sides::Both)]
         sides: Sides,
+    },
+    /// Gives a share of a queue rules of its own. An unknown queue is created.
+    #[command(
+        needs(manage = queue), shard = queue, disk = Refused, change, audit = queue, care = LongWork
+    )]
+    #[letter(11)]
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Changes weight, limit and rate of one share of a queue, which is created if need be",
+            "OK")
+        .sub("SHARE")
+    )]
+    Share {
+        /// Its name.
+        #[key]
+        queue: &'a [u8],
+        /// The share. May be empty.
+        #[word]
+        share: &'a [u8],
+        /// What changes.
+        #[letter(1, default = ShareChange::default())]
+        #[flat]
+        change: ShareChange,
+    },
+    /// Returns the shares of a queue that have tasks or rules of their own.
+    #[command(needs(look = queue), shard = queue, disk = Served, care = LongReply)]
+    #[letter(12)]
+    #[request(
+        Spec::new("QUEUE", Group::Queues,
+            "Shows the shares of a queue with their rules and figures, page by page",
+            "the cursor of the next page (0 after the last) and an array of maps: share, weight, \
+             limit, rate, ready, taken, waited_ms, oldest_ready_ms, acked, failed")
+        .sub("SHARES")
+    )]
+    Shares {
+        /// Its name.
+        #[key]
+        queue: QueueName<'a>,
+        /// The most shares to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
+        #[option(default = PAGE_DEFAULT)]
+        count: u32,
+        /// Only shares whose names come after this one.
+        #[letter(1)]
+        #[option(CURSOR, with = cursors::name)]
+        after: Option<&'a [u8]>,
+        /// Whether those come first that wait longest.
+        #[letter(2)]
+        #[option(TOP)]
+        top: bool,
     },
     /// Returns the figures of one queue, or of all queues together.
     #[command(

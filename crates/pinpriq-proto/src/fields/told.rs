@@ -8,6 +8,7 @@ use super::{FieldKind, Value, bytes, moment};
 use crate::fanout::MemberFigures;
 use crate::looking::LeaseShown;
 use crate::schedule::{Recurrence, ShownSchedule};
+use crate::shares::{Own, ShareShown};
 use crate::task::Bytes;
 
 /// A field.
@@ -31,6 +32,8 @@ pub enum Sort {
     Word,
     /// True or false.
     Truth,
+    /// A number, or the word none.
+    Limit,
 }
 
 /// Who holds a lease. Nobody, for what is no lease.
@@ -74,6 +77,29 @@ pub static MEMBER: [Told<MemberFigures>; 5] = [
     Told::always("lease_until", FieldKind::Moment, |it, _| Value::Moment(it.lease_until)),
     Told::always("ready", FieldKind::Number, |it, _| Value::Number(it.ready)),
     Told::always("taken", FieldKind::Number, |it, _| Value::Number(it.taken)),
+];
+
+/// The fields of a share.
+pub static SHARE: [Told<ShareShown>; 10] = [
+    Told::of("share", FieldKind::Bytes, |it, _| Value::Bytes(&it.share)),
+    Told::always("weight", FieldKind::Count, |it, _| Value::Number(it.rules.weight.into())),
+    Told { sort: Sort::Limit, ..Told::of("limit", FieldKind::Number, |it, _| own_limit(it)) },
+    Told {
+        sort: Sort::Word,
+        ..Told::of("rate", FieldKind::Bytes, |it, _| match it.rules.rate {
+            Own::Default => Value::Missing,
+            Own::Is(None) => word("none"),
+            Own::Is(Some(rate)) => Value::Rate(rate),
+        })
+    },
+    Told::always("ready", FieldKind::Number, |it, _| Value::Number(it.ready)),
+    Told::always("taken", FieldKind::Number, |it, _| Value::Number(it.taken)),
+    Told::of("waited_ms", FieldKind::Span, |it, _| it.waited.map_or(Value::Missing, Value::Span)),
+    Told::of("oldest_ready_ms", FieldKind::Span, |it, _| {
+        it.oldest_ready.map_or(Value::Missing, Value::Span)
+    }),
+    Told::of("acked", FieldKind::Number, |it, _| number(it.acked)),
+    Told::of("failed", FieldKind::Number, |it, _| number(it.failed)),
 ];
 
 /// The fields of a schedule.
@@ -141,6 +167,14 @@ impl<S> Told<S> {
 
 const fn word(word: &'static str) -> Value<'static> {
     Value::Bytes(word.as_bytes())
+}
+
+const fn own_limit(shown: &ShareShown) -> Value<'_> {
+    match shown.rules.limit {
+        Own::Default => Value::Missing,
+        Own::Is(None) => word("none"),
+        Own::Is(Some(limit)) => Value::Number(limit),
+    }
 }
 
 fn number(number: Option<u64>) -> Value<'static> {

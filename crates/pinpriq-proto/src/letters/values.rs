@@ -13,6 +13,7 @@ use crate::records::settings::{put_settings, put_value, take_settings, take_valu
 use crate::records::task::{put_task, put_terms, take_task, take_terms};
 use crate::refusal::Refusal;
 use crate::settings::{Setting, Settings, Value};
+use crate::shares::ShareRecord;
 use crate::stats::Move;
 use crate::task::{Bytes, LaneName, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
@@ -56,6 +57,13 @@ letter!(
     |it, out| put_number(out, u64::from(*it)),
     |input, _arena| take_small(input, "number")?,
     |dice| u32::try_from(dice.number()).unwrap_or(u32::MAX)
+);
+letter!(
+    u16,
+    |it, out| put_number(out, u64::from(*it)),
+    |input, _arena| u16::try_from(take_number(input)?)
+        .map_err(|_| Malformed::OutOfRange("number"))?,
+    |dice| u16::try_from(dice.number()).unwrap_or(u16::MAX)
 );
 letter!(
     usize,
@@ -348,7 +356,7 @@ macro_rules! kept {
     )+};
 }
 
-kept!(TaskRecord, WindowRecord, ScheduleRecord);
+kept!(TaskRecord, WindowRecord, ScheduleRecord, ShareRecord);
 
 impl<'a> Letter<'a> for &'a [TaskRecord] {
     fn put(&self, out: &mut Vec<u8>) {

@@ -137,6 +137,7 @@ pub mod export {
             ExportPlace::Task(seq) => ExportPlace::Task(seq),
             ExportPlace::Window(key) => ExportPlace::Window(room.name.get_or_init(|| key.to_vec())),
             ExportPlace::Schedule(number) => ExportPlace::Schedule(number),
+            ExportPlace::Share(name) => ExportPlace::Share(room.name.get_or_init(|| name.to_vec())),
         })
     }
 
@@ -153,6 +154,7 @@ pub mod export {
             ExportPlace::Task(seq) => format!("t{seq}"),
             ExportPlace::Window(key) => hexadecimal('w', key.as_ref()),
             ExportPlace::Schedule(number) => format!("s{number}"),
+            ExportPlace::Share(name) => hexadecimal('r', name.as_ref()),
         }
     }
 
@@ -163,6 +165,7 @@ pub mod export {
             [b't', seq @ ..] => number(seq).map(ExportPlace::Task),
             [b'w', key @ ..] => bytes_of_digits(key).map(|key| ExportPlace::Window(key.into())),
             [b's', known @ ..] => number(known).map(ExportPlace::Schedule),
+            [b'r', name @ ..] => bytes_of_digits(name).map(|name| ExportPlace::Share(name.into())),
             _ => None,
         };
         place.ok_or_else(|| no_cursor(cursor))
@@ -223,6 +226,7 @@ mod tests {
             ExportPlace::Window(b"".as_slice().into()),
             ExportPlace::Window([0, 255, b't'].as_slice().into()),
             ExportPlace::Schedule(7),
+            ExportPlace::Share(b"".as_slice().into()),
         ] {
             assert_eq!(export::place_at(export::cursor_after(&place).as_bytes()), Ok(place));
         }

@@ -33,6 +33,8 @@ pub enum Form {
     Explained,
     /// A page of leases.
     Leases,
+    /// A page of shares.
+    Shares,
     /// The reply as the engine gave it, for the handler that has asked.
     Value,
     /// The figures of all queues together.

@@ -92,6 +92,22 @@ pub const OVERLAP: Opt = with(
     "allow|skip",
     "Whether a slot puts a task while the last one is unfinished: allow (the default), or skip it",
 );
+pub const WEIGHT: Opt = with(
+    "WEIGHT",
+    "n",
+    "How much the share gets of a fair queue compared with others, from 1 (the default) to 1000",
+);
+pub const LIMIT: Opt = with(
+    "LIMIT",
+    OWN_LIMIT,
+    "How many tasks of the share may be taken at once: a number, none, or default, as for others",
+);
+pub const RATE: Opt = with(
+    "RATE",
+    OWN_RATE,
+    "How many tasks of the share are handed out in a time: n/ms, none, or default, as for others",
+);
+pub const TOP: Opt = flag("TOP", "Those that wait longest first, at most 100 and without a cursor");
 pub const UNIQUE: Opt =
     with("UNIQUE", "key", "No second task is put with this key while the first is unfinished");
 pub const WINDOW: Opt = with(
@@ -119,6 +135,11 @@ pub struct Opt {
     /// What it is for, in one sentence without a full stop.
     pub help: &'static str,
 }
+
+/// A limit that a share may have of its own.
+pub const OWN_LIMIT: &str = "n|none|default";
+/// A rate that a share may have of its own.
+pub const OWN_RATE: &str = "n/ms|none|default";
 
 /// The kind of an option's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +178,7 @@ impl Opt {
             (_, Some("ms")) => OptionKind::Span,
             (_, Some("ms|NONE")) => OptionKind::SpanOrNone,
             (_, Some("unix-ms")) => OptionKind::Moment,
+            (_, Some(value @ (OWN_LIMIT | OWN_RATE))) => OptionKind::Bytes(value),
             (_, Some(value)) if value.contains(' ') => OptionKind::Pairs,
             (_, Some(value)) if value.contains('|') || value == "B" => OptionKind::Words(value),
             (_, Some(value)) => OptionKind::Bytes(value),

@@ -15,6 +15,8 @@ use crate::command::{
 };
 use crate::fanout::Deadline;
 use crate::schedule::{OnMissed, Overlap, When};
+use crate::settings::Rate;
+use crate::shares::{Own, ShareChange};
 use crate::task::{COST_USUAL, Receipt, StateKind, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::OnDuplicate;
@@ -244,6 +246,73 @@ words! {
     OnMissed: "MISSED is one, all or none", Self::ALL.map(|it| (it, it.word()));
     Overlap: "OVERLAP is allow or skip", Self::ALL.map(|it| (it, it.word()));
     OnDuplicate: "ONDUP is keep, reject or replace", Self::ALL;
+}
+
+impl Value<'_> for Own<u64> {
+    fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
+        own(text, parts::number, || format!("{word} is a number, none or default"))
+    }
+
+    fn text(&self) -> Vec<u8> {
+        text_of_own(*self)
+    }
+}
+
+impl Value<'_> for Own<Rate> {
+    fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
+        let rule = || format!("{word} is n/ms, such as 100/1000, none or default");
+        own(text, super::settings::rate_of, rule)
+    }
+
+    fn text(&self) -> Vec<u8> {
+        text_of_own(*self)
+    }
+}
+
+fn own<T>(
+    text: &[u8],
+    read: fn(&[u8]) -> Option<T>,
+    rule: impl FnOnce() -> String,
+) -> Result<Own<T>, Fault> {
+    match text {
+        _ if text.eq_ignore_ascii_case(b"default") => Ok(Own::Default),
+        _ if text.eq_ignore_ascii_case(b"none") => Ok(Own::Is(None)),
+        _ => read(text).map(|it| Own::Is(Some(it))).ok_or_else(|| no_value(&rule(), text)),
+    }
+}
+
+fn text_of_own<T: ToString>(own: Own<T>) -> Vec<u8> {
+    match own {
+        Own::Default => b"default".to_vec(),
+        Own::Is(None) => b"none".to_vec(),
+        Own::Is(Some(value)) => value.to_string().into_bytes(),
+    }
+}
+
+/// At least one of them is given.
+impl<'a> Arguments<'a> for ShareChange {
+    const WORDS: &'static [Word] = &[];
+    const OPTIONS: &'static [Opt] = &[options::WEIGHT, options::LIMIT, options::RATE];
+    const LAST: &'static [Opt] = &[];
+
+    fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
+        let change = Self {
+            weight: parts.value(options::WEIGHT)?,
+            limit: parts.value(options::LIMIT)?,
+            rate: parts.value(options::RATE)?,
+        };
+        if change.is_empty() {
+            return Err(Fault::arity(&parts.spec().full_name()));
+        }
+        Ok(change)
+    }
+
+    fn write(&self, to: &mut Writing) {
+        to.option(options::WEIGHT, self.weight);
+        to.option(options::LIMIT, self.limit);
+        to.option(options::RATE, self.rate);
+        to.is_unsayable |= self.is_empty();
+    }
 }
 
 /// A receipt, or `ID` and an id.

@@ -95,15 +95,18 @@ fn value<'a>(setting: &Setting, text: &'a [u8]) -> Result<Value<'a>, Fault> {
     }
 }
 
-/// Returns the rate that a text stands for: a number, a slash, and milliseconds.
 fn rate(name: &str, text: &[u8]) -> Result<Rate, Fault> {
-    let slash = text.iter().position(|byte| *byte == b'/');
-    let parsed = slash.and_then(|at| {
-        let count = u32::try_from(number(&text[..at])?).ok()?;
-        let per = span(name, &text[at + 1..]).ok()?;
-        Some(Rate { count, per })
-    });
-    parsed.ok_or_else(|| no_value(&format!("{name} is n/ms, such as 100/1000, or none"), text))
+    let wrong = || no_value(&format!("{name} is n/ms, such as 100/1000, or none"), text);
+    rate_of(text).ok_or_else(wrong)
+}
+
+/// Returns the rate that a text stands for: a number, a slash, and milliseconds.
+#[must_use]
+pub fn rate_of(text: &[u8]) -> Option<Rate> {
+    let at = text.iter().position(|byte| *byte == b'/')?;
+    let count = u32::try_from(number(&text[..at])?).ok()?;
+    let per = span("", &text[at + 1..]).ok()?;
+    Some(Rate { count, per })
 }
 
 /// Returns the words of a setting as part of a sentence.

@@ -731,9 +731,12 @@ fn answer_bytes(output: &Output) -> usize {
         Output::Reply { reply: Reply::Exported(page), .. } => {
             let tasks = page.tasks.iter().map(task_bytes).sum::<usize>();
             let schedules = page.schedules.iter().map(|it| it.plan.bytes()).sum::<usize>();
-            tasks + schedules + size_of_val(&page.windows[..])
+            tasks + schedules + size_of_val(&page.windows[..]) + size_of_val(&page.shares[..])
         }
         Output::Reply { reply: Reply::Leases { leases, .. }, .. } => size_of_val(&leases[..]),
+        Output::Reply { reply: Reply::Shares { shares, .. }, .. } => {
+            shares.iter().map(|it| size_of_val(it) + it.share.len()).sum()
+        }
         Output::Reply { reply: Reply::Names { names, .. }, .. } => {
             names.iter().map(|name| size_of_val(name) + name.len()).sum()
         }

@@ -337,6 +337,7 @@ impl Survey {
             Change::Member(member) => return self.note_number(member.incarnation),
             Change::Schedule(schedule) => return self.note_number(schedule.number),
             Change::Window(window) => return self.note_number(window.number),
+            Change::Share(share) => return self.note_number(share.number),
             Change::Queue(_)
             | Change::QueueGone(_)
             | Change::Emptied(_)
@@ -345,7 +346,8 @@ impl Survey {
             | Change::MemberGone(_)
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
-            | Change::WindowGone(_) => return,
+            | Change::WindowGone(_)
+            | Change::ShareGone(_) => return,
         };
         self.note_number(number);
         if known {

@@ -8,6 +8,7 @@ use pinpriq_proto::change::{
 use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute, UnknownKind};
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::{AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Rate, Settings};
+use pinpriq_proto::shares::{Own, ShareRecord, ShareRules};
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
     TaskRecord, Terms, Trace,
@@ -156,6 +157,7 @@ fn settings() -> Settings {
         overflow: Overflow::Evict,
         release_fails: true,
         cost_max: 1_000,
+        ..Settings::default()
     }
 }
 
@@ -234,6 +236,11 @@ fn schedule(plan: Plan, course: Course) -> Change {
 fn window() -> Change {
     let (queue, key, id) = (text("jobs"), text("u"), TaskId::Number(128));
     Change::Window(Box::new(WindowRecord { number: 129, queue, key, id, until: at(2_000) }))
+}
+
+fn share(rules: ShareRules) -> Change {
+    let (queue, share) = (text("jobs"), text("s"));
+    Change::Share(Box::new(ShareRecord { number: 129, queue, share, rules }))
 }
 
 fn task(task: TaskRecord) -> Change {
@@ -316,7 +323,7 @@ fn the_bytes_are_those_of_the_page() {
 }
 
 #[test]
-fn the_bytes_of_schedules_are_those_of_the_page() {
+fn the_bytes_of_what_belongs_to_queues_are_those_of_the_page() {
     have_the_bytes([
         (
             schedule(cron_plan(), course()),
@@ -330,6 +337,19 @@ fn the_bytes_of_schedules_are_those_of_the_page() {
         (Change::ScheduleGone(129), "16 8101"),
         (window(), "18 8101 046a6f6273 0175 008001 d00f"),
         (Change::WindowGone(129), "19 8101"),
+        (
+            share(ShareRules {
+                weight: 300,
+                limit: Own::Is(Some(130)),
+                rate: Own::Is(Some(Rate { count: 5, per: Span::from_ms(1_000) })),
+            }),
+            "1a 8101 046a6f6273 0173 ac02 028201 0205e807",
+        ),
+        (
+            share(ShareRules { weight: 1, limit: Own::Is(None), rate: Own::Default }),
+            "1a 8101 046a6f6273 0173 01 01 00",
+        ),
+        (Change::ShareGone(129), "1b 8101"),
         (
             Change::ScheduleMoved(Box::new(ScheduleMoved { number: 129, course: course() })),
             "17 8101 e807 01 ac02 02 010005 0104 06",

@@ -241,7 +241,8 @@ pub(crate) fn joined(shards: &[(Header, Fold)]) -> Fold {
         for first in fold.publications.keys() {
             assert!(!all.publications.contains_key(first), "publication {first} is there twice");
         }
-        let Fold { tasks, queues, publications, lanes, members, schedules, windows } = fold.clone();
+        let Fold { tasks, queues, publications, lanes, members, schedules, windows, shares } =
+            fold.clone();
         all.tasks.extend(tasks);
         all.queues.extend(queues);
         all.publications.extend(publications);
@@ -249,6 +250,7 @@ pub(crate) fn joined(shards: &[(Header, Fold)]) -> Fold {
         all.members.extend(members);
         all.schedules.extend(schedules);
         all.windows.extend(windows);
+        all.shares.extend(shares);
     }
     all
 }

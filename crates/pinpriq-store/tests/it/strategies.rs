@@ -6,6 +6,7 @@ use pinpriq_proto::change::{
 };
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
+use pinpriq_proto::shares::{Own, ShareRecord, ShareRules, WEIGHT_MAX};
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
     TaskRecord, Terms, Trace,
@@ -150,6 +151,23 @@ fn window() -> impl Strategy<Value = Change> {
     prop_oneof![whole, any::<u64>().prop_map(Change::WindowGone)]
 }
 
+fn share() -> impl Strategy<Value = Change> {
+    let rate = (any::<u32>(), span()).prop_map(|(count, per)| Rate { count, per });
+    let rules = (1..=WEIGHT_MAX, own(any::<u64>()), own(rate));
+    let rules = rules.prop_map(|(weight, limit, rate)| ShareRules { weight, limit, rate });
+    let whole = (any::<u64>(), bytes(), bytes(), rules);
+    let whole = whole.prop_map(|(number, queue, share, rules)| {
+        Change::Share(Box::new(ShareRecord { number, queue, share, rules }))
+    });
+    prop_oneof![whole, any::<u64>().prop_map(Change::ShareGone)]
+}
+
+fn own<T: Clone + std::fmt::Debug + 'static>(
+    of: impl Strategy<Value = T> + 'static,
+) -> impl Strategy<Value = Own<T>> {
+    prop_oneof![Just(Own::Default), option::of(of).prop_map(Own::Is)]
+}
+
 /// A task of a queue, or one of a lane that may share its publication.
 fn task() -> impl Strategy<Value = Change> {
     let home = prop_oneof![
@@ -263,6 +281,7 @@ pub(crate) fn change() -> impl Strategy<Value = Change> {
         1 => member(),
         2 => schedule(),
         1 => window(),
+        1 => share(),
         1 => any::<u64>().prop_map(Change::LaneGone),
         1 => any::<u64>().prop_map(Change::LaneEmptied),
         1 => any::<u64>().prop_map(Change::MemberGone),

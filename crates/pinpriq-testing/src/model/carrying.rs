@@ -10,6 +10,7 @@ use pinpriq_proto::limits::{
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::schedule::{EVERY_MIN, Overlap, Plan, Recurrence};
 use pinpriq_proto::settings::{Assignment, DEADLETTER, Ids, Paused, Settings, Value};
+use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::task::{Bytes, State, TaskId, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
@@ -19,6 +20,7 @@ use super::{Answer, Exit, Model, Place, fits, id_fits};
 
 /// One record, and the place after it.
 enum Record {
+    Share(ShareRecord),
     Task(TaskRecord),
     Window(WindowRecord),
     Schedule(ScheduleRecord),
@@ -40,6 +42,10 @@ impl Model {
                 break;
             }
             match record {
+                Record::Share(own) => {
+                    last = ExportPlace::Share(own.share.clone());
+                    page.shares.push(own);
+                }
                 Record::Task(task) => {
                     bytes += task.payload.len();
                     last = ExportPlace::Task(task.progress.seq);
@@ -70,7 +76,7 @@ impl Model {
     /// All that belongs to a queue and comes after a place.
     fn records(&self, queue: &[u8], place: &Place, after: ExportPlace<&[u8]>) -> Vec<Record> {
         let (seq, key, number): (_, &[u8], _) = match after {
-            ExportPlace::Start => (0, b"", 0),
+            ExportPlace::Start | ExportPlace::Share(_) => (0, b"", 0),
             ExportPlace::Task(seq) => (seq, b"", 0),
             ExportPlace::Window(key) => (u64::MAX, key, 0),
             ExportPlace::Schedule(number) => (u64::MAX, &[0xFF; UNIQUE_BYTES_MAX + 1], number),
@@ -102,7 +108,20 @@ impl Model {
                 course: known.course.clone(),
             })
         });
-        tasks.chain(windows).chain(schedules).collect()
+        let mut shares: Vec<ShareRecord> = self
+            .own_shares
+            .values()
+            .filter(|own| *own.queue == *queue)
+            .filter(|own| match after {
+                ExportPlace::Start => true,
+                ExportPlace::Share(after) => *own.share > *after,
+                _ => false,
+            })
+            .cloned()
+            .collect();
+        shares.sort_by_key(|own| own.share.clone());
+        let shares = shares.into_iter().map(Record::Share);
+        shares.chain(tasks).chain(windows).chain(schedules).collect()
     }
 
     pub(super) fn import(&mut self, import: &Import<'_>) -> Answer {
@@ -115,6 +134,7 @@ impl Model {
             Import::Task { task, until } => self.import_task(task, until),
             Import::Window(window) => self.import_window(window),
             Import::Schedule(schedule) => self.import_schedule(schedule),
+            Import::Share(own) => self.give_rules(&own.queue, &own.share, own.rules),
         }
     }
 
@@ -314,6 +334,7 @@ impl Model {
 /// The place before a record that follows another place.
 fn before(record: &Record, last: ExportPlace) -> ExportPlace {
     match (record, last) {
+        (Record::Share(_), last) => last,
         (Record::Task(_), ExportPlace::Task(seq)) => ExportPlace::Task(seq),
         (Record::Task(_), _) => ExportPlace::Task(0),
         (Record::Window(_), ExportPlace::Window(key)) => ExportPlace::Window(key),

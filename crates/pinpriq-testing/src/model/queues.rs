@@ -58,6 +58,7 @@ impl Model {
                 }
                 let place = self.existing(queue.into())?;
                 let count = self.empty(&place);
+                self.own_shares.retain(|_, own| *own.queue != *queue);
                 self.end(&place);
                 Ok(Some(Reply::Count(count)))
             }
@@ -68,6 +69,13 @@ impl Model {
             }
             QueueCommand::Hold { queue, length, makes } => self.hold_output(queue, length, makes),
             QueueCommand::Resume { queue, sides } => self.pause(queue, sides, Pause::Off),
+            QueueCommand::Share { queue, share, change } => {
+                fits(queue.len() <= NAME_BYTES_MAX)?;
+                self.set_share(queue, share, change)
+            }
+            QueueCommand::Shares { queue, count, after, top } => {
+                self.shares_of(queue, count, after, top)
+            }
             QueueCommand::Stats(Some(queue)) => {
                 let place = self.place_of(queue)?;
                 Ok(Some(Reply::Figures(Box::new(self.figures_of(&place)))))

@@ -15,6 +15,7 @@ use pinpriq_proto::room::Room;
 use pinpriq_proto::settings::{Ids, Settings};
 use pinpriq_proto::task::{Bytes, TaskId, TaskRecord};
 
+use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::unique::WindowRecord;
 
 use super::schedules::bytes_of;
@@ -111,7 +112,8 @@ impl Model {
         let schedules = self.schedules.values().map(bytes_of);
         let tasks = tasks.chain(emptied).chain(published);
         let windows = self.windows.values().map(WindowRecord::bytes);
-        tasks.chain(members).chain(homes).chain(schedules).chain(windows).sum()
+        let shares = self.own_shares.values().map(ShareRecord::bytes);
+        tasks.chain(members).chain(homes).chain(schedules).chain(windows).chain(shares).sum()
     }
 
     /// The bytes that all blocked requests and subscriptions occupy.

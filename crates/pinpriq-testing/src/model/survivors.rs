@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use pinpriq_proto::change::{LaneRecord, MemberRecord, QueueRecord, ScheduleRecord};
+use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::task::{LaneName, State, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -24,6 +25,8 @@ pub struct Survivors {
     pub schedules: Vec<ScheduleRecord>,
     /// The windows of unique tasks.
     pub windows: Vec<WindowRecord>,
+    /// The rules of their own that shares have.
+    pub own_shares: Vec<ShareRecord>,
     /// Every lane, by number.
     pub lanes: Vec<LaneRecord>,
     /// Every task by its number. No lease has a holder.
@@ -40,7 +43,8 @@ impl Model {
     pub fn survivors(&self) -> Survivors {
         let windows = self.windows.values().cloned().collect();
         let schedules = self.kept_schedules();
-        let mut kept = Survivors { schedules, windows, ..Survivors::default() };
+        let own_shares = self.own_shares.values().cloned().collect();
+        let mut kept = Survivors { schedules, windows, own_shares, ..Survivors::default() };
         for (incarnation, member) in &self.members {
             let (incarnation, name) = (*incarnation, member.name.clone());
             let (lease, ended) = (member.lease, member.ended);
@@ -108,6 +112,9 @@ impl Model {
         }
         for window in kept.windows {
             self.windows.insert(window.number, window);
+        }
+        for own in kept.own_shares {
+            self.own_shares.insert(own.number, own);
         }
         for place in self.homes.keys().cloned().collect::<Vec<_>>() {
             self.set_bucket(&place);

@@ -100,7 +100,9 @@ impl Book {
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
             | Change::Window(_)
-            | Change::WindowGone(_) => false,
+            | Change::WindowGone(_)
+            | Change::Share(_)
+            | Change::ShareGone(_) => false,
             Change::Task(task) => {
                 if let Some((known, _)) = self.current.tasks.get(&task.number) {
                     // The store moves a record, or a client has changed the task.

@@ -16,6 +16,7 @@ use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::limits::{MOVED_DEFAULT, NAMES_DEFAULT};
 use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
+use pinpriq_proto::shares::ShareChange;
 use pinpriq_proto::task::{Receipt, StateKind, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
@@ -419,6 +420,13 @@ impl Chooser<'_> {
                 let length = (!self.once_in(3)).then(|| Span::from_ms(self.span()));
                 QueueCommand::Pause { queue, sides, length }
             }
+            9 if self.once_in(2) => {
+                let shares: [&[u8]; 3] = [b"", b"s", b"k"];
+                let share = shares[self.index(3)];
+                let weight = Some([1, 2, 1_000][self.index(3)]);
+                let change = ShareChange { weight, ..ShareChange::default() };
+                return Ask::of(&QueueCommand::Share { queue: &other, share, change }.into());
+            }
             7..=8 if self.once_in(3) => return Ask::Import(Box::new(self.imported())),
             _ => QueueCommand::Resume { queue, sides: Sides::Both },
         };
@@ -533,6 +541,11 @@ impl Chooser<'_> {
                 Ask::of(&Command::Peek(Peek { queue, selection, state, count })).with_meta(meta)
             }
             6..=7 => Ask::of(&Command::Get { queue: known.borrow(), id: &id }),
+            8 if self.once_in(2) => {
+                let (count, after) = (1 + u32::from(self.once_in(2)) * 9, None);
+                let top = self.once_in(3);
+                Ask::of(&QueueCommand::Shares { queue, count, after, top }.into())
+            }
             8 => Ask::of(&QueueCommand::Show(queue).into()),
             9 => {
                 let prefix: &[u8] = if self.once_in(3) { b"a" } else { b"" };

@@ -14,6 +14,7 @@ use pinpriq_proto::looking::{Explanation, LeaseShown, Reason};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
+use pinpriq_proto::shares::{Own, ShareShown};
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -179,6 +180,10 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
             let cursor = if next.is_some() { Wanted::Anything } else { word("0") };
             List(vec![cursor, List(leases.iter().map(lease).collect())])
         }
+        Reply::Shares { shares, next } => {
+            let cursor = if next.is_some() { Wanted::Anything } else { word("0") };
+            List(vec![cursor, List(shares.iter().map(share).collect())])
+        }
         Reply::State(state) => letter(*state),
         Reply::Deadline(at) => moment(*at),
         Reply::Count(count) | Reply::Joined(count) => Number(*count),
@@ -272,7 +277,9 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         (_, fields::Value::Number(number)) => Number(number),
         (_, fields::Value::Moment(at)) => moment(Some(at)),
         (_, fields::Value::Span(span)) => Number(span.ms()),
-        (_, fields::Value::Address(_) | fields::Value::Truth(_)) => Wanted::Anything,
+        (_, fields::Value::Address(_) | fields::Value::Truth(_) | fields::Value::Rate(_)) => {
+            Wanted::Anything
+        }
     };
     Map(TASK.iter().filter(is_shown).map(|field| (field.name, wanted(field))).collect())
 }
@@ -436,6 +443,37 @@ fn reason(reason: &Reason) -> Wanted {
         | Reason::Next => {}
     }
     Map(fields)
+}
+
+fn share(shown: &ShareShown) -> Wanted {
+    let ms = |span: Option<Span>| span.map_or(Null, |span| Number(span.ms()));
+    let number = |number: Option<u64>| number.map_or(Null, Number);
+    Map(vec![
+        ("share", Text(shown.share.to_vec())),
+        ("weight", Number(shown.rules.weight.into())),
+        (
+            "limit",
+            match shown.rules.limit {
+                Own::Default => Null,
+                Own::Is(None) => word("none"),
+                Own::Is(Some(limit)) => Number(limit),
+            },
+        ),
+        (
+            "rate",
+            match shown.rules.rate {
+                Own::Default => Null,
+                Own::Is(None) => word("none"),
+                Own::Is(Some(rate)) => Text(rate.to_string().into_bytes()),
+            },
+        ),
+        ("ready", Number(shown.ready)),
+        ("taken", Number(shown.taken)),
+        ("waited_ms", ms(shown.waited)),
+        ("oldest_ready_ms", ms(shown.oldest_ready)),
+        ("acked", number(shown.acked)),
+        ("failed", number(shown.failed)),
+    ])
 }
 
 fn lease(lease: &LeaseShown) -> Wanted {

@@ -18,6 +18,7 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
         queues: fold.queues.values().map(|(queue, _)| queue.clone()).collect(),
         schedules: fold.schedules.values().map(|(schedule, _)| schedule.clone()).collect(),
         windows: fold.windows.values().map(|(window, _)| window.clone()).collect(),
+        own_shares: fold.shares.values().map(|(own, _)| own.clone()).collect(),
         lanes: fold.lanes.values().map(|(lane, _)| lane.clone()).collect(),
         ..Survivors::default()
     };
@@ -55,6 +56,7 @@ pub(crate) fn check(oracle: &Oracle) {
     assert_eq!(kept.queues, own.queues, "the store keeps the queues that there are");
     check_schedules(oracle, &kept.schedules, &own.schedules);
     check_windows(oracle, &kept.windows, &own.windows);
+    assert_eq!(kept.own_shares, own.own_shares, "the store keeps the rules of shares");
     assert_eq!(kept.lanes, own.lanes, "the store keeps the lanes that there are");
     for (number, task) in &kept.tasks {
         let own = own.tasks.get(number).map(|own| with_origin_id(oracle, own, task));

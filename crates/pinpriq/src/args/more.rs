@@ -209,6 +209,20 @@ pub(crate) static MORE: &[More] = &[
     ),
     More::of("QUEUE SHOW", Prints::Map, &["queue show jobs"]),
     More::of("QUEUE LIST", Prints::Each("queue"), &["queue list --prefix mail"]),
+    More::of(
+        "QUEUE SHARE",
+        Prints::Done,
+        &["queue share jobs acme --weight 3", "queue share jobs acme --limit 8 --rate 60/60000"],
+    )
+    .note(
+        "What is not named stays. A share whose rules are all usual again, with a weight of 1 and \
+         default for limit and rate, is forgotten.",
+    ),
+    More::of(
+        "QUEUE SHARES",
+        Prints::Rows { can_be_nothing: true },
+        &["queue shares jobs", "queue shares jobs --top --json"],
+    ),
     More::of("QUEUE TRUNCATE", Prints::Value("count"), &["queue truncate jobs"]).note(
         "The tasks are gone at once and for good, whatever their state, also those that somebody \
          is working on. It does not ask. The settings stay.",

@@ -34,11 +34,19 @@ pub(crate) fn import(arguments: &ImportArgs) -> Result<Exit, Failure> {
 
 /// The numbers of records, by their type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Counts([u64; 4]);
+struct Counts([u64; 5]);
 
 /// The types of records, and what the last line calls their numbers.
-const TYPES: [(&str, &str); 4] =
-    [("queue", "queues"), ("task", "tasks"), ("window", "windows"), ("schedule", "schedules")];
+const TYPES: [(&str, &str); 5] = [
+    ("queue", "queues"),
+    ("task", "tasks"),
+    ("window", "windows"),
+    ("schedule", "schedules"),
+    ("share", "shares"),
+];
+
+/// The types that files have had from the beginning.
+const ALWAYS: usize = 4;
 
 impl Counts {
     /// Counts a line. Returns whether it begins like a record.
@@ -60,18 +68,23 @@ impl Counts {
         self.0.iter().sum()
     }
 
+    /// The numbers with their names. One of a type that files did not always have is left out if it
+    /// is 0, so the last line of older files is right too.
+    fn named(self) -> impl Iterator<Item = (&'static (&'static str, &'static str), u64)> {
+        let named = TYPES.iter().zip(self.0).enumerate();
+        named.filter(|(at, (_, count))| *at < ALWAYS || *count > 0).map(|(_, named)| named)
+    }
+
     /// The last line of a file.
     fn end(self) -> String {
-        let counts =
-            TYPES.iter().zip(self.0).map(|((_, name), count)| format!(",\"{name}\":{count}"));
+        let counts = self.named().map(|((_, name), count)| format!(",\"{name}\":{count}"));
         format!("{{\"type\":\"end\"{}}}", counts.collect::<String>())
     }
 
     /// The numbers for people.
     fn in_words(self) -> String {
-        let parts = TYPES
-            .iter()
-            .zip(self.0)
+        let parts = self
+            .named()
             .map(|((one, many), count)| format!("{count} {}", if count == 1 { one } else { many }));
         parts.collect::<Vec<_>>().join(", ")
     }

@@ -5,6 +5,9 @@ use std::num::NonZeroU32;
 
 use crate::memory::slots::{KeyHash, Slot};
 use pinpriq_proto::settings::Rate;
+#[cfg(test)]
+pub(crate) use pinpriq_proto::shares::Own;
+pub(crate) use pinpriq_proto::shares::ShareRules as OwnRules;
 use pinpriq_proto::task::{Bytes, StateKind};
 
 /// The rules of a queue.
@@ -24,49 +27,8 @@ pub(crate) struct Rules {
     pub(crate) share_rate: Option<Rate>,
 }
 
-/// What a share has instead of the rules of its queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct OwnRules {
-    pub(crate) weight: u16,
-    pub(crate) limit: Own<u64>,
-    pub(crate) rate: Own<Rate>,
-}
-
 /// The rules of their own that shares of a queue have, by share.
 pub(crate) type SharesRules = BTreeMap<Bytes, OwnRules>;
-
-/// A rule that a share may have of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum Own<T> {
-    /// That of the queue.
-    #[default]
-    Default,
-    /// This one, or none.
-    Is(Option<T>),
-}
-
-impl<T: Copy> Own<T> {
-    /// What holds in a queue with this rule.
-    pub(super) const fn or(self, of_queue: Option<T>) -> Option<T> {
-        match self {
-            Self::Default => of_queue,
-            Self::Is(own) => own,
-        }
-    }
-}
-
-impl Default for OwnRules {
-    fn default() -> Self {
-        Self { weight: 1, limit: Own::Default, rate: Own::Default }
-    }
-}
-
-impl OwnRules {
-    /// Whether it can hold tasks back that the rules of the queue do not.
-    pub(crate) fn may_hold_back(&self) -> bool {
-        matches!(self.limit, Own::Is(Some(_))) || matches!(self.rate, Own::Is(Some(_)))
-    }
-}
 
 impl Rules {
     /// Whether turns by these rules are no turns by the other ones.

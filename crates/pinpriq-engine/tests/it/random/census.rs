@@ -515,7 +515,7 @@ impl Census {
                         self.fan_out("Task is written again in a lane");
                     }
                 }
-                RecordKey::Queue(_) => {}
+                RecordKey::Queue(_) | RecordKey::Share(_) => {}
             }
         }
     }

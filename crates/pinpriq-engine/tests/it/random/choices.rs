@@ -20,6 +20,7 @@ use pinpriq_proto::settings::{
     DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS, TTL, TTR,
     Value,
 };
+use pinpriq_proto::shares::{Own, ShareChange};
 use pinpriq_proto::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
@@ -535,6 +536,23 @@ impl<'a> Chooser<'a> {
         });
         self.about = About::of((self.place(), b""));
         QueueCommand::of_kind(kind, self)
+    }
+
+    /// The name of a share that tasks may have.
+    fn share_name(&mut self) -> &'static [u8] {
+        let names: [&[u8]; 5] = [b"", b"k", b"s", b"a", &[b's'; 256]];
+        self.dice.pick(&names)
+    }
+
+    fn share_change(&mut self) -> ShareChange {
+        let rate = Rate { count: self.dice.pick(&[0, 1, 2, 5]), per: self.span() };
+        let limits = [Own::Default, Own::Is(None), Own::Is(Some(0)), Own::Is(Some(1))];
+        let rates = [Own::Default, Own::Default, Own::Is(None), Own::Is(Some(rate))];
+        ShareChange {
+            weight: self.dice.once_in(2).then(|| self.dice.pick(&[1, 1, 2, 1_000, 0, 1_001])),
+            limit: self.dice.once_in(3).then(|| self.dice.pick(&limits)),
+            rate: self.dice.once_in(3).then(|| self.dice.pick(&rates)),
+        }
     }
 
     fn policies(&mut self) -> Vec<Assignment<'static>> {

@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use pinpriq_engine::Engine;
 use pinpriq_proto::change::{Change, Place, RecordKey};
 use pinpriq_proto::limits::Limits;
+use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::task::TaskId;
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -96,6 +97,19 @@ impl Store {
             }
         }
         windows
+    }
+
+    /// The rules of shares that are kept.
+    pub(super) fn own_shares(&self) -> BTreeMap<u64, ShareRecord> {
+        let mut all = BTreeMap::new();
+        for entry in &self.log {
+            match &entry.change {
+                Change::Share(record) => drop(all.insert(record.number, (**record).clone())),
+                Change::ShareGone(number) => drop(all.remove(number)),
+                _ => {}
+            }
+        }
+        all
     }
 
     /// Moves what is still needed out of the oldest file, and removes that file. Returns the

@@ -11,6 +11,7 @@ use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
 use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown};
 use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{AfterAck, Ids, Paused, Settings, Shown};
+use pinpriq_proto::shares::{Own, ShareRules, ShareShown};
 use pinpriq_proto::stats::{Figures, Times};
 use pinpriq_proto::task::{
     Bytes, ClientId, Counts, Progress, Receipt, RequestId, State, StateKind, TaskRecord,
@@ -111,6 +112,13 @@ impl Names {
                 let next = next.as_ref();
                 let next =
                     next.map_or_else(String::new, |it| format!(", and more after {}", place(it)));
+                format!("[{}]{next}", shown.join("; "))
+            }
+            Reply::Shares { shares, next } => {
+                let shown: Vec<String> = shares.iter().map(share).collect();
+                let next = next.as_ref();
+                let next =
+                    next.map_or_else(String::new, |it| format!(", and more after {}", quoted(it)));
                 format!("[{}]{next}", shown.join("; "))
             }
             Reply::State(state) => letter(*state),
@@ -353,7 +361,39 @@ pub(super) fn change(change: &Change) -> String {
             format!("the window of {} is open until {}", quoted(&window.key), window.until.ms())
         }
         Change::WindowGone(number) => format!("the window of task {number} is gone"),
+        Change::Share(record) => {
+            format!(
+                "share {} of {}: {}",
+                quoted(&record.share),
+                quoted(&record.queue),
+                rules(record.rules)
+            )
+        }
+        Change::ShareGone(_) => "the rules of a share are gone".to_owned(),
     }
+}
+
+fn share(shown: &ShareShown) -> String {
+    let oldest = shown.oldest_ready.map_or_else(String::new, |it| format!(", oldest {}", it.ms()));
+    let (name, rules) = (quoted(&shown.share), rules(shown.rules));
+    format!("{name} {rules}, ready {}, taken {}{oldest}", shown.ready, shown.taken)
+}
+
+fn rules(rules: ShareRules) -> String {
+    let own = |name: &str, own: Own<String>| match own {
+        Own::Default => String::new(),
+        Own::Is(None) => format!(", no {name}"),
+        Own::Is(Some(value)) => format!(", {name} {value}"),
+    };
+    let limit = match rules.limit {
+        Own::Default => Own::Default,
+        Own::Is(limit) => Own::Is(limit.map(|limit| limit.to_string())),
+    };
+    let rate = match rules.rate {
+        Own::Default => Own::Default,
+        Own::Is(rate) => Own::Is(rate.map(|rate| rate.to_string())),
+    };
+    format!("weight {}{}{}", rules.weight, own("limit", limit), own("rate", rate))
 }
 
 fn schedule(shown: &ShownSchedule) -> String {

@@ -109,6 +109,7 @@ const fn answer_of(route: &Route) -> &'static str {
         (_, Form::Count) => "`{count}`",
         (_, Form::Explained) => "`{id, state, since, reasons}`",
         (_, Form::Leases) => "`{cursor, leases}`",
+        (_, Form::Shares) => "`{cursor, shares}`",
         (_, Form::Members) => "`{members}`",
         (_, Form::Schedule) => "the schedule",
         (_, Form::Next) => "`{next_at}`",

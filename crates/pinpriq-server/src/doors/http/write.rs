@@ -226,6 +226,7 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
         Reply::Leases { leases, next } => {
             looking::leases(out, leases, next.as_deref(), with.contacts);
         }
+        Reply::Shares { shares, next } => looking::shares(out, shares, next.as_deref()),
         Reply::Figures(figures) => queue::figures(out, figures, false),
         Reply::Schedule(shown) => schedule(out, shown),
         Reply::Tasks { .. }

@@ -28,6 +28,7 @@ pub(super) fn import(call: &mut Call<'_, '_>) -> Done {
         }
         Record::Task(task, until) => ask(call, Import::Task { task: &task, until }),
         Record::Window(window) => ask(call, Import::Window(&window)),
+        Record::Share(share) => ask(call, Import::Share(&share)),
         Record::Schedule(schedule) => ask(call, Import::Schedule(&schedule)),
     }
 }
@@ -44,6 +45,9 @@ pub(super) fn page_head(writer: &mut Writer<'_>, page: &Exported) {
     writer.array(page.len());
     if let Some(queue) = &page.queue {
         writer.bulk(records::queue(queue).as_bytes());
+    }
+    for share in &page.shares {
+        writer.bulk(records::share(share).as_bytes());
     }
 }
 

@@ -133,6 +133,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Leases { leases, next } => {
             looking::leases_page((writer, contacts), leases, next.as_deref());
         }
+        Reply::Shares { shares, next } => looking::shares_page(writer, shares, next.as_deref()),
         Reply::State(state) => state_letter(writer, *state),
         Reply::Deadline(deadline) => moment(writer, *deadline),
         Reply::Count(count) => whole(writer, *count),

@@ -1,7 +1,9 @@
 //! The commands that look at a whole queue, and how their replies are written.
 
-use pinpriq_proto::fields::told::LEASE;
+use pinpriq_proto::fields::told::{Holder, LEASE, SHARE};
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
+use pinpriq_proto::request::cursors::name::cursor_after as name_cursor;
+use pinpriq_proto::shares::ShareShown;
 use pinpriq_proto::wire::resp::Writer;
 
 use super::values::{moment, state_letter, task_id, value, write_fields};
@@ -60,5 +62,17 @@ pub(super) fn leases_page(
     writer.array(leases.len());
     for lease in leases {
         write_fields(writer, &LEASE, (lease, &contacts.holder(lease.holder)));
+    }
+}
+
+pub(super) fn shares_page(writer: &mut Writer<'_>, shares: &[ShareShown], next: Option<&[u8]>) {
+    writer.array(2);
+    match next {
+        Some(last) => writer.bulk(name_cursor(last).as_bytes()),
+        None => writer.bulk(b"0"),
+    }
+    writer.array(shares.len());
+    for share in shares {
+        write_fields(writer, &SHARE, (share, &Holder::default()));
     }
 }

@@ -14,6 +14,7 @@ use pinpriq_proto::export::QueueExported;
 use pinpriq_proto::fields::{Carried, Seen, Value, carried};
 use pinpriq_proto::schedule::Recurrence;
 use pinpriq_proto::settings::{Settings, Shown};
+use pinpriq_proto::shares::{Own, ShareRecord};
 use pinpriq_proto::task::{COST_USUAL, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -103,9 +104,11 @@ pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String
                 Value::Moment(at) => _ = it.set(name, at.ms()),
                 Value::Span(span) => _ = it.set(name, span.ms()),
                 // Neither leases nor clients leave the server.
-                Value::Missing | Value::Receipt(_) | Value::Address(_) | Value::Truth(_) => {
-                    it.set(name, ());
-                }
+                Value::Missing
+                | Value::Receipt(_)
+                | Value::Address(_)
+                | Value::Truth(_)
+                | Value::Rate(_) => _ = it.set(name, ()),
             }
         }
     })
@@ -119,6 +122,26 @@ pub(super) fn window(window: &WindowRecord) -> String {
         put_bytes(it, "unique", key);
         put_bytes(it, "id", &id.text());
         it.set("unique_until", until.ms());
+    })
+}
+
+/// The rules of a share.
+pub(super) fn share(record: &ShareRecord) -> String {
+    let ShareRecord { number: _, queue, share, rules } = record;
+    record_of("share", |it| {
+        put_bytes(it, "queue", queue);
+        put_bytes(it, "share", share);
+        if rules.weight != 1 {
+            it.set("weight", rules.weight);
+        }
+        match rules.limit {
+            Own::Default => {}
+            Own::Is(limit) => _ = it.set("limit", limit),
+        }
+        match rules.rate {
+            Own::Default => {}
+            Own::Is(rate) => _ = it.set("rate", rate.map(|rate| rate.to_string())),
+        }
     })
 }
 

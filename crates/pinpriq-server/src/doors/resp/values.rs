@@ -54,6 +54,7 @@ pub(super) fn value(writer: &mut Writer<'_>, value: Value<'_>) {
         Value::Span(span) => whole(writer, span.ms()),
         Value::Address(address) => writer.bulk(address.to_string().as_bytes()),
         Value::Truth(truth) => writer.bulk(if truth { b"yes" } else { b"no" }),
+        Value::Rate(rate) => writer.bulk(rate.to_string().as_bytes()),
     }
 }
 

@@ -4,6 +4,7 @@ use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::export::{Export, ExportPlace, Import};
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::Paused;
+use pinpriq_proto::shares::{ShareRecord, ShareRules};
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, Grant, Lease, Origin, Past, Progress, State, TaskId, TaskRecord, Terms,
     Trace,
@@ -16,8 +17,9 @@ use super::Chooser;
 impl Chooser<'_> {
     pub(super) fn export(&mut self) -> Export<'static> {
         let seq = self.model.last_number.saturating_sub(self.dice.below(30));
-        let after = match self.dice.below(6) {
+        let after = match self.dice.below(7) {
             0..=2 => ExportPlace::Start,
+            6 => ExportPlace::Share(self.dice.pick(&[b"".as_slice(), b"k", b"s"])),
             3 => ExportPlace::Task(seq),
             4 => ExportPlace::Window(self.dice.pick(&[b"".as_slice(), b"u", b"v"])),
             _ => ExportPlace::Schedule(seq),
@@ -27,7 +29,13 @@ impl Chooser<'_> {
     }
 
     pub(super) fn import(&mut self) -> Import<'static> {
-        match self.dice.below(12) {
+        match self.dice.below(13) {
+            12 => {
+                let (queue, share) = (self.queue().into(), self.share_name().into());
+                let rules = self.share_change().applied_to(ShareRules::default());
+                let record = ShareRecord { number: 0, queue, share, rules };
+                Import::Share(Box::leak(Box::new(record)))
+            }
             0 => Import::Queue {
                 queue: self.queue(),
                 settings: (!self.dice.once_in(4)).then(|| self.settings()),

@@ -13,6 +13,7 @@ use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::schedule::{NewSchedule, ScheduleCommand};
 use pinpriq_proto::settings::Assignment;
+use pinpriq_proto::shares::ShareChange;
 use pinpriq_proto::task::{Receipt, StateKind, TaskRecord};
 use pinpriq_proto::time::Span;
 
@@ -74,6 +75,7 @@ chosen! {
     &'static [Step<'static>]: |by, _| by.steps();
     &'static [NamePattern<'static>]: |by, _| by.patterns();
     &'static Command<'static>: |by, _| Box::leak(Box::new(by.command()));
+    ShareChange: |by, _| by.share_change();
     Sides: |by, _| by.dice.pick(&[Sides::Input, Sides::Output, Sides::Both]);
     bool: |by, _| by.dice.once_in(2);
     usize: |by, _| usize::try_from(by.dice.below(3)).unwrap();
@@ -126,6 +128,7 @@ chosen! {
         "member" => by.member(),
         "MemberCommand" => if by.dice.once_in(2) { by.member() } else { by.topic() },
         "ScheduleCommand" => by.schedule_name(),
+        "share" => by.share_name(),
         "prefix" => by.dice.pick(&[b"".as_slice(), b"a", b"ab", b"s", b"b"]),
         _ => by.bytes(),
     };

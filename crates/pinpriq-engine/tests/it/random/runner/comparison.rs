@@ -223,6 +223,8 @@ impl Runner<'_> {
             }
         }
         assert_same(&kept, &expected, "the store keeps the windows that there are");
+        let (kept, expected) = (self.store.own_shares(), &self.model.own_shares);
+        assert_same(&kept, expected, "the store keeps the rules of shares");
     }
 
     fn compare_figures(&mut self) {

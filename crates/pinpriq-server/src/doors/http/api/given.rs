@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::super::problem::Problem;
 use super::names::{decode, decode_text};
-use pinpriq_proto::request::options::Opt;
+use pinpriq_proto::request::options::{OWN_LIMIT, Opt};
 
 /// One value.
 #[derive(Clone, PartialEq, Debug)]
@@ -173,7 +173,9 @@ impl Values {
         match given {
             Given::Text(text) => Ok(Some(text)),
             Given::Json(Value::Null) if kind.ends_with("|NONE") => Ok(Some(b"NONE".to_vec())),
-            Given::Json(Value::Number(number)) if is_number(kind) && !number.is_f64() => {
+            Given::Json(Value::Number(number))
+                if (is_number(kind) || kind == OWN_LIMIT) && !number.is_f64() =>
+            {
                 Ok(Some(number.to_string().into_bytes()))
             }
             Given::Json(Value::String(text)) if !is_number(kind) => Ok(Some(text.into_bytes())),

@@ -59,7 +59,7 @@ fn usual(spec: &Spec, form: Form) -> Route {
 }
 
 /// The paths that are not the usual ones.
-fn others() -> [Route; 50] {
+fn others() -> [Route; 52] {
     [
         one("POST /queues/{queue}/tasks", "PUT", Payload, Form::Put),
         own("POST /queues/{queue}/tasks:batch", Own::Batch, Lines, Form::Line),
@@ -93,6 +93,8 @@ fn others() -> [Route; 50] {
         one("POST /queues/{queue}:move", "MOVE", Json, Form::Count),
         one("GET /queues/{queue}/explain", "EXPLAIN", Body::None, Form::Explained),
         one("GET /queues/{queue}/leases", "LEASES", Body::None, Form::Leases),
+        one("GET /queues/{queue}/shares", "QUEUE SHARES", Body::None, Form::Shares),
+        one("PUT /queues/{queue}/shares/{share}", "QUEUE SHARE", Json, Form::Nothing),
         one("POST /topics/{topic}:publish", "PUBLISH", Payload, Form::Count),
         own("GET /topics", Own::Topics, Body::None, Form::Value),
         one("GET /topics/{topic}/members", "MEMBERS", Body::None, Form::Members),

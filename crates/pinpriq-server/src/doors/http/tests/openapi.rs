@@ -3,14 +3,14 @@
 
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
-use pinpriq_proto::request::options::{DONE, Opt};
+use pinpriq_proto::request::options::{DONE, OWN_LIMIT, OWN_RATE, Opt};
 use pinpriq_proto::request::table::TABLE;
 use serde_json::{Map, Value, json};
 
 use super::super::api::given::{is_bytes, is_number};
 use super::super::api::route::{Body, Does, Own, Route, Word, options_of};
 use super::super::api::table::ROUTES;
-use super::schemas::{self, of_form};
+use super::schemas::{self, limit_or_word, of_form};
 
 /// Returns the document.
 pub(super) fn openapi() -> Value {
@@ -270,6 +270,8 @@ pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
         "ms" => ms,
         "ms|NONE" => or_none(ms),
         "n" => json!({"type": "integer", "minimum": 1}),
+        OWN_LIMIT => limit_or_word(&["none", "default"]),
+        OWN_RATE => json!({"type": "string"}),
         "number" => json!({"type": "integer", "minimum": 0}),
         "n|NONE" => or_none(json!({"type": "integer", "format": "int64"})),
         "unix-ms" => json!({"anyOf": [ms, {"type": "string", "format": "date-time"}]}),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use pinpriq_proto::fields::told::{LEASE, MEMBER, SCHEDULE, Sort, Told};
+use pinpriq_proto::fields::told::{LEASE, MEMBER, SCHEDULE, SHARE, Sort, Told};
 use pinpriq_proto::fields::{FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
@@ -54,6 +54,7 @@ pub(super) fn of_form(route: &Route) -> Vec<Status> {
         Form::Count => ok(object(&[("count", whole())], &["count"])),
         Form::Explained => ok(named("Explanation")),
         Form::Leases => ok(page("leases", named("Lease"))),
+        Form::Shares => ok(page("shares", named("Share"))),
         Form::Figures => ok(json!({"type": "object", "required": ["counts", "put"]})),
         Form::Members => ok(object(&[("members", array(named("Member")))], &["members"])),
         Form::Schedule => ok(named("Schedule")),
@@ -119,6 +120,7 @@ pub(super) fn all() -> Value {
         "Settings": settings(),
         "Explanation": explanation(),
         "Lease": of_table(&LEASE),
+        "Share": of_table(&SHARE),
         "Member": of_table(&MEMBER),
         "Schedule": of_table(&SCHEDULE),
         "Multi": multi(),
@@ -162,6 +164,11 @@ fn moment() -> Value {
 
 fn state() -> Value {
     json!({"type": "string", "enum": ["R", "T", "W", "B", "Z", "D", "X"]})
+}
+
+/// A number from 1 on, or one of these words.
+pub(super) fn limit_or_word(words: &[&str]) -> Value {
+    json!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "enum": words}]})
 }
 
 fn array(items: Value) -> Value {
@@ -255,6 +262,7 @@ fn of_fields(fields: impl Iterator<Item = (&'static str, Sort, bool)>) -> Value 
             Sort::Like(FieldKind::Count | FieldKind::Number | FieldKind::Span) => whole(),
             Sort::Like(FieldKind::Moment) => moment(),
             Sort::Truth => truth(),
+            Sort::Limit => limit_or_word(&["none"]),
         };
         others.push((name, schema));
         required.extend(always.then_some(name));

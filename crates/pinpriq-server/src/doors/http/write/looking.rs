@@ -1,12 +1,14 @@
 //! Why a task waits, who holds what, and which names there are, as JSON.
 
-use pinpriq_proto::fields::told::LEASE;
+use pinpriq_proto::fields::told::{Holder, LEASE, SHARE};
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown};
 
 use super::task::{value, write_fields};
 use crate::clients::contacts::Contacts;
 use crate::doors::json::object;
 use pinpriq_proto::request::cursors::lease::cursor_after as leases_cursor;
+use pinpriq_proto::request::cursors::name::cursor_after as shares_cursor;
+use pinpriq_proto::shares::ShareShown;
 use pinpriq_proto::task::StateKind;
 
 /// Appends why a task is not handed out.
@@ -41,6 +43,17 @@ pub(super) fn leases(
         it.set("cursor", cursor);
         it.array("leases", leases, |out, lease| {
             object(out, |it| write_fields(it, &LEASE, (lease, &contacts.holder(lease.holder))));
+        });
+    });
+}
+
+/// Appends a page of shares.
+pub(super) fn shares(out: &mut Vec<u8>, shares: &[ShareShown], next: Option<&[u8]>) {
+    let cursor = next.map_or_else(|| "0".to_owned(), shares_cursor);
+    object(out, |it| {
+        it.set("cursor", cursor);
+        it.array("shares", shares, |out, share| {
+            object(out, |it| write_fields(it, &SHARE, (share, &Holder::default())));
         });
     });
 }

@@ -76,6 +76,7 @@ fn text(value: Value<'_>) -> String {
         Value::Span(span) => span.ms().to_string(),
         Value::Address(address) => address.to_string(),
         Value::Truth(truth) => truth.to_string(),
+        Value::Rate(rate) => rate.to_string(),
     }
 }
 

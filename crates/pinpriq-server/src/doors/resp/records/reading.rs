@@ -7,8 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::fields::{Carried, Draft, FieldKind, Value as Given, carried};
+use pinpriq_proto::request::settings::rate_of;
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence};
 use pinpriq_proto::settings::{Pause, Paused};
+use pinpriq_proto::shares::{Own, ShareRecord, ShareRules};
 use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
@@ -28,6 +30,8 @@ pub(crate) enum Record {
     Window(WindowRecord),
     /// A schedule.
     Schedule(Box<ScheduleRecord>),
+    /// The rules of a share.
+    Share(ShareRecord),
 }
 
 /// What is wrong with a record.
@@ -53,9 +57,11 @@ pub(crate) fn record(text: &[u8], queue: &[u8], payload: Option<&[u8]>) -> Resul
         "task" => fields.task(queue, payload)?,
         "window" => Record::Window(fields.window(queue)?),
         "schedule" => Record::Schedule(Box::new(fields.schedule(queue, payload)?)),
+        "share" => Record::Share(fields.share(queue)?),
         other => return Err(format!("there is no type '{}'", other.escape_debug())),
     };
-    if payload.is_some() && matches!(record, Record::Queue(..) | Record::Window(_)) {
+    let has_none = matches!(record, Record::Queue(..) | Record::Window(_) | Record::Share(_));
+    if payload.is_some() && has_none {
         return Err(format!("a {kind} has no payload"));
     }
     match fields.fields.keys().next() {
@@ -267,6 +273,26 @@ impl Fields {
             id: self.id("id")?.ok_or("it has no 'id'")?,
             until: self.moment("unique_until")?.ok_or("it has no 'unique_until'")?,
         })
+    }
+
+    fn share(&mut self, queue: Bytes) -> Result<ShareRecord, Wrong> {
+        let share = self.needed("share")?;
+        let weight = self.number("weight")?.unwrap_or(1);
+        let limit = match self.take("limit") {
+            None => Own::Default,
+            Some(Value::Null) => Own::Is(None),
+            Some(value) => Own::Is(Some(value.as_u64().ok_or("'limit' is null or a number")?)),
+        };
+        let rate = match self.take("rate") {
+            None => Own::Default,
+            Some(Value::Null) => Own::Is(None),
+            Some(value) => {
+                let rate = value.as_str().and_then(|text| rate_of(text.as_bytes()));
+                Own::Is(Some(rate.ok_or("'rate' is null or n/ms, such as 100/1000")?))
+            }
+        };
+        let weight = u16::try_from(weight).map_err(|_| "'weight' is a number from 1 to 1000")?;
+        Ok(ShareRecord { number: 0, queue, share, rules: ShareRules { weight, limit, rate } })
     }
 
     fn schedule(&mut self, queue: Bytes, payload: Option<&[u8]>) -> Result<ScheduleRecord, Wrong> {

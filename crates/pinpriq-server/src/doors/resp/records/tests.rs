@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Scheduled};
 use pinpriq_proto::settings::{CAPACITY, Pause, Paused, RATE, Rate, Value};
+use pinpriq_proto::shares::ShareRules;
 use pinpriq_proto::task::{Bytes, Counts, Origin, Past, Progress, State, Terms, Trace};
 use pinpriq_testing::Dice;
 
@@ -109,6 +110,17 @@ fn records_come_back_from_their_json() {
     let (queue, key) = (bytes(b"jobs"), bytes(b"k"));
     let window = WindowRecord { number: 0, queue, key, id, until: at(5) };
     assert_eq!(read(&self::window(&window)), Ok(Record::Window(window)));
+
+    let rate = Own::Is(Some(Rate { count: 5, per: Span::from_ms(1_000) }));
+    let rules = ShareRules { weight: 3, limit: Own::Is(None), rate };
+    let share = ShareRecord { number: 0, queue: bytes(b"jobs"), share: bytes(b""), rules };
+    let text = self::share(&share);
+    assert_eq!(
+        text,
+        "{\"type\":\"share\",\"queue\":\"jobs\",\"share\":\"\",\"weight\":3,\"limit\":null,\
+         \"rate\":\"5/1000\"}"
+    );
+    assert_eq!(read(&text), Ok(Record::Share(share)));
 }
 
 #[test]
