@@ -36,6 +36,7 @@ mod time;
 mod transaction;
 mod transfer;
 mod tubes;
+mod turns;
 mod unique;
 mod waits;
 mod within;
@@ -62,6 +63,7 @@ pub use schedules::Schedule;
 use serve::{Subscription, Taker};
 pub use survivors::Survivors;
 use tasks::{Exit, Tally};
+use turns::Turns;
 use waits::Awaiter;
 
 /// A reply at once, none yet, or a refusal.
@@ -94,6 +96,7 @@ pub struct Home {
     tally: Tally,
     /// The tokens that are left, if its settings have a rate.
     bucket: Option<Bucket>,
+    turns: Turns,
 }
 
 impl Place {

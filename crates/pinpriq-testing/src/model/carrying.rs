@@ -164,12 +164,15 @@ impl Model {
         {
             return Err(RefusalKind::WrongState);
         }
+        if let Some(settings) = &settings {
+            self.turns_may_change(&place, settings)?;
+        }
         self.may_set(&place, settings.as_ref())?;
         let home = self.home(&place);
         home.paused = paused;
         if let Some(settings) = settings {
             (home.created, home.settings) = (true, settings);
-            self.set_bucket(&place);
+            self.obey(&place);
         }
         self.tidy(&place);
         Ok(Some(Reply::Done))

@@ -41,6 +41,7 @@ impl Model {
         task.progress.failures = task.progress.failures.saturating_add(1);
         let (failures, seq) = (task.progress.failures, task.progress.seq);
         let is_over = self.is_over(self.task(number));
+        self.set_held(number, settings.key_hold);
         if settings.attempts.is_some_and(|most| u64::from(failures) >= most) {
             if let Some(queue) = settings.dead_letter {
                 self.die(number, Exit::Dead, &queue, reason);
@@ -104,5 +105,6 @@ impl Model {
     pub(super) fn forget_failures(&mut self, number: u64) {
         let progress = &mut self.task_mut(number).progress;
         (progress.attempts, progress.failures, progress.reason) = (0, 0, None);
+        self.set_held(number, false);
     }
 }

@@ -1,16 +1,17 @@
 //! How many tasks a place hands out: at most so many at once, and at most so many in a time.
 
 use pinpriq_proto::settings::Rate;
-use pinpriq_proto::task::StateKind;
+use pinpriq_proto::task::{StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::{Home, Model, Place};
 
-/// The tokens of a place, in parts: a token has as many parts as the rate has milliseconds.
+/// The tokens of a place, a key or a share, in parts: a token has as many parts as the rate has
+/// milliseconds. There may be less than none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     rate: Rate,
-    parts: u128,
+    parts: i128,
     /// When the parts were counted.
     at: Timestamp,
 }
@@ -21,94 +22,122 @@ impl Bucket {
         let mut bucket = Self { rate, parts: 0, at: now };
         let full = bucket.full();
         bucket.parts = former.map_or(full, |former| {
-            let parts = former.parts_at(now) * bucket.token() / former.token();
+            let parts = (former.parts_at(now) * bucket.token()).div_euclid(former.token());
             parts.min(full)
         });
         bucket
     }
 
-    fn token(&self) -> u128 {
+    fn token(&self) -> i128 {
         self.rate.per.ms().into()
     }
 
-    fn full(&self) -> u128 {
-        u128::from(self.rate.count) * self.token()
+    fn full(&self) -> i128 {
+        i128::from(self.rate.count) * self.token()
     }
 
-    fn parts_at(&self, now: Timestamp) -> u128 {
-        let gained = u128::from(now.ms() - self.at.ms()) * u128::from(self.rate.count);
+    fn parts_at(&self, now: Timestamp) -> i128 {
+        let gained = i128::from(now.ms() - self.at.ms()) * i128::from(self.rate.count);
         self.full().min(self.parts + gained)
     }
 
-    fn change(&mut self, now: Timestamp, tokens: i8) {
-        let parts = self.parts_at(now);
+    /// Adds tokens, or takes some out.
+    pub(super) fn change(&mut self, now: Timestamp, tokens: i128) {
+        let parts = self.parts_at(now) + tokens * self.token();
         self.at = now;
-        self.parts = match tokens {
-            1 => self.full().min(parts + self.token()),
-            _ => parts - self.token(),
-        };
+        self.parts = self.full().min(parts);
+    }
+
+    pub(super) fn is_full(&self, now: Timestamp) -> bool {
+        self.parts_at(now) == self.full()
+    }
+
+    pub(super) fn is_in_debt(&self, now: Timestamp) -> bool {
+        self.parts_at(now) < 0
+    }
+
+    /// Whether it holds a token.
+    pub(super) fn is_open(&self, now: Timestamp) -> bool {
+        self.parts_at(now) >= self.token()
+    }
+
+    /// The next moment at which it holds a token, if it holds none.
+    pub(super) fn opens_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let missing = (self.token() - self.parts_at(now)).max(0).unsigned_abs();
+        let wait_ms = missing.div_ceil(self.rate.count.into());
+        let wait_ms = u64::try_from(wait_ms).unwrap_or(u64::MAX);
+        (wait_ms > 0).then(|| now.after(Span::from_ms(wait_ms)))
     }
 }
 
 impl Home {
     /// Whether the limits of the place allow one more task to be taken.
     pub(super) fn is_open(&self, now: Timestamp) -> bool {
-        let has_token = self.bucket.is_none_or(|bucket| bucket.parts_at(now) >= bucket.token());
-        self.has_room_to_take() && has_token
+        self.has_room_to_take() && self.bucket.is_none_or(|bucket| bucket.is_open(now))
     }
 
     /// The next moment at which the place gets a token, if it has none.
     pub(super) fn next_token(&self, now: Timestamp) -> Option<Timestamp> {
-        let bucket = self.bucket?;
-        let missing = bucket.token().checked_sub(bucket.parts_at(now))?;
-        let wait_ms = missing.div_ceil(bucket.rate.count.into());
-        let wait_ms = u64::try_from(wait_ms).unwrap_or(u64::MAX);
-        (wait_ms > 0).then(|| now.after(Span::from_ms(wait_ms)))
+        self.bucket?.opens_at(now)
+    }
+
+    /// The next moment from which a task may go, if none may go now.
+    fn next_opening(&self, now: Timestamp) -> Option<Timestamp> {
+        if !self.has_turns() {
+            return self.next_token(now);
+        }
+        let goes = |at: Timestamp| self.is_open(at) && self.next_in_turn(false, at).is_some();
+        let mut moments: Vec<Timestamp> =
+            self.openings(now).chain(self.next_token(now)).filter(|_| !goes(now)).collect();
+        moments.sort_unstable();
+        moments.into_iter().find(|at| goes(*at))
     }
 
     fn has_room_to_take(&self) -> bool {
-        let is_taken = |task: &&pinpriq_proto::task::TaskRecord| {
-            task.progress.state.kind() == StateKind::Taken
-        };
+        let is_taken = |task: &&TaskRecord| task.progress.state.kind() == StateKind::Taken;
         let taken = self.tasks.values().filter(is_taken).count() as u64;
         self.settings.limit.is_none_or(|limit| taken < limit)
     }
 }
 
 impl Model {
-    /// Takes a token of a place for a task that it hands out.
-    pub(super) fn pay(&mut self, place: &Place) {
-        let now = self.now;
-        if let Some(bucket) = &mut self.home(place).bucket {
-            bucket.change(now, -1);
+    /// Charges a task that is about to be handed out.
+    pub(super) fn pay(&mut self, number: u64) {
+        let (task, now) = (self.task(number).clone(), self.now);
+        let home = self.home(&Place::of(&task));
+        if let Some(bucket) = &mut home.bucket {
+            bucket.change(now, -i128::from(task.terms.cost));
         }
+        home.charge(&task, now);
     }
 
-    /// Returns the token of a task that did not arrive.
-    pub(super) fn refund(&mut self, place: &Place) {
+    /// Returns what a task was charged that did not arrive. It may be gone by now.
+    pub(super) fn refund(&mut self, task: &TaskRecord) {
         let now = self.now;
-        let home = self.homes.get_mut(place);
-        if let Some(bucket) = home.and_then(|home| home.bucket.as_mut()) {
-            bucket.change(now, 1);
+        let Some(home) = self.homes.get_mut(&Place::of(task)) else { return };
+        if let Some(bucket) = &mut home.bucket {
+            bucket.change(now, task.terms.cost.into());
         }
+        home.uncharge(task, now);
     }
 
-    /// Makes the bucket that the settings of a place ask for.
-    pub(super) fn set_bucket(&mut self, place: &Place) {
-        let now = self.now;
+    /// Lets a place obey its settings, and the rules of its shares.
+    pub(super) fn obey(&mut self, place: &Place) {
+        let (now, own) = (self.now, self.own_rules(place));
         if let Some(home) = self.homes.get_mut(place) {
-            let former = home.bucket;
-            home.bucket = home.settings.rate.map(|rate| Bucket::of(rate, former, now));
+            let bucket = home.bucket;
+            home.bucket = home.settings.rate.map(|rate| Bucket::of(rate, bucket, now));
+            home.follow(own, now);
         }
+        self.refuse_misfits(place);
     }
 
-    /// The next moment at which a place that is short of tokens gets one, while a consumer waits
-    /// for its tasks.
-    pub(super) fn next_token(&self) -> Option<Timestamp> {
+    /// The next moment at which something opens that holds back a task for which a consumer waits.
+    pub(super) fn next_opening(&self) -> Option<Timestamp> {
         let waited_for = |place: &Place, home: &Home| {
             self.waits_for(place) && home.has_tasks_for_anyone(self.now) && home.has_room_to_take()
         };
         let homes = self.homes.iter().filter(|(place, home)| waited_for(place, home));
-        homes.filter_map(|(_, home)| home.next_token(self.now)).min()
+        homes.filter_map(|(_, home)| home.next_opening(self.now)).min()
     }
 }

@@ -104,12 +104,13 @@ impl Model {
             let state = self.count_failure(number, self.now, Some(reasons::RELEASED), delay);
             return Ok(Some(Reply::State(state)));
         }
+        if release.tail {
+            self.task_mut(number).progress.seq = tail;
+        }
+        self.note_put_off(number, release.delay);
         let state = self.bring_back(number, release.delay, &release.amendment, false);
         if state.is_some() {
             self.note_release(number, release.delay);
-        }
-        if release.tail && state.is_some() {
-            self.task_mut(number).progress.seq = tail;
         }
         Ok(Some(Reply::State(state)))
     }
@@ -122,9 +123,9 @@ impl Model {
             let held = self.places.get(&number).map(|place| &self.homes[place].tasks[&number]);
             let is_held = held.is_some_and(|task| task.receipt() == Some(*receipt));
             if is_held && self.is_live(number) {
-                let place = self.places[&number].clone();
-                self.refund(&place);
+                let task = self.task(number).clone();
                 self.bring_back(number, Span::ZERO, &Amendment::default(), false);
+                self.refund(&task);
                 count += 1;
             }
         }

@@ -287,8 +287,8 @@ impl Model {
                 State::Zombie { .. } | State::Done
             );
             if finished {
-                self.refund(&place);
                 self.shift(record.number, State::Ready);
+                self.refund(record);
                 self.expire_if_over(record.number);
             }
             return finished;
@@ -314,10 +314,11 @@ impl Model {
         self.kept.put_back(&task);
         self.places.insert(task.number, place.clone());
         self.since.insert(task.number, self.now);
-        self.refund(&place);
         let home = self.home(&place);
         home.tasks.insert(task.number, task);
         home.tally.enter_again();
+        self.settle(&place);
+        self.refund(record);
         self.totals.enter_again();
         self.claim_key(record.number);
         self.expire_if_over(record.number);

@@ -131,11 +131,12 @@ impl Model {
         if settings.ids != former.ids && holds_tasks {
             return Err(RefusalKind::WrongState);
         }
+        self.turns_may_change(&place, &settings)?;
         self.may_set(&place, Some(&settings))?;
         let home = self.home(&place);
         home.created = true;
         home.settings = settings;
-        self.set_bucket(&place);
+        self.obey(&place);
         Ok(Some(Reply::Done))
     }
 
@@ -185,6 +186,7 @@ impl Model {
             self.places.remove(number);
         }
         self.homes.insert(place.clone(), home);
+        self.settle(place);
         tasks.len() as u64
     }
 

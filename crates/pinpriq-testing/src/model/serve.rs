@@ -62,6 +62,7 @@ impl Model {
         fits(!queues.is_empty())?;
         self.mode_fits(mode)?;
         let named = self.places_of(queues, member)?;
+        self.order_fits(&named, selection)?;
         let mut places = self.subscribed(client);
         places.extend(named.iter().cloned());
         places.sort();

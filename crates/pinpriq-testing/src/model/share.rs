@@ -33,6 +33,7 @@ impl Model {
         fits(names.chain(take.member).all(|name| name.len() <= NAME_BYTES_MAX))?;
         self.taken_fits(&Take { wait: Wait::No, ..*take })?;
         let places = self.places_of(take.queues, take.member)?;
+        self.order_fits(&places, take.selection)?;
         self.finish_done(client, done)?;
         for place in &places {
             self.note_life(place);
@@ -53,6 +54,7 @@ impl Model {
     ) -> Answer {
         self.take_fits(take)?;
         let places = self.places_of(take.queues, take.member)?;
+        self.order_fits(&places, take.selection)?;
         let (count, selection, mode) = (take.count, take.selection, take.mode);
         let is_held = mode == TakeMode::Pop;
         let tasks = self.collect(&places, client, selection, (mode, is_held), count);

@@ -36,6 +36,13 @@ impl Model {
         all.find(|own| *own.queue == *queue && *own.share == *share)
     }
 
+    /// The rules of their own that shares of a place have. Those of lanes have none.
+    pub(super) fn own_rules(&self, place: &Place) -> BTreeMap<Bytes, ShareRules> {
+        let of_place = |own: &&ShareRecord| *place == Place::Queue(own.queue.clone());
+        let rules = self.own_shares.values().filter(of_place);
+        rules.map(|own| (own.share.clone(), own.rules)).collect()
+    }
+
     /// Gives a share these rules.
     pub(super) fn give_rules(&mut self, queue: &[u8], share: &[u8], rules: ShareRules) -> Answer {
         fits(share.len() <= SHARE_BYTES_MAX && (1..=WEIGHT_MAX).contains(&rules.weight))?;
@@ -61,6 +68,7 @@ impl Model {
         if of_queue + room_of_rules > 0 {
             self.has_room(of_queue + room_of_rules)?;
         }
+        self.turns_may_change_by(&place, (&record.share, rules))?;
         self.home(&place).created = true;
         if let Some(known) = known {
             record.number = known.number;
@@ -72,6 +80,7 @@ impl Model {
         if rules != ShareRules::default() {
             self.own_shares.insert(record.number, record);
         }
+        self.obey(&place);
         Ok(Some(Reply::Done))
     }
 
@@ -86,10 +95,8 @@ impl Model {
         fits(!top || after.is_none())?;
         let place = self.place_of(queue)?;
         let mut all: BTreeMap<Bytes, ShareShown> = BTreeMap::new();
-        for own in self.own_shares.values() {
-            if place == Place::Queue(own.queue.clone()) {
-                all.entry(own.share.clone()).or_default().rules = own.rules;
-            }
+        for (share, rules) in self.own_rules(&place) {
+            all.entry(share).or_default().rules = rules;
         }
         for task in self.homes.get(&place).into_iter().flat_map(|home| home.tasks.values()) {
             let terms = &task.terms;

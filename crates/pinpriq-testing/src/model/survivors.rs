@@ -117,7 +117,7 @@ impl Model {
             self.own_shares.insert(own.number, own);
         }
         for place in self.homes.keys().cloned().collect::<Vec<_>>() {
-            self.set_bucket(&place);
+            self.obey(&place);
         }
         for home in self.homes.values_mut() {
             let put = home.tasks.values().filter(|task| !is_kept(task.progress.state.kind()));

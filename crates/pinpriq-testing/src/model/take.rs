@@ -35,6 +35,9 @@ impl Home {
     }
 
     pub(super) fn first(&self, selection: Selection, now: Timestamp) -> Option<&TaskRecord> {
+        if self.has_turns() {
+            return self.next_in_turn(selection.narrow, now);
+        }
         let ranked = self.in_sight(selection, now).filter(|task| task.progress.priority.is_some());
         ranked.min_by_key(|task| rank(task, selection))
     }
@@ -47,15 +50,14 @@ impl Home {
     }
 
     pub(super) fn has(&self, selection: Selection, now: Timestamp) -> bool {
-        !self.paused.output.is_on()
-            && self.is_open(now)
-            && self.in_sight(selection, now).any(|task| task.progress.priority.is_some())
+        !self.paused.output.is_on() && self.is_open(now) && self.first(selection, now).is_some()
     }
 
     /// The numbers of the tasks that go with the first choice, which comes first.
     fn choose(&self, selection: Selection, now: Timestamp) -> Vec<u64> {
         let Some(first) = self.first(selection, now) else { return Vec::new() };
-        let Some(key) = first.terms.key.as_ref().filter(|_| selection.group) else {
+        let Some(key) = first.terms.key.as_ref().filter(|_| selection.group && !self.has_turns())
+        else {
             return vec![first.number];
         };
         let group =
@@ -72,6 +74,7 @@ impl Model {
     pub(super) fn take(&mut self, client: ClientId, request: RequestId, take: &Take<'_>) -> Answer {
         self.take_fits(take)?;
         let places = self.places_of(take.queues, take.member)?;
+        self.order_fits(&places, take.selection)?;
         for place in &places {
             self.note_life(place);
         }
@@ -134,6 +137,7 @@ impl Model {
         fits(done.len() <= DONE_MAX)?;
         self.take_fits(take)?;
         let places = self.places_of(take.queues, take.member)?;
+        self.order_fits(&places, take.selection)?;
         if take.wait.blocks() {
             self.may_wait(client, self.take_bytes(&places))?;
         }
@@ -224,7 +228,7 @@ impl Model {
     ) -> TaskRecord {
         let place = self.places[&number].clone();
         let settings = self.settings(&place);
-        self.pay(&place);
+        self.pay(number);
         self.note_waited(number);
         let task = self.task_mut(number);
         task.progress.attempts = task.progress.attempts.saturating_add(1);
@@ -257,7 +261,7 @@ impl Model {
     fn pass_through_taken(&mut self, number: u64) {
         let grant = Grant { incarnation: self.incarnation, serial: 0 };
         let lease = Lease { grant, holder: None, deadline: None, ttr: None };
-        self.shift(number, State::Taken(lease));
+        self.shift_only(number, State::Taken(lease));
         // It was never held.
         self.since.remove(&number);
     }

@@ -7,9 +7,10 @@ use pinpriq_proto::limits::{LINGERING_BYTES_MAX, NAME_BYTES_MAX, queue_bytes};
 use pinpriq_proto::reply::{Outcome, RefusalKind};
 use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::stats::{Move, Times};
-use pinpriq_proto::task::{State, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::task::{State, StateKind, TaskId, TaskRecord, Trace};
 use pinpriq_proto::time::Span;
 
+use super::turns::trace_of;
 use super::{Home, Model, Place, fits, time};
 
 /// Figures that cannot be computed from the tasks.
@@ -132,13 +133,25 @@ impl Model {
         self.totals.put += counted;
         self.totals.note(None, Some(kind));
         self.claim_key(number);
+        self.settle(place);
     }
 
     /// Moves a task into a state, and notifies its awaiters if that ends it.
     pub(super) fn shift(&mut self, number: u64, state: State) {
+        self.shift_only(number, state);
+        let place = self.places[&number].clone();
+        self.settle(&place);
+    }
+
+    /// Moves a task into a state. Its step goes on.
+    pub(super) fn shift_only(&mut self, number: u64, state: State) {
         let task = self.task_mut(number);
         let (from, to) = (task.progress.state.kind(), state.kind());
         task.progress.state = state;
+        if matches!(to, StateKind::Buried | StateKind::Zombie | StateKind::Done) {
+            let progress = &mut task.progress;
+            progress.trace = Trace { is_held: false, ..trace_of(progress) }.kept();
+        }
         let due = time::due(task);
         self.note_due(due);
         self.note_held(number, from);
@@ -182,6 +195,7 @@ impl Model {
             Exit::Evicted => Outcome::Evicted,
             Exit::Moved => Outcome::Moved,
         };
+        self.settle(&place);
         self.tell(number, outcome, None);
         task
     }

@@ -45,7 +45,7 @@ impl Model {
     /// The next moment at which something happens by itself.
     #[must_use]
     pub fn next_moment(&self) -> Option<Timestamp> {
-        self.next_due().map(|(at, _)| at).into_iter().chain(self.next_token()).min()
+        self.next_due().map(|(at, _)| at).into_iter().chain(self.next_opening()).min()
     }
 
     /// Whether the next timeout has to continue work that was begun.
@@ -100,6 +100,7 @@ impl Model {
 
     pub(super) fn advance(&mut self, now: Timestamp) {
         self.now = now;
+        self.settle_all();
         self.fire_due();
     }
 
@@ -187,6 +188,7 @@ impl Model {
     /// Ends a connection. It gets nothing that is due in the same moment.
     pub fn disconnect(&mut self, now: Timestamp, client: ClientId, farewell: Farewell<'_>) {
         self.now = now;
+        self.settle_all();
         self.takers.retain(|taker| taker.client != client);
         self.awaiters.retain(|awaiter| awaiter.client != client);
         self.putters.retain(|putter| putter.client != client);
@@ -254,10 +256,7 @@ impl Model {
 
     pub(super) fn end_lease(&mut self, number: u64, (is_failure, refunds): (bool, bool)) {
         *self.happened.entry(("its holder is gone", StateKind::Taken)).or_default() += 1;
-        if !is_failure && refunds {
-            let place = self.places[&number].clone();
-            self.refund(&place);
-        }
+        let task = self.task(number).clone();
         if is_failure {
             let reason = Some(reasons::CONNECTION_CLOSED);
             self.count_failure(number, self.now, reason, None);
@@ -265,6 +264,9 @@ impl Model {
             self.expire(number);
         } else {
             self.shift(number, State::Ready);
+        }
+        if !is_failure && refunds {
+            self.refund(&task);
         }
     }
 

@@ -67,12 +67,6 @@ impl Model {
         Ok(Some(Reply::State(state)))
     }
 
-    fn finish_transfer(&mut self, number: u64, transfer: &Transfer<'_>) -> Answer {
-        self.may_return(number, &transfer.amendment)?;
-        let state = self.bring_back(number, transfer.delay, &transfer.amendment, false);
-        Ok(Some(Reply::State(state)))
-    }
-
     pub(super) fn dig(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
         match self.task(number).progress.state.kind() {
@@ -90,7 +84,12 @@ impl Model {
     pub(super) fn snatch(&mut self, transfer: &Transfer<'_>) -> Answer {
         let number = self.transferred(transfer)?;
         match self.task(number).progress.state.kind() {
-            StateKind::Taken => self.finish_transfer(number, transfer),
+            StateKind::Taken => {
+                self.may_return(number, &transfer.amendment)?;
+                self.note_put_off(number, transfer.delay);
+                let state = self.bring_back(number, transfer.delay, &transfer.amendment, false);
+                Ok(Some(Reply::State(state)))
+            }
             _ => Err(RefusalKind::NotTaken),
         }
     }
@@ -210,6 +209,8 @@ impl Model {
         }
         self.may_grow(number, update.amendment.payload, None)?;
         self.amend(number, &update.amendment);
+        let place = self.places[&number].clone();
+        self.settle(&place);
         Ok(Some(Reply::Done))
     }
 }

@@ -17,6 +17,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 use super::put::Buried;
 use super::serve::{Patience, Taker};
 use super::time::is_of;
+use super::turns::trace_of;
 use super::within::match_one;
 use super::{Answer, Exit, Home, Model, Place, fits};
 
@@ -67,13 +68,13 @@ impl Model {
         let mut counts = progress.counts();
         let count = which(&mut counts);
         *count = count.saturating_add(1);
-        progress.trace = Trace::of(progress.delay(), counts);
+        progress.trace = Trace { counts, ..trace_of(progress) }.kept();
     }
 
     /// Notes the delay that a task was given.
     pub(super) fn note_delay(&mut self, number: u64, delay: Span) {
         let progress = &mut self.task_mut(number).progress;
-        progress.trace = Trace::of(delay, progress.counts());
+        progress.trace = Trace { delay, ..trace_of(progress) }.kept();
     }
 
     /// Counts a kick of a task, unless it has expired by that.
@@ -280,6 +281,8 @@ impl Model {
 
     fn take_by_number(&mut self, client: ClientId, number: u64) -> TaskRecord {
         let settings = self.settings(&self.places[&number]);
+        let (record, now) = (self.task(number).clone(), self.now);
+        self.home(&Place::of(&record)).charge(&record, now);
         self.last_grant += 1;
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let task = self.task_mut(number);
@@ -301,6 +304,7 @@ impl Model {
             let state = self.count_failure(number, self.now, Some(reasons::RELEASED), delay);
             return Reply::State(state);
         }
+        self.note_put_off(number, delay);
         let state = self.bring_back(number, delay, &amendment, false);
         if state.is_some() {
             self.note_release(number, delay);
@@ -309,6 +313,7 @@ impl Model {
     }
 
     fn kick_one(&mut self, number: u64) -> Option<StateKind> {
+        self.set_held(number, false);
         let state = self.bring_back(number, Span::ZERO, &Amendment::default(), false);
         if state.is_some() {
             self.task_mut(number).progress.failures = 0;

@@ -167,6 +167,7 @@ impl Model {
         task.progress.priority = put.priority;
         task.progress.expires_at = expires_at;
         (task.progress.failures, task.progress.reason) = (0, None);
+        self.set_held(number, false);
         self.shift(number, state);
         self.open_window(number, put.queue, Some(*unique));
     }

@@ -10,7 +10,8 @@ use crate::model::Home;
 use pinpriq_proto::command::{Command, QueueCommand, Selection, Sides, Take, TakeMode, Wait};
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::schedule::ScheduleCommand;
-use pinpriq_proto::settings::{RATE, Value};
+use pinpriq_proto::settings::{COSTMAX, RATE, SETTINGS, Setting, Value};
+use pinpriq_proto::shares::{Own, ShareChange};
 use pinpriq_proto::task::State;
 use pinpriq_proto::time::Span;
 use pinpriq_server::config::DoorName;
@@ -122,7 +123,7 @@ impl World {
     fn empty(&mut self, name: &Name) {
         let queue = name.borrow();
         self.request(&QueueCommand::Resume { queue, sides: Sides::Both }.into());
-        self.lift_rate(name);
+        self.lift_limits(name);
         self.request(&Command::Plow { queue, count: None, delay: Span::ZERO, ttl: None });
         self.request(&Command::Take(Take {
             queues: &[queue.name],
@@ -160,18 +161,34 @@ impl World {
         }
     }
 
-    /// Lets a queue hand out as much as it has.
-    fn lift_rate(&mut self, name: &Name) {
-        let is_rated = {
+    /// Lets a queue hand out as much as it has, in any order.
+    fn lift_limits(&mut self, name: &Name) {
+        let (is_limited, shares) = {
             let oracle = self.oracle.borrow();
             let own = |home: &&Home| {
                 let member = home.lane.as_ref().map(|lane| lane.name.member.to_vec());
                 *home.name == *name.queue && member == name.member
             };
-            oracle.model.homes.values().find(own).is_some_and(|home| home.settings.rate.is_some())
+            let home = oracle.model.homes.values().find(own);
+            let has_turns = home.is_some_and(Home::has_turns);
+            let is_rated = home.is_some_and(|home| home.settings.rate.is_some());
+            let shares = oracle.model.own_shares.values().filter(|own| *own.queue == *name.queue);
+            let shares = shares.filter(|_| name.member.is_none());
+            let shares: Vec<Vec<u8>> = shares.map(|own| own.share.to_vec()).collect();
+            (is_rated || has_turns, shares)
         };
-        if is_rated {
-            let (queue, settings) = (name.borrow(), &[(RATE, Value::None)]);
+        let change =
+            ShareChange { weight: Some(1), limit: Some(Own::Default), rate: Some(Own::Default) };
+        for share in &shares {
+            self.request(&QueueCommand::Share { queue: &name.queue, share, change }.into());
+        }
+        if is_limited {
+            let later = SETTINGS.into_iter().filter(|it| it.tag > COSTMAX.tag);
+            let none =
+                |it: &'static Setting| (it, if it.optional { Value::None } else { Value::Word(0) });
+            let settings: Vec<_> =
+                [(RATE, Value::None)].into_iter().chain(later.map(none)).collect();
+            let (queue, settings) = (name.borrow(), &settings[..]);
             self.request(&QueueCommand::Set { queue, settings }.into());
         }
     }

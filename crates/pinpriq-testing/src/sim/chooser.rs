@@ -3,6 +3,7 @@
 
 mod jobs;
 mod settings;
+mod shares;
 
 use crate::Dice;
 use crate::model::{Model, is_placeholder};
@@ -16,7 +17,6 @@ use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::limits::{MOVED_DEFAULT, NAMES_DEFAULT};
 use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
-use pinpriq_proto::shares::ShareChange;
 use pinpriq_proto::task::{Receipt, StateKind, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
@@ -421,10 +421,8 @@ impl Chooser<'_> {
                 QueueCommand::Pause { queue, sides, length }
             }
             9 if self.once_in(2) => {
-                let shares: [&[u8]; 3] = [b"", b"s", b"k"];
-                let share = shares[self.index(3)];
-                let weight = Some([1, 2, 1_000][self.index(3)]);
-                let change = ShareChange { weight, ..ShareChange::default() };
+                let share = &pick(self.dice, &KEYS, KEYS.len() as u64);
+                let change = self.share_change();
                 return Ask::of(&QueueCommand::Share { queue: &other, share, change }.into());
             }
             7..=8 if self.once_in(3) => return Ask::Import(Box::new(self.imported())),
@@ -710,13 +708,6 @@ impl Chooser<'_> {
     fn key(&mut self) -> Option<Text> {
         let keyed = self.knobs.keys > 0 && !self.once_in(3);
         keyed.then(|| pick(self.dice, &KEYS, self.knobs.keys))
-    }
-
-    /// Some share and a cost. Few are refused.
-    fn share(&mut self) -> (Option<Text>, u32) {
-        let share = self.once_in(3).then(|| pick(self.dice, &KEYS, KEYS.len() as u64));
-        let costs = [1, 2, 3, 50, 1_000_000, 1_000_001];
-        (share, if self.once_in(4) { costs[self.index(costs.len())] } else { 1 })
     }
 
     #[expect(clippy::option_option, reason = "not given, none, or a value")]

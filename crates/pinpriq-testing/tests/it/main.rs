@@ -6,5 +6,6 @@ mod cluster_sim;
 mod fuzz;
 #[cfg(test)]
 mod history;
+mod model;
 #[cfg(test)]
 mod sim;

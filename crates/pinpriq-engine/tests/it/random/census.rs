@@ -10,6 +10,7 @@ use pinpriq_proto::reply::{Output, RefusalKind, Reply};
 use pinpriq_proto::request::reading::Room;
 use pinpriq_proto::request::table::{Found, READS, TABLE, find, read};
 use pinpriq_proto::schedule::{Recurrence, ScheduleCommand};
+use pinpriq_proto::settings::SETTINGS;
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, State, StateKind, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{Awaited, OnDuplicate, PutUnique, Unique, WindowRecord};
@@ -35,6 +36,9 @@ pub(super) struct Census {
     fan_out: BTreeMap<&'static str, u64>,
     schedules: BTreeSet<&'static str>,
     unique: BTreeSet<&'static str>,
+    turns: BTreeSet<&'static str>,
+    /// The settings that were given to a queue or lane.
+    settings: BTreeSet<&'static str>,
     /// Commands that were refused because of the names that they keep within.
     no_perm: BTreeSet<&'static str>,
 }
@@ -123,6 +127,26 @@ const UNIQUE: [&str; 8] = [
     "a restart finds a window without its task",
     "a window ends with its task there",
     "Window is written again",
+];
+
+/// Everything that must have happened where tasks take turns.
+const TURNS: [&str; 16] = [
+    "an older task waits for the turn of its share",
+    "a share has its turn at several numbers",
+    "the limit of a key is reached",
+    "the bucket of a key is shut",
+    "a task holds its key",
+    "several tasks hold a key",
+    "the limit of a share is reached",
+    "the bucket of a share is shut",
+    "the bucket of a queue is in debt",
+    "a consumer waits for an opening",
+    "a lane has turns",
+    "what was charged is given back",
+    "a share has got another weight",
+    "a share has a limit of its own",
+    "a share has a rate of its own",
+    "a taker of another order is sent away",
 ];
 
 impl Census {
@@ -248,6 +272,13 @@ impl Census {
 
     /// Counts a command by what has become of it.
     pub(super) fn note_applied(&mut self, command: &Command<'_>, applied: Applied) {
+        if let Command::Queue(
+            QueueCommand::Create { settings, .. } | QueueCommand::Set { settings, .. },
+        ) = command
+            && applied == Applied::Answered
+        {
+            self.settings.extend(settings.iter().map(|(setting, _)| setting.name));
+        }
         match (command, applied) {
             (Command::Within { command, .. }, Applied::Refused(RefusalKind::NoPerm)) => {
                 self.no_perm.extend(kinds_of(command).map(|(_, kind)| kind));
@@ -341,6 +372,16 @@ impl Census {
         self.unique.insert(what);
     }
 
+    /// Counts what holds tasks back where they take turns.
+    pub(super) fn note_turns(&mut self, model: &Model) {
+        self.turns(&model.seen_of_turns());
+    }
+
+    fn turns(&mut self, seen: &[&'static str]) {
+        assert!(seen.iter().all(|what| TURNS.contains(what)), "{seen:?} are in the list");
+        self.turns.extend(seen);
+    }
+
     fn schedule(&mut self, what: &'static str) {
         assert!(SCHEDULES.contains(&what), "{what:?} is in the list");
         self.schedules.insert(what);
@@ -431,6 +472,12 @@ impl Census {
             && Some(*request) != asked
         {
             self.fan_out("a taker of a lane is sent away");
+        }
+        if let Output::Reply { request, reply: Reply::Refused(refusal), .. } = output
+            && refusal.kind == RefusalKind::BadArgument
+            && Some(*request) != asked
+        {
+            self.turns(&["a taker of another order is sent away"]);
         }
         if let Output::Reply { request, reply, .. } = output
             && Some(*request) != asked
@@ -608,6 +655,16 @@ impl Census {
         for what in UNIQUE {
             if !self.unique.contains(what) {
                 missing.push(what.to_owned());
+            }
+        }
+        for what in TURNS {
+            if !self.turns.contains(what) {
+                missing.push(what.to_owned());
+            }
+        }
+        for setting in SETTINGS {
+            if !self.settings.contains(setting.name) {
+                missing.push(format!("{} is set", setting.name));
             }
         }
         for what in FAN_OUT {

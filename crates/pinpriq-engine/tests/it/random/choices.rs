@@ -17,14 +17,14 @@ use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
-    DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS, TTL, TTR,
-    Value,
+    COSTMAX, DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS,
+    TTL, TTR, Value,
 };
 use pinpriq_proto::shares::{Own, ShareChange};
 use pinpriq_proto::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
-use pinpriq_testing::model::Model;
+use pinpriq_testing::model::{Home, Model};
 
 use super::dice::Dice;
 use kinds::About;
@@ -45,6 +45,8 @@ static LONG_NAME: [u8; 65_536] = [b'n'; 65_536];
 pub(super) struct Memory {
     /// Whether this run is mostly about fan-out.
     pub(super) fans_out: bool,
+    /// Whether this run is mostly about turns, and limits of keys and shares.
+    pub(super) takes_turns: bool,
     /// Whether all tasks together have little room in this run.
     pub(super) has_little_room: bool,
     pub(super) receipts: Vec<Issued>,
@@ -81,7 +83,11 @@ impl<'a> Chooser<'a> {
                 _ => {}
             }
         }
-        if self.dice.once_in(16) {
+        if self.memory.takes_turns && self.dice.once_in(20) {
+            let settings = Vec::leak(self.turns());
+            return Command::Queue(QueueCommand::Set { queue: self.place(), settings });
+        }
+        if !self.memory.takes_turns && self.dice.once_in(10) {
             return Command::Transaction(self.steps());
         }
         if self.dice.once_in(20) {
@@ -379,7 +385,9 @@ impl<'a> Chooser<'a> {
     }
 
     fn selection(&mut self) -> Selection {
-        if self.dice.once_in(4) {
+        // Where tasks take turns, most other selections are refused.
+        let take_turns = self.model.homes.values().any(Home::has_turns);
+        if self.dice.once_in(if take_turns { 2 } else { 4 }) {
             return self.dice.pick(&[Selection::PINPRIQ, Selection::DEFAULT]);
         }
         Selection {
@@ -419,7 +427,7 @@ impl<'a> Chooser<'a> {
             _ => TimeToLive::For(self.span()),
         };
         let payload = self.bytes();
-        let key = self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]);
+        let key = self.key();
         let ttr = self.dice.once_in(4).then(|| self.span());
         let terms = self.with_share(Terms::of(key, ttr));
         Put {
@@ -443,8 +451,12 @@ impl<'a> Chooser<'a> {
             return Terms { share, cost, ..terms };
         }
         let share = self.dice.pick(&[None, None, None, Some(b"k".as_slice()), Some(b"s")]);
-        let cost = self.dice.pick(&[1, 1, 1, 1, 2, 100]);
+        let cost = self.dice.pick(&[1, 1, 1, 1, 1, 1, 2, 2, 3, 9]);
         Terms { share, cost, ..terms }
+    }
+
+    pub(crate) fn key(&mut self) -> Option<&'static [u8]> {
+        self.dice.pick(&[None, None, Some(b"".as_slice()), Some(b"k"), Some(b"k"), Some(b"l")])
     }
 
     fn unique(&mut self, queue: &[u8]) -> Unique<'static> {
@@ -593,8 +605,25 @@ impl<'a> Chooser<'a> {
         if self.dice.once_in(4) {
             changes.push((RELEASEFAILS, Value::Word(self.dice.pick(&[0, 1, 1]))));
         }
-        for setting in SETTINGS.into_iter().filter(|it| it.tag > RELEASEFAILS.tag) {
-            if self.dice.once_in(4) {
+        if self.dice.once_in(6) {
+            changes.push((COSTMAX, COSTMAX.example(self.dice.below(60))));
+        }
+        if self.dice.once_in(3) {
+            changes.extend(self.turns());
+        }
+        changes
+    }
+
+    /// Settings of fair queues and of keys and shares, and those that came later. From time to time
+    /// all of them end, so that there are plain queues too.
+    fn turns(&mut self) -> Vec<Assignment<'static>> {
+        let ends = self.dice.once_in(6);
+        let mut changes: Vec<Assignment<'static>> = Vec::new();
+        for setting in SETTINGS.into_iter().filter(|it| it.tag > COSTMAX.tag) {
+            if ends {
+                let none = if setting.optional { Value::None } else { Value::Word(0) };
+                changes.push((setting, none));
+            } else if self.dice.once_in(4) {
                 changes.push((setting, setting.example(self.dice.below(60))));
             }
         }

@@ -86,6 +86,7 @@ impl<'a> Runner<'a> {
             store: Store::default(),
             memory: Memory {
                 fans_out: dice.once_in(2),
+                takes_turns: dice.once_in(2),
                 has_little_room: limits.bytes_max < u64::MAX,
                 ..Memory::default()
             },
@@ -131,6 +132,7 @@ impl<'a> Runner<'a> {
         }
         self.compare_state(dice.once_in(4));
         self.census.borrow_mut().note_schedules(&self.model, false);
+        self.census.borrow_mut().note_turns(&self.model);
     }
 
     /// Returns now in most cases, or else a moment at, just before or well after the next deadline.

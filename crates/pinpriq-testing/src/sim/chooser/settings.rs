@@ -2,8 +2,8 @@
 
 use pinpriq_proto::settings::{
     AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
-    DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS, TTL, TTR,
-    Value,
+    COSTMAX, DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS,
+    TTL, TTR, Value,
 };
 use pinpriq_proto::time::Span;
 
@@ -59,16 +59,33 @@ impl Chooser<'_> {
             settings.push((CAPACITY, Some(1 + self.dice.below(6)).into()));
         }
         settings.extend(also.then_some(dead_letters));
-        for setting in SETTINGS.into_iter().filter(|it| it.tag > RELEASEFAILS.tag) {
-            if self.once_in(4) {
-                settings.push((setting, setting.example(self.dice.below(60))));
-            }
+        if self.once_in(6) {
+            settings.push((COSTMAX, COSTMAX.example(self.dice.below(60))));
+        }
+        if self.once_in(3) {
+            settings.extend(self.turns());
         }
         settings.sort_by_key(|(setting, _)| setting.tag);
         settings
     }
 
-    fn rate(&mut self) -> Rate {
+    /// Settings of fair queues and of keys and shares, and those that came later. From time to time
+    /// all of them end, so that there are plain queues too.
+    fn turns(&mut self) -> Vec<Assignment<'static>> {
+        let ends = self.once_in(3);
+        let mut changes: Vec<Assignment<'static>> = Vec::new();
+        for setting in SETTINGS.into_iter().filter(|it| it.tag > COSTMAX.tag) {
+            if ends {
+                let none = if setting.optional { Value::None } else { Value::Word(0) };
+                changes.push((setting, none));
+            } else if self.once_in(4) {
+                changes.push((setting, setting.example(self.dice.below(60))));
+            }
+        }
+        changes
+    }
+
+    pub(super) fn rate(&mut self) -> Rate {
         let count = u32::try_from(1 + self.index(4)).unwrap_or(1);
         Rate { count, per: Span::from_ms(self.span().max(1)) }
     }

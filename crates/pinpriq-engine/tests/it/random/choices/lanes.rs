@@ -84,7 +84,7 @@ impl Chooser<'_> {
             topic: if self.dice.once_in(100) { &LONG_NAME } else { self.topic() },
             payload: self.bytes(),
             terms: {
-                let key = self.dice.pick(&[None, Some(b"".as_slice()), Some(b"k"), Some(b"k")]);
+                let key = self.key();
                 self.with_share(Terms::of(key, None))
             },
             priority: self.priority(),

@@ -206,7 +206,9 @@ impl Runner<'_> {
         // of life, and a queue may get a token after its waiter has gone.
         let put_off = self.model.members.values().flat_map(|member| &member.put_off);
         let may_be = told.is_some_and(|told| {
-            let is_rated = self.model.homes.values().any(|home| home.settings.rate.is_some());
+            let mut settings = self.model.homes.values().map(|home| &home.settings);
+            let is_rated = settings
+                .any(|it| it.rate.is_some() || it.key_rate.is_some() || it.share_rate.is_some());
             told >= self.model.now && (is_rated || put_off.into_iter().any(|it| *it == told))
         });
         let is_early = due.is_none() || told < due;

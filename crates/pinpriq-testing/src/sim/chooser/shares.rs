@@ -1,0 +1,31 @@
+//! Chooses the shares and costs of tasks, and rules for shares.
+
+use pinpriq_proto::shares::{Own, ShareChange};
+
+use super::{Chooser, KEYS, Text, pick};
+
+impl Chooser<'_> {
+    /// Some rules of a share. From time to time it has none of its own again.
+    pub(super) fn share_change(&mut self) -> ShareChange {
+        if self.once_in(4) {
+            let (weight, limit, rate) = (Some(1), Some(Own::Default), Some(Own::Default));
+            return ShareChange { weight, limit, rate };
+        }
+        let weight = Some([1, 2, 1_000][self.index(3)]);
+        let limits = [Own::Default, Own::Is(None), Own::Is(Some(1)), Own::Is(Some(2))];
+        let rates = [Own::Default, Own::Is(None), Own::Is(Some(self.rate()))];
+        let limit = self.once_in(3).then(|| limits[self.index(limits.len())]);
+        let rate = self.once_in(3).then(|| rates[self.index(rates.len())]);
+        ShareChange { weight, limit, rate }
+    }
+
+    /// Some share and a cost. Few are refused.
+    pub(super) fn share(&mut self) -> (Option<Text>, u32) {
+        let share = self.once_in(3).then(|| pick(self.dice, &KEYS, KEYS.len() as u64));
+        // A high cost shuts what has a rate for long.
+        let costs = [1, 2, 3, 4, 9, 20];
+        let most = [50, 1_000_000, 1_000_001];
+        let cost = if self.once_in(4) { costs[self.index(costs.len())] } else { 1 };
+        (share, if self.once_in(100) { most[self.index(most.len())] } else { cost })
+    }
+}
