@@ -29,6 +29,7 @@ impl Engine {
         }
         self.check_take(take)?;
         self.find_lanes(take.queues, take.member)?;
+        self.check_order(take.queues, take.member, take.selection)?;
         if take.wait.blocks() {
             self.check_waits(client, take_bytes(take.queues))?;
         }

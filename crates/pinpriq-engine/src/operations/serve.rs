@@ -87,7 +87,7 @@ impl Engine {
         member: Option<&[u8]>,
         (selection, mode): (Selection, TakeMode),
     ) -> Answered {
-        self.check_subscribe(client, names, member, mode)?;
+        self.check_subscribe(client, names, member, (selection, mode))?;
         for name in names {
             let queue = self.find_or_make(QueueName { name, member })?;
             self.note_life(queue);
@@ -402,7 +402,7 @@ impl Engine {
         client: ClientId,
         names: &[&[u8]],
         member: Option<&[u8]>,
-        mode: TakeMode,
+        (selection, mode): (Selection, TakeMode),
     ) -> Result<(), Refusal> {
         if names.is_empty() {
             return Err(bad("a subscription needs a queue".to_owned()));
@@ -421,6 +421,7 @@ impl Engine {
                 fresh.insert(name);
             }
         }
+        self.check_order(names, member, selection)?;
         let known = self.consumers.clients.get(&client);
         let total = known.map_or(0, |known| known.subscriptions.len()) + fresh.len();
         if total > most {

@@ -34,13 +34,13 @@ impl Engine {
         let take = Take { wait: Wait::No, ..*take };
         self.check_taken(&take)?;
         self.find_lanes(take.queues, take.member)?;
+        self.check_order(take.queues, take.member, take.selection)?;
         if !done.is_empty() {
             self.finish_all(client, done)?;
         }
         let mut first = None;
         for name in take.queues {
             if let Some(queue) = self.find_queue(QueueName { name, member: take.member })? {
-                self.check_order(queue, take.selection)?;
                 self.note_life(queue);
                 first = first.or_else(|| self.first_to_take(queue, take.selection));
             }
@@ -80,12 +80,12 @@ impl Engine {
     ) -> Answered {
         self.check_take(take)?;
         self.find_lanes(take.queues, take.member)?;
+        self.check_order(take.queues, take.member, take.selection)?;
         let (selection, mode, mut count) = (take.selection, take.mode, take.count);
         let want = Want { client, selection, mode, is_tied: mode == TakeMode::Pop };
         let mut tasks = Vec::new();
         for name in take.queues {
             if let Some(queue) = self.find_queue(QueueName { name, member: take.member })? {
-                self.check_order(queue, selection)?;
                 self.collect(queue, want, &mut count, &mut tasks);
             }
         }

@@ -38,11 +38,11 @@ impl Engine {
         let (selection, mode) = (take.selection, take.mode);
         let want = Want { client, selection, mode, is_tied: false };
         self.find_lanes(take.queues, take.member)?;
+        self.check_order(take.queues, take.member, selection)?;
         let mut tasks = Vec::new();
         let mut count = take.count;
         for name in take.queues {
             if let Some(queue) = self.find_queue(QueueName { name, member: take.member })? {
-                self.check_order(queue, selection)?;
                 self.note_life(queue);
                 self.collect(queue, want, &mut count, &mut tasks);
             }

@@ -13,9 +13,9 @@ use crate::memory::packed::Task;
 use crate::memory::queues::Queue;
 use crate::memory::slots::{KeyHash, QueueSlot, Slot};
 use crate::memory::tasks::Tasks;
-use crate::memory::turns::{Entrant, OwnRules, Roster, Rules, SharesRules, Turns};
+use crate::memory::turns::{Charge, Entrant, OwnRules, Roster, Rules, SharesRules, Turns};
 use crate::operations::arguments::{bad, quoted};
-use pinpriq_proto::command::Selection;
+use pinpriq_proto::command::{QueueName, Selection};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::{Ranking, Settings};
 use pinpriq_proto::task::{Bytes, StateKind};
@@ -122,12 +122,33 @@ impl Engine {
         Err(Refusal::new(RefusalKind::WrongState, sentence))
     }
 
-    /// Refuses an order of the request where the queue has one of its own. The pinpriq door, which
-    /// always asks for another one, gets that of the queue.
+    /// Refuses an order of a request where one of these queues has one of its own, before anything
+    /// is done with the others. The pinpriq door, which always asks for another one, gets that of
+    /// the queue.
     #[inline]
-    pub(crate) fn check_order(&self, queue: QueueSlot, asked: Selection) -> Result<(), Refusal> {
+    pub(crate) fn check_order(
+        &mut self,
+        names: &[&[u8]],
+        member: Option<&[u8]>,
+        asked: Selection,
+    ) -> Result<(), Refusal> {
         let is_usual = asked.narrow || asked == Selection::DEFAULT;
-        if is_usual || !self.has_turns(queue) { Ok(()) } else { Err(self.other_order(queue)) }
+        if is_usual { Ok(()) } else { self.check_unusual_order(names, member) }
+    }
+
+    #[inline(never)]
+    fn check_unusual_order(
+        &mut self,
+        names: &[&[u8]],
+        member: Option<&[u8]>,
+    ) -> Result<(), Refusal> {
+        for name in names {
+            let queue = self.find_queue(QueueName { name, member })?;
+            if let Some(queue) = queue.filter(|queue| self.has_turns(*queue)) {
+                return Err(self.other_order(queue));
+            }
+        }
+        Ok(())
     }
 
     #[cold]

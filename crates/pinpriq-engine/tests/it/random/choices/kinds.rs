@@ -16,7 +16,6 @@ use pinpriq_proto::settings::Assignment;
 use pinpriq_proto::shares::ShareChange;
 use pinpriq_proto::task::{Receipt, StateKind, TaskRecord};
 use pinpriq_proto::time::Span;
-use pinpriq_testing::model::Home;
 
 use super::Chooser;
 
@@ -235,40 +234,12 @@ impl Chooser<'_> {
                 let state = self.dice.pick(&StateKind::ALL);
                 Command::Move { from, to: b"not there", count, state }
             }
-            Command::Subscribe { queues, member, selection, mode } => {
-                let selection = self.in_turn(queues, member, selection);
-                Command::Subscribe { queues, member, selection, mode }
-            }
-            Command::TakeDone { done, take } => {
-                Command::TakeDone { done, take: self.take_in_turn(take) }
-            }
-            Command::Share(Share::Look { done, take }) => {
-                Command::Share(Share::Look { done, take: self.take_in_turn(take) })
-            }
-            Command::Share(Share::Wait { take, is_echo }) => {
-                Command::Share(Share::Wait { take: self.take_in_turn(take), is_echo })
-            }
-            Command::Take(take) if take.queues.len() > 1 => Command::Take(self.take_in_turn(take)),
             Command::Unsubscribe { .. } if self.dice.once_in(2) => {
                 let member = self.dice.pick(&[None, None, Some(super::MEMBERS[0])]);
                 Command::Unsubscribe { queues: &[], member }
             }
             other => other,
         }
-    }
-
-    fn take_in_turn(&self, take: Take<'static>) -> Take<'static> {
-        let selection = self.in_turn(take.queues, take.member, take.selection);
-        Take { selection, ..take }
-    }
-
-    /// A selection that asks for no other order than queues have whose tasks take turns. Only plain
-    /// takes of one queue ask for that.
-    fn in_turn(&self, queues: &[&[u8]], member: Option<&[u8]>, selection: Selection) -> Selection {
-        let place = |name: &&[u8]| self.model.place_of(QueueName { name, member }).ok();
-        let homes = queues.iter().filter_map(|name| self.model.homes.get(&place(name)?));
-        let take_turns = homes.into_iter().any(Home::has_turns);
-        if take_turns && !selection.narrow { Selection::DEFAULT } else { selection }
     }
 
     fn without_waits(&mut self, mut put: Put<'static>) -> &'static Put<'static> {
