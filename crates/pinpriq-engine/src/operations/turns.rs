@@ -285,7 +285,7 @@ impl Engine {
 
     /// Begins to note what changes about the turns of a queue.
     pub(crate) fn note_turns(&mut self, queue: QueueSlot) {
-        self.with_turns(queue, |turns, _, _| turns.begin_notes());
+        self.with_turns(queue, |turns, roster, now| turns.begin_notes(roster, now));
     }
 
     /// Ends the notes about the turns of a queue, whose tasks are what they were if `is_undone`.

@@ -27,8 +27,9 @@ pub(super) struct Notes {
 }
 
 impl Turns {
-    /// Begins to note what changes, for [`Turns::undo`].
-    pub(crate) fn begin_notes(&mut self) {
+    /// Begins to note what changes, for [`Turns::undo`]. What has opened by now stays open.
+    pub(crate) fn begin_notes(&mut self, roster: &impl Roster, now: Timestamp) {
+        self.advance(roster, now);
         self.notes = Some(Box::new(Notes {
             served: self.served,
             pairs: BTreeMap::new(),

@@ -254,8 +254,9 @@ impl Round {
 
     /// Some steps that are undone, or not.
     fn transact(&mut self) -> &'static str {
+        self.model.settle(&self.world, self.now);
         let before = (self.world.clone(), self.model.clone());
-        self.turns.begin_notes();
+        self.turns.begin_notes(&self.world, self.now);
         for _ in 0..=self.dice.below(6) {
             self.model.settle(&self.world, self.now);
             match self.dice.below(4) {

@@ -87,7 +87,7 @@ impl<'a> Chooser<'a> {
             let settings = Vec::leak(self.turns());
             return Command::Queue(QueueCommand::Set { queue: self.place(), settings });
         }
-        if !self.memory.takes_turns && self.dice.once_in(10) {
+        if self.dice.once_in(16) {
             return Command::Transaction(self.steps());
         }
         if self.dice.once_in(20) {
