@@ -23,6 +23,7 @@ mod rules;
 mod standing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
 mod why;
 mod wide;
 
@@ -36,7 +37,7 @@ use self::openings::{Openings, Place, Whose, is_shut};
 use self::pairs::{Account, Pair, Pairs, price};
 #[cfg(test)]
 pub(crate) use self::rules::Own;
-pub(crate) use self::rules::{Entrant, OwnRules, Roster, Rules, SharesRules};
+pub(crate) use self::rules::{Charge, Entrant, OwnRules, Roster, Rules, SharesRules};
 use self::standing::Standing;
 use self::wide::Wide;
 use crate::memory::bucket::Bucket;
@@ -367,33 +368,34 @@ impl Turns {
         }
     }
 
-    /// Takes back what a task was charged that was not sent. It is ready again.
-    pub(crate) fn give_back(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
+    /// Takes back what a task was charged that was not sent. It is ready again, or gone.
+    pub(crate) fn give_back(&mut self, charge: &Charge, roster: &impl Roster, now: Timestamp) {
         self.advance(roster, now);
-        let task = roster.entrant(slot);
-        let id = self.share_of(task.share(), roster);
+        let Charge { share, key, number, cost } = charge;
+        let id = self.share_of(share.as_ref(), roster);
         self.touch(id);
         if self.rules.is_by_key {
-            self.refund(Whose::Share(id), task.cost.get(), now);
-            if let Some(key) = task.key {
+            self.refund(Whose::Share(id), cost.get(), now);
+            if let Some(key) = key {
                 let key = self.key_of(key, roster);
-                self.refund(Whose::Key(key), task.cost.get(), now);
+                self.refund(Whose::Key(key), cost.get(), now);
             }
         }
         // It may stand only now.
         self.conclude(roster);
-        if let Some(number) = task.number.filter(|_| self.rules.is_fair) {
-            let id = self.share_of(task.share(), roster);
+        if let Some(number) = number.filter(|_| self.rules.is_fair) {
+            let id = self.share_of(share.as_ref(), roster);
             self.touch(id);
             self.note_pair(id, number);
             if let Some(pair) = self.shares[id].pairs.find_mut(number) {
-                pair.account.give_back(task.cost);
+                pair.account.give_back(*cost);
             }
             self.conclude(roster);
         }
     }
 
     /// Notes what a taken task did cost, instead of what it was put with.
+    #[cfg(test)]
     pub(crate) fn correct(
         &mut self,
         slot: Slot,

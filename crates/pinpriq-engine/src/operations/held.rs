@@ -97,9 +97,10 @@ impl Engine {
             });
             let Some(slot) = current else { continue };
             let operation = Operation::Release(By::Receipt);
+            let charged = self.charged(slot);
             self.refund(self.tasks[slot].queue, self.tasks[slot].cost());
             self.bring_back(slot, operation, Span::ZERO, &Amendment::default(), |_| {});
-            self.uncharge_turn(receipt.number);
+            self.uncharge_turn(charged);
             count += 1;
         }
         Reply::Count(count)

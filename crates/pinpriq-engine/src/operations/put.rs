@@ -183,7 +183,7 @@ impl Engine {
             if finished {
                 self.refund(self.tasks[slot].queue, self.tasks[slot].cost());
                 self.shift(slot, Operation::PutBack, Unsaved::Progress, |_| State::Ready);
-                self.uncharge_turn(record.number);
+                self.uncharge_turn(self.charged(slot));
                 self.expire_if_over(slot);
             }
             return finished;
@@ -202,7 +202,6 @@ impl Engine {
         }
         let queue = existing.unwrap_or_else(|| self.queues.find_or_make(&record.queue));
         self.count_queue(queue);
-        let number = record.number;
         let progress = Progress { state: State::Ready, ..record.progress };
         let record = TaskRecord { progress, ..record };
         let shares = self.share_again(&record);
@@ -216,7 +215,7 @@ impl Engine {
         task.set_since(self.now);
         self.refund(queue, task.cost());
         let slot = self.enter(task, Operation::PutBack);
-        self.uncharge_turn(number);
+        self.uncharge_turn(self.charged(slot));
         self.expire_if_over(slot);
         true
     }

@@ -491,13 +491,12 @@ impl Engine {
             debug_assert_eq!(self.tasks[slot].kind(), StateKind::Taken, "a lease is held");
             if is_unsent(&self.tasks[slot], farewell) {
                 let is_refunded = farewell != Farewell::ServerStops;
+                let charged = if is_refunded { self.charged(slot) } else { None };
                 if is_refunded {
                     self.refund(self.tasks[slot].queue, self.tasks[slot].cost());
                 }
                 self.end_lease(slot, Operation::HolderGone);
-                if is_refunded {
-                    self.uncharge_turn(number);
-                }
+                self.uncharge_turn(charged);
             } else {
                 let failure = Failure::at(self.now, reasons::CONNECTION_CLOSED);
                 self.fail(slot, Operation::HolderGone, failure);

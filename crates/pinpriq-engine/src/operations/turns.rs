@@ -27,6 +27,14 @@ const BUCKETS_MAX: usize = 1_000_000;
 /// The most tasks of a queue whose ranking may change in kind, which is one step.
 const RANKED_ANEW_MAX: u64 = 100_000;
 
+/// What a queue with turns has charged.
+#[derive(Debug)]
+pub(crate) struct Charged {
+    queue: QueueSlot,
+    epoch: u32,
+    charge: Charge,
+}
+
 /// The tasks of one queue.
 struct TasksOf<'e> {
     tasks: &'e Tasks,
@@ -252,22 +260,22 @@ impl Engine {
         }
     }
 
-    /// Takes back what a task was charged that did not arrive, if it is ready again.
-    pub(crate) fn uncharge_turn(&mut self, number: u64) {
-        let Some(slot) = self.live(number) else { return };
+    /// What a task was charged, if its queue has turns. By the time that it is taken back, the task
+    /// may be gone.
+    #[inline]
+    pub(crate) fn charged(&self, slot: Slot) -> Option<Charged> {
         let task = &self.tasks[slot];
-        let (queue, kind) = (task.queue, task.kind());
-        if kind == StateKind::Ready && self.has_turns(queue) {
-            self.with_turns(queue, |turns, roster, now| turns.give_back(slot, roster, now));
-            self.wake(queue);
-        }
+        let (queue, epoch) = (task.queue, task.epoch);
+        self.has_turns(queue).then(|| Charged { queue, epoch, charge: entrant(task).charge() })
     }
 
-    /// Notes what a taken task did cost, instead of what it was put with.
-    pub(crate) fn correct_turn(&mut self, slot: Slot, cost: NonZeroU32) {
-        let queue = self.tasks[slot].queue;
-        self.with_turns(queue, |turns, roster, now| turns.correct(slot, cost, roster, now));
-        self.wake(queue);
+    /// Takes back what a task was charged that did not arrive.
+    pub(crate) fn uncharge_turn(&mut self, charged: Option<Charged>) {
+        let Some(Charged { queue, epoch, charge }) = charged else { return };
+        if self.queues.is_current(queue, epoch) {
+            self.with_turns(queue, |turns, roster, now| turns.give_back(&charge, roster, now));
+            self.wake(queue);
+        }
     }
 
     /// When a key or share opens that holds tasks of a queue back.

@@ -59,7 +59,22 @@ pub(crate) struct Entrant<'t> {
     pub(crate) is_narrow: bool,
 }
 
+/// What a task was charged. It stays known when the task is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Charge {
+    pub(super) share: Option<Bytes>,
+    pub(super) key: Option<Bytes>,
+    pub(super) number: Option<i64>,
+    pub(super) cost: NonZeroU32,
+}
+
 impl<'t> Entrant<'t> {
+    /// What a take of it is charged.
+    pub(crate) fn charge(&self) -> Charge {
+        let (share, key) = (self.share().cloned(), self.key.cloned());
+        Charge { share, key, number: self.number, cost: self.cost }
+    }
+
     /// The share that it belongs to. Without a name, it is the one of all tasks that name none.
     pub(super) fn share(&self) -> Option<&'t Bytes> {
         self.share.or(self.key)

@@ -147,7 +147,8 @@ impl Round {
             5 => {
                 self.change(slot, |fake| fake.kind = StateKind::Ready);
                 self.model.settle(&self.world, self.now);
-                self.turns.give_back(slot, &self.world, self.now);
+                let charge = self.world.entrant(slot).charge();
+                self.turns.give_back(&charge, &self.world, self.now);
                 self.model.give_back(slot, &self.world, self.now);
                 "give back"
             }

@@ -4,15 +4,15 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::memory::turns::Own;
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{
     Ack, Amendment, Command, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection,
-    Step, Take, TakeMode, Wait,
+    Step, Take, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::settings::Rate;
+use pinpriq_proto::shares::{Own, ShareChange};
 use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, State, TaskRecord, Terms};
 use pinpriq_proto::time::Span;
 use pinpriq_testing::Dice;
@@ -49,6 +49,10 @@ impl Bench {
         self.engine.set_rules(self.queue(), rules);
         self.engine.conclude();
         self.hear();
+    }
+
+    fn set_share(&mut self, share: &[u8], change: ShareChange) {
+        self.call(1, &Command::Queue(QueueCommand::Share { queue: QUEUE, share, change }));
     }
 
     fn call(&mut self, client: u64, command: &Command<'_>) {
@@ -130,9 +134,7 @@ fn shares_take_turns_within_a_number() {
 #[test]
 fn service_goes_by_weight() {
     let mut bench = Bench::new(fair());
-    let own = OwnRules { weight: 2, ..OwnRules::default() };
-    let queue = bench.queue();
-    bench.engine.set_share_rules(queue, &Bytes::from(*b"b"), own);
+    bench.set_share(b"b", ShareChange { weight: Some(2), ..ShareChange::default() });
     for _ in 0..6 {
         bench.put(Some(b"a"), 0, 0);
         bench.put(Some(b"b"), 0, 0);
@@ -181,6 +183,41 @@ fn what_was_not_sent_costs_nothing() {
     let task = bench.held.pop_back().unwrap();
     bench.call(2, &Command::GiveBack(&[Bench::receipt(&task)]));
     assert_eq!(bench.order(3), "bab");
+}
+
+#[test]
+fn what_was_not_sent_and_is_over_gives_its_token_back() {
+    let rate = Rate { count: 1, per: Span::from_ms(100_000) };
+    let rules = Rules { is_by_key: true, key_rate: Some(rate), ..Rules::default() };
+    let mut bench = Bench::new(rules);
+    let (terms, ttl) = (Terms { key: Some(&b"a"[..]), ..Terms::NONE }, Span::from_ms(50));
+    let ttl = TimeToLive::For(ttl);
+    bench.call(1, &Command::Put(Put { terms, ttl, ..Put::new(QUEUE, b"short") }));
+    bench.put(Some(b"a"), 0, 0);
+    bench.next();
+    let task = bench.held.pop_back().unwrap();
+    bench.now = bench.now.after(Span::from_ms(60));
+    bench.call(2, &Command::GiveBack(&[Bench::receipt(&task)]));
+    assert_eq!(bench.order(1), "a", "the task behind it may go");
+}
+
+#[test]
+fn an_undone_transaction_leaves_open_what_has_opened() {
+    let rate = Rate { count: 1, per: Span::from_ms(100) };
+    let rules = Rules { is_fair: true, is_by_key: true, key_rate: Some(rate), ..Rules::default() };
+    let mut bench = Bench::new(rules);
+    bench.put(Some(b"a"), 0, 0);
+    bench.put(Some(b"a"), 0, 0);
+    bench.next();
+    bench.now = bench.now.after(Span::from_ms(100));
+    let terms = Terms { key: Some(&b"a"[..]), ..Terms::NONE };
+    let steps = [
+        Step::Command(Command::Put(Put { terms, ..Put::new(QUEUE, b"new") })),
+        Step::Bad("undone"),
+    ];
+    bench.call(2, &Command::Transaction(&steps));
+    bench.held.clear();
+    assert_eq!(bench.order(1), "a");
 }
 
 #[test]
@@ -281,9 +318,8 @@ fn change_rules(bench: &mut Bench, dice: &mut Dice) {
     let rules = some_rules(dice);
     if rules.is_by_key {
         let limit = dice.pick(&[Own::Default, Own::Is(None), Own::Is(Some(1))]);
-        let own = OwnRules { weight: dice.pick(&[1, 2, 7]), limit, rate: Own::Default };
-        let queue = bench.queue();
-        bench.engine.set_share_rules(queue, &Bytes::from(*b"a"), own);
+        let (weight, rate) = (Some(dice.pick(&[1, 2, 7])), None);
+        bench.set_share(b"a", ShareChange { weight, limit: Some(limit), rate });
     }
     bench.set(rules);
 }
