@@ -1,7 +1,7 @@
 //! Exports a queue, page by page: all that another server needs to go on with it.
 //!
-//! Nothing changes. A share, a task, a window or a schedule that is there throughout is on one page,
-//! as in a scan.
+//! Nothing changes. A share, a task, a window or a schedule that is there throughout is on one
+//! page, as in a scan.
 
 use crate::engine::{Answered, Engine};
 use crate::memory::slots::QueueSlot;
