@@ -487,8 +487,8 @@ impl Home {
             (self.lane.is_some(), "a lane has turns"),
             (self.turns.gave_back, "what was charged is given back"),
             (
-                self.turns.had.iter().any(|(it, had)| had.weight != self.rules_of(&it.0).weight),
-                "a share has got another weight",
+                self.turns.had.values().any(|had| had.weight != 1),
+                "a share pays by a weight of its own",
             ),
             (
                 self.turns.own.values().any(|rules| matches!(rules.limit, Own::Is(Some(_)))),

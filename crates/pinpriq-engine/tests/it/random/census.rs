@@ -143,7 +143,7 @@ const TURNS: [&str; 16] = [
     "a consumer waits for an opening",
     "a lane has turns",
     "what was charged is given back",
-    "a share has got another weight",
+    "a share pays by a weight of its own",
     "a share has a limit of its own",
     "a share has a rate of its own",
     "a taker of another order is sent away",
