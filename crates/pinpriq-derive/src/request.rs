@@ -161,7 +161,7 @@ fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
     let kind = kinds.into_iter().find(has).or_else(|| field.ident.is_none().then_some("flat"));
     let kind = kind.ok_or_else(|| Error::new(field.span(), "say what it is, as #[word]"))?;
     let given = Given::of(&field.attrs, kind)?;
-    let (ty, fixed, bound, nothing) = (&field.ty, fixed(&field.ty), bound(field), quote!(&[]));
+    let (ty, fixed, bound) = (&field.ty, fixed(&field.ty), bound(field));
     let ident = field.ident.as_ref().map_or_else(|| "it".to_owned(), ToString::to_string);
     let named = given.expressions().next().map(ToTokens::to_token_stream);
     let known = format_ident!("{}", ident.to_uppercase());
@@ -180,24 +180,7 @@ fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
         (None, _) => (quote!(), quote!(Some(#bound))),
     };
     let is_optional = default.is_some() || matches!(outer.as_str(), "Assign" | "Option");
-    let word = |words: [&str; 2]| {
-        let word = format_ident!("{}", words[usize::from(is_optional)]);
-        quote!(&[Word::#word(#name)])
-    };
-    let lists = match kind {
-        "key" => [word(["Key", "MaybeKey"]), nothing, quote!(<#fixed as Key<'static>>::OPTIONS)],
-        "word" => [word(["One", "Maybe"]), nothing.clone(), nothing],
-        "words" => [quote!(&[#name]), nothing.clone(), nothing],
-        "option" if given.expressions().next().is_some() => {
-            let each = given.expressions();
-            [nothing.clone(), quote!(&[#(options::#each),*]), nothing]
-        }
-        "option" => [nothing.clone(), quote!(&[#option]), nothing],
-        _ => ["WORDS", "OPTIONS", "LAST"].map(|list| {
-            let list = format_ident!("{list}");
-            quote!(<#fixed as Arguments<'static>>::#list)
-        }),
-    };
+    let lists = lists(kind, &given, (&name, &option, &fixed), is_optional);
     let (read, write) = match (kind, given.value("with")) {
         (_, Some(with)) => (
             quote!(crate::request::#with::read(parts, room)?),
@@ -230,6 +213,34 @@ fn part_of(field: &Field, at: &TokenStream) -> syn::Result<Part> {
         ),
     };
     Ok(Part { lists, read, write })
+}
+
+/// Returns what a part adds to the lists of words, options and last words.
+fn lists(
+    kind: &str,
+    given: &Given,
+    (name, option, fixed): (&TokenStream, &TokenStream, &impl ToTokens),
+    is_optional: bool,
+) -> [TokenStream; 3] {
+    let nothing = quote!(&[]);
+    let word = |words: [&str; 2]| {
+        let word = format_ident!("{}", words[usize::from(is_optional)]);
+        quote!(&[Word::#word(#name)])
+    };
+    match kind {
+        "key" => [word(["Key", "MaybeKey"]), nothing, quote!(<#fixed as Key<'static>>::OPTIONS)],
+        "word" => [word(["One", "Maybe"]), nothing.clone(), nothing],
+        "words" => [quote!(&[#name]), nothing.clone(), nothing],
+        "option" if given.expressions().next().is_some() => {
+            let each = given.expressions();
+            [nothing.clone(), quote!(&[#(options::#each),*]), nothing]
+        }
+        "option" => [nothing.clone(), quote!(&[#option]), nothing],
+        _ => ["WORDS", "OPTIONS", "LAST"].map(|list| {
+            let list = format_ident!("{list}");
+            quote!(<#fixed as Arguments<'static>>::#list)
+        }),
+    }
 }
 
 /// Returns an expression of one list that consists of these lists of the parts.
