@@ -326,17 +326,21 @@ pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed>
             course: Course::take_from(input)?,
         })),
         SCHEDULE_GONE => Change::ScheduleGone(take_number(input)?),
-        WINDOW => Change::Window(Box::new(WindowRecord {
-            number: take_number(input)?,
-            queue: Arc::from(take_bytes(input)?),
-            key: Arc::from(take_bytes(input)?),
-            id: TaskId::take_from(input)?,
-            until: take_moment(input)?,
-        })),
+        WINDOW => Change::Window(Box::new(take_window(input)?)),
         WINDOW_GONE => Change::WindowGone(take_number(input)?),
         SHARE => Change::Share(Box::new(take_share(input, names)?)),
         SHARE_GONE => Change::ShareGone(take_number(input)?),
         kind => former::decode(kind, input, names)?,
+    })
+}
+
+fn take_window(input: &mut &[u8]) -> Result<WindowRecord, Malformed> {
+    Ok(WindowRecord {
+        number: take_number(input)?,
+        queue: Arc::from(take_bytes(input)?),
+        key: Arc::from(take_bytes(input)?),
+        id: TaskId::take_from(input)?,
+        until: take_moment(input)?,
     })
 }
 

@@ -95,7 +95,7 @@ impl Engine {
         rules: ShareRules,
         known: Option<ShareRecord>,
     ) {
-        if known.as_ref().map_or(ShareRules::default(), |known| known.rules) == rules {
+        if known.as_ref().map(|known| known.rules).unwrap_or_default() == rules {
             return;
         }
         if rules == ShareRules::default() {
@@ -104,12 +104,11 @@ impl Engine {
             }
             return;
         }
-        let record = match known {
-            Some(known) => ShareRecord { rules, ..known },
-            None => {
-                let (queue, share) = (self.queues[slot].name.clone(), share.into());
-                ShareRecord { number: self.issued.next(), queue, share, rules }
-            }
+        let record = if let Some(known) = known {
+            ShareRecord { rules, ..known }
+        } else {
+            let (queue, share) = (self.queues[slot].name.clone(), share.into());
+            ShareRecord { number: self.issued.next(), queue, share, rules }
         };
         self.report.add(Change::Share(Box::new(record.clone())));
         self.bytes += record.bytes();
@@ -225,7 +224,7 @@ impl Engine {
         }
         let tasks = queue.indexes.by_seq(0, None).filter(|(_, slot)| !self.looks_gone(*slot));
         for task in tasks.map(|(_, slot)| &self.tasks[slot]) {
-            let name = task.share().or(task.key()).cloned().unwrap_or_default();
+            let name = task.share().or_else(|| task.key()).cloned().unwrap_or_default();
             let shown = all.entry(name).or_default();
             match task.kind() {
                 StateKind::Ready => {

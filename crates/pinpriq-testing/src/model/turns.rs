@@ -220,7 +220,7 @@ impl Home {
         // Before the end of the step in which it gets its turn, it has had what the others have.
         let reached = self.turns.reached.get(&number).copied().unwrap_or(0);
         let weight = self.rules_of(&share).weight;
-        let had = had.copied().unwrap_or(Had::new(reached, weight));
+        let had = had.copied().unwrap_or_else(|| Had::new(reached, weight));
         (had.start + charge_of(first, had.weight), had.served)
     }
 
@@ -247,7 +247,7 @@ impl Home {
         for pair in &pairs {
             let start = *reached.entry(pair.1).or_insert(0);
             let weight = own.get(&pair.0).copied().unwrap_or_default().weight;
-            had.entry(pair.clone()).or_insert(Had::new(start, weight));
+            had.entry(pair.clone()).or_insert_with(|| Had::new(start, weight));
         }
         had.retain(|pair, _| pairs.contains(pair));
         reached.retain(|number, _| pairs.iter().any(|pair| pair.1 == *number));
