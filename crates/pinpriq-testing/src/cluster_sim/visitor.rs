@@ -1,7 +1,7 @@
 //! A client: one request at a time over RESP, and what it knows.
 
 use crate::Dice;
-use crate::history::request::{self, PutOptions, ReleaseOptions, Request};
+use crate::history::request::{self, Limits, PutOptions, ReleaseOptions, Request};
 use crate::history::{Operation, Outcome, Recorder};
 use pinpriq_proto::task::ClientId;
 use pinpriq_proto::wire::resp::{DecodedReply, ReplyDecoder, Value};
@@ -11,6 +11,30 @@ pub(crate) const QUEUES: [&str; 6] = ["a", "jobs", "mail", "x1", "{t}1", "orders
 
 /// Those that are used after a roll-back of the engine.
 pub(crate) const LATER_QUEUES: [&str; 6] = ["b", "tasks", "post", "y2", "{t}2", "bills"];
+
+/// What holds tasks back in the last two of them.
+const LIMITS: [Limits; 2] = [
+    Limits {
+        queue: "",
+        limit: None,
+        key_limit: Some(1),
+        share_limit: None,
+        key_hold: true,
+        fair: false,
+    },
+    Limits {
+        queue: "",
+        limit: Some(5),
+        key_limit: None,
+        share_limit: Some(2),
+        key_hold: false,
+        fair: true,
+    },
+];
+
+/// The keys and shares of tasks.
+const KEYS: [&str; 4] = ["k", "l", "m", "n"];
+const SHARES: [&str; 3] = ["s", "t", "u"];
 
 /// How long leases last, in milliseconds. Long enough that clocks that are off do not matter.
 const TTRS_MS: [u64; 3] = [12_000, 20_000, 60_000];
@@ -94,7 +118,8 @@ impl Visitor {
     pub(crate) fn ask(&mut self, now_us: u64, dice: &mut Dice, history: &History) -> Vec<u8> {
         let queue = dice.pick(&self.queues);
         let request = match dice.below(100) {
-            0..45 => self.put(queue, dice),
+            0..2 => self.set_limits(dice),
+            2..45 => self.put(queue, dice),
             45..70 => self.take(queue, dice),
             70..75 => self.pop(queue, 1 + dice.below(2)),
             _ => match self.end_lease(dice) {
@@ -120,13 +145,22 @@ impl Visitor {
         bytes
     }
 
+    /// Sets the limits of a queue, which are the same each time.
+    fn set_limits(&self, dice: &mut Dice) -> Request {
+        let at = dice.index(LIMITS.len());
+        let queue = self.queues[self.queues.len() - LIMITS.len() + at];
+        request::set_limits(Limits { queue, ..LIMITS[at] })
+    }
+
     fn put(&mut self, queue: &str, dice: &mut Dice) -> Request {
         self.serial += 1;
         let payload = format!("{}-{}-{}", self.number, self.serial, dice.below(1 << 30));
         let priority = i64::try_from(dice.below(3)).unwrap_or_default();
         let ttr_ms = Some(dice.pick(&TTRS_MS));
         let delay_ms = if dice.chance(10) { 1 + dice.below(3_000) } else { 0 };
-        let options = PutOptions { priority, delay_ms, ttl_ms: None, ttr_ms };
+        let key = dice.chance(70).then(|| dice.pick(&KEYS));
+        let share = dice.chance(30).then(|| dice.pick(&SHARES));
+        let options = PutOptions { priority, delay_ms, ttr_ms, key, share, ttl_ms: None };
         request::put(queue, payload.as_bytes(), options)
     }
 
@@ -155,6 +189,7 @@ impl Visitor {
                 self.held.push((queue, receipt));
                 touch
             }
+            2 => request::fail(&queue, &receipt, dice.chance(50).then(|| dice.below(3_000))),
             _ => request::ack(&queue, &receipt),
         })
     }

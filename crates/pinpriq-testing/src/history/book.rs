@@ -12,7 +12,7 @@ use crate::history::lease::{Deed, Fate, Handed, Lasting, Span, US_PER_MS, Wish};
 use crate::history::reading::{Call, History};
 use crate::history::record::{Delivery, Event, Operation, Outcome};
 use crate::history::routes::{Policy, Routes};
-use crate::history::shelf::{Entry, Naming, Queue, Station, Task, Visit};
+use crate::history::shelf::{Entry, Limits, Naming, Queue, Station, Task, Visit};
 use crate::history::tolerance::Tolerance;
 
 /// A put that may have been carried out.
@@ -95,7 +95,7 @@ impl Book {
     }
 
     fn enter_put(&mut self, call: &Call) {
-        let Operation::Put { queue, payload, id, priority, delay_ms, ttl_ms, ttr_ms } =
+        let Operation::Put { queue, payload, id, priority, delay_ms, ttl_ms, ttr_ms, key, share } =
             &call.operation
         else {
             return;
@@ -119,6 +119,8 @@ impl Book {
                 _ => Naming::Unknown,
             },
             open: open(call),
+            key: key.clone(),
+            share: share.clone(),
         };
         let ttr_max_us = &mut self.queues[queue].ttr_max_us;
         *ttr_max_us = entry.ttr_us.unwrap_or(0).max(*ttr_max_us);
@@ -159,6 +161,18 @@ impl Book {
                     dead_letter: dead_letter.as_ref().map(|name| self.queue(name)),
                 };
                 self.routes.add_policy(queue, policy);
+            }
+            Operation::Limits { queue, limit, key_limit, share_limit, key_hold, fair } => {
+                let queue = self.queue(queue);
+                self.queues[queue].limits.push(Limits {
+                    span,
+                    certain: call.outcome == Outcome::Done,
+                    of_queue: *limit,
+                    of_key: *key_limit,
+                    of_share: *share_limit,
+                    holds_keys: *key_hold,
+                    is_fair: *fair,
+                });
             }
             _ => {}
         }
@@ -291,6 +305,7 @@ impl Book {
             | Operation::Pop { .. }
             | Operation::Move { .. }
             | Operation::Policy { .. }
+            | Operation::Limits { .. }
             | Operation::Transaction { .. } => {}
             _ if refused && !has_receipt(&call.operation) => {}
             Operation::Kill { queue, id } => {

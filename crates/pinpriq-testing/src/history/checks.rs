@@ -7,6 +7,7 @@
 mod bounds;
 mod failures;
 mod identity;
+mod limits;
 mod loss;
 mod order;
 mod receipts;
@@ -34,6 +35,7 @@ pub fn check(history: &History, tolerance: Tolerance) -> Report {
     timing::check(&book, tolerance, &mut report);
     order::check(&book, tolerance, &mut report);
     failures::check(&book, &mut report);
+    limits::check(&book, tolerance, &mut report);
     let ends = loss::Ends::of(&book, tolerance);
     loss::check(&book, &ends, &mut report);
     torn::check(&book, &ends, tolerance, &mut report);

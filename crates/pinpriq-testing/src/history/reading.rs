@@ -169,6 +169,7 @@ fn fits(operation: &Operation, outcome: &Outcome) -> Result<(), String> {
                 | Operation::Bury { .. }
                 | Operation::Touch { .. }
                 | Operation::Policy { .. }
+                | Operation::Limits { .. }
                 | Operation::Disturb { .. }
         ),
     };
@@ -192,6 +193,7 @@ const fn may_be_part(operation: &Operation) -> bool {
         | Operation::Plow { .. }
         | Operation::Move { .. }
         | Operation::Policy { .. }
+        | Operation::Limits { .. }
         | Operation::Transaction { .. } => false,
     }
 }

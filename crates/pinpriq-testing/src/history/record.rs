@@ -62,6 +62,12 @@ pub enum Operation {
         /// How long leases on it last unless the take says otherwise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttr_ms: Option<u64>,
+        /// Its key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        /// Its share, if that is not its key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        share: Option<String>,
     },
     /// Takes tasks under a lease.
     Take {
@@ -183,6 +189,28 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dead_letter: Option<String>,
     },
+    /// Says how many tasks of a queue may be taken at once, and what holds others back. It replaces
+    /// what was said of that before.
+    Limits {
+        /// The queue.
+        queue: String,
+        /// The most of the queue.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u64>,
+        /// The most of one key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key_limit: Option<u64>,
+        /// The most of one share.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        share_limit: Option<u64>,
+        /// Whether a task that has failed, or was released with a delay, holds back the others of
+        /// its key.
+        #[serde(default, skip_serializing_if = "is_false")]
+        key_hold: bool,
+        /// Whether shares take turns.
+        #[serde(default, skip_serializing_if = "is_false")]
+        fair: bool,
+    },
     /// Several operations, of which all happen at one moment or none: put, ack, release, bury,
     /// fail, touch, kill, dig and disturb.
     Transaction {
@@ -204,7 +232,7 @@ pub enum Operation {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Outcome {
-    /// It was carried out: ack, bury, touch, policy, disturb.
+    /// It was carried out: ack, bury, touch, policy, limits, disturb.
     Done,
     /// A task was put.
     Put {

@@ -32,6 +32,10 @@ pub enum Verdict {
     Miscounted,
     /// A part of a transaction has happened and another part has not.
     Torn,
+    /// More tasks were taken at once than a limit allows.
+    OverLimit,
+    /// A task was handed out while another one of its key certainly held it back.
+    KeyPassed,
 }
 
 impl fmt::Display for Verdict {
@@ -50,6 +54,8 @@ impl fmt::Display for Verdict {
             Self::Corrupt => "CORRUPT",
             Self::Miscounted => "MISCOUNTED",
             Self::Torn => "TORN",
+            Self::OverLimit => "OVER-LIMIT",
+            Self::KeyPassed => "KEY-PASSED",
         })
     }
 }
@@ -86,6 +92,8 @@ pub struct Tally {
     pub redeliveries: u64,
     /// Deliveries whose order could be judged.
     pub ordered: u64,
+    /// Leases that were counted against a limit, at the times when they certainly lasted.
+    pub limited: u64,
     /// Queues that were known to be empty at the end, so that a loss would have been detected.
     pub drained: u64,
     /// Ends and starts of the server.
@@ -145,14 +153,15 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{} calls, {} of unknown outcome; {} puts acknowledged, {} deliveries \
-             ({} again, {} judged by order), {} acks, {} failures, {} moved, {} transactions; \
-             {} restarts, {} queues drained",
+             ({} again, {} judged by order, {} by limits), {} acks, {} failures, {} moved, \
+             {} transactions; {} restarts, {} queues drained",
             self.calls,
             self.unknown,
             self.puts,
             self.deliveries,
             self.redeliveries,
             self.ordered,
+            self.limited,
             self.acks,
             self.failures,
             self.moved,

@@ -6,7 +6,9 @@ use pinpriq_proto::command::{
     Take, TakeMode, TimeToLive, Transfer, Wait,
 };
 use pinpriq_proto::request::parts;
-use pinpriq_proto::settings::{ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, Value};
+use pinpriq_proto::settings::{
+    ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, KEYHOLD, KEYLIMIT, LIMIT, RANKING, SHARELIMIT, Value,
+};
 use pinpriq_proto::task::{StateKind, Terms};
 use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::resp::{Value as Reply, Words};
@@ -61,6 +63,10 @@ pub struct PutOptions {
     pub ttl_ms: Option<u64>,
     /// How long leases last.
     pub ttr_ms: Option<u64>,
+    /// Its key.
+    pub key: Option<&'static str>,
+    /// Its share, if that is not its key.
+    pub share: Option<&'static str>,
 }
 
 /// The options of a release, besides the receipt.
@@ -76,10 +82,13 @@ pub struct ReleaseOptions {
 
 /// Puts a task.
 pub fn put(queue: &str, payload: &[u8], options: PutOptions) -> Request {
-    let PutOptions { priority, delay_ms, ttl_ms, ttr_ms } = options;
+    let PutOptions { priority, delay_ms, ttl_ms, ttr_ms, key, share } = options;
     let ttl = ttl_ms.map(Span::from_ms).map_or(TimeToLive::Default, TimeToLive::For);
     let command = Command::Put(Put {
-        terms: Terms::of(None, ttr_ms.map(Span::from_ms)),
+        terms: Terms {
+            share: share.map(str::as_bytes),
+            ..Terms::of(key.map(str::as_bytes), ttr_ms.map(Span::from_ms))
+        },
         priority: Some(priority),
         delay: Delay::For(Span::from_ms(delay_ms)),
         ttl,
@@ -93,6 +102,8 @@ pub fn put(queue: &str, payload: &[u8], options: PutOptions) -> Request {
         delay_ms,
         ttl_ms,
         ttr_ms,
+        key: key.map(str::to_owned),
+        share: share.map(str::to_owned),
     };
     Request::of(operation, &command)
 }
@@ -227,6 +238,40 @@ pub fn set_policy(policy: Policy) -> Request {
     Request::of(operation, &command.into())
 }
 
+/// How many tasks of a queue may be taken at once, and what holds others back.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Limits {
+    /// The queue.
+    pub queue: &'static str,
+    /// The most of the queue.
+    pub limit: Option<u64>,
+    /// The most of one key.
+    pub key_limit: Option<u64>,
+    /// The most of one share.
+    pub share_limit: Option<u64>,
+    /// Whether a task that has failed holds back the others of its key.
+    pub key_hold: bool,
+    /// Whether shares take turns.
+    pub fair: bool,
+}
+
+/// Sets how many tasks may be taken at once.
+pub fn set_limits(limits: Limits) -> Request {
+    let Limits { queue, limit, key_limit, share_limit, key_hold, fair } = limits;
+    let number = |limit: Option<u64>| limit.map_or(Value::None, Value::Number);
+    let settings = [
+        (LIMIT, number(limit)),
+        (KEYLIMIT, number(key_limit)),
+        (SHARELIMIT, number(share_limit)),
+        (KEYHOLD, Value::Word(key_hold.into())),
+        (RANKING, Value::Word(fair.into())),
+    ];
+    let command = QueueCommand::Set { queue: queue.as_bytes().into(), settings: &settings };
+    let queue = queue.to_owned();
+    let operation = Operation::Limits { queue, limit, key_limit, share_limit, key_hold, fair };
+    Request::of(operation, &command.into())
+}
+
 fn taking<'a>(queues: &'a [&'a [u8]], count: u64, wait_ms: u64, mode: TakeMode) -> Command<'a> {
     let wait = if wait_ms > 0 { Wait::For(Span::from_ms(wait_ms)) } else { Wait::No };
     let (member, selection) = (None, Selection::DEFAULT);
@@ -290,7 +335,10 @@ pub fn outcome(operation: &Operation, reply: &Reply) -> Result<Outcome, Strange>
             let tasks: Option<Vec<Delivery>> = tasks.iter().map(delivery).collect();
             Ok(Outcome::Tasks(tasks.ok_or_else(strange)?))
         }
-        Operation::Ack { .. } | Operation::Bury { .. } | Operation::Policy { .. } => match reply {
+        Operation::Ack { .. }
+        | Operation::Bury { .. }
+        | Operation::Policy { .. }
+        | Operation::Limits { .. } => match reply {
             Reply::Simple(word) if word == "OK" => Ok(Outcome::Done),
             _ => Err(strange()),
         },

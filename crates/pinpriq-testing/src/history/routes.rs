@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::history::lease::Span;
+use crate::history::shelf::said_in;
 
 /// What a queue does with tasks that have failed.
 #[derive(Clone, Copy, Debug)]
@@ -186,18 +187,7 @@ impl Routes {
 
     /// The policies that a queue may have had at some moment of this time.
     pub(crate) fn policies_in(&self, queue: usize, span: Span) -> Vec<Policy> {
-        let Some(all) = self.policies.get(&queue) else { return vec![Policy::NONE] };
-        let mut certain = all.iter().filter(|it| it.certain && it.span.to_us <= span.from_us);
-        let is_over = |policy: &&Policy| {
-            let mut certain = certain.clone();
-            certain.any(|it| policy.span.is_before(it.span))
-        };
-        let begun = all.iter().filter(|policy| policy.span.from_us <= span.to_us);
-        let mut possible: Vec<Policy> = begun.filter(|it| !is_over(it)).copied().collect();
-        if certain.next().is_none() {
-            possible.push(Policy::NONE);
-        }
-        possible
+        said_in(self.policies_of(queue), |it| (it.span, it.certain), Policy::NONE, span)
     }
 
     /// All policies that a queue may ever have had.

@@ -32,6 +32,24 @@ pub(crate) struct Entry {
     pub(crate) naming: Naming,
     /// The transaction of unknown outcome that it is part of.
     pub(crate) open: Option<u64>,
+    pub(crate) key: Option<String>,
+    pub(crate) share: Option<String>,
+}
+
+/// How many tasks of a queue may be taken at once, and what holds others back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// When it was asked for.
+    pub(crate) span: Span,
+    /// Whether it was certainly accepted.
+    pub(crate) certain: bool,
+    pub(crate) of_queue: Option<u64>,
+    pub(crate) of_key: Option<u64>,
+    pub(crate) of_share: Option<u64>,
+    /// Whether a task that has failed holds back the others of its key.
+    pub(crate) holds_keys: bool,
+    /// Whether shares take turns.
+    pub(crate) is_fair: bool,
 }
 
 /// A removal, or a dig.
@@ -97,6 +115,33 @@ pub(crate) struct Queue {
     pub(crate) hidden: Vec<Span>,
     /// When it was found to be empty, and whether buried tasks stayed.
     pub(crate) drained: Option<(u64, bool)>,
+    /// What was ever said about limits.
+    pub(crate) limits: Vec<Limits>,
+}
+
+impl Entry {
+    /// On whose behalf the task runs.
+    pub(crate) fn share(&self) -> &str {
+        self.share.as_deref().or(self.key.as_deref()).unwrap_or_default()
+    }
+}
+
+impl Limits {
+    /// Those of a queue without settings.
+    const NONE: Self = Self {
+        span: Span { from_us: 0, to_us: 0 },
+        certain: true,
+        of_queue: None,
+        of_key: None,
+        of_share: None,
+        holds_keys: false,
+        is_fair: false,
+    };
+
+    /// Whether keys may hold tasks back.
+    pub(crate) const fn is_by_key(&self) -> bool {
+        self.of_key.is_some() || self.of_share.is_some() || self.holds_keys
+    }
 }
 
 impl Task {
@@ -144,6 +189,38 @@ impl Queue {
             ttr_max_us: 0,
             hidden: Vec::new(),
             drained: None,
+            limits: Vec::new(),
         }
     }
+
+    /// Whether a take whose answer was lost may hide tasks at some moment of this time.
+    pub(crate) fn may_hide(&self, span: Span) -> bool {
+        self.hidden.iter().any(|it| it.from_us <= span.to_us && span.from_us <= it.to_us)
+    }
+
+    /// The limits that may have held at some moment of this time.
+    pub(crate) fn limits_in(&self, span: Span) -> Vec<Limits> {
+        said_in(&self.limits, |it| (it.span, it.certain), Limits::NONE, span)
+    }
+}
+
+/// Of what was said of a queue, each replacing what was said before, what may have held at some
+/// moment of this time. Before anything was said, `unsaid` held. `when` tells when something was
+/// said, and whether it was certainly accepted.
+pub(crate) fn said_in<T: Copy>(
+    all: &[T],
+    when: impl Fn(&T) -> (Span, bool),
+    unsaid: T,
+    span: Span,
+) -> Vec<T> {
+    let certain =
+        all.iter().map(&when).filter(|(it, is_certain)| *is_certain && it.to_us <= span.from_us);
+    let certain: Vec<Span> = certain.map(|(it, _)| it).collect();
+    let is_over = |said: Span| certain.iter().any(|it| said.is_before(*it));
+    let begun = all.iter().filter(|it| when(it).0.from_us <= span.to_us);
+    let mut possible: Vec<T> = begun.filter(|it| !is_over(when(it).0)).copied().collect();
+    if certain.is_empty() {
+        possible.push(unsaid);
+    }
+    possible
 }

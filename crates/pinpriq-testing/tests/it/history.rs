@@ -3,6 +3,7 @@
 mod between;
 mod doctored;
 mod good;
+mod limits;
 mod program;
 mod reading;
 mod story;

@@ -14,8 +14,8 @@ use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use pinpriq_testing::Dice;
 use pinpriq_testing::history::request::{
-    Policy, PutOptions, ReleaseOptions, Request, ack, bury, dig, fail, kill, move_tasks, plow, pop,
-    put, redrive, release, set_policy, take, touch, transaction,
+    Limits, Policy, PutOptions, ReleaseOptions, Request, ack, bury, dig, fail, kill, move_tasks,
+    plow, pop, put, redrive, release, set_limits, set_policy, take, touch, transaction,
 };
 
 /// Queues that belong together: their names have a common part, so they are in one shard.
@@ -56,6 +56,28 @@ const POLICIES: [Policy; 4] = [
     Policy { queue: "up", attempts: Some(2), backoff_ms: None, dead_letter: Some("{up}-dead") },
     Policy { queue: "{up}-dead", attempts: Some(2), backoff_ms: None, dead_letter: None },
 ];
+/// What holds tasks back there. In the other queues nothing does.
+const LIMITS: [Limits; 2] = [
+    Limits {
+        queue: "front",
+        limit: None,
+        key_limit: Some(1),
+        share_limit: Some(3),
+        key_hold: true,
+        fair: true,
+    },
+    Limits {
+        queue: "back",
+        limit: Some(8),
+        key_limit: Some(2),
+        share_limit: None,
+        key_hold: false,
+        fair: false,
+    },
+];
+/// The keys and shares of tasks in all queues.
+const KEYS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+const SHARES: [&str; 3] = ["x", "y", "z"];
 /// The most shards with which each shard has a family.
 pub(crate) const SHARDS_MAX: usize = 4;
 /// The base-2 logarithm of the number of task numbers that a shard has to itself.
@@ -121,10 +143,11 @@ impl<'a> Load<'a> {
         self.reached.load(Ordering::Relaxed).count_ones()
     }
 
-    /// Sets the policies of the queues.
+    /// Sets the policies and the limits of the queues.
     pub(crate) fn prepare(&self, address: SocketAddr) -> Fallible<()> {
         let mut client = Client::connect(address, self.ledger).ok_or("no server listens")?;
-        let policies: Vec<Request> = POLICIES.into_iter().map(set_policy).collect();
+        let mut policies: Vec<Request> = POLICIES.into_iter().map(set_policy).collect();
+        policies.extend(LIMITS.into_iter().map(set_limits));
         match client.ask(&policies)? {
             Heard::All(outcomes) if outcomes.iter().all(|it| *it == Outcome::Done) => {
                 client.close()
@@ -225,6 +248,8 @@ impl<'a> Load<'a> {
         if dice.chance(3) {
             options.ttl_ms = Some(options.delay_ms + 1 + dice.below(3_000));
         }
+        options.key = dice.chance(70).then(|| dice.pick(&KEYS));
+        options.share = dice.chance(30).then(|| dice.pick(&SHARES));
         let queue = if dice.chance(10) { family.aside } else { family.work };
         put(queue, &self.payloads.next(), options)
     }

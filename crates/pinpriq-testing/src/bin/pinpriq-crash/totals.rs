@@ -17,6 +17,7 @@ pub(crate) struct Totals {
     pub(crate) deliveries: u64,
     pub(crate) redeliveries: u64,
     pub(crate) ordered: u64,
+    pub(crate) limited: u64,
     pub(crate) unknown: u64,
     pub(crate) violations: BTreeMap<String, usize>,
 }
@@ -34,6 +35,7 @@ impl Totals {
         self.deliveries += tally.deliveries;
         self.redeliveries += tally.redeliveries;
         self.ordered += tally.ordered;
+        self.limited += tally.limited;
         self.unknown += tally.unknown;
         for (verdict, count) in report.counts() {
             *self.violations.entry(verdict.to_string()).or_insert(0) += count;
@@ -52,7 +54,7 @@ impl fmt::Display for Totals {
             f,
             "{} requests ({} of unknown outcome), {} puts and {} acks acknowledged, \
              {} failures, {} moved, {} transactions, \
-             {} deliveries ({} of them again, {} judged by order), lost = {lost}",
+             {} deliveries ({} of them again, {} judged by order, {} by limits), lost = {lost}",
             self.calls,
             self.unknown,
             self.puts,
@@ -63,6 +65,7 @@ impl fmt::Display for Totals {
             self.deliveries,
             self.redeliveries,
             self.ordered,
+            self.limited,
         )?;
         for (verdict, count) in self.violations.iter().filter(|(verdict, _)| *verdict != "LOST") {
             write!(f, ", {verdict} = {count}")?;

@@ -4,11 +4,18 @@
 //! have changed it. Three cases are not considered: readiness after a lease has run out by itself,
 //! that after a move or as a dead letter before the first delivery, and times when a take whose
 //! answer was lost may hide tasks.
+//!
+//! Where keys may hold tasks back, only tasks of one key are compared, and where shares take turns,
+//! those of one share. Where a task that has failed holds its key, it goes before better ones, so
+//! only first deliveries are judged.
 
+use std::collections::HashMap;
+
+use super::limits::first_time;
 use crate::history::book::Book;
 use crate::history::lease::{Deed, Fate, Span, Wish};
 use crate::history::report::{Report, Verdict};
-use crate::history::shelf::{Entry, Naming, Task};
+use crate::history::shelf::{Entry, Limits, Naming, Queue, Task};
 use crate::history::tolerance::Tolerance;
 
 /// A time in which a task was certainly ready, and its place in the order.
@@ -47,7 +54,49 @@ pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
         }
     }
     for (queue, (ready, choices)) in ready.into_iter().zip(choices).enumerate() {
-        judge(book, queue, ready, choices, report);
+        for (ready, choices) in comparable(book, queue, ready, choices) {
+            judge(book, queue, ready, choices, report);
+        }
+    }
+}
+
+/// Divides the tasks of a queue into those that can be compared with each other.
+fn comparable(
+    book: &Book,
+    place: usize,
+    ready: Vec<Ready>,
+    choices: Vec<Choice>,
+) -> Vec<(Vec<Ready>, Vec<Choice>)> {
+    let queue = &book.queues[place];
+    if queue.limits.is_empty() {
+        return vec![(ready, choices)];
+    }
+    let holds = queue.limits.iter().any(|limits| limits.holds_keys);
+    let mut parts: HashMap<&str, (Vec<Ready>, Vec<Choice>)> = HashMap::new();
+    for ready in ready {
+        if let Some(part) = part_of(queue, &book.tasks[ready.task]) {
+            parts.entry(part).or_default().0.push(ready);
+        }
+    }
+    for choice in choices {
+        let task = &book.tasks[choice.task];
+        let is_first = || first_time(book, place, task).is_some_and(|it| it.span == choice.span);
+        if let Some(part) = part_of(queue, task).filter(|_| !holds || is_first()) {
+            parts.entry(part).or_default().1.push(choice);
+        }
+    }
+    parts.into_values().collect()
+}
+
+/// The part of the tasks of a queue that a task can be compared with.
+fn part_of<'t>(queue: &Queue, task: &'t Task) -> Option<&'t str> {
+    let entry = task.entry.as_ref()?;
+    if queue.limits.iter().any(Limits::is_by_key) {
+        entry.key.as_deref()
+    } else if queue.limits.iter().any(|limits| limits.is_fair) {
+        Some(entry.share())
+    } else {
+        Some("")
     }
 }
 

@@ -215,6 +215,8 @@ pub(crate) fn put(id: &str, priority: i64) -> Operation {
         delay_ms: 0,
         ttl_ms: None,
         ttr_ms: None,
+        key: None,
+        share: None,
     }
 }
 

@@ -20,7 +20,8 @@ use crate::ledger::Ledger;
 use crate::payload::Payloads;
 use crate::process::GUARD;
 use pinpriq_testing::history::request::{
-    PutOptions, ReleaseOptions, Request, ack, pop, put, release, take, touch,
+    Limits, PutOptions, ReleaseOptions, Request, ack, fail, pop, put, release, set_limits, take,
+    touch,
 };
 
 /// A queue.
@@ -48,6 +49,28 @@ pub(crate) const QUEUES: [Queue; 12] = [
     Queue { name: "scans", waits: true },
 ];
 
+/// What holds tasks back in some of them. Clients set it again and again.
+const LIMITS: [Limits; 2] = [
+    Limits {
+        queue: "bills",
+        limit: None,
+        key_limit: Some(1),
+        share_limit: Some(3),
+        key_hold: true,
+        fair: true,
+    },
+    Limits {
+        queue: "letters",
+        limit: Some(8),
+        key_limit: Some(2),
+        share_limit: None,
+        key_hold: false,
+        fair: false,
+    },
+];
+/// The keys and shares of tasks in all queues.
+const KEYS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+const SHARES: [&str; 3] = ["x", "y", "z"];
 /// The number of clients.
 const CLIENTS: usize = 6;
 /// How long leases last, in milliseconds.
@@ -144,6 +167,7 @@ impl<'a> Load<'a> {
             for receipt in tasks.into_iter().filter_map(|task| task.receipt) {
                 match dice.below(10) {
                     0..5 if lasts => next.push(ack(queue.name, &receipt)),
+                    5 if lasts && dice.chance(50) => next.push(fail(queue.name, &receipt, None)),
                     5 if lasts => next.push(released(queue, &receipt, dice)),
                     // It runs out.
                     6 => {}
@@ -214,8 +238,9 @@ impl<'a> Load<'a> {
         let queue = dice.pick(&QUEUES);
         let is_full = self.backlog.load(Ordering::Relaxed) > BACKLOG_MAX;
         let requests = match dice.below(100) {
-            0..40 if !is_full => (0..=dice.below(3)).map(|_| self.some_put(queue, dice)).collect(),
-            0..65 => vec![some_take(queue, 1 + dice.below(4), dice)],
+            0 => vec![set_limits(dice.pick(&LIMITS))],
+            1..40 if !is_full => (0..=dice.below(3)).map(|_| self.some_put(queue, dice)).collect(),
+            1..65 => vec![some_take(queue, 1 + dice.below(4), dice)],
             65..75 => vec![some_pop(queue, 1 + dice.below(3), dice)],
             75..80 => match held.first() {
                 Some((queue, receipt)) => vec![touch(queue, receipt)],
@@ -236,7 +261,13 @@ impl<'a> Load<'a> {
         put(
             queue.name,
             &self.payloads.next(),
-            PutOptions { priority, delay_ms, ..PutOptions::default() },
+            PutOptions {
+                priority,
+                delay_ms,
+                key: dice.chance(70).then(|| dice.pick(&KEYS)),
+                share: dice.chance(30).then(|| dice.pick(&SHARES)),
+                ..PutOptions::default()
+            },
         )
     }
 
