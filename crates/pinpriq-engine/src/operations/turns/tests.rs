@@ -186,6 +186,20 @@ fn what_was_not_sent_costs_nothing() {
 }
 
 #[test]
+fn what_was_not_sent_comes_back_by_the_weight_that_it_was_charged_by() {
+    let mut bench = Bench::new(fair());
+    for key in [b"a", b"a", b"b", b"b"] {
+        bench.put(Some(key), 0, 0);
+    }
+    let change = ShareChange { weight: Some(2), ..ShareChange::default() };
+    bench.call(1, &QueueCommand::Share { queue: QUEUE, share: b"a", change }.into());
+    assert_eq!(bench.order(1), "a");
+    let task = bench.held.pop_back().unwrap();
+    bench.call(2, &Command::GiveBack(&[Bench::receipt(&task)]));
+    assert_eq!(bench.order(3), "aba", "it had half as much left to pay as the other one");
+}
+
+#[test]
 fn what_was_not_sent_and_is_over_gives_its_token_back() {
     let rate = Rate { count: 1, per: Span::from_ms(100_000) };
     let rules = Rules { is_by_key: true, key_rate: Some(rate), ..Rules::default() };
