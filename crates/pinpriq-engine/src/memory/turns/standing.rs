@@ -23,6 +23,8 @@ pub(super) enum Standing {
 pub(super) struct Many {
     ranked: Ranked,
     count: u32,
+    /// The first one, which is asked for often.
+    first: Option<(u64, Slot)>,
 }
 
 impl Default for Standing {
@@ -66,8 +68,7 @@ impl Standing {
                 }
             }
             Self::Many(many) => {
-                many.ranked.remove((0, seq));
-                many.count -= 1;
+                many.remove(seq);
                 if many.count <= FEW_AGAIN {
                     self.thin_out();
                 }
@@ -80,10 +81,7 @@ impl Standing {
             Self::Few { base, tasks } => {
                 tasks.first().map(|(distance, slot)| (base + u64::from(*distance), *slot))
             }
-            Self::Many(many) => {
-                let first = many.ranked.first(End::Min, Order::Oldest);
-                first.map(|((_, seq), slot)| (seq, slot))
-            }
+            Self::Many(many) => many.first,
         }
     }
 
@@ -118,6 +116,18 @@ impl Many {
     fn insert(&mut self, seq: u64, slot: Slot) {
         self.ranked.insert((0, seq), slot);
         self.count += 1;
+        if self.first.is_none_or(|(first, _)| seq < first) {
+            self.first = Some((seq, slot));
+        }
+    }
+
+    fn remove(&mut self, seq: u64) {
+        self.ranked.remove((0, seq));
+        self.count -= 1;
+        if self.first.is_some_and(|(first, _)| first == seq) {
+            let first = self.ranked.first(End::Min, Order::Oldest);
+            self.first = first.map(|((_, seq), slot)| (seq, slot));
+        }
     }
 }
 
