@@ -34,6 +34,7 @@ pub mod model;
 pub mod registries;
 #[cfg(feature = "server")]
 pub mod server;
+pub mod shares;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "store")]

@@ -38,10 +38,11 @@ const MACHINE: &str = "crates/pinpriq-server/src/doors/beanstalkd/machine.rs";
 const REAL_TIME: [&str; 2] = ["scripts/beanstalkd_play.py", "scripts/beanstalkd_random.py"];
 
 /// The verifier runs outside of the server. It creates and damages the directories of servers, and
-/// its checker reads the file that it is given.
-const VERIFIER_FILES: [&str; 2] = [
+/// its checker reads the file that it is given. What measures reads what the kernel tells.
+const VERIFIER_FILES: [&str; 3] = [
     "crates/pinpriq-testing/src/bin/pinpriq-crash/files.rs",
     "crates/pinpriq-testing/src/bin/pinpriq-history.rs",
+    "crates/pinpriq-testing/src/bin/pinpriq-shares.rs",
 ];
 
 /// No script sleeps: it waits for the event itself. The examples and the packages for users may

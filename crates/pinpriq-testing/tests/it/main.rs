@@ -8,4 +8,6 @@ mod fuzz;
 mod history;
 mod model;
 #[cfg(test)]
+mod shares;
+#[cfg(test)]
 mod sim;

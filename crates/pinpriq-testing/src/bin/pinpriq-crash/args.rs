@@ -27,6 +27,7 @@ scenarios
   full       a small file system that the server fills itself
   power      power loss on a file system of its own
   cluster    three nodes on an engine: kills, pauses, cuts, hand-overs, and troubles of the engine
+  shares     fair shares and limits: who waits, and who gets how much; prints a table
   peers      the same kills and power losses for Redis and beanstalkd; prints a table
 
 options
@@ -37,7 +38,7 @@ options
                     take to serve a queue again after a trouble          [1]
   --durability L    the server's setting; with less than sync, losses show  [sync]
   --shards N        how many shards the server has, at most 4            [1]
-  --seconds N       stop after this time                                 [no limit]
+  --seconds N       stop after this time; for shares, each scenario      [no limit; 30]
   --seed S          where random choices start                           [1]
   --operations N    requests in the workload of syscalls and errors      [300]
   --every N         of the calls of syscalls and errors, only each N-th  [1]

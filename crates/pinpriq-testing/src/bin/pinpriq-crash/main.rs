@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         "peers" => scenario::peers::run,
         "policies" => scenario::policies::run,
         "damage" => scenario::damage::run,
+        "shares" => scenario::shares::run,
         "syscalls" => scenario::syscalls::run,
         _ => return usage(),
     };

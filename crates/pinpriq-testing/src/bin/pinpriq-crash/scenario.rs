@@ -9,4 +9,5 @@ pub(crate) mod kill;
 pub(crate) mod peers;
 pub(crate) mod policies;
 pub(crate) mod power;
+pub(crate) mod shares;
 pub(crate) mod syscalls;
