@@ -116,10 +116,8 @@ impl Names {
             }
             Reply::Shares { shares, next } => {
                 let shown: Vec<String> = shares.iter().map(share).collect();
-                let next = next.as_ref();
-                let next =
-                    next.map_or_else(String::new, |it| format!(", and more after {}", quoted(it)));
-                format!("[{}]{next}", shown.join("; "))
+                let more = |it| format!(", and more after {}", quoted(it));
+                format!("[{}]{}", shown.join("; "), next.as_ref().map_or_else(String::new, more))
             }
             Reply::State(state) => letter(*state),
             Reply::Task(None) | Reply::Deadline(None) => "null".to_owned(),
