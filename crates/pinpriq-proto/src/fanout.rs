@@ -6,7 +6,7 @@
 
 use crate::facts::{Anywhere, Called, Destination, Joining};
 use crate::names::QueueName;
-use crate::task::{Bytes, Terms};
+use crate::task::{Bytes, GivenTerms};
 use crate::time::{Span, Timestamp};
 
 /// How long a member lives without a sign of life, unless it says otherwise.
@@ -25,7 +25,7 @@ pub struct Publish<'a> {
     /// What never changes about the tasks.
     #[letter(1)]
     #[option(KEY, SHARE, COST, with = reading::without_ttr)]
-    pub terms: Terms<&'a [u8]>,
+    pub terms: GivenTerms<'a>,
     /// Lower is more urgent. Without a priority the tasks are never selected.
     #[letter(2, default = Some(0))]
     #[option(default = Some(0))]

@@ -181,15 +181,23 @@ pub static TASK: [Field; 39] = [
         draft.task.terms.key = value.bytes().map(Bytes::from);
     }),
     Field::of("share", FieldKind::Bytes, "on whose behalf it runs, if its put said that", |it| {
-        bytes(it.task.terms.share.as_ref())
+        bytes(it.task.terms.share())
     })
     .carried(28, |draft, value| {
-        draft.task.terms.share = value.bytes().map(Bytes::from);
+        let terms = std::mem::take(&mut draft.task.terms);
+        let cost = terms.cost();
+        draft.task.terms = terms.with(value.bytes().map(Bytes::from), cost);
     }),
-    Field::of("cost", FieldKind::Count, "what a take of it costs", |it| count(it.task.terms.cost))
-        .always()
-        .carried(29, |draft, value| draft.task.terms.cost = value.count())
-        .usually(Value::Number(COST_USUAL as u64)),
+    Field::of("cost", FieldKind::Count, "what a take of it costs", |it| {
+        count(it.task.terms.cost())
+    })
+    .always()
+    .carried(29, |draft, value| {
+        let terms = std::mem::take(&mut draft.task.terms);
+        let share = terms.share().cloned();
+        draft.task.terms = terms.with(share, value.count());
+    })
+    .usually(Value::Number(COST_USUAL as u64)),
     Field::of("priority", FieldKind::Integer, "its priority, if it has one", |it| {
         it.task.progress.priority.map_or(Value::Missing, Value::Integer)
     })

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use crate::facts::{Anywhere, Called, Destination, Joining};
 use crate::limits::{NAMES_DEFAULT, NAMES_MAX};
-use crate::task::{Bytes, TaskId, Terms};
+use crate::task::{Bytes, GivenTerms, TaskId, Terms};
 use crate::time::{Span, Timestamp};
 
 /// The shortest time between the slots of [`Recurrence::Every`].
@@ -294,7 +294,7 @@ pub struct NewSchedule<'a> {
     /// See [`Plan::terms`].
     #[letter(1)]
     #[flat]
-    pub terms: Terms<&'a [u8]>,
+    pub terms: GivenTerms<'a>,
     /// See [`Plan::priority`].
     #[letter(2, default = Some(0))]
     #[option(default = Some(0))]

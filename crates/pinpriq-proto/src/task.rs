@@ -7,12 +7,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::facts::check_name;
-use crate::limits::{ORIGIN_OVERHEAD_BYTES, SHARE_BYTES_MAX};
+use crate::limits::ORIGIN_OVERHEAD_BYTES;
 use crate::place::Place;
-use crate::refusal::{Refusal, RefusalKind};
 use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
+
+mod terms;
+
+pub use self::terms::{COST_USUAL, GivenTerms, Holds, ShareAndCost, Terms};
 
 /// Opaque bytes, shared and never changed: payloads, keys and names.
 pub type Bytes = Arc<[u8]>;
@@ -220,22 +222,6 @@ pub fn payload_checksum(payload: &[u8]) -> u32 {
     let folded = (hash ^ (hash >> 32)) as u32;
     folded
 }
-
-/// The facts about a task that its producer sets for good. The bytes are owned or borrowed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Terms<B = Bytes> {
-    /// Tasks of one queue with an equal key form a group.
-    pub key: Option<B>,
-    /// The task's own time to release, used if the take gives none.
-    pub ttr: Option<Span>,
-    /// On whose behalf the task runs, if that is not its key.
-    pub share: Option<B>,
-    /// What a take of it costs, at least [`COST_USUAL`].
-    pub cost: u32,
-}
-
-/// What a task costs if its put does not say.
-pub const COST_USUAL: u32 = 1;
 
 /// The current progress of a task: everything that changes without a new payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -466,85 +452,6 @@ impl Counts {
     }
 }
 
-impl<B> Terms<B> {
-    /// The terms of a task whose put says nothing about them.
-    pub const NONE: Self = Self::of(None, None);
-
-    /// Terms with this key and time to release.
-    #[must_use]
-    pub const fn of(key: Option<B>, ttr: Option<Span>) -> Self {
-        Self { key, ttr, share: None, cost: COST_USUAL }
-    }
-
-    /// Whether share and cost are as usual.
-    #[must_use]
-    #[inline]
-    pub const fn are_plain(&self) -> bool {
-        matches!(self, Self { key: _, ttr: _, share: None, cost: COST_USUAL })
-    }
-}
-
-impl<B> Default for Terms<B> {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
-impl<B: AsRef<[u8]>> Terms<B> {
-    /// Refuses a key that is too long, and a share or a cost out of bounds.
-    #[inline]
-    pub fn check(&self) -> Result<(), Refusal> {
-        self.key.as_ref().map_or(Ok(()), |key| check_name("key", key.as_ref()))?;
-        if self.are_plain() { Ok(()) } else { self.check_share() }
-    }
-
-    #[cold]
-    fn check_share(&self) -> Result<(), Refusal> {
-        let bad = |sentence: String| Err(Refusal::new(RefusalKind::BadArgument, sentence));
-        let length = self.share.as_ref().map(|share| share.as_ref().len());
-        match length {
-            Some(length) if length == 0 || length > SHARE_BYTES_MAX => {
-                bad(format!("a share has 1 to {SHARE_BYTES_MAX} bytes, and this one has {length}"))
-            }
-            _ if self.cost < COST_USUAL => bad("the cost must be at least 1".to_owned()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the same terms with borrowed bytes.
-    #[must_use]
-    #[inline]
-    pub fn borrowed(&self) -> Terms<&[u8]> {
-        let Self { key, ttr, share, cost } = self;
-        let (key, share) = (key.as_ref().map(B::as_ref), share.as_ref().map(B::as_ref));
-        Terms { key, ttr: *ttr, share, cost: *cost }
-    }
-
-    /// Returns the number of bytes that they hold.
-    #[must_use]
-    #[inline]
-    pub fn bytes(&self) -> usize {
-        self.key_bytes() + self.share.as_ref().map_or(0, |share| share.as_ref().len())
-    }
-
-    /// Returns the length of the key in bytes.
-    #[must_use]
-    #[inline]
-    pub fn key_bytes(&self) -> usize {
-        self.key.as_ref().map_or(0, |key| key.as_ref().len())
-    }
-}
-
-impl Terms<&[u8]> {
-    /// Returns the same terms with owned bytes.
-    #[must_use]
-    #[inline]
-    pub fn kept(self) -> Terms {
-        let Self { key, ttr, share, cost } = self;
-        Terms { key: key.map(Bytes::from), ttr, share: share.map(Bytes::from), cost }
-    }
-}
-
 impl Progress {
     /// The progress of a task that was just put under this number and has no deadline.
     #[must_use]
@@ -723,7 +630,7 @@ mod tests {
 
     /// Every reply with tasks moves records.
     #[test]
-    fn a_record_occupies_at_most_288_bytes() {
-        assert!(size_of::<TaskRecord>() <= 288, "{}", size_of::<TaskRecord>());
+    fn a_record_occupies_at_most_272_bytes() {
+        assert!(size_of::<TaskRecord>() <= 272, "{}", size_of::<TaskRecord>());
     }
 }

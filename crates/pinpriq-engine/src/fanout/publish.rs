@@ -157,7 +157,7 @@ impl Engine {
     /// Checks the arguments, and returns the deadline.
     fn check_publish(&self, publish: &Publish<'_>) -> Result<Option<Timestamp>, Refusal> {
         publish.terms.check()?;
-        check_cost_below(COST_MAX_DEFAULT, publish.terms.cost)?;
+        check_cost_below(COST_MAX_DEFAULT, publish.terms.cost())?;
         self.check_payload(publish.payload)?;
         match publish.deadline {
             Deadline::OfLane => Ok(None),

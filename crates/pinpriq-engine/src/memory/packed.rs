@@ -224,19 +224,17 @@ impl Task {
 
     /// The terms that its producer set for good.
     pub(crate) fn terms(&self) -> Terms {
-        let (share, cost) = (self.share().cloned(), self.cost());
-        Terms { key: self.key().cloned(), ttr: self.ttr(), share, cost }
+        let Some(besides) = &self.besides else { return Terms::of(None, self.ttr()) };
+        let terms = Terms::of(besides.key.clone(), self.ttr());
+        if besides.rare.is_none() { terms } else { terms.with(self.share().cloned(), self.cost()) }
     }
 
     #[inline]
     pub(crate) fn set_terms(&mut self, terms: Terms) {
-        let is_plain = terms.are_plain();
-        let Terms { key, ttr, share, cost } = terms;
-        let ttr = self.birth.keep_ttr(ttr);
-        if self.besides.is_some() || key.is_some() || ttr.is_some() || !is_plain {
-            let besides = self.besides_mut();
-            (besides.key, besides.ttr) = (key, ttr);
-            besides.set_share(share, cost);
+        let ttr = self.birth.keep_ttr(terms.ttr);
+        let is_any = terms.key.is_some() || ttr.is_some() || !terms.are_plain();
+        if is_any || self.besides.is_some() {
+            self.besides_mut().set_terms(Terms { ttr, ..terms });
         }
     }
 
@@ -625,6 +623,7 @@ impl Task {
     }
 
     /// The number of bytes of memory that only this task occupies, without its bookkeeping.
+    #[inline]
     pub(crate) fn own_bytes(&self) -> u64 {
         let is_elsewhere = self.shares() || self.has(PAYLOAD_AWAY);
         let payload = if is_elsewhere { 0 } else { self.payload_bytes() };
@@ -760,6 +759,7 @@ impl Task {
         }
     }
 
+    #[inline]
     fn besides_mut(&mut self) -> &mut Besides {
         let number = self.number();
         self.besides.get_or_insert_with(|| Box::new(Besides::of(number)))

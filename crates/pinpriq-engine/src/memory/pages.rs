@@ -62,12 +62,19 @@ impl<T> Page<T> {
         Some(word * 64 + self.taken[word].trailing_ones() as usize)
     }
 
+    /// Makes room for more values.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, is_first: bool) {
+        let few = (2 * self.places.len()).max(FEW_PLACES);
+        let room = if is_first { few } else { PAGE_PLACES };
+        self.places.reserve_exact(room - self.places.len());
+        self.places.resize_with(room, || None);
+    }
+
     fn put(&mut self, at: usize, thing: T, is_first: bool) {
         if at >= self.places.len() {
-            let few = (2 * self.places.len()).max(FEW_PLACES);
-            let room = if is_first { few } else { PAGE_PLACES };
-            self.places.reserve_exact(room - self.places.len());
-            self.places.resize_with(room, || None);
+            self.grow(is_first);
         }
         self.taken[at / 64] |= 1 << (at % 64);
         self.used += 1;

@@ -139,7 +139,7 @@ impl Engine {
     /// Checks only the arguments.
     fn check_imported(&self, record: &TaskRecord) -> Result<(), Refusal> {
         record.terms.check()?;
-        self.check_cost(&record.queue, record.terms.cost)?;
+        self.check_cost(&record.queue, record.terms.cost())?;
         self.check_payload(&record.payload)?;
         check_positive("the TTR", record.terms.ttr)?;
         self.moment("the TTR", record.terms.ttr.unwrap_or(Span::ZERO))?;

@@ -263,8 +263,9 @@ impl Engine {
         ttl: Option<Span>,
     ) -> Result<(Span, Option<Timestamp>), Refusal> {
         let delay = put.delay.from(self.now);
-        put.terms.check()?;
-        self.check_cost(put.queue, put.terms.cost)?;
+        if put.terms.key.is_some() || !put.terms.are_plain() {
+            self.check_terms(put)?;
+        }
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
         check_positive("the TTR", put.terms.ttr)?;
@@ -312,8 +313,13 @@ impl Engine {
         }
     }
 
+    #[inline(never)]
+    fn check_terms(&self, put: &Put<'_>) -> Result<(), Refusal> {
+        put.terms.check()?;
+        self.check_cost(put.queue, put.terms.cost())
+    }
+
     /// Refuses a cost that is too high for tasks of this queue.
-    #[inline]
     pub(crate) fn check_cost(&self, queue: &[u8], cost: u32) -> Result<(), Refusal> {
         if cost == COST_USUAL { Ok(()) } else { self.check_cost_given(queue, cost) }
     }

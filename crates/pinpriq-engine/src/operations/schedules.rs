@@ -84,7 +84,7 @@ impl Engine {
 
     pub(super) fn check_schedule(&self, new: &NewSchedule<'_>) -> Result<(), Refusal> {
         new.terms.check()?;
-        self.check_cost(new.queue, new.terms.cost)?;
+        self.check_cost(new.queue, new.terms.cost())?;
         self.check_payload(new.payload)?;
         check_positive("the TTR", new.terms.ttr)?;
         self.moment("the TTR", new.terms.ttr.unwrap_or(Span::ZERO))?;

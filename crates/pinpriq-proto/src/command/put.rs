@@ -8,7 +8,7 @@ use crate::request::options::{
     UNIQUE, WAIT, WINDOW,
 };
 use crate::request::parts::Parts;
-use crate::task::{COST_USUAL, Terms};
+use crate::task::{COST_USUAL, GivenTerms, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::Unique;
 
@@ -41,7 +41,7 @@ pub struct Put<'a> {
     pub payload: &'a [u8],
     /// What never changes about it.
     #[letter(1)]
-    pub terms: Terms<&'a [u8]>,
+    pub terms: GivenTerms<'a>,
     /// Lower is more urgent. Without a priority the task is never selected.
     #[letter(2, default = Some(0))]
     pub priority: Option<i64>,
@@ -110,7 +110,7 @@ impl<'a> Put<'a> {
     }
 }
 
-impl<'a> Terms<&'a [u8]> {
+impl<'a> GivenTerms<'a> {
     /// Returns the terms that the options of a put give, without share and cost.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every put")]
@@ -126,7 +126,7 @@ impl<'a> Terms<&'a [u8]> {
     /// Returns these terms with the share and the cost that the options of a request give.
     pub(crate) fn with_share(self, parts: &Parts<'a>) -> Result<Self, Fault> {
         let cost = parts.value(COST)?.unwrap_or(COST_USUAL);
-        Ok(Self { share: parts.option(SHARE), cost, ..self })
+        Ok(self.with(parts.option(SHARE), cost))
     }
 }
 

@@ -110,8 +110,8 @@ pub static SCHEDULE: [Told<ShownSchedule>; 21] = [
     Told::of("cron", FieldKind::Bytes, |it, _| bytes(cron(it).map(|(expression, _)| expression))),
     Told::of("zone", FieldKind::Bytes, |it, _| bytes(cron(it).and_then(|(_, zone)| zone))),
     Told::of("key", FieldKind::Bytes, |it, _| bytes(it.plan.terms.key.as_ref())),
-    Told::of("share", FieldKind::Bytes, |it, _| bytes(it.plan.terms.share.as_ref())),
-    Told::always("cost", FieldKind::Count, |it, _| Value::Number(it.plan.terms.cost.into())),
+    Told::of("share", FieldKind::Bytes, |it, _| bytes(it.plan.terms.share())),
+    Told::always("cost", FieldKind::Count, |it, _| Value::Number(it.plan.terms.cost().into())),
     Told::of("priority", FieldKind::Integer, |it, _| {
         it.plan.priority.map_or(Value::Missing, Value::Integer)
     }),

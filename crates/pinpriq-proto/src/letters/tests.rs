@@ -8,7 +8,7 @@ use crate::command::{Ack, Held, HeldBy, Put, Take};
 use crate::names::NamePattern;
 use crate::settings::{Rate, SETTINGS, Settings, Value};
 use crate::task::{
-    ClientId, Grant, Holder, LaneName, Lease, Progress, RequestId, State, TaskRecord, Terms,
+    ClientId, Grant, Holder, Holds, LaneName, Lease, Progress, RequestId, State, TaskRecord, Terms,
 };
 
 /// The number of commands, and of outputs: several hundred of each variant.
@@ -84,13 +84,11 @@ impl Dice {
     }
 
     /// Returns terms. All that they can be in bytes is the matter of the records.
-    pub(crate) fn terms<B: Letter<'static>>(&mut self) -> Terms<B> {
+    pub(crate) fn terms<B: Letter<'static> + AsRef<[u8]>, S: Holds<B>>(&mut self) -> Terms<B, S> {
         let mut terms = Terms::NONE;
         terms.key = Letter::sample(self);
         terms.ttr = Letter::sample(self);
-        terms.share = Letter::sample(self);
-        terms.cost = Letter::sample(self);
-        terms
+        terms.with(Letter::sample(self), Letter::sample(self))
     }
 
     /// Returns a task. What its attributes are in bytes is the matter of the records.

@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::settings::{Setting, Settings, Value};
 use crate::shares::ShareRecord;
 use crate::stats::Move;
-use crate::task::{Bytes, LaneName, TaskRecord, Terms};
+use crate::task::{Bytes, GivenTerms, LaneName, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
 use crate::unique::WindowRecord;
 
@@ -125,7 +125,7 @@ letter!(Settings, |it, out| put_settings(out, it), |input, _arena| take_settings
     dice.settings()
 });
 letter!(
-    Terms<&'letter [u8]>,
+    GivenTerms<'letter>,
     |it, out| put_terms(out, *it),
     |input, _arena| take_terms(input)?,
     |dice| dice.terms()

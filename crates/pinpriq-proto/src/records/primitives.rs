@@ -36,7 +36,8 @@ pub fn put_span(out: &mut Vec<u8>, span: Span) {
 }
 
 /// Appends a text: its length and its bytes.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is part of every record")]
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::schedule::Scheduled;
 use crate::task::{
-    Burial, Bytes, COST_USUAL, ClientId, Counts, Grant, Holder, LaneName, Lease, Origin, Past,
-    Progress, State, TaskId, TaskRecord, Terms, Trace,
+    Burial, Bytes, COST_USUAL, ClientId, Counts, GivenTerms, Grant, Holder, Holds, LaneName, Lease,
+    Origin, Past, Progress, State, TaskId, TaskRecord, Terms, Trace,
 };
 use crate::time::{Span, Timestamp};
 
@@ -111,7 +111,7 @@ pub struct TaskView<'a> {
 struct Attributes<'a> {
     /// An id that is not the number.
     own_id: Option<TaskId>,
-    terms: Terms<&'a [u8]>,
+    terms: GivenTerms<'a>,
     progress: Progress,
     /// Hardly any task has one.
     past: Option<Box<Past>>,
@@ -127,7 +127,7 @@ pub fn put_task(out: &mut Vec<u8>, task: &TaskRecord) {
         out.push(ID);
         task.id.put_in(out);
     }
-    put_terms_open(out, task.terms.borrowed());
+    put_terms_open(out, &task.terms);
     put_progress_open(out, task.number, &task.progress);
     put_attribute(out, ORIGIN, task.origin(), |out, it| it.put_in(out));
     put_attribute(out, SCHEDULED, task.scheduled(), |out, it| it.put_in(out));
@@ -156,13 +156,13 @@ pub fn take_task<'a>(input: &mut &'a [u8]) -> Result<TaskView<'a>, Malformed> {
 }
 
 /// Appends the terms that a producer set for good.
-pub fn put_terms(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
-    put_terms_open(out, terms);
+pub fn put_terms(out: &mut Vec<u8>, terms: GivenTerms<'_>) {
+    put_terms_open(out, &terms);
     out.push(END);
 }
 
 /// Takes what [`put_terms`] appends.
-pub fn take_terms<'a>(input: &mut &'a [u8]) -> Result<Terms<&'a [u8]>, Malformed> {
+pub fn take_terms<'a>(input: &mut &'a [u8]) -> Result<GivenTerms<'a>, Malformed> {
     Ok(Attributes::take(input, 0, Some(Part::Terms))?.terms)
 }
 
@@ -228,8 +228,7 @@ impl<'a> Attributes<'a> {
                 }
                 KEY => terms.key = Some(take_bytes(input)?),
                 TTR => terms.ttr = Some(take_span(input)?),
-                SHARE => terms.share = Some(take_bytes(input)?),
-                COST => terms.cost = unusual(take_small(input, "cost")?, &COST_USUAL, "cost")?,
+                SHARE | COST => take_share(tag, input, terms)?,
                 PRIORITY => progress.priority = Some(take_signed(input)?),
                 SEQ => progress.seq = unusual(take_number(input)?, &number, "seq")?,
                 EXPIRES_AT => progress.expires_at = Some(take_moment(input)?),
@@ -264,6 +263,22 @@ impl<'a> Attributes<'a> {
             }
         }
     }
+}
+
+#[cold]
+fn take_share<'a>(
+    tag: u8,
+    input: &mut &'a [u8],
+    terms: &mut GivenTerms<'a>,
+) -> Result<(), Malformed> {
+    match tag {
+        SHARE => *terms = terms.with(Some(take_bytes(input)?), COST_USUAL),
+        _ => {
+            let cost = unusual(take_small(input, "cost")?, &COST_USUAL, "cost")?;
+            *terms = terms.with(terms.share().copied(), cost);
+        }
+    }
+    Ok(())
 }
 
 #[cold]
@@ -322,18 +337,19 @@ fn unusual<T: PartialEq>(value: T, usual: &T, field: &'static str) -> Result<T, 
 }
 
 #[inline]
-fn put_terms_open(out: &mut Vec<u8>, terms: Terms<&[u8]>) {
-    let Terms { key, ttr, share, cost } = terms;
-    put_attribute(out, KEY, key, put_bytes);
-    put_attribute(out, TTR, ttr, put_span);
+fn put_terms_open<B: AsRef<[u8]>, S: Holds<B>>(out: &mut Vec<u8>, terms: &Terms<B, S>) {
+    let Terms { key, ttr, .. } = terms;
+    put_attribute(out, KEY, key.as_ref().map(B::as_ref), put_bytes);
+    put_attribute(out, TTR, *ttr, put_span);
     if !terms.are_plain() {
-        put_share(out, share, cost);
+        put_share(out, terms.share().map(B::as_ref), terms.cost());
     }
 }
 
 #[cold]
+#[inline(never)]
 fn put_share(out: &mut Vec<u8>, share: Option<&[u8]>, cost: u32) {
-    put_attribute(out, SHARE, share, put_bytes);
+    put_attribute(out, SHARE, share, |out, share| put_bytes(out, share));
     let cost = Some(cost).filter(|cost| *cost != COST_USUAL);
     put_attribute(out, COST, cost, |out, cost| put_number(out, cost.into()));
 }

@@ -17,7 +17,7 @@ use crate::fanout::Deadline;
 use crate::schedule::{OnMissed, Overlap, When};
 use crate::settings::Rate;
 use crate::shares::{Own, ShareChange};
-use crate::task::{COST_USUAL, Receipt, StateKind, Terms};
+use crate::task::{COST_USUAL, GivenTerms, Receipt, StateKind};
 use crate::time::{Span, Timestamp};
 use crate::unique::OnDuplicate;
 
@@ -379,7 +379,7 @@ impl<'a> Arguments<'a> for Deadline {
     }
 }
 
-impl<'a> Arguments<'a> for Terms<&'a [u8]> {
+impl<'a> Arguments<'a> for GivenTerms<'a> {
     const WORDS: &'static [Word] = &[];
     const OPTIONS: &'static [Opt] = &[options::KEY, options::TTR, options::SHARE, options::COST];
     const LAST: &'static [Opt] = &[];
@@ -389,7 +389,8 @@ impl<'a> Arguments<'a> for Terms<&'a [u8]> {
     }
 
     fn write(&self, to: &mut Writing) {
-        let Self { key, ttr, share, cost } = *self;
+        let Self { key, ttr, .. } = *self;
+        let (share, cost) = (self.share().copied(), self.cost());
         to.option(options::KEY, key);
         to.option(options::TTR, ttr);
         to.option(options::SHARE, share);
@@ -470,14 +471,14 @@ pub fn selection(parts: &Parts<'_>, group: bool) -> Result<Selection, Fault> {
 /// The terms of a task without a time to release of its own.
 pub(crate) mod without_ttr {
     use super::options::KEY;
-    use super::{Fault, Parts, Room, Span, Terms, Writing};
+    use super::{Fault, GivenTerms, Parts, Room, Span, Writing};
 
-    pub(crate) fn read<'a>(parts: &Parts<'a>, _: &'a Room<'a>) -> Result<Terms<&'a [u8]>, Fault> {
-        Terms::of(parts.given(KEY), None).with_share(parts)
+    pub(crate) fn read<'a>(parts: &Parts<'a>, _: &'a Room<'a>) -> Result<GivenTerms<'a>, Fault> {
+        GivenTerms::of(parts.given(KEY), None).with_share(parts)
     }
 
-    pub(crate) fn write(terms: Terms<&[u8]>, to: &mut Writing) {
-        super::Arguments::write(&Terms { ttr: None::<Span>, ..terms }, to);
+    pub(crate) fn write(terms: GivenTerms<'_>, to: &mut Writing) {
+        super::Arguments::write(&GivenTerms { ttr: None::<Span>, ..terms }, to);
         to.is_unsayable |= terms.ttr.is_some();
     }
 }

@@ -64,11 +64,7 @@ fn full_task() -> TaskRecord {
         number: 129,
         id: TaskId::Given(text("x")),
         put_at: at(1_000),
-        terms: Terms {
-            share: Some(text("s")),
-            cost: 300,
-            ..Terms::of(Some(text("k")), Some(Span::from_ms(3_000)))
-        },
+        terms: Terms::of(Some(text("k")), Some(Span::from_ms(3_000))).with(Some(text("s")), 300),
         progress: Progress {
             priority: Some(-2),
             seq: 130,
@@ -103,7 +99,7 @@ fn full_task() -> TaskRecord {
 fn former_task() -> TaskRecord {
     let mut task = full_task();
     task.past = None;
-    (task.terms.share, task.terms.cost) = (None, 1);
+    task.terms = task.terms.with(None, 1);
     (task.progress.failures, task.progress.reason) = (0, None);
     task.progress.trace = None;
     task

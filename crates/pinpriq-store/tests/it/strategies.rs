@@ -61,7 +61,7 @@ fn id() -> impl Strategy<Value = TaskId> {
 
 fn terms() -> impl Strategy<Value = Terms> {
     let all = (option::of(bytes()), option::of(span()), option::of(bytes()), 1..u32::MAX);
-    all.prop_map(|(key, ttr, share, cost)| Terms { share, cost, ..Terms::of(key, ttr) })
+    all.prop_map(|(key, ttr, share, cost)| Terms::of(key, ttr).with(share, cost))
 }
 
 fn progress() -> impl Strategy<Value = Progress> {

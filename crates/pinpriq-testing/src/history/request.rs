@@ -9,7 +9,7 @@ use pinpriq_proto::request::parts;
 use pinpriq_proto::settings::{
     ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, KEYHOLD, KEYLIMIT, LIMIT, RANKING, SHARELIMIT, Value,
 };
-use pinpriq_proto::task::{StateKind, Terms};
+use pinpriq_proto::task::{COST_USUAL, StateKind, Terms};
 use pinpriq_proto::time::Span;
 use pinpriq_proto::wire::resp::{Value as Reply, Words};
 
@@ -85,10 +85,8 @@ pub fn put(queue: &str, payload: &[u8], options: PutOptions) -> Request {
     let PutOptions { priority, delay_ms, ttl_ms, ttr_ms, key, share } = options;
     let ttl = ttl_ms.map(Span::from_ms).map_or(TimeToLive::Default, TimeToLive::For);
     let command = Command::Put(Put {
-        terms: Terms {
-            share: share.map(str::as_bytes),
-            ..Terms::of(key.map(str::as_bytes), ttr_ms.map(Span::from_ms))
-        },
+        terms: Terms::of(key.map(str::as_bytes), ttr_ms.map(Span::from_ms))
+            .with(share.map(str::as_bytes), COST_USUAL),
         priority: Some(priority),
         delay: Delay::For(Span::from_ms(delay_ms)),
         ttl,

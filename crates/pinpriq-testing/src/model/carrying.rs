@@ -253,7 +253,7 @@ impl Model {
 
     fn imported_fits(&self, from: &TaskRecord) -> Result<(), RefusalKind> {
         let settings = self.settings(&Place::Queue(from.queue.clone()));
-        fits(from.terms.check().is_ok() && u64::from(from.terms.cost) <= settings.cost_max)?;
+        fits(from.terms.check().is_ok() && u64::from(from.terms.cost()) <= settings.cost_max)?;
         self.payload_fits(Some(&from.payload))?;
         self.span_fits(from.terms.ttr, false)?;
         fits(from.progress.reason.as_ref().is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;

@@ -106,7 +106,7 @@ impl Model {
         let (task, now) = (self.task(number).clone(), self.now);
         let home = self.home(&Place::of(&task));
         if let Some(bucket) = &mut home.bucket {
-            bucket.change(now, -i128::from(task.terms.cost));
+            bucket.change(now, -i128::from(task.terms.cost()));
         }
         home.charge(&task, now);
     }
@@ -116,7 +116,7 @@ impl Model {
         let now = self.now;
         let Some(home) = self.homes.get_mut(&Place::of(task)) else { return };
         if let Some(bucket) = &mut home.bucket {
-            bucket.change(now, task.terms.cost.into());
+            bucket.change(now, task.terms.cost().into());
         }
         home.uncharge(task, now);
     }

@@ -100,7 +100,7 @@ impl Model {
         }
         for task in self.homes.get(&place).into_iter().flat_map(|home| home.tasks.values()) {
             let terms = &task.terms;
-            let name = terms.share.clone().or_else(|| terms.key.clone()).unwrap_or_default();
+            let name = terms.share().cloned().or_else(|| terms.key.clone()).unwrap_or_default();
             let shown = all.entry(name).or_default();
             let kind = task.progress.state.kind();
             shown.ready += u64::from(kind == StateKind::Ready);

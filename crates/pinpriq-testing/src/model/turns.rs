@@ -11,7 +11,7 @@ use pinpriq_proto::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_proto::reply::RefusalKind;
 use pinpriq_proto::settings::{Ranking, Rate, Settings};
 use pinpriq_proto::shares::{Own, ShareRules};
-use pinpriq_proto::task::{Bytes, Progress, State, StateKind, TaskRecord, Terms, Trace};
+use pinpriq_proto::task::{Bytes, Holds, Progress, State, StateKind, TaskRecord, Terms, Trace};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::gate::Bucket;
@@ -65,8 +65,8 @@ impl Had {
 }
 
 /// The share of a task with these terms.
-fn share_of<B: AsRef<[u8]>>(terms: &Terms<B>) -> Bytes {
-    terms.share.as_ref().or(terms.key.as_ref()).map_or_else(Bytes::default, |it| it.as_ref().into())
+fn share_of<B: AsRef<[u8]>, S: Holds<B>>(terms: &Terms<B, S>) -> Bytes {
+    terms.share().or(terms.key.as_ref()).map_or_else(Bytes::default, |it| it.as_ref().into())
 }
 
 /// What has been left on a task.
@@ -76,7 +76,7 @@ pub(super) fn trace_of(progress: &Progress) -> Trace {
 
 /// What a take of a task counts for a share of this weight.
 fn charge_of(task: &TaskRecord, weight: u16) -> u128 {
-    u128::from(task.terms.cost) * UNIT / u128::from(weight)
+    u128::from(task.terms.cost()) * UNIT / u128::from(weight)
 }
 
 fn is_fair(settings: &Settings) -> bool {
@@ -255,7 +255,7 @@ impl Home {
 
     /// Charges a task that is about to be handed out.
     pub(super) fn charge(&mut self, task: &TaskRecord, now: Timestamp) {
-        let (share, cost) = (share_of(&task.terms), -i128::from(task.terms.cost));
+        let (share, cost) = (share_of(&task.terms), -i128::from(task.terms.cost()));
         if let Some(rate) = self.share_rate(&share) {
             let bucket = self.turns.shares.entry(share.clone());
             bucket.or_insert_with(|| Bucket::of(rate, None, now)).change(now, cost);
@@ -285,7 +285,7 @@ impl Home {
 
     /// Returns what a task was charged that did not arrive.
     pub(super) fn uncharge(&mut self, task: &TaskRecord, now: Timestamp) {
-        let (share, cost) = (share_of(&task.terms), i128::from(task.terms.cost));
+        let (share, cost) = (share_of(&task.terms), i128::from(task.terms.cost()));
         let key = task.terms.key.as_ref().and_then(|key| self.turns.keys.get_mut(key));
         for bucket in self.turns.shares.get_mut(&share).into_iter().chain(key) {
             bucket.change(now, cost);

@@ -11,7 +11,7 @@ use pinpriq_proto::command::{
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::settings::{RANKING, Value};
-use pinpriq_proto::task::{ClientId, RequestId, TaskRecord, Terms};
+use pinpriq_proto::task::{COST_USUAL, ClientId, RequestId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 
 const QUEUE: &[u8] = b"work";
@@ -89,7 +89,7 @@ impl Bench {
     }
 
     fn put(&mut self, share: &[u8]) {
-        let terms = Terms { share: Some(share), ..Terms::NONE };
+        let terms = Terms::NONE.with(Some(share), COST_USUAL);
         self.say(&Command::Put(Put { terms, ..Put::new(QUEUE, b"a payload of some bytes") }));
     }
 
@@ -125,7 +125,7 @@ impl Bench {
         let Some(receipt) = TaskRecord::receipt(task) else { return };
         let held = Held { queue: QueueName::from(QUEUE), by: HeldBy::Receipt(receipt) };
         self.say(&Command::Ack(Ack { held, payload: None, zombie: None }));
-        let share = task.terms.share.clone().unwrap_or_default();
+        let share = task.terms.share().cloned().unwrap_or_default();
         self.put(&share);
     }
 }

@@ -14,7 +14,9 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::settings::{KEYHOLD, KEYLIMIT, LIMIT, RANKING, SHARELIMIT, Setting, Value};
 use pinpriq_proto::shares::{Own, ShareChange};
-use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId, State, TaskRecord, Terms};
+use pinpriq_proto::task::{
+    Bytes, COST_USUAL, ClientId, Receipt, RequestId, State, TaskRecord, Terms,
+};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::fold::Fold;
 
@@ -160,7 +162,7 @@ impl World {
         let key = self.dice.index(KEYS.len() + 2);
         let share = self.dice.index(SHARES.len() + 2);
         let (key, share) = (KEYS.get(key).copied(), SHARES.get(share).copied());
-        let terms = Terms { key, share, ..Terms::NONE };
+        let terms = Terms::of(key, None).with(share, COST_USUAL);
         let priority = Some(self.dice.below(3).cast_signed());
         self.say(&Command::Put(Put { terms, priority, ..Put::new(QUEUE, b"w") }));
     }
@@ -183,7 +185,7 @@ impl World {
     fn note_taken(&mut self, task: &TaskRecord) {
         let State::Taken(lease) = &task.progress.state else { return };
         let key = place(&KEYS, task.terms.key.as_ref());
-        let share = place(&SHARES, task.terms.share.as_ref());
+        let share = place(&SHARES, task.terms.share());
         let until = lease.deadline.unwrap_or(Timestamp::MAX);
         let receipt = Receipt { number: task.number, grant: lease.grant };
         self.leases.push(Lease { receipt, until, key, share });

@@ -210,7 +210,10 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
             assert_eq!((*first, rest[0]), (put.queue, put.payload));
             let cost = option("COST").map_or(1, |_| number("COST").unwrap_or(0));
             assert_eq!((option("KEY"), span("TTR")), (put.terms.key, put.terms.ttr));
-            assert_eq!((option("SHARE"), cost), (put.terms.share, put.terms.cost.into()));
+            assert_eq!(
+                (option("SHARE"), cost),
+                (put.terms.share().copied(), put.terms.cost().into())
+            );
             let moment = |name| span(name).map(|at| Delay::Until(Timestamp::from_ms(at.ms())));
             let delay = Delay::For(span("DELAY").unwrap_or(Span::ZERO));
             assert_eq!(moment("AT").unwrap_or(delay), put.delay);

@@ -171,11 +171,7 @@ impl Chooser<'_> {
         let put = Put {
             queue: &queue,
             payload: &payload,
-            terms: Terms {
-                share: share.as_deref(),
-                cost,
-                ..Terms::of(key.as_deref(), ttr.map(Span::from_ms))
-            },
+            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)).with(share.as_deref(), cost),
             priority: priority.unwrap_or(Some(0)),
             delay: match at {
                 None => Delay::For(Span::from_ms(delay)),
@@ -493,7 +489,7 @@ impl Chooser<'_> {
             name,
             queue: &queue,
             payload: &payload,
-            terms: Terms { share: share.as_deref(), cost, ..Terms::of(key.as_deref(), ttr) },
+            terms: Terms::of(key.as_deref(), ttr).with(share.as_deref(), cost),
             priority: self.priority().unwrap_or(Some(0)),
             ttl: self.once_in(4).then(|| Span::from_ms(self.span() * 4)),
             when,
@@ -577,11 +573,7 @@ impl Chooser<'_> {
                 return Ask::of(&Command::Publish(Publish {
                     topic,
                     payload: &payload,
-                    terms: Terms {
-                        share: share.as_deref(),
-                        cost,
-                        ..Terms::of(key.as_deref(), None)
-                    },
+                    terms: Terms::of(key.as_deref(), None).with(share.as_deref(), cost),
                     priority: priority.unwrap_or(Some(0)),
                     deadline,
                 }));

@@ -52,7 +52,7 @@ impl Story {
     /// Puts a task that is called like its payload.
     fn put(&mut self, share: &str, cost: u32, priority: i64, payload: &str) -> Vec<Output> {
         let share = Some(share.as_bytes());
-        let terms = Terms { share, cost, ..Terms::of(None, None) };
+        let terms = Terms::NONE.with(share, cost);
         let put = Put::new(b"q", payload.as_bytes());
         self.ask(&Command::Put(Put { terms, priority: Some(priority), ..put }))
     }

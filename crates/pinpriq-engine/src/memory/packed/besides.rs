@@ -2,7 +2,7 @@
 
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::schedule::Scheduled;
-use pinpriq_proto::task::{Bytes, COST_USUAL, Counts, Origin, Past, State, TaskId, Trace};
+use pinpriq_proto::task::{Bytes, COST_USUAL, Counts, Origin, Past, State, TaskId, Terms, Trace};
 use pinpriq_proto::time::{Span, Timestamp};
 
 /// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
@@ -73,7 +73,7 @@ impl Besides {
     }
 
     /// The number of bytes in separate allocations.
-    #[inline]
+    #[inline(never)]
     pub(super) fn own_bytes(&self, shares: bool) -> u64 {
         let key = self.key.as_ref().filter(|_| !shares).map_or(0, |key| key.len());
         let id =
@@ -119,7 +119,10 @@ impl Besides {
         }
     }
 
-    pub(super) fn set_share(&mut self, share: Option<Bytes>, cost: u32) {
+    #[inline(never)]
+    pub(super) fn set_terms(&mut self, terms: Terms) {
+        let (share, cost) = (terms.share().cloned(), terms.cost());
+        (self.key, self.ttr) = (terms.key, terms.ttr);
         let cost_more = cost.saturating_sub(COST_USUAL);
         if share.is_some() || cost_more > 0 || self.rare.is_some() {
             let rare = self.rare.get_or_insert_default();

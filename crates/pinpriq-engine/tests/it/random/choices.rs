@@ -21,7 +21,7 @@ use pinpriq_proto::settings::{
     TTL, TTR, Value,
 };
 use pinpriq_proto::shares::{Own, ShareChange};
-use pinpriq_proto::task::{Receipt, State, StateKind, TaskId, TaskRecord, Terms};
+use pinpriq_proto::task::{GivenTerms, Receipt, State, StateKind, TaskId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
 use pinpriq_testing::model::{Home, Model};
@@ -444,15 +444,15 @@ impl<'a> Chooser<'a> {
     }
 
     /// Adds a share and a cost to some terms.
-    pub(crate) fn with_share(&mut self, terms: Terms<&'static [u8]>) -> Terms<&'static [u8]> {
+    pub(crate) fn with_share(&mut self, terms: GivenTerms<'static>) -> GivenTerms<'static> {
         if self.dice.once_in(60) {
             let (share, cost) =
                 self.dice.pick(&[(Some(b"".as_slice()), 1), (None, 0), (None, u32::MAX)]);
-            return Terms { share, cost, ..terms };
+            return terms.with(share, cost);
         }
         let share = self.dice.pick(&[None, None, None, Some(b"k".as_slice()), Some(b"s")]);
         let cost = self.dice.pick(&[1, 1, 1, 1, 1, 1, 2, 2, 3, 9]);
-        Terms { share, cost, ..terms }
+        terms.with(share, cost)
     }
 
     pub(crate) fn key(&mut self) -> Option<&'static [u8]> {

@@ -166,9 +166,9 @@ pub(super) fn schedule(schedule: &ScheduleRecord) -> String {
         put_given_bytes(it, "key", plan.terms.key.as_deref());
         put_given(it, "ttl_ms", plan.ttl.map(Span::ms));
         put_given(it, "ttr_ms", plan.terms.ttr.map(Span::ms));
-        put_given_bytes(it, "share", plan.terms.share.as_deref());
-        if plan.terms.cost != COST_USUAL {
-            it.set("cost", plan.terms.cost);
+        put_given_bytes(it, "share", plan.terms.share().map(|share| &**share));
+        if plan.terms.cost() != COST_USUAL {
+            it.set("cost", plan.terms.cost());
         }
         it.set("on_missed", plan.on_missed.word()).set("overlap", plan.overlap.word());
         it.set("paused", course.paused).set("fired", course.fired).set("missed", course.missed);

@@ -16,7 +16,7 @@ use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::schedule::{Course, NewSchedule, OnMissed, Overlap, Plan, Recurrence, When};
 use pinpriq_proto::settings::{Assignment, CAPACITY, DEADLETTER, Paused, Value};
-use pinpriq_proto::task::{Grant, Receipt, StateKind, Terms};
+use pinpriq_proto::task::{GivenTerms, Grant, Receipt, StateKind, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::*;
@@ -24,7 +24,7 @@ use super::*;
 const Q: QueueName<'static> = QueueName { name: b"q", member: None };
 const LANE: QueueName<'static> = QueueName { name: b"topic", member: Some(b"member") };
 const RECEIPT: Receipt = Receipt { number: 1, grant: Grant { incarnation: 1, serial: 1 } };
-const TERMS: Terms<&[u8]> = Terms::NONE;
+const TERMS: GivenTerms<'_> = Terms::NONE;
 const HELD: Held<'static> = Held { queue: Q, by: HeldBy::Receipt(RECEIPT) };
 const PUT: Put<'static> = Put {
     queue: b"q",
