@@ -52,7 +52,7 @@ fn facts() -> ItemTrait {
             fn may_block(&self) -> bool;
             /// What it needs besides being applied.
             #[fact(care, without = Plain)]
-            #[inline]
+            #[inline(always)]
             #[must_use]
             fn care(&self) -> crate::facts::Care;
         }

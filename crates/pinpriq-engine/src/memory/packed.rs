@@ -223,10 +223,12 @@ impl Task {
     }
 
     /// The terms that its producer set for good.
+    #[inline]
     pub(crate) fn terms(&self) -> Terms {
-        let Some(besides) = &self.besides else { return Terms::of(None, self.ttr()) };
-        let terms = Terms::of(besides.key.clone(), self.ttr());
-        if besides.rare.is_none() { terms } else { terms.with(self.share().cloned(), self.cost()) }
+        match &self.besides {
+            Some(besides) => besides.terms(self.birth.ttr()),
+            None => Terms::of(None, self.birth.ttr()),
+        }
     }
 
     #[inline]
@@ -234,7 +236,11 @@ impl Task {
         let ttr = self.birth.keep_ttr(terms.ttr);
         let is_any = terms.key.is_some() || ttr.is_some() || !terms.are_plain();
         if is_any || self.besides.is_some() {
-            self.besides_mut().set_terms(Terms { ttr, ..terms });
+            let besides = self.besides_mut();
+            if besides.rare.is_some() || !terms.are_plain() {
+                besides.set_share(&terms);
+            }
+            (besides.key, besides.ttr) = (terms.key, ttr);
         }
     }
 
@@ -244,7 +250,7 @@ impl Task {
 
     /// On whose behalf it runs, if its put said that.
     pub(crate) fn share(&self) -> Option<&Bytes> {
-        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.share.as_ref())
+        self.besides.as_ref().and_then(|besides| besides.share())
     }
 
     /// The length of its share, if its put named one.
@@ -254,8 +260,7 @@ impl Task {
 
     /// What a take of it costs.
     pub(crate) fn cost(&self) -> u32 {
-        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
-        rare.map_or(COST_USUAL, |rare| COST_USUAL.saturating_add(rare.cost_more))
+        self.besides.as_ref().map_or(COST_USUAL, |besides| besides.cost())
     }
 
     /// Returns its current progress.
@@ -364,6 +369,7 @@ impl Task {
         self.besides.as_ref().and_then(|besides| besides.expires_at)
     }
 
+    #[inline]
     pub(crate) fn set_expires_at(&mut self, expires_at: Option<Timestamp>) {
         if expires_at != self.expires_at() {
             self.besides_mut().expires_at = expires_at;

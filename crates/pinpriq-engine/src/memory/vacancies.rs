@@ -33,6 +33,7 @@ impl<P> Default for Vacancies<P> {
 
 impl<P: Page> Vacancies<P> {
     /// Returns a page with room, as `has_room` defines it. Adds a new page if there is none.
+    #[inline]
     pub(crate) fn roomy(&mut self, has_room: impl Fn(&P) -> bool) -> usize {
         while let Some(&at) = self.roomy.last() {
             let page = &mut self.pages[at];

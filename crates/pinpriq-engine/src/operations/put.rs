@@ -263,16 +263,21 @@ impl Engine {
         ttl: Option<Span>,
     ) -> Result<(Span, Option<Timestamp>), Refusal> {
         let delay = put.delay.from(self.now);
-        if put.terms.key.is_some() || !put.terms.are_plain() {
+        put.terms.check_key()?;
+        if !put.terms.are_plain() {
             self.check_terms(put)?;
         }
         self.check_payload(put.payload)?;
         put.unique.as_ref().map_or(Ok(()), |unique| self.check_unique(unique))?;
-        check_positive("the TTR", put.terms.ttr)?;
-        self.moment("the TTR", put.terms.ttr.unwrap_or(Span::ZERO))?;
-        self.moment("the delay", delay)?;
-        if put.wait.is_some() && !put.delay.is_none() {
-            return Err(bad("a put that waits for its task cannot have a delay".to_owned()));
+        if let Some(ttr) = put.terms.ttr {
+            check_positive("the TTR", Some(ttr))?;
+            self.moment("the TTR", ttr)?;
+        }
+        if !put.delay.is_none() {
+            self.moment("the delay", delay)?;
+            if put.wait.is_some() {
+                return Err(bad("a put that waits for its task cannot have a delay".to_owned()));
+            }
         }
         if let Some(Wait::For(wait)) = put.wait {
             self.moment("the wait", wait)?;

@@ -15,7 +15,7 @@ use crate::memory::slots::{KeyHash, QueueSlot, Slot};
 use crate::memory::tasks::Tasks;
 use crate::memory::turns::{Charge, Entrant, OwnRules, Roster, Rules, SharesRules, Turns};
 use crate::operations::arguments::{bad, quoted};
-use pinpriq_proto::command::{QueueName, Selection};
+use pinpriq_proto::command::{End, Order, QueueName, Selection};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::{Ranking, Settings};
 use pinpriq_proto::task::{Bytes, StateKind};
@@ -140,7 +140,8 @@ impl Engine {
         member: Option<&[u8]>,
         asked: Selection,
     ) -> Result<(), Refusal> {
-        let is_usual = asked.narrow || asked == Selection::DEFAULT;
+        let Selection { from, order, group, narrow } = asked;
+        let is_usual = from == End::Min && order == Order::Oldest && !group || narrow;
         if is_usual { Ok(()) } else { self.check_unusual_order(names, member) }
     }
 

@@ -392,12 +392,10 @@ fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
 /// Parses the same, with a minus if it is negative.
 #[inline]
 fn signed(text: &[u8]) -> Option<i64> {
-    match text.strip_prefix(b"-") {
-        None => i64::try_from(number(text)?).ok(),
-        Some(digits) => match number(digits)? {
-            0 => None,
-            magnitude => 0_i64.checked_sub_unsigned(magnitude),
-        },
+    let [b'-', digits @ ..] = text else { return i64::try_from(number(text)?).ok() };
+    match number(digits)? {
+        0 => None,
+        magnitude => 0_i64.checked_sub_unsigned(magnitude),
     }
 }
 

@@ -4,6 +4,8 @@
 //! are kept, these two are behind a pointer, which is empty for all others. This module knows
 //! nothing about turns and limits.
 
+use std::sync::Arc;
+
 use super::Bytes;
 use crate::facts::check_name;
 use crate::limits::SHARE_BYTES_MAX;
@@ -16,7 +18,7 @@ pub const COST_USUAL: u32 = 1;
 /// The facts about a task that its producer sets for good, kept with owned bytes. For those that a
 /// request gives, see [`GivenTerms`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Terms<B = Bytes, S = Option<Box<ShareAndCost<B>>>> {
+pub struct Terms<B = Bytes, S = Option<Arc<ShareAndCost<B>>>> {
     /// Tasks of one queue with an equal key form a group.
     pub key: Option<B>,
     /// The task's own time to release, used if the take gives none.
@@ -51,6 +53,14 @@ impl<B> ShareAndCost<B> {
     }
 }
 
+impl ShareAndCost<&[u8]> {
+    #[cold]
+    #[inline(never)]
+    fn kept(self) -> Option<Arc<ShareAndCost<Bytes>>> {
+        Holds::hold(ShareAndCost { share: self.share.map(Bytes::from), cost: self.cost })
+    }
+}
+
 impl<B> Holds<B> for ShareAndCost<B> {
     const USUAL: Self = Self { share: None, cost: COST_USUAL };
 
@@ -64,11 +74,11 @@ impl<B> Holds<B> for ShareAndCost<B> {
     }
 }
 
-impl<B> Holds<B> for Option<Box<ShareAndCost<B>>> {
+impl<B> Holds<B> for Option<Arc<ShareAndCost<B>>> {
     const USUAL: Self = None;
 
     fn hold(given: ShareAndCost<B>) -> Self {
-        (!given.is_usual()).then(|| Box::new(given))
+        (!given.is_usual()).then(|| Arc::new(given))
     }
 
     #[inline]
@@ -90,6 +100,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
 
     /// The same terms with this share and cost.
     #[must_use]
+    #[inline(never)]
     pub fn with(self, share: Option<B>, cost: u32) -> Self {
         Self { share_and_cost: S::hold(ShareAndCost { share, cost }), ..self }
     }
@@ -115,9 +126,15 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         self.share_and_cost.held().is_none()
     }
 
+    /// Refuses a key that is too long.
+    #[inline]
+    pub fn check_key(&self) -> Result<(), Refusal> {
+        self.key.as_ref().map_or(Ok(()), |key| check_name("key", key.as_ref()))
+    }
+
     /// Refuses a key that is too long, and a share or a cost out of bounds.
     pub fn check(&self) -> Result<(), Refusal> {
-        self.key.as_ref().map_or(Ok(()), |key| check_name("key", key.as_ref()))?;
+        self.check_key()?;
         let bad = |sentence: String| Err(Refusal::new(RefusalKind::BadArgument, sentence));
         let length = self.share().map(|share| share.as_ref().len());
         match length {
@@ -158,14 +175,8 @@ impl GivenTerms<'_> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every task that a log gives back")]
     pub fn kept(self) -> Terms {
-        let plain = Terms::of(self.key.map(Bytes::from), self.ttr);
-        if self.are_plain() { plain } else { self.add_kept(plain) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn add_kept(self, plain: Terms) -> Terms {
-        plain.with(self.share().copied().map(Bytes::from), self.cost())
+        let share_and_cost = if self.are_plain() { None } else { self.share_and_cost.kept() };
+        Terms { key: self.key.map(Bytes::from), ttr: self.ttr, share_and_cost }
     }
 }
 

@@ -73,7 +73,7 @@ impl Besides {
     }
 
     /// The number of bytes in separate allocations.
-    #[inline(never)]
+    #[inline]
     pub(super) fn own_bytes(&self, shares: bool) -> u64 {
         let key = self.key.as_ref().filter(|_| !shares).map_or(0, |key| key.len());
         let id =
@@ -119,10 +119,24 @@ impl Besides {
         }
     }
 
+    /// The terms, with this time to release if it is not kept here.
+    #[inline]
+    pub(super) fn terms(&self, ttr: Option<Span>) -> Terms {
+        let terms = Terms::of(self.key.clone(), ttr.or(self.ttr));
+        if self.rare.is_none() { terms } else { terms.with(self.share().cloned(), self.cost()) }
+    }
+
+    pub(super) fn share(&self) -> Option<&Bytes> {
+        self.rare.as_ref()?.share.as_ref()
+    }
+
+    pub(super) fn cost(&self) -> u32 {
+        self.rare.as_ref().map_or(COST_USUAL, |rare| COST_USUAL.saturating_add(rare.cost_more))
+    }
+
     #[inline(never)]
-    pub(super) fn set_terms(&mut self, terms: Terms) {
+    pub(super) fn set_share(&mut self, terms: &Terms) {
         let (share, cost) = (terms.share().cloned(), terms.cost());
-        (self.key, self.ttr) = (terms.key, terms.ttr);
         let cost_more = cost.saturating_sub(COST_USUAL);
         if share.is_some() || cost_more > 0 || self.rare.is_some() {
             let rare = self.rare.get_or_insert_default();
@@ -151,6 +165,7 @@ impl Rare {
     }
 
     /// The number of bytes that clients have supplied, without those that are shared.
+    #[inline(never)]
     fn bytes(&self, shares: bool) -> usize {
         let reason = self.reason.as_ref().map_or(0, |reason| reason.len());
         let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());

@@ -49,7 +49,7 @@ macro_rules! verbs {
             /// is a few instructions and no call.
             fn split_any(line: &[u8]) -> Option<(Self, &[u8])> {
                 let mut found = None;
-                $(if let Some(rest) = line.strip_prefix($word) {
+                $(if let Some(rest) = rest_after($word, line) {
                     found = Some(longer_word(found, (Self::$verb, rest)));
                 })*
                 found
@@ -124,12 +124,20 @@ impl Verb {
     pub(super) fn split(line: &[u8]) -> Option<(Self, &[u8])> {
         // Nearly every request is one of these, and no longer word begins with theirs.
         for verb in [Self::Put, Self::ReserveWithTimeout, Self::Delete] {
-            if let Some(rest) = line.strip_prefix(verb.word()) {
+            if let Some(rest) = rest_after(verb.word(), line) {
                 return Some((verb, rest));
             }
         }
         Self::split_any(line)
     }
+}
+
+/// Returns what follows a word that a line begins with.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the compiler knows each word, and compares no others")]
+fn rest_after<'l>(word: &[u8], line: &'l [u8]) -> Option<&'l [u8]> {
+    let (start, rest) = line.split_at_checked(word.len())?;
+    (start == word).then_some(rest)
 }
 
 /// Returns that of two commands whose word leaves less of the line.
