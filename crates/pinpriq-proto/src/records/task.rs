@@ -271,13 +271,12 @@ fn take_share<'a>(
     input: &mut &'a [u8],
     terms: &mut GivenTerms<'a>,
 ) -> Result<(), Malformed> {
-    match tag {
-        SHARE => *terms = terms.with(Some(take_bytes(input)?), COST_USUAL),
-        _ => {
-            let cost = unusual(take_small(input, "cost")?, &COST_USUAL, "cost")?;
-            *terms = terms.with(terms.share().copied(), cost);
-        }
-    }
+    *terms = if tag == SHARE {
+        terms.with(Some(take_bytes(input)?), COST_USUAL)
+    } else {
+        let cost = unusual(take_small(input, "cost")?, &COST_USUAL, "cost")?;
+        terms.with(terms.share().copied(), cost)
+    };
     Ok(())
 }
 
@@ -349,7 +348,7 @@ fn put_terms_open<B: AsRef<[u8]>, S: Holds<B>>(out: &mut Vec<u8>, terms: &Terms<
 #[cold]
 #[inline(never)]
 fn put_share(out: &mut Vec<u8>, share: Option<&[u8]>, cost: u32) {
-    put_attribute(out, SHARE, share, |out, share| put_bytes(out, share));
+    put_attribute(out, SHARE, share, put_bytes);
     let cost = Some(cost).filter(|cost| *cost != COST_USUAL);
     put_attribute(out, COST, cost, |out, cost| put_number(out, cost.into()));
 }
