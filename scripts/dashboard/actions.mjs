@@ -157,6 +157,16 @@ async function ofTasks(hands) {
     await hands.fill({}, "Snatch", "The task is ready now.");
     must((await STATE(api, queue, ids[2])) === "R", "it was not snatched");
   });
+  await step("see the shares, give one other rules", async () => {
+    await hands.go(`#/queues/${queue}?tab=shares`);
+    const row = page.locator("tbody tr", { hasText: "without a share" });
+    await row.waitFor();
+    await hands.press("Change", row);
+    await hands.fill({ Weight: "3", Limit: "2" }, "Save", "Saved.");
+    const { shares } = await api.must("GET", `/v1/queues/${queue}/shares`);
+    must(shares[0].weight === 3 && shares[0].limit === 2, "the rules are others");
+    await page.locator("tbody tr", { hasText: "weight 3, limit 2" }).waitFor();
+  });
   await api.must("DELETE", `/v1/queues/${queue}`);
 }
 

@@ -12,6 +12,7 @@ export async function addresses(api) {
     queue: "#/queues/mail",
     settings: "#/queues/mail?tab=settings",
     leases: "#/queues/mail?tab=leases",
+    shares: "#/queues/mail?tab=shares",
     task: `#/queues/mail-dead/tasks/${tasks[0].id}`,
     dead: "#/dead",
     topics: "#/topics",

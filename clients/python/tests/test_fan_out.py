@@ -7,7 +7,17 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pinpriq import Aborted, Client, Disconnected, NotFound, QueueSettings, Stale, State
+from pinpriq import (
+    Aborted,
+    Client,
+    Disconnected,
+    Job,
+    NotFound,
+    QueueSettings,
+    Stale,
+    State,
+    Subscription,
+)
 
 
 def test_each_member_gets_its_copy(client: Client) -> None:
@@ -161,6 +171,39 @@ def test_popped_deliveries_have_no_lease(client: Client) -> None:
         assert job is not None
         with job:
             assert job.value == "a"
+
+
+def started(subscription: Subscription) -> Job:
+    """Return the next job that is not called back."""
+    while (job := subscription.next()) is not None:
+        if subscription.start(job):
+            return job
+    raise AssertionError("there is no job")
+
+
+def test_a_job_that_was_not_started_is_called_back(client: Client) -> None:
+    jobs = client.queue("jobs")
+    with client.subscription() as subscription:
+        subscription.subscribe("jobs", ttr=60, recall=True)
+        subscription.credit(2)
+        jobs.put("late", priority=5)
+        jobs.put("later", priority=5)
+        late = started(subscription)
+        assert late.value == "late"
+        jobs.put("urgent", priority=1)
+        jobs.put("more urgent", priority=0)
+        urgent = started(subscription)
+        assert urgent.value == "more urgent"
+        urgent.ack()
+        late.ack()
+        subscription.ready()
+        back = subscription.next()
+        assert back is not None
+        assert back.value == "urgent"
+        # It comes back when the subscription ends.
+        assert subscription.unsubscribe() == 0
+        assert not subscription.start(back)
+    assert [job.value for job in jobs.take_many(5)] == ["urgent", "later"]
 
 
 def test_a_subscription_that_breaks_says_so(client: Client) -> None:

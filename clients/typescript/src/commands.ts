@@ -38,7 +38,7 @@ export interface Options {
   readonly reason?: string | undefined;
   /** On whose behalf the task runs, for fair turns and limits: its key unless it is given. */
   readonly share?: Word | undefined;
-  /** What a take costs: rates and turns count it, 1 unless it is given. */
+  /** What the task did cost, for rates, instead of the cost of its put. */
   readonly cost?: number | undefined;
   /** At most this many. */
   readonly count?: number | undefined;
@@ -68,6 +68,8 @@ export interface Options {
   readonly cursor?: string | undefined;
   /** Tasks are delivered for good. */
   readonly pop?: boolean | undefined;
+  /** A task is called back for a more urgent one until it is started. */
+  readonly recall?: boolean | undefined;
   /** How long the member lives without a sign of life. */
   readonly leaseMs?: number | undefined;
   /** The moment from which the task is not delivered to members. */
@@ -88,6 +90,8 @@ export interface Options {
   readonly rate?: string | undefined;
   /** Those that wait longest first, at most 100 and without a cursor. */
   readonly top?: boolean | undefined;
+  /** How many tasks may be taken at once: a number, or none. */
+  readonly max?: string | undefined;
   /** The time from one slot to the next, at least 100 ms. */
   readonly everyMs?: number | undefined;
   /** Minute, hour, day of month, month and day of week, or a word such as @daily. */
@@ -136,6 +140,7 @@ const SEND: {
   receipt: (words, value) => words.option("RECEIPT", value),
   cursor: (words, value) => words.option("CURSOR", value),
   pop: (words, value) => words.flag("POP", value),
+  recall: (words, value) => words.flag("RECALL", value),
   leaseMs: (words, value) => words.span("LEASE", value),
   deadline: (words, value) => words.moment("DEADLINE", value),
   prefix: (words, value) => words.option("PREFIX", value),
@@ -144,6 +149,7 @@ const SEND: {
   limit: (words, value) => words.option("LIMIT", value),
   rate: (words, value) => words.option("RATE", value),
   top: (words, value) => words.flag("TOP", value),
+  max: (words, value) => words.option("MAX", value),
   everyMs: (words, value) => words.span("EVERY", value),
   cron: (words, value) => words.option("CRON", value),
   zone: (words, value) => words.option("ZONE", value),
@@ -166,12 +172,14 @@ type Of<List extends readonly (keyof Options)[]> = Pick<Options, List[number]>;
 
 const PUT = [
   "key", "priority", "delayMs", "at", "ttlMs", "ttrMs", "id", "waitMs", "roomMs", "unique",
-  "windowMs", "onDuplicate", "reason", "share", "cost",
+  "windowMs", "onDuplicate", "reason", "share",
 ] as const;
 /** The options of `PUT`. */
 export type PutOptions = Of<typeof PUT> & {
   /** The task is buried at once. */
   readonly state?: "B" | undefined;
+  /** What a take costs: rates and turns count it, 1 unless it is given. */
+  readonly cost?: number | undefined;
 };
 
 /**
@@ -179,7 +187,9 @@ export type PutOptions = Of<typeof PUT> & {
  * id, whether it is new (1 or 0), and with WAIT the outcome.
  */
 export function put(queue: string, payload: Word, options: PutOptions = {}): Words {
-  return send(new Words("PUT", queue, payload), options, PUT).option("STATE", options.state);
+  return send(new Words("PUT", queue, payload), options, PUT)
+    .option("STATE", options.state)
+    .number("COST", options.cost);
 }
 
 const TAKE = [
@@ -223,7 +233,7 @@ export function get(queue: string, id: string, options: GetOptions = {}): Words 
   return send(new Words("GET", queue, id), options, GET);
 }
 
-const ACK = ["payload", "zombieMs", "member"] as const;
+const ACK = ["payload", "zombieMs", "cost", "member"] as const;
 /** The options of `ACK`. */
 export type AckOptions = Of<typeof ACK>;
 
@@ -238,7 +248,7 @@ export function ack(
   return send(new Words("ACK", queue).held(held), options, ACK);
 }
 
-const RELEASE = ["delayMs", "ttlMs", "priority", "payload", "tail", "member"] as const;
+const RELEASE = ["delayMs", "ttlMs", "priority", "payload", "tail", "cost", "member"] as const;
 /** The options of `RELEASE`. */
 export type ReleaseOptions = Of<typeof RELEASE>;
 
@@ -247,7 +257,7 @@ export function release(queue: string, held: Held, options: ReleaseOptions = {})
   return send(new Words("RELEASE", queue).held(held), options, RELEASE);
 }
 
-const BURY = ["payload", "reason", "member"] as const;
+const BURY = ["payload", "reason", "cost", "member"] as const;
 /** The options of `BURY`. */
 export type BuryOptions = Of<typeof BURY>;
 
@@ -256,7 +266,7 @@ export function bury(queue: string, held: Held, options: BuryOptions = {}): Word
   return send(new Words("BURY", queue).held(held), options, BURY);
 }
 
-const FAIL = ["reason", "delayMs", "payload", "member"] as const;
+const FAIL = ["reason", "delayMs", "payload", "cost", "member"] as const;
 /** The options of `FAIL`. */
 export type FailOptions = Of<typeof FAIL>;
 
@@ -434,7 +444,16 @@ export function awaitCommand(queue: string, id: string, options: AwaitCommandOpt
   return send(new Words("AWAIT", queue, id), options, AWAIT);
 }
 
-const SUBSCRIBE = ["ttrMs", "pop", "member"] as const;
+const START = ["member"] as const;
+/** The options of `START`. */
+export type StartOptions = Of<typeof START>;
+
+/** Begins the work on a task, so that it is not called back, and its lease anew. The reply: OK. */
+export function start(queue: string, receipt: string, options: StartOptions = {}): Words {
+  return send(new Words("START", queue, receipt), options, START);
+}
+
+const SUBSCRIBE = ["ttrMs", "pop", "recall", "member"] as const;
 /** The options of `SUBSCRIBE`. */
 export type SubscribeOptions = Of<typeof SUBSCRIBE>;
 
@@ -499,13 +518,16 @@ export function leave(topic: string | undefined, member: string): Words {
   return new Words("LEAVE").maybe(topic).add(member);
 }
 
-const PUBLISH = ["key", "share", "cost", "priority", "deadline", "ttlMs"] as const;
+const PUBLISH = ["key", "share", "priority", "deadline", "ttlMs"] as const;
 /** The options of `PUBLISH`. */
-export type PublishOptions = Of<typeof PUBLISH>;
+export type PublishOptions = Of<typeof PUBLISH> & {
+  /** What a take costs: rates and turns count it, 1 unless it is given. */
+  readonly cost?: number | undefined;
+};
 
 /** Puts one task into each lane of a topic. The reply: how many lanes. */
 export function publish(topic: string, payload: Word, options: PublishOptions = {}): Words {
-  return send(new Words("PUBLISH", topic, payload), options, PUBLISH);
+  return send(new Words("PUBLISH", topic, payload), options, PUBLISH).number("COST", options.cost);
 }
 
 /**
@@ -629,6 +651,43 @@ export function stats(queue?: string, options: StatsOptions = {}): Words {
   return send(new Words("STATS").maybe(queue), options, STATS);
 }
 
+const LIMIT_SET = ["max"] as const;
+/** The options of `LIMIT SET`. */
+export type LimitSetOptions = Of<typeof LIMIT_SET> & {
+  /** What the tasks that are handed out may cost in a time: n/ms, or none. */
+  readonly rate?: string | undefined;
+};
+
+/** Makes a limit that several queues use together, or changes it. The reply: OK. */
+export function limitSet(limit: string, options: LimitSetOptions = {}): Words {
+  return send(new Words("LIMIT", "SET", limit), options, LIMIT_SET).option("RATE", options.rate);
+}
+
+/**
+ * Tells what a limit allows, and how much of that is in use. The reply: a map: max, rate, taken,
+ * tokens, open_at, queues.
+ */
+export function limitShow(limit: string): Words {
+  return new Words("LIMIT", "SHOW", limit);
+}
+
+const LIMIT_LIST = ["prefix", "count", "cursor"] as const;
+/** The options of `LIMIT LIST`. */
+export type LimitListOptions = Of<typeof LIMIT_LIST>;
+
+/**
+ * Tells the names of the limits, page by page. The reply: the cursor of the next page (0 after the
+ * last) and the names in order.
+ */
+export function limitList(options: LimitListOptions = {}): Words {
+  return send(new Words("LIMIT", "LIST"), options, LIMIT_LIST);
+}
+
+/** Removes a limit that no queue uses. The reply: 1, or 0 if there is none. */
+export function limitDrop(limit: string): Words {
+  return new Words("LIMIT", "DROP", limit);
+}
+
 const EXPORT = ["cursor", "count"] as const;
 /** The options of `EXPORT`. */
 export type ExportCommandOptions = Of<typeof EXPORT>;
@@ -656,12 +715,13 @@ export function importCommand(
 
 const SCHEDULE_SET = [
   "everyMs", "cron", "zone", "key", "priority", "ttlMs", "ttrMs", "missed", "overlap", "share",
-  "cost",
 ] as const;
 /** The options of `SCHEDULE SET`. */
 export type ScheduleSetOptions = Of<typeof SCHEDULE_SET> & {
   /** A moment that is a slot; the others lie whole distances from it. */
   readonly at?: Moment | undefined;
+  /** What a take costs: rates and turns count it, 1 unless it is given. */
+  readonly cost?: number | undefined;
 };
 
 /**
@@ -675,7 +735,8 @@ export function scheduleSet(
   options: ScheduleSetOptions = {},
 ): Words {
   return send(new Words("SCHEDULE", "SET", schedule, queue, payload), options, SCHEDULE_SET)
-    .moment("AT", options.at);
+    .moment("AT", options.at)
+    .number("COST", options.cost);
 }
 
 /** Tells what a schedule does and what it has done. The reply: a map. */

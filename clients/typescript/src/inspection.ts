@@ -17,6 +17,11 @@ export interface Explanation {
   /** Since when it is in this state, in Unix milliseconds; null if that is not known. */
   readonly since: number | null;
   readonly reasons: readonly Reason[];
+  /** In how many milliseconds it is handed out if all goes on as in the last minute, or null. */
+  readonly etaMs: number | null;
+  /** The same if it goes as in the best five seconds of that minute, and as in the worst. */
+  readonly etaLow: number | null;
+  readonly etaHigh: number | null;
 }
 
 /** Who holds a task. Moments are Unix milliseconds. */

@@ -45,7 +45,7 @@ export interface SettingsChange {
   /** The highest cost that a task may have. */
   readonly costMax?: number;
   /** Whose turn it is among ready tasks. */
-  readonly ranking?: "strict" | "fair";
+  readonly ranking?: "strict" | "fair" | "ageing";
   /** How many tasks of one key may be taken at once. */
   readonly keyLimit?: number | null;
   /** What the tasks of one key that are taken may cost in a time. */
@@ -56,6 +56,12 @@ export interface SettingsChange {
   readonly shareLimit?: number | null;
   /** What the tasks of one share that are taken may cost in a time. */
   readonly shareRate?: Rate | null;
+  /** The most tasks of one share that are not finished; a put beyond it is refused. */
+  readonly shareCapacity?: number | null;
+  /** The limits that it uses together with other queues. */
+  readonly uses?: string | null;
+  /** How much later a task goes for each step of its priority, if tasks are ageing. */
+  readonly ageingMs?: number | null;
 }
 
 /**
@@ -95,6 +101,9 @@ export function settingsWords(change: SettingsChange): string[] {
     ["KEYHOLD", onOff(change.keyHold)],
     ["SHARELIMIT", change.shareLimit],
     ["SHARERATE", rateWord(change.shareRate)],
+    ["SHARECAPACITY", change.shareCapacity],
+    ["USES", change.uses],
+    ["AGEING", change.ageingMs],
   ];
   return values.flatMap(([name, value]) => {
     return value === undefined ? [] : [name, value === null ? "none" : String(value)];
@@ -127,6 +136,9 @@ export function settingsOf(map: ReplyMap): Settings {
     keyHold: textOf(map["keyhold"]) === "on",
     shareLimit: numberOrNull(map["sharelimit"]),
     shareRate: rateOf(textOrNull(map["sharerate"])),
+    shareCapacity: numberOrNull(map["sharecapacity"]),
+    uses: textOrNull(map["uses"]),
+    ageingMs: numberOrNull(map["ageing"]),
     paused: textOf(map["paused"]) as Settings["paused"],
     pausedInUntil: numberOrNull(map["paused_in_until"]),
     pausedOutUntil: numberOrNull(map["paused_out_until"]),

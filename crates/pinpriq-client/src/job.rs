@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::client::Client;
@@ -22,6 +22,8 @@ pub struct Job {
     receipt: Name,
     queue: Queue,
     is_settled: Arc<AtomicBool>,
+    /// What it did cost. 0 if that was not said.
+    cost: Arc<AtomicU32>,
 }
 
 impl fmt::Debug for Job {
@@ -46,7 +48,8 @@ impl Job {
             queue = queue.member(member);
         }
         let receipt = task.receipt.clone()?;
-        Some(Self { task: Arc::new(task), receipt, queue, is_settled: Arc::default() })
+        let (task, is_settled, cost) = (Arc::new(task), Arc::default(), Arc::default());
+        Some(Self { task, receipt, queue, is_settled, cost })
     }
 
     /// Returns the queue or the lane that it was taken from.
@@ -61,32 +64,43 @@ impl Job {
         &self.receipt
     }
 
+    /// Says what the task did cost, where that is not what its put said. The rates of its queue,
+    /// key and share count the difference, once the task is finished, given back, buried or failed.
+    /// A worker tells it too. 0 takes it back.
+    pub fn set_cost(&self, cost: u32) {
+        self.cost.store(cost, Ordering::Relaxed);
+    }
+
+    fn cost(&self) -> Option<u32> {
+        Some(self.cost.load(Ordering::Relaxed)).filter(|cost| *cost > 0)
+    }
+
     /// Finishes the task.
     pub async fn ack(&self) -> Result<(), Error> {
-        self.settled(self.queue.ack(&self.receipt, None).await)
+        self.settled(self.queue.ack(&self.receipt, None, self.cost()).await)
     }
 
     /// Finishes the task. In a queue that keeps finished tasks, its payload is the result from now
     /// on.
     pub async fn ack_with(&self, result: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.settled(self.queue.ack(&self.receipt, Some(result.as_ref())).await)
+        self.settled(self.queue.ack(&self.receipt, Some(result.as_ref()), self.cost()).await)
     }
 
     /// Gives the task back, which is no failure. Returns its state: [`State::Gone`] if its TTL has
     /// passed.
     pub async fn release(&self, how: Release) -> Result<State, Error> {
-        self.settled(self.queue.release(&self.receipt, &how).await)
+        self.settled(self.queue.release(&self.receipt, &how, self.cost()).await)
     }
 
     /// Sets the task aside until somebody digs it up. A reason is cut to 1,024 bytes.
     pub async fn bury(&self, reason: &str) -> Result<(), Error> {
-        self.settled(self.queue.bury(&self.receipt, reason).await)
+        self.settled(self.queue.bury(&self.receipt, reason, self.cost()).await)
     }
 
     /// Says that the task could not be done. The settings of the queue decide what follows, except
     /// that a `delay` counts instead of its back-off. A reason is cut to 1,024 bytes.
     pub async fn fail(&self, reason: &str, delay: Option<Duration>) -> Result<State, Error> {
-        self.settled(self.queue.fail(&self.receipt, reason, delay).await)
+        self.settled(self.queue.fail(&self.receipt, reason, delay, self.cost()).await)
     }
 
     /// Renews the lease: it lasts for its TTR again, from now. Returns the deadline.

@@ -136,19 +136,36 @@ impl Queue {
     }
 
     /// Finishes a taken task. `PAYLOAD` replaces that of a task that is kept.
-    pub(crate) async fn ack(&self, receipt: &Name, result: Option<&[u8]>) -> Result<(), Error> {
+    pub(crate) async fn ack(
+        &self,
+        receipt: &Name,
+        result: Option<&[u8]>,
+        cost: Option<u32>,
+    ) -> Result<(), Error> {
         let words = self.words("ACK").bytes(receipt).given("PAYLOAD", result);
+        let words = words.option("COST", cost);
         self.client.run(&Request::new(words, Repeat::StaleIsDone)).await.map(drop)
     }
 
-    pub(crate) async fn release(&self, receipt: &Name, how: &Release) -> Result<State, Error> {
+    pub(crate) async fn release(
+        &self,
+        receipt: &Name,
+        how: &Release,
+        cost: Option<u32>,
+    ) -> Result<State, Error> {
         let words = self.words("RELEASE").bytes(receipt).span("DELAY", how.delay);
         let words = words.span("TTL", how.ttl).option("PRIORITY", how.priority);
-        self.state(words.flag("TAIL", how.is_last)).await
+        self.state(words.flag("TAIL", how.is_last).option("COST", cost)).await
     }
 
-    pub(crate) async fn bury(&self, receipt: &Name, reason: &str) -> Result<(), Error> {
+    pub(crate) async fn bury(
+        &self,
+        receipt: &Name,
+        reason: &str,
+        cost: Option<u32>,
+    ) -> Result<(), Error> {
         let words = self.words("BURY").bytes(receipt).bytes("REASON").bytes(cut_reason(reason));
+        let words = words.option("COST", cost);
         self.client.run(&Request::new(words, Repeat::Safe)).await.map(drop)
     }
 
@@ -157,9 +174,10 @@ impl Queue {
         receipt: &Name,
         reason: &str,
         delay: Option<Duration>,
+        cost: Option<u32>,
     ) -> Result<State, Error> {
         let words = self.words("FAIL").bytes(receipt).bytes("REASON").bytes(cut_reason(reason));
-        self.state(words.span("DELAY", delay)).await
+        self.state(words.span("DELAY", delay).option("COST", cost)).await
     }
 
     pub(crate) async fn touch(

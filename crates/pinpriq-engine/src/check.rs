@@ -3,18 +3,22 @@
 //! Tests, simulations and fuzzing call this after each step. It costs O(n log n), so the server
 //! does not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
 use crate::fanout::membership::{lane_bytes, member_bytes};
-use crate::memory::consumers::ConsumerId;
+use crate::memory::consumers::{Bond, Client, ConsumerId};
 use crate::memory::deadlines::Due;
-use crate::memory::packed::Unsaved;
+use crate::memory::packed::{Task, Unsaved};
 use crate::memory::putters::putter_bytes;
+use crate::memory::share_counts::ShareCounts;
 use crate::memory::slots::{QueueSlot, Slot};
+use crate::memory::unstarted::Unstarted;
+use crate::operations::ageing::number_of;
 use crate::operations::ids::parse_id;
 use crate::operations::serve::subscription_bytes;
 use crate::step::connection_lease;
+use pinpriq_proto::command::{Selection, TakeMode};
 use pinpriq_proto::limits::{WAIT_OVERHEAD_BYTES, queue_bytes};
 use pinpriq_proto::settings::Ids;
 use pinpriq_proto::shares::ShareRules;
@@ -38,6 +42,8 @@ impl Engine {
         self.check_unique_keys();
         self.check_turns();
         self.check_shares();
+        self.check_tallies();
+        self.check_limits();
         for number in self.accounts.numbers() {
             assert!(self.tasks.find(number).is_some(), "task {number} has an account and is there");
         }
@@ -151,10 +157,13 @@ impl Engine {
             let in_line = self.consumers.putters.count_of(slot);
             assert_eq!(queue.pins as usize, in_line, "queue {name} stays for puts that wait");
             self.check_line(slot);
+            let tasks = queue.indexes.by_seq(0, None).map(|(_, slot)| &self.tasks[slot]);
+            let counts = queue.settings.share_capacity.map(|_| ShareCounts::of(tasks));
+            assert_eq!(queue.share_counts.as_deref(), counts.as_ref(), "{name}: shares add up");
+            let is_followed = queue.needs_gate() || counts.is_some();
+            assert_eq!(queue.is_followed, is_followed, "what becomes of tasks of {name} is noted");
             assert!(!queue.to_be_served, "queue {name} was served");
-            let waited_for = !queue.subscribers.is_empty()
-                || !queue.waiting.any.is_empty()
-                || !queue.waiting.narrow.is_empty();
+            let waited_for = !queue.subscribers.is_empty() || !queue.waiting.is_empty();
             let lingers = queue.lingers.is_some_and(|it| self.queues.lingering.holds(it, slot));
             assert_eq!(lingers, queue.lingers.is_some(), "queue {name} lingers");
             lingering += usize::from(lingers);
@@ -176,6 +185,7 @@ impl Engine {
                 assert!(idle, "no consumer waits for queue {name} while it has small tasks");
             }
         }
+        self.queues.slots().into_iter().for_each(|slot| self.check_unstarted(slot));
         self.check_dead_letters();
         assert_eq!(kept, self.totals.in_any_state(), "the tasks of all queues add up");
         assert_eq!(subscriptions, self.consumers.subscriptions, "subscriptions add up");
@@ -183,6 +193,32 @@ impl Engine {
         assert_eq!(lingering, self.queues.lingering.len(), "queues that linger add up");
         assert_eq!(paused, self.queues.paused(), "pauses add up");
         check_balance(&self.totals, "all queues");
+    }
+
+    /// No task is more urgent than one that was delivered and not started, and that could be called
+    /// back for it.
+    fn check_unstarted(&self, slot: QueueSlot) {
+        let queue = &self.queues[slot];
+        let taken = queue.indexes.resting(StateKind::Taken).map(|task| &self.tasks[task]);
+        let deliveries: Vec<&Task> =
+            taken.filter(|task| task.lease().is_some_and(Lease::is_unstarted)).collect();
+        let known = queue.waiting.unstarted.as_deref();
+        assert_eq!(known.map_or(0, Unstarted::count), deliveries.len(), "{slot:?}");
+        let Some(known) = known else { return };
+        let is_known = |task: &&Task| known.has(task, number_of(&queue.settings, task));
+        assert!(deliveries.iter().all(is_known), "{slot:?} knows what is unstarted");
+        let is_idle = queue.paused.output.is_on() || self.has_ended(slot);
+        if is_idle || !self.can_hand_out(TakeMode::Lease { ttr: None }) {
+            return;
+        }
+        let next = if self.fixes_order(slot) {
+            self.peek_turn(slot, Selection::DEFAULT)
+        } else {
+            queue.walk(Selection::DEFAULT).find(|task| !self.tasks[*task].is_expired(self.now))
+        };
+        let number = next.and_then(|task| number_of(&queue.settings, &self.tasks[task]));
+        let behind = number.and_then(|number| known.last_behind(number));
+        assert_eq!(behind, None, "a delivery of {slot:?} is to be called back");
     }
 
     fn check_dead_letters(&self) {
@@ -213,12 +249,13 @@ impl Engine {
     fn is_held_back(&self, slot: QueueSlot) -> bool {
         let queue = &self.queues[slot];
         let Some(gate) = &queue.gate else { return false };
-        let opens_at = gate.opens_at(queue.counters.count(StateKind::Taken));
-        let is_alone = queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty();
+        let seen = self.seen(slot);
+        let opens_at = gate.opens_at(seen);
+        let is_alone = queue.waiting.is_empty();
         let is_awaited = opens_at.is_none() || gate.armed == opens_at;
         let is_awaited = is_awaited || is_alone || !self.has_live(slot, false);
-        let is_shut = opens_at.is_none_or(|at| at > self.now)
-            && !gate.has_room_without_tokens(queue.counters.count(StateKind::Taken));
+        let is_shut =
+            opens_at.is_none_or(|at| at > self.now) && !gate.has_room_without_tokens(seen);
         assert!(!is_shut || is_awaited, "the token of {slot:?} is awaited");
         is_shut
     }
@@ -228,23 +265,18 @@ impl Engine {
         let mode = match consumer {
             ConsumerId::Taker(taker) => self.consumers.takers[taker].mode,
             ConsumerId::Subscriber(id) => self.consumers.clients[id].subscriptions[&slot].mode,
+            ConsumerId::Recaller => unreachable!("{slot:?} has it in line"),
         };
         self.can_hand_out(mode)
     }
 
     fn has_live(&self, queue: QueueSlot, narrow: bool) -> bool {
-        let selection = pinpriq_proto::command::Selection {
-            narrow,
-            ..pinpriq_proto::command::Selection::DEFAULT
-        };
-        if self.has_turns(queue) {
-            let next = self.peek_turn(queue, narrow);
+        let selection = Selection { narrow, ..Selection::DEFAULT };
+        if self.fixes_order(queue) {
+            let next = self.peek_turn(queue, selection);
             return next.is_some_and(|slot| !self.tasks[slot].is_expired(self.now));
         }
-        self.queues[queue]
-            .indexes
-            .walk(selection)
-            .any(|slot| !self.tasks[slot].is_expired(self.now))
+        self.queues[queue].walk(selection).any(|slot| !self.tasks[slot].is_expired(self.now))
     }
 
     fn check_deadlines(&self) {
@@ -328,11 +360,10 @@ impl Engine {
                     in_line += 1;
                 }
             }
-            let tied = client.tied.iter().map(|(at, number)| (*number, Some(*at)));
-            for (number, at) in client.leases.iter().map(|number| (*number, None)).chain(tied) {
+            for (number, bond) in bonds(client) {
                 let slot = self.tasks.find(number);
                 let lease = slot.and_then(|slot| connection_lease(&self.tasks[slot]));
-                assert_eq!(lease, Some((*id, at)), "{id:?} holds task {number}");
+                assert_eq!(lease, Some((*id, bond)), "{id:?} holds task {number}");
             }
             for taker in &client.takers {
                 assert_eq!(self.consumers.takers[taker].client, *id, "{taker:?} has its client");
@@ -365,11 +396,10 @@ impl Engine {
         let echoes = self.consumers.takers.values().filter(|taker| taker.standing.is_echo).count();
         assert_eq!(self.consumers.echoes, echoes as u64, "echoes are counted");
         let live = |number: &u64| self.live(*number).is_some();
-        let leases = self.consumers.clients.values().flat_map(|client| {
-            client.leases.iter().copied().chain(client.tied.iter().map(|(_, number)| *number))
-        });
+        let leases = self.consumers.clients.values().flat_map(bonds).map(|(number, _)| number);
         let held = self.tasks.slots().map(|slot| &self.tasks[slot]).filter(|task| {
-            let depends = |lease: &Lease| lease.deadline.is_none() || lease.is_tied();
+            let depends =
+                |lease: &Lease| lease.deadline.is_none() || lease.is_tied() || lease.is_unstarted();
             task.lease().is_some_and(depends) && live(&task.number())
         });
         let leases = leases.filter(live).count();
@@ -471,12 +501,40 @@ impl Engine {
         assert_eq!(self.own_shares.iter().count(), known, "rules of shares have a queue");
     }
 
+    /// Each limit knows its queues, and how many of their tasks are taken.
+    fn check_limits(&self) {
+        let mut expected: BTreeMap<u64, (u64, BTreeSet<QueueSlot>)> = BTreeMap::new();
+        for slot in self.queues.slots() {
+            let queue = &self.queues[slot];
+            let uses = self.named_limits.used(queue.settings.uses.as_ref());
+            let gate = queue.gate.as_ref();
+            assert_eq!(gate.map(|gate| gate.uses).unwrap_or_default(), uses, "a gate has limits");
+            let taken = queue.counters.count(StateKind::Taken);
+            for number in uses.numbers() {
+                assert_eq!(gate.map(|gate| gate.counted), Some(taken), "what is taken is counted");
+                let (sum, queues) = expected.entry(number).or_default();
+                *sum += taken;
+                queues.insert(slot);
+            }
+        }
+        for limit in self.named_limits.iter() {
+            let number = limit.record.number;
+            assert_eq!(self.named_limits.find(&limit.record.name), Some(number), "it has a name");
+            let (taken, queues) = expected.remove(&number).unwrap_or_default();
+            assert_eq!(limit.taken, taken, "the limit {number} counts what is taken");
+            assert_eq!(limit.queues, queues, "the limit {number} knows its queues");
+            assert!(limit.starved.is_subset(&queues), "the limit {number} serves its queues");
+        }
+        assert!(expected.is_empty(), "what is used is there");
+    }
+
     /// The number of bytes that everything but tasks occupies.
     fn bytes_besides_tasks(&self) -> u64 {
         let schedules = self.schedules.iter().map(|(_, schedule)| schedule.bytes());
         let windows = self.windows.iter().map(|window| window.record.bytes());
         let shares = self.own_shares.iter().map(|own| own.record.bytes());
-        let others = schedules.chain(windows).chain(shares).sum::<u64>();
+        let limits = self.named_limits.iter().map(|limit| limit.record.bytes());
+        let others = schedules.chain(windows).chain(shares).chain(limits).sum::<u64>();
         self.queue_bytes() + self.fan_out_bytes() + others
     }
 
@@ -523,4 +581,13 @@ fn check_balance(counters: &Counters, of: &str) {
         let count = i128::from(counters.count(kind));
         assert!(counts[kind as usize] <= count || counters.put > 0, "moves of {of} make sense");
     }
+}
+
+/// What a client holds as long as it is connected, by number.
+fn bonds(client: &Client) -> impl Iterator<Item = (u64, Bond)> {
+    let lasting = client.leases.iter().map(|number| (*number, Bond::Lasting));
+    let tied = client.tied.iter().map(|(at, number)| (*number, Bond::Until(*at)));
+    let unstarted = client.unstarted.iter();
+    let unstarted = unstarted.map(|(queue, number)| (*number, Bond::Unstarted(*queue)));
+    lasting.chain(tied).chain(unstarted)
 }

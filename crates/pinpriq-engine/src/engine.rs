@@ -7,7 +7,7 @@
 //!
 //! Each command is carried out in the module named after it. Only `step.rs` moves a task.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::fanout::members::Members;
@@ -17,11 +17,13 @@ use crate::memory::accounts::Accounts;
 use crate::memory::consumers::Consumers;
 use crate::memory::deadlines::{Deadlines, Due};
 use crate::memory::discarded::Discarded;
+use crate::memory::named_limits::NamedLimits;
 use crate::memory::own_shares::OwnShares;
 use crate::memory::packed::Unsaved;
 use crate::memory::queues::Queues;
 use crate::memory::schedules::Schedules;
 use crate::memory::slots::{QueueSlot, Slot};
+use crate::memory::tallies::Tallies;
 use crate::memory::tasks::Tasks;
 use crate::memory::undo::UndoLog;
 use crate::memory::windows::Windows;
@@ -63,12 +65,18 @@ pub struct Engine {
     pub(crate) windows: Windows,
     /// The rules of their own that shares have.
     pub(crate) own_shares: OwnShares,
+    /// The limits that several queues use together.
+    pub(crate) named_limits: NamedLimits,
     /// Computes the slots of schedules.
     pub(crate) calendars: Arc<dyn Calendars>,
     /// For which account tasks were put.
     pub(crate) accounts: Accounts,
     /// Tasks of emptied queues whose memory has not been freed yet.
     pub(crate) discarded: VecDeque<Discarded>,
+    /// The queues whose shares are followed.
+    pub(crate) tallied: BTreeSet<QueueSlot>,
+    /// Tallies that have ended, until they are freed.
+    pub(crate) former_tallies: VecDeque<Box<Tallies>>,
     /// The tasks that have to make room for the one that is being put into a bounded queue. Each
     /// such put notes its own first.
     pub(crate) in_the_way: Vec<Slot>,
@@ -136,9 +144,12 @@ impl Engine {
             schedules: Schedules::default(),
             windows: Windows::default(),
             own_shares: OwnShares::default(),
+            named_limits: NamedLimits::default(),
             calendars: Arc::new(EveryOnly),
             accounts: Accounts::default(),
             discarded: VecDeque::new(),
+            tallied: BTreeSet::new(),
+            former_tallies: VecDeque::new(),
             in_the_way: Vec::new(),
             relocated_bytes: 0,
             unserved: Vec::new(),
@@ -241,6 +252,7 @@ impl Engine {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let is_idle = self.discarded.is_empty()
+            && self.former_tallies.is_empty()
             && self.members.ended.is_empty()
             && !self.consumers.putters.have_vacancies();
         if is_idle { self.deadlines.next() } else { Some(self.now) }
@@ -314,8 +326,7 @@ impl Engine {
                 member.map(|member| &mut member.place)
             }
             Change::Schedule(record) => self.schedules.place_of(record.number),
-            Change::Window(record) => self.windows.place_of(record.number),
-            Change::Share(record) => self.own_shares.place_of(record.number),
+            Change::Detail(detail) => self.details(detail.kind()).place_of(detail.number()),
             Change::Moved(_)
             | Change::Granted(_)
             | Change::Gone(_)
@@ -326,8 +337,7 @@ impl Engine {
             | Change::MemberGone(_)
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
-            | Change::WindowGone(_)
-            | Change::ShareGone(_) => None,
+            | Change::DetailGone(..) => None,
         };
         let former = match known {
             Some(known) => known.replace(place),
@@ -358,8 +368,7 @@ impl Engine {
                 }
             }
             RecordKey::Published(first) => self.rewrite_publication(*first, place),
-            RecordKey::Window(number) => self.rewrite_window(*number, place),
-            RecordKey::Share(number) => self.rewrite_share(*number, place),
+            RecordKey::Detail(kind, number) => self.rewrite_detail(*kind, *number, place),
             RecordKey::Member(incarnation) => {
                 let member = self.members.registered.get(incarnation);
                 if let Some(member) = member.filter(|member| member.place == Some(place)) {
@@ -545,9 +554,10 @@ impl Engine {
             Command::Ack(ref ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(client, queue, receipts))),
             Command::Release(ref release) => self.release(client, release),
-            Command::Bury { held, payload, reason } => self.bury(client, held, payload, reason),
+            Command::Bury(ref bury) => self.bury(client, bury),
             Command::Fail(ref fail) => self.fail_held(client, fail),
             Command::Touch { held, by } => self.touch(client, held, by),
+            Command::Start { queue, receipt } => self.start_task(client, queue, receipt),
             Command::Dig(ref transfer) => self.dig(client, transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(queue, count, delay, ttl),
             Command::Kill { queue, ids } => self.kill(client, queue, ids),
@@ -558,8 +568,8 @@ impl Engine {
             Command::Move { from, to, count, state } => self.move_tasks(from, to, count, state),
             Command::Redrive { queue, count } => self.redrive(queue, count, None),
             Command::Await { queue, id, wait } => self.wait_for(client, request, queue, id, wait),
-            Command::Subscribe { queues, member, selection, mode } => {
-                self.subscribe(client, queues, member, (selection, mode))
+            Command::Subscribe { queues, member, selection, mode, recall } => {
+                self.subscribe(client, queues, member, (selection, mode), recall)
             }
             Command::Unsubscribe { queues, member } => self.unsubscribe(client, queues, member),
             Command::Credit(credits) => self.credit(client, request, credits),
@@ -567,6 +577,7 @@ impl Engine {
             Command::Publish(ref publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(&command),
+            Command::Limit(command) => self.keep_limits(command),
             Command::Transaction(steps) => self.transact(client, request, steps),
             Command::Within { names, command } => self.within(client, names, command),
         }

@@ -47,4 +47,5 @@ mod step;
 mod transition;
 
 pub use engine::{Applied, Engine};
+pub use operations::serve::Subscribed;
 pub use transition::listing as transition_listing;

@@ -2,11 +2,13 @@
 //! arguments, finding queues and tasks, drawing ids. Fan-out has its own folder.
 
 mod admin;
+pub(crate) mod ageing;
 pub(crate) mod arguments;
 mod bounds;
 mod capacity;
 mod charging;
-pub(crate) mod discard;
+pub(crate) mod details;
+mod discard;
 pub(crate) mod done;
 mod explain;
 mod export;
@@ -18,10 +20,12 @@ pub(crate) mod ids;
 mod import;
 mod kick;
 mod leases;
+mod limits;
 mod line;
 mod moving;
 mod numbered;
 mod put;
+pub(crate) mod recall;
 mod reserve;
 pub(crate) mod room;
 mod scan;

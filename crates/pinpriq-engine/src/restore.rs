@@ -72,13 +72,8 @@ impl Engine {
                     schedule.course = moved.course;
                 }
             }
-            Change::Window(record) => self.restore_window(*record, place),
-            Change::WindowGone(number) => {
-                let gone = self.windows.remove(number);
-                self.report.give_up(gone.and_then(|gone| gone.place));
-            }
-            Change::Share(record) => self.restore_share(*record, place),
-            Change::ShareGone(number) => self.restore_share_gone(number),
+            Change::Detail(detail) => self.restore_detail(*detail, place),
+            Change::DetailGone(kind, number) => self.restore_detail_gone(kind, number),
             Change::ScheduleGone(number) => {
                 let gone = self.schedules.remove(number);
                 self.report.give_up(gone.and_then(|gone| gone.place));
@@ -157,6 +152,7 @@ impl Engine {
         while self.deadlines.next().is_some_and(|at| at <= now) {
             self.advance(now);
         }
+        self.revive_limits();
         self.revive_shares();
         for queue in self.queues.slots() {
             self.apply_settings(queue);

@@ -6,11 +6,13 @@
 //! to the awaiters of a task.
 
 use crate::engine::Engine;
-use crate::memory::consumers::Client;
+use crate::memory::consumers::{Bond, Client};
 use crate::memory::deadlines::Due;
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::{QueueSlot, Slot};
+use crate::operations::ageing::number_of;
 use crate::operations::fail::Failure;
+use crate::operations::recall::leave_unstarted;
 use crate::operations::turns::leave_turns;
 use crate::operations::unique::holds_key;
 use crate::transition::{Operation, permits};
@@ -20,7 +22,7 @@ use pinpriq_proto::reply::{Outcome, Refusal};
 use pinpriq_proto::settings::{AfterAck, Ids};
 use pinpriq_proto::stats::Exit;
 use pinpriq_proto::task::{ClientId, State, StateKind, reasons};
-use pinpriq_proto::time::{Span, Timestamp};
+use pinpriq_proto::time::Span;
 
 impl Engine {
     /// A task enters its queue: X to R, W or (undoing a pop) R.
@@ -59,7 +61,7 @@ impl Engine {
             }
         }
         self.report.stir(operation != Operation::Put);
-        self.settle(slot);
+        self.settle_as::<true>(slot);
         if is_unique {
             self.claim_key(slot);
         }
@@ -194,7 +196,7 @@ impl Engine {
         self.report.stir(from != StateKind::Taken);
         let task = self.detach(slot);
         let queue = &mut self.queues[task.queue];
-        let has_turns = queue.turns.is_some();
+        let is_followed = queue.is_followed;
         if queue.settings.ids != Ids::Sequence {
             queue.indexes.remove_id(&task.id());
         }
@@ -215,7 +217,7 @@ impl Engine {
         if task.is_recorded() {
             self.report.add(Change::Gone(task.number()));
         }
-        if has_turns {
+        if is_followed {
             self.conclude_turns(task.queue);
         }
         let outcome = match exit {
@@ -272,7 +274,11 @@ impl Engine {
     /// Ends a task that was acknowledged or popped, as the setting of its queue says, or as a
     /// zombie for `zombie`.
     pub(crate) fn finish(&mut self, slot: Slot, operation: Operation, zombie: Option<Span>) {
-        let setting = self.queues[self.tasks[slot].queue].settings.after_ack;
+        let queue = &self.queues[self.tasks[slot].queue];
+        let setting = queue.settings.after_ack;
+        if queue.is_followed {
+            self.tally(slot, |happened| happened.acked += 1);
+        }
         let after_ack = zombie.map_or(setting, AfterAck::Zombie);
         match after_ack {
             AfterAck::Delete => self.leave(slot, operation, Exit::Acked),
@@ -300,6 +306,7 @@ impl Engine {
             State::Waiting { .. } => {
                 self.shift(slot, Operation::Deadline, Unsaved::Progress, |_| State::Ready);
             }
+            State::Taken(lease) if lease.is_unstarted() => self.take_back(slot),
             State::Taken(lease) => {
                 let at = lease.deadline.unwrap_or(self.now);
                 self.tasks[slot].count(|counts| &mut counts.timeouts);
@@ -495,14 +502,17 @@ impl Engine {
         }
         let task = &self.tasks[slot];
         let queue = &mut self.queues[task.queue];
-        if queue.turns.is_some() {
+        if queue.is_followed {
             leave_turns(queue, slot, (&self.tasks, self.now), &mut self.buckets);
         }
         queue.indexes.remove(slot, &self.tasks);
-        if let Some((client, at)) = connection_lease(task) {
+        if let Some((client, bond)) = connection_lease(task) {
+            if let Bond::Unstarted(_) = bond {
+                leave_unstarted(queue, task);
+            }
             let number = task.number();
             if let Some(holder) = self.consumers.clients.get_mut(&client) {
-                holder.let_go(number, at);
+                holder.let_go(number, bond);
             }
             self.consumers.tidy(client);
         }
@@ -512,15 +522,25 @@ impl Engine {
     /// Adds a task to the indexes that depend on its state, and wakes the consumers that wait for
     /// it.
     pub(crate) fn settle(&mut self, slot: Slot) {
+        self.settle_as::<false>(slot);
+    }
+
+    fn settle_as<const IS_NEW: bool>(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let (queue, number, due, armed) = (task.queue, task.number(), task.due(), task.armed());
         let is_ready = task.kind() == StateKind::Ready;
         let owner = &mut self.queues[queue];
         owner.indexes.insert(slot, &self.tasks);
-        let has_turns = owner.turns.is_some();
-        if let Some((client, at)) = connection_lease(task) {
+        let is_followed = owner.is_followed;
+        let mut is_unstarted = false;
+        if let Some((client, bond)) = connection_lease(task) {
             let holder: &mut Client = self.consumers.client(client);
-            holder.hold(number, at);
+            holder.hold(number, bond);
+            is_unstarted = matches!(bond, Bond::Unstarted(_));
+            if is_unstarted {
+                let unstarted = owner.waiting.unstarted.get_or_insert_default();
+                unstarted.insert(task, number_of(&owner.settings, task));
+            }
         }
         if due != armed {
             if let Some(at) = armed {
@@ -531,9 +551,12 @@ impl Engine {
             }
             self.tasks[slot].set_armed(due);
         }
-        if has_turns {
+        if is_followed {
+            if IS_NEW {
+                self.begin_rank(slot);
+            }
             self.join_turns(slot);
-        } else if is_ready {
+        } else if is_ready || is_unstarted {
             self.wake(queue);
         }
     }
@@ -604,9 +627,14 @@ impl Weight {
     }
 }
 
-/// The connection that the lease of this task depends on, and the deadline of that lease.
+/// The connection that the lease of this task depends on, and how it does.
 #[inline]
-pub(crate) fn connection_lease(task: &Task) -> Option<(ClientId, Option<Timestamp>)> {
+pub(crate) fn connection_lease(task: &Task) -> Option<(ClientId, Bond)> {
     let lease = task.lease().filter(|lease| lease.ends_with_connection())?;
-    Some((lease.client()?, lease.deadline))
+    let bond = match lease.deadline {
+        _ if lease.is_unstarted() => Bond::Unstarted(task.queue),
+        None => Bond::Lasting,
+        Some(at) => Bond::Until(at),
+    };
+    Some((lease.client()?, bond))
 }

@@ -33,6 +33,10 @@ pub(crate) enum Operation {
     Fail(By),
     /// See [`pinpriq_proto::command::Command::Touch`].
     Touch(By),
+    /// See [`pinpriq_proto::command::Command::Start`].
+    Start(By),
+    /// A delivery that was not started is called back.
+    Recall,
     /// See [`pinpriq_proto::command::Command::Update`].
     Update,
     /// See [`pinpriq_proto::command::Command::Await`].
@@ -185,7 +189,11 @@ pub(crate) const fn answer(operation: Operation, standing: Standing) -> Answer {
             Standing::Resting(_) => Answer::Nothing,
             _ => held(By::Id, standing, Answer::Stays),
         },
-        Operation::Touch(by) => held(by, standing, Answer::Stays),
+        Operation::Touch(by) | Operation::Start(by) => held(by, standing, Answer::Stays),
+        Operation::Recall => match standing {
+            Standing::TakenHere | Standing::TakenElsewhere => Answer::Moves(&[Some(Ready), None]),
+            _ => Answer::Never,
+        },
         _ => by_id(operation, standing),
     }
 }
@@ -264,7 +272,7 @@ pub(crate) fn permits(
 }
 
 /// The rows of the listing, each with its label.
-pub(crate) const ROWS: [(&str, Operation); 34] = [
+pub(crate) const ROWS: [(&str, Operation); 37] = [
     ("put with that id", Operation::Put),
     ("take", Operation::Take),
     ("take by number", Operation::TakeByNumber),
@@ -285,6 +293,9 @@ pub(crate) const ROWS: [(&str, Operation); 34] = [
     ("touch by receipt", Operation::Touch(By::Receipt)),
     ("touch by another receipt", Operation::Touch(By::OldReceipt)),
     ("touch by id", Operation::Touch(By::Id)),
+    ("start by receipt", Operation::Start(By::Receipt)),
+    ("start by another receipt", Operation::Start(By::OldReceipt)),
+    ("called back", Operation::Recall),
     ("update", Operation::Update),
     ("await", Operation::Await),
     ("dig", Operation::Dig),

@@ -4,13 +4,12 @@
 //! A change states the outcome, not the command. So applying the same change twice does no harm,
 //! and a store may write the whole record of a task again anywhere.
 
+use crate::details::{Detail, DetailKind};
 pub use crate::place::Place;
 use crate::schedule::{Course, Plan};
 use crate::settings::{Paused, Settings};
-use crate::shares::ShareRecord;
 use crate::task::{Bytes, LaneName, Progress, TaskId, TaskRecord, Terms};
 use crate::time::{Span, Timestamp};
-use crate::unique::WindowRecord;
 
 /// One durable fact.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,14 +52,10 @@ pub enum Change {
     ScheduleMoved(Box<ScheduleMoved>),
     /// The schedule of this number was removed.
     ScheduleGone(u64),
-    /// A window of a unique task as it is now. Replaces the one of its number.
-    Window(Box<WindowRecord>),
-    /// The window of this number is over.
-    WindowGone(u64),
-    /// The rules of a share as they are now. They replace those of their number.
-    Share(Box<ShareRecord>),
-    /// The rules of a share with this number are forgotten.
-    ShareGone(u64),
+    /// A detail as it is now, whole. Replaces the one of its kind and number.
+    Detail(Box<Detail>),
+    /// The detail of this kind and number is forgotten.
+    DetailGone(DetailKind, u64),
 }
 
 /// The new progress of a task.
@@ -207,10 +202,8 @@ pub enum RecordKey {
     Member(u64),
     /// The schedule of this number.
     Schedule(u64),
-    /// The window of the unique task of this number.
-    Window(u64),
-    /// The rules of a share with this number.
-    Share(u64),
+    /// The detail of this kind and number.
+    Detail(DetailKind, u64),
 }
 
 impl Publication {
@@ -237,6 +230,12 @@ impl Publication {
 }
 
 impl Change {
+    /// Says how a detail is now.
+    #[must_use]
+    pub fn detail(record: impl Into<Detail>) -> Self {
+        Self::Detail(Box::new(record.into()))
+    }
+
     /// The key of the record that this change carries, if the store keeps a place for it.
     #[must_use]
     pub fn key(&self) -> Option<RecordKey> {
@@ -247,8 +246,7 @@ impl Change {
             Self::Lane(record) => Some(RecordKey::Lane(record.number)),
             Self::Member(record) => Some(RecordKey::Member(record.incarnation)),
             Self::Schedule(record) => Some(RecordKey::Schedule(record.number)),
-            Self::Window(record) => Some(RecordKey::Window(record.number)),
-            Self::Share(record) => Some(RecordKey::Share(record.number)),
+            Self::Detail(detail) => Some(RecordKey::Detail(detail.kind(), detail.number())),
             Self::Moved(_)
             | Self::Granted(_)
             | Self::Gone(_)
@@ -259,8 +257,7 @@ impl Change {
             | Self::MemberGone(_)
             | Self::ScheduleMoved(_)
             | Self::ScheduleGone(_)
-            | Self::WindowGone(_)
-            | Self::ShareGone(_) => None,
+            | Self::DetailGone(..) => None,
         }
     }
 }

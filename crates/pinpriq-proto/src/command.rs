@@ -3,6 +3,7 @@
 //! Commands borrow their bytes from the decoder. The engine copies what it keeps, once. The words
 //! that a protocol uses for them belong to the doors.
 
+mod on_behalf;
 mod parts;
 mod put;
 mod queue;
@@ -10,8 +11,8 @@ mod share;
 mod tubes;
 
 pub use self::parts::{
-    Ack, Amendment, Assign, Done, End, Fail, Held, HeldBy, Order, Peek, Release, Selection, Sides,
-    Take, TakeMode, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Bury, Done, End, Fail, Held, HeldBy, Order, Peek, Release, Selection,
+    Sides, Take, TakeMode, Transfer, Update, Wait,
 };
 pub use self::put::{Delay, Put, TimeToLive};
 pub use self::queue::QueueCommand;
@@ -22,6 +23,7 @@ use crate::facts::{Anywhere, Called, Destination, Joining, Lanes, Subject};
 use crate::fanout::{MemberCommand, Publish};
 use crate::limits::MOVED_DEFAULT;
 use crate::looking::{Leases, Scan};
+use crate::named_limits::LimitCommand;
 use crate::names::NamePattern;
 pub use crate::names::QueueName;
 use crate::rights::{Need, Right};
@@ -289,7 +291,7 @@ pub enum Command<'a> {
             "Finishes taken tasks",
             "OK; for several receipts an array of OK or error, one for each")
         .words(&[Word::Key("queue"), Word::HeldOrMore])
-        .options(&[options::PAYLOAD, options::ZOMBIE, options::MEMBER])
+        .options(&[options::PAYLOAD, options::ZOMBIE, options::COST_SPENT, options::MEMBER])
         .while_subscribed()
     )]
     Ack(Ack<'a>),
@@ -313,22 +315,10 @@ pub enum Command<'a> {
     )]
     Release(Release<'a>),
     /// Sets a taken task aside.
-    #[command(needs(take = held), shard = held.queue, disk = Refused, change, step)]
+    #[command(needs(take = it.held), shard = it.held.queue, disk = Refused, change, step)]
     #[letter(24)]
     #[request(Spec::new("BURY", Group::Tasks, "Sets a taken task aside", "OK") .while_subscribed())]
-    Bury {
-        /// The task.
-        #[flat]
-        held: Held<'a>,
-        /// A new payload, if any.
-        #[letter(1)]
-        #[option]
-        payload: Option<&'a [u8]>,
-        /// The reason, if one is given.
-        #[letter(2)]
-        #[option]
-        reason: Option<&'a [u8]>,
-    },
+    Bury(Bury<'a>),
     /// Ends a lease because its holder could not do the task. The reply is the new state.
     #[command(needs(take = it.held), shard = it.held.queue, disk = Refused, change, step)]
     #[letter(25)]
@@ -375,6 +365,24 @@ pub enum Command<'a> {
         #[letter(1)]
         #[option]
         by: Option<Span>,
+    },
+    /// Starts a task that was delivered, so that it is not called back. Its lease is like any other
+    /// from now on, and begins anew.
+    #[command(needs(take = queue), shard = queue, disk = Leases, change)]
+    #[letter(50)]
+    #[request(
+        Spec::new("START", Group::Push,
+            "Begins the work on a task, so that it is not called back, and its lease anew",
+            "OK")
+        .while_subscribed()
+    )]
+    Start {
+        /// The queue.
+        #[key]
+        queue: QueueName<'a>,
+        /// The receipt of the lease.
+        #[word]
+        receipt: Receipt,
     },
     /// Makes a buried task ready or waiting again.
     #[command(needs(manage = it), shard = it.queue, disk = Refused, change, step)]
@@ -573,7 +581,7 @@ pub enum Command<'a> {
             "Has tasks delivered, one for each credit",
             "how many subscriptions the connection has")
         .words(&[Word::Queues])
-        .options(&[options::TTR, options::POP, options::MEMBER])
+        .options(&[options::TTR, options::POP, options::RECALL, options::MEMBER])
         .while_subscribed()
     )]
     Subscribe {
@@ -588,6 +596,9 @@ pub enum Command<'a> {
         /// Whether a delivery is leased or popped.
         #[letter(3, default = TakeMode::Lease { ttr: None })]
         mode: TakeMode,
+        /// Whether a delivery can be called back until it is started.
+        #[letter(4)]
+        recall: bool,
     },
     /// Ends subscriptions: these, or all if none is named.
     #[command(
@@ -663,6 +674,10 @@ pub enum Command<'a> {
     #[command(inner)]
     #[letter(46)]
     Schedule(ScheduleCommand<'a>),
+    /// Makes, changes, shows, lists or removes limits that several queues use together.
+    #[command(inner)]
+    #[letter(49)]
+    Limit(LimitCommand<'a>),
     /// Carries out these steps in their order, all or none, at one moment. At most
     /// [`TRANSACTION_STEPS_MAX`](crate::limits::TRANSACTION_STEPS_MAX) of them.
     #[command(
@@ -728,7 +743,7 @@ macro_rules! inner {
     )*};
 }
 
-inner!(Queue(QueueCommand), Member(MemberCommand), Schedule(ScheduleCommand));
+inner!(Queue(QueueCommand), Member(MemberCommand), Schedule(ScheduleCommand), Limit(LimitCommand));
 
 impl<'a> Destination<'a> {
     /// Without queues, all subscriptions are meant.

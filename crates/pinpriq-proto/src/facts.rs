@@ -20,6 +20,16 @@ pub enum Destination<'c> {
     Pair(&'c [u8], &'c [u8]),
     /// Where this schedule and its queue live, if that is one shard.
     Schedule(&'c [u8], &'c [u8]),
+    /// Where a queue, the one for its dead letters and the limits that it uses live, if that is one
+    /// shard.
+    Uses {
+        /// The queue.
+        queue: &'c [u8],
+        /// The queue for its dead letters, if that is set too.
+        dead_letters: Option<&'c [u8]>,
+        /// The names of the limits, with commas between.
+        uses: &'c [u8],
+    },
     /// Where the tasks that it acknowledges and the queues that it takes from live, if that is one
     /// shard.
     Done,

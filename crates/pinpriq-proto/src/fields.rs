@@ -145,7 +145,7 @@ pub struct Draft {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 39] = [
+pub static TASK: [Field; 41] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -437,6 +437,17 @@ pub static TASK: [Field; 39] = [
     })
     .shown(Shown::Never)
     .counted(30, |draft, value| draft.trace.is_held = value.count() > 0),
+    Field::of("start", FieldKind::Moment, "moment at which it has begun to age", |it| {
+        moment(it.task.progress.aged().start)
+    })
+    .shown(Shown::Never)
+    .carried(31, |draft, value| draft.trace.aged.start = value.moment()),
+    Field::of("ageing", FieldKind::Span, "what a step of its priority counts", |it| {
+        it.task.progress.aged().ageing.map_or(Value::Missing, Value::Span)
+    })
+    .shown(Shown::Never)
+    .carried(32, |draft, value| draft.trace.aged.ageing = value.span())
+    .carried_as("ageing_ms"),
     Field::of("unique", FieldKind::Bytes, "its unique key", |it| bytes(it.task.unique()))
         .shown(Shown::Never)
         .carried(26, |draft, value| {

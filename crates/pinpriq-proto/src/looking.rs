@@ -7,7 +7,7 @@ use crate::fields::Value;
 use crate::limits::PAGE_DEFAULT;
 use crate::names::QueueName;
 use crate::task::{Bytes, ClientId, StateKind, TaskId};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 
 /// See [`Command::Scan`](crate::command::Command::Scan).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
@@ -102,6 +102,21 @@ pub struct Explanation {
     pub since: Option<Timestamp>,
     /// The reasons, in the order of [`Reason`].
     pub reasons: Vec<Reason>,
+    /// How long it takes until it is handed out, if the last minute tells.
+    #[letter(4)]
+    pub eta: Option<Eta>,
+}
+
+/// How long something takes, as far as that can be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Eta {
+    /// If all goes on as in the last minute.
+    pub mean: Span,
+    /// If it goes as in the best five seconds of it.
+    pub low: Span,
+    /// If it goes as in the worst ones; `None` if nothing went on in these.
+    #[letter(1)]
+    pub high: Option<Span>,
 }
 
 /// One reason why a task is where it is.
@@ -153,14 +168,74 @@ pub enum Reason {
         /// When the next one may leave.
         next_at: Timestamp,
     },
+    /// A limit that the queue uses with others allows no further task.
+    #[letter(20)]
+    NamedLimit {
+        /// Its name.
+        name: Bytes,
+        /// The number of tasks of its queues that are taken, and its limit, if that is reached.
+        #[letter(1)]
+        reached: Option<(u64, u64)>,
+        /// When it has a token, if only that is missing.
+        #[letter(2)]
+        open_at: Option<Timestamp>,
+    },
     /// It has no priority, so it leaves only with its group.
     #[letter(8)]
     NoPriority,
+    /// As many tasks of its key are taken as may be at once.
+    #[letter(12)]
+    KeyLimit {
+        /// The key.
+        key: Bytes,
+        /// The number of its tasks that are taken.
+        taken: u64,
+    },
+    /// The tasks of its key have cost as much as they may.
+    #[letter(13)]
+    KeyRate {
+        /// The key.
+        key: Bytes,
+        /// When the next one may leave.
+        open_at: Timestamp,
+    },
+    /// Another task of its key has failed and goes first.
+    #[letter(14)]
+    KeyHeld {
+        /// The key.
+        key: Bytes,
+        /// The id of the other task.
+        by: TaskId,
+    },
+    /// As many tasks of its share are taken as may be at once.
+    #[letter(15)]
+    ShareLimit {
+        /// The share. May be empty.
+        share: Bytes,
+        /// The number of its tasks that are taken.
+        taken: u64,
+    },
+    /// The tasks of its share have cost as much as they may.
+    #[letter(16)]
+    ShareRate {
+        /// The share. May be empty.
+        share: Bytes,
+        /// When the next one may leave.
+        open_at: Timestamp,
+    },
     /// Other tasks come first.
     #[letter(9)]
     Behind {
         /// Their number, exact if it is below [`BEHIND_MAX`](crate::limits::BEHIND_MAX).
         at_least: u64,
+    },
+    /// Other tasks come before it in a fair queue, more urgent ones or by the turns of shares.
+    #[letter(17)]
+    ShareTurn {
+        /// The share. May be empty.
+        share: Bytes,
+        /// Their number, exact if it is below [`BEHIND_MAX`](crate::limits::BEHIND_MAX).
+        ahead: u64,
     },
     /// No consumer waits for it.
     #[letter(10)]
@@ -182,8 +257,15 @@ impl Reason {
             Self::Paused => "paused",
             Self::Limit { .. } => "limit",
             Self::Rate { .. } => "rate",
+            Self::NamedLimit { .. } => "named-limit",
+            Self::KeyLimit { .. } => "key-limit",
+            Self::KeyRate { .. } => "key-rate",
+            Self::KeyHeld { .. } => "key-held",
+            Self::ShareLimit { .. } => "share-limit",
+            Self::ShareRate { .. } => "share-rate",
             Self::NoPriority => "no-priority",
             Self::Behind { .. } => "behind",
+            Self::ShareTurn { .. } => "share-turn",
             Self::NoConsumer => "no-consumer",
             Self::Next => "next",
         }
@@ -210,11 +292,48 @@ impl Reason {
                 vec![("taken", Value::Number(*taken)), ("n", Value::Number(*most))]
             }
             Self::Rate { next_at } => vec![("next_at", Value::Moment(*next_at))],
+            Self::NamedLimit { name, reached, open_at } => {
+                let (taken, most) = reached.unzip();
+                let taken = taken.map(|taken| ("taken", Value::Number(taken)));
+                let most = most.map(|most| ("n", Value::Number(most)));
+                let open_at = open_at.map(|at| ("open_at", Value::Moment(at)));
+                let name = ("name", Value::Bytes(name));
+                std::iter::once(name).chain(taken).chain(most).chain(open_at).collect()
+            }
+            Self::KeyLimit { key, taken } => {
+                vec![("key", Value::Bytes(key)), ("taken", Value::Number(*taken))]
+            }
+            Self::KeyRate { key, open_at } => {
+                vec![("key", Value::Bytes(key)), ("open_at", Value::Moment(*open_at))]
+            }
+            Self::KeyHeld { key, by } => vec![("key", Value::Bytes(key)), ("by", Value::Id(by))],
+            Self::ShareLimit { share, taken } => {
+                vec![("share", Value::Bytes(share)), ("taken", Value::Number(*taken))]
+            }
+            Self::ShareRate { share, open_at } => {
+                vec![("share", Value::Bytes(share)), ("open_at", Value::Moment(*open_at))]
+            }
             Self::Behind { at_least } => vec![("at_least", Value::Number(*at_least))],
+            Self::ShareTurn { share, ahead } => {
+                vec![("share", Value::Bytes(share)), ("ahead", Value::Number(*ahead))]
+            }
             Self::Expired | Self::Paused | Self::NoPriority | Self::NoConsumer | Self::Next => {
                 Vec::new()
             }
         }
+    }
+}
+
+impl Explanation {
+    /// The members that tell when the task is handed out.
+    #[must_use]
+    pub fn etas(&self) -> [(&'static str, Value<'static>); 3] {
+        let span = |span: Option<Span>| span.map_or(Value::Missing, Value::Span);
+        [
+            ("eta_ms", span(self.eta.map(|eta| eta.mean))),
+            ("eta_low", span(self.eta.map(|eta| eta.low))),
+            ("eta_high", span(self.eta.and_then(|eta| eta.high))),
+        ]
     }
 }
 

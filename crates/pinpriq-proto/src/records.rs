@@ -9,11 +9,13 @@
 //! no allocation depends on a length that was only declared. This crate knows nothing about where a
 //! record is kept, what surrounds it, or when it counts.
 
+pub mod details;
 pub mod primitives;
 pub mod settings;
 pub mod task;
 
 use crate::letters::{Arena, Letter};
+use crate::named_limits::LimitRecord;
 use crate::schedule::{Course, Plan, Scheduled};
 use crate::task::{Origin, TaskId};
 
@@ -38,7 +40,7 @@ macro_rules! recorded {
     )+};
 }
 
-recorded!(TaskId, Origin, Scheduled, Plan, Course);
+recorded!(TaskId, Origin, Scheduled, Plan, Course, LimitRecord);
 
 /// Why bytes could not be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -9,13 +9,14 @@ use std::num::NonZeroU64;
 use crate::export::Exported;
 use crate::fanout::MemberFigures;
 use crate::looking::{Explanation, LeasePlace, LeaseShown};
+use crate::named_limits::LimitShown;
 pub use crate::outcome::Outcome;
 pub use crate::refusal::{Refusal, RefusalKind};
 use crate::schedule::ShownSchedule;
 use crate::settings::{Paused, Settings};
 use crate::shares::ShareShown;
 use crate::stats::Figures;
-use crate::task::{Bytes, ClientId, RequestId, StateKind, TaskId, TaskRecord};
+use crate::task::{Bytes, ClientId, Receipt, RequestId, StateKind, TaskId, TaskRecord};
 use crate::time::{Span, Timestamp};
 use crate::unique::PutUnique;
 
@@ -43,6 +44,23 @@ pub enum Output {
         #[letter(1)]
         popped: bool,
     },
+    /// A delivery that the client had not started was called back: its lease has ended, and its
+    /// credit is there again.
+    #[letter(3)]
+    Recall(Recalled),
+}
+
+/// A delivery that was called back.
+#[derive(Clone, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
+pub struct Recalled {
+    /// The client that has received it.
+    pub client: ClientId,
+    /// The queue or the topic.
+    pub queue: Bytes,
+    /// The id of the task.
+    pub id: TaskId,
+    /// The receipt, which is stale now.
+    pub receipt: Receipt,
 }
 
 impl Output {
@@ -57,7 +75,7 @@ impl Output {
             | Self::Delivery { tasks, .. } => tasks,
             Self::Reply { reply: Reply::Exported(exported), .. } => &mut exported.tasks,
             Self::Reply { reply: Reply::Task(Some(task)), .. } => std::slice::from_mut(&mut **task),
-            Self::Reply { .. } => &mut [],
+            Self::Reply { .. } | Self::Recall(_) => &mut [],
         }
     }
 }
@@ -194,7 +212,7 @@ pub enum Reply {
         #[letter(2)]
         created: bool,
     },
-    /// Names of queues or schedules, and whether there are more.
+    /// Names of queues, schedules or limits, and whether there are more.
     #[letter(20)]
     Names {
         /// The names, in order.
@@ -223,10 +241,13 @@ pub enum Reply {
     Shares {
         /// The shares.
         shares: Vec<ShareShown>,
-        /// The name after which the next page begins; `None` after the last page.
+        /// The name with which the next page begins; `None` after the last page.
         #[letter(1)]
         next: Option<Bytes>,
     },
+    /// A limit that several queues use together.
+    #[letter(28)]
+    Limit(Box<LimitShown>),
     /// The request could not be granted, and nothing has changed.
     #[letter(26)]
     Refused(Refusal),

@@ -62,7 +62,7 @@ pub enum Overflow {
     Evict,
 }
 
-/// Whose turn it is among ready tasks of one priority.
+/// Whose turn it is among ready tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ranking {
     /// That of the oldest.
@@ -70,6 +70,8 @@ pub enum Ranking {
     Strict,
     /// That of the share which has had least by its weight.
     Fair,
+    /// Whose time has come, which is later the less urgent a task is.
+    Ageing,
 }
 
 /// How many tasks a queue hands out in a time.
@@ -139,6 +141,12 @@ impl Settings {
         names.sum()
     }
 
+    /// Whether tasks become more urgent the longer they wait.
+    #[must_use]
+    pub fn age(&self) -> bool {
+        self.ranking == Ranking::Ageing
+    }
+
     /// Returns these settings with `changes` made, one after the other. Bounds are not checked.
     pub fn with(mut self, changes: &[Assignment<'_>]) -> Result<Self, Misfit> {
         for (setting, value) in changes {
@@ -206,7 +214,12 @@ impl Paused {
     }
 }
 
-/// Tells what settings need. Dead letters are put where they say.
+/// The names of the limits that a queue uses, as [`USES`] has them.
+pub fn used(uses: &[u8]) -> impl Iterator<Item = &[u8]> {
+    uses.split(|byte| *byte == b',')
+}
+
+/// Tells what settings need. Dead letters are put where they say, and limits are those of others.
 pub(crate) fn each_need_of<'c>(
     queue: &'c [u8],
     settings: &[Assignment<'c>],
@@ -214,17 +227,29 @@ pub(crate) fn each_need_of<'c>(
 ) {
     queue.each(Right::Manage, tell);
     for (setting, value) in settings {
-        if let (true, Value::Bytes(dead_letters)) = (*setting == DEADLETTER, value) {
-            dead_letters.each(Right::Put, tell);
+        match (&setting.kind, value) {
+            (SettingKind::Name, Value::Bytes(dead_letters)) => {
+                dead_letters.each(Right::Put, tell);
+            }
+            (SettingKind::Limits, Value::Bytes(uses)) => {
+                used(uses).for_each(|limit| limit.each(Right::Manage, tell));
+            }
+            _ => {}
         }
     }
 }
 
 /// Returns where settings of a queue are set. A queue lives in the same shard as the queue for its
-/// dead letters. Of a setting that is given twice, the last value holds.
+/// dead letters, and as the limits that it uses. Of a setting that is given twice, the last value
+/// holds.
 pub(crate) fn destination_of<'c>(queue: &'c [u8], settings: &[Assignment<'c>]) -> Destination<'c> {
-    match settings.iter().rfind(|(setting, _)| *setting == DEADLETTER) {
-        Some((_, Value::Bytes(dead_letters))) => Destination::Pair(queue, dead_letters),
-        _ => Destination::Queue(queue),
+    let name_in = |of: &Setting| match settings.iter().rfind(|(setting, _)| *setting == of) {
+        Some((_, Value::Bytes(name))) => Some(*name),
+        _ => None,
+    };
+    match (name_in(DEADLETTER), name_in(USES)) {
+        (dead_letters, Some(uses)) => Destination::Uses { queue, dead_letters, uses },
+        (Some(dead_letters), None) => Destination::Pair(queue, dead_letters),
+        (None, None) => Destination::Queue(queue),
     }
 }

@@ -82,18 +82,17 @@ pub struct ShareShown {
     pub ready: u64,
     /// Its tasks that are taken.
     pub taken: u64,
-    /// How long its task that was handed out last had been ready, if that was counted.
+    /// How long its task that was handed out last had been ready, if one was since its queue is
+    /// looked at.
     #[letter(1)]
     pub waited: Option<Span>,
     /// How long ago the oldest of its ready tasks with a priority was put.
     #[letter(2)]
     pub oldest_ready: Option<Span>,
-    /// How many of its tasks were acknowledged, if that was counted.
-    #[letter(3)]
-    pub acked: Option<u64>,
-    /// How often one of its tasks has failed, if that was counted.
-    #[letter(4)]
-    pub failed: Option<u64>,
+    /// How many of its tasks were acknowledged or popped since its queue is looked at.
+    pub acked: u64,
+    /// How often one of its tasks has failed since then.
+    pub failed: u64,
 }
 
 impl Default for ShareRules {

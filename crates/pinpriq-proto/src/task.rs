@@ -101,6 +101,9 @@ pub struct Holder {
     /// Whether the connection only took the task, and holds the lease no more than any other. Is
     /// neither kept nor sent.
     pub needs_receipt: bool,
+    /// Whether the task was only delivered, and can be called back until the holder starts it. Is
+    /// neither kept nor sent.
+    pub is_unstarted: bool,
 }
 
 /// When a task was buried: a later burial is higher, also within a millisecond and after a restart.
@@ -255,6 +258,19 @@ pub struct Trace {
     pub counts: Counts,
     /// Whether it holds back the other tasks of its key, if its queue has that.
     pub is_held: bool,
+    /// How it ages.
+    pub aged: Aged,
+}
+
+/// How a task of an ageing queue ages, where that does not follow from its put and its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Aged {
+    /// When it has begun to age, if that was not its put.
+    pub start: Option<Timestamp>,
+    /// What a step of its priority counts, if that is not [`Settings::ageing_usual`].
+    ///
+    /// [`Settings::ageing_usual`]: crate::settings::Settings::ageing_usual
+    pub ageing: Option<Span>,
 }
 
 /// What a dead letter was in the queue that it comes from. After several moves, the last of them.
@@ -364,7 +380,7 @@ impl Holder {
     /// A connection whose lease is not tied to it.
     #[must_use]
     pub const fn of(client: ClientId) -> Self {
-        Self { client, is_tied: false, needs_receipt: false }
+        Self { client, is_tied: false, needs_receipt: false, is_unstarted: false }
     }
 }
 
@@ -396,11 +412,31 @@ impl Lease {
         self.deadline.is_none() && self.is_tied()
     }
 
-    /// Whether it ends with the holder's connection: it is tied to that, or has no deadline.
+    /// Whether its task was only delivered, and can be called back until the holder starts it.
+    #[must_use]
+    #[inline]
+    pub fn is_unstarted(&self) -> bool {
+        self.holder.is_some_and(|holder| holder.is_unstarted)
+    }
+
+    /// Whether it ends with the holder's connection: it is tied to that, was not started, or has no
+    /// deadline.
     #[must_use]
     #[inline]
     pub fn ends_with_connection(&self) -> bool {
-        self.deadline.is_none() || self.is_tied()
+        let is_bound = |holder: Holder| holder.is_tied || holder.is_unstarted;
+        self.deadline.is_none() || self.holder.is_some_and(is_bound)
+    }
+
+    /// Makes it that of a task that its holder has started at this moment: its time to release
+    /// begins anew.
+    pub fn start(&mut self, now: Timestamp) {
+        if let Some(holder) = &mut self.holder {
+            holder.is_unstarted = false;
+        }
+        if let Some(ttr) = self.ttr {
+            self.deadline = Some(now.after(ttr));
+        }
     }
 
     /// Returns it as a store keeps it: no holder outlives the server, and nor does a lease that is
@@ -487,6 +523,12 @@ impl Progress {
         self.trace.as_ref().is_some_and(|trace| trace.is_held)
     }
 
+    /// How it ages, if its queue ages.
+    #[must_use]
+    pub fn aged(&self) -> Aged {
+        self.trace.as_ref().map_or(Aged::NONE, |trace| trace.aged)
+    }
+
     /// Whether nothing has happened to the task of this number, apart from its priority.
     #[inline]
     #[must_use]
@@ -502,23 +544,36 @@ impl Progress {
     }
 }
 
+impl Aged {
+    /// All follows from its put and its queue.
+    pub const NONE: Self = Self { start: None, ageing: None };
+
+    /// Whether all follows from its put and its queue.
+    #[must_use]
+    #[inline]
+    pub const fn is_none(&self) -> bool {
+        matches!(self, Self { start: None, ageing: None })
+    }
+}
+
 impl Trace {
     /// What nothing has left anything on.
-    pub const NONE: Self = Self { delay: Span::ZERO, counts: Counts::NONE, is_held: false };
+    pub const NONE: Self =
+        Self { delay: Span::ZERO, counts: Counts::NONE, is_held: false, aged: Aged::NONE };
 
     /// The trace with this delay and these counts, or none if they say nothing.
     #[must_use]
     #[inline]
     pub fn of(delay: Span, counts: Counts) -> Option<Box<Self>> {
-        Self { delay, counts, is_held: false }.kept()
+        Self { delay, counts, ..Self::NONE }.kept()
     }
 
     /// The trace, or none if it says nothing.
     #[must_use]
     #[inline]
     pub fn kept(self) -> Option<Box<Self>> {
-        let Self { delay, counts, is_held } = self;
-        let is_any = !delay.is_zero() || !counts.are_none() || is_held;
+        let Self { delay, counts, is_held, aged } = self;
+        let is_any = !delay.is_zero() || !counts.are_none() || is_held || !aged.is_none();
         is_any.then(|| Box::new(self))
     }
 }

@@ -93,7 +93,7 @@ export const SETTINGS = [
   {
     name: "ranking",
     kind: "choice",
-    options: ["strict", "fair"],
+    options: ["strict", "fair", "ageing"],
     hint: "Whose turn it is among ready tasks.",
   },
   {
@@ -119,6 +119,20 @@ export const SETTINGS = [
   {
     name: "sharerate",
     hint: "What the tasks of one share that are taken may cost in a time.",
+  },
+  {
+    name: "sharecapacity",
+    kind: "number",
+    hint: "The most tasks of one share that are not finished; a put beyond it is refused.",
+  },
+  {
+    name: "uses",
+    hint: "The limits that it uses together with other queues.",
+  },
+  {
+    name: "ageing",
+    kind: "span",
+    hint: "How much later a task goes for each step of its priority, if tasks are ageing.",
   },
 ];
 

@@ -201,7 +201,7 @@ impl Bare {
 
     fn ack(&mut self, receipt: Receipt) {
         let held = Held { queue: QueueName::from(QUEUE), by: HeldBy::Receipt(receipt) };
-        let reply = self.say(Command::Ack(Ack { held, payload: None, zombie: None }));
+        let reply = self.say(Command::Ack(Ack::new(held)));
         assert_eq!(reply, Some(Reply::Done));
     }
 }

@@ -11,7 +11,7 @@ pub(crate) mod subscriptions;
 use std::cell::{Cell, RefCell};
 
 use pinpriq_proto::reply::Refusal;
-use pinpriq_proto::task::{Bytes, RequestId};
+use pinpriq_proto::task::{Bytes, Receipt, RequestId};
 use pinpriq_store::durable::Wanted;
 
 use self::choosing::Choosing;
@@ -24,6 +24,10 @@ use crate::clients::about::{About, Dialect};
 use crate::clients::ending::Ending;
 use crate::config::DoorName;
 use crate::letters::owners::Administered;
+
+/// The most outputs that may wait for a client that does not read, while its deliveries are called
+/// back.
+const UNREAD_MAX: usize = 1 << 14;
 
 /// A shard's side of a client.
 #[derive(Default)]
@@ -57,7 +61,7 @@ pub(crate) struct Session {
     pub(crate) lent: RefCell<Lent>,
     /// Whether that shard is waiting for the payloads.
     pub(crate) lending: Cell<bool>,
-    /// The number of deliveries that its shard has made to it.
+    /// The number of deliveries that its shard has made to it and not called back.
     delivered: Cell<u64>,
     /// The oldest volume of the store that is kept readable by outputs already handed to the shard
     /// with the connection.
@@ -170,7 +174,7 @@ impl Session {
         self.bell.ring();
     }
 
-    /// Returns the number of deliveries that its shard has made to it.
+    /// Returns the number of deliveries that its shard has made to it and not called back.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered.get()
     }
@@ -178,6 +182,20 @@ impl Session {
     /// Counts a delivery.
     pub(crate) fn count_delivery(&self) {
         self.delivered.set(self.delivered.get() + 1);
+    }
+
+    /// Counts that a delivery was called back, which has cost no credit then. Returns whether the
+    /// client hears of it: not if nothing of the delivery was sent.
+    pub(crate) fn call_back(&self, receipt: Receipt) -> bool {
+        self.delivered.set(self.delivered.get() - 1);
+        let outbox = &mut *self.outbox.borrow_mut();
+        if outbox.call_back(receipt) {
+            return false;
+        }
+        if outbox.len() > UNREAD_MAX {
+            self.kill(Ending::Unread);
+        }
+        true
     }
 
     /// Returns the oldest volume of the shard's store that its replies keep readable.

@@ -24,7 +24,7 @@ mod verdict;
 pub use change::Change;
 pub use edit::{EditError, Editor};
 pub use file::{FILE_BYTES_MAX, RULES_MAX, ReadError, TOKENS_MAX, USERS_MAX, read};
-pub use limits::{Limit, Limits, WrongLimit};
+pub use limits::{Assignment, Limit, Limits, SHARE, WrongLimit};
 pub use name::{NAME_BYTES_MAX, Name, WrongName};
 pub use password::{
     NoHash, PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, Password, PasswordHash, WrongHash,

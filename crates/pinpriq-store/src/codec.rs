@@ -13,6 +13,7 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord, RecordKey,
     ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_proto::details::{Detail, DetailKind};
 use pinpriq_proto::records::Malformed;
 use pinpriq_proto::records::primitives::{
     put_bytes, put_moment, put_number, put_option, put_span, take_byte, take_bytes, take_flag,
@@ -23,12 +24,10 @@ use pinpriq_proto::records::task::{
     put_progress, put_task, put_terms, take_progress, take_task, take_terms,
 };
 use pinpriq_proto::schedule::{Course, Plan};
-use pinpriq_proto::settings::{Pause, Paused, Rate};
-use pinpriq_proto::shares::{Own, ShareRecord, ShareRules, WEIGHT_MAX};
-use pinpriq_proto::task::{Bytes, LaneName, Progress, TaskId};
-use pinpriq_proto::unique::WindowRecord;
+use pinpriq_proto::settings::{Pause, Paused};
+use pinpriq_proto::task::{Bytes, LaneName, Progress};
 
-/// Record types that are missing here were written by older versions only.
+/// Record types that are missing here are those of details, or were written by older versions only.
 const GRANTED: u8 = 3;
 const GONE: u8 = 4;
 const QUEUE_GONE: u8 = 6;
@@ -46,10 +45,6 @@ const LANE: u8 = 20;
 const SCHEDULE: u8 = 21;
 const SCHEDULE_GONE: u8 = 22;
 const SCHEDULE_MOVED: u8 = 23;
-const WINDOW: u8 = 24;
-const WINDOW_GONE: u8 = 25;
-const SHARE: u8 = 26;
-const SHARE_GONE: u8 = 27;
 
 /// Appends the record of a change. Accepts a queue name, key or payload of any length.
 pub fn encode(change: &Change, out: &mut Vec<u8>) {
@@ -77,14 +72,7 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             put_copies(out, publication.first, copies);
             put_bytes(out, &publication.payload);
         }
-        Change::Granted(granted) => {
-            put_number_of(out, GRANTED, granted.number);
-            put_number(out, granted.incarnation);
-            put_number(out, granted.serial);
-            put_option(out, granted.deadline, put_moment);
-            put_option(out, granted.ttr, put_span);
-            put_number(out, u64::from(granted.attempts));
-        }
+        Change::Granted(granted) => put_granted(out, granted),
         Change::Gone(number) => put_number_of(out, GONE, *number),
         Change::Queue(queue) => {
             out.push(QUEUE);
@@ -118,11 +106,21 @@ pub fn encode(change: &Change, out: &mut Vec<u8>) {
             moved.course.put_in(out);
         }
         Change::ScheduleGone(number) => put_number_of(out, SCHEDULE_GONE, *number),
-        Change::Window(window) => put_window(out, window),
-        Change::WindowGone(number) => put_number_of(out, WINDOW_GONE, *number),
-        Change::Share(share) => put_share(out, share),
-        Change::ShareGone(number) => put_number_of(out, SHARE_GONE, *number),
+        Change::Detail(detail) => {
+            out.push(detail.kind().types().0);
+            detail.put_in(out);
+        }
+        Change::DetailGone(kind, number) => put_number_of(out, kind.types().1, *number),
     }
+}
+
+fn put_granted(out: &mut Vec<u8>, granted: &Granted) {
+    put_number_of(out, GRANTED, granted.number);
+    put_number(out, granted.incarnation);
+    put_number(out, granted.serial);
+    put_option(out, granted.deadline, put_moment);
+    put_option(out, granted.ttr, put_span);
+    put_number(out, u64::from(granted.attempts));
 }
 
 /// Writes a record that consists of a number, or begins with one.
@@ -164,65 +162,6 @@ fn put_schedule(out: &mut Vec<u8>, schedule: &ScheduleRecord) {
     put_bytes(out, &schedule.name);
     schedule.plan.put_in(out);
     schedule.course.put_in(out);
-}
-
-fn put_window(out: &mut Vec<u8>, window: &WindowRecord) {
-    put_number_of(out, WINDOW, window.number);
-    put_bytes(out, &window.queue);
-    put_bytes(out, &window.key);
-    window.id.put_in(out);
-    put_moment(out, window.until);
-}
-
-fn put_share(out: &mut Vec<u8>, record: &ShareRecord) {
-    let ShareRecord { number, queue, share, rules } = record;
-    put_number_of(out, SHARE, *number);
-    put_bytes(out, queue);
-    put_bytes(out, share);
-    put_number(out, rules.weight.into());
-    put_own(out, rules.limit, put_number);
-    put_own(out, rules.rate, |out, rate| {
-        put_number(out, rate.count.into());
-        put_span(out, rate.per);
-    });
-}
-
-fn put_own<T>(out: &mut Vec<u8>, own: Own<T>, put: fn(&mut Vec<u8>, T)) {
-    match own {
-        Own::Default => out.push(0),
-        Own::Is(None) => out.push(1),
-        Own::Is(Some(value)) => {
-            out.push(2);
-            put(out, value);
-        }
-    }
-}
-
-fn take_share(input: &mut &[u8], names: &mut Names) -> Result<ShareRecord, Malformed> {
-    let number = take_number(input)?;
-    let queue = names.share(take_bytes(input)?);
-    let share = Arc::from(take_bytes(input)?);
-    let weight = u16::try_from(take_number(input)?).ok();
-    let weight = weight.filter(|weight| (1..=WEIGHT_MAX).contains(weight));
-    let weight = weight.ok_or(Malformed::OutOfRange("weight"))?;
-    let limit = take_own(input, take_number)?;
-    let rate = take_own(input, |input| {
-        let count = take_small(input, "rate")?;
-        Ok(Rate { count, per: take_span(input)? })
-    })?;
-    Ok(ShareRecord { number, queue, share, rules: ShareRules { weight, limit, rate } })
-}
-
-fn take_own<T>(
-    input: &mut &[u8],
-    take: fn(&mut &[u8]) -> Result<T, Malformed>,
-) -> Result<Own<T>, Malformed> {
-    match take_byte(input)? {
-        0 => Ok(Own::Default),
-        1 => Ok(Own::Is(None)),
-        2 => take(input).map(|value| Own::Is(Some(value))),
-        _ => Err(Malformed::OutOfRange("rule of a share")),
-    }
 }
 
 /// Two bits say which sides are paused, and two more for which of them a moment follows at which
@@ -326,22 +265,23 @@ pub fn decode(input: &mut &[u8], names: &mut Names) -> Result<Change, Malformed>
             course: Course::take_from(input)?,
         })),
         SCHEDULE_GONE => Change::ScheduleGone(take_number(input)?),
-        WINDOW => Change::Window(Box::new(take_window(input)?)),
-        WINDOW_GONE => Change::WindowGone(take_number(input)?),
-        SHARE => Change::Share(Box::new(take_share(input, names)?)),
-        SHARE_GONE => Change::ShareGone(take_number(input)?),
-        kind => former::decode(kind, input, names)?,
+        kind => match detail_of(kind) {
+            Some((detail, true)) => {
+                let mut name = |name: &[u8]| names.share(name);
+                Change::Detail(Box::new(Detail::take_from(detail, input, &mut name)?))
+            }
+            Some((detail, false)) => Change::DetailGone(detail, take_number(input)?),
+            None => former::decode(kind, input, names)?,
+        },
     })
 }
 
-fn take_window(input: &mut &[u8]) -> Result<WindowRecord, Malformed> {
-    Ok(WindowRecord {
-        number: take_number(input)?,
-        queue: Arc::from(take_bytes(input)?),
-        key: Arc::from(take_bytes(input)?),
-        id: TaskId::take_from(input)?,
-        until: take_moment(input)?,
-    })
+/// The kind of details that have this type of record, and whether one is there.
+fn detail_of(record: u8) -> Option<(DetailKind, bool)> {
+    let kinds = DetailKind::ALL.into_iter();
+    let both = kinds.flat_map(|kind| [(kind.types().0, kind, true), (kind.types().1, kind, false)]);
+    let mut found = both.filter(|(known, ..)| *known == record);
+    found.next().map(|(_, kind, is_there)| (kind, is_there))
 }
 
 /// Decodes one record from the front of `input` and returns only its key, or none for a record

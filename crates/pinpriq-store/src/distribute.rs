@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinpriq_proto::change::{Header, MemberRecord, Place, Publication};
+use pinpriq_proto::named_limits::used;
 use pinpriq_proto::task::{Bytes, TaskRecord};
 
 use crate::fold::Fold;
@@ -115,7 +116,7 @@ pub fn distribute(
 }
 
 /// Refuses a number of shards in which two queues that tasks move between would be apart, or a
-/// schedule and its queue.
+/// schedule or a limit and its queue.
 fn refuse_parting(fold: &Fold, to: Division) -> Result<(), StoreError> {
     let settings = fold.queues.values().filter_map(|(queue, _)| {
         let dead_letters = queue.settings.dead_letter.as_ref()?;
@@ -128,7 +129,14 @@ fn refuse_parting(fold: &Fold, to: Division) -> Result<(), StoreError> {
     let schedules = schedules
         .map(|(known, _)| ("schedule", &known.name, "puts its tasks into", &known.plan.queue));
     let apart = |(_, one, _, other): &(&str, &Bytes, &str, &Bytes)| to.of(one) != to.of(other);
-    let mut pairs = settings.chain(origins).chain(schedules);
+    let queues = fold.queues.values().map(|(queue, _)| (&queue.name, &queue.settings));
+    let lanes = fold.lanes.values().map(|(lane, _)| (&lane.topic, &lane.settings));
+    let uses =
+        queues.chain(lanes).filter_map(|(name, settings)| Some((name, settings.uses.as_ref()?)));
+    let uses: Vec<(&Bytes, Bytes)> =
+        uses.flat_map(|(name, uses)| used(uses).map(move |limit| (name, limit.into()))).collect();
+    let uses = uses.iter().map(|(name, limit)| ("queue", *name, "uses the limit", limit));
+    let mut pairs = settings.chain(origins).chain(schedules).chain(uses);
     let Some((what, one, how, other)) = pairs.find(apart) else { return Ok(()) };
     let (one, other, shards) = (one.escape_ascii(), other.escape_ascii(), to.shards);
     let what = format!(
@@ -159,13 +167,9 @@ impl Spread {
             let target = self.target_of(&schedule.0.plan.queue, shard)?;
             self.targets[target].fold.schedules.insert(number, schedule);
         }
-        for (number, window) in fold.windows {
-            let target = self.target_of(&window.0.queue, shard)?;
-            self.targets[target].fold.windows.insert(number, window);
-        }
-        for (number, share) in fold.shares {
-            let target = self.target_of(&share.0.queue, shard)?;
-            self.targets[target].fold.shares.insert(number, share);
+        for (key, detail) in fold.details {
+            let target = self.target_of(detail.0.home(), shard)?;
+            self.targets[target].fold.details.insert(key, detail);
         }
         let mut members: BTreeMap<u64, Candidate> = BTreeMap::new();
         for (incarnation, (record, place)) in fold.members {

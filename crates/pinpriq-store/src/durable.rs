@@ -733,10 +733,8 @@ const fn concerns_takes(change: &Change) -> bool {
             | Change::Schedule(_)
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
-            | Change::Window(_)
-            | Change::WindowGone(_)
-            | Change::Share(_)
-            | Change::ShareGone(_)
+            | Change::Detail(_)
+            | Change::DetailGone(..)
     )
 }
 

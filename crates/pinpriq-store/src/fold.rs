@@ -11,9 +11,8 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
     RecordKey, ScheduleRecord,
 };
-use pinpriq_proto::shares::ShareRecord;
+use pinpriq_proto::details::{Detail, DetailKind, DetailRecord};
 use pinpriq_proto::task::{Bytes, Grant, Lease, State, TaskRecord};
-use pinpriq_proto::unique::WindowRecord;
 
 /// The state that a sequence of changes leads to, with the places of the records.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,10 +30,8 @@ pub struct Fold {
     pub members: BTreeMap<u64, (MemberRecord, Option<Place>)>,
     /// Every schedule by its number.
     pub schedules: BTreeMap<u64, (ScheduleRecord, Option<Place>)>,
-    /// Every window of a unique task by its number.
-    pub windows: BTreeMap<u64, (WindowRecord, Option<Place>)>,
-    /// The rules of every share that has some of its own, by number.
-    pub shares: BTreeMap<u64, (ShareRecord, Option<Place>)>,
+    /// Every detail by its kind and number.
+    pub details: BTreeMap<(DetailKind, u64), (Detail, Option<Place>)>,
 }
 
 impl Fold {
@@ -97,19 +94,13 @@ impl Fold {
             Change::ScheduleGone(number) => {
                 freed.extend(self.schedules.remove(number).and_then(|old| old.1));
             }
-            Change::Window(window) => {
-                let old = self.windows.insert(window.number, ((**window).clone(), place));
+            Change::Detail(detail) => {
+                let key = (detail.kind(), detail.number());
+                let old = self.details.insert(key, ((**detail).clone(), place));
                 freed.extend(old.and_then(|old| old.1));
             }
-            Change::WindowGone(number) => {
-                freed.extend(self.windows.remove(number).and_then(|old| old.1));
-            }
-            Change::Share(share) => {
-                let old = self.shares.insert(share.number, ((**share).clone(), place));
-                freed.extend(old.and_then(|old| old.1));
-            }
-            Change::ShareGone(number) => {
-                freed.extend(self.shares.remove(number).and_then(|old| old.1));
+            Change::DetailGone(kind, number) => {
+                freed.extend(self.details.remove(&(*kind, *number)).and_then(|old| old.1));
             }
         }
     }
@@ -132,10 +123,10 @@ impl Fold {
                 .map(|member| Change::Member(Box::new(member.clone()))),
             RecordKey::Schedule(number) => still(self.schedules.get(number), place)
                 .map(|schedule| Change::Schedule(Box::new(schedule.clone()))),
-            RecordKey::Window(number) => still(self.windows.get(number), place)
-                .map(|window| Change::Window(Box::new(window.clone()))),
-            RecordKey::Share(number) => still(self.shares.get(number), place)
-                .map(|share| Change::Share(Box::new(share.clone()))),
+            RecordKey::Detail(kind, number) => {
+                let known = self.details.get(&(*kind, *number));
+                still(known, place).map(|detail| Change::detail(detail.clone()))
+            }
             RecordKey::Published(first) => {
                 return still(self.publications.get(first), place)
                     .map(|publication| self.whole(publication))
@@ -268,12 +259,14 @@ impl Fold {
         let of_topics = members.chain(lanes).chain(publications);
         let schedules = self.schedules.values();
         let schedules = schedules.map(|(known, _)| Change::Schedule(Box::new(known.clone())));
-        let windows = self.windows.values();
-        let windows = windows.map(|(known, _)| Change::Window(Box::new(known.clone())));
-        let shares = self.shares.values();
-        let shares = shares.map(|(known, _)| Change::Share(Box::new(known.clone())));
-        let of_queues = queues.chain(shares).chain(of_topics);
-        of_queues.chain(schedules).chain(windows).chain(tasks)
+        let details = self.details.values().map(|(known, _)| Change::detail(known.clone()));
+        queues.chain(details).chain(of_topics).chain(schedules).chain(tasks)
+    }
+
+    /// All details of one kind, by number.
+    pub fn details_of<'f, R: DetailRecord + 'f>(&'f self) -> impl Iterator<Item = &'f R> {
+        let of_kind = (R::KIND, 0)..=(R::KIND, u64::MAX);
+        self.details.range(of_kind).filter_map(|(_, (detail, _))| R::of(detail))
     }
 
     /// The total size of the records that count, in bytes.
@@ -285,9 +278,8 @@ impl Fold {
         let lanes = self.lanes.values().filter_map(|(_, place)| *place);
         let members = self.members.values().filter_map(|(_, place)| *place);
         let schedules = self.schedules.values().filter_map(|(_, place)| *place);
-        let windows = self.windows.values().filter_map(|(_, place)| *place);
-        let shares = self.shares.values().filter_map(|(_, place)| *place);
-        let of_queues = tasks.chain(queues).chain(schedules).chain(windows).chain(shares);
+        let details = self.details.values().filter_map(|(_, place)| *place);
+        let of_queues = tasks.chain(queues).chain(schedules).chain(details);
         let of_topics = publications.chain(lanes).chain(members);
         of_queues.chain(of_topics).map(|place| u64::from(place.length.get())).sum()
     }
@@ -302,8 +294,7 @@ impl Fold {
         copy.lanes.values_mut().for_each(|lane| lane.1 = None);
         copy.members.values_mut().for_each(|member| member.1 = None);
         copy.schedules.values_mut().for_each(|schedule| schedule.1 = None);
-        copy.windows.values_mut().for_each(|window| window.1 = None);
-        copy.shares.values_mut().for_each(|share| share.1 = None);
+        copy.details.values_mut().for_each(|detail| detail.1 = None);
         copy
     }
 }

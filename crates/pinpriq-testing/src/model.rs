@@ -10,6 +10,7 @@
 //! randomness either. The engine's random tests, the simulator and the fuzz target `commands`
 //! choose the commands and compare the results.
 
+mod ageing;
 mod arguments;
 mod bindings;
 mod capacity;
@@ -18,12 +19,14 @@ mod disk_room;
 mod failure;
 mod gate;
 mod hold;
+mod limits;
 mod line;
 mod looking;
 mod members;
 mod moving;
 mod put;
 mod queues;
+mod recall;
 mod room;
 mod schedules;
 mod serve;
@@ -58,6 +61,7 @@ use pinpriq_proto::unique::WindowRecord;
 use arguments::{fits, id_fits};
 pub use bindings::{is_placeholder, number_of};
 use gate::Bucket;
+pub use limits::NamedLimit;
 use line::Putter;
 pub use schedules::Schedule;
 use serve::{Subscription, Taker};
@@ -165,6 +169,8 @@ pub struct Model {
     pub windows: BTreeMap<u64, WindowRecord>,
     /// The rules of their own that shares have, by number.
     pub own_shares: BTreeMap<u64, ShareRecord>,
+    /// The limits that several places use together, by number.
+    pub named_limits: BTreeMap<u64, NamedLimit>,
     calendars: Arc<dyn Calendars>,
     takers: Vec<Taker>,
     awaiters: Vec<Awaiter>,
@@ -216,6 +222,7 @@ impl Model {
             schedules: BTreeMap::new(),
             windows: BTreeMap::new(),
             own_shares: BTreeMap::new(),
+            named_limits: BTreeMap::new(),
             calendars: Arc::new(EveryOnly),
             takers: Vec::new(),
             awaiters: Vec::new(),
@@ -296,9 +303,10 @@ impl Model {
             Command::Ack(ack) => self.ack(client, ack),
             Command::AckAll { queue, receipts } => Ok(Some(self.ack_all(*queue, receipts))),
             Command::Release(release) => self.release(client, release),
-            Command::Bury { held, payload, reason } => self.bury(client, *held, *payload, *reason),
+            Command::Bury(bury) => self.bury(client, bury),
             Command::Fail(fail) => self.fail(client, fail),
             Command::Touch { held, by } => self.touch(client, *held, *by),
+            Command::Start { queue, receipt } => self.start_task(client, *queue, *receipt),
             Command::Dig(transfer) => self.dig(transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(*queue, *count, *delay, *ttl),
             Command::Kill { queue, ids } => self.kill(*queue, ids),
@@ -309,8 +317,8 @@ impl Model {
             Command::Move { from, to, count, state } => self.move_tasks(*from, to, *count, *state),
             Command::Redrive { queue, count } => self.redrive(*queue, *count),
             Command::Await { queue, id, wait } => self.wait_for(client, request, *queue, id, *wait),
-            Command::Subscribe { queues, member, selection, mode } => {
-                self.subscribe(client, queues, *member, *selection, *mode)
+            Command::Subscribe { queues, member, selection, mode, recall } => {
+                self.subscribe(client, queues, *member, (*selection, *mode), *recall)
             }
             Command::Unsubscribe { queues, member } => self.unsubscribe(client, queues, *member),
             Command::Credit(credits) => self.credit(client, request, *credits),
@@ -318,6 +326,7 @@ impl Model {
             Command::Publish(publish) => self.publish(publish),
             Command::Member(command) => self.tend(command),
             Command::Schedule(command) => self.keep_schedules(command),
+            Command::Limit(command) => self.keep_limits(command),
             Command::Transaction(steps) => self.transact(client, request, steps),
             Command::Within { names, command } => self.within(client, names, command),
         }

@@ -12,8 +12,10 @@ use pinpriq_proto::change::{
     Copied, Granted, Header, LaneRecord, MemberRecord, Moved, Place, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_proto::details::DetailKind;
+use pinpriq_proto::named_limits::{LimitRecord, LimitRules};
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence};
-use pinpriq_proto::settings::{Paused, Settings};
+use pinpriq_proto::settings::{Paused, Rate, Settings};
 use pinpriq_proto::shares::{ShareRecord, ShareRules};
 use pinpriq_proto::task::{
     Burial, Bytes, Counts, LaneName, Progress, State, TaskId, TaskRecord, Terms, Trace,
@@ -134,8 +136,7 @@ fn highest_number(change: &Change) -> Option<u64> {
         Change::Lane(lane) => Some(lane.number),
         Change::Member(member) => Some(member.incarnation),
         Change::Schedule(schedule) => Some(schedule.number),
-        Change::Window(window) => Some(window.number),
-        Change::Share(share) => Some(share.number),
+        Change::Detail(detail) => Some(detail.number()),
         _ => None,
     }
 }
@@ -260,20 +261,27 @@ pub fn sample_schedule(number: u64, schedule: &str, queue: &str, payload_bytes: 
 /// A window of a unique task.
 #[must_use]
 pub fn sample_window(number: u64, queue: &str) -> Change {
-    Change::Window(Box::new(WindowRecord {
+    Change::detail(WindowRecord {
         number,
         queue: name(queue),
         key: name("k"),
         id: TaskId::Number(number),
         until: Timestamp::from_ms(9_000),
-    }))
+    })
 }
 
 /// The rules of a share.
 #[must_use]
 pub fn sample_share(number: u64, queue: &str) -> Change {
     let rules = ShareRules { weight: 3, ..ShareRules::default() };
-    Change::Share(Box::new(ShareRecord { number, queue: name(queue), share: name("s"), rules }))
+    Change::detail(ShareRecord { number, queue: name(queue), share: name("s"), rules })
+}
+
+/// A limit that several queues use together.
+#[must_use]
+pub fn sample_limit(number: u64, limit: &str) -> Change {
+    let rate = Some(Rate { count: 5, per: Span::from_ms(700) });
+    Change::detail(LimitRecord { number, name: name(limit), rules: LimitRules { max: None, rate } })
 }
 
 /// A slot of a schedule that has put a task.
@@ -345,10 +353,13 @@ fn sample_changes() -> Vec<Change> {
         Change::ScheduleGone(7),
         sample_window(4, "a"),
         sample_window(5, "b"),
-        Change::WindowGone(5),
+        Change::DetailGone(DetailKind::Window, 5),
         sample_share(4, "a"),
         sample_share(5, "b"),
-        Change::ShareGone(5),
+        Change::DetailGone(DetailKind::Share, 5),
+        sample_limit(4, "l"),
+        sample_limit(5, "m"),
+        Change::DetailGone(DetailKind::Limit, 5),
     ]
 }
 
@@ -395,12 +406,13 @@ pub fn run(
     let tasks = caller.fold.tasks.keys();
     let mut everything: Vec<Change> = tasks.map(|&number| Change::Gone(number)).collect();
     everything.extend([Change::LaneGone(11), Change::MemberGone(10)]);
-    everything.extend([Change::ScheduleGone(6), Change::WindowGone(4), Change::ShareGone(4)]);
+    everything.push(Change::ScheduleGone(6));
+    everything.extend(DetailKind::ALL.map(|kind| Change::DetailGone(kind, 4)));
     caller.append(&everything, Urgency::Soon).expect("tasks may go");
     caller.settle().expect("the store makes progress");
     let is_empty = |fold: &Fold| {
         let of_topics = fold.lanes.len() + fold.members.len() + fold.publications.len();
-        let of_queues = fold.schedules.len() + fold.windows.len() + fold.shares.len();
+        let of_queues = fold.schedules.len() + fold.details.len();
         fold.tasks.len() + of_topics + of_queues == 0
     };
     assert!(is_empty(&caller.fold), "nothing is left over");

@@ -45,6 +45,7 @@ OPTIONS = {
     "receipt": ("RECEIPT", "option"),
     "count": ("COUNT", "option"),
     "pop": ("POP", "switch"),
+    "recall": ("RECALL", "switch"),
     "lease": ("LEASE", "span"),
     "deadline": ("DEADLINE", "moment"),
     "prefix": ("PREFIX", "option"),
@@ -53,6 +54,7 @@ OPTIONS = {
     "limit": ("LIMIT", "option"),
     "rate": ("RATE", "option"),
     "top": ("TOP", "switch"),
+    "max": ("MAX", "option"),
     "every": ("EVERY", "span"),
     "cron": ("CRON", "option"),
     "zone": ("ZONE", "option"),
@@ -224,6 +226,8 @@ class AckOptions(TypedDict, total=False):
 
     #: How long the finished task stays.
     zombie: Span | None
+    #: What the task did cost, for rates, instead of the cost of its put.
+    cost: int | None
 
 
 def ack(
@@ -254,6 +258,8 @@ class ReleaseOptions(TypedDict, total=False):
     priority: Priority | None
     #: Behind all others of its priority, instead of its old place.
     tail: bool
+    #: What the task did cost, for rates, instead of the cost of its put.
+    cost: int | None
 
 
 def release(
@@ -279,6 +285,8 @@ class BuryOptions(TypedDict, total=False):
 
     #: Why, for people who look at the task later; at most 1,024 bytes.
     reason: str | None
+    #: What the task did cost, for rates, instead of the cost of its put.
+    cost: int | None
 
 
 def bury(
@@ -607,6 +615,14 @@ def await_(queue: Name, id: Name, *, wait: Span | None = None, member: Name | No
     return Words("AWAIT", queue, id).wait("WAIT", wait).option("MEMBER", member)
 
 
+def start(queue: Name, receipt: Name, *, member: Name | None = None) -> Words:
+    """Begins the work on a task, so that it is not called back, and its lease anew.
+
+    The reply: OK.
+    """
+    return Words("START", queue, receipt).option("MEMBER", member)
+
+
 class SubscribeOptions(TypedDict, total=False):
     """Options of `subscribe`."""
 
@@ -614,6 +630,8 @@ class SubscribeOptions(TypedDict, total=False):
     ttr: Span | None
     #: Tasks are delivered for good.
     pop: bool
+    #: A task is called back for a more urgent one until it is started.
+    recall: bool
 
 
 def subscribe(
@@ -863,6 +881,52 @@ def stats(queue: Name | None = None, *, member: Name | None = None) -> Words:
     return Words("STATS").maybe(queue).option("MEMBER", member)
 
 
+class LimitSetOptions(TypedDict, total=False):
+    """Options of `limit_set`."""
+
+    #: How many tasks may be taken at once: a number, or none.
+    max: Name | None
+    #: What the tasks that are handed out may cost in a time: n/ms, or none.
+    rate: Name | None
+
+
+def limit_set(limit: Name, **options: Unpack[LimitSetOptions]) -> Words:
+    """Makes a limit that several queues use together, or changes it.
+
+    The reply: OK.
+    """
+    return Words("LIMIT", "SET", limit).options(options, LimitSetOptions, OPTIONS)
+
+
+def limit_show(limit: Name) -> Words:
+    """Tells what a limit allows, and how much of that is in use.
+
+    The reply: a map: max, rate, taken, tokens, open_at, queues.
+    """
+    return Words("LIMIT", "SHOW", limit)
+
+
+class LimitListOptions(QueueListOptions):
+    """Options of `limit_list`."""
+
+
+def limit_list(*, cursor: Name | None = None, **options: Unpack[LimitListOptions]) -> Words:
+    """Tells the names of the limits, page by page.
+
+    The reply: the cursor of the next page (0 after the last) and the names in order.
+    """
+    words = Words("LIMIT", "LIST").option("CURSOR", cursor)
+    return words.options(options, LimitListOptions, OPTIONS)
+
+
+def limit_drop(limit: Name) -> Words:
+    """Removes a limit that no queue uses.
+
+    The reply: 1, or 0 if there is none.
+    """
+    return Words("LIMIT", "DROP", limit)
+
+
 class ExportOptions(LeasesOptions):
     """Options of `export`."""
 
@@ -935,7 +999,7 @@ def schedule_show(schedule: Name) -> Words:
     return Words("SCHEDULE", "SHOW", schedule)
 
 
-class ScheduleListOptions(QueueListOptions):
+class ScheduleListOptions(LimitListOptions):
     """Options of `schedule_list`."""
 
 

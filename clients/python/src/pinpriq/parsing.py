@@ -175,7 +175,7 @@ def explanation(reply: Any) -> Explanation:
         details = mapping(each)
         code = text(details.pop("code"))
         for name, value in details.items():
-            if name in ("until", "since", "next_at"):
+            if name in ("until", "since", "next_at", "open_at"):
                 details[name] = moment_of(value)
             elif isinstance(value, bytes):
                 details[name] = text(value)
@@ -185,6 +185,9 @@ def explanation(reply: Any) -> Explanation:
         None if of["state"] is None else state(of["state"]),
         moment_of(of["since"]),
         tuple(reasons),
+        span_of(of["eta_ms"]),
+        span_of(of["eta_low"]),
+        span_of(of["eta_high"]),
     )
 
 

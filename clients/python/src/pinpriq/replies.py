@@ -81,12 +81,19 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a task is not handed out, or which task is next. `id` is None if none can be."""
+    """Why a task is not handed out, or which task is next. `id` is None if none can be.
+
+    `eta` says in how many seconds it is handed out if all goes on as in the last minute, `eta_low`
+    and `eta_high` how far that may be off. They are None where that cannot be told.
+    """
 
     id: str | None
     state: State | None
     since: datetime | None
     reasons: tuple[Reason, ...]
+    eta: float | None = None
+    eta_low: float | None = None
+    eta_high: float | None = None
 
 
 @dataclass(frozen=True)

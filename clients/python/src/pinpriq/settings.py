@@ -57,7 +57,7 @@ class QueueSettings:
     #: The highest cost that a task may have.
     cost_max: int | None = None
     #: Whose turn it is among ready tasks.
-    ranking: Literal["strict", "fair"] | None = None
+    ranking: Literal["strict", "fair", "ageing"] | None = None
     #: How many tasks of one key may be taken at once.
     key_limit: int | Literal["none"] | None = None
     #: What the tasks of one key that are taken may cost in a time.
@@ -68,6 +68,12 @@ class QueueSettings:
     share_limit: int | Literal["none"] | None = None
     #: What the tasks of one share that are taken may cost in a time.
     share_rate: tuple[int, Span] | Literal["none"] | None = None
+    #: The most tasks of one share that are not finished; a put beyond it is refused.
+    share_capacity: int | Literal["none"] | None = None
+    #: The limits that it uses together with other queues.
+    uses: str | bytes | None = None
+    #: How much later a task goes for each step of its priority, if tasks are ageing.
+    ageing: Span | Literal["none"] | None = None
 
     def words(self) -> Words:
         """Return the settings as the words of a request."""
@@ -95,6 +101,9 @@ class QueueSettings:
         words.on_off("KEYHOLD", self.key_hold)
         words.option("SHARELIMIT", self.share_limit)
         words.rate("SHARERATE", self.share_rate)
+        words.option("SHARECAPACITY", self.share_capacity)
+        words.option("USES", self.uses)
+        words.span("AGEING", self.ageing)
         return words
 
 
@@ -125,6 +134,9 @@ class QueueShown:
     key_hold: bool
     share_limit: int | None
     share_rate: tuple[int, float] | None
+    share_capacity: int | None
+    uses: str | None
+    ageing: float | None
     #: Which sides are paused.
     paused: str
     #: When the pause of puts ends.

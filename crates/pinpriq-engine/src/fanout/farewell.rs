@@ -91,15 +91,17 @@ impl Engine {
                     self.end_subscription(client, slot);
                     self.consumers.tidy(client);
                 }
+                ConsumerId::Recaller => unreachable!("{slot:?} has it in line"),
             }
         }
         self.discard(slot);
         self.set_rules(slot, Rules::default());
+        self.leave_limits(slot);
         self.arm_gate(slot, None);
         self.pause(slot, Paused::default());
         let queue = self.queues.remove_lane(slot);
         let Some(lane) = queue.lane else { unreachable!("a lane at {slot:?}") };
-        self.bytes -= lane_bytes(&queue.name);
+        self.bytes -= lane_bytes(&queue.name) + queue.settings.bytes();
         self.members.remove_lane(lane.incarnation, &queue.name, lane.name.number);
         self.report.add(Change::LaneGone(lane.name.number));
         self.report.give_up(queue.place);

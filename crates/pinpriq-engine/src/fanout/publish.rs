@@ -143,7 +143,8 @@ impl Engine {
             if !is_alive {
                 continue;
             }
-            let is_full = self.is_full_for(*slot, content_of(publish));
+            let is_full =
+                self.is_shut_for(*slot, publish.terms.share_or_key(), content_of(publish));
             let side = if is_full || queue.paused.input.is_on() {
                 &mut found.shut
             } else {

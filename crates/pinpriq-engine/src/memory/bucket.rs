@@ -8,6 +8,9 @@
 use pinpriq_proto::settings::Rate;
 use pinpriq_proto::time::{Span, Timestamp};
 
+/// The longest that a bucket which begins empty holds no token.
+const EMPTY_MAX: Span = Span::from_ms(60_000);
+
 /// Tokens. One token is [`Rate::per`] drops, and [`Rate::count`] drops fall in a millisecond.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
@@ -33,6 +36,14 @@ impl Bucket {
         bucket
     }
 
+    /// An empty bucket, which holds a token after [`EMPTY_MAX`] at the latest.
+    pub(crate) fn empty(rate: Rate, now: Timestamp) -> Self {
+        let mut bucket = Self { rate, drops: 0, counted_at: now };
+        let fallen = i128::from(EMPTY_MAX.ms()) * i128::from(rate.count);
+        bucket.drops = bucket.token().saturating_sub(fallen).max(0);
+        bucket
+    }
+
     /// When it holds a token, if nothing passes until then. A moment that has come if it does now.
     pub(crate) fn opens_at(&self) -> Timestamp {
         self.holds_at(self.token())
@@ -53,6 +64,12 @@ impl Bucket {
     pub(crate) fn refund(&mut self, cost: u64, now: Timestamp) {
         self.count(now);
         self.drops = self.drops.saturating_add(self.drops_of(cost)).min(self.capacity());
+    }
+
+    /// How many whole tokens it holds. Below zero while it is in debt.
+    pub(crate) fn tokens(&self, now: Timestamp) -> i64 {
+        let whole = self.drops_at(now).div_euclid(self.token());
+        i64::try_from(whole).unwrap_or(i64::MIN)
     }
 
     fn token(&self) -> i128 {
@@ -115,6 +132,16 @@ mod tests {
         for (now, tokens) in [(333, 0), (334, 1), (666, 0), (667, 1), (1_000, 1), (9_999, 3)] {
             assert_eq!(drain(&mut bucket, now), tokens, "{now}");
         }
+    }
+
+    #[test]
+    fn empty_one_holds_a_token_in_time() {
+        let opens =
+            |count, per| Bucket::empty(Rate { count, per: Span::from_ms(per) }, at(5)).opens_at();
+        assert_eq!(opens(2, 1_000), at(505));
+        assert_eq!(opens(1, 60_000), at(60_005));
+        assert_eq!(opens(1, 3_600_000), at(60_005));
+        assert_eq!(opens(7, u64::MAX), at(60_005));
     }
 
     #[test]

@@ -19,6 +19,14 @@ use pinpriq_proto::unique::{Awaited, PutUnique};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Ticket(pub(crate) u64);
 
+impl Ticket {
+    /// The place of the grant of this number among those to be called back, which comes behind
+    /// everyone who has credit.
+    pub(crate) const fn to_recall(grant: u64) -> Self {
+        Self(1 << 63 | grant)
+    }
+}
+
 /// A blocked take or pop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TakerId(pub(crate) u64);
@@ -34,6 +42,8 @@ pub(crate) enum ConsumerId {
     Taker(TakerId),
     /// A subscriber with credit.
     Subscriber(ClientId),
+    /// A subscriber that gets a more urgent task for one that it has not started.
+    Recaller,
 }
 
 /// A blocked take or pop.
@@ -113,10 +123,23 @@ impl PutAwaited {
 pub(crate) struct Subscription {
     pub(crate) selection: Selection,
     pub(crate) mode: TakeMode,
+    /// Whether a delivery can be called back until it is started.
+    pub(crate) recalls: bool,
     /// Its place in the line, while there is credit.
     pub(crate) ticket: Option<Ticket>,
     /// The ticket that was drawn when it was last served, or when it began if it was never served.
     pub(crate) served: Ticket,
+}
+
+/// How a lease depends on the connection of its holder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bond {
+    /// It has no deadline.
+    Lasting,
+    /// It ends at this moment at the latest.
+    Until(Timestamp),
+    /// It is that of a delivery from this queue that was not started.
+    Unstarted(QueueSlot),
 }
 
 /// What the engine stores for a connection.
@@ -134,6 +157,8 @@ pub(crate) struct Client {
     /// The numbers of the tasks that it holds as long as it is connected, and at most until this
     /// moment.
     pub(crate) tied: BTreeSet<(Timestamp, u64)>,
+    /// What was delivered to it and not started: the queues, and the numbers of the tasks.
+    pub(crate) unstarted: BTreeSet<(QueueSlot, u64)>,
 }
 
 /// Everyone who waits, in one shard.
@@ -167,22 +192,31 @@ impl Client {
             && self.putters.is_empty()
             && self.leases.is_empty()
             && self.tied.is_empty()
+            && self.unstarted.is_empty()
     }
 
-    /// Notes that it holds a task as long as it is connected, and at most until `at` if given.
-    pub(crate) fn hold(&mut self, number: u64, at: Option<Timestamp>) {
-        match at {
-            None => self.leases.insert(number),
-            Some(at) => self.tied.insert((at, number)),
+    /// Notes that it holds a task as long as it is connected, at most.
+    pub(crate) fn hold(&mut self, number: u64, bond: Bond) {
+        match bond {
+            Bond::Lasting => self.leases.insert(number),
+            Bond::Until(at) => self.tied.insert((at, number)),
+            Bond::Unstarted(queue) => self.unstarted.insert((queue, number)),
         };
     }
 
     /// Notes that it holds that task no longer.
-    pub(crate) fn let_go(&mut self, number: u64, at: Option<Timestamp>) {
-        match at {
-            None => self.leases.remove(&number),
-            Some(at) => self.tied.remove(&(at, number)),
+    pub(crate) fn let_go(&mut self, number: u64, bond: Bond) {
+        match bond {
+            Bond::Lasting => self.leases.remove(&number),
+            Bond::Until(at) => self.tied.remove(&(at, number)),
+            Bond::Unstarted(queue) => self.unstarted.remove(&(queue, number)),
         };
+    }
+
+    /// Returns the numbers of the tasks that were delivered to it from a queue and not started.
+    pub(crate) fn unstarted_of(&self, queue: QueueSlot) -> impl Iterator<Item = u64> {
+        let of_queue = self.unstarted.range((queue, 0)..=(queue, u64::MAX));
+        of_queue.map(|(_, number)| *number)
     }
 
     /// The number of its requests that are blocked.

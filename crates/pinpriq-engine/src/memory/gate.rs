@@ -1,16 +1,33 @@
-//! How many tasks a queue hands out: at most so many at once, and at most so many in a time.
+//! How many tasks a queue hands out: at most so many at once, and at most so many in a time, by
+//! itself and together with others.
 //!
 //! The rate is a bucket of tokens, from which each task that is handed out takes what it costs.
 //! Nothing here knows tasks: the caller passes the number that are taken.
 
 use crate::memory::bucket::Bucket;
+use crate::memory::named_limits::Uses;
 use pinpriq_proto::settings::Settings;
 use pinpriq_proto::time::{Span, Timestamp};
+
+/// What a gate is asked about: its queue at this moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// How many of its tasks are taken.
+    pub(crate) taken: u64,
+    /// Whether the limits that it uses with others allow another one to be taken.
+    pub(crate) has_room: bool,
+    /// When each of those that has a rate holds a token, if one has.
+    pub(crate) opens_at: Option<Timestamp>,
+}
 
 /// The limits of one queue that has some.
 #[derive(Debug)]
 pub(crate) struct Gate {
     limit: Option<u64>,
+    /// The limits that it uses with others.
+    pub(crate) uses: Uses,
+    /// How many of its taken tasks these have counted.
+    pub(crate) counted: u64,
     bucket: Option<Bucket>,
     /// The moment under which the queue is in the index of deadlines.
     pub(crate) armed: Option<Timestamp>,
@@ -18,34 +35,66 @@ pub(crate) struct Gate {
     pub(crate) shut_since: Option<Timestamp>,
 }
 
+/// What a transaction may change about a gate.
+#[derive(Debug)]
+pub(crate) struct FormerGate {
+    bucket: Option<Bucket>,
+    shut_since: Option<Timestamp>,
+}
+
+impl Seen {
+    /// A queue that uses no limits with others.
+    pub(crate) const fn alone(taken: u64) -> Self {
+        Self { taken, has_room: true, opens_at: None }
+    }
+}
+
 impl Gate {
-    /// The gate of a queue with these settings, or none if it has no limits and no turns. Keeps the
-    /// tokens of its former gate, as far as they fit. It is not armed.
+    /// What it is now, for [`Gate::go_back`].
+    pub(crate) fn former(&self) -> FormerGate {
+        FormerGate { bucket: self.bucket.clone(), shut_since: self.shut_since }
+    }
+
+    /// Makes it what it was.
+    pub(crate) fn go_back(&mut self, former: FormerGate) {
+        FormerGate { bucket: self.bucket, shut_since: self.shut_since } = former;
+    }
+
+    /// The gate of a queue with these settings, or none if it has no limits and nothing else asks
+    /// for one. Keeps the tokens of its former gate, as far as they fit. It is not armed, and
+    /// nothing was counted.
     pub(crate) fn of(
         settings: &Settings,
-        has_turns: bool,
+        (uses, is_asked_for): (Uses, bool),
         former: Option<&Self>,
         now: Timestamp,
     ) -> Option<Box<Self>> {
         let Settings { limit, rate, .. } = *settings;
-        if limit.is_none() && rate.is_none() && !has_turns {
+        if limit.is_none() && rate.is_none() && uses.are_none() && !is_asked_for {
             return None;
         }
         let known = former.and_then(|gate| gate.bucket.as_ref());
         let bucket = rate.map(|rate| Bucket::of(rate, known, now));
-        Some(Box::new(Self { limit, bucket, armed: None, shut_since: None }))
+        Some(Box::new(Self { limit, uses, counted: 0, bucket, armed: None, shut_since: None }))
     }
 
-    /// Whether another task may be handed out, of a queue of which `taken` are taken.
-    pub(crate) fn is_open(&self, taken: u64, now: Timestamp) -> bool {
-        let has_room = self.limit.is_none_or(|limit| taken < limit);
-        has_room && self.bucket.as_ref().is_none_or(|bucket| bucket.opens_at() <= now)
+    /// Whether another task may be handed out.
+    pub(crate) fn is_open(&self, seen: Seen, now: Timestamp) -> bool {
+        self.has_room(seen) && self.token_at(seen).is_none_or(|at| at <= now)
     }
 
     /// The moment of the next token, if only that is missing.
-    pub(crate) fn opens_at(&self, taken: u64) -> Option<Timestamp> {
-        let has_room = self.limit.is_none_or(|limit| taken < limit);
-        self.bucket.as_ref().filter(|_| has_room).map(Bucket::opens_at)
+    pub(crate) fn opens_at(&self, seen: Seen) -> Option<Timestamp> {
+        self.token_at(seen).filter(|_| self.has_room(seen))
+    }
+
+    fn has_room(&self, seen: Seen) -> bool {
+        seen.has_room && self.limit.is_none_or(|limit| seen.taken < limit)
+    }
+
+    /// When each of the rates holds a token, if there is one.
+    fn token_at(&self, seen: Seen) -> Option<Timestamp> {
+        self.bucket.as_ref().map(Bucket::opens_at).max(seen.opens_at)
     }
 
     /// If the gate was shut and is open now, ends that and returns how long it lasted. `is_freed`
@@ -53,30 +102,27 @@ impl Gate {
     /// last token.
     pub(crate) fn end_of_shut(
         &mut self,
-        taken: u64,
+        seen: Seen,
         now: Timestamp,
         is_freed: bool,
     ) -> Option<Span> {
         let since = self.shut_since?;
-        let opened_at = self.opened_at(taken, now)?;
+        let opened_at = self.opened_at(seen, now)?;
         self.shut_since = None;
         let until = if is_freed { now } else { opened_at };
         Some(until.since(since))
     }
 
     /// How long a shut gate has been shut until now.
-    pub(crate) fn shut_until_now(&self, taken: u64, now: Timestamp) -> Option<Span> {
+    pub(crate) fn shut_until_now(&self, seen: Seen, now: Timestamp) -> Option<Span> {
         let since = self.shut_since?;
-        Some(self.opened_at(taken, now).unwrap_or(now).since(since))
+        Some(self.opened_at(seen, now).unwrap_or(now).since(since))
     }
 
     /// When the gate has got what it needs to be open, if it has. Room is always got just now.
-    fn opened_at(&self, taken: u64, now: Timestamp) -> Option<Timestamp> {
-        if self.limit.is_some_and(|limit| taken >= limit) {
-            return None;
-        }
-        let opened_at = self.bucket.as_ref().map_or(now, Bucket::opens_at);
-        (opened_at <= now).then_some(opened_at)
+    fn opened_at(&self, seen: Seen, now: Timestamp) -> Option<Timestamp> {
+        let opened_at = self.token_at(seen).unwrap_or(now);
+        (self.has_room(seen) && opened_at <= now).then_some(opened_at)
     }
 
     /// The limit, if it is reached.
@@ -90,8 +136,8 @@ impl Gate {
     }
 
     /// Whether there is room and no rate. For checks only.
-    pub(crate) fn has_room_without_tokens(&self, taken: u64) -> bool {
-        self.bucket.is_none() && self.limit.is_none_or(|limit| taken < limit)
+    pub(crate) fn has_room_without_tokens(&self, seen: Seen) -> bool {
+        self.token_at(seen).is_none() && self.has_room(seen)
     }
 
     /// Pays for a task of this cost that is handed out.
@@ -117,8 +163,10 @@ mod tests {
     fn limit_counts_what_is_taken() {
         let at = Timestamp::from_ms(0);
         let settings = Settings { limit: Some(2), ..Settings::default() };
-        let gate = Gate::of(&settings, false, None, at).unwrap();
-        assert!(gate.is_open(1, at) && !gate.is_open(2, at) && !gate.is_open(3, at));
-        assert_eq!(gate.opens_at(2), None);
+        let gate = Gate::of(&settings, (Uses::default(), false), None, at).unwrap();
+        let is_open = |taken| gate.is_open(Seen::alone(taken), at);
+        assert!(is_open(1) && !is_open(2) && !is_open(3));
+        assert!(!gate.is_open(Seen { has_room: false, ..Seen::alone(1) }, at));
+        assert_eq!(gate.opens_at(Seen::alone(2)), None);
     }
 }

@@ -254,6 +254,22 @@ impl Indexes {
         first.min_by_key(|slot| tasks[*slot].rank())
     }
 
+    /// Iterates over the ready tasks with this key and a priority, by priority and seq. Expired
+    /// tasks count.
+    pub(crate) fn all_of_key<'i>(
+        &'i self,
+        key: &'i Bytes,
+        tasks: &'i Tasks,
+    ) -> impl Iterator<Item = Slot> + 'i {
+        let hash = tasks.hash_key(key);
+        let [small, large] = [&self.narrow, &self.wide].map(|side| {
+            let group = side.groups.get(&hash);
+            group.into_iter().flat_map(|group| group.ranked(tasks))
+        });
+        let all = merge(small, large, End::Min, Order::Oldest);
+        all.filter(move |slot| tasks[*slot].key() == Some(key))
+    }
+
     /// Iterates over the tasks of one state by seq. For R, these are the tasks without a priority.
     pub(crate) fn resting(&self, kind: StateKind) -> impl DoubleEndedIterator<Item = Slot> {
         self.resting.level(kind as i64)
@@ -473,6 +489,15 @@ impl Group {
                 ranked.map(|(_, slot)| slot).find(has_key)
             }
         }
+    }
+
+    /// Iterates over its tasks with a priority.
+    fn ranked(&self, tasks: &Tasks) -> impl Iterator<Item = (Rank, Slot)> {
+        let (one, many) = match self {
+            Self::One(slot) => (tasks[*slot].rank().map(|rank| (rank, *slot)), None),
+            Self::Many(members) => (None, Some(members.ranked.walk(End::Min, Order::Oldest))),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
     }
 
     fn collect(

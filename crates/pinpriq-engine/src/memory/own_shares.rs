@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use crate::memory::details::Details;
 use pinpriq_proto::change::Place;
+use pinpriq_proto::details::Detail;
 use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::task::Bytes;
 
@@ -56,15 +58,6 @@ impl OwnShares {
         Some(own)
     }
 
-    pub(crate) fn get(&self, number: u64) -> Option<&OwnShare> {
-        self.known.get(&number)
-    }
-
-    /// Where the place of a record is kept.
-    pub(crate) fn place_of(&mut self, number: u64) -> Option<&mut Option<Place>> {
-        self.known.get_mut(&number).map(|own| &mut own.place)
-    }
-
     /// The rules of a share of a queue.
     pub(crate) fn find(&self, queue: &[u8], share: &[u8]) -> Option<&OwnShare> {
         self.known.get(self.queues.get(queue)?.numbers.get(share)?)
@@ -96,5 +89,19 @@ impl OwnShares {
     /// All rules, by number.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &OwnShare> {
         self.known.values()
+    }
+}
+
+impl Details for OwnShares {
+    fn place_of(&mut self, number: u64) -> Option<&mut Option<Place>> {
+        self.known.get_mut(&number).map(|own| &mut own.place)
+    }
+
+    fn detail(&self, number: u64) -> Option<Detail> {
+        self.known.get(&number).map(|own| own.record.clone().into())
+    }
+
+    fn unrestore(&mut self, number: u64) -> Option<Place> {
+        self.remove(number).and_then(|own| own.place)
     }
 }

@@ -18,8 +18,8 @@ use pinpriq_proto::change::{Change, Granted, Moved, Place, Publication};
 use pinpriq_proto::limits::NARROW_PAYLOAD_BYTES_MAX;
 use pinpriq_proto::schedule::Scheduled;
 use pinpriq_proto::task::{
-    Away, Bytes, COST_USUAL, Counts, LaneName, Lease, Origin, Past, Progress, State, StateKind,
-    TaskId, TaskRecord, Terms, Trace,
+    Aged, Away, Bytes, COST_USUAL, Counts, LaneName, Lease, Origin, Past, Progress, State,
+    StateKind, TaskId, TaskRecord, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -167,6 +167,7 @@ impl Task {
         self.set_unique_key(None);
         self.set_counts(Counts::NONE);
         self.set_delay(Span::ZERO);
+        self.set_aged(Aged::NONE);
         if id != TaskId::Number(number) {
             self.besides_mut().own_id = Some(id);
         }
@@ -288,6 +289,7 @@ impl Task {
             besides.set_reason(reason);
             besides.set_counts(trace.counts);
             besides.set_held(trace.is_held);
+            besides.set_aged(trace.aged);
         }
     }
 
@@ -415,6 +417,26 @@ impl Task {
         if is_held != self.is_held() {
             self.besides_mut().set_held(is_held);
         }
+    }
+
+    /// How it ages, where that does not follow from its put and its queue.
+    pub(crate) fn aged(&self) -> Aged {
+        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
+        rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged)
+    }
+
+    pub(crate) fn set_aged(&mut self, aged: Aged) {
+        if aged != self.aged() {
+            self.besides_mut().set_aged(aged);
+        }
+    }
+
+    /// Its rank in a queue whose tasks usually age so. A task without priority has none.
+    pub(crate) fn aged_rank(&self, usual: Span) -> Option<i128> {
+        let Aged { start, ageing } = self.aged();
+        let start = start.unwrap_or_else(|| self.put_at());
+        let step = i128::from(ageing.unwrap_or(usual).ms());
+        Some(i128::from(start.ms()) + i128::from(self.priority()?) * step)
     }
 
     /// Why the task failed or was buried last.
@@ -717,7 +739,11 @@ impl Task {
 
     fn progress_to_keep(&self) -> Progress {
         let mut progress = self.progress();
-        if let State::Taken(lease) = &mut progress.state {
+        if self.lease().is_some_and(Lease::is_unstarted) {
+            // To the store it was never delivered.
+            progress.state = State::Ready;
+            progress.attempts = progress.attempts.saturating_sub(1);
+        } else if let State::Taken(lease) = &mut progress.state {
             *lease = lease.to_keep();
         }
         progress
@@ -731,7 +757,7 @@ impl Task {
             (Unsaved::Whole, _) => {
                 Some(Change::Task(Box::new(self.record_to_keep(queue, payloads))))
             }
-            (Unsaved::Grant, State::Taken(lease)) => {
+            (Unsaved::Grant, State::Taken(lease)) if !lease.is_unstarted() => {
                 let Lease { grant, deadline, ttr, .. } = lease.to_keep();
                 Some(Change::Granted(Granted {
                     number: self.number(),

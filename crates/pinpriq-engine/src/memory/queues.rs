@@ -10,15 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use crate::memory::consumers::{ConsumerId, Ticket};
-use crate::memory::gate::Gate;
+use crate::memory::gate::{FormerGate, Gate};
 use crate::memory::indexes::Indexes;
 use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, InUse, Lingering};
 use crate::memory::news::News;
+use crate::memory::pace::Pace;
 use crate::memory::packed::Names;
-use crate::memory::slots::QueueSlot;
+use crate::memory::share_counts::ShareCounts;
+use crate::memory::slots::{QueueSlot, Slot};
+use crate::memory::tallies::Tallies;
 use crate::memory::turns::{SharesRules, Turns};
+use crate::memory::unstarted::Unstarted;
 use pinpriq_proto::change::{Change, LaneRecord, Place, QueueRecord};
-use pinpriq_proto::command::QueueName;
+use pinpriq_proto::command::{QueueName, Selection};
 use pinpriq_proto::limits::{Limits, queue_bytes};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::settings::{Paused, Settings};
@@ -57,6 +61,12 @@ pub(crate) struct Queue {
     pub(crate) gate: Option<Box<Gate>>,
     /// Which of its tasks goes next, if number and age alone do not decide that.
     pub(crate) turns: Option<Box<Turns>>,
+    /// How many tasks its shares have, if its settings bound that.
+    pub(crate) share_counts: Option<Box<ShareCounts>>,
+    /// What is counted about its shares, while somebody looks at them.
+    pub(crate) tallies: Option<Box<Tallies>>,
+    /// Whether it has turns, counts of shares or tallies, which follow what becomes of its tasks.
+    pub(crate) is_followed: bool,
     /// The rules of their own that its shares have, if some have any.
     pub(crate) shares: Option<Box<SharesRules>>,
     pub(crate) indexes: Indexes,
@@ -64,6 +74,8 @@ pub(crate) struct Queue {
     /// The clients that are subscribed, with credit or without.
     pub(crate) subscribers: BTreeSet<ClientId>,
     pub(crate) counters: Counters,
+    /// How many of its tasks were handed out of late, if any were.
+    pub(crate) pace: Option<Box<Pace>>,
     /// The bytes of payloads and keys of the tasks in Z and D.
     pub(crate) finished_bytes: u64,
     /// The number under which [`Lingering`] keeps it, if it has ceased to exist and its figures are
@@ -87,6 +99,7 @@ pub(crate) struct Queue {
 #[derive(Debug)]
 pub(crate) struct FormerQueue {
     counters: Counters,
+    pace: Option<Box<Pace>>,
     /// See [`Queue::finished_bytes`].
     finished_bytes: u64,
     counted: bool,
@@ -94,6 +107,7 @@ pub(crate) struct FormerQueue {
     lingers: Option<(u64, Entry)>,
     /// See [`Lane::missed`].
     missed: Option<u64>,
+    gate: Option<FormerGate>,
 }
 
 /// The extra fields of a lane.
@@ -113,6 +127,9 @@ pub(crate) struct Waiting {
     pub(crate) any: BTreeMap<Ticket, ConsumerId>,
     /// Consumers that accept only tasks with a small payload.
     pub(crate) narrow: BTreeMap<Ticket, ConsumerId>,
+    /// The deliveries that were not started and can be called back, if there are any. The tasks are
+    /// taken.
+    pub(crate) unstarted: Option<Box<Unstarted>>,
 }
 
 /// All queues of a shard.
@@ -138,9 +155,28 @@ pub(crate) struct Queues {
 }
 
 impl Queue {
+    /// Notes whether anything follows what becomes of its tasks.
+    pub(crate) fn note_followers(&mut self) {
+        self.is_followed = self.needs_gate() || self.share_counts.is_some();
+    }
+
+    /// Whether it has a gate even without limits: what is handed out is told to these by the gate.
+    pub(crate) fn needs_gate(&self) -> bool {
+        self.turns.is_some() || self.tallies.is_some()
+    }
+
     /// The names that its tasks are shown with.
     pub(crate) fn names(&self) -> Names<'_> {
         Names { queue: &self.name, lane: self.lane_name() }
+    }
+
+    /// Iterates over the ready tasks with a priority in the order of the selection. Groups are not
+    /// followed, and nor are the turns of shares.
+    pub(crate) fn walk(&self, selection: Selection) -> impl Iterator<Item = Slot> {
+        let aged = self.turns.as_ref().and_then(|turns| turns.aged());
+        let plain = aged.is_none().then(|| self.indexes.walk(selection));
+        let aged = aged.map(|aged| aged.walk(selection));
+        aged.into_iter().flatten().chain(plain.into_iter().flatten())
     }
 
     /// Whether the queue exists for clients.
@@ -181,7 +217,11 @@ impl Queue {
     /// Counts from nothing again.
     fn forget_figures(&mut self) {
         self.counters = Counters::default();
+        self.pace = None;
         (self.found, self.deletes) = (0, 0);
+        if let Some(tallies) = &mut self.tallies {
+            tallies.forget_happened();
+        }
     }
 
     /// Whether a consumer waits for it, is subscribed to it, or is being served from it.
@@ -189,12 +229,17 @@ impl Queue {
         self.to_be_served
             || self.pins > 0
             || !self.subscribers.is_empty()
-            || !self.waiting.any.is_empty()
-            || !self.waiting.narrow.is_empty()
+            || !self.waiting.is_empty()
     }
 }
 
 impl Waiting {
+    /// Whether no one wants a task, or another one than it has.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.any.is_empty() && self.narrow.is_empty() && self.unstarted.is_none()
+    }
+
     pub(crate) fn insert(&mut self, narrow: bool, ticket: Ticket, consumer: ConsumerId) {
         self.side(narrow).insert(ticket, consumer);
     }
@@ -334,11 +379,15 @@ impl Queues {
             came: (Timestamp::ZERO, 0),
             gate: None,
             turns: None,
+            share_counts: None,
+            tallies: None,
+            is_followed: false,
             shares: None,
             indexes: Indexes::default(),
             waiting: Waiting::default(),
             subscribers: BTreeSet::new(),
             counters: Counters::default(),
+            pace: None,
             finished_bytes: 0,
             lingers: None,
             place: None,
@@ -393,20 +442,26 @@ impl Queues {
         let lingers = queue.lingers.and_then(|it| Some((it, self.lingering.entry(it)?)));
         FormerQueue {
             counters: queue.counters.clone(),
+            pace: queue.pace.clone(),
             finished_bytes: queue.finished_bytes,
             counted: queue.counted,
             lingers,
             missed: queue.lane.as_ref().map(|lane| lane.missed),
+            gate: queue.gate.as_ref().map(|gate| gate.former()),
         }
     }
 
     /// Makes a queue what it was before a transaction. It may be unneeded now.
     pub(crate) fn put_back(&mut self, slot: QueueSlot, former: FormerQueue) {
-        let FormerQueue { counters, finished_bytes, counted, lingers, missed } = former;
+        let FormerQueue { counters, pace, finished_bytes, counted, lingers, missed, gate } = former;
         let queue = &mut self[slot];
-        (queue.counters, queue.finished_bytes) = (counters, finished_bytes);
+        (queue.counters, queue.pace) = (counters, pace);
+        queue.finished_bytes = finished_bytes;
         if let Some((lane, missed)) = queue.lane.as_mut().zip(missed) {
             lane.missed = missed;
+        }
+        if let Some((gate, former)) = queue.gate.as_mut().zip(gate) {
+            gate.go_back(former);
         }
         queue.lingers = lingers.map(|(serial, _)| serial);
         let is_new = queue.counted && !counted;
@@ -528,6 +583,12 @@ impl Queues {
     pub(crate) fn is_current(&self, slot: QueueSlot, epoch: u32) -> bool {
         let queue = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
         queue.is_some_and(|queue| queue.epoch == epoch)
+    }
+
+    /// Whether the shares of a queue are followed, if there is one at this place.
+    pub(crate) fn is_tallied(&self, slot: QueueSlot) -> bool {
+        let queue = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
+        queue.is_some_and(|queue| queue.tallies.is_some())
     }
 
     /// Returns names of existing queues after `after` that begin with `prefix`, in order.

@@ -448,7 +448,13 @@ impl Iterator for Walk<'_> {
 }
 
 /// Whether `left` comes before `right` in the given order.
-pub(crate) const fn precedes(left: Rank, right: Rank, from: End, order: Order) -> bool {
+#[inline]
+pub(crate) fn precedes<N: Copy + PartialOrd>(
+    left: (N, u64),
+    right: (N, u64),
+    from: End,
+    order: Order,
+) -> bool {
     if left.0 != right.0 {
         return match from {
             End::Min => left.0 < right.0,

@@ -9,11 +9,17 @@
 //! key may go. A share that may not go has no turn, but keeps its pairs. So a key and a share move
 //! as one thing, whatever the number of their tasks.
 //!
+//! In an ageing queue, tasks go by rank. They have an order of their own there, which any selection
+//! can follow. If keys and shares have limits too, all tasks are of one number, and the turn of a
+//! share comes at the rank of its first task.
+//!
 //! What the shares have had and the buckets of rates are kept here alone. Everything else follows
 //! from the tasks. Each step of the caller ends with [`Turns::conclude`]: what has no task then is
 //! forgotten. Nothing here moves a task or knows about commands.
 
+mod aged;
 mod check;
+mod forecast;
 mod line;
 mod named;
 mod notes;
@@ -23,13 +29,13 @@ mod rules;
 mod standing;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
 mod why;
 mod wide;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+pub(crate) use self::aged::AgedTasks;
 use self::line::{Line, Turn};
 use self::named::{Id, Named};
 use self::notes::Notes;
@@ -39,9 +45,11 @@ use self::pairs::{Account, Pair, Pairs, price};
 pub(crate) use self::rules::Own;
 pub(crate) use self::rules::{Charge, Entrant, OwnRules, Roster, Rules, SharesRules};
 use self::standing::Standing;
+pub(crate) use self::why::HeldBack;
 use self::wide::Wide;
 use crate::memory::bucket::Bucket;
 use crate::memory::slots::Slot;
+use pinpriq_proto::command::Selection;
 use pinpriq_proto::settings::Rate;
 use pinpriq_proto::task::{Bytes, StateKind};
 use pinpriq_proto::time::Timestamp;
@@ -59,6 +67,8 @@ pub(crate) struct Turns {
     /// The share that was looked for last.
     last: Id,
     levels: BTreeMap<i64, Level>,
+    /// All tasks that could be handed out, if they age.
+    aged: Option<Box<AgedTasks>>,
     /// The turns of all shares that have one.
     line: Line,
     /// How many takes there have been.
@@ -144,7 +154,8 @@ impl Share {
         let pair = self.pairs.first()?;
         let (seq, _) = pair.standing.first()?;
         if !is_fair {
-            return Some(Turn { number: pair.number, at: Wide::ZERO, tie: seq, share });
+            let at = pair.standing.rank();
+            return Some(Turn { number: pair.number, at, tie: seq, share });
         }
         let at = pair.account.turn(pair.account.cost?).into();
         let served = pair.account.served;
@@ -160,6 +171,7 @@ impl Turns {
         let nameless =
             shares.insert(name.clone(), roster.hash(&name), Share::of(roster.own_rules(&name)));
         Self {
+            aged: rules.ages.then(Box::default),
             rules,
             shares,
             keys: Named::default(),
@@ -222,6 +234,7 @@ impl Turns {
         self.shares.free_some();
         self.keys.free_some();
         self.levels.pop_first();
+        self.aged.iter_mut().for_each(|aged| aged.free_some());
         self.openings.free_some();
     }
 
@@ -300,22 +313,26 @@ impl Turns {
         self.openings.next()
     }
 
-    /// Returns the task that goes next. For a consumer of small payloads, it is the first of those
-    /// whose turn comes soon.
+    /// Returns the task that goes next. Where turns fix the order, of the selection only counts
+    /// whether it is for a consumer of small payloads, who gets the first of those whose turn comes
+    /// soon.
     pub(crate) fn first(
         &mut self,
-        is_narrow: bool,
+        selection: Selection,
         roster: &impl Roster,
         now: Timestamp,
     ) -> Option<Slot> {
         self.advance(roster, now);
-        self.peek(is_narrow, roster)
+        self.peek(selection, roster)
     }
 
     /// Like [`Self::first`], without a look at what has opened.
-    pub(crate) fn peek(&self, is_narrow: bool, roster: &impl Roster) -> Option<Slot> {
+    pub(crate) fn peek(&self, selection: Selection, roster: &impl Roster) -> Option<Slot> {
         debug_assert!(self.touched.is_empty() && self.stale.is_empty(), "the step was concluded");
-        if !is_narrow {
+        if let Some(aged) = self.aged.as_ref().filter(|_| !self.rules.is_by_key) {
+            return aged.first(selection);
+        }
+        if !selection.narrow {
             return self.task_of(self.line.first()?);
         }
         let turns = self.line.iter().take(NARROW_TURNS_MAX);
@@ -330,6 +347,9 @@ impl Turns {
     /// Charges a task that is about to be handed out, while it is still ready.
     pub(crate) fn charge(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
         self.advance(roster, now);
+        if !self.rules.fix_order() {
+            return;
+        }
         let task = roster.entrant(slot);
         let id = self.share_of(task.share(), roster);
         self.touch(id);
@@ -371,6 +391,9 @@ impl Turns {
     /// Takes back what a task was charged that was not sent. It is ready again, or gone.
     pub(crate) fn give_back(&mut self, charge: &Charge, roster: &impl Roster, now: Timestamp) {
         self.advance(roster, now);
+        if !self.rules.fix_order() {
+            return;
+        }
         let Charge { share, key, number, cost } = charge;
         let id = self.share_of(share.as_ref(), roster);
         self.touch(id);
@@ -395,7 +418,6 @@ impl Turns {
     }
 
     /// Notes what a taken task did cost, instead of what it was put with.
-    #[cfg(test)]
     pub(crate) fn correct(
         &mut self,
         slot: Slot,
@@ -423,8 +445,9 @@ impl Turns {
     pub(crate) fn insert(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
         self.advance(roster, now);
         let task = roster.entrant(slot);
+        self.age(slot, &task, true);
         if !self.rules.is_by_key {
-            if task.is_selectable() {
+            if task.is_selectable() && self.rules.is_fair {
                 self.stand(slot, &task, roster);
             }
             return;
@@ -442,6 +465,7 @@ impl Turns {
                 if task.holds_key() {
                     key.holders.get_or_insert_default().insert(task.seq, slot);
                 }
+                self.age_in_key(id, slot, &task, true);
                 self.mark_stale(id);
             }
             None if task.is_selectable() => self.stand(slot, &task, roster),
@@ -453,8 +477,9 @@ impl Turns {
     pub(crate) fn remove(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
         self.advance(roster, now);
         let task = roster.entrant(slot);
+        self.age(slot, &task, false);
         if !self.rules.is_by_key {
-            if task.is_selectable() {
+            if task.is_selectable() && self.rules.is_fair {
                 self.unstand(slot, &task, roster);
             }
             return;
@@ -480,6 +505,7 @@ impl Turns {
                 if key.standing.take_if(|standing| *standing == slot).is_some() {
                     self.unstand(slot, &task, roster);
                 }
+                self.age_in_key(id, slot, &task, false);
                 self.mark_stale(id);
             }
             None if task.is_selectable() => self.unstand(slot, &task, roster),
@@ -531,7 +557,10 @@ impl Turns {
         let next = match holder.filter(|_| self.rules.key_hold) {
             _ if is_full || is_shut(&key.bucket) => None,
             Some((_, slot)) => Some(slot).filter(|slot| roster.entrant(*slot).is_selectable()),
-            None => roster.first_of_key(self.keys.name(id)),
+            None => match &self.aged {
+                Some(aged) => aged.first_of_key(id),
+                None => roster.first_of_key(self.keys.name(id)),
+            },
         };
         let standing = key.standing;
         if next != standing {
@@ -557,7 +586,7 @@ impl Turns {
             self.make_pair(id, number);
         }
         let Some(pair) = self.shares[id].pairs.find_mut(number) else { return };
-        pair.standing.insert(task.seq, slot);
+        pair.standing.enter(task, slot);
         if pair.standing.first().is_some_and(|(seq, _)| seq == task.seq) {
             pair.account.cost = Some(task.cost);
         }
@@ -573,7 +602,7 @@ impl Turns {
         if pair.standing.first().is_some_and(|(seq, _)| seq == task.seq) {
             pair.account.cost = None;
         }
-        pair.standing.remove(task.seq);
+        pair.standing.leave(task, slot);
         if pair.standing.is_empty() {
             self.emptied.push((id, number));
         }
@@ -586,7 +615,8 @@ impl Turns {
         level.pairs += 1;
         let share = &mut self.shares[id];
         let account = Account::new(level.reached.into(), share.own().weight);
-        share.pairs.insert(Pair { number, account, standing: Standing::default() });
+        let standing = Standing::new(self.rules.ages);
+        share.pairs.insert(Pair { number, account, standing });
     }
 
     fn forget_if_empty(&mut self, id: Id, number: i64) {

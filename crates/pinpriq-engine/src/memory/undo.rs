@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::fanout::publications::Published;
 use crate::issued;
+use crate::memory::bucket::Bucket;
 use crate::memory::packed::Task;
 use crate::memory::payloads::Kept;
 use crate::memory::queues::FormerQueue;
@@ -26,6 +27,8 @@ pub(crate) struct UndoLog {
     pub(crate) publications: BTreeMap<u64, Option<Published>>,
     /// The windows that have changed, as they were. `None` for those that were not there.
     pub(crate) windows: BTreeMap<u64, Option<Window>>,
+    /// The tokens of limits with a name that have changed, as they were, by number of the limit.
+    pub(crate) buckets: BTreeMap<u64, Option<Bucket>>,
     /// The members that gave a sign of life, and when their lease was over before.
     pub(crate) leases: BTreeMap<u64, Timestamp>,
     /// The members whose lease was found to be over. That is not undone.

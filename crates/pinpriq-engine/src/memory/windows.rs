@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use crate::memory::details::Details;
 use pinpriq_proto::change::Place;
+use pinpriq_proto::details::Detail;
 use pinpriq_proto::task::Bytes;
 use pinpriq_proto::unique::WindowRecord;
 
@@ -56,11 +58,6 @@ impl Windows {
         self.known.get(&number)
     }
 
-    /// Where the place of a window is kept.
-    pub(crate) fn place_of(&mut self, number: u64) -> Option<&mut Option<Place>> {
-        self.known.get_mut(&number).map(|window| &mut window.place)
-    }
-
     /// The window of a key in a queue.
     pub(crate) fn find(&self, queue: &[u8], key: &[u8]) -> Option<&Window> {
         self.known.get(self.keys.get(queue)?.get(key)?)
@@ -99,5 +96,19 @@ impl Windows {
     /// All windows, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Window> {
         self.known.values()
+    }
+}
+
+impl Details for Windows {
+    fn place_of(&mut self, number: u64) -> Option<&mut Option<Place>> {
+        self.known.get_mut(&number).map(|window| &mut window.place)
+    }
+
+    fn detail(&self, number: u64) -> Option<Detail> {
+        self.known.get(&number).map(|window| window.record.clone().into())
+    }
+
+    fn unrestore(&mut self, number: u64) -> Option<Place> {
+        self.remove(number).and_then(|window| window.place)
     }
 }

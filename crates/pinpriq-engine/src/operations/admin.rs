@@ -3,16 +3,18 @@
 use crate::engine::{Answered, Engine};
 use crate::memory::deadlines::Due;
 use crate::memory::slots::QueueSlot;
+use crate::operations::ageing::check_ageing;
 use crate::operations::arguments::{bad, check_positive, quoted};
 use crate::operations::find::named;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::{QueueCommand, QueueName, Sides};
 use pinpriq_proto::facts::check_name;
 use pinpriq_proto::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, SETTING_MAX, queue_bytes};
+use pinpriq_proto::named_limits::check_used;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::{
     Assignment, Changes, DEADLETTER, Lanes, Misfit, Pause, Paused, Rate, SETTINGS, Setting,
-    Settings, Value,
+    Settings, USES, Value,
 };
 use pinpriq_proto::stats::{Counters, Figures};
 use pinpriq_proto::survey::QueueChange;
@@ -34,8 +36,8 @@ impl Engine {
             QueueCommand::Hold { queue, length, makes } => self.hold_output(queue, length, makes),
             QueueCommand::Resume { queue, sides } => self.set_pause(queue, sides, Pause::Off),
             QueueCommand::Share { queue, share, change } => self.set_share(queue, share, change),
-            QueueCommand::Shares { queue, count, after, top } => {
-                self.show_shares(queue, count, after, top)
+            QueueCommand::Shares { queue, count, from, top } => {
+                self.show_shares(queue, count, from, top)
             }
             QueueCommand::Stats(queue) => self.stats(queue),
         }
@@ -65,9 +67,11 @@ impl Engine {
         let settings = former
             .with(changes)
             .map_err(|Misfit| bad("a setting cannot have a value of this kind".to_owned()))?;
+        check_ageing(&settings)?;
         if let Some(slot) = existing {
             self.check_new_settings(name, slot, &settings)?;
         }
+        self.check_uses(existing, &settings)?;
         self.check_room_for_settings(name.name, existing, Some(&settings))?;
         let slot = self.find_or_make(name)?;
         self.count_queue(slot);
@@ -98,7 +102,8 @@ impl Engine {
     }
 
     /// Gives a queue or lane these settings, and counts what they occupy.
-    pub(super) fn replace_settings(&mut self, slot: QueueSlot, new: Settings) {
+    pub(super) fn replace_settings(&mut self, slot: QueueSlot, mut new: Settings) {
+        self.keep_ageing(slot, &mut new);
         let (former, current) = (self.queues[slot].settings.bytes(), new.bytes());
         self.queues.set_settings(slot, new);
         self.bytes = self.bytes + current - former;
@@ -352,6 +357,7 @@ impl Engine {
                     return Err(bad(format!("{what} must be at least {least} ms")));
                 }
                 Value::Span(span) => self.moment(what, *span).map(|_| ())?,
+                Value::Bytes(uses) if *setting == USES => check_used(uses)?,
                 Value::Bytes(name) => check_name("queue name", name)?,
                 Value::Rate(Rate { count: 0, .. } | Rate { per: Span::ZERO, .. }) => {
                     return Err(bad(format!("{what} is at least 1 task in at least 1 ms")));

@@ -7,6 +7,7 @@ use pinpriq_proto::command::Command;
 use pinpriq_proto::facts::{check_name, check_queue};
 use pinpriq_proto::limits::{ID_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_proto::reply::{Refusal, RefusalKind};
+use pinpriq_proto::task::COST_USUAL;
 use pinpriq_proto::time::{Span, Timestamp};
 
 /// Formats a name or an id for a sentence: printable, and truncated.
@@ -85,8 +86,11 @@ fn too_late(what: &str, span: Span) -> Refusal {
     bad(format!("{what} of {span} ends after the year 9999"))
 }
 
-/// Refuses a cost above `most`.
+/// Refuses a cost above `most`, and none at all.
 pub(crate) fn check_cost_below(most: u64, cost: u32) -> Result<(), Refusal> {
+    if cost < COST_USUAL {
+        return Err(bad("the cost must be at least 1".to_owned()));
+    }
     if u64::from(cost) <= most {
         return Ok(());
     }

@@ -5,6 +5,7 @@
 
 use crate::engine::Engine;
 use crate::memory::queues::Queue;
+use crate::memory::share_counts::ShareCounts;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::quoted;
 use crate::transition::Operation;
@@ -16,23 +17,27 @@ use pinpriq_proto::task::{StateKind, reasons};
 
 /// What a queue lacks for a task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Lack {
+pub(crate) enum Lack<'a> {
     /// It holds this many tasks already, which is its capacity.
     Tasks(u64),
     /// With the task it would hold more than this many bytes.
     Bytes(u64),
+    /// This share has as many tasks already as one may have.
+    Share(&'a [u8], u64),
 }
 
 impl Queue {
     /// Whether it has a capacity at all.
     #[inline]
     pub(crate) const fn is_bounded(&self) -> bool {
-        self.settings.capacity.is_some() || self.settings.capacity_bytes.is_some()
+        self.settings.capacity.is_some()
+            || self.settings.capacity_bytes.is_some()
+            || self.settings.share_capacity.is_some()
     }
 
     /// What it lacks for another task with `content` bytes of payload and key.
     #[inline]
-    fn lack(&self, content: u64) -> Option<Lack> {
+    fn lack(&self, content: u64) -> Option<Lack<'static>> {
         if !self.is_bounded() {
             return None;
         }
@@ -41,6 +46,13 @@ impl Queue {
         let bytes = settings.capacity_bytes;
         let bytes = bytes.filter(|most| self.unfinished_bytes().saturating_add(content) > *most);
         tasks.map(Lack::Tasks).or_else(|| bytes.map(Lack::Bytes))
+    }
+
+    /// What it lacks for another task of this share.
+    fn lack_of_share<'a>(&self, share: &'a [u8]) -> Option<Lack<'a>> {
+        let most = self.settings.share_capacity?;
+        let count = self.share_counts.as_ref().map_or(0, |counts| counts.count(share));
+        (count >= most).then_some(Lack::Share(share, most))
     }
 
     /// The bytes of payloads and keys that count against the capacity.
@@ -56,6 +68,33 @@ impl Engine {
         self.queues[queue].lack(content).is_some()
     }
 
+    /// Whether a queue has no room for another task of this share with `content` bytes of payload
+    /// and key, or the share has none.
+    #[inline]
+    pub(crate) fn is_shut_for(&self, queue: QueueSlot, share: &[u8], content: u64) -> bool {
+        let queue = &self.queues[queue];
+        queue.is_bounded()
+            && (queue.lack(content).is_some() || queue.lack_of_share(share).is_some())
+    }
+
+    /// Refuses a put whose share has no room.
+    pub(crate) fn check_share_room(&self, put: &Put<'_>, queue: QueueSlot) -> Result<(), Refusal> {
+        let lack = self.queues[queue].lack_of_share(put.terms.share_or_key());
+        lack.map_or(Ok(()), |lack| Err(full(put.queue, lack)))
+    }
+
+    /// Counts the tasks of each share of a queue from now on, or no longer, as its settings say.
+    /// Costs a step for each task if that is new.
+    pub(crate) fn count_shares(&mut self, slot: QueueSlot) {
+        let queue = &mut self.queues[slot];
+        let is_wanted = queue.settings.share_capacity.is_some();
+        if is_wanted != queue.share_counts.is_some() {
+            let tasks = queue.indexes.by_seq(0, None).map(|(_, slot)| &self.tasks[slot]);
+            queue.share_counts = is_wanted.then(|| Box::new(ShareCounts::of(tasks)));
+        }
+        queue.note_followers();
+    }
+
     /// Refuses a put into a full queue. Notes the tasks that have to make room for it, if there are
     /// any and the queue evicts.
     #[inline(never)]
@@ -65,6 +104,7 @@ impl Engine {
         queue: QueueSlot,
     ) -> Result<(), Refusal> {
         self.in_the_way.clear();
+        self.check_share_room(put, queue)?;
         let content = content_of(put);
         if self.consumers.putters.wait_for(queue) {
             let sentence = format!("other tasks wait for room in the queue {}", quoted(put.queue));
@@ -85,9 +125,11 @@ impl Engine {
         &self,
         name: &[u8],
         queue: QueueSlot,
+        share: &[u8],
         content: u64,
     ) -> Result<(), Refusal> {
-        match self.queues[queue].lack(content) {
+        let queue = &self.queues[queue];
+        match queue.lack_of_share(share).or_else(|| queue.lack(content)) {
             Some(lack) => Err(full(name, lack)),
             _ => Ok(()),
         }
@@ -180,12 +222,16 @@ pub(crate) fn content_of(put: &Put<'_>) -> u64 {
     (put.payload.len() + put.terms.key_bytes()) as u64
 }
 
-pub(crate) fn full(queue: &[u8], lack: Lack) -> Refusal {
+pub(crate) fn full(queue: &[u8], lack: Lack<'_>) -> Refusal {
     let name = quoted(queue);
     let sentence = match lack {
         Lack::Tasks(capacity) => format!("the queue {name} holds its {capacity} tasks already"),
         Lack::Bytes(capacity) => {
             format!("the queue {name} has no room for the task in its {capacity} bytes")
+        }
+        Lack::Share(share, capacity) => {
+            let share = quoted(share);
+            format!("the share {share} has its {capacity} tasks in the queue {name} already")
         }
     };
     Refusal::new(RefusalKind::Full, sentence)

@@ -44,8 +44,11 @@ impl Engine {
         let former = std::mem::replace(&mut queue.epoch, epoch);
         let indexes = std::mem::take(&mut queue.indexes);
         queue.finished_bytes = 0;
+        queue.waiting.unstarted = None;
         let turns = self.empty_turns(slot);
+        let tallies = self.empty_tallies(slot);
         let queue = &mut self.queues[slot];
+        let share_counts = queue.share_counts.as_deref_mut().map(std::mem::take);
         let counts = queue.counters.counts;
         let bytes = queue.counters.bytes;
         for counters in [&mut queue.counters, &mut self.totals] {
@@ -54,13 +57,27 @@ impl Engine {
             }
             counters.bytes -= bytes;
         }
-        self.discarded.push_back(Discarded { epoch: former, indexes, turns, remaining: present });
+        self.count_taken(slot);
+        self.discarded.push_back(Discarded {
+            epoch: former,
+            indexes,
+            turns,
+            share_counts,
+            tallies,
+            remaining: present,
+        });
         present
     }
 
     /// Frees up to `steps` tasks of emptied queues. Their awaiters get the outcome `killed`.
     pub(crate) fn free_discarded(&mut self, steps: usize) {
         for _ in 0..steps {
+            if let Some(tallies) = self.former_tallies.front_mut() {
+                if !tallies.free_some() {
+                    self.former_tallies.pop_front();
+                }
+                continue;
+            }
             let Some(discarded) = self.discarded.front_mut() else { return };
             let Some(slot) = discarded.indexes.any() else {
                 self.discarded.pop_front();
@@ -91,9 +108,9 @@ impl Engine {
     }
 
     fn forget_lease(&mut self, task: &Task) {
-        let Some((client, at)) = connection_lease(task) else { return };
+        let Some((client, bond)) = connection_lease(task) else { return };
         if let Some(holder) = self.consumers.clients.get_mut(&client) {
-            holder.let_go(task.number(), at);
+            holder.let_go(task.number(), bond);
         }
         self.consumers.tidy(client);
     }

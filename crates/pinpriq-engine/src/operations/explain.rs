@@ -5,12 +5,14 @@
 
 use crate::engine::{Answered, Engine};
 use crate::memory::slots::{QueueSlot, Slot};
+use crate::memory::turns::HeldBack;
 use crate::operations::arguments::check_id;
 use crate::operations::find::not_found;
 use pinpriq_proto::command::{QueueName, Selection};
 use pinpriq_proto::limits::{BEHIND_MAX, LOOKED_STEPS_MAX};
-use pinpriq_proto::looking::{Explanation, Reason};
+use pinpriq_proto::looking::{Eta, Explanation, Reason};
 use pinpriq_proto::reply::Reply;
+use pinpriq_proto::settings::Ranking;
 use pinpriq_proto::task::{State, StateKind};
 use pinpriq_proto::time::Timestamp;
 
@@ -21,9 +23,13 @@ impl Engine {
         let explanation = if let Some(id) = id {
             check_id(id)?;
             let slot = self.find_task(queue, id)?.ok_or_else(|| not_found(queue, id))?;
+            self.note_openings(self.tasks[slot].queue);
             self.explain_task(slot)
         } else {
             let found = self.find_queue(queue)?;
+            if let Some(slot) = found {
+                self.note_openings(slot);
+            }
             found.map_or_else(Explanation::default, |slot| self.explain_queue(slot))
         };
         Ok(Some(Reply::Explained(Box::new(explanation))))
@@ -38,8 +44,9 @@ impl Engine {
     }
 
     fn explain_queue(&self, queue: QueueSlot) -> Explanation {
-        let mut walk = self.queues[queue].indexes.walk(Selection::DEFAULT).take(LOOKED_STEPS_MAX);
-        match walk.find(|slot| !self.looks_gone(*slot)) {
+        let walk = || self.queues[queue].walk(Selection::DEFAULT).take(LOOKED_STEPS_MAX);
+        let is_there = |slot: &Slot| !self.looks_gone(*slot);
+        match self.next_there(queue, false).or_else(|| walk().find(is_there)) {
             Some(next) => self.explain_task(next),
             None => Explanation { reasons: self.why_none(queue), ..Explanation::default() },
         }
@@ -48,9 +55,9 @@ impl Engine {
     fn explain_task(&self, slot: Slot) -> Explanation {
         let task = &self.tasks[slot];
         let since = self.since(slot);
-        let mut reasons = Vec::new();
+        let (mut reasons, mut eta) = (Vec::new(), None);
         match task.state() {
-            State::Ready => self.explain_ready(slot, &mut reasons),
+            State::Ready => eta = self.explain_ready(slot, &mut reasons),
             State::Waiting { ready_at } => reasons.push(Reason::Delayed { until: *ready_at }),
             State::Taken(lease) => {
                 let (client, until) = (lease.client(), lease.deadline);
@@ -63,10 +70,11 @@ impl Engine {
         if is_kept && task.is_expired(self.now) {
             reasons.push(Reason::Expired);
         }
-        Explanation { id: Some(task.id()), state: Some(task.kind()), since, reasons }
+        Explanation { id: Some(task.id()), state: Some(task.kind()), since, reasons, eta }
     }
 
-    fn explain_ready(&self, slot: Slot, reasons: &mut Vec<Reason>) {
+    /// Explains a ready task. Returns how long it takes until it is handed out.
+    fn explain_ready(&self, slot: Slot, reasons: &mut Vec<Reason>) -> Option<Eta> {
         let task = &self.tasks[slot];
         let queue = &self.queues[task.queue];
         if queue.paused.output.is_on() {
@@ -77,15 +85,21 @@ impl Engine {
             let limit = gate.reached(taken);
             reasons.extend(limit.map(|most| Reason::Limit { taken, most }));
             reasons.extend(gate.next_token(self.now).map(|next_at| Reason::Rate { next_at }));
+            let limits = gate.uses.numbers().filter_map(|number| self.named_limits.limit(number));
+            reasons.extend(limits.filter_map(|limit| limit.why_shut(self.now)));
         }
-        let is_held_back = !reasons.is_empty();
         if task.rank().is_none() {
             reasons.push(Reason::NoPriority);
-            return;
+            return None;
         }
+        let of_queue = reasons.len();
+        reasons.extend(self.held_back(slot).into_iter().map(|held| self.reason_of(slot, held)));
+        let is_held_back = !reasons.is_empty();
+        // The pace says nothing about single keys and shares.
+        let is_paced = reasons.len() == of_queue && !queue.paused.output.is_on();
         let behind = self.count_before(slot);
         if behind > 0 {
-            reasons.push(Reason::Behind { at_least: behind });
+            reasons.push(self.reason_behind(slot, behind));
         }
         if queue.waiting.first(task.is_narrow(), !task.is_narrow()).is_none() {
             reasons.push(Reason::NoConsumer);
@@ -93,12 +107,48 @@ impl Engine {
         if behind == 0 && !is_held_back {
             reasons.push(Reason::Next);
         }
+        let pace = queue.pace.as_ref().filter(|_| is_paced && behind < BEHIND_MAX as u64);
+        pace.and_then(|pace| pace.eta(behind + 1, self.now))
     }
 
-    /// Counts the tasks that would be handed out before this one, up to [`BEHIND_MAX`].
+    /// What holds back a ready task besides its queue.
+    fn reason_of(&self, slot: Slot, held: HeldBack) -> Reason {
+        let task = &self.tasks[slot];
+        let key = || task.key().cloned().unwrap_or_default();
+        let share = || task.share().or_else(|| task.key()).cloned().unwrap_or_default();
+        match held {
+            HeldBack::KeyLimit { taken } => Reason::KeyLimit { key: key(), taken },
+            HeldBack::KeyRate { opens_at } => Reason::KeyRate { key: key(), open_at: opens_at },
+            HeldBack::KeyHeld { by } => Reason::KeyHeld { key: key(), by: self.tasks[by].id() },
+            HeldBack::ShareLimit { taken } => Reason::ShareLimit { share: share(), taken },
+            HeldBack::ShareRate { opens_at } => {
+                Reason::ShareRate { share: share(), open_at: opens_at }
+            }
+        }
+    }
+
+    /// Says that so many others come before a ready task.
+    fn reason_behind(&self, slot: Slot, behind: u64) -> Reason {
+        let task = &self.tasks[slot];
+        if self.queues[task.queue].settings.ranking != Ranking::Fair {
+            return Reason::Behind { at_least: behind };
+        }
+        let share = task.share().or_else(|| task.key()).cloned().unwrap_or_default();
+        Reason::ShareTurn { share, ahead: behind }
+    }
+
+    /// Counts the tasks that would be handed out before this one, up to [`BEHIND_MAX`]. Where keys
+    /// or shares hold it back, it counts as if they did not.
     fn count_before(&self, slot: Slot) -> u64 {
         let queue = self.tasks[slot].queue;
-        let walk = self.queues[queue].indexes.walk(Selection::DEFAULT).take(LOOKED_STEPS_MAX);
+        let in_turn = self.foresee(queue, Some(slot), |tasks| {
+            let before = tasks.take(LOOKED_STEPS_MAX).take_while(|other| *other != slot);
+            before.filter(|other| !self.looks_gone(*other)).take(BEHIND_MAX).count() as u64
+        });
+        if let Some(before) = in_turn {
+            return before;
+        }
+        let walk = self.queues[queue].walk(Selection::DEFAULT).take(LOOKED_STEPS_MAX);
         let before = walk.take_while(|other| *other != slot);
         let before = before.filter(|other| !self.looks_gone(*other)).take(BEHIND_MAX).count();
         before as u64

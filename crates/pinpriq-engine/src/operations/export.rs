@@ -121,7 +121,9 @@ impl Engine {
             let window = self.windows.get(task.number()).map(|window| window.record.until);
             let until = window.filter(|until| *until > self.now);
             page.exported.ends.extend(until.map(|until| (task.number(), until)));
-            page.exported.tasks.push(self.tasks.record(slot, queue.names()));
+            let mut record = self.tasks.record(slot, queue.names());
+            self.show_ageing(task.queue, &mut record);
+            page.exported.tasks.push(record);
         }
         None
     }

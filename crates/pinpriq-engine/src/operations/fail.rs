@@ -6,6 +6,7 @@
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Unsaved;
 use crate::memory::slots::Slot;
+use crate::operations::ageing::Tail;
 use crate::operations::arguments::check_reason;
 use crate::operations::held::{be_buried, check_held};
 use crate::transition::{By, Operation};
@@ -44,10 +45,12 @@ impl Engine {
         }
         self.moment("the delay", fail.delay.unwrap_or(Span::ZERO))?;
         let (slot, by) = self.hold(client, fail.held, Operation::Fail)?;
+        self.check_spent(slot, fail.cost)?;
         self.check_growth(slot, fail.payload, fail.reason.map(<[u8]>::len))?;
         if let Some(payload) = fail.payload {
             self.set_payload(slot, payload);
         }
+        self.note_spent(slot, fail.cost);
         let Fail { reason, delay, .. } = *fail;
         let failure = Failure { at: self.now, reason, delay };
         Ok(Some(Reply::State(self.fail(slot, Operation::Fail(by), failure))))
@@ -61,9 +64,9 @@ impl Engine {
         (slot, by): (Slot, By),
         delay: Span,
         amendment: &Amendment<'_>,
-        seq: Option<u64>,
+        tail: Option<Tail>,
     ) -> Option<StateKind> {
-        self.amend_held(slot, amendment, seq);
+        self.amend_held(slot, amendment, tail);
         self.tasks[slot].count(|counts| &mut counts.releases);
         self.tasks[slot].set_delay(delay);
         let delay = Some(delay).filter(|delay| !delay.is_zero());
@@ -87,6 +90,10 @@ impl Engine {
         let queue = &mut self.queues[self.tasks[slot].queue];
         queue.counters.failures += 1;
         self.totals.failures += 1;
+        if queue.is_followed {
+            self.tally(slot, |happened| happened.failed += 1);
+        }
+        let queue = &self.queues[self.tasks[slot].queue];
         let task = &self.tasks[slot];
         let failures = task.failures().saturating_add(1);
         let settings = &queue.settings;

@@ -3,8 +3,10 @@
 //! The numbers are in `memory/gate.rs`. A queue without limits has no gate and costs nothing here.
 
 use crate::engine::Engine;
-use crate::memory::gate::Gate;
+use crate::memory::gate::{Gate, Seen};
 use crate::memory::slots::{QueueSlot, Slot};
+use crate::operations::arguments::check_cost_below;
+use pinpriq_proto::reply::Refusal;
 use pinpriq_proto::task::StateKind;
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -18,10 +20,18 @@ impl Engine {
     #[inline(never)]
     fn gate_is_open(&mut self, queue: QueueSlot) -> bool {
         self.note_opened(queue, false);
-        let now = self.now;
+        let seen = self.seen(queue);
+        self.queues[queue].gate.as_ref().is_none_or(|gate| gate.is_open(seen, self.now))
+    }
+
+    /// What the gate of a queue is asked about.
+    pub(crate) fn seen(&self, queue: QueueSlot) -> Seen {
         let queue = &self.queues[queue];
         let taken = queue.counters.count(StateKind::Taken);
-        queue.gate.as_ref().is_none_or(|gate| gate.is_open(taken, now))
+        match &queue.gate {
+            Some(gate) if !gate.uses.are_none() => self.named_limits.seen(gate.uses, taken),
+            _ => Seen::alone(taken),
+        }
     }
 
     /// Notes that a queue holds back a task that a consumer wants.
@@ -33,42 +43,102 @@ impl Engine {
 
     /// Counts for how long a queue has held tasks back, if that is over. `is_freed` says that
     /// something has come back at this very moment.
-    fn note_opened(&mut self, queue: QueueSlot, is_freed: bool) {
+    pub(crate) fn note_opened(&mut self, queue: QueueSlot, is_freed: bool) {
+        let seen = self.seen(queue);
         let queue = &mut self.queues[queue];
-        let taken = queue.counters.count(StateKind::Taken);
         let gate = queue.gate.as_mut();
-        if let Some(limited) = gate.and_then(|it| it.end_of_shut(taken, self.now, is_freed)) {
+        if let Some(limited) = gate.and_then(|it| it.end_of_shut(seen, self.now, is_freed)) {
             queue.counters.times().limited_ms += limited.ms();
         }
     }
 
     /// For how long a queue has held back tasks that a consumer wanted, until now.
     pub(crate) fn limited(&self, queue: QueueSlot) -> Span {
+        let seen = self.seen(queue);
         let queue = &self.queues[queue];
         let counted = queue.counters.times.as_ref().map_or(0, |times| times.limited_ms);
-        let taken = queue.counters.count(StateKind::Taken);
-        let lasts = queue.gate.as_ref().and_then(|gate| gate.shut_until_now(taken, self.now));
+        let lasts = queue.gate.as_ref().and_then(|gate| gate.shut_until_now(seen, self.now));
         Span::from_ms(counted + lasts.unwrap_or(Span::ZERO).ms())
     }
 
-    /// Pays for a task that a queue hands out, after it has waited so long.
+    /// Pays for a task that a queue hands out, after it has waited so long. Returns whether the
+    /// queue has a gate.
     #[inline]
-    pub(crate) fn pay(&mut self, slot: Slot, queue: QueueSlot, waited: Span) {
+    pub(crate) fn pay(&mut self, slot: Slot, queue: QueueSlot, waited: Span) -> bool {
         let queue = &mut self.queues[queue];
         queue.counters.times().waited.note(waited);
-        if let Some(gate) = &mut queue.gate {
-            gate.pay(self.tasks[slot].cost().into(), self.now);
-            self.charge_turn(slot);
+        queue.pace.get_or_insert_default().note(self.now);
+        let Some(gate) = &mut queue.gate else { return false };
+        let (cost, uses) = (self.tasks[slot].cost().into(), gate.uses);
+        gate.pay(cost, self.now);
+        for number in uses.numbers() {
+            let limit = self.named_limits.limit_mut(number);
+            if let Some(bucket) = limit.and_then(|limit| limit.bucket.as_mut()) {
+                bucket.pay(cost, self.now);
+            }
         }
+        self.charge_turn(slot);
+        self.tally(slot, |happened| happened.waited = Some(waited));
+        true
     }
 
     /// Returns the cost of a task that was handed out and did not arrive.
     pub(crate) fn refund(&mut self, queue: QueueSlot, cost: u32) {
-        if let Some(gate) = &mut self.queues[queue].gate {
-            gate.refund(cost.into(), self.now);
-            self.note_opened(queue, true);
-            self.wake(queue);
+        let Some(gate) = &mut self.queues[queue].gate else { return };
+        let uses = gate.uses;
+        gate.refund(cost.into(), self.now);
+        for number in uses.numbers() {
+            let limit = self.named_limits.limit_mut(number);
+            if let Some(bucket) = limit.and_then(|limit| limit.bucket.as_mut()) {
+                bucket.refund(cost.into(), self.now);
+                self.serve_starved(number);
+            }
         }
+        self.note_opened(queue, true);
+        self.wake(queue);
+    }
+
+    /// Refuses what the holder of a task says that it did cost, if no put could say so.
+    #[inline]
+    pub(crate) fn check_spent(&self, slot: Slot, cost: Option<u32>) -> Result<(), Refusal> {
+        let Some(cost) = cost else { return Ok(()) };
+        let most = self.queues[self.tasks[slot].queue].settings.cost_max;
+        check_cost_below(most, cost)
+    }
+
+    /// Notes what a taken task did cost, if its holder says that. Its rates get the difference.
+    #[inline]
+    pub(crate) fn note_spent(&mut self, slot: Slot, cost: Option<u32>) {
+        if let Some(cost) = cost {
+            self.correct_cost(slot, cost);
+        }
+    }
+
+    #[inline(never)]
+    fn correct_cost(&mut self, slot: Slot, cost: u32) {
+        let (queue, was) = (self.tasks[slot].queue, self.tasks[slot].cost());
+        if self.queues[queue].gate.is_none() {
+            return;
+        }
+        if self.undo.is_some() {
+            self.note_queue(queue);
+        }
+        let Some(gate) = &mut self.queues[queue].gate else { return };
+        let (uses, now) = (gate.uses, self.now);
+        let (more, less) = (cost.saturating_sub(was).into(), was.saturating_sub(cost).into());
+        gate.pay(more, now);
+        gate.refund(less, now);
+        for number in uses.numbers() {
+            self.note_limit(number);
+            let limit = self.named_limits.limit_mut(number);
+            if let Some(bucket) = limit.and_then(|limit| limit.bucket.as_mut()) {
+                bucket.pay(more, now);
+                bucket.refund(less, now);
+                self.serve_starved(number);
+            }
+        }
+        self.correct_turn(slot, cost);
+        self.open_up(queue);
     }
 
     /// Counts how long a lease has lasted that has ended, if that is known, and lets consumers have
@@ -94,18 +164,21 @@ impl Engine {
 
     #[inline(never)]
     fn open_up(&mut self, queue: QueueSlot) {
+        self.count_taken(queue);
         self.note_opened(queue, true);
         self.wake(queue);
     }
 
     /// Sees to it that consumers of a queue whose gate is shut are served when it has a token.
     pub(crate) fn await_token(&mut self, slot: QueueSlot) {
-        let queue = &self.queues[slot];
-        let taken = queue.counters.count(StateKind::Taken);
-        let Some(gate) = &queue.gate else { return };
-        let at = gate.opens_at(taken);
+        let seen = self.seen(slot);
+        let Some(gate) = &self.queues[slot].gate else { return };
+        let (at, uses) = (gate.opens_at(seen), gate.uses);
         if at != gate.armed {
             self.arm_gate(slot, at);
+        }
+        if !uses.are_none() {
+            self.note_starved(slot);
         }
     }
 
@@ -127,20 +200,33 @@ impl Engine {
 
     /// Gives a queue the gate that its settings ask for.
     pub(crate) fn set_gate(&mut self, slot: QueueSlot) {
-        let limited_ms = self.limited(slot).ms();
-        if limited_ms > 0 {
-            self.queues[slot].counters.times().limited_ms = limited_ms;
-        }
+        self.settle_limited(slot);
         let queue = &self.queues[slot];
-        let has_turns = queue.turns.is_some();
-        let gate = Gate::of(&queue.settings, has_turns, queue.gate.as_deref(), self.now);
+        let is_asked_for = queue.needs_gate();
+        let uses = self.named_limits.used(queue.settings.uses.as_ref());
+        let former = queue.gate.as_deref();
+        let gate = Gate::of(&queue.settings, (uses, is_asked_for), former, self.now);
         if gate.is_none() && queue.gate.is_none() {
             return;
         }
         // Who waits for a token awaits it anew.
         self.arm_gate(slot, None);
+        self.leave_limits(slot);
         self.queues[slot].gate = gate;
+        self.join_limits(slot, uses);
         self.wake(slot);
+    }
+
+    /// Counts for how long a queue has held tasks back until now, since that may be over.
+    pub(crate) fn settle_limited(&mut self, slot: QueueSlot) {
+        let limited_ms = self.limited(slot).ms();
+        let queue = &mut self.queues[slot];
+        if limited_ms > 0 {
+            queue.counters.times().limited_ms = limited_ms;
+        }
+        if let Some(gate) = &mut queue.gate {
+            gate.shut_since = None;
+        }
     }
 
     /// Puts the next token of a queue into the index of deadlines, or takes it out.

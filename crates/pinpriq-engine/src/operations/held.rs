@@ -6,10 +6,10 @@ use crate::memory::slots::Slot;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, later, quoted};
 use crate::operations::find::{named, not_found};
 use crate::transition::{Answer, By, Operation, Standing, answer};
-use pinpriq_proto::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
+use pinpriq_proto::command::{Ack, Amendment, Bury, Held, HeldBy, QueueName, Release};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
-use pinpriq_proto::task::{Burial, Bytes, ClientId, Receipt, State, StateKind};
+use pinpriq_proto::task::{Burial, Bytes, ClientId, Lease, Receipt, State, StateKind};
 use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
@@ -21,6 +21,7 @@ impl Engine {
             self.check_payload(payload)?;
         }
         let (slot, by) = self.hold(client, ack.held, Operation::Ack)?;
+        self.check_spent(slot, ack.cost)?;
         let queue = &self.queues[self.tasks[slot].queue];
         if ack.zombie.is_some() && queue.settings.after_ack == AfterAck::Keep {
             return Err(Refusal::new(
@@ -38,6 +39,7 @@ impl Engine {
             }
             self.set_payload(slot, payload);
         }
+        self.note_spent(slot, ack.cost);
         self.finish(slot, Operation::Ack(by), ack.zombie);
         Ok(Some(Reply::Done))
     }
@@ -61,30 +63,32 @@ impl Engine {
         check_held(release.held)?;
         self.check_amendment(release.delay, &release.amendment)?;
         let (slot, by) = self.hold(client, release.held, Operation::Release)?;
-        let Release { delay, ref amendment, tail, .. } = *release;
-        self.release_task((slot, by), delay, amendment, tail)
+        let Release { delay, ref amendment, tail, cost, .. } = *release;
+        self.check_spent(slot, cost)?;
+        self.check_return(slot, amendment)?;
+        self.note_spent(slot, cost);
+        Ok(Some(self.release_task((slot, by), delay, amendment, tail)))
     }
 
-    /// Returns a task that its holder has named to the queue.
+    /// Returns a task that its holder has named to the queue. There must be room for what changes.
     pub(crate) fn release_task(
         &mut self,
         (slot, by): (Slot, By),
         delay: Span,
         amendment: &Amendment<'_>,
         tail: bool,
-    ) -> Answered {
-        self.check_return(slot, amendment)?;
-        let seq = tail.then(|| self.issued.next());
+    ) -> Reply {
+        let tail = tail.then(|| self.tail(self.tasks[slot].queue));
         if self.queues[self.tasks[slot].queue].settings.release_fails {
-            let state = self.fail_released((slot, by), delay, amendment, seq);
-            return Ok(Some(Reply::State(state)));
+            return Reply::State(self.fail_released((slot, by), delay, amendment, tail));
         }
-        let state = self.bring_back(slot, Operation::Release(by), delay, amendment, |task| {
-            task.set_seq(seq.unwrap_or_else(|| task.seq()));
+        Reply::State(self.bring_back(slot, Operation::Release(by), delay, amendment, |task| {
+            if let Some(tail) = tail {
+                tail.receive(task);
+            }
             task.count(|counts| &mut counts.releases);
             task.set_delay(delay);
-        });
-        Ok(Some(Reply::State(state)))
+        }))
     }
 
     /// Undoes takes whose reply or delivery could not be sent. The reply is the number of leases
@@ -96,33 +100,34 @@ impl Engine {
                 self.tasks[*slot].lease().is_some_and(|lease| lease.grant == receipt.grant)
             });
             let Some(slot) = current else { continue };
+            count += 1;
+            if self.tasks[slot].lease().is_some_and(Lease::is_unstarted) {
+                self.take_back(slot);
+                continue;
+            }
             let operation = Operation::Release(By::Receipt);
             let charged = self.charged(slot);
             self.refund(self.tasks[slot].queue, self.tasks[slot].cost());
             self.bring_back(slot, operation, Span::ZERO, &Amendment::default(), |_| {});
             self.uncharge_turn(charged);
-            count += 1;
         }
         Reply::Count(count)
     }
 
-    pub(crate) fn bury(
-        &mut self,
-        client: ClientId,
-        held: Held<'_>,
-        payload: Option<&[u8]>,
-        reason: Option<&[u8]>,
-    ) -> Answered {
+    pub(crate) fn bury(&mut self, client: ClientId, bury: &Bury<'_>) -> Answered {
+        let Bury { held, payload, reason, cost } = *bury;
         check_held(held)?;
         if let Some(payload) = payload {
             self.check_payload(payload)?;
         }
         check_reason(reason)?;
         let (slot, by) = self.hold(client, held, Operation::Bury)?;
+        self.check_spent(slot, cost)?;
         self.check_growth(slot, payload, reason.map(<[u8]>::len))?;
         if let Some(payload) = payload {
             self.set_payload(slot, payload);
         }
+        self.note_spent(slot, cost);
         let burial = self.issued.bury(self.now);
         self.shift(slot, Operation::Bury(by), Unsaved::Progress, |task| {
             task.set_reason(reason.map(Bytes::from));
@@ -222,14 +227,23 @@ impl Engine {
             }
             _ => (task.expires_at(), None),
         };
-        let Some(current) = current else { return Ok(Some(Reply::Deadline(None))) };
+        let Some(current) = current else {
+            if self.tasks[slot].lease().is_some_and(Lease::is_unstarted) {
+                self.begin_lease(slot);
+            }
+            return Ok(Some(Reply::Deadline(None)));
+        };
         let moved: Timestamp = match (by, ttr) {
             (Some(by), _) => later("the span to touch by", current, by)?,
             (None, Some(ttr)) => self.now.after(ttr),
             (None, None) => current,
         };
+        let now = self.now;
         self.amend(slot, Unsaved::Progress, |task| match task.lease_mut() {
-            Some(lease) => lease.deadline = Some(moved),
+            Some(lease) => {
+                lease.start(now);
+                lease.deadline = Some(moved);
+            }
             None => task.set_expires_at(Some(moved)),
         });
         Ok(Some(Reply::Deadline(Some(moved))))

@@ -10,6 +10,7 @@ use crate::engine::{Answered, Engine};
 use crate::memory::packed::Task;
 use crate::memory::schedules::{Schedule, schedule_bytes};
 use crate::memory::slots::QueueSlot;
+use crate::operations::ageing::check_ageing;
 use crate::operations::arguments::{bad, check_id, check_positive, check_reason, quoted};
 use crate::transition::Operation;
 use pinpriq_proto::change::{Change, ScheduleRecord};
@@ -53,6 +54,9 @@ impl Engine {
         if let (Some(slot), Some(settings)) = (existing, &settings) {
             self.check_new_settings(name.into(), slot, settings)?;
         }
+        if let Some(settings) = &settings {
+            self.check_uses(existing, settings)?;
+        }
         self.check_room_for_settings(name, existing, settings.as_ref())?;
         let slot = self.queues.find_or_make(name);
         self.count_queue(slot);
@@ -75,9 +79,11 @@ impl Engine {
         settings: &[Assignment<'_>],
     ) -> Result<Settings, Refusal> {
         self.check_changes(name, settings)?;
-        Settings::default()
+        let settings = Settings::default()
             .with(settings)
-            .map_err(|Misfit| bad("a setting cannot have a value of this kind".to_owned()))
+            .map_err(|Misfit| bad("a setting cannot have a value of this kind".to_owned()))?;
+        check_ageing(&settings)?;
+        Ok(settings)
     }
 
     fn import_task(&mut self, record: &TaskRecord, until: Option<Timestamp>) -> Answered {
@@ -207,7 +213,7 @@ impl Engine {
         let content = (record.payload.len() + record.terms.key_bytes()) as u64;
         match existing {
             Some(queue) if !state.kind().is_finished() => {
-                self.check_not_full(&record.queue, queue, content)
+                self.check_not_full(&record.queue, queue, record.terms.share_or_key(), content)
             }
             _ => Ok(()),
         }

@@ -36,6 +36,8 @@ impl Engine {
             return Err(paused(put.queue));
         }
         self.refuse_too_large(put, queue)?;
+        // It would keep others from the room that there is.
+        self.check_share_room(put, queue)?;
         if room.is_zero() {
             return Err(refusal);
         }

@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::Task;
+use crate::memory::share_counts::share_of;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, quoted};
 use crate::operations::transfer::begin_again;
@@ -159,8 +160,8 @@ impl Engine {
     /// Whether a queue accepts another task that comes from elsewhere.
     fn accepts(&self, to: QueueSlot, slot: Slot) -> bool {
         let is_finished = self.tasks[slot].kind().is_finished();
-        let content = self.tasks[slot].content_bytes();
-        let is_full = !is_finished && self.is_full_for(to, content);
+        let (content, share) = (self.tasks[slot].content_bytes(), share_of(&self.tasks[slot]));
+        let is_full = !is_finished && self.is_shut_for(to, share, content);
         let queue = &self.queues[to];
         !is_full && !queue.paused.input.is_on() && !self.is_busy_for(self.growth_by_move(slot))
     }

@@ -59,7 +59,8 @@ impl Engine {
                 refused(Operation::Release(by), standing, number)?;
                 let priority = Assign::To(Some(priority));
                 let amendment = Amendment { priority, ..Amendment::default() };
-                self.release_task((slot, by), delay, &amendment, false)
+                self.check_return(slot, &amendment)?;
+                Ok(Some(self.release_task((slot, by), delay, &amendment, false)))
             }
             Deed::Bury { priority } => {
                 refused(Operation::Bury(by), standing, number)?;
@@ -108,6 +109,7 @@ impl Engine {
             task.set_attempts(attempts);
             State::Taken(lease)
         });
+        self.count_taken(queue);
         let task = self.tasks.record(slot, self.queues[queue].names());
         Reply::Tasks { tasks: vec![task], popped: false }
     }
@@ -115,9 +117,17 @@ impl Engine {
     /// Ends the leases that depend on the connection of a client, as if their tasks had never
     /// reached it. Who waits gets each task before the next one is ready.
     pub(crate) fn let_leases_go(&mut self, client: ClientId) -> Reply {
-        let plain = self.consumers.clients.get(&client).map(|known| known.leases.clone());
-        let held = plain.unwrap_or_default().into_iter().chain(self.tied_in_order(client));
+        let known = self.consumers.clients.get(&client);
+        let plain = known.map(|known| known.leases.clone()).unwrap_or_default();
+        let unstarted = known.map(|known| known.unstarted.clone()).unwrap_or_default();
         let mut count = 0;
+        for (_, number) in unstarted {
+            if let Some(slot) = self.live(number) {
+                self.take_back(slot);
+                count += 1;
+            }
+        }
+        let held = plain.into_iter().chain(self.tied_in_order(client));
         for number in held.collect::<Vec<_>>() {
             if let Some(slot) = self.live(number) {
                 self.end_lease(slot, Operation::HolderGone);

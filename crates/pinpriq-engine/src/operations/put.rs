@@ -213,6 +213,7 @@ impl Engine {
         let mut task = Task::of(record, payload, queue, self.queues[queue].epoch);
         task.set_shares(shares);
         task.set_since(self.now);
+        self.age_as_before(queue, &mut task);
         self.refund(queue, task.cost());
         let slot = self.enter(task, Operation::PutBack);
         self.uncharge_turn(self.charged(slot));

@@ -34,7 +34,10 @@ impl Engine {
         let take = Take { queues, member: None, count: 1, wait, selection, mode: MODE };
         self.check_taken(&take)?;
         if let Some(slot) = self.head_of(queues)? {
-            let task = self.hand_over(slot, Want { client, selection, mode: MODE, is_tied: true });
+            let task = self.hand_over(
+                slot,
+                Want { client, selection, mode: MODE, is_tied: true, recalls: false },
+            );
             return Ok(Some(Reply::Tasks { tasks: vec![task], popped: false }));
         }
         let soon = self.deadline_soon(client);

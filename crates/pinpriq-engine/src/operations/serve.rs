@@ -30,8 +30,7 @@ impl Engine {
     /// Records that a queue has a new ready task, or may hand out tasks again.
     pub(crate) fn wake(&mut self, slot: QueueSlot) {
         let queue = &mut self.queues[slot];
-        let somebody = !queue.waiting.any.is_empty() || !queue.waiting.narrow.is_empty();
-        if somebody && !queue.to_be_served {
+        if !queue.waiting.is_empty() && !queue.to_be_served {
             queue.to_be_served = true;
             self.unserved.push(slot);
         }
@@ -64,6 +63,7 @@ impl Engine {
                 Some((first, ConsumerId::Subscriber(client))) if first == ticket => {
                     self.deliver(client, queue);
                 }
+                Some((first, ConsumerId::Recaller)) if first == ticket => self.exchange(queue),
                 _ => {}
             }
             self.line_up(queue, &mut lines);
@@ -86,8 +86,13 @@ impl Engine {
         names: &[&[u8]],
         member: Option<&[u8]>,
         (selection, mode): (Selection, TakeMode),
+        recalls: bool,
     ) -> Answered {
         self.check_subscribe(client, names, member, (selection, mode))?;
+        if recalls && (mode == TakeMode::Pop || selection != Selection::DEFAULT) {
+            let sentence = "what is popped, and what comes in another order, is not called back";
+            return Err(bad(sentence.to_owned()));
+        }
         for name in names {
             let queue = self.find_or_make(QueueName { name, member })?;
             self.note_life(queue);
@@ -110,7 +115,7 @@ impl Engine {
                 self.queues[queue].waiting.insert(selection.narrow, ticket, consumer);
                 self.wake(queue);
             }
-            let subscription = Subscription { selection, mode, ticket, served };
+            let subscription = Subscription { selection, mode, recalls, ticket, served };
             self.consumers.client(client).subscriptions.insert(queue, subscription);
         }
         let count = self.consumers.client(client).subscriptions.len();
@@ -123,29 +128,27 @@ impl Engine {
         names: &[&[u8]],
         member: Option<&[u8]>,
     ) -> Answered {
-        if names.is_empty() {
-            if member.is_some() {
-                return Err(bad("name the topics of the member, or leave it out".to_owned()));
-            }
-            self.unsubscribe_all(client);
+        if names.is_empty() && member.is_some() {
+            return Err(bad("name the topics of the member, or leave it out".to_owned()));
         }
         self.find_lanes(names, member)?;
+        let mut queues = if names.is_empty() { self.subscribed(client) } else { Vec::new() };
         for name in names {
-            if let Some(queue) = self.find_queue(QueueName { name, member })? {
-                self.end_subscription(client, queue);
-            }
+            queues.extend(self.find_queue(QueueName { name, member })?);
         }
+        for queue in &queues {
+            self.end_subscription(client, *queue);
+        }
+        self.call_back_from(client, &queues);
         let left = self.consumers.clients.get(&client).map_or(0, |c| c.subscriptions.len());
         self.consumers.tidy(client);
         Ok(Some(Reply::Count(left as u64)))
     }
 
-    fn unsubscribe_all(&mut self, client: ClientId) {
-        let Some(known) = self.consumers.clients.get(&client) else { return };
-        let queues: Vec<QueueSlot> = known.subscriptions.keys().copied().collect();
-        for queue in queues {
-            self.end_subscription(client, queue);
-        }
+    /// Returns the queues that a client is subscribed to.
+    fn subscribed(&self, client: ClientId) -> Vec<QueueSlot> {
+        let known = self.consumers.clients.get(&client).map(|known| known.subscriptions.keys());
+        known.into_iter().flatten().copied().collect()
     }
 
     /// Adds credit, which never exceeds [`u32::MAX`]. The reply contains the credit before the
@@ -198,18 +201,16 @@ impl Engine {
         })
     }
 
-    /// The subscriptions of a client: the queue or topic, the member, and what is delivered how.
+    /// The subscriptions of a client.
     #[must_use]
-    pub fn subscriptions_of(
-        &self,
-        client: ClientId,
-    ) -> Vec<(Bytes, Option<Bytes>, Selection, TakeMode)> {
+    pub fn subscriptions_of(&self, client: ClientId) -> Vec<Subscribed> {
         let known = self.consumers.clients.get(&client);
         let subscriptions = known.into_iter().flat_map(|known| &known.subscriptions);
         let named = subscriptions.map(|(slot, it)| {
             let names = self.queues[*slot].names();
             let member = names.lane.map(|lane| lane.member.clone());
-            (names.queue.clone(), member, it.selection, it.mode)
+            let (queue, selection, mode) = (names.queue.clone(), it.selection, it.mode);
+            Subscribed { queue, member, selection, mode, recall: it.recalls }
         });
         named.collect()
     }
@@ -252,9 +253,8 @@ impl Engine {
     /// it.
     fn next_consumer(&mut self, slot: QueueSlot) -> Option<(Ticket, ConsumerId)> {
         let queue = &self.queues[slot];
-        let is_alone = queue.waiting.any.is_empty() && queue.waiting.narrow.is_empty();
         // The waits for the lane of a member that has ended are about to end.
-        if is_alone || queue.paused.output.is_on() || self.has_ended(slot) {
+        if queue.waiting.is_empty() || queue.paused.output.is_on() || self.has_ended(slot) {
             return None;
         }
         // Only tasks that are still alive count. Asking for the first one also removes those that
@@ -265,17 +265,20 @@ impl Engine {
         if has_any && !self.is_open(slot) {
             self.note_shut(slot);
             self.await_token(slot);
-            return None;
+            return self.recaller(slot);
         }
         let next = if self.room == Room::Least {
             self.first_who_pops(slot, has_narrow, has_any)
         } else {
             self.queues[slot].waiting.first(has_narrow, has_any)
         };
-        if next.is_none() && self.has_turns(slot) {
+        if next.is_some() {
+            return next;
+        }
+        if self.has_turns(slot) {
             self.await_opening(slot);
         }
-        next
+        self.recaller(slot)
     }
 
     /// Like [`Self::next_consumer`], but for pops only, while no lease is granted. Costs a step for
@@ -294,6 +297,7 @@ impl Engine {
                     let known = self.consumers.clients.get(client);
                     known.and_then(|it| it.subscriptions.get(&slot)).map(|it| it.mode)
                 }
+                ConsumerId::Recaller => None,
             };
             mode == Some(TakeMode::Pop)
         };
@@ -309,7 +313,7 @@ impl Engine {
         let Taker { client, selection, mode, standing, mut count, .. } = taker;
         let is_reserve = standing.reserve.is_some();
         let is_tied = is_reserve || (standing.is_share && mode == TakeMode::Pop);
-        let want = Want { client, selection, mode, is_tied };
+        let want = Want { client, selection, mode, is_tied, recalls: false };
         let mut tasks = Vec::new();
         if is_reserve {
             tasks.extend(self.take_most_urgent(&taker.queues, want));
@@ -345,7 +349,8 @@ impl Engine {
         let (selection, mode) = (subscription.selection, subscription.mode);
         let mut tasks = Vec::new();
         let is_held = mode == TakeMode::Pop && self.consumers.client(client).holds;
-        let want = Want { client, selection, mode, is_tied: is_held };
+        let recalls = subscription.recalls;
+        let want = Want { client, selection, mode, is_tied: is_held, recalls };
         self.collect(queue, want, &mut 1, &mut tasks);
         assert!(!tasks.is_empty(), "{client:?} was served by nothing");
         let popped = mode == TakeMode::Pop && !is_held;
@@ -370,7 +375,7 @@ impl Engine {
 
     /// Gives a client that has credit now a place in the line of each of its queues, first in the
     /// line of the queue that served it least recently.
-    fn join_lines(&mut self, client: ClientId) {
+    pub(crate) fn join_lines(&mut self, client: ClientId) {
         let known = self.consumers.client(client);
         let mut queues: Vec<(Ticket, QueueSlot)> =
             known.subscriptions.iter().map(|(queue, known)| (known.served, *queue)).collect();
@@ -434,6 +439,21 @@ impl Engine {
     }
 }
 
+/// A subscription, as a client has asked for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subscribed {
+    /// The queue, or the topic.
+    pub queue: Bytes,
+    /// If given, the lane of this member is meant.
+    pub member: Option<Bytes>,
+    /// What a delivery contains.
+    pub selection: Selection,
+    /// Whether a delivery is leased or popped.
+    pub mode: TakeMode,
+    /// Whether a delivery can be called back until it is started.
+    pub recall: bool,
+}
+
 /// The number of bytes that a subscription to a queue of this name counts.
 pub(crate) const fn subscription_bytes(name: &[u8]) -> u64 {
     WAIT_OVERHEAD_BYTES + queue_bytes(name.len())
@@ -448,7 +468,10 @@ impl Engine {
         let awaiters: Vec<_> = known.awaiters.iter().copied().collect();
         let putters: Vec<_> = known.putters.iter().copied().collect();
         let leases = std::mem::take(&mut known.leases);
-        self.unsubscribe_all(client);
+        let unstarted = std::mem::take(&mut known.unstarted);
+        for queue in self.subscribed(client) {
+            self.end_subscription(client, queue);
+        }
         for taker in takers {
             self.remove_taker(taker);
         }
@@ -457,6 +480,11 @@ impl Engine {
         }
         for putter in putters {
             self.remove_putter(putter);
+        }
+        for (_, number) in unstarted {
+            if let Some(slot) = self.live(number) {
+                self.take_back(slot);
+            }
         }
         for number in leases {
             self.end_with_connection(number, farewell);

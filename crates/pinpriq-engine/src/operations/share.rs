@@ -82,7 +82,8 @@ impl Engine {
         self.find_lanes(take.queues, take.member)?;
         self.check_order(take.queues, take.member, take.selection)?;
         let (selection, mode, mut count) = (take.selection, take.mode, take.count);
-        let want = Want { client, selection, mode, is_tied: mode == TakeMode::Pop };
+        let is_tied = mode == TakeMode::Pop;
+        let want = Want { client, selection, mode, is_tied, recalls: false };
         let mut tasks = Vec::new();
         for name in take.queues {
             if let Some(queue) = self.find_queue(QueueName { name, member: take.member })? {

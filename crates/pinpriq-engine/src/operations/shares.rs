@@ -2,15 +2,18 @@
 //!
 //! What the rules do is in `memory/turns.rs`.
 
-use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use crate::engine::{Answered, Engine};
 use crate::memory::own_shares::OwnShare;
-use crate::memory::slots::QueueSlot;
+use crate::memory::queues::Queue;
+use crate::memory::slots::{QueueSlot, Slot};
+use crate::memory::tallies::{Happened, Tallies};
 use crate::operations::arguments::{bad, quoted};
 use crate::operations::scan::check_looked;
 use pinpriq_proto::change::{Change, Place};
 use pinpriq_proto::command::QueueName;
+use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::limits::{LOOKED_BYTES_MAX, queue_bytes};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::shares::{
@@ -18,7 +21,13 @@ use pinpriq_proto::shares::{
     check_share_name, own_share_bytes,
 };
 use pinpriq_proto::survey::QueueChange;
-use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_proto::time::Timestamp;
+
+/// How many tasks one look counts that were not counted before.
+const COUNTED_PER_LOOK: usize = 5_000;
+
+/// Of how many queues the shares are followed at once.
+const TALLIED_MAX: usize = 64;
 
 impl Engine {
     /// Changes the rules of a share. Without any that differ from the usual ones, they are
@@ -110,7 +119,7 @@ impl Engine {
             let (queue, share) = (self.queues[slot].name.clone(), share.into());
             ShareRecord { number: self.issued.next(), queue, share, rules }
         };
-        self.report.add(Change::Share(Box::new(record.clone())));
+        self.report.add(Change::detail(record.clone()));
         self.bytes += record.bytes();
         let share = record.share.clone();
         let former = self.own_shares.insert(OwnShare { record, place: None });
@@ -126,7 +135,7 @@ impl Engine {
         let Some(OwnShare { record, place }) = self.own_shares.remove(number) else { return };
         self.bytes -= record.bytes();
         self.report.give_up(place);
-        self.report.add(Change::ShareGone(number));
+        self.report.add(Change::DetailGone(DetailKind::Share, number));
         if let Some(slot) = self.queues.find(&record.queue) {
             self.set_share_rules(slot, &record.share, ShareRules::default());
         }
@@ -152,11 +161,6 @@ impl Engine {
         self.report.give_up(former.and_then(|former| former.place));
     }
 
-    pub(crate) fn restore_share_gone(&mut self, number: u64) {
-        let gone = self.own_shares.remove(number);
-        self.report.give_up(gone.and_then(|gone| gone.place));
-    }
-
     /// Gives restored rules to the shares of their queues. Rules of a queue that was not kept,
     /// which only damage leaves behind, are forgotten.
     pub(crate) fn revive_shares(&mut self) {
@@ -170,75 +174,163 @@ impl Engine {
         }
     }
 
-    /// Reports the rules of a share again if their record is still at `place`.
-    pub(crate) fn rewrite_share(&mut self, number: u64, place: Place) {
-        if let Some(own) = self.own_shares.get(number).filter(|it| it.place == Some(place)) {
-            self.report.add(Change::Share(Box::new(own.record.clone())));
-        }
-    }
-
     /// Returns the shares of a queue that have tasks or rules, by name or the longest wait first.
-    /// Costs a step for each task of the queue.
+    /// As long as not all tasks are counted, each call counts some more and returns an empty page.
     pub(crate) fn show_shares(
         &mut self,
         queue: QueueName<'_>,
         count: u32,
-        after: Option<&[u8]>,
+        from: Option<&[u8]>,
         top: bool,
     ) -> Answered {
         check_looked(count)?;
-        if top && after.is_some() {
+        let from = from.unwrap_or_default();
+        if top && !from.is_empty() {
             return Err(bad("TOP has one page: leave the cursor out".to_owned()));
         }
-        let count = if top { count.min(TOP_SHARES_MAX) } else { count } as usize;
         let Some(slot) = self.find_queue(queue)? else {
             return Ok(Some(Reply::Shares { shares: Vec::new(), next: None }));
         };
-        let mut all = self.shares_shown(slot);
+        self.follow_shares(slot);
+        let queue = &self.queues[slot];
+        let Some(tallies) = queue.tallies.as_ref().filter(|tallies| tallies.counted().is_none())
+        else {
+            return Ok(Some(Reply::Shares { shares: Vec::new(), next: Some(from.into()) }));
+        };
+        let by_name = shares_from(queue, tallies, from, self.now);
         if top {
-            // Of equal ones, the first by name.
-            all.sort_by_key(|it| std::cmp::Reverse(it.oldest_ready));
-            all.truncate(count);
-            return Ok(Some(Reply::Shares { shares: all, next: None }));
+            let own = |shown: ShareShown| {
+                let rules = queue.shares.as_ref().and_then(|shares| shares.get(&shown.share));
+                ShareShown { rules: rules.copied().unwrap_or_default(), ..shown }
+            };
+            let others = by_name.filter(|shown| shown.oldest_ready.is_none());
+            let longest = tallies.longest(self.now).map(own).chain(others);
+            let shares = longest.take(count.min(TOP_SHARES_MAX) as usize).collect();
+            return Ok(Some(Reply::Shares { shares, next: None }));
         }
-        all.retain(|it| after.is_none_or(|after| *it.share > *after));
-        let mut bytes = 0;
-        let fitting = all.iter().take(count).take_while(|it| {
-            let is_full = bytes >= LOOKED_BYTES_MAX;
-            bytes += it.share.len();
-            !is_full
-        });
-        let fitting = fitting.count();
-        let has_more = fitting < all.len();
-        all.truncate(fitting);
-        let next: Option<Bytes> = all.last().filter(|_| has_more).map(|it| it.share.clone());
-        Ok(Some(Reply::Shares { shares: all, next }))
+        let (mut shares, mut bytes, mut next) = (Vec::new(), 0, None);
+        for shown in by_name {
+            if shares.len() == count as usize || bytes >= LOOKED_BYTES_MAX {
+                next = Some(shown.share);
+                break;
+            }
+            bytes += shown.share.len();
+            shares.push(shown);
+        }
+        Ok(Some(Reply::Shares { shares, next }))
     }
 
-    /// The shares of a queue, by name. Costs a step for each of its tasks.
-    fn shares_shown(&self, slot: QueueSlot) -> Vec<ShareShown> {
-        let queue = &self.queues[slot];
-        let mut all: BTreeMap<Bytes, ShareShown> = BTreeMap::new();
-        for (share, rules) in queue.shares.iter().flat_map(|shares| shares.iter()) {
-            all.entry(share.clone()).or_default().rules = *rules;
+    /// Sees to it that the shares of a queue are followed, and counts some more of its tasks if not
+    /// all are counted.
+    fn follow_shares(&mut self, slot: QueueSlot) {
+        let now = self.now;
+        if self.queues[slot].tallies.as_ref().is_some_and(|tallies| tallies.are_over(now)) {
+            self.end_tallies(slot);
         }
-        let tasks = queue.indexes.by_seq(0, None).filter(|(_, slot)| !self.looks_gone(*slot));
-        for task in tasks.map(|(_, slot)| &self.tasks[slot]) {
-            let name = task.share().or_else(|| task.key()).cloned().unwrap_or_default();
-            let shown = all.entry(name).or_default();
-            match task.kind() {
-                StateKind::Ready => {
-                    shown.ready += 1;
-                    let waits = Some(self.now.since(task.put_at()));
-                    if task.priority().is_some() {
-                        shown.oldest_ready = shown.oldest_ready.max(waits);
-                    }
-                }
-                StateKind::Taken => shown.taken += 1,
-                _ => {}
-            }
+        if self.queues[slot].tallies.is_none() {
+            self.make_room_for_tallies();
+            self.queues[slot].tallies = Some(Box::new(Tallies::new(now)));
+            self.tallied.insert(slot);
+            self.set_followed(slot);
         }
-        let named = all.into_iter().map(|(share, shown)| ShareShown { share, ..shown });
-        named.collect()
+        let queue = &mut self.queues[slot];
+        let Some(tallies) = &mut queue.tallies else { return };
+        tallies.note_look(now);
+        let Some(counted) = tallies.counted() else { return };
+        let mut count = 0;
+        for (_, slot) in queue.indexes.by_seq(counted, None).take(COUNTED_PER_LOOK) {
+            tallies.count(slot, &self.tasks[slot]);
+            count += 1;
+        }
+        if count < COUNTED_PER_LOOK {
+            tallies.complete();
+        }
     }
+
+    /// Ends the tallies that were looked at longest ago, if there are too many.
+    fn make_room_for_tallies(&mut self) {
+        let queues = &self.queues;
+        self.tallied.retain(|slot| queues.is_tallied(*slot));
+        if self.tallied.len() < TALLIED_MAX {
+            return;
+        }
+        let looked_at =
+            |slot: &&QueueSlot| self.queues[**slot].tallies.as_ref().map(|it| it.looked_at());
+        if let Some(oldest) = self.tallied.iter().min_by_key(looked_at).copied() {
+            self.end_tallies(oldest);
+        }
+    }
+
+    /// Follows the shares of a queue no longer.
+    fn end_tallies(&mut self, slot: QueueSlot) {
+        self.former_tallies.extend(self.queues[slot].tallies.take());
+        self.tallied.remove(&slot);
+        self.set_followed(slot);
+    }
+
+    /// Notes whether something follows what becomes of the tasks of a queue, and gives it a gate if
+    /// that needs one.
+    pub(super) fn set_followed(&mut self, slot: QueueSlot) {
+        self.queues[slot].note_followers();
+        self.set_gate(slot);
+    }
+
+    /// Forgets what is counted about the tasks of a queue that is emptied at once. Returns it.
+    pub(super) fn empty_tallies(&mut self, slot: QueueSlot) -> Option<Box<Tallies>> {
+        let tallies = self.queues[slot].tallies.as_mut()?;
+        let emptied = Box::new(tallies.emptied());
+        Some(std::mem::replace(tallies, emptied))
+    }
+
+    /// Notes what has happened to a task that is there, if its share is followed.
+    #[inline(never)]
+    pub(crate) fn tally(&mut self, slot: Slot, note: impl FnOnce(&mut Happened)) {
+        let task = &self.tasks[slot];
+        let queue = task.queue;
+        let Some(tallies) = &mut self.queues[queue].tallies else { return };
+        if tallies.are_over(self.now) {
+            self.end_tallies(queue);
+        } else {
+            tallies.note(task, note);
+        }
+    }
+
+    /// Checks that the tallies of shares agree with the tasks.
+    pub(crate) fn check_tallies(&self) {
+        for slot in self.queues.slots() {
+            let queue = &self.queues[slot];
+            let Some(tallies) = &queue.tallies else { continue };
+            assert!(self.tallied.contains(&slot), "it is known which shares are followed");
+            assert!(queue.gate.is_some(), "a queue that is followed has a gate");
+            let all = queue.indexes.by_seq(0, None);
+            tallies.check(all.map(|(_, slot)| (slot, &self.tasks[slot])));
+        }
+    }
+}
+
+/// The shares of a queue with tasks or rules, whose names are not before this one, by name.
+fn shares_from<'q>(
+    queue: &'q Queue,
+    tallies: &'q Tallies,
+    from: &'q [u8],
+    now: Timestamp,
+) -> impl Iterator<Item = ShareShown> {
+    let range = (Bound::Included(from), Bound::Unbounded);
+    let mut own = queue.shares.iter().flat_map(move |it| it.range::<[u8], _>(range)).peekable();
+    let mut present = tallies.from(from, now).peekable();
+    std::iter::from_fn(move || {
+        let is_own_first = match (own.peek(), present.peek()) {
+            (Some((share, _)), Some(shown)) => **share <= shown.share,
+            (own, _) => own.is_some(),
+        };
+        if !is_own_first {
+            return present.next();
+        }
+        let (share, rules) = own.next()?;
+        let known = present.next_if(|shown| shown.share == *share);
+        let known = known.or_else(|| tallies.find(share, now));
+        let shown =
+            known.unwrap_or_else(|| ShareShown { share: share.clone(), ..Default::default() });
+        Some(ShareShown { rules: *rules, ..shown })
+    })
 }

@@ -9,7 +9,7 @@ use crate::memory::packed::Unsaved;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::operations::arguments::{bad, check_count, check_id, check_positive};
 use crate::transition::Operation;
-use pinpriq_proto::command::{Peek, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::command::{End, Order, Peek, QueueName, Selection, Take, TakeMode, Wait};
 use pinpriq_proto::limits::{TASKS_PER_ANSWER_MAX, WAIT_OVERHEAD_BYTES, queue_bytes};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
@@ -25,6 +25,8 @@ pub(crate) struct Want {
     /// Whether the lease ends with the connection although it has a deadline. A pop holds the task
     /// under such a lease, without a deadline, until it is chosen.
     pub(crate) is_tied: bool,
+    /// Whether the task can be called back until it is started.
+    pub(crate) recalls: bool,
 }
 
 impl Engine {
@@ -36,7 +38,7 @@ impl Engine {
     ) -> Answered {
         self.check_take(take)?;
         let (selection, mode) = (take.selection, take.mode);
-        let want = Want { client, selection, mode, is_tied: false };
+        let want = Want { client, selection, mode, is_tied: false, recalls: false };
         self.find_lanes(take.queues, take.member)?;
         self.check_order(take.queues, take.member, selection)?;
         let mut tasks = Vec::new();
@@ -102,17 +104,27 @@ impl Engine {
         check_count(u64::from(peek.count))?;
         let mut tasks = Vec::new();
         if let Some(slot) = self.find_queue(peek.queue)? {
+            let Selection { from, order, narrow, .. } = peek.selection;
+            let is_in_turn = from == End::Min && order == Order::Oldest;
+            let first = if is_in_turn {
+                self.note_openings(slot);
+                self.next_there(slot, narrow)
+            } else {
+                None
+            };
             let queue = &self.queues[slot];
             let count = (peek.count as usize).min(TASKS_PER_ANSWER_MAX);
             let shown = |slot: &Slot| !self.looks_gone(*slot);
             let record = |slot: Slot| self.tasks.record(slot, queue.names());
+            // What a take would hand out now comes first, whatever its number.
+            let others = queue.walk(peek.selection).filter(|slot| Some(*slot) != first);
+            let ranked = first.into_iter().chain(others);
             match peek.state {
                 None => {
-                    let walk = queue.indexes.walk(peek.selection).filter(shown);
+                    let walk = ranked.filter(shown);
                     tasks.extend(walk.take(count).map(record));
                 }
                 Some(StateKind::Ready) => {
-                    let ranked = queue.indexes.walk(peek.selection);
                     let unranked = queue.indexes.resting(StateKind::Ready).rev();
                     let walk = ranked.chain(unranked).filter(shown);
                     tasks.extend(walk.take(count).map(record));
@@ -157,8 +169,9 @@ impl Engine {
             }
             *count -= 1;
             let companions = match self.tasks[slot].key() {
-                Some(key) if want.selection.group && !self.has_turns(queue) => {
-                    self.queues[queue].indexes.group(key, want.selection, &self.tasks)
+                Some(key) if want.selection.group && !self.fixes_order(queue) => {
+                    let group = self.queues[queue].indexes.group(key, want.selection, &self.tasks);
+                    self.by_rank(queue, want.selection, group)
                 }
                 _ => Vec::new(),
             };
@@ -195,7 +208,7 @@ impl Engine {
             let slot = if owner.turns.is_none() {
                 owner.indexes.first(selection)?
             } else {
-                self.next_by_turns(queue, selection.narrow)?
+                self.next_by_turns(queue, selection)?
             };
             if !self.tasks[slot].is_expired(self.now) {
                 return Some(slot);
@@ -278,7 +291,7 @@ impl Engine {
         let task = &self.tasks[slot];
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
         let waited = self.now.since(task.ready_since());
-        self.pay(slot, queue, waited);
+        let has_gate = self.pay(slot, queue, waited);
         let is_held = want.mode == TakeMode::Pop && want.is_tied;
         match want.mode {
             TakeMode::Pop if !is_held => {
@@ -303,14 +316,25 @@ impl Engine {
                         client: want.client,
                         is_tied: want.is_tied && (ttr.is_some() || is_held),
                         needs_receipt: matches!(want.mode, TakeMode::Unheld { .. }),
+                        is_unstarted: want.recalls,
                     }),
                     deadline: ttr.map(|ttr| self.now.after(ttr)),
                     ttr,
                 };
-                self.shift_only(slot, Operation::Take, Unsaved::Grant, |task| {
+                // The store hears of it when it is started. A restart calls it back, and takes off
+                // the attempt, of which the highest count tells nothing.
+                let unsaved = match attempts {
+                    _ if !want.recalls => Unsaved::Grant,
+                    u32::MAX => Unsaved::Progress,
+                    _ => Unsaved::Nothing,
+                };
+                self.shift_only(slot, Operation::Take, unsaved, |task| {
                     task.set_attempts(attempts);
                     State::Taken(lease)
                 });
+                if has_gate {
+                    self.count_taken(queue);
+                }
                 self.tasks.record(slot, self.queues[queue].names())
             }
         }

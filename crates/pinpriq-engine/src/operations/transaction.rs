@@ -102,6 +102,7 @@ impl Engine {
             queues: BTreeMap::new(),
             publications: BTreeMap::new(),
             windows: BTreeMap::new(),
+            buckets: BTreeMap::new(),
             leases: BTreeMap::new(),
             ended: Vec::new(),
             accounts: Vec::new(),
@@ -141,7 +142,7 @@ impl Engine {
     fn undo(&mut self) {
         let Some(log) = self.undo.take() else { return };
         let UndoLog { tasks, queues, publications, windows, .. } = *log;
-        let UndoLog { leases, ended, accounts, forgotten, untidied, .. } = *log;
+        let UndoLog { leases, ended, accounts, buckets, forgotten, untidied, .. } = *log;
         for (number, former) in accounts.into_iter().rev() {
             self.accounts.set(number, former);
         }
@@ -151,9 +152,15 @@ impl Engine {
         for (first, former) in publications {
             self.publications.put_back(first, former);
         }
+        for (number, bucket) in buckets {
+            if let Some(limit) = self.named_limits.limit_mut(number) {
+                limit.bucket = bucket;
+            }
+        }
         let touched: Vec<QueueSlot> = queues.keys().copied().chain(untidied).collect();
         for (slot, former) in queues {
             self.queues.put_back(slot, former);
+            self.count_taken(slot);
             self.end_turn_notes(slot, true);
         }
         self.totals = log.totals;
@@ -282,6 +289,14 @@ impl Engine {
     pub(crate) fn note_window(&mut self, number: u64) {
         if let Some(undo) = &mut self.undo {
             undo.windows.entry(number).or_insert_with(|| self.windows.get(number).cloned());
+        }
+    }
+
+    /// Notes the tokens of a limit with a name that are about to change.
+    pub(crate) fn note_limit(&mut self, number: u64) {
+        if let Some(undo) = &mut self.undo {
+            let bucket = || self.named_limits.limit(number).and_then(|limit| limit.bucket.clone());
+            undo.buckets.entry(number).or_insert_with(bucket);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::engine::{Answered, Engine};
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::slots::Slot;
+use crate::operations::ageing::Tail;
 use crate::operations::arguments::{bad, check_count, check_id, quoted};
 use crate::operations::find::{named, not_found};
 use crate::transition::{Answer, Operation, Standing, answer};
@@ -227,12 +228,14 @@ impl Engine {
     }
 
     /// Changes a task that stays taken, and its place if it gets another one.
-    pub(crate) fn amend_held(&mut self, slot: Slot, amendment: &Amendment<'_>, seq: Option<u64>) {
+    pub(crate) fn amend_held(&mut self, slot: Slot, amendment: &Amendment<'_>, tail: Option<Tail>) {
         let now = self.now;
         self.amend_payload(slot, amendment);
         self.amend(slot, Unsaved::Progress, |task| {
             apply_amendment(task, now, amendment);
-            task.set_seq(seq.unwrap_or_else(|| task.seq()));
+            if let Some(tail) = tail {
+                tail.receive(task);
+            }
         });
     }
 

@@ -48,7 +48,7 @@ impl Engine {
                 .takers
                 .get(taker)
                 .is_some_and(|taker| taker.standing.reserve.is_some()),
-            ConsumerId::Subscriber(_) => false,
+            ConsumerId::Subscriber(_) | ConsumerId::Recaller => false,
         };
         TubeShown {
             name: queue.name.clone(),

@@ -13,13 +13,17 @@ use crate::memory::packed::Task;
 use crate::memory::queues::Queue;
 use crate::memory::slots::{KeyHash, QueueSlot, Slot};
 use crate::memory::tasks::Tasks;
-use crate::memory::turns::{Charge, Entrant, OwnRules, Roster, Rules, SharesRules, Turns};
+use crate::memory::turns::{
+    Charge, Entrant, HeldBack, OwnRules, Roster, Rules, SharesRules, Turns,
+};
+use crate::operations::ageing::usual_ageing;
 use crate::operations::arguments::{bad, quoted};
 use pinpriq_proto::command::{End, Order, QueueName, Selection};
+use pinpriq_proto::limits::LOOKED_STEPS_MAX;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::{Ranking, Settings};
 use pinpriq_proto::task::{Bytes, StateKind};
-use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The most buckets of keys and shares that are kept. Beyond, those are forgotten that are fullest.
 const BUCKETS_MAX: usize = 1_000_000;
@@ -40,15 +44,33 @@ struct TasksOf<'e> {
     tasks: &'e Tasks,
     indexes: &'e Indexes,
     shares: Option<&'e SharesRules>,
+    /// How they usually age, if they do.
+    ageing: Option<Span>,
+}
+
+impl<'e> TasksOf<'e> {
+    /// The tasks of a queue with these parts.
+    fn of(
+        tasks: &'e Tasks,
+        indexes: &'e Indexes,
+        shares: Option<&'e SharesRules>,
+        settings: &Settings,
+    ) -> Self {
+        Self { tasks, indexes, shares, ageing: usual_ageing(settings) }
+    }
 }
 
 impl Roster for TasksOf<'_> {
     fn entrant(&self, slot: Slot) -> Entrant<'_> {
-        entrant(&self.tasks[slot])
+        entrant(&self.tasks[slot], self.ageing)
     }
 
     fn first_of_key(&self, key: &Bytes) -> Option<Slot> {
         self.indexes.first_of_key(key, self.tasks)
+    }
+
+    fn all_of_key<'r>(&'r self, key: &'r Bytes) -> impl Iterator<Item = Slot> + 'r {
+        self.indexes.all_of_key(key, self.tasks)
     }
 
     fn own_rules(&self, share: &[u8]) -> Option<OwnRules> {
@@ -69,15 +91,17 @@ fn rules_of(settings: &Settings, shares_hold_back: bool) -> Rules {
         || share_limit.is_some()
         || share_rate.is_some()
         || shares_hold_back;
-    let is_fair = settings.ranking == Ranking::Fair;
-    Rules { is_fair, is_by_key, key_hold, key_limit, key_rate, share_limit, share_rate }
+    let (is_fair, ages) = (settings.ranking == Ranking::Fair, settings.age());
+    Rules { is_fair, ages, is_by_key, key_hold, key_limit, key_rate, share_limit, share_rate }
 }
 
-/// What turns need to know of a task.
-fn entrant(task: &Task) -> Entrant<'_> {
+/// What turns need to know of a task, whose like usually ages so.
+fn entrant(task: &Task, ageing: Option<Span>) -> Entrant<'_> {
+    let number = task.priority();
     Entrant {
         seq: task.seq(),
-        number: task.priority(),
+        number: if ageing.is_none() { number } else { number.map(|_| 0) },
+        rank: ageing.and_then(|ageing| task.aged_rank(ageing)).unwrap_or_default(),
         kind: task.kind(),
         key: task.key(),
         share: task.share(),
@@ -92,16 +116,33 @@ impl Engine {
     pub(crate) fn apply_settings(&mut self, slot: QueueSlot) {
         let queue = &self.queues[slot];
         let rules = rules_of(&queue.settings, self.shares_holding(slot) > 0);
-        if rules.ask_for_turns() && queue.turns.is_none() {
+        if rules.fix_order() && !self.fixes_order(slot) {
             self.refuse_other_orders(slot);
         }
+        if rules.ages {
+            self.begin_to_age(slot);
+        }
+        self.rank_unstarted(slot);
         self.set_rules(slot, rules);
+        self.count_shares(slot);
     }
 
     /// Refuses settings that rank the tasks of a queue in another way, if there are too many.
     pub(crate) fn check_ranking(&self, slot: QueueSlot, new: &Settings) -> Result<(), Refusal> {
         let hold_back = self.shares_holding(slot) > 0;
-        self.check_rules(slot, &rules_of(new, hold_back))
+        self.check_rules(slot, &rules_of(new, hold_back))?;
+        let queue = &self.queues[slot];
+        let tasks = queue.counters.in_any_state();
+        let counts = queue.settings.share_capacity.is_none() && new.share_capacity.is_some();
+        if !counts || tasks <= RANKED_ANEW_MAX {
+            return Ok(());
+        }
+        let sentence = format!(
+            "{} has {tasks} tasks, and at most {RANKED_ANEW_MAX} can be counted for their shares: \
+             MOVE them to a queue that is set so",
+            quoted(&queue.name)
+        );
+        Err(Refusal::new(RefusalKind::WrongState, sentence))
     }
 
     /// The same for rules of shares, of which some may hold tasks back then.
@@ -153,7 +194,7 @@ impl Engine {
     ) -> Result<(), Refusal> {
         for name in names {
             let queue = self.find_queue(QueueName { name, member })?;
-            if let Some(queue) = queue.filter(|queue| self.has_turns(*queue)) {
+            if let Some(queue) = queue.filter(|queue| self.fixes_order(*queue)) {
                 return Err(self.other_order(queue));
             }
         }
@@ -173,7 +214,7 @@ impl Engine {
     fn refuse_other_orders(&mut self, queue: QueueSlot) {
         let takers = self.queues[queue].waiting.any.values().filter_map(|id| match id {
             ConsumerId::Taker(id) => Some(*id),
-            ConsumerId::Subscriber(_) => None,
+            ConsumerId::Subscriber(_) | ConsumerId::Recaller => None,
         });
         let wants_other = |id: &TakerId| {
             let taker = self.consumers.takers.get(id);
@@ -191,7 +232,7 @@ impl Engine {
     pub(crate) fn set_rules(&mut self, slot: QueueSlot, rules: Rules) {
         let queue = &mut self.queues[slot];
         let shares = queue.shares.as_deref();
-        let roster = TasksOf { tasks: &self.tasks, indexes: &queue.indexes, shares };
+        let roster = TasksOf::of(&self.tasks, &queue.indexes, shares, &queue.settings);
         self.buckets -= queue.turns.as_ref().map_or(0, |turns| turns.buckets());
         match &mut queue.turns {
             turns if !rules.ask_for_turns() => *turns = None,
@@ -206,7 +247,7 @@ impl Engine {
             }
         }
         self.buckets += queue.turns.as_ref().map_or(0, |turns| turns.buckets());
-        self.set_gate(slot);
+        self.set_followed(slot);
     }
 
     /// Gives a share of a queue rules of its own. The ones that say nothing are forgotten. If they
@@ -229,18 +270,76 @@ impl Engine {
         self.queues[queue].turns.is_some()
     }
 
-    /// Returns the task of a queue with turns that goes next.
-    #[inline(never)]
-    pub(crate) fn next_by_turns(&mut self, queue: QueueSlot, is_narrow: bool) -> Option<Slot> {
-        self.with_turns(queue, |turns, roster, now| turns.first(is_narrow, roster, now)).flatten()
+    /// Whether they decide that whatever order is asked for.
+    #[inline]
+    pub(crate) fn fixes_order(&self, queue: QueueSlot) -> bool {
+        self.queues[queue].turns.as_ref().is_some_and(|turns| turns.fix_order())
     }
 
-    /// Tells the turns of its queue, if it has some, that a task has entered its state. That ends a
-    /// step.
+    /// Returns the task of a queue with turns that goes next.
+    #[inline(never)]
+    pub(crate) fn next_by_turns(&mut self, queue: QueueSlot, selection: Selection) -> Option<Slot> {
+        self.with_turns(queue, |turns, roster, now| turns.first(selection, roster, now)).flatten()
+    }
+
+    /// Lets what has opened by now be seen, before a look at the turns of a queue.
+    pub(crate) fn note_openings(&mut self, queue: QueueSlot) {
+        if self.has_turns(queue) {
+            self.next_by_turns(queue, Selection::DEFAULT);
+        }
+    }
+
+    /// The task of a queue with turns that a take would return now, for a consumer of small
+    /// payloads only if need be.
+    pub(crate) fn next_there(&self, queue: QueueSlot, is_narrow: bool) -> Option<Slot> {
+        if is_narrow {
+            let selection = Selection { narrow: true, ..Selection::DEFAULT };
+            return self.peek_turn(queue, selection).filter(|slot| !self.looks_gone(*slot));
+        }
+        let there = |tasks: &mut dyn Iterator<Item = Slot>| {
+            tasks.take(LOOKED_STEPS_MAX).find(|slot| !self.looks_gone(*slot))
+        };
+        self.foresee(queue, None, there).flatten()
+    }
+
+    /// Looks at the tasks of a queue with turns, in the order in which they go. The key and share
+    /// of `freed` may go, whatever holds them.
+    pub(crate) fn foresee<T>(
+        &self,
+        queue: QueueSlot,
+        freed: Option<Slot>,
+        look: impl FnOnce(&mut dyn Iterator<Item = Slot>) -> T,
+    ) -> Option<T> {
+        let queue = &self.queues[queue];
+        let turns = queue.turns.as_ref()?;
+        let shares = queue.shares.as_deref();
+        let roster = TasksOf::of(&self.tasks, &queue.indexes, shares, &queue.settings);
+        let is_gone = |slot: Slot| self.looks_gone(slot);
+        Some(look(&mut turns.forecast(freed, &roster, &is_gone)))
+    }
+
+    /// Everything that holds a ready task back besides its queue and the turns of others.
+    pub(crate) fn held_back(&self, slot: Slot) -> Vec<HeldBack> {
+        let queue = &self.queues[self.tasks[slot].queue];
+        let shares = queue.shares.as_deref();
+        let roster = TasksOf::of(&self.tasks, &queue.indexes, shares, &queue.settings);
+        queue.turns.as_ref().map_or_else(Vec::new, |turns| turns.what_holds(slot, &roster))
+    }
+
+    /// Tells whatever follows its queue that a task has entered its state. That ends a step.
     #[inline(never)]
     pub(crate) fn join_turns(&mut self, slot: Slot) {
         let queue = self.tasks[slot].queue;
+        if let Some(counts) = &mut self.queues[queue].share_counts {
+            counts.insert(&self.tasks[slot]);
+        }
+        if self.queues[queue].settings.age() {
+            self.end_delay(slot);
+        }
         self.with_turns(queue, |turns, roster, now| turns.insert(slot, roster, now));
+        if let Some(tallies) = &mut self.queues[queue].tallies {
+            tallies.enter(slot, &self.tasks[slot]);
+        }
         self.conclude_turns(queue);
     }
 
@@ -256,7 +355,11 @@ impl Engine {
     pub(crate) fn charge_turn(&mut self, slot: Slot) {
         let queue = self.tasks[slot].queue;
         self.with_turns(queue, |turns, roster, now| turns.charge(slot, roster, now));
-        if self.buckets > BUCKETS_MAX {
+        self.bound_buckets(queue);
+    }
+
+    fn bound_buckets(&mut self, queue: QueueSlot) {
+        while self.buckets > BUCKETS_MAX {
             self.with_turns(queue, |turns, roster, _| turns.forget_fullest(roster));
         }
     }
@@ -267,7 +370,9 @@ impl Engine {
     pub(crate) fn charged(&self, slot: Slot) -> Option<Charged> {
         let task = &self.tasks[slot];
         let (queue, epoch) = (task.queue, task.epoch);
-        self.has_turns(queue).then(|| Charged { queue, epoch, charge: entrant(task).charge() })
+        let ageing = usual_ageing(&self.queues[queue].settings);
+        let charge = || entrant(task, ageing).charge();
+        self.fixes_order(queue).then(|| Charged { queue, epoch, charge: charge() })
     }
 
     /// Takes back what a task was charged that did not arrive.
@@ -277,6 +382,14 @@ impl Engine {
             self.with_turns(queue, |turns, roster, now| turns.give_back(&charge, roster, now));
             self.wake(queue);
         }
+    }
+
+    /// Notes what a taken task did cost, instead of what it was put with.
+    pub(crate) fn correct_turn(&mut self, slot: Slot, cost: u32) {
+        let queue = self.tasks[slot].queue;
+        let cost = NonZeroU32::new(cost).unwrap_or(NonZeroU32::MIN);
+        self.with_turns(queue, |turns, roster, now| turns.correct(slot, cost, roster, now));
+        self.bound_buckets(queue);
     }
 
     /// When a key or share opens that holds tasks of a queue back.
@@ -295,6 +408,9 @@ impl Engine {
     /// Begins to note what changes about the turns of a queue.
     pub(crate) fn note_turns(&mut self, queue: QueueSlot) {
         self.with_turns(queue, |turns, roster, now| turns.begin_notes(roster, now));
+        if let Some(tallies) = &mut self.queues[queue].tallies {
+            tallies.begin_notes();
+        }
     }
 
     /// Ends the notes about the turns of a queue, whose tasks are what they were if `is_undone`.
@@ -305,6 +421,9 @@ impl Engine {
                 if is_undone { turns.undo(roster, now) } else { turns.end_notes() }
             },
         );
+        if let Some(tallies) = &mut self.queues[queue].tallies {
+            tallies.end_notes(is_undone);
+        }
     }
 
     fn with_turns<R>(
@@ -313,9 +432,9 @@ impl Engine {
         act: impl FnOnce(&mut Turns, &TasksOf<'_>, Timestamp) -> R,
     ) -> Option<R> {
         let queue = &mut self.queues[queue];
-        let turns = queue.turns.as_mut()?;
-        let shares = queue.shares.as_deref();
-        let roster = TasksOf { tasks: &self.tasks, indexes: &queue.indexes, shares };
+        let Queue { turns, indexes, shares, settings, .. } = queue;
+        let turns = turns.as_mut()?;
+        let roster = TasksOf::of(&self.tasks, indexes, shares.as_deref(), settings);
         let former = turns.buckets();
         let result = act(turns, &roster, self.now);
         self.buckets = self.buckets + turns.buckets() - former;
@@ -323,8 +442,7 @@ impl Engine {
     }
 }
 
-/// Tells the turns of a queue, if it has some, that a task leaves its state. It is still in the
-/// indexes.
+/// Tells whatever follows a queue that a task leaves its state. It is still in the indexes.
 #[inline(never)]
 pub(crate) fn leave_turns(
     queue: &mut Queue,
@@ -332,21 +450,27 @@ pub(crate) fn leave_turns(
     (tasks, now): (&Tasks, Timestamp),
     buckets: &mut usize,
 ) {
+    if let Some(counts) = &mut queue.share_counts {
+        counts.remove(&tasks[slot]);
+    }
+    if let Some(tallies) = &mut queue.tallies {
+        tallies.leave(slot, &tasks[slot]);
+    }
     let Some(turns) = &mut queue.turns else { return };
     let shares = queue.shares.as_deref();
     let former = turns.buckets();
-    turns.remove(slot, &TasksOf { tasks, indexes: &queue.indexes, shares }, now);
+    turns.remove(slot, &TasksOf::of(tasks, &queue.indexes, shares, &queue.settings), now);
     *buckets = *buckets + turns.buckets() - former;
 }
 
 /// For checks only.
 impl Engine {
     /// Which task of a queue with turns goes next, if nothing has opened since the last look.
-    pub(crate) fn peek_turn(&self, queue: QueueSlot, is_narrow: bool) -> Option<Slot> {
+    pub(crate) fn peek_turn(&self, queue: QueueSlot, selection: Selection) -> Option<Slot> {
         let queue = &self.queues[queue];
         let shares = queue.shares.as_deref();
-        let roster = TasksOf { tasks: &self.tasks, indexes: &queue.indexes, shares };
-        queue.turns.as_ref()?.peek(is_narrow, &roster)
+        let roster = TasksOf::of(&self.tasks, &queue.indexes, shares, &queue.settings);
+        queue.turns.as_ref()?.peek(selection, &roster)
     }
 
     /// Checks that turns agree with the tasks.
@@ -357,13 +481,14 @@ impl Engine {
             let Some(turns) = &queue.turns else { continue };
             assert!(queue.gate.is_some(), "a queue with turns has a gate");
             let shares = queue.shares.as_deref();
-            let roster = TasksOf { tasks: &self.tasks, indexes: &queue.indexes, shares };
+            let roster = TasksOf::of(&self.tasks, &queue.indexes, shares, &queue.settings);
             let slots = queue.indexes.by_seq(0, None).map(|(_, slot)| slot);
             turns.check(slots, &roster, self.now);
             buckets += turns.buckets();
-            let is_wanted = !queue.waiting.any.is_empty();
+            let is_wanted = !queue.waiting.any.is_empty() || queue.waiting.unstarted.is_some();
             let opens_at = turns.next_opening();
-            if is_wanted && opens_at.is_some() && turns.peek(false, &roster).is_none() {
+            if is_wanted && opens_at.is_some() && turns.peek(Selection::DEFAULT, &roster).is_none()
+            {
                 let armed = queue.gate.as_ref().and_then(|gate| gate.armed);
                 let is_paused = queue.paused.output.is_on() || self.has_ended(slot);
                 assert!(armed == opens_at || is_paused, "the next opening is awaited");

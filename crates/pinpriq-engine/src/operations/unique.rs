@@ -14,6 +14,7 @@ use crate::operations::arguments::{bad, check_positive, quoted};
 use crate::transition::Operation;
 use pinpriq_proto::change::{Change, Place};
 use pinpriq_proto::command::{Put, TimeToLive, Wait};
+use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::limits::WAIT_OVERHEAD_BYTES;
 use pinpriq_proto::reply::{Outcome, Refusal, RefusalKind, Reply};
 use pinpriq_proto::task::{Bytes, ClientId, RequestId, State, StateKind, TaskId};
@@ -222,7 +223,7 @@ impl Engine {
         self.note_window(number);
         self.bytes += record.bytes();
         self.deadlines.insert(record.until, Due::Window(number));
-        self.report.add(Change::Window(Box::new(record.clone())));
+        self.report.add(Change::detail(record.clone()));
         self.windows.insert(Window { record, place: None, held });
     }
 
@@ -245,7 +246,7 @@ impl Engine {
         self.bytes -= window.record.bytes();
         self.report.give_up(window.place);
         if is_reported {
-            self.report.add(Change::WindowGone(window.record.number));
+            self.report.add(Change::DetailGone(DetailKind::Window, window.record.number));
         }
     }
 
@@ -338,14 +339,6 @@ impl Engine {
         for (until, number, bytes) in due {
             self.bytes += bytes;
             self.deadlines.insert(until, Due::Window(number));
-        }
-    }
-
-    /// Reports a window again if its record is still at `place`.
-    pub(crate) fn rewrite_window(&mut self, number: u64, place: Place) {
-        if let Some(window) = self.windows.get(number).filter(|it| it.place == Some(place)) {
-            let record = Box::new(window.record.clone());
-            self.report.add(Change::Window(record));
         }
     }
 }

@@ -12,6 +12,7 @@ use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::WITHIN_NAMES_MAX;
+use pinpriq_proto::named_limits::LimitCommand;
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
@@ -88,6 +89,10 @@ impl Engine {
             }
             Command::Schedule(ScheduleCommand::List { prefix, after, count }) => {
                 Ok(Some(self.list_schedules_within(names, prefix, after, count)))
+            }
+            Command::Limit(LimitCommand::List { prefix, after, count }) => {
+                let found = self.named_limits.names_after(prefix, after);
+                Ok(Some(page_of_names(found.filter(|name| names.matches(name)), count)))
             }
             Command::Schedule(ref command) => {
                 self.check_schedule_within(names, command)?;

@@ -83,7 +83,7 @@ fn set<'a>(settings: &'a [Assignment<'a>]) -> Command<'a> {
 }
 
 fn held(by: HeldBy<'_>) -> Command<'_> {
-    Command::Ack(Ack { held: Held { queue: QUEUE.into(), by }, payload: None, zombie: None })
+    Command::Ack(Ack::new(Held { queue: QUEUE.into(), by }))
 }
 
 #[test]
@@ -161,7 +161,13 @@ fn values_that_no_door_lets_through_are_refused() {
         (Command::Credit(0), "the credit must be at least 1"),
         (Command::Take(Take { queues: &[], ..take }), "a take needs a queue"),
         (
-            Command::Subscribe { queues: &[], member: None, selection, mode: TakeMode::Pop },
+            Command::Subscribe {
+                queues: &[],
+                member: None,
+                selection,
+                mode: TakeMode::Pop,
+                recall: false,
+            },
             "a subscription needs a queue",
         ),
     ];
@@ -746,7 +752,7 @@ fn dead_letters_count_what_is_kept_of_where_they_come_from() {
     let take = Take { queues, member, count, wait, selection, mode };
     let taken = tasks(ask(&mut engine, NOW, Command::Take(take)));
     let held = Held { queue: QUEUE.into(), by: HeldBy::Receipt(taken[0].receipt().unwrap()) };
-    let fail = Fail { held, reason: None, delay: None, payload: None };
+    let fail = Fail::new(held);
     ask(&mut engine, NOW, Command::Fail(fail));
     let grown = engine.bytes() - before;
     assert!(grown >= ORIGIN_OVERHEAD_BYTES as u64, "it counts {grown} bytes more");

@@ -3,8 +3,8 @@
 use pinpriq_engine::Engine;
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{
-    Ack, Amendment, Command, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection, Sides,
-    Take, TakeMode, Transfer, Update, Wait,
+    Ack, Amendment, Bury, Command, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection,
+    Sides, Take, TakeMode, Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::Limits;
@@ -44,7 +44,7 @@ fn ask(engine: &mut Engine, command: Command<'_>) -> Option<Reply> {
     engine.check();
     match engine.poll_output()? {
         Output::Reply { reply, .. } => Some(reply),
-        Output::Delivery { .. } => None,
+        Output::Delivery { .. } | Output::Recall(_) => None,
     }
 }
 
@@ -78,15 +78,15 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
     let held = held(receipt);
     let transfer = Transfer::new(QUEUE, b"2");
     let amendment = Amendment::default();
-    let release = Release { held, delay: Span::ZERO, amendment, tail: true };
+    let release = Release { amendment, tail: true, ..Release::new(held) };
     let settings: &[Assignment<'_>] = &[];
     let sides = Sides::Output;
     let longer = Some(Span::from_ms(60));
     let changes = [
         Command::Touch { held, by: None },
         Command::Release(release),
-        Command::Bury { held, payload: None, reason: None },
-        Command::Fail(Fail { held, reason: None, delay: None, payload: None }),
+        Command::Bury(Bury::new(held)),
+        Command::Fail(Fail::new(held)),
         Command::Move { from: QUEUE.into(), to: b"other", count: 1, state: StateKind::Ready },
         Command::Redrive { queue: QUEUE.into(), count: 1 },
         Command::Dig(transfer),
@@ -120,7 +120,7 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
             assert_ne!(second, receipt);
         }
     }
-    let acknowledges = Command::Ack(Ack { held, payload: None, zombie: None });
+    let acknowledges = Command::Ack(Ack::new(held));
     let ends = [
         acknowledges,
         take(TakeMode::Pop, Wait::No),

@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use pinpriq_engine::Engine;
 use pinpriq_proto::change::Header;
-use pinpriq_proto::command::{Command, Put, QueueName, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::command::{
+    Command, Put, QueueCommand, QueueName, Selection, Take, TakeMode, Wait,
+};
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::limits::{BEHIND_MAX, LOOKED_MAX, LOOKED_STEPS_MAX, Limits, STEPS_PER_TIMEOUT};
 use pinpriq_proto::looking::{LeasePlace, LeaseShown, Leases, Reason, Scan};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{Output, Reply};
-use pinpriq_proto::task::{ClientId, RequestId, Terms};
+use pinpriq_proto::settings::{Assignment, RANKING, Value};
+use pinpriq_proto::shares::ShareShown;
+use pinpriq_proto::task::{Bytes, COST_USUAL, ClientId, RequestId, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 
 const QUEUE: QueueName<'_> = QueueName { name: b"jobs", member: None };
@@ -113,10 +117,14 @@ fn page(reply: Reply) -> (Vec<LeaseShown>, Option<LeasePlace>) {
 }
 
 fn take_all(engine: &mut Engine, ttr: u64) {
+    take(engine, u32::MAX, ttr);
+}
+
+fn take(engine: &mut Engine, count: u32, ttr: u64) {
     let take = Take {
         queues: &[QUEUE.name],
         member: None,
-        count: u32::MAX,
+        count,
         wait: Wait::No,
         selection: Selection::DEFAULT,
         mode: TakeMode::Lease { ttr: Some(Span::from_ms(ttr)) },
@@ -139,6 +147,72 @@ fn behind_is_exact_up_to_ten_thousand() {
         assert_eq!(explain(&mut engine, id), expected, "{id}");
     }
     assert_eq!(explain(&mut engine, 1), [Reason::NoConsumer, Reason::Next]);
+}
+
+#[test]
+fn turns_ahead_are_exact_up_to_ten_thousand() {
+    let mut engine = started();
+    let fair: [Assignment<'_>; 1] = [(RANKING, Value::Word(1))];
+    let queue = QUEUE.name;
+    ask(&mut engine, NOW, QueueCommand::Create { queue, settings: &fair }.into());
+    put_many(&mut engine, BEHIND_MAX + 2, |_| 0);
+    let terms = Terms::NONE.with(Some(b"quiet".as_slice()), COST_USUAL);
+    ask(&mut engine, NOW, Command::Put(Put { terms, ..Put::new(queue, b"") }));
+    let (last, quiet) = (BEHIND_MAX + 2, BEHIND_MAX + 3);
+    for (id, share, ahead) in [
+        (2, "k", 2),
+        (BEHIND_MAX - 1, "k", BEHIND_MAX - 1),
+        (last, "k", BEHIND_MAX),
+        (quiet, "quiet", 1),
+    ] {
+        let (share, ahead) = (share.as_bytes().into(), ahead as u64);
+        let expected = [Reason::ShareTurn { share, ahead }, Reason::NoConsumer];
+        assert_eq!(explain(&mut engine, id), expected, "{id}");
+    }
+}
+
+/// Looks at the shares until there is no further page. Returns them, and how many pages were empty.
+fn shares(engine: &mut Engine, top: bool) -> (Vec<ShareShown>, usize) {
+    let (mut all, mut empty, mut from): (Vec<ShareShown>, usize, Option<Bytes>) =
+        (Vec::new(), 0, None);
+    loop {
+        let look = QueueCommand::Shares { queue: QUEUE, count: 2, from: from.as_deref(), top };
+        let Reply::Shares { shares, next } = ask(engine, NOW, look.into()) else {
+            panic!("no page")
+        };
+        empty += usize::from(shares.is_empty());
+        assert!(shares.len() <= 2);
+        all.extend(shares);
+        from = next;
+        if from.is_none() {
+            return (all, empty);
+        }
+    }
+}
+
+#[test]
+fn shares_of_many_tasks_are_counted_bit_by_bit() {
+    let mut engine = started();
+    put_many(&mut engine, 12_000, |index| [5, -1, 0][index % 3]);
+    let look = QueueCommand::Shares { queue: QUEUE, count: 2, from: None, top: false };
+    ask(&mut engine, NOW, look.into());
+    // What changes in between is counted once, whether it was reached already or not.
+    take(&mut engine, 5_000, 10);
+    put_many(&mut engine, 3, |_| 0);
+    let names = |shares: &[ShareShown]| -> Vec<_> {
+        shares.iter().map(|it| (it.share.to_vec(), it.ready, it.taken)).collect()
+    };
+    let (all, empty) = shares(&mut engine, true);
+    assert_eq!(empty, 1, "the third look is the last one");
+    assert_eq!(names(&all), [(b"k".to_vec(), 7_003, 5_000)]);
+    for (index, share) in ["", "a", "z", "b"].into_iter().enumerate() {
+        let terms = Terms::NONE.with(Some(share.as_bytes()).filter(|_| index > 0), COST_USUAL);
+        ask(&mut engine, NOW, Command::Put(Put { terms, ..Put::new(QUEUE.name, b"") }));
+    }
+    let (all, empty) = shares(&mut engine, false);
+    assert_eq!((all.len(), empty), (5, 0));
+    assert!(all.is_sorted_by_key(|shown| shown.share.clone()));
+    engine.check();
 }
 
 #[test]

@@ -20,7 +20,7 @@ use dice::Dice;
 use runner::Runner;
 
 /// The number of runs that fit into a few seconds of a debug build.
-const RUNS: u64 = 420;
+const RUNS: u64 = 480;
 const STEPS_PER_RUN: usize = 480;
 
 #[test]

@@ -4,8 +4,8 @@
 use pinpriq_engine::{Applied, Engine};
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::command::{
-    Ack, Amendment, Command, Fail, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection,
-    Take, TakeMode, Transfer, Update, Wait,
+    Ack, Amendment, Bury, Command, Fail, Held, HeldBy, Put, QueueCommand, QueueName, Release,
+    Selection, Take, TakeMode, Transfer, Update, Wait,
 };
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::limits::Limits;
@@ -66,20 +66,20 @@ const ATTACKS: [(&str, Attack); 27] = [
     ("ACK of a task that stays", |target, _| {
         let by = target.take(QUEUE).map(HeldBy::Receipt)?;
         let held = Held { queue: QUEUE, by };
-        target.ask(Command::Ack(Ack { held, payload: Some(LARGE), zombie: None }))
+        target.ask(Command::Ack(Ack { payload: Some(LARGE), ..Ack::new(held) }))
     }),
     ("RELEASE", |target, _| {
         let by = target.take(QUEUE).map(HeldBy::Receipt)?;
         let held = Held { queue: QUEUE, by };
         let (delay, amendment) = (Span::from_ms(1), large());
-        target.ask(Command::Release(Release { held, delay, amendment, tail: true }))
+        target.ask(Command::Release(Release { delay, amendment, tail: true, ..Release::new(held) }))
     }),
     ("BURY with a payload", |target, _| target.bury(Some(LARGE), b"")),
     ("BURY with a reason", |target, _| target.bury(None, &LARGE[..1_024])),
     ("FAIL with a reason", |target, _| {
         let held = Held { queue: QUEUE, by: target.take(QUEUE).map(HeldBy::Receipt)? };
         let (reason, delay) = (Some(&LARGE[..1_024]), Some(Span::from_ms(1)));
-        target.ask(Command::Fail(Fail { held, reason, delay, payload: None }))
+        target.ask(Command::Fail(Fail { reason, delay, ..Fail::new(held) }))
     }),
     ("MOVE to one queue after the other", |target, round| {
         let (to, state) = (name(round), StateKind::Ready);
@@ -165,7 +165,8 @@ const WAITING: [(&str, Attack); 2] = [
     ("SUBSCRIBE", |target, round| {
         let name = name(round);
         let (selection, mode) = (Selection::DEFAULT, TakeMode::Pop);
-        target.ask(Command::Subscribe { queues: &[&name], member: None, selection, mode })
+        let (queues, recall) = (&[&name[..]][..], false);
+        target.ask(Command::Subscribe { queues, member: None, selection, mode, recall })
     }),
     ("AWAIT", |target, _| {
         target.ask(Command::Await { queue: QUEUE, id: b"1", wait: Wait::Forever })
@@ -245,7 +246,7 @@ impl Target {
 
     fn bury(&mut self, payload: Option<&[u8]>, reason: &[u8]) -> Result<(), RefusalKind> {
         let held = Held { queue: QUEUE, by: self.take(QUEUE).map(HeldBy::Receipt)? };
-        self.ask(Command::Bury { held, payload, reason: Some(reason) })
+        self.ask(Command::Bury(Bury { payload, reason: Some(reason), ..Bury::new(held) }))
     }
 
     /// Switches a task without a new payload.
@@ -322,7 +323,7 @@ fn what_shrinks_always_works() {
     let held = Held { queue: QUEUE, by: HeldBy::Receipt(receipt) };
     let amendment = Amendment { payload: Some(b"y"), ..Amendment::default() };
     let (delay, tail) = (Span::ZERO, false);
-    target.ask(Command::Release(Release { held, delay, amendment, tail })).unwrap();
+    target.ask(Command::Release(Release { delay, amendment, tail, ..Release::new(held) })).unwrap();
     target.bury(Some(b""), b"y").unwrap();
     target.update(QUEUE, b"2", b"").unwrap();
     target.ask(Command::Kill { queue: QUEUE, ids: &[b"3"] }).unwrap();

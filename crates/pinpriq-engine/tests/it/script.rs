@@ -224,7 +224,7 @@ impl Stage {
                 (*client, tasks, *popped)
             }
             Output::Delivery { client, tasks, popped } => (*client, tasks, *popped),
-            Output::Reply { .. } => return,
+            Output::Reply { .. } | Output::Recall(_) => return,
         };
         for task in tasks {
             if let State::Taken(_) = &task.progress.state {

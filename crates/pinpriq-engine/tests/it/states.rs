@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use expect_test::expect_file;
 use pinpriq_engine::{Engine, transition_listing};
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Command, Deed, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
-    Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
+    Ack, Amendment, Assign, Bury, Command, Deed, Delay, Fail, Held, HeldBy, Put, QueueCommand,
+    Release, Selection, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -27,7 +27,7 @@ use StateKind::{Buried, Done, Ready, Waiting, Zombie};
 const STANDINGS: [&str; 8] = ["X", "R", "T, held here", "T, held elsewhere", "W", "B", "Z", "D"];
 
 /// The specification, row by row. `—` cannot happen, `=` changes nothing.
-const SPECIFIED: [(&str, [&str; 8]); 34] = [
+const SPECIFIED: [(&str, [&str; 8]); 37] = [
     (
         "put with that id",
         ["R, W, B", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS", "EXISTS"],
@@ -51,6 +51,9 @@ const SPECIFIED: [(&str, [&str; 8]); 34] = [
     ("touch by receipt", ["—", "—", IN_PLACE, IN_PLACE, "—", "—", "—", "—"]),
     ("touch by another receipt", ["STALE"; 8]),
     ("touch by id", ["NOTFOUND", IN_PLACE, IN_PLACE, "NOTOWNER", "=", "=", "=", "="]),
+    ("start by receipt", ["—", "—", IN_PLACE, IN_PLACE, "—", "—", "—", "—"]),
+    ("start by another receipt", ["STALE"; 8]),
+    ("called back", ["—", "—", "R, X", "R, X", "—", "—", "—", "—"]),
     (
         "update",
         ["NOTFOUND", IN_PLACE, IN_PLACE, "NOTOWNER", IN_PLACE, IN_PLACE, IN_PLACE, IN_PLACE],
@@ -201,7 +204,7 @@ fn variants(row: &str) -> Vec<Variant> {
     match row {
         "put with that id" => vec![Plain, Delayed, To(Buried)],
         "put again, to replace it" => vec![Plain, Delayed],
-        "kick" | "put back" => vec![Plain, Late],
+        "kick" | "put back" | "called back" => vec![Plain, Late],
         "its deadline passes" | "its holder is gone" => vec![Plain, Late, BackingOff, Once],
         "arrive by import or from another queue" => {
             vec![From(Ready), From(Waiting), From(Buried), From(Zombie), From(Done)]
@@ -264,6 +267,7 @@ fn drive(row: &str, standing: &str, variant: Variant) -> Option<String> {
     let after = bench.record();
     bench.engine.check();
     let moves = row.ends_with("another queue") || row.starts_with("make room");
+    let moves = moves || row == "called back";
     if moves && before == after {
         return None;
     }
@@ -395,11 +399,23 @@ impl Bench {
             }
             "T, held here" | "T, held elsewhere" => {
                 let client = if standing == "T, held here" { HERE } else { ELSEWHERE };
+                if row == "called back" {
+                    return self.deliver(client);
+                }
                 let held = taken(ask(engine, now, client, take(TakeMode::Lease { ttr })));
                 self.current = held.receipt();
             }
             _ => {}
         }
+    }
+
+    /// Delivers the task so that it can be called back.
+    fn deliver(&mut self, client: ClientId) {
+        let (selection, mode) = (Selection::DEFAULT, TakeMode::Lease { ttr: Some(TTR) });
+        let (queues, member, recall) = (&[QUEUE][..], None, true);
+        let subscribe = Command::Subscribe { queues, member, selection, mode, recall };
+        assert_eq!(ask(&mut self.engine, self.now, client, subscribe), Some(Reply::Count(1)));
+        ask(&mut self.engine, self.now, client, Command::Credit(1));
     }
 
     fn record(&mut self) -> Option<TaskRecord> {
@@ -445,6 +461,22 @@ impl Bench {
         ask(&mut self.engine, self.now, HERE, command)
     }
 
+    /// Returns the state of the task, if a move could name it.
+    fn movable_state(&mut self) -> StateKind {
+        let kind = self.record_of(QUEUE).map(|task| task.progress.state.kind());
+        let kind = kind.filter(|kind| [Ready, Waiting, Buried, Zombie, Done].contains(kind));
+        kind.unwrap_or(Ready)
+    }
+
+    /// Ends all subscriptions, which calls back what was not started.
+    fn call_back(&mut self) -> Reply {
+        let end = Command::Unsubscribe { queues: &[], member: None };
+        for client in [HERE, ELSEWHERE] {
+            self.engine.apply(self.now, client, RequestId(0), &end);
+        }
+        Reply::Done
+    }
+
     /// Carries out the operation of a row.
     fn operate(&mut self, row: &str, variant: Variant) -> Option<Reply> {
         let delay = if variant == Variant::Delayed { DELAY } else { Span::ZERO };
@@ -470,20 +502,15 @@ impl Bench {
             "kick" => Command::Numbered { number: self.popped.number, deed: Deed::Kick },
             "take" => take(TakeMode::Lease { ttr: None }),
             "pop" => take(TakeMode::Pop),
-            "ack" => Command::Ack(Ack { held, payload: None, zombie: None }),
-            "release" => Command::Release(Release { held, delay, amendment, tail: false }),
-            "bury" => Command::Bury { held, payload: None, reason: None },
+            "ack" => Command::Ack(Ack::new(held)),
+            "release" => Command::Release(Release { delay, amendment, ..Release::new(held) }),
+            "bury" => Command::Bury(Bury::new(held)),
             "fail" => {
                 let delay = (variant == Variant::Delayed).then_some(DELAY);
-                Command::Fail(Fail { held, reason: None, delay, payload: None })
+                Command::Fail(Fail { delay, ..Fail::new(held) })
             }
             "move" => {
-                let kinds = [Ready, Waiting, Buried, Zombie, Done];
-                let find = |kind: &StateKind| {
-                    let record = self.record_of(QUEUE);
-                    record.is_some_and(|task| task.progress.state.kind() == *kind)
-                };
-                let state = kinds.into_iter().find(find).unwrap_or(Ready);
+                let state = self.movable_state();
                 Command::Move { from: QUEUE.into(), to: OTHER, count: 1, state }
             }
             "arrive" => {
@@ -497,6 +524,12 @@ impl Bench {
                 Command::Put(Put { id, priority: Some(-1), ..Put::new(QUEUE, b"other") })
             }
             "touch" => Command::Touch { held, by: Some(DELAY) },
+            "start" => {
+                self.now = self.now.after(DELAY);
+                let HeldBy::Receipt(receipt) = by else { return None };
+                Command::Start { queue: QUEUE.into(), receipt }
+            }
+            "called" => return Some(self.call_back()),
             "update" => {
                 let (queue, id, receipt) = (QUEUE.into(), ID, None);
                 Command::Update(Update { queue, id, amendment: priority, receipt })

@@ -186,6 +186,9 @@ pub struct Ack<'a> {
     /// Keeps the task as a zombie for this long, whatever the queue's setting.
     #[letter(2)]
     pub zombie: Option<Span>,
+    /// What the task did cost, if that is said.
+    #[letter(3)]
+    pub cost: Option<u32>,
 }
 
 /// See [`Command::Release`].
@@ -206,6 +209,30 @@ pub struct Release<'a> {
     #[letter(3)]
     #[option]
     pub tail: bool,
+    /// What the task did cost, if that is said.
+    #[letter(4)]
+    #[option(COST_SPENT)]
+    pub cost: Option<u32>,
+}
+
+/// See [`Command::Bury`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
+pub struct Bury<'a> {
+    /// The task.
+    #[flat]
+    pub held: Held<'a>,
+    /// A new payload, if any.
+    #[letter(1)]
+    #[option]
+    pub payload: Option<&'a [u8]>,
+    /// The reason, if one is given.
+    #[letter(2)]
+    #[option]
+    pub reason: Option<&'a [u8]>,
+    /// What the task did cost, if that is said.
+    #[letter(3)]
+    #[option(COST_SPENT)]
+    pub cost: Option<u32>,
 }
 
 /// See [`Command::Fail`].
@@ -227,6 +254,10 @@ pub struct Fail<'a> {
     #[letter(3)]
     #[option]
     pub payload: Option<&'a [u8]>,
+    /// What the task did cost, if that is said.
+    #[letter(4)]
+    #[option(COST_SPENT)]
+    pub cost: Option<u32>,
 }
 
 /// A move of a task, named by its id, into another state.
@@ -265,6 +296,44 @@ pub struct Amendment<'a> {
     #[letter(1)]
     #[option]
     pub payload: Option<&'a [u8]>,
+}
+
+impl<'a> Ack<'a> {
+    /// An ack without options.
+    #[must_use]
+    pub const fn new(held: Held<'a>) -> Self {
+        Self { held, payload: None, zombie: None, cost: None }
+    }
+}
+
+impl<'a> Release<'a> {
+    /// A release without options.
+    #[must_use]
+    pub const fn new(held: Held<'a>) -> Self {
+        let (delay, amendment) = (Span::ZERO, Amendment::NONE);
+        Self { held, delay, amendment, tail: false, cost: None }
+    }
+}
+
+impl<'a> Bury<'a> {
+    /// A bury without options.
+    #[must_use]
+    pub const fn new(held: Held<'a>) -> Self {
+        Self { held, payload: None, reason: None, cost: None }
+    }
+}
+
+impl<'a> Fail<'a> {
+    /// A fail without options.
+    #[must_use]
+    pub const fn new(held: Held<'a>) -> Self {
+        Self { held, reason: None, delay: None, payload: None, cost: None }
+    }
+}
+
+impl Amendment<'_> {
+    /// Nothing changes.
+    pub const NONE: Self = Self { ttl: Assign::Keep, priority: Assign::Keep, payload: None };
 }
 
 /// A value that may be replaced.
@@ -388,12 +457,7 @@ impl<'a> Transfer<'a> {
     /// A transfer without delay that changes nothing else.
     #[must_use]
     pub fn new(queue: impl Into<QueueName<'a>>, id: &'a [u8]) -> Self {
-        Self {
-            queue: queue.into(),
-            id,
-            delay: Span::ZERO,
-            amendment: Amendment { payload: None, priority: Assign::Keep, ttl: Assign::Keep },
-        }
+        Self { queue: queue.into(), id, delay: Span::ZERO, amendment: Amendment::NONE }
     }
 }
 

@@ -200,10 +200,10 @@ pub enum QueueCommand<'a> {
         /// The most shares to return, at most [`LOOKED_MAX`](crate::limits::LOOKED_MAX).
         #[option(default = PAGE_DEFAULT)]
         count: u32,
-        /// Only shares whose names come after this one.
+        /// Only shares whose names are not before this one.
         #[letter(1)]
         #[option(CURSOR, with = cursors::name)]
-        after: Option<&'a [u8]>,
+        from: Option<&'a [u8]>,
         /// Whether those come first that wait longest.
         #[letter(2)]
         #[option(TOP)]

@@ -1,4 +1,4 @@
-//! The fields of leases, members and schedules, as replies show them: one table each.
+//! The fields of leases, members, shares, limits and schedules, as replies show them: a table each.
 //!
 //! Over RESP a field without a value is null, in JSON it is left out.
 
@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use super::{FieldKind, Value, bytes, moment};
 use crate::fanout::MemberFigures;
 use crate::looking::LeaseShown;
+use crate::named_limits::LimitShown;
 use crate::schedule::{Recurrence, ShownSchedule};
 use crate::shares::{Own, ShareShown};
 use crate::task::Bytes;
@@ -98,8 +99,26 @@ pub static SHARE: [Told<ShareShown>; 10] = [
     Told::of("oldest_ready_ms", FieldKind::Span, |it, _| {
         it.oldest_ready.map_or(Value::Missing, Value::Span)
     }),
-    Told::of("acked", FieldKind::Number, |it, _| number(it.acked)),
-    Told::of("failed", FieldKind::Number, |it, _| number(it.failed)),
+    Told::always("acked", FieldKind::Number, |it, _| Value::Number(it.acked)),
+    Told::always("failed", FieldKind::Number, |it, _| Value::Number(it.failed)),
+];
+
+/// The fields of a limit that several queues use together.
+pub static LIMIT: [Told<LimitShown>; 7] = [
+    Told::of("name", FieldKind::Bytes, |it, _| Value::Bytes(&it.name)),
+    Told::of("max", FieldKind::Number, |it, _| number(it.rules.max)),
+    Told {
+        sort: Sort::Word,
+        ..Told::of("rate", FieldKind::Bytes, |it, _| {
+            it.rules.rate.map_or(Value::Missing, Value::Rate)
+        })
+    },
+    Told::always("taken", FieldKind::Number, |it, _| Value::Number(it.taken)),
+    Told::of("tokens", FieldKind::Integer, |it, _| {
+        it.tokens.map_or(Value::Missing, Value::Integer)
+    }),
+    Told::of("open_at", FieldKind::Moment, |it, _| moment(it.open_at)),
+    Told::always("queues", FieldKind::Number, |it, _| Value::Number(it.queues)),
 ];
 
 /// The fields of a schedule.

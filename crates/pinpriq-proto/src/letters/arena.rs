@@ -31,7 +31,7 @@ struct Owned {
 
 impl Arena {
     /// Holds a value that need not be dropped.
-    pub(super) fn hold<T: Copy>(&self, value: T) -> &T {
+    pub(crate) fn hold<T: Copy>(&self, value: T) -> &T {
         self.lists.alloc(value)
     }
 
@@ -44,8 +44,13 @@ impl Arena {
         Ok(self.lists.alloc_slice_try_fill_with(count, |_| take())?)
     }
 
+    /// Holds these values, which need not be dropped.
+    pub(crate) fn hold_all<T: Copy>(&self, values: impl ExactSizeIterator<Item = T>) -> &[T] {
+        self.lists.alloc_slice_fill_iter(values)
+    }
+
     /// Holds a value that is dropped with the arena.
-    pub(super) fn keep<T: Any>(&self, value: T) -> &T {
+    pub(crate) fn keep<T: Any>(&self, value: T) -> &T {
         let mut place = &self.owned;
         while place.value.get().is_some() {
             place = place.next.get_or_init(Box::default);

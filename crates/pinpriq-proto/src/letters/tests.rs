@@ -21,7 +21,7 @@ pub struct Dice {
 }
 
 impl Dice {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { state: seed, seen: BTreeMap::new() }
     }
 
@@ -341,6 +341,6 @@ fn what_is_nested_too_deep_is_refused() {
 fn an_ack_takes_few_bytes() {
     let receipt = crate::task::Receipt { number: 7, grant: Grant { incarnation: 1, serial: 9 } };
     let held = Held { queue: (&b"jobs"[..]).into(), by: HeldBy::Receipt(receipt) };
-    let ack = letter(&Command::Ack(Ack { held, payload: None, zombie: None }));
+    let ack = letter(&Command::Ack(Ack::new(held)));
     assert_eq!(&ack[1..], b"\x04jobs\0\x01\x07\x01\x09\0");
 }

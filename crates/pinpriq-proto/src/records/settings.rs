@@ -12,11 +12,18 @@ use crate::records::primitives::{
 /// Follows the last setting.
 const END: u8 = 0;
 
+/// Follows the settings, if tasks age.
+const AGEING_USUAL: u8 = 255;
+
 /// Appends the settings that are not the default, in the order of the table.
 pub fn put_settings(out: &mut Vec<u8>, settings: &Settings) {
     for (setting, value) in settings.changed() {
         out.push(setting.tag);
         put_value(out, value);
+    }
+    if let Some(usual) = settings.ageing_usual {
+        out.push(AGEING_USUAL);
+        put_span(out, usual);
     }
     out.push(END);
 }
@@ -29,6 +36,11 @@ pub fn take_settings(input: &mut &[u8]) -> Result<Settings, Malformed> {
         let tag = take_byte(input)?;
         if tag == END {
             return Ok(settings);
+        }
+        if tag == AGEING_USUAL && last < tag {
+            settings.ageing_usual = Some(take_span(input)?);
+            last = tag;
+            continue;
         }
         let setting = Setting::tagged(tag).ok_or(Malformed::UnknownAttribute(tag))?;
         let value = take_value(input)?;

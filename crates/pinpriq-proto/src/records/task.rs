@@ -48,6 +48,10 @@ const SHARE: u8 = 20;
 const COST: u8 = 21;
 /// It holds back the other tasks of its key.
 const HELD: u8 = 22;
+/// When it has begun to age, if that was not its put.
+const START: u8 = 23;
+/// What a step of its priority counts, if that is not what its queue says.
+const AGEING: u8 = 24;
 
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,7 +62,7 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 22] = [
+const ATTRIBUTES: [(u8, Part); 24] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
@@ -75,6 +79,8 @@ const ATTRIBUTES: [(u8, Part); 22] = [
     (DELAY, Part::Progress),
     (COUNTS, Part::Progress),
     (HELD, Part::Progress),
+    (START, Part::Progress),
+    (AGEING, Part::Progress),
     (ORIGIN, Part::Task),
     (SCHEDULED, Part::Task),
     (UNIQUE, Part::Task),
@@ -253,7 +259,7 @@ impl<'a> Attributes<'a> {
                     }
                     progress.reason = Some(Arc::from(reason));
                 }
-                BURIAL | DELAY | COUNTS | HELD => take_rest(tag, input, progress)?,
+                BURIAL | DELAY | COUNTS | HELD | START | AGEING => take_rest(tag, input, progress)?,
                 ORIGIN | SCHEDULED | UNIQUE => take_past(tag, input, &mut found.past)?,
                 SHARED => found.shared = true,
                 _ => match &mut progress.state {
@@ -303,9 +309,14 @@ fn take_rest(tag: u8, input: &mut &[u8], progress: &mut Progress) -> Result<(), 
             let delay = unusual(take_span(input)?, &Span::ZERO, "delay")?;
             progress.trace = Trace::of(delay, Counts::NONE);
         }
-        HELD => {
-            let trace = progress.trace.take().map_or(Trace::NONE, |trace| *trace);
-            progress.trace = Trace { is_held: true, ..trace }.kept();
+        HELD | START | AGEING => {
+            let mut trace = progress.trace.take().map_or(Trace::NONE, |trace| *trace);
+            match tag {
+                HELD => trace.is_held = true,
+                START => trace.aged.start = Some(take_moment(input)?),
+                _ => trace.aged.ageing = Some(take_span(input)?),
+            }
+            progress.trace = trace.kept();
         }
         _ => {
             let mut count = || take_small(input, "count");
@@ -392,6 +403,8 @@ fn put_rest(out: &mut Vec<u8>, progress: &Progress) {
     if progress.is_held() {
         out.push(HELD);
     }
+    put_attribute(out, START, progress.aged().start, put_moment);
+    put_attribute(out, AGEING, progress.aged().ageing, put_span);
 }
 
 #[inline(never)]

@@ -2,8 +2,8 @@
 
 use super::fault::{Fault, shown};
 use super::options::{
-    self, AT, COUNT, DELAY, GROUP, MEMBER, ONDUP, PAYLOAD, POP, REASON, ROOM, STATE_BURIED, TTL,
-    TTR, UNIQUE, WINDOW, ZOMBIE,
+    self, AT, COST_SPENT, COUNT, DELAY, GROUP, MEMBER, ONDUP, PAYLOAD, POP, REASON, RECALL, ROOM,
+    STATE_BURIED, TTL, TTR, UNIQUE, WINDOW, ZOMBIE,
 };
 use super::parts::{self, Parts, number};
 use super::reading::{Arguments, Key as _, Room, Value as _, held, selection};
@@ -29,6 +29,9 @@ pub const RARE_OF_PUT: u64 = UNIQUE.bit
     | REASON.bit
     | options::SHARE.bit
     | options::COST.bit;
+
+/// The options of `ACK` beside the lane.
+const OPTIONS_OF_ACK: u64 = PAYLOAD.bit | ZOMBIE.bit | COST_SPENT.bit;
 
 /// Reads a put that may have any options.
 #[inline(never)]
@@ -141,8 +144,12 @@ pub const fn are_several(parts: &Parts<'_>) -> bool {
 /// Reads an ack of one task.
 #[inline]
 pub fn ack_of<'a>(parts: &Parts<'a>) -> Result<Ack<'a>, Fault> {
+    let ack = Ack::new(held(parts)?);
+    if parts.has_none_of(OPTIONS_OF_ACK) {
+        return Ok(ack);
+    }
     let (payload, zombie) = (parts.option(PAYLOAD), parts.span(ZOMBIE)?);
-    Ok(Ack { held: held(parts)?, payload, zombie })
+    Ok(Ack { payload, zombie, cost: parts.value(COST_SPENT)?, ..ack })
 }
 
 /// `KICK queue ID id` is DIG, and `KICK queue n` is PLOW with a count.
@@ -165,8 +172,11 @@ pub(crate) fn subscribe<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
         (true, None) => TakeMode::Pop,
         (false, ttr) => TakeMode::Lease { ttr },
     };
-    let (member, selection) = (parts.option(MEMBER), Selection::DEFAULT);
-    Ok(Command::Subscribe { queues: parts.words, member, selection, mode })
+    let (member, selection, recall) = (parts.option(MEMBER), Selection::DEFAULT, parts.has(RECALL));
+    if recall && mode == TakeMode::Pop {
+        return Err(Fault::bad("POP takes no RECALL: a popped task is gone"));
+    }
+    Ok(Command::Subscribe { queues: parts.words, member, selection, mode, recall })
 }
 
 pub(crate) fn credit<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
@@ -212,11 +222,12 @@ pub(crate) fn write(command: &Command<'_>, to: &mut Writing) {
             }
             to.is_unsayable |= done.is_empty() || take.mode == TakeMode::Pop;
         }
-        Command::Ack(Ack { held, payload, zombie }) => {
+        Command::Ack(Ack { held, payload, zombie, cost }) => {
             to.word(b"ACK");
             held.write(to);
             to.option(PAYLOAD, payload);
             to.option(ZOMBIE, zombie);
+            to.option(COST_SPENT, cost);
         }
         Command::AckAll { queue, receipts } => {
             to.word(b"ACK");
@@ -226,12 +237,13 @@ pub(crate) fn write(command: &Command<'_>, to: &mut Writing) {
             }
             to.is_unsayable |= receipts.len() < 2;
         }
-        Command::Subscribe { queues, member, selection, mode } => {
+        Command::Subscribe { queues, member, selection, mode, recall } => {
             to.word(b"SUBSCRIBE");
             to.list(Word::Queues, queues);
             to.option(MEMBER, member);
             to.mode(mode);
             to.flag(POP, mode == TakeMode::Pop);
+            to.flag(RECALL, recall);
             to.is_unsayable |= selection != Selection::DEFAULT;
         }
         Command::Credit(credit) => to.all(&[b"CREDIT", &credit.text()]),

@@ -43,6 +43,8 @@ pub enum Form {
     Members,
     /// A schedule.
     Schedule,
+    /// A limit that several queues use together.
+    Limit,
     /// The next slot of a schedule.
     Next,
     /// The id of a task that a schedule has put.

@@ -16,6 +16,9 @@ pub const BY: Opt =
     with("BY", "ms", "How much the deadline moves, instead of a whole lease from now");
 pub const COST: Opt =
     with("COST", "n", "What a take costs: rates and turns count it, 1 unless it is given");
+/// The holder of a task says it.
+pub const COST_SPENT: Opt =
+    with("COST", "n", "What the task did cost, for rates, instead of the cost of its put");
 pub const COUNT: Opt = with("COUNT", "n", "At most this many");
 pub const CURSOR: Opt = with(
     "CURSOR",
@@ -51,6 +54,8 @@ pub const PRIORITY: Opt = with(
     "n|NONE",
     "The lower, the more urgent, 0 by default; a task with none leaves only with its group",
 );
+pub const RECALL: Opt =
+    flag("RECALL", "A task is called back for a more urgent one until it is started");
 pub const REASON: Opt =
     with("REASON", "text", "Why, for people who look at the task later; at most 1,024 bytes");
 pub const RECEIPT: Opt = with("RECEIPT", "receipt", "The receipt, which a taken task needs");
@@ -107,6 +112,13 @@ pub const RATE: Opt = with(
     OWN_RATE,
     "How many tasks of the share are handed out in a time: n/ms, none, or default, as for others",
 );
+pub const MAX: Opt =
+    with("MAX", LIMIT_OR_NONE, "How many tasks may be taken at once: a number, or none");
+pub const RATE_OR_NONE: Opt = with(
+    "RATE",
+    RATE_OR_NO_RATE,
+    "What the tasks that are handed out may cost in a time: n/ms, or none",
+);
 pub const TOP: Opt = flag("TOP", "Those that wait longest first, at most 100 and without a cursor");
 pub const UNIQUE: Opt =
     with("UNIQUE", "key", "No second task is put with this key while the first is unfinished");
@@ -140,6 +152,10 @@ pub struct Opt {
 pub const OWN_LIMIT: &str = "n|none|default";
 /// A rate that a share may have of its own.
 pub const OWN_RATE: &str = "n/ms|none|default";
+/// A limit, or none.
+pub const LIMIT_OR_NONE: &str = "n|none";
+/// A rate, or none.
+pub const RATE_OR_NO_RATE: &str = "n/ms|none";
 
 /// The kind of an option's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,7 +194,9 @@ impl Opt {
             (_, Some("ms")) => OptionKind::Span,
             (_, Some("ms|NONE")) => OptionKind::SpanOrNone,
             (_, Some("unix-ms")) => OptionKind::Moment,
-            (_, Some(value @ (OWN_LIMIT | OWN_RATE))) => OptionKind::Bytes(value),
+            (_, Some(value @ (OWN_LIMIT | OWN_RATE | LIMIT_OR_NONE | RATE_OR_NO_RATE))) => {
+                OptionKind::Bytes(value)
+            }
             (_, Some(value)) if value.contains(' ') => OptionKind::Pairs,
             (_, Some(value)) if value.contains('|') || value == "B" => OptionKind::Words(value),
             (_, Some(value)) => OptionKind::Bytes(value),

@@ -14,6 +14,7 @@ use crate::command::{
     Assign, Command, End, Held, HeldBy, Order, Put, QueueName, Selection, Sides, Wait,
 };
 use crate::fanout::Deadline;
+use crate::named_limits::{LimitChange, OrNone};
 use crate::schedule::{OnMissed, Overlap, When};
 use crate::settings::Rate;
 use crate::shares::{Own, ShareChange};
@@ -269,6 +270,38 @@ impl Value<'_> for Own<Rate> {
     }
 }
 
+impl Value<'_> for OrNone<u64> {
+    fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
+        or_none(text, parts::number, || format!("{word} is a number or none"))
+    }
+
+    fn text(&self) -> Vec<u8> {
+        text_of_own(Own::Is(self.0))
+    }
+}
+
+impl Value<'_> for OrNone<Rate> {
+    fn read(word: &str, text: &[u8]) -> Result<Self, Fault> {
+        let rule = || format!("{word} is n/ms, such as 100/1000, or none");
+        or_none(text, super::settings::rate_of, rule)
+    }
+
+    fn text(&self) -> Vec<u8> {
+        text_of_own(Own::Is(self.0))
+    }
+}
+
+fn or_none<T>(
+    text: &[u8],
+    read: fn(&[u8]) -> Option<T>,
+    rule: impl FnOnce() -> String,
+) -> Result<OrNone<T>, Fault> {
+    if text.eq_ignore_ascii_case(b"none") {
+        return Ok(OrNone(None));
+    }
+    read(text).map(|it| OrNone(Some(it))).ok_or_else(|| no_value(&rule(), text))
+}
+
 fn own<T>(
     text: &[u8],
     read: fn(&[u8]) -> Option<T>,
@@ -312,6 +345,23 @@ impl<'a> Arguments<'a> for ShareChange {
         to.option(options::LIMIT, self.limit);
         to.option(options::RATE, self.rate);
         to.is_unsayable |= self.is_empty();
+    }
+}
+
+/// Nothing has to be given: a limit that allows everything counts all the same.
+impl<'a> Arguments<'a> for LimitChange {
+    const WORDS: &'static [Word] = &[];
+    const OPTIONS: &'static [Opt] = &[options::MAX, options::RATE_OR_NONE];
+    const LAST: &'static [Opt] = &[];
+
+    fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
+        let (max, rate) = (parts.value(options::MAX)?, parts.value(options::RATE_OR_NONE)?);
+        Ok(Self { max, rate })
+    }
+
+    fn write(&self, to: &mut Writing) {
+        to.option(options::MAX, self.max);
+        to.option(options::RATE_OR_NONE, self.rate);
     }
 }
 

@@ -84,7 +84,7 @@ fn value<'a>(setting: &Setting, text: &'a [u8]) -> Result<Value<'a>, Fault> {
             no_value(&format!("{name} is a number{or_none}"), text)
         }),
         SettingKind::Span => span(name, text).map(Value::Span),
-        SettingKind::Name => Ok(Value::Bytes(text)),
+        SettingKind::Name | SettingKind::Limits => Ok(Value::Bytes(text)),
         SettingKind::Rate => rate(name, text).map(Value::Rate),
         SettingKind::Words(words) | SettingKind::WordsOrSpan(words, _) => {
             let place = (0..).zip(*words).find(|(_, word)| is(text, word.word));

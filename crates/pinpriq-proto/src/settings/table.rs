@@ -48,6 +48,8 @@ pub enum SettingKind {
     Span,
     /// Names of queues.
     Name,
+    /// Names of limits, with commas between.
+    Limits,
     /// Numbers in a time.
     Rate,
     /// One of these words. The journal stores their positions, so add new ones at the end.
@@ -121,11 +123,14 @@ macro_rules! settings {
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub struct Settings {
             $($(#[doc = $doc])+ pub $field: $type,)*
+            /// How the tasks of an ageing queue age that do not say it: what [`Self::ageing`] was
+            /// when the first of them came. It is no setting, but is kept with them.
+            pub ageing_usual: Option<Span>,
         }
 
         impl Default for Settings {
             fn default() -> Self {
-                Self { $($field: $default,)* }
+                Self { $($field: $default,)* ageing_usual: None }
             }
         }
 
@@ -322,6 +327,7 @@ settings! {
         kind: SettingKind::Words(&[
             Word { word: "strict", help: "By priority, then by age" },
             Word { word: "fair", help: "By priority, then each share in its turn" },
+            Word { word: "ageing", help: "By priority and age: AGEING says how much age counts" },
         ]),
         what: "the ranking",
         help: "Whose turn it is among ready tasks",
@@ -368,6 +374,30 @@ settings! {
         kind: SettingKind::Rate,
         what: "the rate of a share",
         help: "What the tasks of one share that are taken may cost in a time",
+    }
+
+    /// The most tasks of one share in the states R, T, W and B together.
+    share_capacity: Option<u64> = None, SHARECAPACITY {
+        tag: 23,
+        kind: SettingKind::Number,
+        what: "the capacity of a share",
+        help: "The most tasks of one share that are not finished; a put beyond it is refused",
+    }
+
+    /// The names of the limits that it uses together with other queues, with commas between.
+    uses: Option<Bytes> = None, USES {
+        tag: 24,
+        kind: SettingKind::Limits,
+        what: "the limits that it uses",
+        help: "The limits that it uses together with other queues",
+    }
+
+    /// How much later than one that is a step more urgent a task goes, in an ageing queue.
+    ageing: Option<Span> = None, AGEING {
+        tag: 25,
+        kind: SettingKind::Span,
+        what: "the ageing",
+        help: "How much later a task goes for each step of its priority, if tasks are ageing",
     }
 }
 
@@ -434,6 +464,9 @@ impl Setting {
             SettingKind::Number => Value::Number(least),
             SettingKind::Span => Value::Span(span),
             SettingKind::Name => Value::Bytes(b"dead"),
+            SettingKind::Limits => {
+                Value::Bytes([b"l".as_slice(), b"m", b"l,m"][(number % 3) as usize])
+            }
             SettingKind::Rate => Value::Rate(Rate { count, per: span }),
             SettingKind::WordsOrSpan(..) if number % 3 == 2 => Value::Span(span),
             SettingKind::Words(words) | SettingKind::WordsOrSpan(words, _) => word(words),
@@ -448,6 +481,7 @@ impl Setting {
             SettingKind::Number
             | SettingKind::Span
             | SettingKind::Name
+            | SettingKind::Limits
             | SettingKind::Rate
             | SettingKind::Words(_) => None,
         }
@@ -462,9 +496,11 @@ impl Setting {
     pub fn words(&self) -> impl Iterator<Item = &Word> {
         let words = match &self.kind {
             SettingKind::Words(words) | SettingKind::WordsOrSpan(words, _) => words,
-            SettingKind::Number | SettingKind::Span | SettingKind::Name | SettingKind::Rate => {
-                &[][..]
-            }
+            SettingKind::Number
+            | SettingKind::Span
+            | SettingKind::Name
+            | SettingKind::Limits
+            | SettingKind::Rate => &[][..],
         };
         words.iter().chain(self.length().map(|length| &length.word))
     }
@@ -537,7 +573,10 @@ mod tests {
         for setting in SETTINGS {
             let accepts = |value| (setting.write)(&mut Settings::default(), value).is_ok();
             let (words, is_span) = match &setting.kind {
-                SettingKind::Number | SettingKind::Name | SettingKind::Rate => (0, false),
+                SettingKind::Number
+                | SettingKind::Name
+                | SettingKind::Limits
+                | SettingKind::Rate => (0, false),
                 SettingKind::Span => (0, true),
                 SettingKind::Words(words) => (words.len(), false),
                 SettingKind::WordsOrSpan(words, _) => (words.len(), true),
@@ -550,7 +589,7 @@ mod tests {
                 let is_there = usize::from(place) < words;
                 assert_eq!(accepts(Value::Word(place)), is_there, "{setting:?}: {place}");
             }
-            let is_name = matches!(setting.kind, SettingKind::Name);
+            let is_name = matches!(setting.kind, SettingKind::Name | SettingKind::Limits);
             assert_eq!(accepts(Value::Bytes(b"9")), is_name, "{setting:?}");
             let is_rate = matches!(setting.kind, SettingKind::Rate);
             let rate = Rate { count: 9, per: Span::from_ms(9) };

@@ -82,7 +82,8 @@ fields! {
         Value::Word(1) => Self::Evict;
     Ranking: |ranking| Self::Word(ranking as u8),
         Value::Word(0) => Self::Strict,
-        Value::Word(1) => Self::Fair;
+        Value::Word(1) => Self::Fair,
+        Value::Word(2) => Self::Ageing;
     AfterAck: |after_ack| match after_ack {
             AfterAck::Delete => Self::Word(0),
             AfterAck::Keep => Self::Word(1),

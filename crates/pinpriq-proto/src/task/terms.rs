@@ -119,6 +119,12 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         self.share_and_cost.held().map_or(COST_USUAL, |held| held.cost)
     }
 
+    /// The share of a task with these terms: the one that its put named, or else its key.
+    #[must_use]
+    pub fn share_or_key(&self) -> &[u8] {
+        self.share().or(self.key.as_ref()).map_or(&[], B::as_ref)
+    }
+
     /// Whether share and cost are as usual.
     #[must_use]
     #[inline]

@@ -1,7 +1,7 @@
 // What EXPLAIN answers, in plain words.
 
 import { h } from "../h.js";
-import { away, count, moment, plural } from "../format.js";
+import { away, count, moment, plural, span } from "../format.js";
 import { Name, placeLink } from "../names.js";
 import { letter, STATES, word } from "./states.js";
 
@@ -28,14 +28,40 @@ const SENTENCES = {
     `${count(taken)} are. Finish some, or raise the limit.`,
   rate: ({ next_at: at }) =>
     `The queue has handed out as many as its rate allows. It goes on ` + `${away(at)}.`,
+  "key-limit": (it) =>
+    `${plural(it.taken, "task")} of its key “${Name.in(it, "key").shown}” ` +
+    `${verb(it.taken, "is", "are")} taken, and no more may be.`,
+  "key-rate": (it) =>
+    `The tasks of its key “${Name.in(it, "key").shown}” have cost what they may. ` +
+    `They go on ${away(it.open_at)}.`,
+  "key-held": (it) =>
+    `Task ${Name.in(it, "by").shown} of its key “${Name.in(it, "key").shown}” has failed and ` +
+    "goes first.",
+  "share-limit": (it) =>
+    `${plural(it.taken, "task")} of ${share(it)} ${verb(it.taken, "is", "are")} taken, and ` +
+    "no more may be.",
+  "share-rate": (it) =>
+    `The tasks of ${share(it)} have cost what they may. They go on ${away(it.open_at)}.`,
   "no-priority": () => "It has no priority, so it leaves only together with its group.",
   behind: ({ at_least: number }) =>
     number >= 10_000
       ? `At least ${count(number)} tasks come first.`
       : `${plural(number, "task")} ${Number(number) === 1 ? "comes" : "come"} first.`,
+  "share-turn": (it) =>
+    it.ahead >= 10_000
+      ? `At least ${count(it.ahead)} tasks go before ${share(it)} has its turn for it.`
+      : `${plural(it.ahead, "task")} ${verb(it.ahead, "goes", "go")} before ` +
+        `${share(it)} has its turn for it.`,
   "no-consumer": () => "No worker waits for a task of this queue at this moment.",
   next: () => "It is the next to leave.",
 };
+
+const verb = (number, one, more) => (Number(number) === 1 ? one : more);
+
+function share(it) {
+  const { shown } = Name.in(it, "share");
+  return shown === "" ? "those without a share" : `its share “${shown}”`;
+}
 
 // What the tasks of a queue wait for of which none is ready. Each sentence is about all of a state,
 // and what the server tells is about the first of them.
@@ -64,8 +90,6 @@ const OF_ALL = {
 // Reasons that are no trouble: the tasks are being worked on, or it is not their time yet.
 const SOUND = ["taken", "delayed"];
 
-const verb = (number, one, more) => (Number(number) === 1 ? one : more);
-
 function ofQueue(reasons, counts) {
   const sentence = ({ code, ...details }) =>
     h(
@@ -90,7 +114,7 @@ function ofQueue(reasons, counts) {
 
 // Returns elements that tell an explanation. `counts` are those of the queue that it is about.
 export function told(
-  { state, since, reasons, ...it },
+  { state, since, reasons, eta_ms: eta, eta_low: low, eta_high: high, ...it },
   place,
   { isOfTask = false, counts = {} } = {},
 ) {
@@ -113,6 +137,10 @@ export function told(
       " ",
       word(state),
       since ? `, since ${away(since)}.` : ".",
+      eta === null || eta === undefined
+        ? null
+        : ` As in the last minute, it goes in ${span(eta)}` +
+          `${high === null ? ", or later" : ` (${span(low)} to ${span(high)})`}.`,
     ),
     list,
   ];

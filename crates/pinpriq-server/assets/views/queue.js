@@ -17,6 +17,7 @@ import * as actions from "../actions/queue.js";
 import { putTask } from "../actions/task.js";
 import { tasks } from "./tasks.js";
 import { leases } from "./leases.js";
+import { shares } from "./shares.js";
 import { settings } from "./settings.js";
 
 export async function queue(page, route) {
@@ -207,6 +208,7 @@ function tabs(page, place, route, first, panel) {
     tasks: () => tasks(page, place, route),
     settings: () => settings(page, place, first.settings),
     leases: () => leases(page, place),
+    shares: () => shares(page, place),
   };
   const open = (name) => {
     fill(panel, views[name]());
@@ -216,6 +218,7 @@ function tabs(page, place, route, first, panel) {
     ["tasks", "Tasks"],
     ["settings", "Settings"],
     ["leases", "Leases"],
+    ["shares", "Shares"],
   ];
   open(chosen);
   return choices("Parts of this queue", options, chosen, (name) => {

@@ -33,7 +33,7 @@ pinpriq_proto::worded! {
         /// A request was refused in a protocol that cannot say so.
         #[letter(7)]
         Refused => "refused",
-        /// The client did not read its replies, which kept old files on the disk.
+        /// The client did not read its replies, which kept old files on the disk, or were too many.
         #[letter(8)]
         Unread => "unread",
         /// The store failed, and the protocol cannot say so.

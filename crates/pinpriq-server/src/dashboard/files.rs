@@ -55,6 +55,7 @@ pub(crate) static FILES: &[File] = &[
     file!("views/schedules.js"),
     file!("views/server.js"),
     file!("views/settings.js"),
+    file!("views/shares.js"),
     file!("views/task.js"),
     file!("views/tasks.js"),
     file!("views/topic.js"),

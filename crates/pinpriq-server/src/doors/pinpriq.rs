@@ -92,6 +92,7 @@ impl PinpriqDoor {
                     member: None,
                     selection: Selection::PINPRIQ,
                     mode: TakeMode::Pop,
+                    recall: false,
                 };
                 desk.ask(SILENT, &subscribe)
             }
@@ -155,7 +156,7 @@ impl Encode for PinpriqDoor {
                 encode_frame(tasks, counted, progress, out, room, known)
             }
             // No other request has a reply on this wire.
-            Output::Reply { .. } => true,
+            Output::Reply { .. } | Output::Recall(_) => true,
         }
     }
 }

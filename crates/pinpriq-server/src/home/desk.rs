@@ -32,6 +32,7 @@ use super::door::{CommandName, Opened};
 use super::pace::Pace;
 use super::route::{
     queue_of_step, shard_of_all, shard_of_done, shard_of_pair, shard_of_schedule, shard_of_steps,
+    shard_of_uses,
 };
 use crate::access::audit::{Audit, Event};
 use crate::access::roster::Roster;
@@ -334,6 +335,9 @@ impl Desk {
                 (shard_of_all(queues, sharding)?, queues.first().copied())
             }
             (Destination::Pair(one, other), _) => (shard_of_pair(one, other, sharding)?, Some(one)),
+            (Destination::Uses { queue, dead_letters, uses }, _) => {
+                (shard_of_uses(queue, dead_letters, uses, sharding)?, Some(queue))
+            }
             (Destination::Schedule(name, queue), _) => {
                 (shard_of_schedule(name, queue, sharding)?, Some(name))
             }

@@ -6,6 +6,7 @@
 
 use pinpriq_proto::command::{Done, Step};
 use pinpriq_proto::facts::Destination;
+use pinpriq_proto::named_limits::used;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::request::fault::shown;
 
@@ -66,6 +67,26 @@ pub(super) fn shard_of_pair(
         shown(one),
         shown(other)
     )))
+}
+
+/// Returns the shard where a queue lives, with the one for its dead letters and the limits that it
+/// uses.
+pub(super) fn shard_of_uses(
+    queue: &[u8],
+    dead_letters: Option<&[u8]>,
+    uses: &[u8],
+    sharding: Sharding,
+) -> Result<usize, Refusal> {
+    let to = shard_of_pair(queue, dead_letters.unwrap_or(queue), sharding)?;
+    match used(uses).find(|limit| sharding.shard_of(limit) != to) {
+        None => Ok(to),
+        Some(limit) => Err(across(format!(
+            "the limit {} and the queue {} would live in different shards: give their names a \
+             common part in braces, such as {{a}}",
+            shown(limit),
+            shown(queue)
+        ))),
+    }
 }
 
 fn one_shard_of<'q>(

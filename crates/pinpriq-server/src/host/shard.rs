@@ -678,6 +678,7 @@ impl State {
             let (client, request) = match output {
                 Output::Reply { client, request, .. } => (*client, Some(*request)),
                 Output::Delivery { client, .. } => (*client, None),
+                Output::Recall(recalled) => (recalled.client, None),
             };
             let same = found.filter(|(other, _)| *other == client);
             found = same.or_else(|| sessions.get(&client).map(|session| (client, session)));
@@ -688,7 +689,12 @@ impl State {
                 continue;
             };
             let bytes = output_bytes(output);
-            if request.is_none() {
+            if let Output::Recall(recalled) = output {
+                if !session.call_back(recalled.receipt) {
+                    drop(durable.pop_held());
+                    continue;
+                }
+            } else if request.is_none() {
                 session.count_delivery();
             } else if request.is_some_and(|request| session.unblock_request(request)) {
                 session.bell.ring();

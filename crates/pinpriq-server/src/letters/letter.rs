@@ -289,7 +289,8 @@ impl News {
     pub(crate) fn replies(&self) -> usize {
         let is_reply = |piece: &&Piece| {
             let is_apart = matches!(piece, Piece::Output(Output::Reply { request: ASIDE, .. }, _));
-            let is_delivery = matches!(piece, Piece::Output(Output::Delivery { .. }, _));
+            let is_delivery =
+                matches!(piece, Piece::Output(Output::Delivery { .. } | Output::Recall(_), _));
             !is_apart && !is_delivery && !piece.is_begun()
         };
         self.pieces.iter().filter(is_reply).count()

@@ -7,6 +7,9 @@
 //! first delivery uses up the credit, and what comes from others goes back. So what is popped is
 //! held first, under a lease, and its shard pops it once it is chosen.
 //!
+//! A shard calls back what the client has not started for what is more urgent in the same queue,
+//! so no other shard is concerned. The credit of what is called back is there again.
+//!
 //! This module decides, and `home::desk::dealing` writes the letters.
 
 use std::collections::VecDeque;
@@ -40,8 +43,9 @@ pub(crate) enum Aside {
     Look,
     /// To pop what it holds.
     Pop(Vec<Receipt>),
-    /// To take back what came in vain.
-    GiveBack(Vec<Receipt>),
+    /// To take back what came in vain. It says when it has done so, unless the request is a silent
+    /// one.
+    GiveBack(Vec<Receipt>, RequestId),
 }
 
 /// The part of one shard.
@@ -57,6 +61,8 @@ struct Share {
     head: Head,
     /// The answers that it owes, oldest first.
     owed: VecDeque<Owed>,
+    /// What came in vain and is on its way back, oldest first. The shard may call it back first.
+    vain: VecDeque<Vec<Receipt>>,
 }
 
 /// What a shard would deliver next.
@@ -72,6 +78,7 @@ enum Head {
 enum Owed {
     Look,
     Pop,
+    Back,
 }
 
 /// A request that begins or ends subscriptions in several shards.
@@ -119,6 +126,7 @@ impl Dealing {
                 open,
                 head: Head::Unknown,
                 owed: VecDeque::new(),
+                vain: VecDeque::new(),
             });
         }
     }
@@ -177,6 +185,7 @@ impl Dealing {
         let Some(share) = self.share(from) else { return };
         share.is_away = true;
         (share.open, share.head) = (0, Head::Unknown);
+        share.vain.clear();
         let owed = std::mem::take(&mut share.owed);
         let unpopped = owed.into_iter().filter(|owed| *owed == Owed::Pop).count() as u64;
         self.refund(unpopped);
@@ -201,9 +210,13 @@ impl Dealing {
             share.open = share.open.saturating_sub(1);
         }
         let is_held = tasks.iter().any(is_held);
-        let receipts = || tasks.iter().filter_map(TaskRecord::receipt).collect();
+        let receipts = || tasks.iter().filter_map(TaskRecord::receipt).collect::<Vec<_>>();
         if self.left == 0 && !popped {
-            self.due.push((from, Aside::GiveBack(receipts())));
+            self.due.push((from, Aside::GiveBack(receipts(), ASIDE)));
+            if let Some(share) = self.share(from) {
+                share.owed.push_back(Owed::Back);
+                share.vain.push_back(receipts());
+            }
             return false;
         }
         self.left = self.left.saturating_sub(1);
@@ -215,6 +228,18 @@ impl Dealing {
             self.due.push((from, Aside::Pop(receipts())));
         }
         !is_held
+    }
+
+    /// Takes back the credit of a delivery that a shard has called back. Returns whether the client
+    /// hears of it.
+    fn call_back(&mut self, from: usize, receipt: Receipt) -> bool {
+        let Some(share) = self.share(from) else { return true };
+        share.open += 1;
+        let came_in_vain = share.vain.iter().flatten().any(|it| *it == receipt);
+        if !came_in_vain {
+            self.refund(1);
+        }
+        !came_in_vain
     }
 
     /// Takes the answer of a shard to what it was asked aside, other than tasks.
@@ -229,6 +254,9 @@ impl Dealing {
             (Some(Owed::Look), _) => share.head = Head::Nothing,
             // Its lease has ended meanwhile. After a refusal it is not known what has happened.
             (Some(Owed::Pop), Reply::Tasks { tasks, .. }) if tasks.is_empty() => self.refund(1),
+            (Some(Owed::Back), _) => {
+                share.vain.pop_front();
+            }
             (Some(Owed::Pop) | None, _) => {}
         }
     }
@@ -340,6 +368,10 @@ pub(crate) fn receive(
                 None => !tasks.iter().any(is_held),
             };
             goes_on.then_some(Output::Delivery { client, tasks, popped })
+        }
+        Output::Recall(recalled) => {
+            let goes_on = dealing.is_none_or(|it| it.call_back(from, recalled.receipt));
+            goes_on.then_some(Output::Recall(recalled))
         }
         Output::Reply { client, request: ASIDE, reply: Reply::Tasks { tasks, popped } }
             if !tasks.is_empty() =>

@@ -63,7 +63,8 @@ pub(crate) struct Link {
     pub(crate) resets: u64,
     /// The known number of deliveries made there since the client's latest reset.
     pub(crate) delivered: u64,
-    /// The number of these that have arrived from the present owner of the shard.
+    /// The number of these that have arrived from the present owner of the shard, without those
+    /// that it has called back.
     pub(crate) arrived: u64,
     /// The deliveries that have arrived from former owners of the shard. What waits for an answer
     /// of the present one shares it.

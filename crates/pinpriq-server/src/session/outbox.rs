@@ -306,7 +306,9 @@ impl Outbox {
                     *reply = Reply::Refused(refusal.clone());
                 }
                 // Every answer keeps its place, so a delivery is emptied instead of removed.
-                delivery @ Answer::Output(Output::Delivery { .. }) if !is_unread => {
+                delivery @ Answer::Output(Output::Delivery { .. } | Output::Recall(_))
+                    if !is_unread =>
+                {
                     (*delivery, waiting.bytes) = (Answer::Bytes(Vec::new()), 0);
                 }
                 output @ Answer::Output(_) => (*output, waiting.bytes) = (Answer::Lost, 0),
@@ -314,6 +316,24 @@ impl Outbox {
             }
         }
         self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
+    }
+
+    /// Drops the delivery of this lease, if nothing of it was sent. Returns whether it was there:
+    /// then the client need not hear that it was called back.
+    pub(crate) fn call_back(&mut self, receipt: Receipt) -> bool {
+        let begun = usize::from(self.progress > 0);
+        for waiting in self.waiting.iter_mut().skip(begun).rev() {
+            // Payloads that were left in the store may be on their way.
+            if let Answer::Output(output @ Output::Delivery { .. }) = &waiting.answer
+                && waiting.holds.is_empty()
+                && leases_in(output).any(|it| it == receipt)
+            {
+                self.waiting_bytes -= waiting.bytes;
+                (waiting.answer, waiting.bytes) = (Answer::Bytes(Vec::new()), 0);
+                return true;
+            }
+        }
+        false
     }
 
     /// Refuses the last request, if its answer hands nothing over: its wait was cut short because
@@ -754,6 +774,7 @@ fn answer_bytes(output: &Output) -> usize {
             shown.name.len() + shown.plan.bytes()
         }
         Output::Reply { reply: Reply::Transaction(replies), .. } => size_of_val(&replies[..]),
+        Output::Recall(recalled) => recalled.queue.len(),
         Output::Reply { .. } => 0,
     }
 }

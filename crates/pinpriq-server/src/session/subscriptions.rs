@@ -21,9 +21,10 @@ impl Subscriptions {
     /// this holds of.
     pub(crate) fn note(&mut self, command: &Command<'_>, is_there: impl Fn(&[u8]) -> bool) {
         match *command {
-            Command::Subscribe { queues, member, selection, mode } => {
+            Command::Subscribe { queues, member, selection, mode, recall } => {
                 for queue in queues {
-                    let one = Command::Subscribe { queues: &[queue], member, selection, mode };
+                    let queues = &[*queue][..];
+                    let one = Command::Subscribe { queues, member, selection, mode, recall };
                     let mut bytes = Vec::new();
                     encode_command(&one, &mut bytes);
                     let pops = matches!(mode, TakeMode::Pop);

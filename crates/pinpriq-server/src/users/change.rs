@@ -80,7 +80,6 @@ impl User {
 #[cfg(test)]
 mod tests {
     use super::Change;
-    use crate::users::limits::Limit;
     use crate::users::token::Token;
     use crate::users::user::{User, Users};
 
@@ -102,7 +101,7 @@ mod tests {
             assert_eq!(before.changes(&newer), expected);
         }
         let mut newer = before.clone();
-        newer.limits.set(Limit::Tasks, std::num::NonZeroU64::new(1));
+        newer.limits.set("max_tasks=1".parse().unwrap());
         assert_eq!(before.changes(&newer), [Change::Limits]);
         let mut newer = before.clone();
         newer.password = Some(crate::users::password::PasswordHash::NONE);

@@ -3,12 +3,10 @@
 //! A change is only made if the whole text can be read before and after. What comes of it is text:
 //! `store.rs` writes it. Comments within the list of rules do not survive its replacement.
 
-use std::num::NonZeroU64;
-
 use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
 use crate::users::file::{LIMITS, PASSWORD, RULES, ReadError, TOKENS, USERS, read};
-use crate::users::limits::Limit;
+use crate::users::limits::{Assignment, SHARE};
 use crate::users::name::Name;
 use crate::users::password::PasswordHash;
 use crate::users::rule::Rule;
@@ -124,21 +122,21 @@ impl Editor {
     }
 
     /// Sets limits of a user, or takes them away. Others stay.
-    pub fn set_limits(
-        &mut self,
-        name: &Name,
-        limits: &[(Limit, Option<NonZeroU64>)],
-    ) -> Result<(), EditError> {
+    pub fn set_limits(&mut self, name: &Name, limits: &[Assignment]) -> Result<(), EditError> {
         self.user(name)?;
         self.change(|document| {
             let user = part(document, name)?;
-            for (limit, value) in limits {
-                match value {
-                    Some(value) => {
-                        let value = i64::try_from(value.get()).unwrap_or(i64::MAX);
-                        put(child(user, LIMITS)?, limit.word(), value.into())?;
+            for limit in limits {
+                let (word, value) = match limit {
+                    Assignment::Number(limit, value) => {
+                        let value = value.map(|it| i64::try_from(it.get()).unwrap_or(i64::MAX));
+                        (limit.word(), value.map(Value::from))
                     }
-                    None => remove_within(user, LIMITS, limit.word())?,
+                    Assignment::Share(share) => (SHARE, share.as_deref().map(Value::from)),
+                };
+                match value {
+                    Some(value) => put(child(user, LIMITS)?, word, value)?,
+                    None => remove_within(user, LIMITS, word)?,
                 }
             }
             Ok(())

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
-use crate::users::limits::{LIMIT_MAX, Limit, Limits, limit_of};
+use crate::users::limits::{
+    Assignment, LIMIT_MAX, Limit, Limits, SHARE, limit_of, share_of, words,
+};
 use crate::users::name::Name;
 use crate::users::password::PasswordHash;
 use crate::users::quote::quoted;
@@ -145,8 +147,15 @@ fn limits(user: &Name, value: &Value<'_>) -> Result<Limits, Flaw> {
     let no_table = || format!("the limits of user {user} are a table: write [users.{user}.limits]");
     let mut limits = Limits::default();
     for (key, value) in table(value, no_table)? {
+        if key.get_ref() == SHARE {
+            let text = value.get_ref().as_str().unwrap_or_default();
+            let share =
+                share_of(text).map_err(|error| flaw(value, format!("user {user}: {error}")))?;
+            limits.set(Assignment::Share(Some(share)));
+            continue;
+        }
         let limit = Limit::of_word(key.get_ref()).ok_or_else(|| {
-            let (word, words) = (quoted(key.get_ref()), Limit::words());
+            let (word, words) = (quoted(key.get_ref()), words());
             flaw(key, format!("user {user}: there is no limit {word}: the limits are {words}"))
         })?;
         let number = value.get_ref().as_integer().and_then(|number| {
@@ -157,7 +166,7 @@ fn limits(user: &Name, value: &Value<'_>) -> Result<Limits, Flaw> {
             let sentence = format!("user {user}: {limit} is a whole number from 1 to {LIMIT_MAX}");
             flaw(value, sentence)
         })?;
-        limits.set(limit, Some(number));
+        limits.set(Assignment::Number(limit, Some(number)));
     }
     Ok(limits)
 }

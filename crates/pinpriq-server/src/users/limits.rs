@@ -2,8 +2,14 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
+use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::users::quote::quoted;
+use pinpriq_proto::limits::SHARE_BYTES_MAX;
+
+/// The name of the limit that is no number: the share that all tasks have which the user puts.
+pub const SHARE: &str = "share";
 
 /// The highest value of a limit: the highest number that a TOML file can have.
 pub(crate) const LIMIT_MAX: u64 = i64::MAX as u64;
@@ -27,14 +33,26 @@ pinpriq_proto::worded! {
 }
 
 /// The limits of a user.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Limits([Option<NonZeroU64>; Limit::ALL.len()]);
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Limits {
+    numbers: [Option<NonZeroU64>; Limit::ALL.len()],
+    share: Option<Arc<str>>,
+}
+
+/// A limit that is set, or taken away.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Assignment {
+    /// One that is a number.
+    Number(Limit, Option<NonZeroU64>),
+    /// The share.
+    Share(Option<Arc<str>>),
+}
 
 /// Why a text is no limit.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WrongLimit {
     /// There is no limit of this name.
-    #[error("there is no limit {}: the limits are {}", quoted(.0), Limit::words())]
+    #[error("there is no limit {}: the limits are {}", quoted(.0), words())]
     Unknown(String),
     /// It has no value.
     #[error("{} has no value: write it as max_tasks=1000, or as max_tasks=none", quoted(.0))]
@@ -50,6 +68,12 @@ pub enum WrongLimit {
         /// The value.
         value: String,
     },
+    /// The share is none.
+    #[error(
+        "{SHARE} is a text of 1 to {SHARE_BYTES_MAX} bytes other than none; it is {}",
+        quoted(.0)
+    )]
+    Share(String),
 }
 
 impl Limit {
@@ -58,26 +82,43 @@ impl Limit {
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|limit| limit.word() == word)
     }
+}
+
+impl FromStr for Assignment {
+    type Err = WrongLimit;
 
     /// Reads `max_tasks=1000`, or `max_tasks=none`, which takes the limit away.
-    pub fn parse_assignment(text: &str) -> Result<(Self, Option<NonZeroU64>), WrongLimit> {
+    fn from_str(text: &str) -> Result<Self, WrongLimit> {
         let (word, value) = text.split_once('=').unwrap_or((text, ""));
-        let limit = Self::of_word(word).ok_or_else(|| WrongLimit::Unknown(word.to_owned()))?;
-        match value {
-            "" => Err(WrongLimit::NoValue(text.to_owned())),
-            "none" => Ok((limit, None)),
-            value => {
-                let number = value.parse().ok().and_then(limit_of);
-                let wrong = || WrongLimit::Value { limit, value: value.to_owned() };
-                Ok((limit, Some(number.ok_or_else(wrong)?)))
-            }
+        let number = Limit::of_word(word);
+        if number.is_none() && word != SHARE {
+            return Err(WrongLimit::Unknown(word.to_owned()));
         }
+        if value.is_empty() {
+            return Err(WrongLimit::NoValue(text.to_owned()));
+        }
+        let is_none = value == "none";
+        let Some(limit) = number else {
+            return Ok(Self::Share(if is_none { None } else { Some(share_of(value)?) }));
+        };
+        if is_none {
+            return Ok(Self::Number(limit, None));
+        }
+        let number = value.parse().ok().and_then(limit_of);
+        let wrong = || WrongLimit::Value { limit, value: value.to_owned() };
+        Ok(Self::Number(limit, Some(number.ok_or_else(wrong)?)))
     }
+}
 
-    /// The names of all of them.
-    pub(crate) fn words() -> String {
-        Self::ALL.map(Self::word).join(", ")
-    }
+/// The names of all limits.
+pub(crate) fn words() -> String {
+    Limit::ALL.map(Limit::word).join(", ") + ", " + SHARE
+}
+
+/// Returns a text as a share, if it can be one.
+pub(crate) fn share_of(text: &str) -> Result<Arc<str>, WrongLimit> {
+    let is_right = (1..=SHARE_BYTES_MAX).contains(&text.len()) && text != "none";
+    if is_right { Ok(text.into()) } else { Err(WrongLimit::Share(text.to_owned())) }
 }
 
 /// Returns a number as a limit, if it can be one.
@@ -95,23 +136,34 @@ impl Limits {
     /// Whether nothing is limited.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(Option::is_none)
+        self.share.is_none() && self.numbers.iter().all(Option::is_none)
+    }
+
+    /// The share that all tasks have which the user puts.
+    #[must_use]
+    pub fn share(&self) -> Option<&str> {
+        self.share.as_deref()
     }
 
     /// The limit of something, if it is limited.
     #[must_use]
     pub const fn of(&self, limit: Limit) -> Option<NonZeroU64> {
-        self.0[limit as usize]
+        self.numbers[limit as usize]
     }
 
     /// Sets a limit, or takes it away.
-    pub const fn set(&mut self, limit: Limit, value: Option<NonZeroU64>) {
-        self.0[limit as usize] = value;
+    pub fn set(&mut self, assignment: Assignment) {
+        match assignment {
+            Assignment::Number(limit, value) => self.numbers[limit as usize] = value,
+            Assignment::Share(share) => self.share = share,
+        }
     }
 
-    /// The limits that are set, in order.
-    pub fn each(&self) -> impl Iterator<Item = (Limit, NonZeroU64)> {
-        Limit::ALL.into_iter().filter_map(|limit| Some((limit, self.of(limit)?)))
+    /// The limits that are set, in order, as [`Assignment`] reads them.
+    pub fn each(&self) -> impl Iterator<Item = String> {
+        let numbers = Limit::ALL.into_iter().filter_map(|limit| Some((limit, self.of(limit)?)));
+        let numbers = numbers.map(|(limit, value)| format!("{limit}={value}"));
+        numbers.chain(self.share().map(|share| format!("{SHARE}={share}")))
     }
 }
 
@@ -120,27 +172,35 @@ mod tests {
     use std::fmt::Write as _;
     use std::num::NonZeroU64;
 
-    use super::{Limit, Limits};
+    use super::{Assignment, Limit, Limits};
 
     #[test]
     fn limits_are_set_and_taken_away() {
         let mut limits = Limits::default();
-        assert_eq!(limits.each().count(), 0);
+        assert!(limits.is_empty());
+        let mut all = String::new();
         for (index, limit) in Limit::ALL.into_iter().enumerate() {
             assert_eq!(Limit::of_word(limit.word()), Some(limit));
-            limits.set(limit, NonZeroU64::new(index as u64 + 1));
+            limits.set(Assignment::Number(limit, NonZeroU64::new(index as u64 + 1)));
+            write!(all, "{limit}={} ", index + 1).unwrap();
         }
-        let all: Vec<u64> = limits.each().map(|(_, value)| value.get()).collect();
-        assert_eq!(all, [1, 2, 3, 4]);
-        limits.set(Limit::Tasks, None);
-        assert_eq!((limits.of(Limit::Tasks), limits.each().count()), (None, 3));
+        limits.set("share=a b".parse().unwrap());
+        assert_eq!(limits.each().collect::<Vec<_>>().join(" "), all + "share=a b");
+        limits.set("max_tasks=none".parse().unwrap());
+        assert_eq!((limits.of(Limit::Tasks), limits.each().count()), (None, 4));
+        limits = Limits::default();
+        limits.set("share=a".parse().unwrap());
+        assert!(!limits.is_empty());
+        limits.set("share=none".parse().unwrap());
+        assert!(limits.is_empty());
     }
 
     #[test]
     fn assignments_are_read() {
         let five = NonZeroU64::new(5);
-        assert_eq!(Limit::parse_assignment("max_tasks=5"), Ok((Limit::Tasks, five)));
-        assert_eq!(Limit::parse_assignment("max_tasks=none"), Ok((Limit::Tasks, None)));
+        assert_eq!("max_tasks=5".parse(), Ok(Assignment::Number(Limit::Tasks, five)));
+        assert_eq!("max_tasks=none".parse(), Ok(Assignment::Number(Limit::Tasks, None)));
+        assert_eq!("share=a=b".parse(), Ok(Assignment::Share(Some("a=b".into()))));
     }
 
     #[test]
@@ -155,8 +215,10 @@ mod tests {
             "max_tasks=-1",
             "max_tasks=9223372036854775808",
             "max_connections=many",
+            "share=",
+            &format!("share={}", "s".repeat(256)),
         ] {
-            writeln!(all, "{}", Limit::parse_assignment(text).unwrap_err()).unwrap();
+            writeln!(all, "{}", text.parse::<Assignment>().unwrap_err()).unwrap();
         }
         expect_test::expect_file!["../../testdata/users/wrong_limits.txt"].assert_eq(&all);
     }

@@ -38,7 +38,7 @@ fn tags_of_settings() -> String {
         let value = match setting.kind {
             SettingKind::Number => "a number".to_owned(),
             SettingKind::Span => "a duration".to_owned(),
-            SettingKind::Name => "bytes".to_owned(),
+            SettingKind::Name | SettingKind::Limits => "bytes".to_owned(),
             SettingKind::Rate => "a number in a time".to_owned(),
             SettingKind::Words(_) => format!("a word: {words}"),
             SettingKind::WordsOrSpan(..) => {
@@ -91,6 +91,7 @@ fn settings_table() -> String {
             SettingKind::Number => values.push("n".to_owned()),
             SettingKind::Span => values.push("ms".to_owned()),
             SettingKind::Name => values.push("queue".to_owned()),
+            SettingKind::Limits => values.push("limit[,limit…]".to_owned()),
             SettingKind::Rate => values.push("n/ms".to_owned()),
             SettingKind::Words(_) | SettingKind::WordsOrSpan(..) => {}
         }

@@ -42,7 +42,7 @@ pub(crate) struct Person {
     pub(crate) rules: Vec<String>,
     pub(crate) hash: String,
     pub(crate) token: Option<Token>,
-    pub(crate) limits: Vec<(&'static str, u64)>,
+    pub(crate) limits: Vec<(&'static str, String)>,
 }
 
 impl Person {
@@ -67,7 +67,14 @@ impl Person {
 
     /// The same, with limits.
     pub(crate) fn within(self, limits: &[(&'static str, u64)]) -> Self {
-        Self { limits: limits.to_vec(), ..self }
+        let limits = limits.iter().map(|(limit, value)| (*limit, value.to_string()));
+        Self { limits: limits.collect(), ..self }
+    }
+
+    /// The same, whose tasks all have this share.
+    pub(crate) fn on_behalf_of(mut self, share: &str) -> Self {
+        self.limits.push(("share", format!("{share:?}")));
+        self
     }
 
     fn written(&self) -> String {

@@ -336,8 +336,7 @@ impl Survey {
             Change::Lane(lane) => return self.note_number(lane.number),
             Change::Member(member) => return self.note_number(member.incarnation),
             Change::Schedule(schedule) => return self.note_number(schedule.number),
-            Change::Window(window) => return self.note_number(window.number),
-            Change::Share(share) => return self.note_number(share.number),
+            Change::Detail(detail) => return self.note_number(detail.number()),
             Change::Queue(_)
             | Change::QueueGone(_)
             | Change::Emptied(_)
@@ -346,8 +345,7 @@ impl Survey {
             | Change::MemberGone(_)
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
-            | Change::WindowGone(_)
-            | Change::ShareGone(_) => return,
+            | Change::DetailGone(..) => return,
         };
         self.note_number(number);
         if known {

@@ -145,13 +145,13 @@ mod tests {
     use super::*;
 
     fn window(number: u64, key: &[u8]) -> Change {
-        Change::Window(Box::new(WindowRecord {
+        Change::detail(WindowRecord {
             number,
             queue: b"q"[..].into(),
             key: key.into(),
             id: TaskId::Number(number),
             until: Timestamp::from_ms(9),
-        }))
+        })
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! topics. What members are promised over crashes is checked by the simulator.
 
 use pinpriq_proto::command::{
-    Ack, Amendment, Command, Held, HeldBy, QueueCommand, QueueName, Release, Selection, Take,
+    Ack, Amendment, Bury, Command, Held, HeldBy, QueueCommand, QueueName, Release, Selection, Take,
     TakeMode, Wait,
 };
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
@@ -143,9 +143,14 @@ impl Office {
         let amendment = Amendment { payload, ..Amendment::default() };
         let delay = Span::from_ms((mixed % 2 * 100) as u64);
         self.ask(match mixed % 10 {
-            0..=4 => Command::Ack(Ack { held, payload: None, zombie: None }),
-            5..=8 => Command::Release(Release { held, delay, amendment, tail: mixed % 4 == 3 }),
-            _ => Command::Bury { held, payload: None, reason: Some(b"no") },
+            0..=4 => Command::Ack(Ack::new(held)),
+            5..=8 => Command::Release(Release {
+                delay,
+                amendment,
+                tail: mixed % 4 == 3,
+                ..Release::new(held)
+            }),
+            _ => Command::Bury(Bury { reason: Some(b"no"), ..Bury::new(held) }),
         });
     }
 

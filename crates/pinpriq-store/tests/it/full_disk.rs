@@ -155,7 +155,7 @@ impl Shard {
 
     fn ack(&mut self, receipt: Receipt) {
         let held = Held { queue: QUEUE.into(), by: HeldBy::Receipt(receipt) };
-        let reply = self.ask(Command::Ack(Ack { held, payload: None, zombie: None }));
+        let reply = self.ask(Command::Ack(Ack::new(held)));
         assert_eq!(reply, Reply::Done);
     }
 
@@ -317,7 +317,7 @@ fn what_makes_no_room_leaves_what_acks_need() {
                 let receipt = task.receipt().unwrap();
                 let held = Held { queue: QUEUE.into(), by: HeldBy::Receipt(receipt) };
                 let (delay, amendment) = (Span::ZERO, Amendment::default());
-                let release = Release { held, delay, amendment, tail: true };
+                let release = Release { delay, amendment, tail: true, ..Release::new(held) };
                 shard.is_done(Command::Release(release));
             }
         }

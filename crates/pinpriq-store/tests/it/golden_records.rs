@@ -5,12 +5,16 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_proto::details::DetailKind;
+use pinpriq_proto::named_limits::{LimitRecord, LimitRules};
 use pinpriq_proto::records::Malformed::{self, OutOfRange, Short, UnknownAttribute, UnknownKind};
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
-use pinpriq_proto::settings::{AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Rate, Settings};
+use pinpriq_proto::settings::{
+    AfterAck, Ids, OnExpiry, Overflow, Pause, Paused, Ranking, Rate, Settings,
+};
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules};
 use pinpriq_proto::task::{
-    Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
+    Aged, Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
     TaskRecord, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
@@ -72,10 +76,13 @@ fn full_task() -> TaskRecord {
             attempts: 4,
             failures: 3,
             reason: Some(text("no")),
-            trace: Trace::of(
-                Span::from_ms(300),
-                Counts { timeouts: 1, releases: 2, buries: 3, kicks: 4 },
-            ),
+            trace: Trace {
+                delay: Span::from_ms(300),
+                counts: Counts { timeouts: 1, releases: 2, buries: 3, kicks: 4 },
+                is_held: true,
+                aged: Aged { start: Some(at(9)), ageing: Some(Span::from_ms(300)) },
+            }
+            .kept(),
             state: State::Taken(lease),
         },
         past: Past::of(
@@ -153,6 +160,9 @@ fn settings() -> Settings {
         overflow: Overflow::Evict,
         release_fails: true,
         cost_max: 1_000,
+        ranking: Ranking::Ageing,
+        ageing: Some(Span::from_ms(500)),
+        ageing_usual: Some(Span::from_ms(300)),
         ..Settings::default()
     }
 }
@@ -231,12 +241,16 @@ fn schedule(plan: Plan, course: Course) -> Change {
 
 fn window() -> Change {
     let (queue, key, id) = (text("jobs"), text("u"), TaskId::Number(128));
-    Change::Window(Box::new(WindowRecord { number: 129, queue, key, id, until: at(2_000) }))
+    Change::detail(WindowRecord { number: 129, queue, key, id, until: at(2_000) })
 }
 
 fn share(rules: ShareRules) -> Change {
     let (queue, share) = (text("jobs"), text("s"));
-    Change::Share(Box::new(ShareRecord { number: 129, queue, share, rules }))
+    Change::detail(ShareRecord { number: 129, queue, share, rules })
+}
+
+fn limit(rules: LimitRules) -> Change {
+    Change::detail(LimitRecord { number: 129, name: text("g"), rules })
 }
 
 fn task(task: TaskRecord) -> Change {
@@ -277,13 +291,13 @@ fn the_bytes_are_those_of_the_page() {
         (
             task(full_task()),
             "0f 046a6f6273 8101 e807 01020178 02016b 03b817 140173 15ac02 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 \
+             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (
             task(in_lane(full_task(), 130)),
             "10 8201 8101 e807 01020178 02016b 03b817 140173 15ac02 0403 058201 06d00f 0704 \
-             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 \
+             080102ac0201882700 0b03 0c026e6f 11ac02 1201020304 16 1709 18ac02 \
              0d046a6f6273008001e8070403d00f 0e01730105 0f0175 00 0568656c6c6f",
         ),
         (task(in_lane(shared, 2)), "10 02 01 00 09 00 00"),
@@ -297,14 +311,16 @@ fn the_bytes_are_those_of_the_page() {
         (
             queue(settings()),
             "13 046a6f6273 01 010303 020207 040208 05018001 060103 070209 08028001 \
-             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 1001e807 00 02",
+             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 1001e807 \
+             110302 1902f403 ffac02 00 02",
         ),
         (paused_until(), "13 046a6f6273 00 00 05 8827"),
         (queue(Settings::default()), "13 046a6f6273 01 00 02"),
         (
             lane(settings()),
             "14 8201 046e657773 8101 010303 020207 040208 05018001 060103 070209 08028001 \
-             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 1001e807 00 01",
+             09040464656164 0a0301 0b0105 0c0564e807 0d0106 0e0301 0f0301 1001e807 \
+             110302 1902f403 ffac02 00 01",
         ),
         (Change::Granted(granted), "03 8101 02 ac02 018827 0101 05"),
         (Change::Gone(129), "04 8101"),
@@ -332,7 +348,7 @@ fn the_bytes_of_what_belongs_to_queues_are_those_of_the_page() {
         ),
         (Change::ScheduleGone(129), "16 8101"),
         (window(), "18 8101 046a6f6273 0175 008001 d00f"),
-        (Change::WindowGone(129), "19 8101"),
+        (Change::DetailGone(DetailKind::Window, 129), "19 8101"),
         (
             share(ShareRules {
                 weight: 300,
@@ -345,7 +361,16 @@ fn the_bytes_of_what_belongs_to_queues_are_those_of_the_page() {
             share(ShareRules { weight: 1, limit: Own::Is(None), rate: Own::Default }),
             "1a 8101 046a6f6273 0173 01 01 00",
         ),
-        (Change::ShareGone(129), "1b 8101"),
+        (Change::DetailGone(DetailKind::Share, 129), "1b 8101"),
+        (
+            limit(LimitRules {
+                max: Some(130),
+                rate: Some(Rate { count: 5, per: Span::from_ms(1_000) }),
+            }),
+            "1c 8101 0167 018201 0105e807",
+        ),
+        (limit(LimitRules::default()), "1c 8101 0167 00 00"),
+        (Change::DetailGone(DetailKind::Limit, 129), "1d 8101"),
         (
             Change::ScheduleMoved(Box::new(ScheduleMoved { number: 129, course: course() })),
             "17 8101 e807 01 ac02 02 010005 0104 06",

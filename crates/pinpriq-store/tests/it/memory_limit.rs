@@ -149,6 +149,7 @@ fn every_way_to_see_a_task_brings_its_payload_back() {
         member: None,
         selection: Selection::DEFAULT,
         mode: TakeMode::Pop,
+        recall: false,
     });
     site.durable.apply(site.now, ClientId(1), RequestId(1), &Command::Credit(40));
     site.durable.commit().unwrap();
@@ -313,7 +314,7 @@ fn a_lease_does_not_need_the_payload() {
     for task in &taken {
         let by = HeldBy::Receipt(task.receipt().unwrap());
         let held = Held { queue: QUEUE.into(), by };
-        let ack = pinpriq_proto::command::Ack { held, payload: None, zombie: None };
+        let ack = pinpriq_proto::command::Ack::new(held);
         assert_eq!(site.ask(Command::Ack(ack)), Reply::Done);
     }
     assert_eq!(site.durable.engine().totals().in_any_state(), 0);

@@ -17,7 +17,7 @@ use pinpriq_store::shards::{first_number, shard_of};
 use pinpriq_store::{Disk, Durable, Fold, Journal, MemoryStore, RealDisk, Runner, StoreError};
 use pinpriq_testing::Dice;
 use pinpriq_testing::faulty_disk::{CrashPolicy, FaultyDisk};
-use pinpriq_testing::stores::{sample_queue, sample_schedule, sample_task};
+use pinpriq_testing::stores::{sample_limit, sample_queue, sample_schedule, sample_task};
 
 use crate::driving::{options, tasks_of_lanes};
 use crate::fan_out::{Office, tight};
@@ -185,7 +185,7 @@ fn servers_go_on_where_the_old_one_was() {
             let name = lane.map_or(&task.queue, |lane| &lane.topic);
             let queue = QueueName { name, member: None };
             let held = Held { queue, by: HeldBy::Receipt(receipt) };
-            let reply = site.ask(&Command::Ack(Ack { held, payload: None, zombie: None }));
+            let reply = site.ask(&Command::Ack(Ack::new(held)));
             assert!(matches!(reply, Reply::Done), "{reply:?}");
             acked += 1;
         }
@@ -373,12 +373,19 @@ fn queues_that_tasks_move_between_are_not_parted() {
     };
     let with_schedule =
         |draft: &mut Draft| draft.changes.push(sample_schedule(7, apart, "dead", 1));
-    for name in ["setting", "origin", "schedule"] {
+    let with_limit = |draft: &mut Draft| {
+        let mut change = sample_queue(apart, true);
+        let Change::Queue(queue) = &mut change else { unreachable!() };
+        queue.settings.uses = Some(b"dead"[..].into());
+        draft.changes.extend([sample_limit(7, "dead"), change]);
+    };
+    for name in ["setting", "origin", "schedule", "limit"] {
         let data = place(&root, name);
         let mut draft = Draft::new(0, 1);
         let add: &dyn Fn(&mut Draft) = match name {
             "setting" => &with_setting,
             "origin" => &with_origin,
+            "limit" => &with_limit,
             _ => &with_schedule,
         };
         add(&mut draft);

@@ -241,16 +241,14 @@ pub(crate) fn joined(shards: &[(Header, Fold)]) -> Fold {
         for first in fold.publications.keys() {
             assert!(!all.publications.contains_key(first), "publication {first} is there twice");
         }
-        let Fold { tasks, queues, publications, lanes, members, schedules, windows, shares } =
-            fold.clone();
+        let Fold { tasks, queues, publications, lanes, members, schedules, details } = fold.clone();
         all.tasks.extend(tasks);
         all.queues.extend(queues);
         all.publications.extend(publications);
         all.lanes.extend(lanes);
         all.members.extend(members);
         all.schedules.extend(schedules);
-        all.windows.extend(windows);
-        all.shares.extend(shares);
+        all.details.extend(details);
     }
     all
 }

@@ -4,11 +4,13 @@ use pinpriq_proto::change::{
     Change, Copied, Granted, LaneRecord, MemberRecord, Moved, Publication, QueueRecord,
     ScheduleMoved, ScheduleRecord,
 };
+use pinpriq_proto::details::DetailKind;
+use pinpriq_proto::named_limits::{LimitRecord, LimitRules};
 use pinpriq_proto::schedule::{Course, OnMissed, Overlap, Plan, Recurrence, Scheduled};
 use pinpriq_proto::settings::{Assignment, Paused, Rate, SETTINGS, Settings, Value};
 use pinpriq_proto::shares::{Own, ShareRecord, ShareRules, WEIGHT_MAX};
 use pinpriq_proto::task::{
-    Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
+    Aged, Burial, Bytes, Counts, Grant, LaneName, Lease, Origin, Past, Progress, State, TaskId,
     TaskRecord, Terms, Trace,
 };
 use pinpriq_proto::time::{Span, Timestamp};
@@ -67,9 +69,11 @@ fn terms() -> impl Strategy<Value = Terms> {
 fn progress() -> impl Strategy<Value = Progress> {
     let counts = (any::<u32>(), any::<u32>());
     let events = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
-    let trace = option::of((span(), events)).prop_map(|trace| {
-        let (delay, (timeouts, releases, buries, kicks)) = trace?;
-        Trace::of(delay, Counts { timeouts, releases, buries, kicks })
+    let aged = (option::of(moment()), option::of(span()));
+    let trace = option::of((span(), events, any::<bool>(), aged)).prop_map(|trace| {
+        let (delay, (timeouts, releases, buries, kicks), is_held, (start, ageing)) = trace?;
+        let counts = Counts { timeouts, releases, buries, kicks };
+        Trace { delay, counts, is_held, aged: Aged { start, ageing } }.kept()
     });
     let rest = (counts, option::of(bytes()), trace, state());
     (option::of(any::<i64>()), any::<u64>(), option::of(moment()), rest).prop_map(
@@ -143,12 +147,22 @@ fn schedule() -> impl Strategy<Value = Change> {
     prop_oneof![moved, whole, any::<u64>().prop_map(Change::ScheduleGone)]
 }
 
-fn window() -> impl Strategy<Value = Change> {
+fn detail() -> impl Strategy<Value = Change> {
     let whole = (any::<u64>(), bytes(), bytes(), id(), moment());
     let whole = whole.prop_map(|(number, queue, key, id, until)| {
-        Change::Window(Box::new(WindowRecord { number, queue, key, id, until }))
+        Change::detail(WindowRecord { number, queue, key, id, until })
     });
-    prop_oneof![whole, any::<u64>().prop_map(Change::WindowGone)]
+    let whole = prop_oneof![whole, share(), limit()];
+    let gone = (select(&DetailKind::ALL[..]), any::<u64>());
+    prop_oneof![whole, gone.prop_map(|(kind, number)| Change::DetailGone(kind, number))]
+}
+
+fn limit() -> impl Strategy<Value = Change> {
+    let rate = (any::<u32>(), span()).prop_map(|(count, per)| Rate { count, per });
+    let rules = (option::of(any::<u64>()), option::of(rate));
+    let rules = rules.prop_map(|(max, rate)| LimitRules { max, rate });
+    let whole = (any::<u64>(), bytes(), rules);
+    whole.prop_map(|(number, name, rules)| Change::detail(LimitRecord { number, name, rules }))
 }
 
 fn share() -> impl Strategy<Value = Change> {
@@ -156,10 +170,9 @@ fn share() -> impl Strategy<Value = Change> {
     let rules = (1..=WEIGHT_MAX, own(any::<u64>()), own(rate));
     let rules = rules.prop_map(|(weight, limit, rate)| ShareRules { weight, limit, rate });
     let whole = (any::<u64>(), bytes(), bytes(), rules);
-    let whole = whole.prop_map(|(number, queue, share, rules)| {
-        Change::Share(Box::new(ShareRecord { number, queue, share, rules }))
-    });
-    prop_oneof![whole, any::<u64>().prop_map(Change::ShareGone)]
+    whole.prop_map(|(number, queue, share, rules)| {
+        Change::detail(ShareRecord { number, queue, share, rules })
+    })
 }
 
 fn own<T: Clone + std::fmt::Debug + 'static>(
@@ -280,8 +293,7 @@ pub(crate) fn change() -> impl Strategy<Value = Change> {
         1 => lane(),
         1 => member(),
         2 => schedule(),
-        1 => window(),
-        1 => share(),
+        2 => detail(),
         1 => any::<u64>().prop_map(Change::LaneGone),
         1 => any::<u64>().prop_map(Change::LaneEmptied),
         1 => any::<u64>().prop_map(Change::MemberGone),

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Command, Done, Held, HeldBy, Put, QueueCommand, QueueName, Release,
-    Selection, Take, TakeMode, Update, Wait,
+    Ack, Amendment, Assign, Bury, Command, Done, Held, HeldBy, Put, QueueCommand, QueueName,
+    Release, Selection, Take, TakeMode, Update, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -72,12 +72,8 @@ type Deed = fn(&mut Site, Receipt) -> Position;
 const HARMLESS: &[(&str, Deed)] = &[
     ("nothing", |site, _| site.durable.reached()),
     ("a put of a task that comes later", |site, _| site.put(9)),
-    ("an ack", |site, receipt| {
-        site.ask(Command::Ack(Ack { held: held(receipt), payload: None, zombie: None })).0
-    }),
-    ("a bury", |site, receipt| {
-        site.ask(Command::Bury { held: held(receipt), payload: None, reason: None }).0
-    }),
+    ("an ack", |site, receipt| site.ask(Command::Ack(Ack::new(held(receipt)))).0),
+    ("a bury", |site, receipt| site.ask(Command::Bury(Bury::new(held(receipt)))).0),
     ("a touch", |site, receipt| {
         site.ask(Command::Touch { held: held(receipt), by: Some(Span::from_ms(5)) }).0
     }),
@@ -107,7 +103,7 @@ fn held(receipt: Receipt) -> Held<'static> {
 
 fn release(site: &mut Site, receipt: Receipt, delay: Span) -> Position {
     let (held, amendment) = (held(receipt), Amendment::default());
-    site.ask(Command::Release(Release { held, delay, amendment, tail: false })).0
+    site.ask(Command::Release(Release { delay, amendment, ..Release::new(held) })).0
 }
 
 /// Carries out a deed, and returns whether a take right after it waits for it.

@@ -2,8 +2,8 @@
 //! Who sends them, and whether an answer comes, is up to the clients.
 
 use pinpriq_proto::command::{
-    Ack, Amendment, Command, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection,
-    Take, TakeMode, TimeToLive, Transfer, Wait,
+    Ack, Amendment, Bury, Command, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
+    Selection, Take, TakeMode, TimeToLive, Transfer, Wait,
 };
 use pinpriq_proto::request::parts;
 use pinpriq_proto::settings::{
@@ -126,14 +126,14 @@ pub fn pop(queue: &str, count: u64) -> Request {
 /// Finishes a task.
 pub fn ack(queue: &str, receipt: &str) -> Request {
     let held = held(queue, receipt);
-    let command = Command::Ack(Ack { held, payload: None, zombie: None });
+    let command = Command::Ack(Ack::new(held));
     Request::of(Operation::Ack { receipt: receipt.to_owned() }, &command)
 }
 
 /// Sets a task aside.
 pub fn bury(queue: &str, receipt: &str) -> Request {
     let held = held(queue, receipt);
-    let command = Command::Bury { held, payload: None, reason: Some(b"tired") };
+    let command = Command::Bury(Bury { reason: Some(b"tired"), ..Bury::new(held) });
     Request::of(Operation::Bury { receipt: receipt.to_owned() }, &command)
 }
 
@@ -147,10 +147,10 @@ pub fn touch(queue: &str, receipt: &str) -> Request {
 pub fn release(queue: &str, receipt: &str, options: ReleaseOptions) -> Request {
     let ReleaseOptions { delay_ms, priority, tail } = options;
     let command = Command::Release(Release {
-        held: held(queue, receipt),
         delay: Span::from_ms(delay_ms),
         amendment: Amendment { priority: priority.map(Some).into(), ..Amendment::default() },
         tail,
+        ..Release::new(held(queue, receipt))
     });
     let receipt = receipt.to_owned();
     let ttl_ms = None;
@@ -180,7 +180,7 @@ pub fn plow(queue: &str) -> Request {
 /// Gives a task back because it failed.
 pub fn fail(queue: &str, receipt: &str, delay_ms: Option<u64>) -> Request {
     let (held, delay) = (held(queue, receipt), delay_ms.map(Span::from_ms));
-    let command = Command::Fail(Fail { held, reason: Some(b"no"), delay, payload: None });
+    let command = Command::Fail(Fail { reason: Some(b"no"), delay, ..Fail::new(held) });
     Request::of(Operation::Fail { receipt: receipt.to_owned(), delay_ms }, &command)
 }
 

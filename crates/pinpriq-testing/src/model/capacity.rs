@@ -1,19 +1,33 @@
 //! Full places, and which tasks make room for a more urgent one.
 
-use pinpriq_proto::settings::Overflow;
+use pinpriq_proto::settings::{Overflow, Settings};
 use pinpriq_proto::task::{State, StateKind, TaskRecord, reasons};
 
+use super::turns::share_of;
 use super::{Exit, Home, Model};
 
 impl Home {
     /// Whether it has a capacity at all.
     pub(super) const fn is_bounded(&self) -> bool {
-        self.settings.capacity.is_some() || self.settings.capacity_bytes.is_some()
+        let Settings { capacity, capacity_bytes, share_capacity, .. } = self.settings;
+        capacity.is_some() || capacity_bytes.is_some() || share_capacity.is_some()
+    }
+
+    /// Whether a share has as many unfinished tasks as it may have.
+    pub(super) fn share_is_full(&self, share: &[u8]) -> bool {
+        let tasks = self.unfinished().filter(|task| *share_of(&task.terms) == *share).count();
+        self.settings.share_capacity.is_some_and(|most| tasks as u64 >= most)
     }
 
     /// Whether it has no room for another task of so many bytes.
     pub(super) fn is_full_for(&self, content: u64) -> bool {
         self.is_full_with(&self.unfinished().collect::<Vec<_>>(), content)
+    }
+
+    /// Whether any share has as many unfinished tasks as it may have.
+    pub(super) fn has_a_full_share(&self) -> bool {
+        let is_bounded = self.settings.share_capacity.is_some();
+        is_bounded && self.unfinished().any(|task| self.share_is_full(&share_of(&task.terms)))
     }
 
     fn is_full_with(&self, tasks: &[&TaskRecord], content: u64) -> bool {

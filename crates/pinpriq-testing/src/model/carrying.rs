@@ -15,8 +15,10 @@ use pinpriq_proto::task::{Bytes, State, TaskId, TaskRecord};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::unique::{UNIQUE_BYTES_MAX, WindowRecord, window_bytes};
 
+use super::ageing::ages;
 use super::schedules::{Schedule, bytes_of};
-use super::{Answer, Exit, Model, Place, fits, id_fits};
+use super::turns::share_of;
+use super::{Answer, Exit, Home, Model, Place, fits, id_fits};
 
 /// One record, and the place after it.
 enum Record {
@@ -98,7 +100,8 @@ impl Model {
             .schedules
             .iter()
             .filter(|(known, schedule)| **known > number && *schedule.plan.queue == *queue);
-        let tasks = tasks.into_iter().cloned().map(Record::Task);
+        let tasks = tasks.into_iter().filter_map(|task| Some(home?.exported(task.clone())));
+        let tasks = tasks.map(Record::Task);
         let windows = windows.into_iter().cloned().map(Record::Window);
         let schedules = schedules.map(|(number, known)| {
             Record::Schedule(ScheduleRecord {
@@ -154,6 +157,7 @@ impl Model {
         }
         let settings = settings.map(|changes| Settings::default().with(changes)).transpose();
         let settings = settings.map_err(|_| RefusalKind::BadArgument)?;
+        fits(settings.as_ref().is_none_or(|it| !ages(it) || it.ageing.is_some()))?;
         let home = self.homes.get(&place);
         if home.is_none() && settings.is_none() && !paused.any() {
             return Ok(Some(Reply::Done));
@@ -166,12 +170,14 @@ impl Model {
         }
         if let Some(settings) = &settings {
             self.turns_may_change(&place, settings)?;
+            self.uses_fit(&place, settings)?;
         }
         self.may_set(&place, settings.as_ref())?;
         let home = self.home(&place);
         home.paused = paused;
         if let Some(settings) = settings {
-            (home.created, home.settings) = (true, settings);
+            home.created = true;
+            home.set(settings);
             self.obey(&place);
         }
         self.tidy(&place);
@@ -209,7 +215,9 @@ impl Model {
         }
         let content = (from.payload.len() + from.terms.key_bytes()) as u64;
         let home = self.homes.get(&place);
-        if !is_finished && home.is_some_and(|home| home.is_full_for(content)) {
+        let refuses =
+            |home: &Home| home.is_full_for(content) || home.share_is_full(&share_of(&from.terms));
+        if !is_finished && home.is_some_and(refuses) {
             return Err(RefusalKind::Full);
         }
         let given = if gives_ids { own.len() } else { 0 };

@@ -5,6 +5,7 @@ use pinpriq_proto::command::{Command, Deed, QueueCommand, Share, TakeMode};
 use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::NAME_BYTES_MAX;
+use pinpriq_proto::named_limits::LimitCommand;
 use pinpriq_proto::reply::RefusalKind;
 use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::ScheduleCommand;
@@ -51,16 +52,16 @@ impl Model {
                 fits(done.iter().all(|done| done.queue.len() <= NAME_BYTES_MAX))?;
                 (take.queues, take.member)
             }
-            Command::Reserve(reserve) if self.room == Room::Least => (reserve.queues, None),
-            Command::Numbered { deed, .. } => match deed {
-                Deed::Take if self.room != Room::Least => return Ok(()),
-                Deed::Read | Deed::Delete => return Ok(()),
-                _ => return Err(RefusalKind::Busy),
-            },
-            Command::Kick { queue, .. } => (&[*queue], None),
-            Command::Touch { held, .. } | Command::Bury { held, .. } => {
-                (&[held.queue.name], held.queue.member)
+            Command::Start { queue, .. } if self.room == Room::Least => {
+                (&[queue.name], queue.member)
             }
+            Command::Reserve(reserve) if self.room == Room::Least => (reserve.queues, None),
+            Command::Numbered { deed: Deed::Take, .. } if self.room != Room::Least => return Ok(()),
+            Command::Numbered { deed: Deed::Read | Deed::Delete, .. } => return Ok(()),
+            Command::Numbered { .. } => return Err(RefusalKind::Busy),
+            Command::Kick { queue, .. } => (&[*queue], None),
+            Command::Touch { held, .. } => (&[held.queue.name], held.queue.member),
+            Command::Bury(bury) => (&[bury.held.queue.name], bury.held.queue.member),
             Command::Fail(fail) => (&[fail.held.queue.name], fail.held.queue.member),
             Command::Move { from, to, .. } => {
                 fits(to.len() <= NAME_BYTES_MAX)?;
@@ -95,7 +96,8 @@ impl Model {
                 fits(new.queue.len() <= NAME_BYTES_MAX)?;
                 (&[new.name], None)
             }
-            Command::Schedule(
+            Command::Limit(LimitCommand::Set { name, .. })
+            | Command::Schedule(
                 ScheduleCommand::Pause(name)
                 | ScheduleCommand::Resume(name)
                 | ScheduleCommand::Fire(name),

@@ -17,7 +17,9 @@ impl Model {
         self.payload_fits(fail.payload)?;
         self.span_fits(fail.delay, true)?;
         let number = self.hold(client, fail.held)?;
+        self.spent_fits(number, fail.cost)?;
         self.may_grow(number, fail.payload, fail.reason.map(<[u8]>::len))?;
+        self.note_spent(number, fail.cost);
         if let Some(payload) = fail.payload {
             self.give_payload(number, payload);
         }
@@ -35,6 +37,7 @@ impl Model {
     ) -> Option<StateKind> {
         let place = self.places[&number].clone();
         self.home(&place).tally.failures += 1;
+        self.note_share(number, |happened| happened.failed += 1);
         self.totals.failures += 1;
         let settings = self.settings(&place);
         let task = self.task_mut(number);

@@ -1,10 +1,11 @@
 //! How many tasks a place hands out: at most so many at once, and at most so many in a time.
 
+use pinpriq_proto::reply::RefusalKind;
 use pinpriq_proto::settings::Rate;
 use pinpriq_proto::task::{StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
-use super::{Home, Model, Place};
+use super::{Home, Model, Place, fits};
 
 /// The tokens of a place, a key or a share, in parts: a token has as many parts as the rate has
 /// milliseconds. There may be less than none.
@@ -28,6 +29,15 @@ impl Bucket {
         bucket
     }
 
+    /// A bucket without a token, which has one after a minute at the latest.
+    pub(super) fn empty(rate: Rate, now: Timestamp) -> Self {
+        let mut bucket = Self { rate, parts: 0, at: now };
+        while bucket.opens_at(now).is_some_and(|at| at.since(now) > Span::from_ms(60_000)) {
+            bucket.parts = bucket.token() - i128::from(rate.count) * 60_000;
+        }
+        bucket
+    }
+
     fn token(&self) -> i128 {
         self.rate.per.ms().into()
     }
@@ -46,6 +56,11 @@ impl Bucket {
         let parts = self.parts_at(now) + tokens * self.token();
         self.at = now;
         self.parts = self.full().min(parts);
+    }
+
+    /// The whole tokens in it, below zero in debt.
+    pub(super) fn whole_tokens(&self, now: Timestamp) -> i64 {
+        i64::try_from(self.parts_at(now).div_euclid(self.token())).unwrap_or(i64::MIN)
     }
 
     pub(super) fn is_full(&self, now: Timestamp) -> bool {
@@ -81,18 +96,6 @@ impl Home {
         self.bucket?.opens_at(now)
     }
 
-    /// The next moment from which a task may go, if none may go now.
-    fn next_opening(&self, now: Timestamp) -> Option<Timestamp> {
-        if !self.has_turns() {
-            return self.next_token(now);
-        }
-        let goes = |at: Timestamp| self.is_open(at) && self.next_in_turn(false, at).is_some();
-        let mut moments: Vec<Timestamp> =
-            self.openings(now).chain(self.next_token(now)).filter(|_| !goes(now)).collect();
-        moments.sort_unstable();
-        moments.into_iter().find(|at| goes(*at))
-    }
-
     fn has_room_to_take(&self) -> bool {
         let is_taken = |task: &&TaskRecord| task.progress.state.kind() == StateKind::Taken;
         let taken = self.tasks.values().filter(is_taken).count() as u64;
@@ -101,6 +104,24 @@ impl Home {
 }
 
 impl Model {
+    /// The next moment from which a task of a place may go, if none may go now.
+    fn next_opening_of(&self, home: &Home) -> Option<Timestamp> {
+        let now = self.now;
+        let tokens = home.next_token(now).into_iter().chain(self.limit_tokens(home));
+        if !home.has_turns() {
+            return tokens.max();
+        }
+        let goes = |at: Timestamp| {
+            home.is_open(at)
+                && self.limits_allow(home, at)
+                && home.next_in_turn(false, at).is_some()
+        };
+        let mut moments: Vec<Timestamp> =
+            home.openings(now).chain(tokens).filter(|_| !goes(now)).collect();
+        moments.sort_unstable();
+        moments.into_iter().find(|at| goes(*at))
+    }
+
     /// Charges a task that is about to be handed out.
     pub(super) fn pay(&mut self, number: u64) {
         let (task, now) = (self.task(number).clone(), self.now);
@@ -109,6 +130,27 @@ impl Model {
             bucket.change(now, -i128::from(task.terms.cost()));
         }
         home.charge(&task, now);
+        self.change_tokens(&Place::of(&task), -i128::from(task.terms.cost()));
+    }
+
+    /// Refuses what a holder says that its task did cost, if no task of the place could cost that.
+    pub(super) fn spent_fits(&self, number: u64, cost: Option<u32>) -> Result<(), RefusalKind> {
+        let most = self.settings(&self.places[&number]).cost_max;
+        fits(cost.is_none_or(|cost| cost > 0 && u64::from(cost) <= most))
+    }
+
+    /// Charges what a task did cost, if that is said, instead of what it was put with.
+    pub(super) fn note_spent(&mut self, number: u64, cost: Option<u32>) {
+        let Some(cost) = cost else { return };
+        let (task, now) = (self.task(number).clone(), self.now);
+        let tokens = i128::from(task.terms.cost()) - i128::from(cost);
+        let place = Place::of(&task);
+        self.change_tokens(&place, tokens);
+        let home = self.home(&place);
+        if let Some(bucket) = &mut home.bucket {
+            bucket.change(now, tokens);
+        }
+        home.correct(&task, tokens, now);
     }
 
     /// Returns what a task was charged that did not arrive. It may be gone by now.
@@ -119,6 +161,7 @@ impl Model {
             bucket.change(now, task.terms.cost().into());
         }
         home.uncharge(task, now);
+        self.change_tokens(&Place::of(task), task.terms.cost().into());
     }
 
     /// Lets a place obey its settings, and the rules of its shares.
@@ -135,9 +178,10 @@ impl Model {
     /// The next moment at which something opens that holds back a task for which a consumer waits.
     pub(super) fn next_opening(&self) -> Option<Timestamp> {
         let waited_for = |place: &Place, home: &Home| {
-            self.waits_for(place) && home.has_tasks_for_anyone(self.now) && home.has_room_to_take()
+            let has_room = home.has_room_to_take() && self.limits_have_room(home);
+            self.waits_for(place) && home.has_tasks_for_anyone(self.now) && has_room
         };
         let homes = self.homes.iter().filter(|(place, home)| waited_for(place, home));
-        homes.filter_map(|(_, home)| home.next_opening(self.now)).min()
+        homes.filter_map(|(_, home)| self.next_opening_of(home)).min()
     }
 }

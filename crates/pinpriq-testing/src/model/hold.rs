@@ -1,13 +1,14 @@
 //! What the holder of a lease does: acknowledge, release, bury, touch. How it got the lease is
 //! described in `take`.
 
-use pinpriq_proto::command::{Ack, Amendment, Held, HeldBy, QueueName, Release};
+use pinpriq_proto::command::{Ack, Amendment, Bury, Held, HeldBy, QueueName, Release};
 use pinpriq_proto::limits::{NAME_BYTES_MAX, REASON_BYTES_MAX};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::task::{ClientId, Receipt, State, reasons};
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::recall::{is_unstarted, start};
 use super::{Answer, Model, fits, id_fits};
 
 impl Model {
@@ -56,6 +57,7 @@ impl Model {
         self.span_fits(ack.zombie, false)?;
         self.payload_fits(ack.payload)?;
         let number = self.hold(client, ack.held)?;
+        self.spent_fits(number, ack.cost)?;
         let after_ack = self.settings(&self.places[&number]).after_ack;
         if ack.zombie.is_some() && after_ack == AfterAck::Keep {
             return Err(RefusalKind::WrongState);
@@ -66,6 +68,7 @@ impl Model {
         if let Some(payload) = ack.payload {
             self.give_payload(number, payload);
         }
+        self.note_spent(number, ack.cost);
         self.finish(number, ack.zombie);
         Ok(Some(Reply::Done))
     }
@@ -89,7 +92,9 @@ impl Model {
         held_fits(release.held)?;
         self.amendment_fits(release.delay, &release.amendment)?;
         let number = self.hold(client, release.held)?;
+        self.spent_fits(number, release.cost)?;
         self.may_return(number, &release.amendment)?;
+        self.note_spent(number, release.cost);
         if release.tail {
             self.last_number += 1;
         }
@@ -98,14 +103,14 @@ impl Model {
             self.note_release(number, release.delay);
             self.amend(number, &release.amendment);
             if release.tail {
-                self.task_mut(number).progress.seq = tail;
+                self.send_to_tail(number, tail);
             }
             let delay = Some(release.delay).filter(|delay| *delay > Span::ZERO);
             let state = self.count_failure(number, self.now, Some(reasons::RELEASED), delay);
             return Ok(Some(Reply::State(state)));
         }
         if release.tail {
-            self.task_mut(number).progress.seq = tail;
+            self.send_to_tail(number, tail);
         }
         self.note_put_off(number, release.delay);
         let state = self.bring_back(number, release.delay, &release.amendment, false);
@@ -123,27 +128,28 @@ impl Model {
             let held = self.places.get(&number).map(|place| &self.homes[place].tasks[&number]);
             let is_held = held.is_some_and(|task| task.receipt() == Some(*receipt));
             if is_held && self.is_live(number) {
+                count += 1;
+                if is_unstarted(self.task(number)) {
+                    self.take_back(number);
+                    continue;
+                }
                 let task = self.task(number).clone();
                 self.bring_back(number, Span::ZERO, &Amendment::default(), false);
                 self.refund(&task);
-                count += 1;
             }
         }
         Reply::Count(count)
     }
 
-    pub(super) fn bury(
-        &mut self,
-        client: ClientId,
-        held: Held<'_>,
-        payload: Option<&[u8]>,
-        reason: Option<&[u8]>,
-    ) -> Answer {
+    pub(super) fn bury(&mut self, client: ClientId, bury: &Bury<'_>) -> Answer {
+        let Bury { held, payload, reason, cost } = *bury;
         held_fits(held)?;
         self.payload_fits(payload)?;
         fits(reason.is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
         let number = self.hold(client, held)?;
+        self.spent_fits(number, cost)?;
         self.may_grow(number, payload, reason.map(<[u8]>::len))?;
+        self.note_spent(number, cost);
         if let Some(payload) = payload {
             self.give_payload(number, payload);
         }
@@ -174,6 +180,7 @@ impl Model {
             };
             lease.deadline = Some(moved);
         }
+        start(lease);
         let deadline = lease.deadline;
         self.note_due(deadline);
         Ok(Some(Reply::Deadline(deadline)))

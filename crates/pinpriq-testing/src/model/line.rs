@@ -7,7 +7,8 @@ use pinpriq_proto::task::{Bytes, ClientId, RequestId, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{OnDuplicate, Unique};
 
-use super::{Answer, Model, Place};
+use super::turns::share_of;
+use super::{Answer, Home, Model, Place};
 
 /// A put that waits for room.
 #[derive(Clone, Debug)]
@@ -100,7 +101,10 @@ impl Model {
         if self.paused(&place).input.is_on() {
             return Err(RefusalKind::Paused);
         }
-        if room.is_zero() || self.never_fits(&place, put) {
+        let is_share = |home: &Home| home.share_is_full(&share_of(&put.terms));
+        let waits_in_vain =
+            self.never_fits(&place, put) || self.homes.get(&place).is_some_and(is_share);
+        if room.is_zero() || waits_in_vain {
             return Err(RefusalKind::Full);
         }
         self.may_wait(client, bytes_of(put))?;
@@ -139,9 +143,11 @@ impl Model {
         &self,
         place: &Place,
         priority: Option<i64>,
+        share: &[u8],
         content: u64,
     ) -> Result<Vec<u64>, RefusalKind> {
         match self.homes.get(place) {
+            Some(home) if home.share_is_full(share) => Err(RefusalKind::Full),
             Some(home) if home.is_bounded() && self.has_line(place) => Err(RefusalKind::Full),
             Some(home) => home.make_room(priority, content).ok_or(RefusalKind::Full),
             None => Ok(Vec::new()),

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use pinpriq_proto::command::{QueueName, Selection};
 use pinpriq_proto::limits::{BEHIND_MAX, LOOKED_MAX, NAME_BYTES_MAX, NARROW_PAYLOAD_BYTES_MAX};
-use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
+use pinpriq_proto::looking::{Eta, Explanation, LeasePlace, LeaseShown, Leases, Reason, Scan};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::task::{State, StateKind, TaskRecord};
@@ -38,6 +38,9 @@ impl Model {
     }
 
     fn explain_home(&self, place: &Place, home: &Home) -> Explanation {
+        if let Some(next) = home.first(Selection::DEFAULT, self.now) {
+            return self.explain_task(place, next);
+        }
         if let Some(first) = home.in_line(self.now).first() {
             return self.explain_task(place, first);
         }
@@ -72,8 +75,13 @@ impl Model {
 
     fn explain_task(&self, place: &Place, task: &TaskRecord) -> Explanation {
         let since = self.since(task);
+        let mut eta = None;
         let mut reasons = match &task.progress.state {
-            State::Ready => self.explain_ready(place, task),
+            State::Ready => {
+                let reasons;
+                (reasons, eta) = self.explain_ready(place, task);
+                reasons
+            }
             State::Waiting { ready_at } => vec![Reason::Delayed { until: *ready_at }],
             State::Taken(lease) => {
                 vec![Reason::Taken { client: lease.client(), since, until: lease.deadline }]
@@ -85,10 +93,11 @@ impl Model {
         if matches!(kind, StateKind::Taken | StateKind::Buried) && self.is_over(task) {
             reasons.push(Reason::Expired);
         }
-        Explanation { id: Some(task.id.clone()), state: Some(kind), since, reasons }
+        Explanation { id: Some(task.id.clone()), state: Some(kind), since, reasons, eta }
     }
 
-    fn explain_ready(&self, place: &Place, task: &TaskRecord) -> Vec<Reason> {
+    /// Why a ready task is not handed out, and when it will be.
+    fn explain_ready(&self, place: &Place, task: &TaskRecord) -> (Vec<Reason>, Option<Eta>) {
         let home = &self.homes[place];
         let mut reasons = Vec::new();
         if home.paused.output.is_on() {
@@ -102,15 +111,24 @@ impl Model {
         if let Some(next_at) = home.next_token(self.now) {
             reasons.push(Reason::Rate { next_at });
         }
+        reasons.extend(self.shut_limits(home));
         if task.progress.priority.is_none() {
             reasons.push(Reason::NoPriority);
-            return reasons;
+            return (reasons, None);
         }
+        let held_back = home.held_back(task, self.now);
+        let is_paced = held_back.is_empty() && !home.paused.output.is_on();
+        reasons.extend(held_back);
         let is_free = reasons.is_empty();
-        let line = home.in_line(self.now);
-        let before = line.iter().take_while(|other| other.number != task.number).count();
+        let is_other = |other: &TaskRecord| other.number != task.number;
+        let before = if home.has_turns() {
+            let line = home.forecast(Some(task), self.now);
+            line.iter().take_while(|other| is_other(other)).count()
+        } else {
+            home.in_line(self.now).into_iter().take_while(|other| is_other(other)).count()
+        };
         if before > 0 {
-            reasons.push(Reason::Behind { at_least: before.min(BEHIND_MAX) as u64 });
+            reasons.push(home.reason_behind(task, before));
         }
         if !self.is_waited_for(place, task.payload.len() <= NARROW_PAYLOAD_BYTES_MAX) {
             reasons.push(Reason::NoConsumer);
@@ -118,7 +136,8 @@ impl Model {
         if before == 0 && is_free {
             reasons.push(Reason::Next);
         }
-        reasons
+        let eta = is_paced && before < BEHIND_MAX;
+        (reasons, eta.then(|| home.eta(before as u64 + 1, self.now)).flatten())
     }
 
     pub(super) fn scan(&self, scan: &Scan<'_>) -> Answer {
@@ -200,7 +219,7 @@ impl Home {
             .in_sight(Selection::DEFAULT, now)
             .filter(|task| task.progress.priority.is_some())
             .collect();
-        line.sort_by_key(|task| (task.progress.priority, task.progress.seq));
+        line.sort_by_key(|task| (self.number_of(task), task.progress.seq));
         line
     }
 }

@@ -6,7 +6,8 @@ use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::Ids;
 use pinpriq_proto::task::{Bytes, StateKind, TaskId, TaskRecord};
 
-use super::{Answer, Exit, Model, Place, fits};
+use super::turns::share_of;
+use super::{Answer, Exit, Home, Model, Place, fits};
 
 impl Model {
     pub(super) fn move_tasks(
@@ -101,8 +102,9 @@ impl Model {
         let content = (task.payload.len() + task.terms.key_bytes()) as u64;
         let kind = task.progress.state.kind();
         let is_finished = matches!(kind, StateKind::Zombie | StateKind::Done);
-        let is_full =
-            !is_finished && self.homes.get(to).is_some_and(|home| home.is_full_for(content));
+        let refuses =
+            |home: &Home| home.is_full_for(content) || home.share_is_full(&share_of(&task.terms));
+        let is_full = !is_finished && self.homes.get(to).is_some_and(refuses);
         let has_room = self.has_room(self.growth_by_move(number)).is_ok();
         !is_full && !self.paused(to).input.is_on() && has_room
     }

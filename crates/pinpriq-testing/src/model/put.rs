@@ -15,6 +15,7 @@ use pinpriq_proto::task::{
 };
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::turns::share_of;
 use super::waits::PutAwaited;
 use super::{Answer, Model, Place, fits, id_fits, is_placeholder, number_of};
 
@@ -51,7 +52,7 @@ impl Model {
             return Err(RefusalKind::Exists);
         }
         let content = (put.payload.len() + put.terms.key_bytes()) as u64;
-        let evicted = self.room_for(&place, put.priority, content)?;
+        let evicted = self.room_for(&place, put.priority, &share_of(&put.terms), content)?;
         if self.paused(&place).input.is_on() {
             return Err(RefusalKind::Paused);
         }
@@ -225,9 +226,11 @@ impl Model {
             return Ok(Some(Reply::Count(0)));
         }
         let content = publish.payload.len() + publish.terms.key_bytes();
+        let share = share_of(&publish.terms);
         let is_shut = |place: &Place| {
             let home = &self.homes[place];
-            home.is_full_for(content as u64) || home.paused.input.is_on()
+            let is_full = home.is_full_for(content as u64) || home.share_is_full(&share);
+            is_full || home.paused.input.is_on()
         };
         let (shut, open): (Vec<Place>, Vec<Place>) =
             self.lanes_of(publish.topic).into_iter().partition(is_shut);
@@ -306,10 +309,11 @@ impl Model {
         if !fits || is_taken {
             return false;
         }
-        let task = TaskRecord {
+        let mut task = TaskRecord {
             progress: Progress { state: State::Ready, ..record.clone().progress },
             ..record.clone()
         };
+        self.age_as_before(&place, &mut task);
         self.note_due(super::time::due(&task));
         self.kept.put_back(&task);
         self.places.insert(task.number, place.clone());

@@ -8,12 +8,14 @@ use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::{
     Assignment, COST_MAX_DEFAULT, COSTMAX, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Pause, Paused,
-    Value,
+    USES, Value,
 };
 use pinpriq_proto::stats::{Counters, Figures};
 use pinpriq_proto::task::{State, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::ageing::ages;
+use super::limits::names_fit;
 use super::within::match_one;
 use super::{Answer, Exit, Home, Model, Place, Tally, fits};
 
@@ -73,8 +75,8 @@ impl Model {
                 fits(queue.len() <= NAME_BYTES_MAX)?;
                 self.set_share(queue, share, change)
             }
-            QueueCommand::Shares { queue, count, after, top } => {
-                self.shares_of(queue, count, after, top)
+            QueueCommand::Shares { queue, count, from, top } => {
+                self.shares_of(queue, count, from, top)
             }
             QueueCommand::Stats(Some(queue)) => {
                 let place = self.place_of(queue)?;
@@ -127,15 +129,17 @@ impl Model {
         let place = self.place_of(queue)?;
         let former = self.settings(&place);
         let settings = former.clone().with(changes).map_err(|_| RefusalKind::BadArgument)?;
+        fits(!ages(&settings) || settings.ageing.is_some())?;
         let holds_tasks = self.homes.get(&place).is_some_and(|home| !home.tasks.is_empty());
         if settings.ids != former.ids && holds_tasks {
             return Err(RefusalKind::WrongState);
         }
         self.turns_may_change(&place, &settings)?;
+        self.uses_fit(&place, &settings)?;
         self.may_set(&place, Some(&settings))?;
         let home = self.home(&place);
         home.created = true;
-        home.settings = settings;
+        home.set(settings);
         self.obey(&place);
         Ok(Some(Reply::Done))
     }
@@ -143,8 +147,9 @@ impl Model {
     /// Checks that no setting is 0 or needs 64 bits, and that no span reaches beyond the range of
     /// time.
     pub(super) fn settings_fit(&self, changes: &[Assignment<'_>]) -> Result<(), RefusalKind> {
-        changes.iter().try_for_each(|(_, value)| match *value {
+        changes.iter().try_for_each(|(setting, value)| match *value {
             Value::Span(span) => self.span_fits(Some(span), false),
+            Value::Bytes(uses) if *setting == USES => names_fit(uses),
             Value::Bytes(name) => fits(name.len() <= NAME_BYTES_MAX),
             Value::Rate(rate) => {
                 fits(rate.count > 0)?;
@@ -177,6 +182,9 @@ impl Model {
         self.emptied.extend(emptied);
         let Some(mut home) = self.homes.remove(place) else { return 0 };
         let tasks = std::mem::take(&mut home.tasks);
+        if let Some((_, happened)) = home.tally.looked.as_mut().filter(|_| !tasks.is_empty()) {
+            happened.clear();
+        }
         for (number, task) in &tasks {
             let kind = task.progress.state.kind();
             for tally in [&mut home.tally, &mut self.totals] {

@@ -102,8 +102,7 @@ impl Model {
         let published = self.kept.publications.values().copied();
         let members = self.members.values().map(|it| MEMBER_OVERHEAD_BYTES + it.name.len() as u64);
         let homes = self.homes.values().map(|home| {
-            let named = home.settings.dead_letter.as_ref().map_or(0, |name| name.len() as u64);
-            named
+            named_in(&home.settings)
                 + match home.lane {
                     None => queue_bytes(&home.name),
                     Some(_) => LANE_OVERHEAD_BYTES + home.name.len() as u64,
@@ -113,7 +112,9 @@ impl Model {
         let tasks = tasks.chain(emptied).chain(published);
         let windows = self.windows.values().map(WindowRecord::bytes);
         let shares = self.own_shares.values().map(ShareRecord::bytes);
-        tasks.chain(members).chain(homes).chain(schedules).chain(windows).chain(shares).sum()
+        let limits = self.named_limits.values().map(|limit| limit.record.bytes());
+        let details = windows.chain(shares).chain(limits);
+        tasks.chain(members).chain(homes).chain(schedules).chain(details).sum()
     }
 
     /// The bytes that all blocked requests and subscriptions occupy.
@@ -166,10 +167,8 @@ impl Model {
 
     /// Checks whether a queue or lane may get these settings, or be paused if it gets none.
     pub(super) fn may_set(&self, place: &Place, new: Option<&Settings>) -> Result<(), RefusalKind> {
-        let named =
-            |settings: &Settings| settings.dead_letter.as_ref().map_or(0, |name| name.len() as u64);
         let former = self.settings(place);
-        let more = new.map_or(0, |new| named(new).saturating_sub(named(&former)));
+        let more = new.map_or(0, |new| named_in(new).saturating_sub(named_in(&former)));
         let of_queue = match place {
             Place::Queue(name) => self.room_of_queue(name),
             Place::Lane(_) => 0,
@@ -278,4 +277,10 @@ fn origin_of(task: &TaskRecord) -> usize {
 /// The length of the key that makes a task unique.
 fn unique_of(task: &TaskRecord) -> usize {
     task.unique().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES)
+}
+
+/// The bytes of the names in settings.
+fn named_in(settings: &Settings) -> u64 {
+    let names = [&settings.dead_letter, &settings.uses];
+    names.into_iter().flatten().map(|name| name.len() as u64).sum()
 }

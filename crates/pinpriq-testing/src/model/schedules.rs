@@ -14,6 +14,7 @@ use pinpriq_proto::settings::Ids;
 use pinpriq_proto::task::{Bytes, Past, Progress, StateKind, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::turns::share_of;
 use super::within::match_one;
 use super::{Answer, Model, Place, fits};
 
@@ -223,7 +224,7 @@ impl Model {
         self.payload_fits(Some(&plan.payload))?;
         self.ttl_fits(ttl, Span::ZERO)?;
         let content = (plan.payload.len() + plan.terms.key_bytes()) as u64;
-        let evicted = self.room_for(&place, plan.priority, content)?;
+        let evicted = self.room_for(&place, plan.priority, &share_of(&plan.terms), content)?;
         if self.paused(&place).input.is_on() {
             return Err(RefusalKind::Paused);
         }

@@ -41,7 +41,9 @@ pub(super) struct Subscription {
     pub(super) client: ClientId,
     pub(super) place: Place,
     selection: Selection,
-    mode: TakeMode,
+    pub(super) mode: TakeMode,
+    /// Whether what is delivered can be called back until it is started.
+    pub(super) recalls: bool,
 }
 
 /// Who gets the next task.
@@ -56,8 +58,8 @@ impl Model {
         client: ClientId,
         queues: &[&[u8]],
         member: Option<&[u8]>,
-        selection: Selection,
-        mode: TakeMode,
+        (selection, mode): (Selection, TakeMode),
+        recalls: bool,
     ) -> Answer {
         fits(!queues.is_empty())?;
         self.mode_fits(mode)?;
@@ -73,14 +75,16 @@ impl Model {
         let former = self.subscribed(client);
         let fresh = places.iter().filter(|place| !former.contains(place));
         self.has_waiting_room(fresh.map(|place| self.subscription_bytes(place)).sum())?;
+        fits(!recalls || (mode != TakeMode::Pop && selection == Selection::DEFAULT))?;
         for place in named {
             self.note_life(&place);
             let mut own = self.subscriptions.iter_mut();
             if let Some(known) = own.find(|it| it.client == client && it.place == place) {
-                (known.selection, known.mode) = (selection, mode);
+                (known.selection, known.mode, known.recalls) = (selection, mode, recalls);
             } else {
                 let turn = self.draw();
-                self.subscriptions.push(Subscription { turn, client, place, selection, mode });
+                let fresh = Subscription { turn, client, place, selection, mode, recalls };
+                self.subscriptions.push(fresh);
             }
         }
         Ok(Some(Reply::Count(places.len() as u64)))
@@ -94,9 +98,9 @@ impl Model {
     ) -> Answer {
         fits(!(queues.is_empty() && member.is_some()))?;
         let places = self.places_of(queues, member)?;
-        self.subscriptions.retain(|known| {
-            known.client != client || !(queues.is_empty() || places.contains(&known.place))
-        });
+        let places = if queues.is_empty() { self.subscribed(client) } else { places };
+        self.subscriptions.retain(|known| known.client != client || !places.contains(&known.place));
+        self.call_back_from(client, &places);
         Ok(Some(Reply::Count(self.subscribed(client).len() as u64)))
     }
 
@@ -142,8 +146,7 @@ impl Model {
         let first =
             own.into_iter().filter(|known| !self.has_ended(&known.place)).find_map(|known| {
                 let home = self.homes.get(&known.place)?;
-                home.has(known.selection, self.now)
-                    .then(|| home.first(known.selection, self.now))?
+                self.gives(home, known.selection).then(|| home.first(known.selection, self.now))?
             });
         let shown = first.map(|task| TaskRecord { payload: Bytes::default(), ..task.clone() });
         shown.into_iter().collect()
@@ -151,7 +154,12 @@ impl Model {
 
     /// Hands out all available tasks. The consumer that has been ready longest comes first.
     pub(super) fn serve(&mut self) {
-        while let Some(consumer) = self.next_consumer() {
+        loop {
+            let Some(consumer) = self.next_consumer() else {
+                let Some((place, last)) = self.next_to_recall() else { return };
+                self.exchange(&place, &last);
+                continue;
+            };
             match consumer {
                 Consumer::Taker(at) => {
                     let taker = self.takers.remove(at);
@@ -167,10 +175,13 @@ impl Model {
                     self.reply(client, taker.request, Reply::Tasks { tasks, popped });
                 }
                 Consumer::Subscriber(at) => {
-                    let Subscription { client, place, selection, mode, .. } =
+                    let Subscription { client, place, selection, mode, recalls, .. } =
                         self.subscriptions[at].clone();
                     let is_held = mode == TakeMode::Pop && self.holders.contains(&client);
-                    let tasks = self.collect(&[place], client, selection, (mode, is_held), 1);
+                    let mut tasks = self.collect(&[place], client, selection, (mode, is_held), 1);
+                    if recalls {
+                        self.deliver_unstarted(&mut tasks);
+                    }
                     let popped = mode == TakeMode::Pop && !is_held;
                     self.outputs.push(Output::Delivery { client, tasks, popped });
                     self.credits.entry(client).and_modify(|credit| *credit -= 1);
@@ -186,6 +197,7 @@ impl Model {
             |known: &&Subscription| self.credits.get(&known.client).is_some_and(|left| *left > 0);
         self.takers.iter().any(|taker| taker.places.contains(place))
             || self.subscriptions.iter().filter(has_credit).any(|known| known.place == *place)
+            || self.has_unstarted(place)
     }
 
     /// Whether a consumer waits that could have a task of a place, with a small payload or any.
@@ -205,7 +217,7 @@ impl Model {
     fn next_consumer(&self) -> Option<Consumer> {
         let has = |place: &Place, selection| {
             let home = self.homes.get(place);
-            home.is_some_and(|home| home.has(selection, self.now)) && !self.has_ended(place)
+            home.is_some_and(|home| self.gives(home, selection)) && !self.has_ended(place)
         };
         let takers = self.takers.iter().enumerate();
         let taker = takers

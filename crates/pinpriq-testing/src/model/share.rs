@@ -39,7 +39,7 @@ impl Model {
             self.note_life(place);
         }
         let homes = places.iter().filter_map(|place| self.homes.get(place));
-        let mut open = homes.filter(|home| home.has(take.selection, self.now));
+        let mut open = homes.filter(|home| self.gives(home, take.selection));
         let first = open.next().and_then(|home| home.first(take.selection, self.now));
         let shown = first.map(|task| TaskRecord { payload: Bytes::default(), ..task.clone() });
         Ok(Some(Reply::Shown(shown.into_iter().collect())))

@@ -11,9 +11,15 @@ use pinpriq_proto::shares::{
     WEIGHT_MAX,
 };
 use pinpriq_proto::task::{Bytes, StateKind};
+use pinpriq_proto::time::Span;
 
 use super::looking::page_fits;
+use super::tasks::Happened;
+use super::turns::share_of;
 use super::{Answer, Model, Place, fits};
+
+/// For how long shares are followed after a look at them.
+const FOLLOWED: Span = Span::from_ms(15 * 60 * 1_000);
 
 impl Model {
     pub(super) fn set_share(&mut self, queue: &[u8], share: &[u8], change: ShareChange) -> Answer {
@@ -85,33 +91,45 @@ impl Model {
     }
 
     pub(super) fn shares_of(
-        &self,
+        &mut self,
         queue: QueueName<'_>,
         count: u32,
-        after: Option<&[u8]>,
+        from: Option<&[u8]>,
         top: bool,
     ) -> Answer {
         page_fits(count)?;
-        fits(!top || after.is_none())?;
+        let from = from.unwrap_or_default();
+        fits(!top || from.is_empty())?;
         let place = self.place_of(queue)?;
+        let now = self.now;
         let mut all: BTreeMap<Bytes, ShareShown> = BTreeMap::new();
         for (share, rules) in self.own_rules(&place) {
             all.entry(share).or_default().rules = rules;
         }
-        for task in self.homes.get(&place).into_iter().flat_map(|home| home.tasks.values()) {
-            let terms = &task.terms;
-            let name = terms.share().cloned().or_else(|| terms.key.clone()).unwrap_or_default();
-            let shown = all.entry(name).or_default();
+        let Some(home) = self.homes.get_mut(&place) else {
+            return Ok(Some(Reply::Shares { shares: Vec::new(), next: None }));
+        };
+        let (looked_at, happened) = home.tally.looked.get_or_insert_default();
+        if now.since(*looked_at) > FOLLOWED {
+            happened.clear();
+        }
+        *looked_at = now;
+        for task in home.tasks.values() {
+            let shown = all.entry(share_of(&task.terms)).or_default();
             let kind = task.progress.state.kind();
             shown.ready += u64::from(kind == StateKind::Ready);
             shown.taken += u64::from(kind == StateKind::Taken);
             if kind == StateKind::Ready && task.progress.priority.is_some() {
-                shown.oldest_ready = shown.oldest_ready.max(Some(self.now.since(task.put_at)));
+                shown.oldest_ready = shown.oldest_ready.max(Some(now.since(task.put_at)));
             }
         }
-        let shares = all.into_iter().map(|(share, shown)| ShareShown { share, ..shown });
+        for (share, shown) in &mut all {
+            let Happened { acked, failed, waited } =
+                happened.get(share).copied().unwrap_or_default();
+            *shown = ShareShown { share: share.clone(), acked, failed, waited, ..shown.clone() };
+        }
         let mut shares: Vec<ShareShown> =
-            shares.filter(|shown| after.is_none_or(|after| *shown.share > *after)).collect();
+            all.into_values().filter(|shown| *shown.share >= *from).collect();
         shares.sort_by_key(|shown| (std::cmp::Reverse(shown.oldest_ready), shown.share.clone()));
         if top {
             shares.truncate(count.min(TOP_SHARES_MAX) as usize);
@@ -124,9 +142,8 @@ impl Model {
             bytes += shares[fitting].share.len();
             fitting += 1;
         }
-        let has_more = fitting < shares.len();
+        let next = shares.get(fitting).map(|shown| shown.share.clone());
         shares.truncate(fitting);
-        let next = shares.last().filter(|_| has_more).map(|shown| shown.share.clone());
         Ok(Some(Reply::Shares { shares, next }))
     }
 }

@@ -6,11 +6,15 @@
 use std::collections::BTreeMap;
 
 use pinpriq_proto::change::{LaneRecord, MemberRecord, QueueRecord, ScheduleRecord};
+use pinpriq_proto::named_limits::LimitRecord;
 use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::task::{LaneName, State, StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::WindowRecord;
 
+use super::gate::Bucket;
+use super::limits::NamedLimit;
+use super::recall::is_unstarted;
 use super::tasks::{Exit, Tally, is_kept};
 use super::{Home, Lane, Member, Model, Place, time};
 
@@ -27,6 +31,8 @@ pub struct Survivors {
     pub windows: Vec<WindowRecord>,
     /// The rules of their own that shares have.
     pub own_shares: Vec<ShareRecord>,
+    /// The limits that several queues use together.
+    pub named_limits: Vec<LimitRecord>,
     /// Every lane, by number.
     pub lanes: Vec<LaneRecord>,
     /// Every task by its number. No lease has a holder.
@@ -44,7 +50,9 @@ impl Model {
         let windows = self.windows.values().cloned().collect();
         let schedules = self.kept_schedules();
         let own_shares = self.own_shares.values().cloned().collect();
-        let mut kept = Survivors { schedules, windows, own_shares, ..Survivors::default() };
+        let named_limits = self.named_limits.values().map(|limit| limit.record.clone()).collect();
+        let mut kept =
+            Survivors { schedules, windows, own_shares, named_limits, ..Survivors::default() };
         for (incarnation, member) in &self.members {
             let (incarnation, name) = (*incarnation, member.name.clone());
             let (lease, ended) = (member.lease, member.ended);
@@ -63,6 +71,10 @@ impl Model {
         }
         for task in self.tasks() {
             let mut task = task.clone();
+            if is_unstarted(&task) {
+                task.progress.state = State::Ready;
+                task.progress.attempts -= 1;
+            }
             if let State::Taken(lease) = &mut task.progress.state {
                 *lease = lease.to_keep();
             }
@@ -115,6 +127,13 @@ impl Model {
         }
         for own in kept.own_shares {
             self.own_shares.insert(own.number, own);
+        }
+        for record in kept.named_limits {
+            let bucket = record.rules.rate.map(|rate| match grace {
+                Some(_) => Bucket::empty(rate, self.now),
+                None => Bucket::of(rate, None, self.now),
+            });
+            self.named_limits.insert(record.number, NamedLimit { record, bucket });
         }
         for place in self.homes.keys().cloned().collect::<Vec<_>>() {
             self.obey(&place);

@@ -11,16 +11,16 @@ use pinpriq_proto::time::{Span, Timestamp};
 
 use super::{Answer, Exit, Home, Model, Place, Taker, fits};
 
-/// The rank of a task for a selection: lower comes first.
-fn rank(task: &TaskRecord, selection: Selection) -> (i128, i128) {
-    let priority = i128::from(task.progress.priority.unwrap_or_default());
-    let seq = i128::from(task.progress.seq);
-    let priority = if selection.from == End::Min { priority } else { -priority };
-    let seq = if selection.order == Order::Oldest { seq } else { -seq };
-    (priority, seq)
-}
-
 impl Home {
+    /// The rank of a task for a selection: lower comes first.
+    fn rank(&self, task: &TaskRecord, selection: Selection) -> (i128, i128) {
+        let number = self.number_of(task).unwrap_or_default();
+        let seq = i128::from(task.progress.seq);
+        let number = if selection.from == End::Min { number } else { -number };
+        let seq = if selection.order == Order::Oldest { seq } else { -seq };
+        (number, seq)
+    }
+
     /// The tasks that are ready, unexpired, and small enough for the client that asks.
     pub(super) fn in_sight(
         &self,
@@ -39,7 +39,7 @@ impl Home {
             return self.next_in_turn(selection.narrow, now);
         }
         let ranked = self.in_sight(selection, now).filter(|task| task.progress.priority.is_some());
-        ranked.min_by_key(|task| rank(task, selection))
+        ranked.min_by_key(|task| self.rank(task, selection))
     }
 
     /// Whether it has a task that some consumer could have if there were tokens.
@@ -64,7 +64,7 @@ impl Home {
             self.in_sight(selection, now).filter(|task| task.terms.key.as_ref() == Some(key));
         let (mut ranked, mut unranked): (Vec<&TaskRecord>, Vec<&TaskRecord>) =
             group.partition(|task| task.progress.priority.is_some());
-        ranked.sort_by_key(|task| rank(task, selection));
+        ranked.sort_by_key(|task| self.rank(task, selection));
         unranked.sort_by_key(|task| std::cmp::Reverse(task.progress.seq));
         ranked.into_iter().chain(unranked).map(|task| task.number).collect()
     }
@@ -171,7 +171,7 @@ impl Model {
         if matches!(peek.state, None | Some(StateKind::Ready)) {
             let ranked = home.in_sight(peek.selection, self.now);
             shown.extend(ranked.filter(|task| task.progress.priority.is_some()));
-            shown.sort_by_key(|task| rank(task, peek.selection));
+            shown.sort_by_key(|task| home.rank(task, peek.selection));
         }
         if let Some(kind) = peek.state {
             let ready = kind == StateKind::Ready;
@@ -186,6 +186,15 @@ impl Model {
                 rest.reverse();
             }
             shown.extend(rest);
+        }
+        let Selection { from, order, narrow, .. } = peek.selection;
+        if (from, order) == (End::Min, Order::Oldest)
+            && matches!(peek.state, None | Some(StateKind::Ready))
+            && home.has_turns()
+            && let Some(first) = home.next_in_turn(narrow, self.now)
+        {
+            shown.retain(|task| task.number != first.number);
+            shown.insert(0, first);
         }
         shown.truncate(peek.count as usize);
         Ok(Some(Reply::Shown(shown.into_iter().cloned().collect())))
@@ -204,12 +213,14 @@ impl Model {
         for place in places {
             while count > 0
                 && let Some(home) = self.homes.get(place)
-                && home.has(selection, self.now)
+                && self.gives(home, selection)
             {
                 count -= 1;
                 for number in home.choose(selection, self.now) {
                     // What there is no room or token for stays behind.
-                    if !self.homes.get(place).is_some_and(|home| home.is_open(self.now)) {
+                    let is_open =
+                        |home: &Home| home.is_open(self.now) && self.limits_allow(home, self.now);
+                    if !self.homes.get(place).is_some_and(is_open) {
                         break;
                     }
                     tasks.push(self.hand_over(number, client, mode, is_held));
@@ -251,7 +262,7 @@ impl Model {
         let grant = Grant { incarnation: self.incarnation, serial: self.last_grant };
         let deadline = ttr.map(|ttr| self.now.after(ttr));
         let (is_tied, needs_receipt) = (is_tied && (ttr.is_some() || is_held), otherwise.is_some());
-        let holder = Some(Holder { client, is_tied, needs_receipt });
+        let holder = Some(Holder { is_tied, needs_receipt, ..Holder::of(client) });
         let lease = Lease { grant, holder, deadline, ttr };
         self.shift(number, State::Taken(lease));
         self.task(number).clone()
@@ -269,6 +280,7 @@ impl Model {
     /// Finishes a task as the settings of its queue say.
     pub(super) fn finish(&mut self, number: u64, zombie: Option<Span>) {
         let setting = self.settings(&self.places[&number]).after_ack;
+        self.note_share(number, |happened| happened.acked += 1);
         match zombie.map_or(setting, AfterAck::Zombie) {
             AfterAck::Delete => self.leave(number, Exit::Acked),
             AfterAck::Keep => self.shift(number, State::Done),

@@ -7,10 +7,10 @@ use pinpriq_proto::limits::{LINGERING_BYTES_MAX, NAME_BYTES_MAX, queue_bytes};
 use pinpriq_proto::reply::{Outcome, RefusalKind};
 use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::stats::{Move, Times};
-use pinpriq_proto::task::{State, StateKind, TaskId, TaskRecord, Trace};
-use pinpriq_proto::time::Span;
+use pinpriq_proto::task::{Bytes, State, StateKind, TaskId, TaskRecord, Trace};
+use pinpriq_proto::time::{Span, Timestamp};
 
-use super::turns::trace_of;
+use super::turns::{share_of, trace_of};
 use super::{Home, Model, Place, fits, time};
 
 /// Figures that cannot be computed from the tasks.
@@ -29,6 +29,18 @@ pub(super) struct Tally {
     pub(super) failures: u64,
     pub(super) duplicates: u64,
     pub(super) times: Option<Box<Times>>,
+    /// When somebody has looked at the shares last, and what has happened to them since.
+    pub(super) looked: Option<(Timestamp, BTreeMap<Bytes, Happened>)>,
+    /// How many tasks were handed out in each five seconds.
+    pub(super) handed_out: BTreeMap<u64, u64>,
+}
+
+/// What has happened to the tasks of a share.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Happened {
+    pub(super) acked: u64,
+    pub(super) failed: u64,
+    pub(super) waited: Option<Span>,
 }
 
 /// Why a task leaves.
@@ -120,7 +132,8 @@ impl Model {
         self.homes.entry(place.clone()).or_insert_with(|| Home { name, tally, ..Home::default() })
     }
 
-    pub(super) fn enter(&mut self, place: &Place, task: TaskRecord) {
+    pub(super) fn enter(&mut self, place: &Place, mut task: TaskRecord) {
+        self.begin_to_age(place, &mut task);
         self.note_due(time::due(&task));
         let kind = task.progress.state.kind();
         self.places.insert(task.number, place.clone());
@@ -205,7 +218,20 @@ impl Model {
         let since = self.since.get(&number).copied().unwrap_or_else(|| self.task(number).put_at);
         let waited = self.now.since(since);
         let place = self.places[&number].clone();
-        self.home(&place).tally.times().waited.note(waited);
+        let window = self.now.ms() / 5_000;
+        let tally = &mut self.home(&place).tally;
+        tally.times().waited.note(waited);
+        *tally.handed_out.entry(window).or_default() += 1;
+        self.note_share(number, |happened| happened.waited = Some(waited));
+    }
+
+    /// Notes what has happened to a task, if somebody looks at the shares of its place.
+    pub(super) fn note_share(&mut self, number: u64, note: impl FnOnce(&mut Happened)) {
+        let share = share_of(&self.task(number).terms);
+        let place = self.places[&number].clone();
+        if let Some((_, shares)) = &mut self.home(&place).tally.looked {
+            note(shares.entry(share).or_default());
+        }
     }
 
     /// Counts how long a lease has lasted, if this is its end and its begin is known.

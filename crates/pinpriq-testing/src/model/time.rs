@@ -5,6 +5,7 @@ use pinpriq_proto::reply::{Outcome, Reply};
 use pinpriq_proto::task::{ClientId, Farewell, Lease, State, StateKind, TaskRecord, reasons};
 use pinpriq_proto::time::Timestamp;
 
+use super::recall::is_unstarted;
 use super::{Exit, Model};
 
 /// What is due. Tasks come first. The others are in the order in which they happen within one
@@ -156,6 +157,7 @@ impl Model {
         let task = self.task(number);
         match kind {
             StateKind::Zombie => self.leave(number, Exit::Acked),
+            StateKind::Taken if is_unstarted(task) => self.take_back(number),
             StateKind::Taken => {
                 let at = due(task).unwrap_or(self.now);
                 self.count(number, |counts| &mut counts.timeouts);
@@ -203,6 +205,9 @@ impl Model {
             }
         };
         let refunds = farewell != Farewell::ServerStops;
+        for task in self.unstarted_of(client) {
+            self.take_back(task.number);
+        }
         self.end_leases(|task, lease| ended(lease) && !knows(task), true, (false, refunds));
         self.end_leases(|_, lease| ended(lease), true, (true, false));
         self.fire_due();

@@ -6,6 +6,7 @@ use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::task::{Burial, ClientId, Counts, State, StateKind, Trace};
 use pinpriq_proto::time::Span;
 
+use super::turns::trace_of;
 use super::{Answer, Exit, Model, fits, id_fits};
 
 impl Model {
@@ -103,7 +104,7 @@ impl Model {
                 let state = self.begin_again(number, transfer)?;
                 if state != Some(Reply::State(None)) {
                     let progress = &mut self.task_mut(number).progress;
-                    progress.trace = Trace::of(progress.delay(), Counts::NONE);
+                    progress.trace = Trace { counts: Counts::NONE, ..trace_of(progress) }.kept();
                 }
                 Ok(state)
             }

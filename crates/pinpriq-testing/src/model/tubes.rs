@@ -15,6 +15,7 @@ use pinpriq_proto::task::{
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::put::Buried;
+use super::recall::start;
 use super::serve::{Patience, Taker};
 use super::time::is_of;
 use super::turns::trace_of;
@@ -158,7 +159,7 @@ impl Model {
     /// The most urgent of the tasks that may be taken now.
     fn most_urgent(&self, places: &[Place]) -> Option<u64> {
         let homes = places.iter().filter_map(|place| self.homes.get(place));
-        let open = homes.filter(|home| home.has(Selection::DEFAULT, self.now));
+        let open = homes.filter(|home| self.gives(home, Selection::DEFAULT));
         let first = open.filter_map(|home| home.first(Selection::DEFAULT, self.now));
         let first = first.min_by_key(|task| (task.progress.priority, task.put_at, task.number));
         Some(first?.number)
@@ -265,6 +266,7 @@ impl Model {
                 let State::Taken(lease) = &mut self.task_mut(number).progress.state else {
                     unreachable!("task {number} is held")
                 };
+                start(lease);
                 if let Some(ttr) = lease.ttr {
                     lease.deadline = Some(now.after(ttr));
                 }
@@ -407,6 +409,10 @@ impl Model {
     }
 
     pub(super) fn let_leases_go(&mut self, client: ClientId) -> Reply {
+        let unstarted = self.unstarted_of(client);
+        for task in &unstarted {
+            self.take_back(task.number);
+        }
         let plain = self.tasks().filter(|task| match &task.progress.state {
             State::Taken(lease) => is_of(lease, client) && lease.deadline.is_none(),
             _ => false,
@@ -419,7 +425,7 @@ impl Model {
             self.end_lease(*number, (false, false));
             self.serve();
         }
-        Reply::Count(held.len() as u64)
+        Reply::Count((unstarted.len() + held.len()) as u64)
     }
 
     pub(super) fn hold_output(

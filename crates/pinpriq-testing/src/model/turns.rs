@@ -4,6 +4,8 @@
 //! Every answer is found by going through all tasks. Kept are only the things that do not follow
 //! from them: the tokens of keys and shares, and in a fair queue what each share has had.
 
+mod forecast;
+
 use std::collections::BTreeMap;
 
 use pinpriq_proto::command::{End, Order, Selection};
@@ -14,6 +16,7 @@ use pinpriq_proto::shares::{Own, ShareRules};
 use pinpriq_proto::task::{Bytes, Holds, Progress, State, StateKind, TaskRecord, Terms, Trace};
 use pinpriq_proto::time::{Span, Timestamp};
 
+use super::ageing::ages;
 use super::gate::Bucket;
 use super::{Home, Model, Place, fits};
 
@@ -34,13 +37,16 @@ pub(super) struct Turns {
     served: u64,
     /// The rules of their own that shares have.
     own: BTreeMap<Bytes, ShareRules>,
-    /// Whether the place is fair, and whether it is by key, as it was last told.
+    /// Whether the place is fair, is by key and ages, as it was last told.
     kind: Kind,
     /// The buckets of keys and of shares that are not full.
     keys: BTreeMap<Bytes, Bucket>,
     shares: BTreeMap<Bytes, Bucket>,
     /// Whether a share has ever got back what it was charged.
     gave_back: bool,
+    /// Whether a task did ever cost more or less than its put said.
+    spent_more: bool,
+    spent_less: bool,
 }
 
 /// What a share has had at a number.
@@ -54,8 +60,8 @@ struct Had {
     paid: u16,
 }
 
-/// Whether a place is fair, and whether it is by key.
-type Kind = (bool, bool);
+/// Whether a place is fair, whether it is by key, and whether its tasks age.
+type Kind = (bool, bool, bool);
 
 impl Had {
     /// What a share has had that gets its turn.
@@ -65,7 +71,7 @@ impl Had {
 }
 
 /// The share of a task with these terms.
-fn share_of<B: AsRef<[u8]>, S: Holds<B>>(terms: &Terms<B, S>) -> Bytes {
+pub(super) fn share_of<B: AsRef<[u8]>, S: Holds<B>>(terms: &Terms<B, S>) -> Bytes {
     terms.share().or(terms.key.as_ref()).map_or_else(Bytes::default, |it| it.as_ref().into())
 }
 
@@ -108,20 +114,30 @@ fn holds(task: &TaskRecord) -> bool {
     is_there && task.progress.priority.is_some() && task.progress.is_held()
 }
 
-fn place_of(task: &TaskRecord) -> (Option<i64>, u64) {
-    (task.progress.priority, task.progress.seq)
-}
-
 impl Home {
-    /// Whether it is fair or by key.
+    fn place_of(&self, task: &TaskRecord) -> (Option<i128>, u64) {
+        (self.number_of(task), task.progress.seq)
+    }
+
+    /// Whether its tasks go in turns: whether it is fair or by key.
     #[must_use]
     pub fn has_turns(&self) -> bool {
-        self.kind(&self.settings) != (false, false)
+        is_fair(&self.settings) || self.is_by_key()
+    }
+
+    /// Whether it, its keys or any of its shares may have a rate, also by a limit that it uses.
+    #[must_use]
+    pub fn is_rated(&self) -> bool {
+        let Settings { rate, key_rate, share_rate, .. } = self.settings;
+        let uses = self.settings.uses.is_some();
+        let has_own = |rules: &ShareRules| matches!(rules.rate, Own::Is(Some(_)));
+        let is_set = rate.is_some() || key_rate.is_some() || share_rate.is_some();
+        uses || is_set || self.turns.own.values().any(has_own)
     }
 
     /// What it is with these settings.
     fn kind(&self, settings: &Settings) -> Kind {
-        (is_fair(settings), is_by_key(settings, &self.turns.own))
+        (is_fair(settings), is_by_key(settings, &self.turns.own), ages(settings))
     }
 
     fn is_by_key(&self) -> bool {
@@ -177,7 +193,9 @@ impl Home {
         let holders = of_key.clone().filter(|task| self.settings.key_hold && holds(task));
         match holders.min_by_key(|task| task.progress.seq) {
             Some(holder) => Some(holder).filter(|task| is_selectable(task)),
-            None => of_key.filter(|task| is_selectable(task)).min_by_key(|task| place_of(task)),
+            None => {
+                of_key.filter(|task| is_selectable(task)).min_by_key(|task| self.place_of(task))
+            }
         }
     }
 
@@ -195,14 +213,14 @@ impl Home {
         let mut firsts: BTreeMap<Bytes, &TaskRecord> = BTreeMap::new();
         for task in self.going(now) {
             let first = firsts.entry(share_of(&task.terms)).or_insert(task);
-            if place_of(task) < place_of(first) {
+            if self.place_of(task) < self.place_of(first) {
                 *first = task;
             }
         }
         firsts.retain(|share, _| self.share_is_open(share, now));
         let mut line: Vec<&TaskRecord> = firsts.into_values().collect();
         line.sort_by_key(|task| {
-            let (number, seq) = place_of(task);
+            let (number, seq) = self.place_of(task);
             let (turn, served) = self.turn_of(task);
             (number, turn, served, seq)
         });
@@ -233,6 +251,7 @@ impl Home {
     /// Ends a step: gives turns to the shares that get one, and forgets those that have none, and
     /// what is full.
     pub(super) fn settle(&mut self, now: Timestamp) {
+        self.end_delays(now);
         self.turns.keys.retain(|_, bucket| !bucket.is_full(now));
         self.turns.shares.retain(|_, bucket| !bucket.is_full(now));
         if !is_fair(&self.settings) {
@@ -253,17 +272,23 @@ impl Home {
         reached.retain(|number, _| pairs.iter().any(|pair| pair.1 == *number));
     }
 
-    /// Charges a task that is about to be handed out.
-    pub(super) fn charge(&mut self, task: &TaskRecord, now: Timestamp) {
-        let (share, cost) = (share_of(&task.terms), -i128::from(task.terms.cost()));
+    /// Adds tokens to the buckets of the share and the key of a task, or takes some out.
+    pub(super) fn add_tokens(&mut self, task: &TaskRecord, tokens: i128, now: Timestamp) {
+        let share = share_of(&task.terms);
         if let Some(rate) = self.share_rate(&share) {
-            let bucket = self.turns.shares.entry(share.clone());
-            bucket.or_insert_with(|| Bucket::of(rate, None, now)).change(now, cost);
+            let bucket = self.turns.shares.entry(share);
+            bucket.or_insert_with(|| Bucket::of(rate, None, now)).change(now, tokens);
         }
         if let (Some(rate), Some(key)) = (self.settings.key_rate, &task.terms.key) {
             let bucket = self.turns.keys.entry(key.clone());
-            bucket.or_insert_with(|| Bucket::of(rate, None, now)).change(now, cost);
+            bucket.or_insert_with(|| Bucket::of(rate, None, now)).change(now, tokens);
         }
+    }
+
+    /// Charges a task that is about to be handed out.
+    pub(super) fn charge(&mut self, task: &TaskRecord, now: Timestamp) {
+        let share = share_of(&task.terms);
+        self.add_tokens(task, -i128::from(task.terms.cost()), now);
         let own_weight = self.rules_of(&share).weight;
         let Turns { had, reached, served, .. } = &mut self.turns;
         let number = task.progress.priority.filter(|_| is_fair(&self.settings));
@@ -285,11 +310,8 @@ impl Home {
 
     /// Returns what a task was charged that did not arrive.
     pub(super) fn uncharge(&mut self, task: &TaskRecord, now: Timestamp) {
-        let (share, cost) = (share_of(&task.terms), i128::from(task.terms.cost()));
-        let key = task.terms.key.as_ref().and_then(|key| self.turns.keys.get_mut(key));
-        for bucket in self.turns.shares.get_mut(&share).into_iter().chain(key) {
-            bucket.change(now, cost);
-        }
+        let share = share_of(&task.terms);
+        self.add_tokens(task, task.terms.cost().into(), now);
         // Its key may open by that.
         self.settle(now);
         let number = task.progress.priority.unwrap_or_default();
@@ -297,6 +319,14 @@ impl Home {
             self.turns.gave_back |= had.start > 0;
             had.start = had.start.saturating_sub(charge_of(task, had.paid));
         }
+    }
+
+    /// Gives buckets the difference between what a task was put with and what it did cost.
+    pub(super) fn correct(&mut self, task: &TaskRecord, tokens: i128, now: Timestamp) {
+        self.add_tokens(task, tokens, now);
+        self.settle(now);
+        self.turns.spent_more |= tokens < 0;
+        self.turns.spent_less |= tokens > 0;
     }
 
     /// Follows a change of settings, or of the rules of shares, which are these from now on.
@@ -386,6 +416,10 @@ impl Model {
         settings: &Settings,
     ) -> Result<(), RefusalKind> {
         let Some(home) = self.homes.get(place) else { return Ok(()) };
+        let counts = home.settings.share_capacity.is_none() && settings.share_capacity.is_some();
+        if counts && home.tasks.len() > TASKS_MAX {
+            return Err(RefusalKind::WrongState);
+        }
         home.kind_may_change(home.kind(settings))
     }
 
@@ -398,7 +432,8 @@ impl Model {
         let Some(home) = self.homes.get(place) else { return Ok(()) };
         let mut own = home.turns.own.clone();
         own.insert(share.into(), rules);
-        home.kind_may_change((is_fair(&home.settings), is_by_key(&home.settings, &own)))
+        let kind = (is_fair(&home.settings), is_by_key(&home.settings, &own), ages(&home.settings));
+        home.kind_may_change(kind)
     }
 
     /// Refuses everyone who waits for the tasks of a place in an order that it does not have now.
@@ -419,11 +454,18 @@ impl Model {
     #[must_use]
     pub fn seen_of_turns(&self) -> Vec<&'static str> {
         let mut seen = Vec::new();
+        for home in self.homes.values() {
+            seen.extend(home.seen_of_ageing(self.now));
+        }
         for (place, home) in self.homes.iter().filter(|(_, home)| home.has_turns()) {
             seen.extend(home.seen_of_turns(self.now));
+            seen.extend(home.seen_of_charges(self.now));
             if self.waits_for(place) && home.openings(self.now).next().is_some() {
                 seen.push("a consumer waits for an opening");
             }
+        }
+        if self.homes.values().any(Home::has_a_full_share) {
+            seen.push("the capacity of a share is reached");
         }
         seen
     }
@@ -453,7 +495,9 @@ impl Home {
         let is_shut = |bucket: Option<&Bucket>| bucket.is_some_and(|bucket| !bucket.is_open(now));
         let next = self.next_in_turn(false, now);
         let is_older = |task: &TaskRecord| {
-            next.is_some_and(|next| place_of(task) < place_of(next) && is_fair(&self.settings))
+            next.is_some_and(|next| {
+                self.place_of(task) < self.place_of(next) && is_fair(&self.settings)
+            })
         };
         let numbers = |share: &Bytes| self.turns.had.keys().filter(|it| it.0 == *share).count();
         [
@@ -480,12 +524,21 @@ impl Home {
                 ready().any(|task| is_shut(self.turns.shares.get(&share_of(&task.terms)))),
                 "the bucket of a share is shut",
             ),
+        ]
+        .into_iter()
+        .filter_map(|(is_so, what)| is_so.then_some(what))
+    }
+
+    fn seen_of_charges(&self, now: Timestamp) -> impl Iterator<Item = &'static str> {
+        [
             (
                 self.bucket.is_some_and(|bucket| bucket.is_in_debt(now)),
                 "the bucket of a queue is in debt",
             ),
             (self.lane.is_some(), "a lane has turns"),
             (self.turns.gave_back, "what was charged is given back"),
+            (self.turns.spent_more, "a task did cost more than its put said"),
+            (self.turns.spent_less, "a task did cost less than its put said"),
             (
                 self.turns.had.values().any(|had| had.weight != 1),
                 "a share pays by a weight of its own",

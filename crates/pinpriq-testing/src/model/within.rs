@@ -5,6 +5,7 @@ use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NAME_BYTES_MAX, WITHIN_NAMES_MAX};
 use pinpriq_proto::looking::Leases;
+use pinpriq_proto::named_limits::LimitCommand;
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
@@ -38,6 +39,7 @@ impl Model {
                 MemberCommand::Join { .. } | MemberCommand::Beat { .. } | MemberCommand::Leave(_),
             )
             | Command::Schedule(_)
+            | Command::Limit(LimitCommand::List { .. })
             | Command::Import(Import::Schedule(_))
             | Command::Numbered { .. }
             | Command::Tubes(None)
@@ -59,6 +61,9 @@ impl Model {
             }
             Command::Schedule(ScheduleCommand::List { prefix, after, count }) => {
                 Ok(Some(self.list_schedules(prefix, *after, *count, Some(names))))
+            }
+            Command::Limit(LimitCommand::List { prefix, after, count }) => {
+                Ok(Some(self.list_limits(prefix, *after, *count, Some(names))))
             }
             Command::Schedule(command) => {
                 self.schedule_is_within(names, command)?;

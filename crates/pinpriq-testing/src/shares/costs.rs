@@ -124,7 +124,7 @@ impl Bench {
         let Some(task) = tasks.first() else { return };
         let Some(receipt) = TaskRecord::receipt(task) else { return };
         let held = Held { queue: QueueName::from(QUEUE), by: HeldBy::Receipt(receipt) };
-        self.say(&Command::Ack(Ack { held, payload: None, zombie: None }));
+        self.say(&Command::Ack(Ack::new(held)));
         let share = task.terms.share().cloned().unwrap_or_default();
         self.put(&share);
     }

@@ -7,8 +7,8 @@
 use pinpriq_engine::Engine;
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::command::{
-    Ack, Amendment, Command, Fail, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection,
-    Take, TakeMode, Wait,
+    Ack, Command, Fail, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection, Take,
+    TakeMode, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -231,17 +231,9 @@ impl World {
         let held = Held { queue: QueueName::from(QUEUE), by: HeldBy::Receipt(receipt) };
         let delay = Span::from_ms(self.dice.below(3) * 5);
         match self.dice.below(10) {
-            0 => self.say(&Command::Release(Release {
-                held,
-                delay,
-                amendment: Amendment::default(),
-                tail: false,
-            })),
-            1 | 2 => {
-                let (reason, payload) = (None, None);
-                self.say(&Command::Fail(Fail { held, reason, delay: Some(delay), payload }))
-            }
-            _ => self.say(&Command::Ack(Ack { held, payload: None, zombie: None })),
+            0 => self.say(&Command::Release(Release { delay, ..Release::new(held) })),
+            1 | 2 => self.say(&Command::Fail(Fail { delay: Some(delay), ..Fail::new(held) })),
+            _ => self.say(&Command::Ack(Ack::new(held))),
         };
     }
 
@@ -293,8 +285,8 @@ impl World {
         for (record, _) in self.kept.queues.values() {
             engine.restore(Change::Queue(Box::new(record.clone())), None);
         }
-        for (record, _) in self.kept.shares.values() {
-            engine.restore(Change::Share(Box::new(record.clone())), None);
+        for (detail, _) in self.kept.details.values() {
+            engine.restore(Change::Detail(Box::new(detail.clone())), None);
         }
         for (record, _) in self.kept.tasks.values() {
             engine.restore(Change::Task(Box::new(record.clone())), None);

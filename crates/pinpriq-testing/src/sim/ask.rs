@@ -205,6 +205,7 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
             HeldBy::Id(id) => assert_eq!(rest[..2], [b"ID", id]),
         }
     };
+    let spends = |cost: Option<u32>| assert_eq!(number("COST"), cost.map(i128::from));
     match (*name, *command) {
         (b"PUT", Command::Put(put)) => {
             assert_eq!((*first, rest[0]), (put.queue, put.payload));
@@ -233,18 +234,22 @@ fn check(words: &[Vec<u8>], command: &Command<'_>) {
         (b"ACK", Command::Ack(ack)) => {
             holds(ack.held);
             assert_eq!((option("PAYLOAD"), span("ZOMBIE")), (ack.payload, ack.zombie));
+            spends(ack.cost);
         }
         (b"RELEASE", Command::Release(release)) => {
             holds(release.held);
             assert_eq!(span("DELAY").unwrap_or(Span::ZERO), release.delay);
+            spends(release.cost);
         }
-        (b"BURY", Command::Bury { held, reason, .. }) => {
-            holds(held);
-            assert_eq!(option("REASON"), reason);
+        (b"BURY", Command::Bury(bury)) => {
+            holds(bury.held);
+            assert_eq!(option("REASON"), bury.reason);
+            spends(bury.cost);
         }
         (b"FAIL", Command::Fail(fail)) => {
             holds(fail.held);
             assert_eq!((option("REASON"), span("DELAY")), (fail.reason, fail.delay));
+            spends(fail.cost);
         }
         (b"TOUCH", Command::Touch { held, by }) => {
             holds(held);

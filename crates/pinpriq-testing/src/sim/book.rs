@@ -99,10 +99,8 @@ impl Book {
             | Change::Schedule(_)
             | Change::ScheduleMoved(_)
             | Change::ScheduleGone(_)
-            | Change::Window(_)
-            | Change::WindowGone(_)
-            | Change::Share(_)
-            | Change::ShareGone(_) => false,
+            | Change::Detail(_)
+            | Change::DetailGone(..) => false,
             Change::Task(task) => {
                 if let Some((known, _)) = self.current.tasks.get(&task.number) {
                     // The store moves a record, or a client has changed the task.

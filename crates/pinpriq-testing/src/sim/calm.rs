@@ -9,6 +9,7 @@ use crate::faulty_disk::CrashPolicy;
 use crate::model::Home;
 use pinpriq_proto::command::{Command, QueueCommand, Selection, Sides, Take, TakeMode, Wait};
 use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::named_limits::LimitCommand;
 use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::settings::{COSTMAX, RATE, SETTINGS, Setting, Value};
 use pinpriq_proto::shares::{Own, ShareChange};
@@ -106,6 +107,16 @@ impl World {
         }
         for name in self.names() {
             self.request(&QueueCommand::Drop(&name).into());
+        }
+        // Lanes may use limits until they are cleaned.
+        self.settle();
+        self.tick();
+        let limits: Vec<Vec<u8>> = {
+            let oracle = self.oracle.borrow();
+            oracle.model.named_limits.values().map(|known| known.record.name.to_vec()).collect()
+        };
+        for name in limits {
+            self.request(&LimitCommand::Drop(&name).into());
         }
         self.settle();
         self.tick();

@@ -1,16 +1,17 @@
 //! Chooses what clients ask: few names, keys and priorities, which collide, and occasionally
 //! nonsense.
 
+mod holding;
 mod jobs;
+mod limits;
 mod settings;
 mod shares;
 
 use crate::Dice;
 use crate::model::{Model, is_placeholder};
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Command, Delay, Done, End, Fail, Held, HeldBy, Order, Peek, Put,
-    QueueCommand, QueueName, Release, Selection, Sides, Take, TakeMode, TimeToLive, Transfer,
-    Update, Wait,
+    Ack, Amendment, Assign, Command, Delay, Done, End, Held, HeldBy, Order, Peek, Put,
+    QueueCommand, QueueName, Selection, Sides, Take, TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::export::{Export, ExportPlace};
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
@@ -242,36 +243,6 @@ impl Chooser<'_> {
         Ask::of(&command).with_meta(meta)
     }
 
-    fn hold(&mut self) -> Ask {
-        let (name, receipt, id) = self.receipt();
-        let by = if self.once_in(10) { HeldBy::Id(&id) } else { HeldBy::Receipt(receipt) };
-        let held = Held { queue: name.borrow(), by };
-        let is_failure = self.once_in(4);
-        let kind = self.dice.below(12);
-        let changes_payload = self.once_in(if kind == 9 { 6 } else { 8 });
-        let payload = changes_payload.then(|| self.payload());
-        let (payload, reason) = (payload.as_deref(), self.reason());
-        if is_failure {
-            let delay = self.maybe_span(4);
-            return Ask::of(&Command::Fail(Fail { held, reason, delay, payload }));
-        }
-        Ask::of(&match kind {
-            0..=4 => Command::Ack(Ack { held, payload, zombie: self.maybe_span(8) }),
-            5 => {
-                let receipts: Vec<Receipt> = (0..2).map(|_| self.receipt().1).collect();
-                return Ask::of(&Command::AckAll { queue: held.queue, receipts: &receipts });
-            }
-            6..=8 => {
-                let change = self.change();
-                let (delay, amendment) = (change.delay, change.amendment());
-                let tail = self.once_in(4);
-                return Ask::of(&Command::Release(Release { held, delay, amendment, tail }));
-            }
-            9 => Command::Bury { held, payload, reason },
-            _ => Command::Touch { held, by: self.maybe_span(2) },
-        })
-    }
-
     fn reason(&mut self) -> Option<&'static [u8]> {
         self.once_in(2).then(|| if self.once_in(6) { b"".as_slice() } else { b"why" })
     }
@@ -372,6 +343,7 @@ impl Chooser<'_> {
                     member: member.as_deref(),
                     selection: Selection::DEFAULT,
                     mode: if pops { TakeMode::Pop } else { lease },
+                    recall: !pops && self.once_in(2),
                 })
             }
             3 => {
@@ -387,7 +359,9 @@ impl Chooser<'_> {
                 let (name, receipt, id) = self.receipt();
                 let by = if self.once_in(10) { HeldBy::Id(&id) } else { HeldBy::Receipt(receipt) };
                 let held = Held { queue: name.borrow(), by };
-                Ask::of(&Command::Ack(Ack { held, payload: None, zombie: None }))
+                let ack = Command::Ack(Ack::new(held));
+                let start = Command::Start { queue: held.queue, receipt };
+                Ask::of(if self.once_in(3) { &start } else { &ack })
             }
             7 => Ask::Credit(if self.once_in(20) { 5_000 } else { 3 }),
             _ => Ask::Credit(1),
@@ -395,8 +369,10 @@ impl Chooser<'_> {
     }
 
     fn administration(&mut self) -> Ask {
-        if self.once_in(4) {
-            return self.schedule();
+        match self.dice.below(40) {
+            0..=9 => return self.schedule(),
+            10..=12 => return self.limit(),
+            _ => {}
         }
         let (name, other) = (self.name(), self.queue());
         let queue = name.borrow();
@@ -536,9 +512,9 @@ impl Chooser<'_> {
             }
             6..=7 => Ask::of(&Command::Get { queue: known.borrow(), id: &id }),
             8 if self.once_in(2) => {
-                let (count, after) = (1 + u32::from(self.once_in(2)) * 9, None);
+                let (count, from) = (1 + u32::from(self.once_in(2)) * 9, None);
                 let top = self.once_in(3);
-                Ask::of(&QueueCommand::Shares { queue, count, after, top }.into())
+                Ask::of(&QueueCommand::Shares { queue, count, from, top }.into())
             }
             8 => Ask::of(&QueueCommand::Show(queue).into()),
             9 => {

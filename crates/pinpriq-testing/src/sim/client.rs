@@ -187,8 +187,8 @@ impl Client {
         let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
         let needs = Needs::default();
         needs.set(Some(0));
-        let (tasks, popped, is_reply) = (Vec::new(), true, true);
-        expecting.frames.push_back(Frame { tasks, popped, is_reply, needs });
+        let (tasks, popped, is_reply, recalled) = (Vec::new(), true, true, None);
+        expecting.frames.push_back(Frame { tasks, popped, is_reply, needs, recalled });
     }
 
     /// Notes that this many bytes have reached the server.
@@ -395,7 +395,11 @@ impl Client {
     }
 
     fn note_delivery(&mut self, value: &Value, oracle: &mut Oracle, known: &mut Knowledge) {
-        self.deliveries += 1;
+        if is_recall(value) {
+            self.deliveries -= 1;
+        } else {
+            self.deliveries += 1;
+        }
         let is_push = matches!(value, Value::Push(_));
         assert_eq!(
             is_push,
@@ -404,20 +408,27 @@ impl Client {
         );
         loop {
             let Some(expecting) = oracle.clients.get_mut(&self.id) else { return };
-            let Some(frame) = expecting.frames.pop_front() else {
+            let Some(frame) = expecting.frames.front() else {
                 panic!("{:?} is delivered {value:?} for nothing", self.id)
             };
-            let [task] = frame.tasks.as_slice() else { panic!("{:?} is no delivery", frame.tasks) };
-            let wanted = expect::delivery(task);
+            let wanted = match (&frame.recalled, frame.tasks.as_slice()) {
+                (Some(recalled), _) => expect::recall(recalled),
+                (None, [task]) => expect::delivery(task),
+                (None, tasks) => panic!("{tasks:?} is no delivery"),
+            };
             let mut reader = Reader { model: &mut oracle.model, resp3: self.reads == 3 };
             match expect::differ(&wanted, value, &mut reader) {
                 Ok(()) => {
+                    let Some(frame) = expecting.frames.pop_front() else { return };
                     oracle.note_told(&frame.needs);
-                    learn_task(task, oracle, known);
+                    if let Some(task) = frame.tasks.first() {
+                        learn_task(task, oracle, known);
+                    }
                     return;
                 }
+                Err(_) if expecting.passes_over_frame() => {}
                 // After a failure, what was not durable is not delivered.
-                Err(_) if oracle.failed => {}
+                Err(_) if oracle.failed => drop(expecting.frames.pop_front()),
                 Err(difference) => panic!("{:?} is delivered: {difference}", self.id),
             }
         }
@@ -499,16 +510,23 @@ pub(crate) fn id_text(id: &TaskId) -> Vec<u8> {
     }
 }
 
-/// Whether this is a delivery rather than a reply: both begin with an array in RESP2.
+/// Whether this is a delivery or calls one back, rather than a reply: all begin with an array in
+/// RESP2.
 fn is_delivery(value: &Value) -> bool {
     match value {
         Value::Push(_) => true,
         Value::Array(values) => {
-            matches!(values.first(), Some(Value::Bulk(word)) if word == b"task")
-                && values.len() == 5
+            let is_task = matches!(values.first(), Some(Value::Bulk(word)) if word == b"task");
+            (is_task && values.len() == 5) || is_recall(value)
         }
         _ => false,
     }
+}
+
+/// Whether this calls a delivery back.
+fn is_recall(value: &Value) -> bool {
+    let (Value::Push(values) | Value::Array(values)) = value else { return false };
+    matches!(values.first(), Some(Value::Bulk(word)) if word == b"recall") && values.len() == 4
 }
 
 /// A receipt that no client ever received.

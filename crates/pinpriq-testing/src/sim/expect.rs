@@ -11,7 +11,8 @@ use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::fields::{self, Field, Seen, TASK};
 use pinpriq_proto::histogram::TimeHistogram;
 use pinpriq_proto::looking::{Explanation, LeaseShown, Reason};
-use pinpriq_proto::reply::{RefusalKind, Reply};
+use pinpriq_proto::named_limits::LimitShown;
+use pinpriq_proto::reply::{Recalled, RefusalKind, Reply};
 use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_proto::shares::{Own, ShareShown};
@@ -210,6 +211,7 @@ pub(crate) fn answer(ask: &Ask, reply: &Reply) -> Wanted {
         }
         Reply::Members(members) => List(members.iter().map(member).collect()),
         Reply::Schedule(shown) => schedule(shown),
+        Reply::Limit(shown) => limit(shown),
         Reply::Transaction(replies) => {
             List(replies.iter().map(|reply| answer(ask, reply)).collect())
         }
@@ -230,6 +232,14 @@ pub(crate) fn delivery(task: &TaskRecord) -> Wanted {
         receipt(task, false),
         Text(task.payload.to_vec()),
     ])
+}
+
+/// What a subscriber hears when a delivery is called back.
+pub(crate) fn recall(recalled: &Recalled) -> Wanted {
+    let Recalled { queue, id, receipt, .. } = recalled;
+    let id = Id(receipt.number, id.clone());
+    let receipt = Text(receipt_text(*receipt).into_bytes());
+    List(vec![word("recall"), Text(queue.to_vec()), id, receipt])
 }
 
 fn tasks_of(ask: &Ask, tasks: &[TaskRecord], hidden: bool) -> Wanted {
@@ -282,6 +292,19 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         }
     };
     Map(TASK.iter().filter(is_shown).map(|field| (field.name, wanted(field))).collect())
+}
+
+fn limit(shown: &LimitShown) -> Wanted {
+    let rate = shown.rules.rate.map_or(Null, |rate| Text(rate.to_string().into_bytes()));
+    Map(vec![
+        ("name", Text(shown.name.to_vec())),
+        ("max", shown.rules.max.map_or(Null, Number)),
+        ("rate", rate),
+        ("taken", Number(shown.taken)),
+        ("tokens", shown.tokens.map_or(Null, Wanted::Signed)),
+        ("open_at", moment(shown.open_at)),
+        ("queues", Number(shown.queues)),
+    ])
 }
 
 fn schedule(shown: &ShownSchedule) -> Wanted {
@@ -409,12 +432,16 @@ fn histogram(histogram: &TimeHistogram) -> Vec<(String, Wanted)> {
 }
 
 fn explained(explanation: &Explanation) -> Wanted {
-    let Explanation { id, state, since, reasons } = explanation;
+    let Explanation { id, state, since, reasons, eta } = explanation;
+    let ms = |span: Option<Span>| span.map_or(Null, |span| Number(span.ms()));
     Map(vec![
         ("id", id.as_ref().map_or(Null, made_id)),
         ("state", state.map_or(Null, |state| letter(Some(state)))),
         ("since", moment(*since)),
         ("reasons", List(reasons.iter().map(reason).collect())),
+        ("eta_ms", ms(eta.map(|eta| eta.mean))),
+        ("eta_low", ms(eta.map(|eta| eta.low))),
+        ("eta_high", ms(eta.and_then(|eta| eta.high))),
     ])
 }
 
@@ -434,7 +461,32 @@ fn reason(reason: &Reason) -> Wanted {
         Reason::Limit { taken, most } => {
             fields.extend([("taken", Number(*taken)), ("n", Number(*most))]);
         }
+        Reason::NamedLimit { name, reached, open_at } => {
+            fields.push(("name", Text(name.to_vec())));
+            if let Some((taken, most)) = reached {
+                fields.extend([("taken", Number(*taken)), ("n", Number(*most))]);
+            }
+            fields.extend(open_at.map(|at| ("open_at", moment(Some(at)))));
+        }
         Reason::Rate { next_at } => fields.push(("next_at", moment(Some(*next_at)))),
+        Reason::KeyLimit { key, taken } => {
+            fields.extend([("key", Text(key.to_vec())), ("taken", Number(*taken))]);
+        }
+        Reason::KeyRate { key, open_at } => {
+            fields.extend([("key", Text(key.to_vec())), ("open_at", moment(Some(*open_at)))]);
+        }
+        Reason::KeyHeld { key, by } => {
+            fields.extend([("key", Text(key.to_vec())), ("by", made_id(by))]);
+        }
+        Reason::ShareLimit { share, taken } => {
+            fields.extend([("share", Text(share.to_vec())), ("taken", Number(*taken))]);
+        }
+        Reason::ShareRate { share, open_at } => {
+            fields.extend([("share", Text(share.to_vec())), ("open_at", moment(Some(*open_at)))]);
+        }
+        Reason::ShareTurn { share, ahead } => {
+            fields.extend([("share", Text(share.to_vec())), ("ahead", Number(*ahead))]);
+        }
         Reason::Behind { at_least } => fields.push(("at_least", Number(*at_least))),
         Reason::Expired
         | Reason::Paused
@@ -447,7 +499,6 @@ fn reason(reason: &Reason) -> Wanted {
 
 fn share(shown: &ShareShown) -> Wanted {
     let ms = |span: Option<Span>| span.map_or(Null, |span| Number(span.ms()));
-    let number = |number: Option<u64>| number.map_or(Null, Number);
     Map(vec![
         ("share", Text(shown.share.to_vec())),
         ("weight", Number(shown.rules.weight.into())),
@@ -471,8 +522,8 @@ fn share(shown: &ShareShown) -> Wanted {
         ("taken", Number(shown.taken)),
         ("waited_ms", ms(shown.waited)),
         ("oldest_ready_ms", ms(shown.oldest_ready)),
-        ("acked", number(shown.acked)),
-        ("failed", number(shown.failed)),
+        ("acked", Number(shown.acked)),
+        ("failed", Number(shown.failed)),
     ])
 }
 

@@ -17,8 +17,9 @@ pub(crate) fn survivors(fold: &Fold) -> Survivors {
         members: fold.members.values().map(|(member, _)| member.clone()).collect(),
         queues: fold.queues.values().map(|(queue, _)| queue.clone()).collect(),
         schedules: fold.schedules.values().map(|(schedule, _)| schedule.clone()).collect(),
-        windows: fold.windows.values().map(|(window, _)| window.clone()).collect(),
-        own_shares: fold.shares.values().map(|(own, _)| own.clone()).collect(),
+        windows: fold.details_of().cloned().collect(),
+        own_shares: fold.details_of().cloned().collect(),
+        named_limits: fold.details_of().cloned().collect(),
         lanes: fold.lanes.values().map(|(lane, _)| lane.clone()).collect(),
         ..Survivors::default()
     };
@@ -57,6 +58,7 @@ pub(crate) fn check(oracle: &Oracle) {
     check_schedules(oracle, &kept.schedules, &own.schedules);
     check_windows(oracle, &kept.windows, &own.windows);
     assert_eq!(kept.own_shares, own.own_shares, "the store keeps the rules of shares");
+    assert_eq!(kept.named_limits, own.named_limits, "the store keeps the limits that there are");
     assert_eq!(kept.lanes, own.lanes, "the store keeps the lanes that there are");
     for (number, task) in &kept.tasks {
         let own = own.tasks.get(number).map(|own| with_origin_id(oracle, own, task));

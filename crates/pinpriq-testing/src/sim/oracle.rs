@@ -16,7 +16,7 @@ use pinpriq_proto::change::Change;
 use pinpriq_proto::command::{Command, Delay, Put, QueueCommand, Step};
 use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::limits::Limits;
-use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
+use pinpriq_proto::reply::{Output, Recalled, Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, State, TaskRecord};
 use pinpriq_proto::time::Timestamp;
@@ -79,6 +79,8 @@ pub(crate) struct Frame {
     /// Whether it is a reply to a request rather than a delivery.
     pub(crate) is_reply: bool,
     pub(crate) needs: Needs,
+    /// The delivery that was called back, if that is what the client hears.
+    pub(crate) recalled: Option<Recalled>,
 }
 
 /// What one client must still receive.
@@ -380,7 +382,8 @@ impl Oracle {
             // Between two shards it may have been sent since.
             let may_be_unsent = leased.contains(&receipt) || self.shards > 1;
             assert!(!is_excused || may_be_unsent, "{receipt:?} was sent");
-            if lease.ends_with_connection() && lease.is_held_by(engines) && !is_excused {
+            let may_fail = lease.ends_with_connection() && !lease.is_unstarted();
+            if may_fail && lease.is_held_by(engines) && !is_excused {
                 expecting.failed.push(receipt);
             }
         }
@@ -445,8 +448,18 @@ impl Oracle {
                     let client = at_home(client);
                     let needs = self.needs_of(&tasks, popped);
                     if let Some(expecting) = self.clients.get_mut(&client) {
-                        let is_reply = false;
-                        expecting.frames.push_back(Frame { tasks, popped, is_reply, needs });
+                        let (is_reply, recalled) = (false, None);
+                        let frame = Frame { tasks, popped, is_reply, needs, recalled };
+                        expecting.frames.push_back(frame);
+                    }
+                }
+                Output::Recall(recalled) => {
+                    let needs = self.tag.clone();
+                    if let Some(expecting) = self.clients.get_mut(&at_home(recalled.client)) {
+                        let (tasks, popped, is_reply) = (Vec::new(), false, false);
+                        let recalled = Some(recalled);
+                        let frame = Frame { tasks, popped, is_reply, needs, recalled };
+                        expecting.frames.push_back(frame);
                     }
                 }
             }
@@ -461,7 +474,8 @@ impl Oracle {
         let Some(expecting) = self.clients.get_mut(&client) else { return };
         if expecting.door == DoorName::Pinpriq {
             if let Reply::Tasks { tasks, popped } = reply {
-                expecting.frames.push_back(Frame { tasks, popped, is_reply: true, needs });
+                let (is_reply, recalled) = (true, None);
+                expecting.frames.push_back(Frame { tasks, popped, is_reply, needs, recalled });
             }
             return;
         }
@@ -515,6 +529,33 @@ impl Expecting {
     /// Whether it has let its jobs go, if the next thing to happen is that it quits.
     pub(crate) fn has_left(&self) -> bool {
         !self.sent.front().is_some_and(Sent::is_quit)
+    }
+
+    /// Forgets the next delivery together with its way back, if it was called back before it was
+    /// sent. Returns whether it was.
+    pub(crate) fn passes_over_frame(&mut self) -> bool {
+        let Some(at) = self.frames.front().and_then(|frame| self.end_of(frame)) else {
+            return false;
+        };
+        self.frames.remove(at);
+        self.frames.pop_front();
+        true
+    }
+
+    /// The next frame that was not sent yet, unless it can be passed over.
+    pub(crate) fn owed_frame(&self) -> Option<&Frame> {
+        let ended: Vec<usize> = self.frames.iter().filter_map(|frame| self.end_of(frame)).collect();
+        let mut frames = self.frames.iter().enumerate();
+        let owed = frames.find(|(at, frame)| !ended.contains(at) && self.end_of(frame).is_none());
+        owed.map(|(_, frame)| frame)
+    }
+
+    /// Where the frame is that calls this delivery back, if it was.
+    fn end_of(&self, delivery: &Frame) -> Option<usize> {
+        let receipt = delivery.tasks.first()?.receipt()?;
+        self.frames.iter().position(|frame| {
+            frame.recalled.as_ref().is_some_and(|recalled| recalled.receipt == receipt)
+        })
     }
 
     /// The next reply that was not sent yet.

@@ -82,7 +82,8 @@ impl Packet {
                 mode,
             })),
             Self::Subscribe(queue) => {
-                run(&Command::Subscribe { queues: &[queue], member: None, selection, mode })
+                let (queues, recall) = (&[&queue[..]][..], false);
+                run(&Command::Subscribe { queues, member: None, selection, mode, recall })
             }
             Self::Unsubscribe(queue) => {
                 run(&Command::Unsubscribe { queues: &[queue], member: None })

@@ -534,12 +534,8 @@ impl World {
                 continue;
             }
             let Some(expecting) = oracle.clients.get(&client.id) else { continue };
-            assert!(
-                expecting.frames.is_empty(),
-                "{:?} reads and is not sent {:?}",
-                client.id,
-                expecting.frames
-            );
+            let owed = expecting.owed_frame();
+            assert!(owed.is_none(), "{:?} reads and is not sent {owed:?}", client.id);
             if let Some(owed) = expecting.owed_reply() {
                 panic!("{:?} reads and is not answered {owed:?}", client.id);
             }

@@ -87,13 +87,13 @@ impl Story {
 
     fn ack(&mut self, receipt: Receipt) {
         let held = Held { queue: b"q".as_slice().into(), by: HeldBy::Receipt(receipt) };
-        self.ask(&Command::Ack(Ack { held, payload: None, zombie: None }));
+        self.ask(&Command::Ack(Ack::new(held)));
     }
 
     fn fail(&mut self, receipt: Receipt, delay_ms: u64) {
         let held = Held { queue: b"q".as_slice().into(), by: HeldBy::Receipt(receipt) };
         let delay = Some(Span::from_ms(delay_ms));
-        self.ask(&Command::Fail(Fail { held, reason: None, delay, payload: None }));
+        self.ask(&Command::Fail(Fail { delay, ..Fail::new(held) }));
     }
 }
 

@@ -21,21 +21,23 @@ use super::tasks::ClientArgs;
 const BY_HAND: [&str; 5] = ["PUT", "TAKE", "PUBLISH", "EXPORT", "IMPORT"];
 
 /// The words that have subcommands, and what they are about.
-const PARENTS: [(&str, &str); 2] = [
+const PARENTS: [(&str, &str); 3] = [
     ("queue", "Make, set up, list, empty, remove and pause queues"),
     ("schedule", "Put tasks into queues again and again, by schedules"),
+    ("limit", "Make, show, list and remove limits that several queues use together"),
 ];
 
 /// Options that are not offered: the program gives them.
 const OWN: [&str; 2] = ["CURSOR", "WITHMETA"];
 
 /// Values of options that are not given.
-const DEFAULTS: [(&str, &str, &str); 5] = [
+const DEFAULTS: [(&str, &str, &str); 6] = [
     ("PEEK", "COUNT", "1"),
     ("AWAIT", "WAIT", "-1"),
     ("SCAN", "COUNT", "100"),
     ("QUEUE LIST", "COUNT", "1000"),
     ("SCHEDULE LIST", "COUNT", "1000"),
+    ("LIMIT LIST", "COUNT", "1000"),
 ];
 
 /// The argument with the id of a task, instead of a receipt or a number.
@@ -259,6 +261,7 @@ fn word_argument(word: Word) -> Arg {
     let name = name_of(word);
     let help = match name {
         "queue" | "topic" | "member" | "schedule" => format!("The name of the {name}, any bytes"),
+        "limit" => "The name of the limit: any bytes without a comma".to_owned(),
         "from" => "The name of the queue that the tasks leave, any bytes".to_owned(),
         "to" => "The name of the queue that they enter, any bytes".to_owned(),
         "id" => "The id of the task".to_owned(),

@@ -240,6 +240,18 @@ pub(crate) static MORE: &[More] = &[
     .note("This survives a restart of the server."),
     More::of("QUEUE RESUME", Prints::Done, &["queue resume jobs"]),
     More::of(
+        "LIMIT SET",
+        Prints::Done,
+        &["limit set gpu --max 8", "limit set '{mail}-smtp' --max 20 --rate 600/60000"],
+    )
+    .note(
+        "What is not named stays; a new limit allows everything. Queues use it by their setting \
+         --uses. With several shards, give limit and queues a common part in braces.",
+    ),
+    More::of("LIMIT SHOW", Prints::Map, &["limit show gpu"]),
+    More::of("LIMIT LIST", Prints::Each("limit"), &["limit list --prefix mail"]),
+    More::of("LIMIT DROP", Prints::Value("count"), &["limit drop gpu"]),
+    More::of(
         "SCHEDULE SET",
         Prints::Value("next_at"),
         &[

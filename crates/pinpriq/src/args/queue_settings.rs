@@ -46,6 +46,9 @@ fn options(setting: &'static Setting) -> impl Iterator<Item = Arg> {
             ("N/MS|none", ", such as 100/1000, or none", ValueParser::string())
         }
         (SettingKind::Name, _) => ("QUEUE|none", ", or none", ValueParser::string()),
+        (SettingKind::Limits, _) => {
+            ("LIMIT[,LIMIT…]|none", ", at most 4, or none", ValueParser::string())
+        }
         (SettingKind::Words(_) | SettingKind::WordsOrSpan(..), _) => ("WORD", "", words(setting)),
     };
     let help = format!("{}{unit}{}", setting.help, setting.changes.note());

@@ -2,11 +2,10 @@
 //!
 //! A password is no argument: other programs of the machine could see it.
 
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use pinpriq_server::users::{Limit, Name, Rule};
+use pinpriq_server::users::{Assignment, Name, Rule};
 
 use super::texts::after;
 
@@ -47,10 +46,12 @@ pub(crate) enum UserCommand {
     Rights(RightsArgs),
     /// Set limits of a user, or take them away.
     ///
-    /// The limits are `max_connections`, `max_bytes_in_flight`, `max_tasks` and
-    /// `max_requests_per_second`. Those that are not named stay as they are.
+    /// The limits are `max_connections`, `max_bytes_in_flight`, `max_tasks`,
+    /// `max_requests_per_second`, and `share`, which all tasks have that the user puts. Those that
+    /// are not named stay as they are.
     #[command(after_help = after(
-        "pinpriq user limits orders max_tasks=100000 max_connections=none",
+        "pinpriq user limits orders max_tasks=100000 max_connections=none
+        pinpriq user limits acme share=acme",
         CHANGING,
     ))]
     Limits(LimitsArgs),
@@ -137,9 +138,9 @@ pub(crate) struct LimitsArgs {
     /// The name of the user
     pub(crate) name: Name,
 
-    /// A limit with a number, or with none to take it away
-    #[arg(value_name = "LIMIT=N", required = true, value_parser = Limit::parse_assignment)]
-    pub(crate) limits: Vec<(Limit, Option<NonZeroU64>)>,
+    /// A limit with a number, a share with its name, or either with none to take it away
+    #[arg(value_name = "LIMIT=N", required = true)]
+    pub(crate) limits: Vec<Assignment>,
 
     #[command(flatten)]
     pub(crate) file: FileArgs,

@@ -171,7 +171,11 @@ fn part_of(field: TaskField, parts: &[Value]) -> Option<Field<'_>> {
 fn print_explained(printer: &mut StdoutPrinter, answer: &Value) -> Result<Exit, Failure> {
     let head = ["id", "state", "since"].map(|name| Some(shown(name, answer.field(name)?)));
     let head: Option<Vec<Field<'_>>> = head.into_iter().collect();
-    printer.fields(&head.ok_or_else(unexpected)?)?;
+    let mut head = head.ok_or_else(unexpected)?;
+    let etas = ["eta_ms", "eta_low", "eta_high"].map(|name| (name, answer.field(name)));
+    let etas = etas.into_iter().filter_map(|(name, eta)| Some((name, eta?)));
+    head.extend(etas.filter(|(_, eta)| **eta != Value::Null).map(|(name, eta)| shown(name, eta)));
+    printer.fields(&head)?;
     print_each(printer, answer.field("reasons").ok_or_else(unexpected)?, print_row)?;
     Ok(Exit::Done)
 }

@@ -34,15 +34,19 @@ pub(crate) fn import(arguments: &ImportArgs) -> Result<Exit, Failure> {
 
 /// The numbers of records, by their type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Counts([u64; 5]);
+struct Counts([u64; 6]);
+
+/// The type of the record of a limit, which is of no queue.
+const LIMIT: &str = "limit";
 
 /// The types of records, and what the last line calls their numbers.
-const TYPES: [(&str, &str); 5] = [
+const TYPES: [(&str, &str); 6] = [
     ("queue", "queues"),
     ("task", "tasks"),
     ("window", "windows"),
     ("schedule", "schedules"),
     ("share", "shares"),
+    (LIMIT, "limits"),
 ];
 
 /// The types that files have had from the beginning.

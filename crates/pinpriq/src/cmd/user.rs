@@ -74,7 +74,7 @@ fn limits(LimitsArgs { name, limits, file }: &LimitsArgs) -> Result<Exit, Failur
         editor.set_limits(name, limits)?;
         Ok(editor.users().user(name.as_str()).cloned())
     })?;
-    let words: Vec<String> = user.iter().flat_map(|user| list::limits_of(user)).collect();
+    let words: Vec<String> = user.iter().flat_map(|user| user.limits.each()).collect();
     print(&match words.as_slice() {
         [] => format!("{name} has no limits"),
         words => format!("{name} has the limits {}", words.join(" ")),

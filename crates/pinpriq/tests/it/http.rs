@@ -83,6 +83,11 @@ fn members_and_schedules() {
 }
 
 #[test]
+fn limits_of_several_queues() {
+    converse("limits.txt", &[]);
+}
+
+#[test]
 fn many_at_once() {
     converse("batches.txt", &[]);
 }

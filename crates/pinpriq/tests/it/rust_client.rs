@@ -76,6 +76,25 @@ fn tasks_are_put_taken_and_settled() {
     });
 }
 
+#[test]
+fn a_job_says_what_it_did_cost() {
+    with_server(&[], async |client, _| {
+        client.call(Words::new("QUEUE CREATE calls RATE 10/3600000")).await.unwrap();
+        let queue = client.queue("calls");
+        for payload in ["a", "b", "c"] {
+            queue.put(payload).await.unwrap();
+        }
+        let job = queue.take(LONG).await.unwrap().unwrap();
+        job.set_cost(9);
+        assert_eq!(job.fail("too dear", Some(LONG)).await.unwrap(), State::Waiting);
+        let job = queue.take(LONG).await.unwrap().unwrap();
+        assert!(queue.take(LONG).await.unwrap().is_none(), "nothing is left of the rate");
+        job.set_cost(1);
+        job.ack().await.unwrap();
+        assert!(queue.take(LONG).await.unwrap().is_none());
+    });
+}
+
 /// An address without a listener.
 fn nowhere() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -86,14 +86,18 @@ fn users_are_added_changed_listed_and_removed() {
          orders     yes       -       max_connections=9 max_tasks=5  take:a%20b\n"
     );
     assert_eq!(
-        directory.done("limits orders max_tasks=none max_connections=none"),
+        directory.done("limits orders share=acme"),
+        format!("{} share=acme\n", limits.trim())
+    );
+    assert_eq!(
+        directory.done("limits orders max_tasks=none max_connections=none share=none"),
         "orders has no limits\n"
     );
     assert_eq!(
         directory.done("list --json").lines().next_back().unwrap(),
         "{\"name\":\"orders\",\"password\":true,\"tokens\":[],\"rules\":[\"take:a%20b\"],\
          \"limits\":{\"max_connections\":null,\"max_bytes_in_flight\":null,\"max_tasks\":null,\
-         \"max_requests_per_second\":null}}"
+         \"max_requests_per_second\":null,\"share\":null}}"
     );
     assert_eq!(directory.done("rights orders --none"), "orders has no rights\n");
     let removed = directory.done("remove orders");
@@ -139,6 +143,7 @@ fn what_cannot_be_done_is_refused_in_words() {
         ("rights a puts:b", "\"puts:b\" is no rule"),
         ("rights a", "<RULE>"),
         ("limits a max_tasks=0", "from 1 to"),
+        ("limits a share=", "no value"),
         ("token a add", "<TOKEN>"),
         ("token a list t", "`list` takes no name"),
         ("add b/c", "is no name"),

@@ -60,12 +60,13 @@ class AsyncJob:
         """How often the task was taken, this time included."""
         return self.task.attempts
 
-    async def ack(self, result: Any = None, *, zombie: Span | None = None) -> None:
+    async def ack(self, result: Any = None, **options: Unpack[commands.AckOptions]) -> None:
         """Finish the task. A `result` replaces the payload of a task that is kept.
 
-        `zombie` keeps the task for so many seconds. Refused with `Stale` if the lease has ended.
+        `zombie` keeps the task for so many seconds, `cost` says what the task did cost. Refused
+        with `Stale` if the lease has ended.
         """
-        await self.queue.ack(self.receipt, payload=result, zombie=zombie)
+        await self.queue.ack(self.receipt, payload=result, **options)
         self.settled = True
 
     async def release(self, **options: Unpack[commands.ReleaseOptions]) -> State:
@@ -77,17 +78,19 @@ class AsyncJob:
         self.settled = True
         return state
 
-    async def bury(self, reason: str | None = None) -> None:
+    async def bury(self, reason: str | None = None, *, cost: int | None = None) -> None:
         """Set the task aside until somebody digs it up. Refused with `Stale`."""
-        await self.queue.bury(self.receipt, reason=reason)
+        await self.queue.bury(self.receipt, reason=reason, cost=cost)
         self.settled = True
 
-    async def fail(self, reason: str | None = None, *, delay: Span | None = None) -> State:
+    async def fail(
+        self, reason: str | None = None, *, delay: Span | None = None, cost: int | None = None
+    ) -> State:
         """Say that the task could not be done; the settings of the queue decide what follows.
 
         `delay`, in seconds, counts instead of the back-off of the queue. Refused with `Stale`.
         """
-        state = await self.queue.fail(self.receipt, reason=reason, delay=delay)
+        state = await self.queue.fail(self.receipt, reason=reason, delay=delay, cost=cost)
         self.settled = True
         return state
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import commands
 from ..attempts import BROKEN, NotConnected
-from ..errors import Disconnected, is_refusal, refusal_from
+from ..errors import Disconnected, Stale, is_refusal, refusal_from
 from ..requests import tasks as about_tasks
 from ..requests.base import Name, Words
 from ..spans import Span
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class AsyncSubscription:
     """A connection of its own, to which tasks are pushed. Use it as a context manager.
 
-    Grant little credit where priorities matter, since a delivered task is not recalled when a
-    more urgent one arrives. What has arrived and was not asked for when the block ends is given
+    Where priorities matter, subscribe with `recall` and `start` each job: until then the server
+    calls it back when a more urgent task arrives. What has arrived and was not asked for when the block ends is given
     back, and put back if it was popped from a queue. A broken connection raises `Disconnected`:
     subscribe again then.
     """
@@ -62,13 +62,15 @@ class AsyncSubscription:
         *queues: Name,
         ttr: Span | None = None,
         pop: bool = False,
+        recall: bool = False,
         member: Name | None = None,
     ) -> int:
         """Have tasks of these queues delivered, under leases of `ttr` seconds, or popped.
 
-        Returns how many subscriptions there are. With `member` they are topics of that member.
+        Returns how many subscriptions there are. With `member` they are topics of that member. With
+        `recall` a job can be called back until it is started with `start`.
         """
-        words = commands.subscribe(queues, ttr=ttr, pop=pop, member=member)
+        words = commands.subscribe(queues, ttr=ttr, pop=pop, recall=recall, member=member)
         for queue in queues:
             self._members[text(queue)] = member
         return int(await self._ask(words))
@@ -84,6 +86,18 @@ class AsyncSubscription:
     async def ready(self) -> int:
         """Grant one further delivery."""
         return int(await self._ask(commands.ready()))
+
+    async def start(self, job: AsyncJob) -> bool:
+        """Begin with a job, whose lease begins anew. False if it was called back or its lease has
+        ended: leave it then.
+        """
+        words = commands.start(job.queue.name, job.receipt, member=job.queue.member)
+        try:
+            await self._ask(words)
+        except Stale:
+            job.settled = True
+            return False
+        return True
 
     async def next(self) -> AsyncJob | None:
         """Return the next delivery, or None if there was none within the socket's timeout.
@@ -103,10 +117,18 @@ class AsyncSubscription:
             if reply is None:
                 return None
             if isinstance(reply, list):
-                self._arrived.append(reply)
+                self._note(reply)
             else:
                 self._owed -= 1
         return self._job(self._arrived.popleft())
+
+    def _note(self, message: list[Any]) -> None:
+        """Keep a delivery, or drop the one that is called back."""
+        if text(message[0]) == "recall":
+            kept = [each for each in self._arrived if each[3] != message[3]]
+            self._arrived = deque(kept)
+        else:
+            self._arrived.append(message)
 
     def _job(self, reply: Any) -> AsyncJob | None:
         if not isinstance(reply, list) or len(reply) != 5:
@@ -131,7 +153,7 @@ class AsyncSubscription:
                         raise
                     reply = error
                 if isinstance(reply, list):
-                    self._arrived.append(reply)
+                    self._note(reply)
                     continue
                 self._owed -= 1
                 if not self._owed:

@@ -2,7 +2,9 @@
 
 use pinpriq_proto::limits::{UNIQUE_OVERHEAD_BYTES, given_id_bytes};
 use pinpriq_proto::schedule::Scheduled;
-use pinpriq_proto::task::{Bytes, COST_USUAL, Counts, Origin, Past, State, TaskId, Terms, Trace};
+use pinpriq_proto::task::{
+    Aged, Bytes, COST_USUAL, Counts, Origin, Past, State, TaskId, Terms, Trace,
+};
 use pinpriq_proto::time::{Span, Timestamp};
 
 /// The fields that only some tasks need. Without them, the values of [`Besides::of`] apply.
@@ -44,6 +46,8 @@ pub(super) struct Rare {
     pub(super) cost_more: u32,
     /// Whether it holds back the other tasks of its key.
     pub(super) is_held: bool,
+    /// How it ages, if that does not follow from its put and its queue.
+    pub(super) aged: Option<Box<Aged>>,
 }
 
 #[cold]
@@ -101,8 +105,10 @@ impl Besides {
         if delay.is_zero() && self.rare.is_none() {
             return None;
         }
-        let is_held = self.rare.as_ref().is_some_and(|rare| rare.is_held);
-        Trace { delay, counts: self.counts(), is_held }.kept()
+        let rare = self.rare.as_ref();
+        let is_held = rare.is_some_and(|rare| rare.is_held);
+        let aged = rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged);
+        Trace { delay, counts: self.counts(), is_held, aged }.kept()
     }
 
     pub(super) fn set_counts(&mut self, counts: Counts) {
@@ -115,6 +121,13 @@ impl Besides {
     pub(super) fn set_held(&mut self, is_held: bool) {
         if is_held || self.rare.is_some() {
             self.rare.get_or_insert_default().is_held = is_held;
+            self.tidy();
+        }
+    }
+
+    pub(super) fn set_aged(&mut self, aged: Aged) {
+        if !aged.is_none() || self.rare.is_some() {
+            self.rare.get_or_insert_default().aged = (!aged.is_none()).then(|| Box::new(aged));
             self.tidy();
         }
     }
@@ -158,10 +171,9 @@ impl Besides {
 
 impl Rare {
     fn has_no_past(&self) -> bool {
-        let Self { reason, origin, scheduled, unique, counts, is_held, share: _, cost_more: _ } =
-            self;
+        let Self { reason, origin, scheduled, unique, counts, is_held, aged, .. } = self;
         let is_first = origin.is_none() && scheduled.is_none() && unique.is_none();
-        is_first && reason.is_none() && counts.are_none() && !is_held
+        is_first && reason.is_none() && counts.are_none() && !is_held && aged.is_none()
     }
 
     /// The number of bytes that clients have supplied, without those that are shared.

@@ -27,6 +27,8 @@ impl Turns {
             return;
         }
         let fresh = Self::of(self.rules.clone(), Some(self), slots, roster, now);
+        let aged = |turns: &Self| turns.aged().map(|aged| aged.all().collect::<Vec<_>>());
+        assert_eq!(aged(self), aged(&fresh), "those that age follow from the tasks");
         assert_eq!(self.shares(), fresh.shares(), "shares follow from the tasks");
         assert_eq!(self.keys(), fresh.keys(), "keys follow from the tasks");
         let levels = |turns: &Self| -> Vec<(i64, u32)> {

@@ -1,9 +1,10 @@
-//! The order in which shares have their turns.
+//! What goes in which order: the turns of shares, and the tasks of ageing queues.
 //!
-//! Most turns are taken at the front, and most new ones come at the end of their number. So they
-//! are in pages, which are full where turns come in order, and both ends of a page are cheap.
+//! Most are taken at the front, and most new ones come at the end of their number. So they are in
+//! pages, which are full where they come in order, and both ends of a page are cheap.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use super::named::Id;
 use super::wide::Wide;
@@ -24,24 +25,61 @@ pub(super) struct Turn {
 const PAGE_TURNS: usize = 128;
 
 /// Turns in order. Every operation costs O(log n), plus a move of a part of a page.
-#[derive(Debug, Default)]
-pub(super) struct Line {
+#[derive(Debug)]
+pub(super) struct Line<T = Turn> {
     /// For each page, a turn that nothing in the page precedes.
-    bounds: VecDeque<Turn>,
+    bounds: VecDeque<T>,
     /// No page but a single one is empty.
-    pages: VecDeque<VecDeque<Turn>>,
+    pages: VecDeque<VecDeque<T>>,
 }
 
-impl Line {
-    pub(super) fn first(&self) -> Option<&Turn> {
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self { bounds: VecDeque::new(), pages: VecDeque::new() }
+    }
+}
+
+impl<T: Copy + Ord + fmt::Debug> Line<T> {
+    pub(super) fn first(&self) -> Option<&T> {
         self.pages.front().and_then(VecDeque::front)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Turn> {
+    pub(super) fn last(&self) -> Option<&T> {
+        self.pages.back().and_then(VecDeque::back)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.first().is_none()
+    }
+
+    /// The first one after this place.
+    pub(super) fn above(&self, place: T) -> Option<&T> {
+        let page = self.page_of(place);
+        let turns = self.pages.get(page)?;
+        let found = turns.get(position_after(turns, place));
+        found.or_else(|| self.pages.get(page + 1)?.front())
+    }
+
+    /// The last one before this place.
+    pub(super) fn below(&self, place: T) -> Option<&T> {
+        let page = self.page_of(place);
+        let turns = self.pages.get(page)?;
+        match position(turns, place).checked_sub(1) {
+            Some(at) => turns.get(at),
+            None => self.pages.get(page.checked_sub(1)?)?.back(),
+        }
+    }
+
+    /// Frees a page, of a line that is used no longer.
+    pub(super) fn free_some(&mut self) {
+        self.pages.pop_back();
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.pages.iter().flatten()
     }
 
-    pub(super) fn insert(&mut self, turn: Turn) {
+    pub(super) fn insert(&mut self, turn: T) {
         if self.pages.is_empty() {
             self.bounds.push_back(turn);
             self.pages.push_back(VecDeque::new());
@@ -63,7 +101,7 @@ impl Line {
         }
     }
 
-    pub(super) fn remove(&mut self, turn: Turn) {
+    pub(super) fn remove(&mut self, turn: T) {
         let page = self.page_of(turn);
         let turns = &mut self.pages[page];
         let at = position(turns, turn);
@@ -87,13 +125,13 @@ impl Line {
     }
 
     /// The position of the page in which a turn is, if it is in the line.
-    fn page_of(&self, turn: Turn) -> usize {
+    fn page_of(&self, turn: T) -> usize {
         position_after(&self.bounds, turn).saturating_sub(1)
     }
 }
 
 /// The number of turns before this one.
-fn position(turns: &VecDeque<Turn>, turn: Turn) -> usize {
+fn position<T: Copy + Ord>(turns: &VecDeque<T>, turn: T) -> usize {
     match (turns.front(), turns.back()) {
         (Some(first), _) if turn <= *first => 0,
         (_, Some(last)) if turn > *last => turns.len(),
@@ -102,7 +140,7 @@ fn position(turns: &VecDeque<Turn>, turn: Turn) -> usize {
 }
 
 /// The number of turns up to this one.
-fn position_after(turns: &VecDeque<Turn>, turn: Turn) -> usize {
+fn position_after<T: Copy + Ord>(turns: &VecDeque<T>, turn: T) -> usize {
     match (turns.front(), turns.back()) {
         (Some(first), _) if turn < *first => 0,
         (_, Some(last)) if turn >= *last => turns.len(),

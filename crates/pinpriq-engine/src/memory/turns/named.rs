@@ -48,6 +48,11 @@ impl Id {
         Self(id)
     }
 
+    /// An id that nothing has, counted from the last one.
+    pub(super) fn last_but(count: usize) -> Self {
+        Self::of((u32::MAX - 1) as usize - count)
+    }
+
     const fn index(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -83,6 +88,11 @@ impl<T> Named<T> {
             next = self.entry(id).next;
         }
         next
+    }
+
+    /// Returns the thing under this id, if there is one.
+    pub(super) fn find_at(&self, id: Id) -> Option<&T> {
+        self.things.find(id.index()).map(|entry| &entry.thing)
     }
 
     /// Whether there is a thing under this id, and it has this name.

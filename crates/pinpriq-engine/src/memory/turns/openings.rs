@@ -157,7 +157,6 @@ impl Timed {
     }
 
     /// When it opens, if it is shut.
-    #[cfg(test)]
     pub(super) fn opens_at(&self) -> Option<Timestamp> {
         self.is_shut.then_some(self.at)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::ops::Bound;
 
 use super::standing::Standing;
 use super::wide::Wide;
@@ -126,6 +127,18 @@ impl Pairs {
             Self::One(pair) => Some(pair).filter(|pair| pair.number == number),
             Self::Few(pairs) => pairs.iter_mut().find(|pair| pair.number == number),
             Self::Many(pairs) => pairs.get_mut(&number),
+        }
+    }
+
+    /// The first pair beyond this number, or the first of all.
+    pub(super) fn after(&self, number: Option<i64>) -> Option<&Pair> {
+        let is_beyond = |pair: &&Pair| number.is_none_or(|number| pair.number > number);
+        match self {
+            Self::Many(pairs) => {
+                let from = number.map_or(Bound::Unbounded, Bound::Excluded);
+                pairs.range((from, Bound::Unbounded)).next().map(|(_, pair)| pair)
+            }
+            _ => self.iter().find(is_beyond),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+use super::aged::Aged;
 use crate::memory::slots::{KeyHash, Slot};
 use pinpriq_proto::settings::Rate;
 #[cfg(test)]
@@ -12,9 +13,12 @@ use pinpriq_proto::task::{Bytes, StateKind};
 
 /// The rules of a queue.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Rules {
     /// Whether turns go to shares by what they have had. Otherwise they go by age.
     pub(crate) is_fair: bool,
+    /// Whether tasks go by rank, and not by number.
+    pub(crate) ages: bool,
     /// Whether keys and shares may hold tasks back.
     pub(crate) is_by_key: bool,
     /// Whether a task that has failed holds back the others of its key.
@@ -33,11 +37,16 @@ pub(crate) type SharesRules = BTreeMap<Bytes, OwnRules>;
 impl Rules {
     /// Whether turns by these rules are no turns by the other ones.
     pub(crate) fn differ_in_kind(&self, other: &Self) -> bool {
-        (self.is_fair, self.is_by_key) != (other.is_fair, other.is_by_key)
+        (self.is_fair, self.ages, self.is_by_key) != (other.is_fair, other.ages, other.is_by_key)
     }
 
     /// Whether there are no turns without these rules.
     pub(crate) const fn ask_for_turns(&self) -> bool {
+        self.is_fair || self.ages || self.is_by_key
+    }
+
+    /// Whether nobody can ask for tasks in another order.
+    pub(crate) const fn fix_order(&self) -> bool {
         self.is_fair || self.is_by_key
     }
 }
@@ -46,8 +55,11 @@ impl Rules {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entrant<'t> {
     pub(crate) seq: u64,
-    /// The number by which it is ranked. A task without one never has a turn.
+    /// The number by which it is ranked, the same for all that age. A task without one never has a
+    /// turn.
     pub(crate) number: Option<i64>,
+    /// By what it goes among tasks that age.
+    pub(crate) rank: i128,
     pub(crate) kind: StateKind,
     pub(crate) key: Option<&'t Bytes>,
     /// On whose behalf it runs, if its producer has said that.
@@ -87,6 +99,11 @@ impl<'t> Entrant<'t> {
         self.is_held && self.number.is_some() && is_unfinished
     }
 
+    /// Its place among tasks that age.
+    pub(super) const fn aged(&self, slot: Slot) -> Aged {
+        Aged { rank: self.rank, seq: self.seq, slot }
+    }
+
     /// Whether it could be handed out.
     pub(super) fn is_selectable(&self) -> bool {
         self.kind == StateKind::Ready && self.number.is_some()
@@ -100,6 +117,9 @@ pub(crate) trait Roster {
 
     /// The first ready task with this key and a number, by number and seq.
     fn first_of_key(&self, key: &Bytes) -> Option<Slot>;
+
+    /// All ready tasks with this key and a number, by number and seq.
+    fn all_of_key<'r>(&'r self, key: &'r Bytes) -> impl Iterator<Item = Slot> + 'r;
 
     /// What a share has instead of the rules of the queue, if anything.
     fn own_rules(&self, share: &[u8]) -> Option<OwnRules>;

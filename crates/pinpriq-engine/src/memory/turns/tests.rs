@@ -11,6 +11,7 @@ use self::world::{Fake, NAMES, World};
 use super::why::HeldBack;
 use super::{Own, OwnRules, Roster, Rules, Turns};
 use crate::memory::slots::Slot;
+use pinpriq_proto::command::Selection;
 use pinpriq_proto::settings::Rate;
 use pinpriq_proto::task::StateKind;
 use pinpriq_proto::time::{Span, Timestamp};
@@ -54,6 +55,7 @@ impl Round {
         for name in 0..NAMES {
             world.own[name] = some_own_rules(&mut dice, &rules);
         }
+        world.ages = rules.ages;
         let now = Timestamp::from_ms(1_000);
         let turns = Turns::of(rules.clone(), None, std::iter::empty(), &world, now);
         let model = Model::new(rules, now);
@@ -96,6 +98,7 @@ impl Round {
         let fake = Fake {
             seq: 0,
             number: (!dice.once_in(20)).then(|| some_number(dice)),
+            rank: some_rank(dice),
             kind,
             key: name(dice),
             share: name(dice),
@@ -110,7 +113,7 @@ impl Round {
 
     fn take_next(&mut self) -> &'static str {
         let is_narrow = self.dice.once_in(10);
-        let Some(slot) = self.turns.first(is_narrow, &self.world, self.now) else {
+        let Some(slot) = self.turns.first(select(is_narrow), &self.world, self.now) else {
             return "nothing";
         };
         assert_eq!(self.model.first(is_narrow, &self.world), Some(slot), "the next task");
@@ -180,8 +183,9 @@ impl Round {
 
     fn change_somehow(&mut self, slot: Slot) {
         let (number, cost) = (some_number(&mut self.dice), some_cost(&mut self.dice));
-        let seq = self.world.next_seq();
-        match self.dice.below(7) {
+        let (seq, rank) = (self.world.next_seq(), some_rank(&mut self.dice));
+        match self.dice.below(8) {
+            7 => self.change(slot, |fake| fake.rank = rank),
             0 => self.change(slot, |fake| fake.number = Some(number)),
             1 => self.change(slot, |fake| fake.number = None),
             2 => self.change(slot, |fake| fake.cost = cost),
@@ -206,7 +210,7 @@ impl Round {
         let most = if self.dice.once_in(10) { 5_000 } else { 200 };
         self.now = self.now.after(Span::from_ms(self.dice.below(most)));
         // Whoever looks next notices what has opened.
-        self.turns.first(false, &self.world, self.now);
+        self.turns.first(select(false), &self.world, self.now);
         "time"
     }
 
@@ -220,8 +224,8 @@ impl Round {
 
     fn change_numbers(&mut self) -> &'static str {
         let rules = some_rules(&mut self.dice);
-        let Rules { is_fair, is_by_key, .. } = self.model.rules;
-        let rules = Rules { is_fair, is_by_key, ..rules };
+        let Rules { is_fair, ages, is_by_key, .. } = self.model.rules;
+        let rules = Rules { is_fair, ages, is_by_key, ..rules };
         let taken = self.world.slots(|fake| fake.kind == StateKind::Taken);
         self.turns.set_rules(rules.clone(), taken.into_iter(), &self.world, self.now);
         self.model.set_rules(rules, &self.world);
@@ -233,6 +237,7 @@ impl Round {
         for own in &mut self.world.own {
             *own = own.filter(|_| rules.is_by_key || !has_limits(own.as_ref()));
         }
+        self.world.ages = rules.ages;
         let slots = self.world.slots(|_| true).into_iter();
         self.turns = Turns::of(rules.clone(), Some(&self.turns), slots, &self.world, self.now);
         self.model.begin_anew(rules, &self.world);
@@ -320,10 +325,15 @@ impl Round {
 
     fn compare(&self, what: &str) {
         for is_narrow in [false, true] {
-            let (is, should) =
-                (self.turns.peek(is_narrow, &self.world), self.model.first(is_narrow, &self.world));
+            let (is, should) = (
+                self.turns.peek(select(is_narrow), &self.world),
+                self.model.first(is_narrow, &self.world),
+            );
             assert_eq!(is, should, "{what}: the next task, narrow {is_narrow}");
         }
+        let next = self.turns.forecast(None, &self.world, &|_| false).next();
+        let is_next = self.turns.peek(select(false), &self.world);
+        assert_eq!(next, is_next, "{what}: the first of a forecast");
         self.model.compare(&self.turns, &self.world, what);
         self.compare_reasons(what);
     }
@@ -348,6 +358,15 @@ impl Round {
             assert!(!held.iter().all(is_of_share), "{what}: {held:?}");
         }
     }
+}
+
+fn select(narrow: bool) -> Selection {
+    Selection { narrow, ..Selection::DEFAULT }
+}
+
+fn some_rank(dice: &mut Dice) -> i128 {
+    let rank = i128::from(dice.below(6)) - 3;
+    if dice.once_in(3) { rank << 100 } else { rank }
 }
 
 fn some_number(dice: &mut Dice) -> i64 {
@@ -375,8 +394,9 @@ fn some_rules(dice: &mut Dice) -> Rules {
     let rate = |dice: &mut Dice| (is_by_key && dice.chance(25)).then(|| some_rate(dice));
     let (key_rate, share_rate) = (rate(dice), rate(dice));
     let key_hold = is_by_key && dice.chance(50);
-    let is_fair = !is_by_key || dice.chance(70);
-    Rules { is_fair, is_by_key, key_hold, key_limit, key_rate, share_limit, share_rate }
+    let is_fair = dice.chance(70);
+    let ages = !is_fair && (!is_by_key || dice.chance(60));
+    Rules { is_fair, ages, is_by_key, key_hold, key_limit, key_rate, share_limit, share_rate }
 }
 
 fn some_own_rules(dice: &mut Dice, rules: &Rules) -> Option<OwnRules> {

@@ -10,6 +10,11 @@ pub(super) struct Wide {
 
 impl Wide {
     pub(super) const ZERO: Self = Self { high: 0, low: 0 };
+
+    /// A number that is in the same order with others as these are.
+    pub(super) fn of_signed(number: i128) -> Self {
+        (number.cast_unsigned() ^ (1 << 127)).into()
+    }
 }
 
 impl From<u128> for Wide {

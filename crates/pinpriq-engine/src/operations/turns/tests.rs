@@ -112,7 +112,7 @@ impl Bench {
     }
 
     fn ack(&mut self, task: &TaskRecord) {
-        let ack = Ack { held: Self::by(task), payload: None, zombie: None };
+        let ack = Ack::new(Self::by(task));
         self.call(2, &Command::Ack(ack));
     }
 }
@@ -269,7 +269,9 @@ fn some_rules(dice: &mut Dice) -> Rules {
     };
     let (key_rate, share_rate) = (rate(dice), rate(dice));
     let is_fair = dice.chance(60);
-    Rules { is_fair, is_by_key, key_hold: false, key_limit, key_rate, share_limit, share_rate }
+    let ages = false;
+    let key_hold = false;
+    Rules { is_fair, ages, is_by_key, key_hold, key_limit, key_rate, share_limit, share_rate }
 }
 
 fn step(bench: &mut Bench, dice: &mut Dice) {
@@ -313,18 +315,22 @@ fn end_a_lease(bench: &mut Bench, dice: &mut Dice, client: u64) {
     let at = dice.index(bench.held.len());
     let Some(task) = bench.held.remove(at) else { return };
     let held = Bench::by(&task);
+    let cost = dice.chance(30).then(|| dice.pick(&[1, 2, 9]));
     match dice.below(4) {
         0 => {
             let (delay, tail) = (Span::from_ms(dice.below(2) * 100), dice.chance(30));
             let amendment = Amendment::default();
-            bench.call(client, &Command::Release(Release { held, delay, amendment, tail }));
+            bench.call(
+                client,
+                &Command::Release(Release { delay, amendment, tail, cost, ..Release::new(held) }),
+            );
         }
         1 => {
             let (reason, delay, payload) = (None, None, None);
-            bench.call(client, &Command::Fail(Fail { held, reason, delay, payload }));
+            bench.call(client, &Command::Fail(Fail { reason, delay, payload, ..Fail::new(held) }));
         }
         2 => bench.call(client, &Command::GiveBack(&[Bench::receipt(&task)])),
-        _ => bench.ack(&task),
+        _ => bench.call(client, &Command::Ack(Ack { cost, ..Ack::new(held) })),
     }
 }
 
@@ -346,8 +352,7 @@ fn transact(bench: &mut Bench, dice: &mut Dice, client: u64) {
         .map(|slot| bench.engine.tasks[slot].id().to_string().into_bytes())
         .collect();
     let some: Vec<&[u8]> = ids.iter().filter(|_| dice.chance(20)).map(Vec::as_slice).collect();
-    let acked =
-        bench.held.front().map(|task| Ack { held: Bench::by(task), payload: None, zombie: None });
+    let acked = bench.held.front().map(|task| Ack { cost: Some(5), ..Ack::new(Bench::by(task)) });
     let terms = Terms { key: Some(&b"a"[..]), ..Terms::NONE };
     let mut steps = vec![
         Step::Command(Command::Kill { queue: QUEUE.into(), ids: &some }),

@@ -222,7 +222,7 @@ impl Bench {
     #[track_caller]
     pub(super) fn ack(&mut self, topic: &str, receipt: Receipt) -> Result<(), RefusalKind> {
         let held = Held { queue: topic.as_bytes().into(), by: HeldBy::Receipt(receipt) };
-        match self.ask(Command::Ack(Ack { held, payload: None, zombie: None })) {
+        match self.ask(Command::Ack(Ack::new(held))) {
             Reply::Done => Ok(()),
             Reply::Refused(refusal) => Err(refusal.kind),
             other => panic!("not acknowledged but {other:?}"),

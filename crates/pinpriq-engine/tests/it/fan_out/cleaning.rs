@@ -100,6 +100,7 @@ fn many_who_wait_are_sent_away_in_bounded_steps() {
             member: Some(b"dead"),
             selection: Selection::PINPRIQ,
             mode: TakeMode::Pop,
+            recall: false,
         };
         assert_eq!(bench.send(ClientId(100 + index), subscribe).len(), 1);
     }
@@ -182,6 +183,7 @@ fn no_task_leaves_a_lane_that_waits_to_be_cleaned() {
         member: Some(b"dead"),
         selection: Selection::DEFAULT,
         mode: TakeMode::Pop,
+        recall: false,
     };
     bench.send(subscriber, subscribe);
     bench.publish("u", "one");

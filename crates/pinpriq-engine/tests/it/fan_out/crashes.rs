@@ -29,7 +29,12 @@ fn eventful() -> Bench {
             bench.ack("t", taken[0].receipt().unwrap()).unwrap();
         } else {
             let delay = Span::ZERO;
-            bench.ask(Command::Release(Release { held, delay, amendment, tail: true }));
+            bench.ask(Command::Release(Release {
+                delay,
+                amendment,
+                tail: true,
+                ..Release::new(held)
+            }));
         }
         if round == 3 {
             let id = taken[0].id.to_string();

@@ -2,7 +2,7 @@
 
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::{
-    Amendment, Command, Held, HeldBy, Put, QueueCommand, Release, Sides, TimeToLive,
+    Command, Held, HeldBy, Put, QueueCommand, Release, Sides, TimeToLive,
 };
 use pinpriq_proto::fanout::{Deadline, MemberCommand};
 use pinpriq_proto::limits::{Limits, STEPS_PER_TIMEOUT};
@@ -207,8 +207,7 @@ fn i6_each_lane_is_first_in_first_out() {
     for task in [1, 0, 2] {
         let held =
             Held { queue: lane("t", "a"), by: HeldBy::Receipt(taken[task].receipt().unwrap()) };
-        let release =
-            Release { held, delay: Span::ZERO, amendment: Amendment::default(), tail: false };
+        let release = Release::new(held);
         assert_eq!(bench.ask(Command::Release(release)), Reply::State(Some(StateKind::Ready)));
     }
     assert_eq!(bench.ready("t", "a"), sent);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pinpriq_engine::{Applied, transition_listing};
 use pinpriq_proto::change::RecordKey;
 use pinpriq_proto::command::{Command, Deed, Held, HeldBy, Put, QueueCommand, QueueName, Wait};
+use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
 use pinpriq_proto::request::reading::Room;
@@ -23,6 +24,8 @@ pub(super) struct Census {
     refusals: BTreeMap<RefusalKind, u64>,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     deliveries: u64,
+    /// Deliveries that were called back, by what has caused it.
+    recalls: BTreeMap<&'static str, u64>,
     restarts: u64,
     /// Transactions that were carried out, and that were not.
     transactions: [u64; 2],
@@ -130,7 +133,7 @@ const UNIQUE: [&str; 8] = [
 ];
 
 /// Everything that must have happened where tasks take turns.
-const TURNS: [&str; 16] = [
+const TURNS: [&str; 24] = [
     "an older task waits for the turn of its share",
     "a share has its turn at several numbers",
     "the limit of a key is reached",
@@ -138,15 +141,23 @@ const TURNS: [&str; 16] = [
     "a task holds its key",
     "several tasks hold a key",
     "the limit of a share is reached",
+    "the capacity of a share is reached",
     "the bucket of a share is shut",
     "the bucket of a queue is in debt",
     "a consumer waits for an opening",
     "a lane has turns",
     "what was charged is given back",
+    "a task did cost more than its put said",
+    "a task did cost less than its put said",
     "a share pays by a weight of its own",
     "a share has a limit of its own",
     "a share has a rate of its own",
     "a taker of another order is sent away",
+    "a task goes before a more urgent one",
+    "a task ages by a former AGEING",
+    "a task began to age after its put",
+    "tasks of a key age",
+    "a lane ages",
 ];
 
 impl Census {
@@ -179,7 +190,7 @@ impl Census {
                 }
             }
             Command::Release(release) => self.note_held(model, client, "release", release.held),
-            Command::Bury { held, .. } => self.note_held(model, client, "bury", *held),
+            Command::Bury(bury) => self.note_held(model, client, "bury", bury.held),
             Command::Fail(fail) => self.note_held(model, client, "fail", fail.held),
             Command::Move { from, state, .. } => {
                 let is_moved = |task: &&TaskRecord| task.progress.state.kind() == *state;
@@ -191,6 +202,10 @@ impl Census {
                 }
             }
             Command::Touch { held, .. } => self.note_held(model, client, "touch", *held),
+            Command::Start { queue, receipt } => {
+                let held = Held { queue: *queue, by: HeldBy::Receipt(*receipt) };
+                self.note_held(model, client, "start", held);
+            }
             Command::Kill { queue, ids } => {
                 for id in *ids {
                     self.cell("kill", standing(by_id(*queue, id), client));
@@ -489,6 +504,11 @@ impl Census {
                 self.deliveries += 1;
                 (tasks, *popped)
             }
+            Output::Recall(_) => {
+                let place = if asked.is_none() { "by time" } else { "by a command" };
+                *self.recalls.entry(place).or_default() += 1;
+                return;
+            }
             Output::Reply { reply, .. } => match reply {
                 Reply::Tasks { tasks, popped } => (tasks, *popped),
                 Reply::Transaction(replies) => {
@@ -555,14 +575,14 @@ impl Census {
                 RecordKey::Published(_) => self.fan_out("Published is written again"),
                 RecordKey::Lane(_) => self.fan_out("Lane is written again"),
                 RecordKey::Member(_) => self.fan_out("Member is written again"),
-                RecordKey::Window(_) => self.unique("Window is written again"),
+                RecordKey::Detail(DetailKind::Window, _) => self.unique("Window is written again"),
                 RecordKey::Schedule(_) => self.schedule("Schedule is written again"),
                 RecordKey::Task(number) => {
                     if numbered(model, *number).is_some_and(|task| task.lane.is_some()) {
                         self.fan_out("Task is written again in a lane");
                     }
                 }
-                RecordKey::Queue(_) | RecordKey::Share(_) => {}
+                RecordKey::Queue(_) | RecordKey::Detail(..) => {}
             }
         }
     }
@@ -674,6 +694,7 @@ impl Census {
         }
         assert!(missing.is_empty(), "never seen: {missing:?}\nseen: {self:#?}");
         assert!(self.transactions.iter().all(|count| *count > 200), "{:?}", self.transactions);
+        assert_eq!(self.recalls.len(), 2, "{:?}", self.recalls);
         assert!(self.deliveries > 0 && self.restarts > 0 && self.compactions > 0, "{self:#?}");
     }
 }

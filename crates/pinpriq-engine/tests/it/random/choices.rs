@@ -14,11 +14,12 @@ use pinpriq_proto::command::{
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
 use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
+use pinpriq_proto::named_limits::{LimitChange, LimitCommand, OrNone};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::settings::{
-    AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
-    COSTMAX, DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS,
-    TTL, TTR, Value,
+    AFTERACK, AGEING, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
+    COSTMAX, DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RANKING, RATE, RELEASEFAILS, Ranking,
+    Rate, SETTINGS, TTL, TTR, USES, Value,
 };
 use pinpriq_proto::shares::{Own, ShareChange};
 use pinpriq_proto::task::{GivenTerms, Receipt, State, StateKind, TaskId, TaskRecord, Terms};
@@ -86,6 +87,24 @@ impl<'a> Chooser<'a> {
         if self.memory.takes_turns && self.dice.once_in(20) {
             let settings = Vec::leak(self.turns());
             return Command::Queue(QueueCommand::Set { queue: self.place(), settings });
+        }
+        if self.memory.takes_turns && self.dice.once_in(40) {
+            let weight = Some(self.dice.pick(&[1, 2, 7]));
+            let change = ShareChange { weight, limit: None, rate: None };
+            let (queue, share) = (self.queue(), self.share_name());
+            return Command::Queue(QueueCommand::Share { queue, share, change });
+        }
+        if self.dice.once_in(60) {
+            let settings = [(ATTEMPTS, Some(1).into()), (DEADLETTER, Value::Bytes(self.queue()))];
+            let settings = Vec::leak(settings.into());
+            return Command::Queue(QueueCommand::Set { queue: self.place(), settings });
+        }
+        if let Some(queue) = self.queue_with_unstarted()
+            && self.dice.once_in(4)
+        {
+            let delay = if self.dice.once_in(2) { Span::ZERO } else { self.span() };
+            let (priority, delay) = (Some(-8), Delay::For(delay));
+            return Command::Put(Put { priority, delay, ..Put::new(queue, b"") });
         }
         if self.dice.once_in(16) {
             return Command::Transaction(self.steps());
@@ -270,7 +289,7 @@ impl<'a> Chooser<'a> {
     fn given_id_in(&mut self, queue: &[u8]) -> &'static [u8] {
         let mut present = self.tasks();
         present.retain(|task| task.queue.as_ref() == queue && matches!(task.id, TaskId::Given(_)));
-        if present.is_empty() || self.dice.once_in(2) {
+        if present.is_empty() || self.dice.once_in(4) {
             return self.given_id();
         }
         let index = self.dice.below(present.len() as u64);
@@ -282,17 +301,26 @@ impl<'a> Chooser<'a> {
     fn endangered(&mut self) -> (QueueName<'static>, &'static [u8]) {
         let homes = self.model.homes.values();
         let mut tasks: Vec<&TaskRecord> = homes
-            .filter(|home| home.settings.dead_letter.is_some())
+            .filter(|home| home.settings.dead_letter.is_some() && home.settings.attempts.is_some())
             .flat_map(|home| home.tasks.values())
             .filter(|task| task.progress.state.kind() == StateKind::Taken)
             .collect();
         tasks.sort_by_key(|task| task.number);
-        if tasks.is_empty() || self.dice.once_in(2) {
+        if tasks.is_empty() || self.dice.once_in(4) {
             return self.target();
         }
         let index = self.dice.below(tasks.len() as u64);
         let task = tasks[usize::try_from(index).unwrap()];
         (place_of(task), Vec::leak(task.id.to_string().into_bytes()))
+    }
+
+    /// Returns a queue with a delivery that can be called back, if there is one.
+    fn queue_with_unstarted(&self) -> Option<&'static [u8]> {
+        let is_unstarted = |task: &&TaskRecord| {
+            let State::Taken(lease) = task.progress.state else { return false };
+            lease.is_unstarted() && task.lane.is_none()
+        };
+        self.tasks().into_iter().find(is_unstarted).map(|task| known_queue(&task.queue))
     }
 
     /// Returns a task, with an id in the form of its queue.
@@ -331,6 +359,21 @@ impl<'a> Chooser<'a> {
         }
         let (queue, id) = self.target();
         Held { queue, by: HeldBy::Id(id) }
+    }
+
+    /// Returns the receipt of a taken task, if there is one, and sometimes none all the same.
+    pub(super) fn taken(&mut self) -> Option<(QueueName<'static>, Receipt)> {
+        let taken: Vec<(QueueName<'static>, Receipt)> = self
+            .tasks()
+            .into_iter()
+            .filter_map(|task| Some((place_of(task), task.receipt()?)))
+            .collect();
+        if taken.is_empty() || self.dice.once_in(4) {
+            return None;
+        }
+        let index = self.dice.below(taken.len() as u64);
+        let (queue, receipt) = taken[usize::try_from(index).unwrap()];
+        Some((self.named_by_receipt(queue), receipt))
     }
 
     /// Returns a receipt that was issued at some time, in its queue or in another.
@@ -455,6 +498,12 @@ impl<'a> Chooser<'a> {
         terms.with(share, cost)
     }
 
+    /// What a task did cost.
+    pub(crate) fn spent(&mut self) -> Option<u32> {
+        let costs = [None, None, None, Some(1), Some(2), Some(9)];
+        if self.dice.once_in(60) { Some(u32::MAX) } else { self.dice.pick(&costs) }
+    }
+
     pub(crate) fn key(&mut self) -> Option<&'static [u8]> {
         self.dice.pick(&[None, None, Some(b"".as_slice()), Some(b"k"), Some(b"k"), Some(b"l")])
     }
@@ -542,7 +591,7 @@ impl<'a> Chooser<'a> {
         let kind = self.kind(QueueCommand::KINDS, |kind| match kind {
             "Set" | "Resume" => 8,
             "Stats" => 6,
-            "Create" | "Truncate" | "Drop" => 4,
+            "Create" | "Truncate" | "Drop" | "Share" => 4,
             "Hold" => 1,
             _ => 2,
         });
@@ -564,6 +613,30 @@ impl<'a> Chooser<'a> {
             weight: self.dice.once_in(2).then(|| self.dice.pick(&[1, 1, 2, 1_000, 0, 1_001])),
             limit: self.dice.once_in(3).then(|| self.dice.pick(&limits)),
             rate: self.dice.once_in(3).then(|| self.dice.pick(&rates)),
+        }
+    }
+
+    fn limit(&mut self) -> LimitCommand<'static> {
+        let kind = self.kind(LimitCommand::KINDS, |kind| match kind {
+            "Set" => 8,
+            "Show" => 4,
+            _ => 1,
+        });
+        LimitCommand::of_kind(kind, self)
+    }
+
+    /// The name of a limit that queues may use.
+    fn limit_name(&mut self) -> &'static [u8] {
+        let names: [&[u8]; 9] = [b"l", b"m", b"l", b"m", b"l", b"m", b"none", b"", b"a,b"];
+        self.dice.pick(&names)
+    }
+
+    fn limit_change(&mut self) -> LimitChange {
+        let rate = Rate { count: self.dice.pick(&[0, 1, 2, 5, 5]), per: self.span() };
+        let maxima = [None, Some(0), Some(1), Some(2), Some(3)];
+        LimitChange {
+            max: self.dice.once_in(2).then(|| OrNone(self.dice.pick(&maxima))),
+            rate: self.dice.once_in(3).then(|| OrNone(self.dice.pick(&[None, Some(rate)]))),
         }
     }
 
@@ -623,11 +696,29 @@ impl<'a> Chooser<'a> {
             if ends {
                 let none = if setting.optional { Value::None } else { Value::Word(0) };
                 changes.push((setting, none));
+            } else if setting == USES && !self.dice.once_in(8) {
+                changes.extend(self.known_limits().map(|uses| (USES, Value::Bytes(uses))));
             } else if self.dice.once_in(4) {
                 changes.push((setting, setting.example(self.dice.below(60))));
             }
         }
+        if !ends && self.dice.once_in(3) {
+            let all = [Ranking::Strict, Ranking::Fair, Ranking::Fair, Ranking::Ageing];
+            let ageing = Span::from_ms(1 + self.dice.below(20));
+            changes.retain(|(setting, _)| *setting != RANKING && *setting != AGEING);
+            changes.push((RANKING, self.dice.pick(&all).into()));
+            changes.push((AGEING, Some(ageing).into()));
+            changes.sort_by_key(|(setting, _)| setting.tag);
+        }
         changes
+    }
+
+    /// Limits that are there, or now and then none: unknown ones are refused with all that is set
+    /// beside them.
+    fn known_limits(&mut self) -> Option<&'static [u8]> {
+        let known = self.model.named_limits.values().map(|limit| limit.record.name.to_vec());
+        let known: Vec<Vec<u8>> = known.filter(|_| !self.dice.once_in(3)).collect();
+        (!known.is_empty()).then(|| &*known.join(&b',').leak())
     }
 
     fn settings(&mut self) -> &'static [Assignment<'static>] {

@@ -10,9 +10,12 @@ use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{Command, QueueCommand};
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::Limits;
+use pinpriq_proto::named_limits::LimitCommand;
 use pinpriq_proto::reply::{Output, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
-use pinpriq_proto::task::{Bytes, ClientId, Farewell, Receipt, RequestId, TaskId, TaskRecord};
+use pinpriq_proto::task::{
+    Bytes, ClientId, Farewell, Receipt, RequestId, State, TaskId, TaskRecord,
+};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::PutUnique;
 use pinpriq_testing::model::{Model, Place, Survivors};
@@ -118,6 +121,8 @@ impl<'a> Runner<'a> {
                 self.restart(if is_early { now.after(down) } else { now }, grace);
             }
             23..=26 => self.compact(),
+            // What is delivered may be called back by what comes with time.
+            27..=76 if let Some(due) = self.recalling_moment() => self.handle_timeout(due),
             _ => {
                 let (model, memory) = (&self.model, &self.memory);
                 let command = Chooser::new(&mut dice, model, memory).command();
@@ -148,6 +153,17 @@ impl<'a> Runner<'a> {
         };
         // Far from the end of time, which has its own tests.
         if later.ms() > 200_000_000_000_000 { now } else { later }
+    }
+
+    /// The next deadline, if it is near and something can be called back until then.
+    fn recalling_moment(&self) -> Option<Timestamp> {
+        let is_unstarted = |task: &TaskRecord| match task.progress.state {
+            State::Taken(lease) => lease.is_unstarted(),
+            _ => false,
+        };
+        let near = self.model.now.after(Span::from_ms(30));
+        let due = self.model.next_moment().filter(|due| *due < near)?;
+        self.model.tasks().any(is_unstarted).then(|| due.max(self.model.now))
     }
 
     fn apply(&mut self, now: Timestamp, client: ClientId, command: &Command<'static>) {
@@ -208,7 +224,7 @@ impl<'a> Runner<'a> {
                     }
                     continue;
                 }
-                Output::Reply { .. } => continue,
+                Output::Reply { .. } | Output::Recall(_) => continue,
             };
             ids.extend(tasks.iter().map(|task| (task.number, task.id.clone())));
         }
@@ -322,6 +338,12 @@ impl<'a> Runner<'a> {
         }
         self.store.place(&mut self.engine);
         self.handle_timeout(now);
+        // Lanes may use them until they are cleaned.
+        let limits = self.model.named_limits.values().map(|limit| limit.record.name.to_vec());
+        for name in limits.collect::<Vec<_>>() {
+            let drop = Command::Limit(LimitCommand::Drop(Vec::leak(name)));
+            self.apply(now, OBSERVER, &drop);
+        }
         self.compare_state(true);
         self.store.collect(&mut self.engine);
         self.store.assert_all_given_back();
@@ -334,7 +356,7 @@ impl<'a> Runner<'a> {
         let (tasks, popped) = match output {
             Output::Reply { reply: Reply::Tasks { tasks, popped }, .. }
             | Output::Delivery { tasks, popped, .. } => (tasks, *popped),
-            Output::Reply { .. } => return,
+            Output::Reply { .. } | Output::Recall(_) => return,
         };
         for task in tasks {
             if let Some(receipt) = task.receipt() {

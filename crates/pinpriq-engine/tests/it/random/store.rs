@@ -8,11 +8,10 @@ use std::num::NonZeroU32;
 
 use pinpriq_engine::Engine;
 use pinpriq_proto::change::{Change, Place, RecordKey};
+use pinpriq_proto::details::DetailRecord;
 use pinpriq_proto::limits::Limits;
-use pinpriq_proto::shares::ShareRecord;
 use pinpriq_proto::task::TaskId;
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_proto::unique::WindowRecord;
 
 const CHANGES_PER_VOLUME: u32 = 40;
 
@@ -86,26 +85,17 @@ impl Store {
         written.filter(|(known, _)| *known > number).collect()
     }
 
-    /// The windows of unique tasks that are kept.
-    pub(super) fn windows(&self) -> BTreeMap<u64, WindowRecord> {
-        let mut windows = BTreeMap::new();
-        for entry in &self.log {
-            match &entry.change {
-                Change::Window(record) => drop(windows.insert(record.number, (**record).clone())),
-                Change::WindowGone(number) => drop(windows.remove(number)),
-                _ => {}
-            }
-        }
-        windows
-    }
-
-    /// The rules of shares that are kept.
-    pub(super) fn own_shares(&self) -> BTreeMap<u64, ShareRecord> {
+    /// The details of a kind that are kept, by number.
+    pub(super) fn details<R: DetailRecord>(&self) -> BTreeMap<u64, R> {
         let mut all = BTreeMap::new();
         for entry in &self.log {
             match &entry.change {
-                Change::Share(record) => drop(all.insert(record.number, (**record).clone())),
-                Change::ShareGone(number) => drop(all.remove(number)),
+                Change::Detail(detail) => {
+                    if let Some(record) = R::of(detail) {
+                        all.insert(detail.number(), record.clone());
+                    }
+                }
+                Change::DetailGone(kind, number) if *kind == R::KIND => drop(all.remove(number)),
                 _ => {}
             }
         }

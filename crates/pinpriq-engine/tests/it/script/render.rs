@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pinpriq_proto::change::Change;
+use pinpriq_proto::details::{Detail, DetailKind};
 use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown, Reason};
+use pinpriq_proto::looking::{Eta, Explanation, LeasePlace, LeaseShown, Reason};
+use pinpriq_proto::named_limits::{LimitRules, LimitShown};
 use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown};
 use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{AfterAck, Ids, Paused, Settings, Shown};
@@ -66,6 +68,11 @@ impl Names {
             }
             Output::Delivery { client, tasks, .. } => {
                 format!("{} <- {}", self.name_of(*client), self.tasks(tasks))
+            }
+            Output::Recall(recalled) => {
+                let name = self.receipts.iter().find(|(_, known)| **known == recalled.receipt);
+                let name = name.map_or("?", |(name, _)| name);
+                format!("{} <- recall {} {name}", self.name_of(recalled.client), recalled.id)
             }
         }
     }
@@ -139,6 +146,7 @@ impl Names {
             Reply::Members(members) if members.is_empty() => "nobody".to_owned(),
             Reply::Members(members) => members.iter().map(member).collect::<Vec<_>>().join("; "),
             Reply::Schedule(shown) => schedule(shown),
+            Reply::Limit(shown) => limit(shown),
             Reply::Transaction(replies) => {
                 let replies: Vec<String> = replies.iter().map(|reply| self.reply(reply)).collect();
                 format!("({})", replies.join("; "))
@@ -193,7 +201,7 @@ impl Names {
     }
 
     fn explanation(&self, explanation: &Explanation) -> String {
-        let Explanation { id, state, since, reasons } = explanation;
+        let Explanation { id, state, since, reasons, eta } = explanation;
         let mut parts = Vec::new();
         match (id, state) {
             (Some(id), Some(state)) => parts.push(format!("{id} {state} since {}", moment(*since))),
@@ -208,8 +216,24 @@ impl Names {
                 }
                 Reason::Buried { reason: Some(reason) } => format!("{code} {}", quoted(reason)),
                 Reason::Limit { taken, most } => format!("{code} {taken} of {most}"),
+                Reason::NamedLimit { name, reached, open_at } => {
+                    let reached = reached.map(|(taken, most)| format!(" {taken} of {most}"));
+                    let open_at = open_at.map(|at| format!(" open at {}", at.ms()));
+                    let held = reached.or(open_at).unwrap_or_default();
+                    format!("{code} {}{held}", quoted(name))
+                }
                 Reason::Rate { next_at } => format!("{code} next at {}", next_at.ms()),
                 Reason::Behind { at_least } => format!("{code} at least {at_least}"),
+                Reason::KeyLimit { key, taken } => format!("{code} {} {taken}", quoted(key)),
+                Reason::KeyRate { key, open_at } => {
+                    format!("{code} {} open at {}", quoted(key), open_at.ms())
+                }
+                Reason::KeyHeld { key, by } => format!("{code} {} by {by}", quoted(key)),
+                Reason::ShareLimit { share, taken } => format!("{code} {} {taken}", quoted(share)),
+                Reason::ShareRate { share, open_at } => {
+                    format!("{code} {} open at {}", quoted(share), open_at.ms())
+                }
+                Reason::ShareTurn { share, ahead } => format!("{code} {} {ahead}", quoted(share)),
                 Reason::Buried { reason: None }
                 | Reason::Expired
                 | Reason::Paused
@@ -217,6 +241,10 @@ impl Names {
                 | Reason::NoConsumer
                 | Reason::Next => code.to_owned(),
             });
+        }
+        if let Some(Eta { mean, low, high }) = eta {
+            let high = high.map_or("unknown".to_owned(), |high| high.ms().to_string());
+            parts.push(format!("eta {} from {} to {high}", mean.ms(), low.ms()));
         }
         parts.join(", ")
     }
@@ -355,20 +383,40 @@ pub(super) fn change(change: &Change) -> String {
             format!("schedule {number} is done until {until}: fired {fired}, missed {missed}")
         }
         Change::ScheduleGone(number) => format!("schedule {number} is gone"),
-        Change::Window(window) => {
-            format!("the window of {} is open until {}", quoted(&window.key), window.until.ms())
-        }
-        Change::WindowGone(number) => format!("the window of task {number} is gone"),
-        Change::Share(record) => {
-            format!(
+        Change::Detail(detail) => match &**detail {
+            Detail::Window(window) => {
+                format!("the window of {} is open until {}", quoted(&window.key), window.until.ms())
+            }
+            Detail::Share(record) => format!(
                 "share {} of {}: {}",
                 quoted(&record.share),
                 quoted(&record.queue),
                 rules(record.rules)
-            )
+            ),
+            Detail::Limit(record) => {
+                format!("limit {}: {}", quoted(&record.name), limit_rules(record.rules))
+            }
+        },
+        Change::DetailGone(DetailKind::Limit, _) => "a limit is gone".to_owned(),
+        Change::DetailGone(DetailKind::Window, number) => {
+            format!("the window of task {number} is gone")
         }
-        Change::ShareGone(_) => "the rules of a share are gone".to_owned(),
+        Change::DetailGone(DetailKind::Share, _) => "the rules of a share are gone".to_owned(),
     }
+}
+
+fn limit(shown: &LimitShown) -> String {
+    let tokens = shown.tokens.map_or_else(String::new, |tokens| format!(", {tokens} tokens"));
+    let open_at = shown.open_at.map_or_else(String::new, |at| format!(", open at {}", at.ms()));
+    let (rules, taken, queues) = (limit_rules(shown.rules), shown.taken, shown.queues);
+    format!("{rules}, taken {taken}{tokens}{open_at}, queues {queues}")
+}
+
+fn limit_rules(rules: LimitRules) -> String {
+    let none = || "none".to_owned();
+    let max = rules.max.map_or_else(none, |max| max.to_string());
+    let rate = rules.rate.map_or_else(none, |rate| rate.to_string());
+    format!("max {max}, rate {rate}")
 }
 
 fn share(shown: &ShareShown) -> String {

@@ -19,7 +19,7 @@ pub(super) fn tables() -> String {
             SettingKind::Number => Some("number"),
             SettingKind::Span => Some("span"),
             SettingKind::Words(_) | SettingKind::WordsOrSpan(..) => Some("choice"),
-            SettingKind::Name | SettingKind::Rate => None,
+            SettingKind::Name | SettingKind::Limits | SettingKind::Rate => None,
         };
         let words: Vec<&str> = setting.words().map(|word| word.word).collect();
         let hint = format!("{}{}.", setting.help, setting.changes.note());

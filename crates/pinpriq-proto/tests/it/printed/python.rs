@@ -351,7 +351,9 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
         SettingKind::Number => of(format!("int{none}"), &number, "option"),
         SettingKind::Span if setting.optional => of(format!("Span{none}"), "float | None", "span"),
         SettingKind::Span => of("Span".to_owned(), "float", "span"),
-        SettingKind::Name => of("str | bytes".to_owned(), "str | None", "option"),
+        SettingKind::Name | SettingKind::Limits => {
+            of("str | bytes".to_owned(), "str | None", "option")
+        }
         SettingKind::Rate => {
             of(format!("tuple[int, Span]{none}"), "tuple[int, float] | None", "rate")
         }

@@ -209,11 +209,13 @@ fn function(text: &mut String, spec: &Spec, own: &[&Opt]) {
         parameters.push(format!("options: {}Options = {{}}", pascal(&function)));
         request = format!("send({request}, options, {})", list_name(spec));
     }
-    let line_end = if request.len() > 60 { "\n    " } else { "" };
-    for option in own {
-        let (word, name) = (option.word, option_name(option));
-        let _ = write!(request, "{line_end}.{}(\"{word}\", options.{name})", method(option));
-    }
+    let ends: Vec<String> = own
+        .iter()
+        .map(|it| format!(".{}(\"{}\", options.{})", method(it), it.word, option_name(it)))
+        .collect();
+    let is_long = request.len() > 60 || request.len() + ends.concat().len() > 90;
+    let line_end = if is_long { "\n    " } else { "" };
+    request.extend(ends.iter().flat_map(|end| [line_end, end]));
     let line = format!("export function {function}({}): Words {{\n", parameters.join(", "));
     if line.len() <= 101 {
         *text += &line;
@@ -385,7 +387,9 @@ fn fields(setting: &'static Setting) -> Vec<Property> {
             of("number | null".to_owned(), "_", "numberOrNull(_)")
         }
         SettingKind::Number | SettingKind::Span => of("number".to_owned(), "_", "numberOf(_)"),
-        SettingKind::Name => of(format!("string{none}"), "_", "textOrNull(_)"),
+        SettingKind::Name | SettingKind::Limits => {
+            of(format!("string{none}"), "_", "textOrNull(_)")
+        }
         SettingKind::Rate => of(format!("Rate{none}"), "rateWord(_)", "rateOf(textOrNull(_))"),
         SettingKind::Words(_) if known == ["off", "on"] => {
             of("boolean".to_owned(), "onOff(_)", "textOf(_) === \"on\"")

@@ -89,6 +89,7 @@ const fn answer_of(route: &Route) -> &'static str {
         (Does::Own(Own::DeadLetters), _) => "`{complete, queues}`",
         (Does::Own(Own::Topics), _) => "`{cursor, topics}`",
         (Does::Own(Own::Schedules), _) => "`{cursor, schedules}`",
+        (Does::Own(Own::Limits), _) => "`{cursor, limits}`",
         (Does::Own(Own::Queue | Own::SetQueue), _) => "`{name, settings, stats}`",
         (Does::Own(Own::CreateQueue), _) => "201 `{name, settings, stats}`",
         (Does::Own(Own::Server), _) => {
@@ -112,6 +113,7 @@ const fn answer_of(route: &Route) -> &'static str {
         (_, Form::Shares) => "`{cursor, shares}`",
         (_, Form::Members) => "`{members}`",
         (_, Form::Schedule) => "the schedule",
+        (_, Form::Limit) => "the limit",
         (_, Form::Next) => "`{next_at}`",
         (_, Form::Fired) => "`{id}`",
         (_, Form::Joined) => "`{incarnation}`",

@@ -22,7 +22,7 @@ use crate::clients::contacts::Contacts;
 use crate::doors::json::{Object, object};
 use pinpriq_proto::request::form::Form;
 
-pub(crate) use self::queue::{connections, facts, figure_of, figures, schedule, settings};
+pub(crate) use self::queue::{connections, facts, figure_of, figures, limit, schedule, settings};
 
 /// How much of an output is written, and how much may be.
 pub(super) struct Extent<'p> {
@@ -229,6 +229,7 @@ fn part(out: &mut Vec<u8>, reply: &Reply, with: &With<'_>) {
         Reply::Shares { shares, next } => looking::shares(out, shares, next.as_deref()),
         Reply::Figures(figures) => queue::figures(out, figures, false),
         Reply::Schedule(shown) => schedule(out, shown),
+        Reply::Limit(shown) => limit(out, shown),
         Reply::Tasks { .. }
         | Reply::Shown(_)
         | Reply::Scanned { .. }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use pinpriq_proto::fanout::MemberFigures;
-use pinpriq_proto::fields::told::{Holder, MEMBER, SCHEDULE};
+use pinpriq_proto::fields::told::{Holder, LIMIT, MEMBER, SCHEDULE};
 use pinpriq_proto::fields::{Field, Shown, TASK};
 use pinpriq_proto::reply::{Outcome, Output, Refusal, Reply};
 use pinpriq_proto::settings::{Paused, Settings, Shown as Setting};
@@ -53,6 +53,14 @@ pub(crate) fn output(
                 *progress += 1;
             }
             *progress == tasks.len()
+        }
+        Output::Recall(recalled) => {
+            writer.push(4);
+            writer.bulk(b"recall");
+            writer.bulk(&recalled.queue);
+            task_id(writer, &recalled.id);
+            writer.bulk_numbers(&receipt_numbers(recalled.receipt), b'-');
+            true
         }
         Output::Reply { reply: Reply::Tasks { tasks, popped }, request, .. } => {
             let shape = Shape::of(*request);
@@ -156,6 +164,7 @@ fn whole_reply((writer, contacts): (&mut Writer<'_>, &Contacts), reply: &Reply, 
         Reply::Figures(figures) => figures_map(writer, figures, shape == Shape::OfOne),
         Reply::Joined(incarnation) => whole(writer, *incarnation),
         Reply::Schedule(shown) => write_fields(writer, &SCHEDULE, (&**shown, &Holder::default())),
+        Reply::Limit(shown) => write_fields(writer, &LIMIT, (&**shown, &Holder::default())),
         Reply::Transaction(replies) => {
             writer.array(replies.len());
             for reply in replies {

@@ -4,11 +4,13 @@
 //! They are the names of queues, topics and schedules. The table of commands marks them; nothing
 //! here knows a single command.
 
+use pinpriq_proto::named_limits::used;
 use pinpriq_proto::request::fault::Fault;
 use pinpriq_proto::request::options;
 use pinpriq_proto::request::parts::Parts;
 use pinpriq_proto::request::spec::{Spec, Word};
 use pinpriq_proto::request::table::{Found, find};
+use pinpriq_proto::settings::{DEADLETTER, Setting, USES};
 
 /// Where the keys of a command are, as Redis tells it: places count from 1, after the command word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -84,7 +86,7 @@ pub(crate) fn keys_of<'a>(given: &'a [&'a [u8]]) -> Result<Vec<&'a [u8]>, Fault>
             Word::MaybeKeyFirst(_) => (1, usize::from(rest.len() > 1)),
             Word::Queues | Word::AnyQueues => (rest.len(), rest.len()),
             Word::Settings | Word::AnySettings => {
-                keys.extend(dead_letters(rest));
+                keys.extend(named_in(rest));
                 break;
             }
             _ => break,
@@ -100,12 +102,15 @@ pub(crate) fn keys_of<'a>(given: &'a [&'a [u8]]) -> Result<Vec<&'a [u8]>, Fault>
     Ok(keys)
 }
 
-/// Returns the queue for dead letters that these pairs of a setting and a value name, if any. It
-/// has to be in the same shard.
-fn dead_letters<'a>(pairs: &[&'a [u8]]) -> Option<&'a [u8]> {
-    let name = pinpriq_proto::settings::DEADLETTER.name.as_bytes();
-    let mut named = pairs.chunks_exact(2).filter(|pair| pair[0].eq_ignore_ascii_case(name));
-    named.next().map(|pair| pair[1]).filter(|queue| !queue.eq_ignore_ascii_case(b"none"))
+/// Returns the queue for dead letters and the limits that these pairs of a setting and a value
+/// name, if any. They have to be in the same shard.
+fn named_in<'a>(pairs: &[&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
+    let value = |setting: &Setting| {
+        let name = setting.name.as_bytes();
+        let mut named = pairs.chunks_exact(2).filter(|pair| pair[0].eq_ignore_ascii_case(name));
+        named.next().map(|pair| pair[1]).filter(|value| !value.eq_ignore_ascii_case(b"none"))
+    };
+    value(DEADLETTER).into_iter().chain(value(USES).into_iter().flat_map(used))
 }
 
 #[cfg(test)]
@@ -129,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_names_a_queue_is_marked_in_the_table() {
-        let names = ["queue", "topic", "schedule", "from", "to"];
+        let names = ["queue", "topic", "schedule", "limit", "from", "to"];
         for spec in TABLE {
             let mut keys_have_ended = false;
             for word in spec.words {
@@ -180,6 +185,8 @@ mod tests {
             ("LEASES q COUNT 3", "q"),
             ("QUEUE CREATE q DeadLetter d IDS uuid", "q d"),
             ("QUEUE SET q DEADLETTER none", "q"),
+            ("QUEUE SET q USES l,m DEADLETTER d", "q d l m"),
+            ("LIMIT SHOW l", "l"),
             ("QUEUE SET q IDS uuid", "q"),
             ("SCHEDULE SET s q p EVERY 5", "s q"),
             ("schedule show s", "s"),

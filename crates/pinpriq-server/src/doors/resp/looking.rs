@@ -11,8 +11,9 @@ use crate::clients::contacts::Contacts;
 use pinpriq_proto::request::cursors::lease::cursor_after;
 
 pub(super) fn explanation(writer: &mut Writer<'_>, explanation: &Explanation) {
-    let Explanation { id, state, since, reasons } = explanation;
-    writer.map(4);
+    let Explanation { id, state, since, reasons, .. } = explanation;
+    let etas = explanation.etas();
+    writer.map(4 + etas.len());
     writer.bulk(b"id");
     match id {
         Some(id) => task_id(writer, id),
@@ -29,6 +30,10 @@ pub(super) fn explanation(writer: &mut Writer<'_>, explanation: &Explanation) {
     writer.array(reasons.len());
     for reason in reasons {
         reason_map(writer, reason);
+    }
+    for (name, eta) in etas {
+        writer.bulk(name.as_bytes());
+        value(writer, eta);
     }
 }
 

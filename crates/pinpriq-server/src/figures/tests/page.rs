@@ -94,7 +94,10 @@ const fn meaning(ending: Ending) -> &'static str {
         Ending::Late => "a request did not arrive within `--frame-timeout-ms`",
         Ending::Malformed => "the input was malformed",
         Ending::Refused => "a request was refused at the pinpriq door, which has no refusals",
-        Ending::Unread => "the client did not read its replies, which kept old files on the disk",
+        Ending::Unread => {
+            "the client did not read its replies, which kept old files on the disk, or were too \
+             many"
+        }
         Ending::StoreFailed => "the disk failed, and the pinpriq door cannot say so",
         Ending::Stopped => "the server stopped",
         Ending::TooMany => "closed at once: there were `--connections-max` already",

@@ -4,6 +4,7 @@
 //! Every subscription of this kind is that of a guest, also in the shard that has the connection.
 //! Subscriptions in one shard alone are no concern of this module.
 
+use pinpriq_engine::Subscribed;
 use pinpriq_proto::command::{self, Command, Selection};
 use pinpriq_proto::letters::encode_command;
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
@@ -99,6 +100,8 @@ impl Desk {
         let (shard, session) = (self.seat.shard.clone(), self.seat.session.clone());
         shard.turn();
         let settled = session.links.borrow().deliveries;
+        // What it has not started comes back, and costs no credit.
+        let known = if settled == Some(shard.own()) { self.end_own() } else { Vec::new() };
         let accepted = match settled.filter(|to| *to != shard.own()) {
             None => self.delivered(),
             Some(to) => {
@@ -123,23 +126,31 @@ impl Desk {
             }
             Some(own) => {
                 dealing.add_shard(own, 0);
-                self.move_to_guest(own);
+                self.move_to_guest(own, known);
                 dealing.note_subscribed(own, true);
             }
         }
         session.dealing.replace(Some(Box::new(dealing)));
     }
 
-    /// Lets the guest in this shard have the subscriptions of the client here.
-    fn move_to_guest(&self, own: usize) {
+    /// Ends the subscriptions and the credit that the client has in its own shard. Returns the
+    /// subscriptions.
+    fn end_own(&self) -> Vec<Subscribed> {
         let (shard, client) = (&self.seat.shard, self.seat.client);
+        let known = shard.inspect(|it| it.engine().subscriptions_of(client));
+        shard.apply(client, SILENT, &Command::Unsubscribe { queues: &[], member: None });
         let permit = command::Share::Permit { deliveries: 0, holds: false };
         shard.apply(client, SILENT, &Command::Share(permit));
-        let known = shard.inspect(|it| it.engine().subscriptions_of(client));
-        for (queue, member, selection, mode) in known {
+        shard.turn();
+        known
+    }
+
+    /// Lets the guest in this shard have the subscriptions that the client had here.
+    fn move_to_guest(&self, own: usize, known: Vec<Subscribed>) {
+        let shard = &self.seat.shard;
+        for Subscribed { queue, member, selection, mode, recall } in known {
             let (queues, member) = (&[&queue[..]][..], member.as_deref());
-            shard.apply(client, SILENT, &Command::Unsubscribe { queues, member });
-            let subscribe = Command::Subscribe { queues, member, selection, mode };
+            let subscribe = Command::Subscribe { queues, member, selection, mode, recall };
             self.asking().write(own, SILENT, |out| encode_command(&subscribe, out));
             let links = &mut *self.seat.session.links.borrow_mut();
             links.lasting.subscriptions.note(&subscribe, |_| true);
@@ -189,8 +200,8 @@ impl Desk {
             Command::Unsubscribe { queues: [], .. } => {
                 return known.iter().map(|to| part(*to, command, Vec::new())).collect();
             }
-            Command::Subscribe { queues, member, selection, mode } => {
-                (queues, member, Some((selection, mode)))
+            Command::Subscribe { queues, member, selection, mode, recall } => {
+                (queues, member, Some((selection, mode, recall)))
             }
             Command::Unsubscribe { queues, member } => (queues, member, None),
             _ => return Vec::new(),
@@ -204,8 +215,8 @@ impl Desk {
         let parts = shares.filter_map(|share| {
             let queues = &share.names()[..];
             match how {
-                Some((selection, mode)) => {
-                    let one = Command::Subscribe { queues, member, selection, mode };
+                Some((selection, mode, recall)) => {
+                    let one = Command::Subscribe { queues, member, selection, mode, recall };
                     Some(part(share.shard, &one, queues.iter().map(undo).collect()))
                 }
                 // Elsewhere there is nothing to end.
@@ -341,7 +352,7 @@ impl Asking<'_> {
             }
             Aside::Look => write(ASIDE, &Command::Share(command::Share::Next)),
             Aside::Pop(held) => write(ASIDE, &Command::Share(command::Share::Pop(&held))),
-            Aside::GiveBack(vain) => write(SILENT, &Command::GiveBack(&vain)),
+            Aside::GiveBack(vain, request) => write(request, &Command::GiveBack(&vain)),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::users::{Lack, Verdict, judge};
 use crate::users::{Limit, NAME_BYTES_MAX, Right, User};
 use pinpriq_proto::command::Command;
+use pinpriq_proto::letters::Arena;
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{Refusal, RefusalKind};
 use pinpriq_proto::rights::Need;
@@ -231,11 +232,25 @@ impl Desk {
         request: RequestId,
         command: &Command<'_>,
     ) -> Result<(), Undone> {
-        let (within, is_limited) = self.check(command)?;
+        let (within, limited) = self.check(command)?;
         self.seat.account = None;
-        if is_limited {
+        if limited.is_some() {
             self.spend()?;
         }
+        let share = limited.as_ref().and_then(|user| user.limits.share());
+        let Some(share) = share else { return self.ask_within(request, command, within) };
+        let arena = Arena::default();
+        self.ask_within(request, &command.on_behalf_of(share.as_bytes(), &arena), within)
+    }
+
+    /// Asks for a command that must keep within a right of a user, if it touches what it does not
+    /// name.
+    fn ask_within(
+        &mut self,
+        request: RequestId,
+        command: &Command<'_>,
+        within: Within,
+    ) -> Result<(), Undone> {
         let Some((user, right)) = within else { return self.ask_freely(request, command) };
         let names = user.rights.names_of(right);
         let names = names.map(|(bytes, is_prefix)| NamePattern { bytes, is_prefix });
@@ -244,8 +259,8 @@ impl Desk {
     }
 
     /// Refuses what the user may not do. Returns the right that the command must keep within, if it
-    /// touches what it does not name, and whether the user has limits.
-    fn check(&mut self, command: &Command<'_>) -> Result<(Within, bool), Undone> {
+    /// touches what it does not name, and the user if they have limits.
+    fn check(&mut self, command: &Command<'_>) -> Result<(Within, Option<Arc<User>>), Undone> {
         let judged = self.with_pass(|pass| {
             let user = &pass?.user;
             let within = match judge(&user.rights, command) {
@@ -253,16 +268,17 @@ impl Desk {
                 Verdict::Within(right) => Some((Arc::clone(user), right)),
                 Verdict::Allowed => None,
             };
-            Some(Ok((within, !user.limits.is_empty())))
+            let limited = (!user.limits.is_empty()).then(|| Arc::clone(user));
+            Some(Ok((within, limited)))
         });
         let judged = judged.unwrap_or_else(|| Err(not_signed_in()));
-        let (within, is_limited) = judged.map_err(Undone::Refused)?;
+        let (within, limited) = judged.map_err(Undone::Refused)?;
         if within.is_none()
             && let Some(guard) = &mut self.guard
         {
             guard.note(command);
         }
-        Ok((within, is_limited))
+        Ok((within, limited))
     }
 
     /// Counts a request of the user, and notes whether its tasks count. Refuses a request that is

@@ -4,6 +4,7 @@ use pinpriq_proto::reply::Output;
 use pinpriq_proto::task::{ClientId, Receipt, TaskRecord};
 
 use super::{choosing, dealing};
+use crate::clients::about::SILENT;
 use crate::home::asking::Asking;
 use crate::host::shard::Shard;
 use crate::letters::letter::{Errand, News, Piece, Standing};
@@ -28,10 +29,10 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     let lends = news.pieces.iter().any(Piece::is_lease);
     let (at, dialect) = ((shard.places(), from), session.dialect.get());
     // The beginnings of replies stay here until the rest is there.
-    let (mut deliveries, mut kept) = (0, news.begun());
+    let (mut deliveries, mut kept) = (0_i64, news.begun());
     let mut vain = Vec::new();
     let receive = |output: Output| {
-        deliveries += u64::from(matches!(output, Output::Delivery { .. }));
+        deliveries += deliveries_in(&output);
         let output = receive_output(&session, from, output, &mut vain);
         kept += usize::from(output.is_none());
         output
@@ -44,7 +45,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
         dealing::note(asking, from, &command);
     }
     if !vain.is_empty() {
-        asking.ask_aside(from, Aside::GiveBack(vain));
+        asking.ask_aside(from, Aside::GiveBack(vain, SILENT));
     }
     if kept > 0 {
         asking.errand(from, Errand::Sent(kept));
@@ -61,7 +62,7 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
         // News from before the client's latest reset do not count.
         let is_new = link.resets == news.resets;
         link.delivered = if is_new { news.delivered } else { 0 };
-        link.arrived += deliveries;
+        link.arrived = link.arrived.saturating_add_signed(deliveries);
         let subscriptions = if is_new { news.standing.subscriptions } else { 0 };
         let ended = link.standing.ended.or(news.standing.ended);
         link.standing = Standing { subscriptions, ended, ..news.standing };
@@ -86,6 +87,15 @@ pub(crate) fn receive_news(shard: &Shard, client: ClientId, from: usize, news: N
     session.bell.ring();
 }
 
+/// How many deliveries more a client has after an output.
+fn deliveries_in(output: &Output) -> i64 {
+    match output {
+        Output::Delivery { .. } => 1,
+        Output::Recall(_) => -1,
+        Output::Reply { .. } => 0,
+    }
+}
+
 /// Returns what goes to the client of an output. Adds to `vain` what goes back.
 fn receive_output(
     session: &Session,
@@ -98,6 +108,7 @@ fn receive_output(
             vain.extend(tasks.iter().filter_map(TaskRecord::receipt));
             None
         }
+        Output::Recall(_) if session.starts_again.get() => None,
         output => receive(session.dealing.borrow_mut().as_deref_mut(), from, output),
     }
 }

@@ -143,6 +143,7 @@ fn names_in_several_shards_are_refused_as_in_redis() {
         "TAKE b DONE c 1-1-1",
         "MOVE c b",
         "QUEUE SET b DEADLETTER c",
+        "QUEUE SET b USES c",
         "SCHEDULE SET b c p EVERY 1000",
     ] {
         let (told, asked) = node.ask(DoorName::RespCluster, &format!("{request}\n"));

@@ -178,7 +178,8 @@ impl Outbox {
                 },
                 other => other,
             };
-            let gap = if let Piece::Output(Output::Delivery { .. }, _) = &piece {
+            let gap = if let Piece::Output(Output::Delivery { .. } | Output::Recall(_), _) = &piece
+            {
                 self.insert_delivery((shards, from), dialect, is_blocked)
             } else {
                 let gap = self.abroad(shards).shards[from].gaps.pop_front();

@@ -6,7 +6,7 @@ use expect_test::expect_file;
 
 use super::{EditError, Editor};
 use crate::users::file::tests::HASH;
-use crate::users::limits::Limit;
+use crate::users::limits::{Assignment, Limit};
 use crate::users::name::Name;
 use crate::users::password::PasswordHash;
 use crate::users::rule::Rule;
@@ -34,6 +34,10 @@ limits = { max_tasks = 5 }
 ";
 
 fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn limit(text: &str) -> Assignment {
     text.parse().unwrap()
 }
 
@@ -86,8 +90,7 @@ fn a_password_is_set() {
 fn limits_are_set_and_taken_away() {
     let set = |name_of: &'static str| {
         move |editor: &mut Editor| {
-            let seven = NonZeroU64::new(7);
-            let set = [(Limit::Connections, seven), (Limit::Tasks, None)];
+            let set = ["max_connections=7", "max_tasks=none", "share=a b"].map(limit);
             editor.set_limits(&name(name_of), &set)
         }
     };
@@ -95,7 +98,7 @@ fn limits_are_set_and_taken_away() {
     check(TEXT, set("web"), "limits");
     check(
         "[users.a]\n[users.a.limits]\nmax_tasks = 5\n[users.b]\n",
-        |it| it.set_limits(&name("a"), &[(Limit::Tasks, None)]),
+        |it| it.set_limits(&name("a"), &[limit("max_tasks=none")]),
         "limits_last",
     );
 }
@@ -135,7 +138,7 @@ fn every_form_of_a_table_can_be_changed() {
         for user in [&a, &new] {
             editor.set_password(user, &hash()).unwrap();
             editor.set_rights(user, &rules(&["look:*"])).unwrap();
-            editor.set_limits(user, &[(Limit::Tasks, NonZeroU64::new(7))]).unwrap();
+            editor.set_limits(user, &["max_tasks=7", "share=s"].map(limit)).unwrap();
         }
         editor.add_token(&a, &name("ci"), &token).unwrap();
         let users = crate::users::file::read(&editor.text()).unwrap();
@@ -143,6 +146,7 @@ fn every_form_of_a_table_can_be_changed() {
         let user = users.user("a").unwrap();
         assert_eq!(user.rules, rules(&["look:*"]), "{text}");
         assert_eq!(user.limits.of(Limit::Tasks), NonZeroU64::new(7), "{text}");
+        assert_eq!(user.limits.share(), Some("s"), "{text}");
         assert_eq!(users.by_token(&token).unwrap().0.name, a, "{text}");
         assert_eq!(user.password, Some(hash()), "{text}");
         editor.revoke_token(&a, &name("ci")).unwrap();

@@ -106,6 +106,8 @@ fn a_refusal_names_the_line_and_what_to_do() {
         "[users.a.limits]\nmax_tasks = -1\n".to_owned(),
         "[users.a.limits]\nmax_tasks = 1.5\n".to_owned(),
         "[users.a.limits]\nmax_tasks = \"5\"\n".to_owned(),
+        "[users.a.limits]\nshare = 5\n".to_owned(),
+        "[users.a.limits]\nshare = \"\"\n".to_owned(),
         "[users.a]\nlimits = 5\n".to_owned(),
         "[users.a]\ntokens = [\"x\"]\n".to_owned(),
         "[users.a.tokens]\n\"a b\" = \"\"\n".to_owned(),

@@ -4,7 +4,7 @@
 use crate::users::Rule;
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::command::{
-    Ack, Amendment, Assign, Delay, Fail, Peek, QueueName, Release, Selection, Sides, Take,
+    Ack, Amendment, Assign, Bury, Delay, Fail, Peek, QueueName, Release, Selection, Sides, Take,
     TakeMode, TimeToLive, Transfer, Update, Wait,
 };
 use pinpriq_proto::command::{Command, Done, Held, HeldBy, Put, QueueCommand, Share, Step};
@@ -13,9 +13,11 @@ use pinpriq_proto::export::{Export, ExportPlace};
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::looking::{Leases, Scan};
+use pinpriq_proto::named_limits::{LimitChange, LimitCommand};
 use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::schedule::{Course, NewSchedule, OnMissed, Overlap, Plan, Recurrence, When};
-use pinpriq_proto::settings::{Assignment, CAPACITY, DEADLETTER, Paused, Value};
+use pinpriq_proto::settings::{Assignment, CAPACITY, DEADLETTER, Paused, USES, Value};
+use pinpriq_proto::shares::ShareChange;
 use pinpriq_proto::task::{GivenTerms, Grant, Receipt, StateKind, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -87,26 +89,20 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
                 member: Some(b"m"),
                 selection: TAKE.selection,
                 mode: TAKE.mode,
+                recall: true,
             },
             "take:q take:p",
         ),
         (Command::Unsubscribe { queues: TAKE.queues, member: None }, "take:q take:p"),
         (Command::Unsubscribe { queues: &[], member: None }, ""),
         (Command::Within { names: &[], command: &Command::Put(PUT) }, "put:q"),
-        (Command::Ack(Ack { held: HELD, payload: None, zombie: None }), "take:q"),
+        (Command::Ack(Ack::new(HELD)), "take:q"),
         (Command::AckAll { queue: LANE, receipts: &[RECEIPT] }, "take:topic"),
-        (
-            Command::Release(Release {
-                held: HELD,
-                delay: Span::ZERO,
-                amendment: AMENDMENT,
-                tail: false,
-            }),
-            "take:q",
-        ),
-        (Command::Fail(Fail { held: HELD, reason: None, delay: None, payload: None }), "take:q"),
-        (Command::Bury { held: HELD, payload: None, reason: None }, "take:q"),
+        (Command::Release(Release { amendment: AMENDMENT, ..Release::new(HELD) }), "take:q"),
+        (Command::Fail(Fail::new(HELD)), "take:q"),
+        (Command::Bury(Bury::new(HELD)), "take:q"),
         (Command::Touch { held: HELD, by: None }, "take:q"),
+        (Command::Start { queue: HELD.queue, receipt: RECEIPT }, "take:q"),
         (Command::Touch { held: Held { by: HeldBy::Id(b"1"), ..HELD }, by: None }, "manage:q"),
         (
             Command::Update(Update {
@@ -138,6 +134,7 @@ fn looking() -> Vec<(Command<'static>, &'static str)> {
     let peek = Peek { queue: LANE, selection: Selection::DEFAULT, state: None, count: 1 };
     let list = QueueCommand::List { prefix: b"", after: None, count: 1 };
     let schedules = ScheduleCommand::List { prefix: b"", after: None, count: 1 };
+    let limits = LimitCommand::List { prefix: b"", after: None, count: 1 };
     vec![
         (Command::Peek(peek), "look:topic"),
         (Command::Get { queue: Q, id: b"1" }, "look:q"),
@@ -149,21 +146,30 @@ fn looking() -> Vec<(Command<'static>, &'static str)> {
         (Command::Await { queue: Q, id: b"1", wait: Wait::No }, "look:q"),
         (Command::Queue(QueueCommand::Show(Q)), "look:q"),
         (Command::Queue(QueueCommand::Stats(Some(LANE))), "look:topic"),
+        (
+            Command::Queue(QueueCommand::Shares { queue: Q, count: 1, from: None, top: false }),
+            "look:q",
+        ),
         (Command::Queue(QueueCommand::Stats(None)), "wherever:look"),
         (Command::Queue(list), "wherever:look"),
         (Command::Member(MemberCommand::List(b"topic")), "look:topic"),
         (Command::Schedule(ScheduleCommand::Show(b"s")), "wherever:look"),
         (Command::Schedule(schedules), "wherever:look"),
+        (Command::Limit(LimitCommand::Show(b"l")), "look:l"),
+        (Command::Limit(limits), "wherever:look"),
     ]
 }
 
 const TO_DEAD: &[Assignment<'static>] =
     &[(CAPACITY, Value::Number(1)), (DEADLETTER, Value::Bytes(b"dead"))];
 
+const USING: &[Assignment<'static>] = &[(USES, Value::Bytes(b"l,m"))];
+
 fn managing() -> Vec<(Command<'static>, &'static str)> {
     let to = StateKind::Ready;
     let queue = |command| Command::Queue(command);
     let member = |command| Command::Member(command);
+    let limit = |command| Command::Limit(command);
     let sides = Sides::Both;
     let schedule: &'static ScheduleRecord = Box::leak(Box::new(schedule()));
     let steps: &[Step<'_>] =
@@ -181,6 +187,13 @@ fn managing() -> Vec<(Command<'static>, &'static str)> {
         (queue(QueueCommand::Set { queue: Q, settings: TO_DEAD }), "manage:q put:dead"),
         (queue(QueueCommand::Create { queue: b"q", settings: TO_DEAD }), "manage:q put:dead"),
         (queue(QueueCommand::Set { queue: Q, settings: &[(DEADLETTER, Value::None)] }), "manage:q"),
+        (
+            queue(QueueCommand::Share { queue: b"q", share: b"", change: ShareChange::default() }),
+            "manage:q",
+        ),
+        (queue(QueueCommand::Set { queue: Q, settings: USING }), "manage:q manage:l manage:m"),
+        (limit(LimitCommand::Set { name: b"l", change: LimitChange::default() }), "manage:l"),
+        (limit(LimitCommand::Drop(b"l")), "manage:l"),
         (queue(QueueCommand::Truncate(LANE)), "manage:topic"),
         (queue(QueueCommand::Drop(b"q")), "manage:q"),
         (queue(QueueCommand::Pause { queue: Q, sides, length: None }), "manage:q"),

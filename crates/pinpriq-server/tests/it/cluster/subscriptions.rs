@@ -247,3 +247,32 @@ fn a_subscription_that_may_have_begun_to_pop_ends_with_its_owner() {
     assert_eq!(stage.ask(other, "PEEK q"), "*0\r\n", "it was popped");
     assert!(!stage.nodes[1 - owner].is_connected(client.1));
 }
+
+#[test]
+fn what_was_not_started_comes_back_when_its_owner_dies() {
+    let mut stage = Stage::start(2);
+    let owner = stage.owner();
+    let [client, putter] = [(); 2].map(|()| stage.visit(1 - owner));
+    stage.ask(client, "HELLO 3");
+    stage.ask(client, "SUBSCRIBE q TTR 900000 RECALL");
+    assert_eq!(stage.ask(client, "CREDIT 2"), ":2\r\n");
+    for loaf in ["white", "brown"] {
+        stage.ask(putter, &format!("PUT q {loaf} PRIORITY 5"));
+        stage.advance(100);
+        assert!(stage.received(client).contains(loaf));
+    }
+    assert_eq!(stage.ask(client, "START q 1-1-1"), "+OK\r\n");
+    stage.ask(putter, "PUT q urgent");
+    stage.advance(100);
+    let told = stage.received(client);
+    assert!(told.contains("recall") && told.contains("2-1-2") && told.contains("urgent"), "{told}");
+    stage.kill(owner);
+    stage.advance(6 * TTL_MS);
+    // No credit was left, and the one that was started goes on.
+    assert_eq!(stage.received(client), "");
+    assert!(stage.ask(client, "START q 3-1-3").starts_with("-STALE"));
+    assert_eq!(stage.ask(client, "ACK q 1-1-1"), "+OK\r\n");
+    let taken = stage.ask(putter, "POP q COUNT 9 WITHMETA");
+    assert!(taken.contains("urgent") && taken.contains("brown"), "{taken}");
+    assert_eq!(taken.matches("attempts\r\n:1\r\n").count(), 2, "{taken}");
+}

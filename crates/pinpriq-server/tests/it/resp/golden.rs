@@ -32,5 +32,6 @@ conversations! {
     put put_at put_buried take take_done pop peek finish touch bury failures moving rates fair
     transfer update awaiting wait_put room unique looking blocking push queues settings pause
     listing stats arguments options checks schedules connection protocols frames limits expiry
-    receipts deque xqueue fanout lanes lane_ends shards transactions carrying users shares
+    receipts turns deque xqueue fanout lanes lane_ends shards transactions carrying users shares
+    costs share_room named_limits ageing recall
 }

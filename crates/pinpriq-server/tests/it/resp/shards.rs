@@ -10,6 +10,7 @@ mod gathered;
 mod large;
 mod late;
 mod members;
+mod recall;
 mod stops;
 mod subscriptions;
 mod waiting;

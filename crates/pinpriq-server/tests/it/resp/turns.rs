@@ -22,7 +22,7 @@ use crate::world::{START, in_memory, test};
 const TABLE: &str = include_str!("../../../testdata/resp/rights.txt");
 
 /// Commands that cost no more than O(log n), or as much as the client has sent for them.
-const SHORT: [&str; 28] = [
+const SHORT: [&str; 29] = [
     "PUT",
     "TAKE",
     "POP",
@@ -33,6 +33,7 @@ const SHORT: [&str; 28] = [
     "BURY",
     "FAIL",
     "TOUCH",
+    "START",
     "UPDATE",
     "DIG",
     "SWITCH",

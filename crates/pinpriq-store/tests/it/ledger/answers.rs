@@ -68,7 +68,7 @@ fn idle_commands() -> Vec<Command<'static>> {
     let held = Held { queue: NAME, by: HeldBy::Receipt(receipt) };
     vec![
         Command::Kill { queue: NAME, ids: &[b"77"] },
-        Command::Ack(Ack { held, payload: None, zombie: None }),
+        Command::Ack(Ack::new(held)),
         Command::Touch { held, by: None },
         Command::Transaction(&[]),
         Command::Within { names: &[], command: &Command::Redrive { queue: NAME, count: 1 } },
@@ -117,6 +117,6 @@ fn no_task_is_handed_out_twice() {
     let Ok(Reply::Tasks { tasks, .. }) = next.ask(&TAKE) else { panic!("no answer") };
     assert_eq!(tasks, []);
     let held = Held { queue: NAME, by: HeldBy::Receipt(own) };
-    let reply = next.ask(&Command::Ack(Ack { held, payload: None, zombie: None }));
+    let reply = next.ask(&Command::Ack(Ack::new(held)));
     assert!(matches!(reply, Ok(Reply::Done)), "{reply:?}");
 }

@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use crate::faulty_disk::{CrashPolicy, FaultyDisk};
 use pinpriq_proto::change::{Change, Header, Place};
 use pinpriq_proto::command::{
-    Ack, Amendment, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection, Sides,
-    Take, TakeMode, TimeToLive, Wait,
+    Ack, Amendment, Bury, Command, Held, HeldBy, Put, QueueCommand, QueueName, Release, Selection,
+    Sides, Take, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::limits::Limits;
@@ -275,15 +275,15 @@ impl Author {
             let amendment = Amendment { payload: Some(&payload), ..Amendment::default() };
             let delay = Span::from_ms(1 << 40);
             match index {
-                0 | 3 => self.apply(Command::Ack(Ack { held, payload: None, zombie: None })),
-                1 => self.apply(Command::Bury { held, payload: None, reason: Some(b"no") }),
+                0 | 3 => self.apply(Command::Ack(Ack::new(held))),
+                1 => self.apply(Command::Bury(Bury { reason: Some(b"no"), ..Bury::new(held) })),
                 2 => {
-                    let release = Release { held, delay: Span::ZERO, amendment, tail: true };
+                    let release = Release { amendment, tail: true, ..Release::new(held) };
                     self.apply(Command::Release(release))
                 }
                 4 => {
                     let amendment = Amendment::default();
-                    self.apply(Command::Release(Release { held, delay, amendment, tail: false }))
+                    self.apply(Command::Release(Release { delay, amendment, ..Release::new(held) }))
                 }
                 _ => Vec::new(),
             };

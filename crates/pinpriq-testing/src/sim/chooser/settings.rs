@@ -1,9 +1,9 @@
 //! Chooses settings of queues: mostly one, with what it needs to have an effect.
 
 use pinpriq_proto::settings::{
-    AFTERACK, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
-    COSTMAX, DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RATE, RELEASEFAILS, Rate, SETTINGS,
-    TTL, TTR, Value,
+    AFTERACK, AGEING, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
+    COSTMAX, DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RANKING, RATE, RELEASEFAILS, Ranking,
+    Rate, SETTINGS, TTL, TTR, USES, Value,
 };
 use pinpriq_proto::time::Span;
 
@@ -78,11 +78,26 @@ impl Chooser<'_> {
             if ends {
                 let none = if setting.optional { Value::None } else { Value::Word(0) };
                 changes.push((setting, none));
+            } else if setting == USES {
+                changes.extend(self.once_in(3).then(|| (USES, self.uses())));
             } else if self.once_in(4) {
                 changes.push((setting, setting.example(self.dice.below(60))));
             }
         }
+        if changes.contains(&(RANKING, Ranking::Ageing.into())) && !self.once_in(8) {
+            changes.retain(|(setting, _)| *setting != AGEING);
+            changes.push((AGEING, Some(Span::from_ms(1 + self.span())).into()));
+        }
         changes
+    }
+
+    fn uses(&mut self) -> Value<'static> {
+        let all: [&[u8]; 3] = if self.knobs.shards > 1 {
+            [b"l{0}", b"m{0}", b"l{0},m{0}"]
+        } else {
+            [b"l", b"m", b"l,m"]
+        };
+        Value::Bytes(all[self.index(3)])
     }
 
     pub(super) fn rate(&mut self) -> Rate {

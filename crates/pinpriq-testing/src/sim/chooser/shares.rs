@@ -22,10 +22,14 @@ impl Chooser<'_> {
     /// Some share and a cost. Few are refused.
     pub(super) fn share(&mut self) -> (Option<Text>, u32) {
         let share = self.once_in(3).then(|| pick(self.dice, &KEYS, KEYS.len() as u64));
+        (share, if self.once_in(4) { self.cost() } else { 1 })
+    }
+
+    pub(super) fn cost(&mut self) -> u32 {
         // A high cost shuts what has a rate for long.
         let costs = [1, 2, 3, 4, 9, 20];
         let most = [50, 1_000_000, 1_000_001];
-        let cost = if self.once_in(4) { costs[self.index(costs.len())] } else { 1 };
-        (share, if self.once_in(100) { most[self.index(most.len())] } else { cost })
+        let most = if self.once_in(25) { &most[..] } else { &costs };
+        most[self.index(most.len())]
     }
 }

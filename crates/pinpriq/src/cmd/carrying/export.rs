@@ -7,9 +7,12 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pinpriq_proto::wire::resp::{Value, Words};
+use serde_json::{Map, Value as Json};
 
-use super::{Counts, header};
+use super::{Counts, LIMIT, header};
 use crate::args::carrying::ExportArgs;
 use crate::connection::Wanted;
 use crate::exit::{Exit, Failure};
@@ -37,6 +40,14 @@ pub(crate) fn export(arguments: &ExportArgs) -> Result<Exit, Failure> {
     };
     let mut counts = Counts::default();
     let mut wanted = target.line(header().as_bytes())?;
+    let limits = if queue.is_none() { names(&mut client, "LIMIT LIST")? } else { Vec::new() };
+    for limit in limits {
+        let record = limit_record(&mut client, &limit)?;
+        if let (Some(record), Wanted::More) = (record, wanted) {
+            counts.add(record.as_bytes());
+            wanted = target.line(record.as_bytes())?;
+        }
+    }
     for queue in &queues {
         if wanted == Wanted::More {
             wanted = write_queue(&mut client, queue, &mut target, (&mut counts, &progress))?;
@@ -96,6 +107,28 @@ fn queues(client: &mut Client) -> Result<BTreeSet<Vec<u8>>, Failure> {
         queues.insert(queue.to_vec());
     }
     Ok(queues)
+}
+
+/// What is kept of a limit, unless it has gone meanwhile. Its queues come later.
+fn limit_record(client: &mut Client, name: &[u8]) -> Result<Option<String>, Failure> {
+    let shown = client.call(&Words::new("LIMIT SHOW").bytes(name))?;
+    if matches!(shown, Value::Error(_)) {
+        return Ok(None);
+    }
+    let mut record = Map::new();
+    match std::str::from_utf8(name) {
+        Ok(text) => record.insert(LIMIT.to_owned(), text.into()),
+        Err(_) => record.insert(format!("{LIMIT}_base64"), STANDARD.encode(name).into()),
+    };
+    if let Some(max) = shown.field("max").and_then(Value::integer) {
+        record.insert("max".to_owned(), max.into());
+    }
+    if let Some(rate) = shown.field("rate").and_then(Value::as_bytes) {
+        record.insert("rate".to_owned(), String::from_utf8_lossy(rate).into());
+    }
+    let fields = Json::Object(record).to_string();
+    // The type of a record comes first.
+    Ok(Some(fields.replacen('{', &format!("{{\"type\":\"{LIMIT}\","), 1)))
 }
 
 fn names(client: &mut Client, command: &str) -> Result<Vec<Vec<u8>>, Failure> {

@@ -12,7 +12,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 use pinpriq_server::check_record;
 use serde_json::{Map, Value as Json};
 
-use super::{Counts, TYPES, VERSION, once, probe};
+use super::{Counts, LIMIT, TYPES, VERSION, once, probe};
 use crate::args::carrying::ImportArgs;
 use crate::exit::{Exit, Failure};
 use crate::logging::tell;
@@ -191,6 +191,12 @@ impl Lines {
     /// Reads a record as the server will.
     pub(super) fn record(&self, line: &[u8]) -> Result<Record, Failure> {
         let record = self.parts(line)?;
+        if record.is_limit() {
+            let number = self.line;
+            let no_record = |why| self.wrong(format_args!("has no record in line {number}: {why}"));
+            record.limit_words().map_err(no_record)?;
+            return Ok(record);
+        }
         let Record { queue, payload, fields } = &record;
         let text = Json::Object(fields.clone()).to_string();
         check_record(text.as_bytes(), queue, payload.as_deref()).map_err(|why| {
@@ -203,6 +209,9 @@ impl Lines {
     /// The command for a record. A payload goes beside the record, as the bytes that it is.
     fn words(&self, line: &[u8], once_until: Option<u64>) -> Result<Words, Failure> {
         let mut record = self.parts(line)?;
+        if record.is_limit() {
+            return record.limit_words().map_err(|why| self.wrong(format_args!("{why}")));
+        }
         if let Some(until) = once_until {
             once::identify(&mut record, until);
         }
@@ -217,8 +226,10 @@ impl Lines {
             |why: String| self.wrong(format_args!("has no record in line {number}: {why}"));
         let mut record: Map<String, Json> =
             serde_json::from_slice(line).map_err(|error| no_record(error.to_string()))?;
-        let queue = take_bytes(&mut record, "queue").map_err(no_record)?;
-        let queue = queue.ok_or_else(|| no_record("it names no queue".to_owned()))?;
+        let is_limit = record.get("type").and_then(Json::as_str) == Some(LIMIT);
+        let named = if is_limit { LIMIT } else { "queue" };
+        let queue = take_bytes(&mut record, named).map_err(no_record)?;
+        let queue = queue.ok_or_else(|| no_record(format!("it names no {named}")))?;
         let payload = take_bytes(&mut record, "payload").map_err(no_record)?;
         Ok(Record { queue, payload, fields: record })
     }
@@ -226,9 +237,32 @@ impl Lines {
 
 /// A record, with what goes beside it.
 pub(super) struct Record {
+    /// The name of its queue, or of the limit that it is.
     pub(super) queue: Vec<u8>,
     pub(super) payload: Option<Vec<u8>>,
     pub(super) fields: Map<String, Json>,
+}
+
+impl Record {
+    /// Whether it is a limit that several queues use together.
+    fn is_limit(&self) -> bool {
+        self.fields.get("type").and_then(Json::as_str) == Some(LIMIT)
+    }
+
+    /// The command that makes the limit.
+    fn limit_words(&self) -> Result<Words, &'static str> {
+        let of = |name: &str| self.fields.get(name).filter(|value| !value.is_null());
+        let max = match of("max") {
+            None => "none".to_owned(),
+            Some(max) => max.as_u64().ok_or("'max' is null or a number")?.to_string(),
+        };
+        let rate = match of("rate") {
+            None => "none",
+            Some(rate) => rate.as_str().ok_or("'rate' is null or n/ms, such as 100/1000")?,
+        };
+        let words = Words::new("LIMIT SET").bytes(&self.queue);
+        Ok(words.bytes("MAX").bytes(max).bytes("RATE").bytes(rate))
+    }
 }
 
 pub(super) fn take_bytes(

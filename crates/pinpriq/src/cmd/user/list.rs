@@ -1,7 +1,7 @@
 //! `pinpriq user list`: all users as a table, or as JSON. Passwords and tokens are never shown.
 
 use pinpriq_server::users::store::load;
-use pinpriq_server::users::{Limit, User};
+use pinpriq_server::users::{Limit, SHARE, User};
 
 use super::failure;
 use crate::args::users::ListArgs;
@@ -29,11 +29,6 @@ pub(super) fn list(ListArgs { file, json }: &ListArgs) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-/// The limits of a user, as `user limits` takes them.
-pub(super) fn limits_of(user: &User) -> Vec<String> {
-    user.limits.each().map(|(limit, value)| format!("{limit}={value}")).collect()
-}
-
 fn row(user: &User) -> Vec<String> {
     let joined = |words: Vec<String>| match words.join(" ") {
         none if none.is_empty() => "-".to_owned(),
@@ -43,21 +38,23 @@ fn row(user: &User) -> Vec<String> {
         user.name.to_string(),
         if user.password.is_some() { "yes" } else { "-" }.to_owned(),
         joined(user.tokens.keys().map(ToString::to_string).collect()),
-        joined(limits_of(user)),
+        joined(user.limits.each().collect()),
         joined(user.rules.iter().map(ToString::to_string).collect()),
     ]
 }
 
 fn as_json(user: &User) -> Json {
-    let limits = Limit::ALL.map(|limit| {
+    let numbers = Limit::ALL.map(|limit| {
         let value = user.limits.of(limit).map_or(Json::Null, |value| Json::Number(value.get()));
         (limit.word(), value)
     });
+    let share = user.limits.share().map_or(Json::Null, Json::text);
+    let limits = numbers.into_iter().chain([(SHARE, share)]).collect();
     Json::Object(vec![
         ("name", Json::text(user.name.as_str())),
         ("password", Json::Bool(user.password.is_some())),
         ("tokens", Json::list(user.tokens.keys(), |name| Json::text(name.as_str()))),
         ("rules", Json::list(&user.rules, |rule| Json::text(rule.to_string()))),
-        ("limits", Json::Object(limits.into())),
+        ("limits", Json::Object(limits)),
     ])
 }

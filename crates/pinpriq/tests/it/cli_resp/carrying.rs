@@ -106,6 +106,33 @@ fn what_was_exported_and_imported_is_the_same() {
 }
 
 #[test]
+fn limits_come_before_the_queues_that_use_them() {
+    let (from, to) = (sharded(), sharded());
+    from.done(&["limit", "set", "{a}gpu", "--max", "8", "--rate", "60/60000"]);
+    from.done(&["limit", "set", "free"]);
+    from.done(&["queue", "create", "{a}render", "--uses", "{a}gpu"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.jsonl");
+    let file = path.to_str().unwrap();
+    let counts = "1 queue, 0 tasks, 0 windows, 0 schedules, 2 limits";
+    assert_eq!(from.printed(&["export", "--all", file]), format!("exported {counts}\n"));
+    assert_eq!(to.printed(&["import", file]), format!("imported {counts}\n"));
+    assert_eq!(to.printed(&["export", "--all"]), from.printed(&["export", "--all"]));
+    let shown = to.printed(&["limit", "show", "{a}gpu", "--json"]);
+    assert!(shown.contains("\"max\":8,\"rate\":\"60/60000\""), "{shown}");
+    assert!(shown.contains("\"queues\":1"), "{shown}");
+    to.refused(&["limit", "drop", "{a}gpu"], "WRONGSTATE");
+    to.refused(&["queue", "set", "elsewhere", "--uses", "{a}gpu"], "CROSSSHARD");
+
+    // A queue alone does not bring its limit along.
+    let alone = from.printed(&["export", "{a}render"]);
+    let third = Server::start();
+    let imported = third.run_with(&["import", "-"], alone.as_bytes());
+    let complaint = check(&imported, 5, b"");
+    assert!(complaint.contains("NOTFOUND there is no limit"), "{complaint}");
+}
+
+#[test]
 fn many_pages_arrive() {
     let (from, to) = (Server::start(), Server::start());
     from.printed(&["put", "many", "p", "--count", "2500"]);

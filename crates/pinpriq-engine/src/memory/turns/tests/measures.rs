@@ -9,7 +9,7 @@ use super::world::slot_of;
 use crate::memory::ranked::Ranked;
 use crate::memory::slots::{KeyHash, Slot};
 use crate::memory::tasks::Tasks;
-use pinpriq_proto::command::{End, Order};
+use pinpriq_proto::command::{End, Order, Selection};
 use pinpriq_proto::task::{Bytes, StateKind};
 use pinpriq_proto::time::Timestamp;
 
@@ -40,12 +40,17 @@ impl Roster for Many {
         let (key, share) = if self.as_key { (name, None) } else { (None, name) };
         let (kind, cost) = (StateKind::Ready, NonZeroU32::MIN);
         let number = Some(0);
-        Entrant { seq, number, kind, key, share, cost, is_held: false, is_narrow: true }
+        let rank = 0;
+        Entrant { seq, number, rank, kind, key, share, cost, is_held: false, is_narrow: true }
     }
 
     fn first_of_key(&self, key: &Bytes) -> Option<Slot> {
         let text = std::str::from_utf8(key).ok()?;
         text.strip_prefix("customer-")?.parse().ok().map(slot_of)
+    }
+
+    fn all_of_key<'r>(&'r self, key: &'r Bytes) -> impl Iterator<Item = Slot> + 'r {
+        self.first_of_key(key).into_iter()
     }
 
     fn own_rules(&self, _: &[u8]) -> Option<OwnRules> {
@@ -115,7 +120,7 @@ fn measure_bytes(shares: usize, each: usize, by_key: bool) -> String {
     let grown = resident().saturating_sub(before);
     let of_tasks = if by_key { 0 } else { 8 * shares * each } as u64;
     let bytes = grown.saturating_sub(of_tasks) / shares as u64;
-    assert!(turns.peek(false, &many).is_some());
+    assert!(turns.peek(Selection::DEFAULT, &many).is_some());
     // Its memory is not to be used for what is measured next.
     std::mem::forget(turns);
     format!("{shares} shares of {each} tasks, by key {by_key}: {bytes} bytes each")
@@ -132,7 +137,7 @@ fn measure_time(shares: usize, each: usize, with_turns: bool) -> String {
     let started = ran_ns();
     for put in tasks..tasks + count {
         let first = match &mut turns {
-            Some(turns) => turns.first(false, &many, NOW),
+            Some(turns) => turns.first(Selection::DEFAULT, &many, NOW),
             None => ranked.first(End::Min, Order::Oldest).map(|(_, slot)| slot),
         };
         let Some(slot) = first else { break };

@@ -118,17 +118,19 @@ impl Model {
         let mut pairs: BTreeMap<(usize, i64), Vec<(u64, Slot)>> = BTreeMap::new();
         for slot in world.slots(|fake| self.may_stand(fake, world)) {
             let Some(fake) = world.at(slot) else { continue };
-            let number = fake.number.expect("it is selectable");
+            let number = world.number(fake).expect("it is selectable");
             pairs.entry((fake.share(), number)).or_default().push((fake.seq, slot));
         }
         for tasks in pairs.values_mut() {
-            tasks.sort_unstable();
+            tasks.sort_unstable_by_key(|(seq, slot)| {
+                (world.at(*slot).map(|fake| world.rank(fake)), *seq)
+            });
         }
         pairs
     }
 
     fn may_stand(&self, fake: &Fake, world: &World) -> bool {
-        if !fake.is_selectable() {
+        if !fake.is_selectable() || !self.rules.fix_order() {
             return false;
         }
         let Some(key) = fake.key.filter(|_| self.rules.is_by_key) else { return true };
@@ -146,7 +148,9 @@ impl Model {
         };
         let first = same.iter().filter(holds).min_by_key(|other| other.seq);
         let ready = same.iter().filter(|other| other.is_selectable());
-        let first = first.or_else(|| ready.min_by_key(|other| (other.number, other.seq)));
+        let first = first.or_else(|| {
+            ready.min_by_key(|other| (world.number(other), world.rank(other), other.seq))
+        });
         first.is_some_and(|first| **first == *fake)
     }
 
@@ -165,6 +169,12 @@ impl Model {
 
     /// The task that goes next.
     pub(super) fn first(&self, is_narrow: bool, world: &World) -> Option<Slot> {
+        let is_wanted =
+            |slot: &Slot| !is_narrow || world.at(*slot).is_some_and(|fake| fake.is_narrow);
+        if !self.rules.fix_order() {
+            let ready = world.slots(Fake::is_selectable).into_iter().filter(is_wanted);
+            return ready.min_by_key(|slot| world.at(*slot).map(|fake| (fake.rank, fake.seq)));
+        }
         let pairs = self.pairs(world);
         let mut turns = Vec::new();
         for ((share, number), tasks) in &pairs {
@@ -178,13 +188,13 @@ impl Model {
                 let turn = had.start + price(cost(slot, world), had.weight);
                 (*number, turn, had.served, seq)
             } else {
-                (*number, 0, 0, seq)
+                let rank = world.at(slot).map_or(0, |fake| world.rank(fake));
+                (*number, rank.cast_unsigned() ^ (1 << 127), 0, seq)
             };
             turns.push((place, slot));
         }
         turns.sort_unstable();
-        let is_wanted = |slot: Slot| world.at(slot).is_some_and(|fake| fake.is_narrow);
-        turns.into_iter().map(|(_, slot)| slot).find(|slot| !is_narrow || is_wanted(*slot))
+        turns.into_iter().map(|(_, slot)| slot).find(is_wanted)
     }
 
     pub(super) fn charge(&mut self, slot: Slot, world: &World) {

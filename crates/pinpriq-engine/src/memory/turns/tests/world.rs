@@ -18,6 +18,7 @@ const PLACES: usize = 64;
 pub(super) struct Fake {
     pub(super) seq: u64,
     pub(super) number: Option<i64>,
+    pub(super) rank: i128,
     pub(super) kind: StateKind,
     pub(super) key: Option<usize>,
     pub(super) share: Option<usize>,
@@ -32,13 +33,15 @@ pub(super) struct World {
     pub(super) names: [Bytes; NAMES],
     pub(super) own: [Option<OwnRules>; NAMES],
     pub(super) tasks: [Option<Fake>; PLACES],
+    /// Whether they go by rank.
+    pub(super) ages: bool,
     last_seq: u64,
 }
 
 impl Default for World {
     fn default() -> Self {
         let names = ["", "a", "b", "c", "d", "e"].map(|name| Bytes::from(name.as_bytes()));
-        Self { names, own: [None; NAMES], tasks: [None; PLACES], last_seq: 0 }
+        Self { names, own: [None; NAMES], tasks: [None; PLACES], ages: false, last_seq: 0 }
     }
 }
 
@@ -62,6 +65,16 @@ impl Fake {
 }
 
 impl World {
+    /// The number that counts.
+    pub(super) fn number(&self, fake: &Fake) -> Option<i64> {
+        if self.ages { fake.number.map(|_| 0) } else { fake.number }
+    }
+
+    /// The rank, if it counts.
+    pub(super) fn rank(&self, fake: &Fake) -> i128 {
+        if self.ages { fake.rank } else { 0 }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.tasks.iter().flatten().count()
     }
@@ -105,7 +118,8 @@ impl Roster for World {
         let fake = self.at(slot).expect("it is there");
         Entrant {
             seq: fake.seq,
-            number: fake.number,
+            number: self.number(fake),
+            rank: self.rank(fake),
             kind: fake.kind,
             key: fake.key.map(|key| &self.names[key]),
             share: fake.share.map(|share| &self.names[share]),
@@ -119,6 +133,13 @@ impl Roster for World {
         let key = self.names.iter().position(|name| name == key);
         let same = self.slots(|fake| fake.key == key && fake.is_selectable());
         same.into_iter().min_by_key(|slot| self.at(*slot).map(|fake| (fake.number, fake.seq)))
+    }
+
+    fn all_of_key<'r>(&'r self, key: &'r Bytes) -> impl Iterator<Item = Slot> + 'r {
+        let key = self.names.iter().position(|name| name == key);
+        let mut same = self.slots(|fake| fake.key == key && fake.is_selectable());
+        same.sort_by_key(|slot| self.at(*slot).map(|fake| (fake.number, fake.seq)));
+        same.into_iter()
     }
 
     fn own_rules(&self, share: &[u8]) -> Option<OwnRules> {

@@ -3,13 +3,14 @@
 
 use pinpriq_proto::choosing::Chosen;
 use pinpriq_proto::command::{
-    Ack, Command, Deed, Delay, Done, Fail, Held, HeldBy, Peek, Put, QueueCommand, QueueName,
+    Ack, Bury, Command, Deed, Delay, Done, Fail, Held, HeldBy, Peek, Put, QueueCommand, QueueName,
     Release, Reserve, Selection, Share, Sides, Step, Take, TakeMode, TimeToLive, Transfer, Update,
     Wait,
 };
 use pinpriq_proto::export::{Export, Import};
 use pinpriq_proto::fanout::{MemberCommand, Publish};
 use pinpriq_proto::looking::{Leases, Scan};
+use pinpriq_proto::named_limits::{LimitChange, LimitCommand};
 use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::schedule::{NewSchedule, ScheduleCommand};
 use pinpriq_proto::settings::Assignment;
@@ -69,6 +70,8 @@ chosen! {
     MemberCommand<'static>: |by, _| by.tend();
     QueueCommand<'static>: |by, _| by.administration();
     ScheduleCommand<'static>: |by, _| by.schedule();
+    LimitCommand<'static>: |by, _| by.limit();
+    LimitChange: |by, _| by.limit_change();
     &'static [Assignment<'static>]: |by, _| by.settings();
     &'static [Done<'static>]: |by, _| by.done();
     &'static [TaskRecord]: |by, _| by.popped();
@@ -86,11 +89,17 @@ chosen! {
         if by.dice.once_in(2) { StateKind::Ready } else { any }
     };
     Ack<'static>: |by, _| {
-        Ack { held: by.held(), payload: by.payload(), zombie: by.maybe_span() }
+        let (payload, zombie, cost) = (by.payload(), by.maybe_span(), by.spent());
+        Ack { payload, zombie, cost, ..Ack::new(by.held()) }
+    };
+    Bury<'static>: |by, _| {
+        let (payload, reason) = (by.payload(), by.reason());
+        Bury { payload, reason, cost: by.spent(), ..Bury::new(by.held()) }
     };
     Release<'static>: |by, _| {
         let (amendment, tail) = (by.amendment(), by.dice.once_in(4));
-        Release { held: by.held(), delay: by.delay(), amendment, tail }
+        let (delay, cost) = (by.delay(), by.spent());
+        Release { delay, amendment, tail, cost, ..Release::new(by.held()) }
     };
     Fail<'static>: |by, _| {
         let held = if by.dice.once_in(3) {
@@ -100,7 +109,7 @@ chosen! {
             by.held()
         };
         let (payload, reason) = (by.payload(), by.reason());
-        Fail { held, reason, delay: by.maybe_span(), payload }
+        Fail { reason, delay: by.maybe_span(), payload, cost: by.spent(), ..Fail::new(held) }
     };
     u32: |by, field| match field {
         // Credit.
@@ -128,6 +137,7 @@ chosen! {
         "member" => by.member(),
         "MemberCommand" => if by.dice.once_in(2) { by.member() } else { by.topic() },
         "ScheduleCommand" => by.schedule_name(),
+        "LimitCommand" | "name" => by.limit_name(),
         "share" => by.share_name(),
         "prefix" => by.dice.pick(&[b"".as_slice(), b"a", b"ab", b"s", b"b"]),
         _ => by.bytes(),
@@ -151,6 +161,7 @@ chosen! {
         }
         _ => by.tubes(),
     };
+    Receipt: |by, _| by.about.receipt.unwrap_or_else(|| by.old_receipt().1);
     &'static [Receipt]: |by, _| {
         let known = !by.memory.receipts.is_empty();
         let mut receipts = Vec::from_iter(by.about.receipt);
@@ -173,6 +184,7 @@ impl Chooser<'_> {
             "Fail" => 14,
             "Queue" => 18,
             "Numbered" => 12,
+            "Start" if self.memory.receipts.is_empty() => 0,
             "Ack" | "Release" => 10,
             "Bury" | "Touch" | "Switch" | "Await" | "PutBack" | "Move" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
@@ -184,7 +196,10 @@ impl Chooser<'_> {
         });
         self.about = About::default();
         match Command::KINDS[kind] {
-            "AckAll" | "GiveBack" if !self.memory.receipts.is_empty() => {
+            "Start" if let Some((queue, receipt)) = self.taken() => {
+                self.about = About { receipt: Some(receipt), ..About::of((queue, b"")) };
+            }
+            "AckAll" | "GiveBack" | "Start" if !self.memory.receipts.is_empty() => {
                 let (queue, receipt) = self.old_receipt();
                 self.about = About { receipt: Some(receipt), ..About::of((queue, b"")) };
             }
@@ -233,6 +248,11 @@ impl Chooser<'_> {
             {
                 let state = self.dice.pick(&StateKind::ALL);
                 Command::Move { from, to: b"not there", count, state }
+            }
+            Command::Subscribe { queues, member, recall: true, .. } if !self.dice.once_in(8) => {
+                let mode = TakeMode::Lease { ttr: self.maybe_span() };
+                let selection = Selection::DEFAULT;
+                Command::Subscribe { queues, member, selection, mode, recall: true }
             }
             Command::Unsubscribe { .. } if self.dice.once_in(2) => {
                 let member = self.dice.pick(&[None, None, Some(super::MEMBERS[0])]);

@@ -10,7 +10,7 @@ use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::stats::{Figures, Times};
 use pinpriq_proto::task::{RequestId, StateKind, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
-use pinpriq_proto::unique::PutUnique;
+use pinpriq_proto::unique::{PutUnique, WindowRecord};
 use pinpriq_testing::model::{Home, is_placeholder, number_of};
 
 use super::{OBSERVER, Runner};
@@ -206,9 +206,7 @@ impl Runner<'_> {
         // of life, and a queue may get a token after its waiter has gone.
         let put_off = self.model.members.values().flat_map(|member| &member.put_off);
         let may_be = told.is_some_and(|told| {
-            let mut settings = self.model.homes.values().map(|home| &home.settings);
-            let is_rated = settings
-                .any(|it| it.rate.is_some() || it.key_rate.is_some() || it.share_rate.is_some());
+            let is_rated = self.model.homes.values().any(Home::is_rated);
             told >= self.model.now && (is_rated || put_off.into_iter().any(|it| *it == told))
         });
         let is_early = due.is_none() || told < due;
@@ -217,7 +215,7 @@ impl Runner<'_> {
 
     /// Compares the windows that are kept. An id that the model cannot know is not compared.
     fn compare_windows(&self) {
-        let kept = self.store.windows();
+        let kept = self.store.details::<WindowRecord>();
         let mut expected = self.model.windows.clone();
         for (number, window) in &mut expected {
             if let Some(kept) = kept.get(number).filter(|_| is_placeholder(&window.id)) {
@@ -225,8 +223,11 @@ impl Runner<'_> {
             }
         }
         assert_same(&kept, &expected, "the store keeps the windows that there are");
-        let (kept, expected) = (self.store.own_shares(), &self.model.own_shares);
-        assert_same(&kept, expected, "the store keeps the rules of shares");
+        let kept = self.store.details();
+        assert_same(&kept, &self.model.own_shares, "the store keeps the rules of shares");
+        let expected = self.model.named_limits.iter();
+        let expected = expected.map(|(number, limit)| (*number, limit.record.clone())).collect();
+        assert_same(&self.store.details(), &expected, "the store keeps the limits that there are");
     }
 
     fn compare_figures(&mut self) {

@@ -43,7 +43,10 @@ pub(super) async fn answer(
         Own::Queue => queue(asker, request).await,
         Own::CreateQueue => change_queue(asker, request, "QUEUE CREATE").await,
         Own::SetQueue => change_queue(asker, request, "QUEUE SET").await,
-        Own::Schedules => schedules(asker, request).await,
+        Own::Schedules => {
+            named(asker, request, ("SCHEDULE LIST", "SCHEDULE SHOW", "schedules")).await
+        }
+        Own::Limits => named(asker, request, ("LIMIT LIST", "LIMIT SHOW", "limits")).await,
         Own::Multi => multi(asker, request).await,
         Own::Server => server((api, asker), request).await,
         Own::Connections => connections(asker, request).await,
@@ -92,7 +95,7 @@ async fn multi(asker: &Asker, request: Request<'_>) -> Result<Response, Problem>
     asker.respond(Question::Multi(all), Form::Multi).await
 }
 
-/// Returns one page of names, as `QUEUE LIST` and `SCHEDULE LIST` give them.
+/// Returns one page of names, as `QUEUE LIST`, `SCHEDULE LIST` and `LIMIT LIST` give them.
 async fn page(
     asker: &Asker,
     request: &mut Request<'_>,
@@ -258,19 +261,25 @@ async fn change_queue(
     show(asker, &queue, member.as_deref(), status).await
 }
 
-/// Shows schedules page by page. One that has gone meanwhile is left out.
-async fn schedules(asker: &Asker, mut request: Request<'_>) -> Result<Response, Problem> {
-    let (cursor, names) = page(asker, &mut request, "SCHEDULE LIST").await?;
-    let show = names.iter().map(|name| Asked::of("SCHEDULE SHOW").words([name]));
+/// Shows what one command lists and another one shows, page by page. What has gone meanwhile is
+/// left out.
+async fn named(
+    asker: &Asker,
+    mut request: Request<'_>,
+    (list, show, what): (&str, &str, &str),
+) -> Result<Response, Problem> {
+    let (cursor, names) = page(asker, &mut request, list).await?;
+    let show = names.iter().map(|name| Asked::of(show).words([name]));
     let shown = asker.replies(show).await?;
     let mut out = Vec::new();
     object(&mut out, |it| {
         it.set("cursor", cursor);
-        let shown = shown.iter().filter_map(|reply| match reply {
-            Ok(Reply::Schedule(schedule)) => Some(schedule),
-            _ => None,
+        let shown = shown.iter().filter_map(|reply| reply.as_ref().ok());
+        it.array(what, shown, |out, one| match one {
+            Reply::Schedule(schedule) => write::schedule(out, schedule),
+            Reply::Limit(limit) => write::limit(out, limit),
+            _ => unreachable!("what is listed is shown"),
         });
-        it.array("schedules", shown, |out, one| write::schedule(out, one));
     });
     Ok(json(StatusCode::OK, out))
 }

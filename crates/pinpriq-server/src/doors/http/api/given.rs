@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::super::problem::Problem;
 use super::names::{decode, decode_text};
-use pinpriq_proto::request::options::{OWN_LIMIT, Opt};
+use pinpriq_proto::request::options::{LIMIT_OR_NONE, OWN_LIMIT, Opt};
 
 /// One value.
 #[derive(Clone, PartialEq, Debug)]
@@ -173,8 +173,10 @@ impl Values {
         match given {
             Given::Text(text) => Ok(Some(text)),
             Given::Json(Value::Null) if kind.ends_with("|NONE") => Ok(Some(b"NONE".to_vec())),
+            Given::Json(Value::Null) if kind.ends_with("|none") => Ok(Some(b"none".to_vec())),
             Given::Json(Value::Number(number))
-                if (is_number(kind) || kind == OWN_LIMIT) && !number.is_f64() =>
+                if (is_number(kind) || [OWN_LIMIT, LIMIT_OR_NONE].contains(&kind))
+                    && !number.is_f64() =>
             {
                 Ok(Some(number.to_string().into_bytes()))
             }

@@ -54,6 +54,8 @@ pub(crate) enum Own {
     Topics,
     /// Schedules page by page.
     Schedules,
+    /// Limits page by page.
+    Limits,
     /// Several commands as one.
     Multi,
     /// The facts about the server.
@@ -81,6 +83,7 @@ impl Own {
             Self::SetQueue => &["QUEUE SET"],
             Self::Topics => &["MEMBERS"],
             Self::Schedules => &["SCHEDULE LIST", "SCHEDULE SHOW"],
+            Self::Limits => &["LIMIT LIST", "LIMIT SHOW"],
             Self::Multi => &["MULTI", "EXEC"],
             Self::Server => &["INFO"],
             Self::Connections => &["CLIENT LIST"],
@@ -206,7 +209,9 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
         Does::Own(Own::Queues) => {
             return vec![PREFIX, COUNT, CURSOR, SORT, CONTAINS, OFFSET];
         }
-        Does::Own(Own::Topics | Own::Schedules) => return vec![PREFIX, COUNT, CURSOR],
+        Does::Own(Own::Topics | Own::Schedules | Own::Limits) => {
+            return vec![PREFIX, COUNT, CURSOR];
+        }
         Does::Own(_) => Vec::new(),
     };
     for spec in TABLE.iter().filter(|spec| commands.iter().any(|name| spec.is_named(name))) {

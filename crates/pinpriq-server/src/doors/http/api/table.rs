@@ -59,7 +59,7 @@ fn usual(spec: &Spec, form: Form) -> Route {
 }
 
 /// The paths that are not the usual ones.
-fn others() -> [Route; 52] {
+fn others() -> [Route; 56] {
     [
         one("POST /queues/{queue}/tasks", "PUT", Payload, Form::Put),
         own("POST /queues/{queue}/tasks:batch", Own::Batch, Lines, Form::Line),
@@ -106,6 +106,10 @@ fn others() -> [Route; 52] {
         one("GET /schedules/{schedule}", "SCHEDULE SHOW", Body::None, Form::Schedule),
         one("PUT /schedules/{schedule}", "SCHEDULE SET", Json, Form::Next),
         one("DELETE /schedules/{schedule}", "SCHEDULE DROP", Body::None, Form::Removed),
+        own("GET /limits", Own::Limits, Body::None, Form::Value),
+        one("GET /limits/{limit}", "LIMIT SHOW", Body::None, Form::Limit),
+        one("PUT /limits/{limit}", "LIMIT SET", Json, Form::Nothing),
+        one("DELETE /limits/{limit}", "LIMIT DROP", Body::None, Form::Removed),
         own("GET /server", Own::Server, Body::None, Form::Nothing),
         one("GET /stats", "STATS", Body::None, Form::Figures),
         own("GET /events", Own::Events, Body::None, Form::Nothing),

@@ -3,7 +3,9 @@
 
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
-use pinpriq_proto::request::options::{DONE, OWN_LIMIT, OWN_RATE, Opt};
+use pinpriq_proto::request::options::{
+    DONE, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
+};
 use pinpriq_proto::request::table::TABLE;
 use serde_json::{Map, Value, json};
 
@@ -159,6 +161,7 @@ pub(super) fn summary(route: &Route) -> &'static str {
             }
             Own::Topics => "Shows the topics with their members, page by page",
             Own::Schedules => "Shows the schedules, page by page",
+            Own::Limits => "Shows the limits that several queues use together, page by page",
             Own::Multi => "Carries out several commands, all or none, at one moment",
             Own::Server => "Tells about the server, by section",
             Own::Connections => "Tells who is connected",
@@ -272,6 +275,15 @@ pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
         "n" => json!({"type": "integer", "minimum": 1}),
         OWN_LIMIT => limit_or_word(&["none", "default"]),
         OWN_RATE => json!({"type": "string"}),
+        LIMIT_OR_NONE => {
+            let mut limit = limit_or_word(&["none"]);
+            if let (Some(any), false) = (limit["anyOf"].as_array_mut(), in_query) {
+                any.push(json!({"type": "null"}));
+            }
+            limit
+        }
+        RATE_OR_NO_RATE if in_query => json!({"type": "string"}),
+        RATE_OR_NO_RATE => json!({"type": ["string", "null"]}),
         "number" => json!({"type": "integer", "minimum": 0}),
         "n|NONE" => or_none(json!({"type": "integer", "format": "int64"})),
         "unix-ms" => json!({"anyOf": [ms, {"type": "string", "format": "date-time"}]}),
@@ -404,6 +416,7 @@ fn every_command_has_a_path() {
     // What belongs to a connection, which means nothing over HTTP, or describes RESP itself.
     let without = [
         "SUBSCRIBE",
+        "START",
         "UNSUBSCRIBE",
         "CREDIT",
         "READY",

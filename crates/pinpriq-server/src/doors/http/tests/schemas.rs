@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use pinpriq_proto::fields::told::{LEASE, MEMBER, SCHEDULE, SHARE, Sort, Told};
+use pinpriq_proto::fields::told::{LEASE, LIMIT, MEMBER, SCHEDULE, SHARE, Sort, Told};
 use pinpriq_proto::fields::{FieldKind, Shown, TASK};
 use pinpriq_proto::settings::{SETTINGS, SettingKind};
 
@@ -58,6 +58,7 @@ pub(super) fn of_form(route: &Route) -> Vec<Status> {
         Form::Figures => ok(json!({"type": "object", "required": ["counts", "put"]})),
         Form::Members => ok(object(&[("members", array(named("Member")))], &["members"])),
         Form::Schedule => ok(named("Schedule")),
+        Form::Limit => ok(named("Limit")),
         Form::Fired => ok(object(&[("id", text()), ("id_base64", text())], &[])),
         Form::Joined => ok(object(&[("incarnation", whole())], &["incarnation"])),
         Form::Answers => {
@@ -88,6 +89,7 @@ fn of_own(own: Own) -> Option<Vec<Status>> {
             ok(page("topics", topic))
         }
         Own::Schedules => ok(page("schedules", named("Schedule"))),
+        Own::Limits => ok(page("limits", named("Limit"))),
         Own::Queue | Own::SetQueue => ok(named("Queue")),
         Own::CreateQueue => vec![(201, "It was made", Some((JSON, named("Queue"))))],
         Own::Server => ok(json!({"type": "object"})),
@@ -123,6 +125,7 @@ pub(super) fn all() -> Value {
         "Share": of_table(&SHARE),
         "Member": of_table(&MEMBER),
         "Schedule": of_table(&SCHEDULE),
+        "Limit": of_table(&LIMIT),
         "Multi": multi(),
     })
 }
@@ -341,13 +344,13 @@ fn settings() -> Value {
                     let words: Vec<&str> = words.iter().map(|word| word.word).collect();
                     json!({"type": "string", "enum": words})
                 }
-                SettingKind::Name | SettingKind::Rate => text(),
+                SettingKind::Name | SettingKind::Limits | SettingKind::Rate => text(),
             };
             if setting.optional || name != setting.name {
                 schema = or_null(schema);
             }
             properties.insert(name.to_ascii_lowercase(), schema);
-            if matches!(setting.kind, SettingKind::Name) {
+            if matches!(setting.kind, SettingKind::Name | SettingKind::Limits) {
                 properties.insert(format!("{}_base64", name.to_ascii_lowercase()), text());
             }
         }
@@ -357,7 +360,7 @@ fn settings() -> Value {
 
 fn explanation() -> Value {
     let reason = with_bytes(
-        &["reason"],
+        &["reason", "key", "share", "by"],
         &[
             ("code", text()),
             ("until", moment()),
@@ -366,7 +369,9 @@ fn explanation() -> Value {
             ("taken", whole()),
             ("n", whole()),
             ("next_at", moment()),
+            ("open_at", moment()),
             ("at_least", whole()),
+            ("ahead", whole()),
         ],
         &["code"],
     );
@@ -378,8 +383,11 @@ fn explanation() -> Value {
             ("state", or_null(state())),
             ("since", or_null(moment())),
             ("reasons", array(reason)),
+            ("eta_ms", or_null(whole())),
+            ("eta_low", or_null(whole())),
+            ("eta_high", or_null(whole())),
         ],
-        &["state", "since", "reasons"],
+        &["state", "since", "reasons", "eta_ms", "eta_low", "eta_high"],
     )
 }
 

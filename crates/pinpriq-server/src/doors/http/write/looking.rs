@@ -1,5 +1,6 @@
 //! Why a task waits, who holds what, and which names there are, as JSON.
 
+use pinpriq_proto::fields::Value;
 use pinpriq_proto::fields::told::{Holder, LEASE, SHARE};
 use pinpriq_proto::looking::{Explanation, LeasePlace, LeaseShown};
 
@@ -13,7 +14,7 @@ use pinpriq_proto::task::StateKind;
 
 /// Appends why a task is not handed out.
 pub(super) fn explanation(out: &mut Vec<u8>, explanation: &Explanation) {
-    let Explanation { id, state, since, reasons } = explanation;
+    let Explanation { id, state, since, reasons, .. } = explanation;
     object(out, |it| {
         match id {
             Some(id) => it.id("id", id),
@@ -28,6 +29,14 @@ pub(super) fn explanation(out: &mut Vec<u8>, explanation: &Explanation) {
                 }
             });
         });
+        for (name, eta) in explanation.etas() {
+            match eta {
+                Value::Missing => {
+                    it.set(name, ());
+                }
+                eta => value(it, name, eta),
+            }
+        }
     });
 }
 

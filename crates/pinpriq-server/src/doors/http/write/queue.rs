@@ -1,6 +1,7 @@
 //! Settings and figures of queues, members, schedules, and the facts about the server, as JSON.
 
-use pinpriq_proto::fields::told::{Holder, SCHEDULE};
+use pinpriq_proto::fields::told::{Holder, LIMIT, SCHEDULE};
+use pinpriq_proto::named_limits::LimitShown;
 use pinpriq_proto::schedule::ShownSchedule;
 use pinpriq_proto::settings::{Paused, Settings, Shown};
 use pinpriq_proto::stats::Figures;
@@ -73,6 +74,11 @@ fn figure(it: &mut Object<'_>, name: &str, value: Value) {
 /// Appends a schedule.
 pub(crate) fn schedule(out: &mut Vec<u8>, shown: &ShownSchedule) {
     object(out, |it| task::write_fields(it, &SCHEDULE, (shown, &Holder::default())));
+}
+
+/// Appends a limit that several queues use together.
+pub(crate) fn limit(out: &mut Vec<u8>, shown: &LimitShown) {
+    object(out, |it| task::write_fields(it, &LIMIT, (shown, &Holder::default())));
 }
 
 /// Appends lines such as those of `CLIENT LIST` as objects.

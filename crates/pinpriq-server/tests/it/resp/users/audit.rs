@@ -59,6 +59,8 @@ fn who_did_what_is_written_down() {
             ("QUEUE SET q CAPACITY 9", &[r#""command":"QUEUE SET""#][..]),
             ("MOVE q p COUNT 1", &[r#""command":"MOVE""#, r#""count":1"#]),
             ("QUEUE TRUNCATE q", &[r#""command":"QUEUE TRUNCATE""#, r#""count":2"#]),
+            ("LIMIT SET l MAX 5", &[r#""command":"LIMIT SET""#, r#""name":"l""#]),
+            ("LIMIT DROP l", &[r#""command":"LIMIT DROP""#, r#""name":"l""#]),
             ("SCHEDULE SET s q x EVERY 1000", &[r#""command":"SCHEDULE SET""#, r#""name":"s""#]),
         ] {
             boss.ask(request).await;

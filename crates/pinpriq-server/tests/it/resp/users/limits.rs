@@ -5,7 +5,7 @@ use pinpriq_server::config::Config;
 
 use super::{refusal, sign_in, with_people, with_people_at};
 use crate::people::Person;
-use crate::resp::client::Client;
+use crate::resp::client::{Client, show};
 use crate::world::in_memory;
 
 #[test]
@@ -206,6 +206,56 @@ fn a_user_has_so_many_bytes_in_flight() {
         drop(gone.rest().await);
         assert_ne!(ana.reply("PUT q x").await, "BUSY");
     });
+}
+
+#[test]
+fn all_tasks_of_a_user_may_have_one_share() {
+    for shards in [1, 3] {
+        let of = |share| Person::new("ana", "put:* look:* manage:*").on_behalf_of(share);
+        let other = || Person::new("ben", "put:* look:* take:*");
+        let config = Config { shards, ..in_memory() };
+        with_people_at(config, &[of("acme"), other()], async |world, people, [ana, ben]| {
+            sign_in(ana, "ana").await;
+            sign_in(ben, "ben").await;
+            let puts = [
+                "PUT q a",
+                "PUT q b SHARE bolt",
+                "PUT q c KEY k",
+                "PUT q d UNIQUE u",
+                "PUT q e UNIQUE u ONDUP replace SHARE bolt",
+                "PUT q f STATE B",
+                "PUT q g ROOM 10",
+                "PUT {q} h SHARE bolt",
+                "SCHEDULE SET {q}s {q} i EVERY 60000 SHARE bolt",
+                "SCHEDULE FIRE {q}s",
+            ];
+            for put in puts {
+                assert!(!matches!(ana.ask(put).await, Value::Error(_)), "{put}");
+            }
+            assert_eq!(ana.reply("MULTI").await, "OK");
+            assert_eq!(ana.reply("PUT q j SHARE bolt").await, "QUEUED");
+            assert_eq!(ana.reply("PUT q k").await, "QUEUED");
+            assert!(matches!(ana.ask("EXEC").await, Value::Array(_)));
+            ben.ask("PUT q l SHARE bolt").await;
+            assert_eq!(shares(ben, "q").await, "acme acme acme acme acme acme acme acme bolt");
+            assert_eq!(shares(ben, "{q}").await, "acme acme");
+            // Another share holds once the file was read.
+            people.write(&[of("other"), other()]);
+            while !shares(ben, "p").await.ends_with("other") {
+                ana.ask("PUT p x").await;
+                world.advance(1_000);
+            }
+        });
+    }
+}
+
+/// The shares of all tasks of a queue, in the order of their puts.
+async fn shares(client: &mut Client, queue: &str) -> String {
+    let page = client.ask(&format!("SCAN {queue} WITHMETA")).await;
+    let Value::Array(page) = page else { panic!("{page:?}") };
+    let Value::Array(tasks) = &page[1] else { panic!("{page:?}") };
+    let share = |task: &Value| show(task.field("share").unwrap());
+    tasks.iter().map(share).collect::<Vec<_>>().join(" ")
 }
 
 #[test]

@@ -1,0 +1,200 @@
+//! Limits that several queues use together: what each allows, how much of that its queues have, and
+//! which of them hold back a task because of it.
+//!
+//! Nothing here knows tasks. Queues say how many of theirs are taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use crate::memory::bucket::Bucket;
+use crate::memory::details::Details;
+use crate::memory::gate::Seen;
+use crate::memory::slots::QueueSlot;
+use pinpriq_proto::change::Place;
+use pinpriq_proto::details::Detail;
+use pinpriq_proto::looking::Reason;
+use pinpriq_proto::named_limits::{LimitRecord, LimitRules, USED_MAX, used};
+use pinpriq_proto::task::Bytes;
+use pinpriq_proto::time::Timestamp;
+
+/// The numbers of the limits that a queue uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Uses([u64; USED_MAX]);
+
+/// One limit.
+#[derive(Debug)]
+pub(crate) struct NamedLimit {
+    pub(crate) record: LimitRecord,
+    /// Where the store keeps its record.
+    pub(crate) place: Option<Place>,
+    pub(crate) bucket: Option<Bucket>,
+    /// How many tasks of its queues are taken.
+    pub(crate) taken: u64,
+    /// The queues that use it.
+    pub(crate) queues: BTreeSet<QueueSlot>,
+    /// Those of them that have held back a task for which a consumer waits, since it was last open.
+    pub(crate) starved: BTreeSet<QueueSlot>,
+}
+
+/// See the start of this file. Every operation costs O(log n) unless its comment says otherwise.
+#[derive(Debug, Default)]
+pub(crate) struct NamedLimits {
+    known: BTreeMap<u64, NamedLimit>,
+    names: BTreeMap<Bytes, u64>,
+}
+
+impl Uses {
+    /// Whether there are none.
+    pub(crate) const fn are_none(self) -> bool {
+        self.0[0] == 0
+    }
+
+    pub(crate) fn numbers(self) -> impl Iterator<Item = u64> {
+        self.0.into_iter().take_while(|number| *number != 0)
+    }
+}
+
+impl NamedLimit {
+    pub(crate) fn has_room(&self) -> bool {
+        self.record.rules.max.is_none_or(|max| self.taken < max)
+    }
+
+    /// Why it allows no other task to be handed out, if it does not.
+    pub(crate) fn why_shut(&self, now: Timestamp) -> Option<Reason> {
+        let name = self.record.name.clone();
+        let reached = self.record.rules.max.map(|max| (self.taken, max));
+        let open_at = self.bucket.as_ref().map(Bucket::opens_at).filter(|at| *at > now);
+        match reached.filter(|_| !self.has_room()) {
+            Some(reached) => {
+                Some(Reason::NamedLimit { name, reached: Some(reached), open_at: None })
+            }
+            None => open_at.map(|at| Reason::NamedLimit { name, reached: None, open_at: Some(at) }),
+        }
+    }
+
+    /// Whether it allows another task to be handed out.
+    pub(crate) fn is_open(&self, now: Timestamp) -> bool {
+        self.has_room() && self.bucket.as_ref().is_none_or(|bucket| bucket.opens_at() <= now)
+    }
+}
+
+impl NamedLimits {
+    /// Adds a limit, or replaces the record of the one of its number. No other may have its name.
+    /// Returns the place of the former record.
+    pub(crate) fn insert(
+        &mut self,
+        record: LimitRecord,
+        place: Option<Place>,
+        now: Timestamp,
+    ) -> Option<Place> {
+        let number = record.number;
+        if let Some(known) = self.known.get_mut(&number) {
+            known.set_rules(record.rules, now);
+            return std::mem::replace(&mut known.place, place);
+        }
+        let other = self.names.insert(record.name.clone(), number);
+        assert!(other.is_none(), "two limits have one name");
+        let rules = record.rules;
+        let mut limit = NamedLimit {
+            record,
+            place,
+            bucket: None,
+            taken: 0,
+            queues: BTreeSet::new(),
+            starved: BTreeSet::new(),
+        };
+        limit.set_rules(rules, now);
+        self.known.insert(number, limit);
+        None
+    }
+
+    pub(crate) fn remove(&mut self, number: u64) -> Option<NamedLimit> {
+        let limit = self.known.remove(&number)?;
+        self.names.remove(&limit.record.name);
+        Some(limit)
+    }
+
+    /// The number of the limit of this name.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<u64> {
+        self.names.get(name).copied()
+    }
+
+    pub(crate) fn limit(&self, number: u64) -> Option<&NamedLimit> {
+        self.known.get(&number)
+    }
+
+    pub(crate) fn limit_mut(&mut self, number: u64) -> Option<&mut NamedLimit> {
+        self.known.get_mut(&number)
+    }
+
+    /// The limits of a setting. Names that are not known, which only damage leaves behind, are left
+    /// out.
+    pub(crate) fn used(&self, uses: Option<&Bytes>) -> Uses {
+        let mut found = Uses::default();
+        let numbers = uses.into_iter().flat_map(|uses| used(uses)).filter_map(|it| self.find(it));
+        for (place, number) in found.0.iter_mut().zip(numbers) {
+            *place = number;
+        }
+        found
+    }
+
+    /// What these limits leave to a queue that has so many taken tasks.
+    pub(crate) fn seen(&self, uses: Uses, taken: u64) -> Seen {
+        let limits = uses.numbers().filter_map(|number| self.limit(number));
+        limits.fold(Seen::alone(taken), |seen, limit| Seen {
+            has_room: seen.has_room && limit.has_room(),
+            opens_at: seen.opens_at.max(limit.bucket.as_ref().map(Bucket::opens_at)),
+            ..seen
+        })
+    }
+
+    /// All limits of these names, in order.
+    pub(crate) fn names_after(
+        &self,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+    ) -> impl Iterator<Item = &Bytes> {
+        let (prefix, after) = (prefix.to_vec(), after.unwrap_or_default().to_vec());
+        let is_first = after.is_empty() || *after < *prefix;
+        let from = if is_first { Bound::Included(&*prefix) } else { Bound::Excluded(&*after) };
+        let names = self.names.range::<[u8], _>((from, Bound::Unbounded)).map(|(name, _)| name);
+        names.take_while(move |name| name.starts_with(&prefix))
+    }
+
+    /// Lets all buckets begin, full or empty.
+    pub(crate) fn begin(&mut self, are_empty: bool, now: Timestamp) {
+        for limit in self.known.values_mut() {
+            let begin = |rate| {
+                if are_empty { Bucket::empty(rate, now) } else { Bucket::of(rate, None, now) }
+            };
+            limit.bucket = limit.record.rules.rate.map(begin);
+        }
+    }
+
+    /// All limits, by number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &NamedLimit> {
+        self.known.values()
+    }
+}
+
+impl NamedLimit {
+    /// Changes what it allows. Its tokens stay as far as they fit.
+    fn set_rules(&mut self, rules: LimitRules, now: Timestamp) {
+        self.record.rules = rules;
+        self.bucket = rules.rate.map(|rate| Bucket::of(rate, self.bucket.as_ref(), now));
+    }
+}
+
+impl Details for NamedLimits {
+    fn place_of(&mut self, number: u64) -> Option<&mut Option<Place>> {
+        self.known.get_mut(&number).map(|limit| &mut limit.place)
+    }
+
+    fn detail(&self, number: u64) -> Option<Detail> {
+        self.known.get(&number).map(|limit| limit.record.clone().into())
+    }
+
+    fn unrestore(&mut self, number: u64) -> Option<Place> {
+        self.remove(number).and_then(|limit| limit.place)
+    }
+}
