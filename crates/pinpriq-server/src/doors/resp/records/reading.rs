@@ -180,7 +180,7 @@ impl Fields {
 
     fn terms(&mut self) -> Result<Terms, Wrong> {
         let terms = Terms::of(self.bytes("key")?, self.span("ttr_ms")?);
-        let cost = self.count("cost")?.map_or(Ok(terms.cost()), u32::try_from);
+        let cost = self.count("cost")?.map_or_else(|| Ok(terms.cost()), u32::try_from);
         let cost = cost.map_err(|_| "'cost' is a number from 1 to 2^32 - 1".to_owned())?;
         Ok(terms.with(self.bytes("share")?, cost))
     }
