@@ -9,6 +9,7 @@
 //! another shard has the client's connection, its outbox is handed over instead of encoded.
 
 mod gaps;
+mod recalls;
 mod several;
 
 use std::collections::VecDeque;
@@ -196,15 +197,6 @@ impl Answer {
         }
     }
 
-    /// Whether it may say how much credit was left, after all deliveries before it.
-    const fn may_tell_credit(&self) -> bool {
-        match self {
-            Self::Bytes(bytes) => !bytes.is_empty(),
-            Self::Part(part) => matches!(part, Part::Delivered(_)),
-            _ => false,
-        }
-    }
-
     /// Calls `refused` for each refusal in it that is reported to the client.
     #[inline]
     fn each_refusal(&self, refused: impl Fn(RefusalKind)) {
@@ -325,27 +317,6 @@ impl Outbox {
             }
         }
         self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
-    }
-
-    /// Drops the delivery of this lease, if nothing of it was sent and no answer behind it counts
-    /// it. Returns whether it was dropped: then the client need not hear that it was called back.
-    pub(crate) fn call_back(&mut self, receipt: Receipt) -> bool {
-        let begun = usize::from(self.progress > 0);
-        for waiting in self.waiting.iter_mut().skip(begun).rev() {
-            if waiting.answer.may_tell_credit() {
-                return false;
-            }
-            // Payloads that were left in the store may be on their way.
-            if let Answer::Output(output @ Output::Delivery { .. }) = &waiting.answer
-                && waiting.holds.is_empty()
-                && leases_in(output).any(|it| it == receipt)
-            {
-                self.waiting_bytes -= waiting.bytes;
-                (waiting.answer, waiting.bytes) = (Answer::Bytes(Vec::new()), 0);
-                return true;
-            }
-        }
-        false
     }
 
     /// Refuses the last request, if its answer hands nothing over: its wait was cut short because
