@@ -71,8 +71,9 @@ enum Event {
 /// A share that has tasks, or had some.
 #[derive(Default)]
 struct Share {
-    /// How many of its tasks are not taken.
-    waiting: u64,
+    /// How many of its tasks are not taken. After a restart it may be below 0, since a lease that
+    /// has ended then is noted later than the next one.
+    waiting: i64,
     /// How many takes there had been when it got its turn.
     begun: u64,
     /// How many shares had tasks then, besides those that had come before.
@@ -95,7 +96,8 @@ struct World<'a, S> {
     waiting_shares: i64,
     came: i64,
     takes: u64,
-    waiting: u64,
+    /// The sum of [`Share::waiting`].
+    waiting: i64,
     /// The last put that was finished, by key.
     finished: HashMap<(usize, u64), usize>,
     /// Tasks that were put before this one are removed, if their tenant is purged.
@@ -270,7 +272,7 @@ impl<S: Server> World<'_, S> {
                 self.measured.busy_us -= at_us.saturating_sub(end_us).min(self.measured.busy_us);
             }
         }
-        self.measured.left = self.waiting;
+        self.measured.left = self.waiting.max(0).unsigned_abs();
         Ok(())
     }
 
@@ -364,7 +366,7 @@ impl<S: Server> World<'_, S> {
 
     /// Idle workers take what there is.
     fn hand_out(&mut self) -> Result<(), Fault> {
-        if self.idle == 0 || self.waiting == 0 {
+        if self.idle == 0 || self.waiting <= 0 {
             return Ok(());
         }
         let take = Words::new("TAKE").bytes(QUEUE).option("COUNT", Some(self.idle));
