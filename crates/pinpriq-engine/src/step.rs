@@ -61,7 +61,10 @@ impl Engine {
             }
         }
         self.report.stir(operation != Operation::Put);
-        self.settle_as::<true>(slot);
+        if self.queues[queue].is_followed {
+            self.begin_rank(slot);
+        }
+        self.settle(slot);
         if is_unique {
             self.claim_key(slot);
         }
@@ -522,10 +525,6 @@ impl Engine {
     /// Adds a task to the indexes that depend on its state, and wakes the consumers that wait for
     /// it.
     pub(crate) fn settle(&mut self, slot: Slot) {
-        self.settle_as::<false>(slot);
-    }
-
-    fn settle_as<const IS_NEW: bool>(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let (queue, number, due, armed) = (task.queue, task.number(), task.due(), task.armed());
         let is_ready = task.kind() == StateKind::Ready;
@@ -538,8 +537,7 @@ impl Engine {
             holder.hold(number, bond);
             is_unstarted = matches!(bond, Bond::Unstarted(_));
             if is_unstarted {
-                let unstarted = owner.waiting.unstarted.get_or_insert_default();
-                unstarted.insert(task, number_of(&owner.settings, task));
+                self.note_unstarted(slot);
             }
         }
         if due != armed {
@@ -552,13 +550,19 @@ impl Engine {
             self.tasks[slot].set_armed(due);
         }
         if is_followed {
-            if IS_NEW {
-                self.begin_rank(slot);
-            }
             self.join_turns(slot);
         } else if is_ready || is_unstarted {
             self.wake(queue);
         }
+    }
+
+    /// Notes a task that was only delivered.
+    #[inline(never)]
+    fn note_unstarted(&mut self, slot: Slot) {
+        let task = &self.tasks[slot];
+        let queue = &mut self.queues[task.queue];
+        let unstarted = queue.waiting.unstarted.get_or_insert_default();
+        unstarted.insert(task, number_of(&queue.settings, task));
     }
 
     /// Counts a move, in the queue and in total.

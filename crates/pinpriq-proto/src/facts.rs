@@ -199,10 +199,16 @@ impl<'c, N: Named<'c>> Named<'c> for Option<N> {
 }
 
 impl<'c> Named<'c> for Lanes<'c> {
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every take")]
     fn check(&self) -> Result<(), Refusal> {
-        self.1.map_or(Ok(()), check_member)?;
-        self.0.iter().try_for_each(Named::check)
+        if let Some(member) = self.1 {
+            check_member(member)?;
+        }
+        for name in self.0 {
+            name.check()?;
+        }
+        Ok(())
     }
 
     fn name(&self) -> Option<&'c [u8]> {

@@ -47,7 +47,7 @@ pub enum Output {
     /// A delivery that the client had not started was called back: its lease has ended, and its
     /// credit is there again.
     #[letter(3)]
-    Recall(Recalled),
+    Recall(Box<Recalled>),
 }
 
 /// A delivery that was called back.

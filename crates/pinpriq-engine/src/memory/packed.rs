@@ -739,12 +739,14 @@ impl Task {
 
     fn progress_to_keep(&self) -> Progress {
         let mut progress = self.progress();
-        if self.lease().is_some_and(Lease::is_unstarted) {
-            // To the store it was never delivered.
-            progress.state = State::Ready;
-            progress.attempts = progress.attempts.saturating_sub(1);
-        } else if let State::Taken(lease) = &mut progress.state {
-            *lease = lease.to_keep();
+        if let State::Taken(lease) = &mut progress.state {
+            if lease.is_unstarted() {
+                // To the store it was never delivered.
+                progress.state = State::Ready;
+                progress.attempts = progress.attempts.saturating_sub(1);
+            } else {
+                *lease = lease.to_keep();
+            }
         }
         progress
     }

@@ -99,9 +99,14 @@ impl Engine {
     }
 
     /// Refuses what the holder of a task says that it did cost, if no put could say so.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "hardly any ack says a cost")]
     pub(crate) fn check_spent(&self, slot: Slot, cost: Option<u32>) -> Result<(), Refusal> {
-        let Some(cost) = cost else { return Ok(()) };
+        cost.map_or(Ok(()), |cost| self.check_spent_given(slot, cost))
+    }
+
+    #[cold]
+    fn check_spent_given(&self, slot: Slot, cost: u32) -> Result<(), Refusal> {
         let most = self.queues[self.tasks[slot].queue].settings.cost_max;
         check_cost_below(most, cost)
     }

@@ -117,7 +117,7 @@ impl Engine {
         let client = task.lease()?.client()?;
         let receipt = Receipt { number: task.number(), grant: task.lease()?.grant };
         let (queue, id) = (self.queues[task.queue].name.clone(), task.id());
-        self.outputs.push_back(Output::Recall(Recalled { client, queue, id, receipt }));
+        self.outputs.push_back(Output::Recall(Box::new(Recalled { client, queue, id, receipt })));
         self.take_back(slot);
         Some(client)
     }

@@ -28,6 +28,8 @@ use pinpriq_proto::time::Span;
 
 impl Engine {
     /// Records that a queue has a new ready task, or may hand out tasks again.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
     pub(crate) fn wake(&mut self, slot: QueueSlot) {
         let queue = &mut self.queues[slot];
         if !queue.waiting.is_empty() && !queue.to_be_served {

@@ -321,23 +321,31 @@ impl Engine {
                     deadline: ttr.map(|ttr| self.now.after(ttr)),
                     ttr,
                 };
-                // The store hears of it when it is started. A restart calls it back, and takes off
-                // the attempt, of which the highest count tells nothing.
-                let unsaved = match attempts {
-                    _ if !want.recalls => Unsaved::Grant,
-                    u32::MAX => Unsaved::Progress,
-                    _ => Unsaved::Nothing,
-                };
-                self.shift_only(slot, Operation::Take, unsaved, |task| {
-                    task.set_attempts(attempts);
-                    State::Taken(lease)
-                });
+                if want.recalls {
+                    self.hand_over_unstarted(slot, attempts, lease);
+                } else {
+                    self.shift_only(slot, Operation::Take, Unsaved::Grant, |task| {
+                        task.set_attempts(attempts);
+                        State::Taken(lease)
+                    });
+                }
                 if has_gate {
                     self.count_taken(queue);
                 }
                 self.tasks.record(slot, self.queues[queue].names())
             }
         }
+    }
+
+    /// Moves a task from R to T of which the store hears when its holder starts it. A restart calls
+    /// it back, and takes off the attempt, of which the highest count tells nothing.
+    #[inline(never)]
+    fn hand_over_unstarted(&mut self, slot: Slot, attempts: u32, lease: Lease) {
+        let unsaved = if attempts == u32::MAX { Unsaved::Progress } else { Unsaved::Nothing };
+        self.shift_only(slot, Operation::Take, unsaved, |task| {
+            task.set_attempts(attempts);
+            State::Taken(lease)
+        });
     }
 }
 

@@ -689,15 +689,17 @@ impl State {
                 continue;
             };
             let bytes = output_bytes(output);
-            if let Output::Recall(recalled) = output {
+            if let Some(request) = request {
+                if session.unblock_request(request) {
+                    session.bell.ring();
+                }
+            } else if let Output::Recall(recalled) = output {
                 if !session.call_back(recalled.receipt) {
                     drop(durable.pop_held());
                     continue;
                 }
-            } else if request.is_none() {
+            } else {
                 session.count_delivery();
-            } else if request.is_some_and(|request| session.unblock_request(request)) {
-                session.bell.ring();
             }
             let Some((output, holds)) = durable.pop_held() else { return };
             let how = (session.dialect.get(), bytes);

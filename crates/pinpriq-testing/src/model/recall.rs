@@ -115,7 +115,7 @@ impl Model {
             unreachable!("it was delivered")
         };
         let (queue, id) = (task.queue.clone(), task.id.clone());
-        self.outputs.push(Output::Recall(Recalled { client, queue, id, receipt }));
+        self.outputs.push(Output::Recall(Box::new(Recalled { client, queue, id, receipt })));
         self.take_back(task.number);
         client
     }

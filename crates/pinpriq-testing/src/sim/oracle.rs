@@ -457,7 +457,7 @@ impl Oracle {
                     let needs = self.tag.clone();
                     if let Some(expecting) = self.clients.get_mut(&at_home(recalled.client)) {
                         let (tasks, popped, is_reply) = (Vec::new(), false, false);
-                        let recalled = Some(recalled);
+                        let recalled = Some(*recalled);
                         let frame = Frame { tasks, popped, is_reply, needs, recalled };
                         expecting.frames.push_back(frame);
                     }
