@@ -190,6 +190,8 @@ pub enum Reason {
         key: Bytes,
         /// The number of its tasks that are taken.
         taken: u64,
+        /// The limit.
+        most: u64,
     },
     /// The tasks of its key have cost as much as they may.
     #[letter(13)]
@@ -214,6 +216,8 @@ pub enum Reason {
         share: Bytes,
         /// The number of its tasks that are taken.
         taken: u64,
+        /// The limit.
+        most: u64,
     },
     /// The tasks of its share have cost as much as they may.
     #[letter(16)]
@@ -300,15 +304,17 @@ impl Reason {
                 let name = ("name", Value::Bytes(name));
                 std::iter::once(name).chain(taken).chain(most).chain(open_at).collect()
             }
-            Self::KeyLimit { key, taken } => {
-                vec![("key", Value::Bytes(key)), ("taken", Value::Number(*taken))]
+            Self::KeyLimit { key, taken, most } => {
+                let (taken, most) = (Value::Number(*taken), Value::Number(*most));
+                vec![("key", Value::Bytes(key)), ("taken", taken), ("n", most)]
             }
             Self::KeyRate { key, open_at } => {
                 vec![("key", Value::Bytes(key)), ("open_at", Value::Moment(*open_at))]
             }
             Self::KeyHeld { key, by } => vec![("key", Value::Bytes(key)), ("by", Value::Id(by))],
-            Self::ShareLimit { share, taken } => {
-                vec![("share", Value::Bytes(share)), ("taken", Value::Number(*taken))]
+            Self::ShareLimit { share, taken, most } => {
+                let (taken, most) = (Value::Number(*taken), Value::Number(*most));
+                vec![("share", Value::Bytes(share)), ("taken", taken), ("n", most)]
             }
             Self::ShareRate { share, open_at } => {
                 vec![("share", Value::Bytes(share)), ("open_at", Value::Moment(*open_at))]

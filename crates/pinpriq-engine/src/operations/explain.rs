@@ -117,10 +117,12 @@ impl Engine {
         let key = || task.key().cloned().unwrap_or_default();
         let share = || task.share().or_else(|| task.key()).cloned().unwrap_or_default();
         match held {
-            HeldBack::KeyLimit { taken } => Reason::KeyLimit { key: key(), taken },
+            HeldBack::KeyLimit { taken, most } => Reason::KeyLimit { key: key(), taken, most },
             HeldBack::KeyRate { opens_at } => Reason::KeyRate { key: key(), open_at: opens_at },
             HeldBack::KeyHeld { by } => Reason::KeyHeld { key: key(), by: self.tasks[by].id() },
-            HeldBack::ShareLimit { taken } => Reason::ShareLimit { share: share(), taken },
+            HeldBack::ShareLimit { taken, most } => {
+                Reason::ShareLimit { share: share(), taken, most }
+            }
             HeldBack::ShareRate { opens_at } => {
                 Reason::ShareRate { share: share(), open_at: opens_at }
             }

@@ -469,8 +469,9 @@ fn reason(reason: &Reason) -> Wanted {
             fields.extend(open_at.map(|at| ("open_at", moment(Some(at)))));
         }
         Reason::Rate { next_at } => fields.push(("next_at", moment(Some(*next_at)))),
-        Reason::KeyLimit { key, taken } => {
-            fields.extend([("key", Text(key.to_vec())), ("taken", Number(*taken))]);
+        Reason::KeyLimit { key, taken, most } => {
+            fields.push(("key", Text(key.to_vec())));
+            fields.extend([("taken", Number(*taken)), ("n", Number(*most))]);
         }
         Reason::KeyRate { key, open_at } => {
             fields.extend([("key", Text(key.to_vec())), ("open_at", moment(Some(*open_at)))]);
@@ -478,8 +479,9 @@ fn reason(reason: &Reason) -> Wanted {
         Reason::KeyHeld { key, by } => {
             fields.extend([("key", Text(key.to_vec())), ("by", made_id(by))]);
         }
-        Reason::ShareLimit { share, taken } => {
-            fields.extend([("share", Text(share.to_vec())), ("taken", Number(*taken))]);
+        Reason::ShareLimit { share, taken, most } => {
+            fields.push(("share", Text(share.to_vec())));
+            fields.extend([("taken", Number(*taken)), ("n", Number(*most))]);
         }
         Reason::ShareRate { share, open_at } => {
             fields.extend([("share", Text(share.to_vec())), ("open_at", moment(Some(*open_at)))]);

@@ -8,13 +8,13 @@ use pinpriq_proto::time::Timestamp;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HeldBack {
     /// As many tasks of its key are taken as may be.
-    KeyLimit { taken: u64 },
+    KeyLimit { taken: u64, most: u64 },
     /// The bucket of its key opens at this moment.
     KeyRate { opens_at: Timestamp },
     /// Another task of its key has failed and goes first.
     KeyHeld { by: Slot },
     /// As many tasks of its share are taken as may be.
-    ShareLimit { taken: u64 },
+    ShareLimit { taken: u64, most: u64 },
     /// The bucket of its share opens at this moment.
     ShareRate { opens_at: Timestamp },
 }
@@ -30,8 +30,8 @@ impl Turns {
         let key = task.key.and_then(|name| self.keys.find(name, roster.hash(name)));
         if let Some(key) = key.map(|id| &self.keys[id]) {
             let taken = u64::from(key.taken);
-            let is_full = self.rules.key_limit.is_some_and(|limit| taken >= limit);
-            found.extend(is_full.then_some(HeldBack::KeyLimit { taken }));
+            let reached = self.rules.key_limit.filter(|most| taken >= *most);
+            found.extend(reached.map(|most| HeldBack::KeyLimit { taken, most }));
             let opens_at = key.bucket.as_ref().and_then(|timed| timed.opens_at());
             found.extend(opens_at.map(|opens_at| HeldBack::KeyRate { opens_at }));
             let holder = key.holders.as_ref().and_then(|holders| holders.first());
@@ -45,8 +45,8 @@ impl Turns {
         if let Some(share) = share.map(|id| &self.shares[id]) {
             let taken = u64::from(share.taken);
             let limit = share.own().limit.or(self.rules.share_limit);
-            let is_full = limit.is_some_and(|limit| taken >= limit);
-            found.extend(is_full.then_some(HeldBack::ShareLimit { taken }));
+            let reached = limit.filter(|most| taken >= *most);
+            found.extend(reached.map(|most| HeldBack::ShareLimit { taken, most }));
             let bucket = share.besides.as_ref().and_then(|besides| besides.bucket.as_ref());
             let opens_at = bucket.and_then(|timed| timed.opens_at());
             found.extend(opens_at.map(|opens_at| HeldBack::ShareRate { opens_at }));

@@ -224,12 +224,14 @@ impl Names {
                 }
                 Reason::Rate { next_at } => format!("{code} next at {}", next_at.ms()),
                 Reason::Behind { at_least } => format!("{code} at least {at_least}"),
-                Reason::KeyLimit { key, taken } => format!("{code} {} {taken}", quoted(key)),
+                Reason::KeyLimit { key: name, taken, most }
+                | Reason::ShareLimit { share: name, taken, most } => {
+                    format!("{code} {} {taken} of {most}", quoted(name))
+                }
                 Reason::KeyRate { key, open_at } => {
                     format!("{code} {} open at {}", quoted(key), open_at.ms())
                 }
                 Reason::KeyHeld { key, by } => format!("{code} {} by {by}", quoted(key)),
-                Reason::ShareLimit { share, taken } => format!("{code} {} {taken}", quoted(share)),
                 Reason::ShareRate { share, open_at } => {
                     format!("{code} {} open at {}", quoted(share), open_at.ms())
                 }

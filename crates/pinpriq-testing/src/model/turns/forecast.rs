@@ -73,8 +73,8 @@ impl Home {
         if let Some(key) = &task.terms.key {
             let of_key = |task: &TaskRecord| task.terms.key.as_ref() == Some(key);
             let taken = taken(&of_key);
-            if self.settings.key_limit.is_some_and(|limit| taken >= limit) {
-                reasons.push(Reason::KeyLimit { key: key.clone(), taken });
+            if let Some(most) = self.settings.key_limit.filter(|most| taken >= *most) {
+                reasons.push(Reason::KeyLimit { key: key.clone(), taken, most });
             }
             if let Some(open_at) = self.turns.keys.get(key).and_then(|it| it.opens_at(now)) {
                 reasons.push(Reason::KeyRate { key: key.clone(), open_at });
@@ -89,8 +89,8 @@ impl Home {
         }
         let share = share_of(&task.terms);
         let taken = taken(&|task| share_of(&task.terms) == share);
-        if self.share_limit(&share).is_some_and(|limit| taken >= limit) {
-            reasons.push(Reason::ShareLimit { share: share.clone(), taken });
+        if let Some(most) = self.share_limit(&share).filter(|most| taken >= *most) {
+            reasons.push(Reason::ShareLimit { share: share.clone(), taken, most });
         }
         if let Some(open_at) = self.turns.shares.get(&share).and_then(|it| it.opens_at(now)) {
             reasons.push(Reason::ShareRate { share, open_at });
