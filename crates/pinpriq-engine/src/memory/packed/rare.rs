@@ -1,0 +1,115 @@
+//! What hardly any task has: a hold on its key, an age of its own, a reason, counts, a past and a
+//! unique key.
+//!
+//! Where that is kept is in `besides.rs`. What it means is not known here.
+
+use pinpriq_proto::schedule::Scheduled;
+use pinpriq_proto::task::{Aged, Bytes, Counts, Origin};
+use pinpriq_proto::time::Span;
+
+use super::Task;
+
+impl Task {
+    /// Whether it holds back the other tasks of its key, if its queue has that.
+    pub(crate) fn is_held(&self) -> bool {
+        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
+        rare.is_some_and(|rare| rare.is_held)
+    }
+
+    pub(crate) fn set_held(&mut self, is_held: bool) {
+        if is_held != self.is_held() {
+            self.besides_mut().set_held(is_held);
+        }
+    }
+
+    /// How it ages, where that does not follow from its put and its queue.
+    pub(crate) fn aged(&self) -> Aged {
+        let rare = self.besides.as_ref().and_then(|besides| besides.rare.as_ref());
+        rare.and_then(|rare| rare.aged.as_deref()).map_or(Aged::NONE, |aged| *aged)
+    }
+
+    pub(crate) fn set_aged(&mut self, aged: Aged) {
+        if aged != self.aged() {
+            self.besides_mut().set_aged(aged);
+        }
+    }
+
+    /// Its rank in a queue whose tasks usually age so. A task without priority has none.
+    pub(crate) fn aged_rank(&self, usual: Span) -> Option<i128> {
+        let Aged { start, ageing } = self.aged();
+        let start = start.unwrap_or_else(|| self.put_at());
+        let step = i128::from(ageing.unwrap_or(usual).ms());
+        Some(i128::from(start.ms()) + i128::from(self.priority()?) * step)
+    }
+
+    /// Why the task failed or was buried last.
+    pub(crate) fn reason(&self) -> Option<&Bytes> {
+        self.besides.as_ref().and_then(|besides| besides.reason())
+    }
+
+    pub(crate) fn set_reason(&mut self, reason: Option<Bytes>) {
+        if reason.is_some() || self.reason().is_some() {
+            self.besides_mut().set_reason(reason);
+        }
+    }
+
+    /// Counts what has happened to it.
+    pub(crate) fn count(&mut self, which: fn(&mut Counts) -> &mut u32) {
+        let besides = self.besides_mut();
+        let mut counts = besides.counts();
+        let count = which(&mut counts);
+        *count = count.saturating_add(1);
+        besides.set_counts(counts);
+    }
+
+    /// Begins to count again.
+    pub(crate) fn set_counts(&mut self, counts: Counts) {
+        if self.besides.is_some() || !counts.are_none() {
+            self.besides_mut().set_counts(counts);
+        }
+    }
+
+    /// Notes the delay that it is given.
+    pub(crate) fn set_delay(&mut self, delay: Span) {
+        if self.besides.is_some() || !delay.is_zero() {
+            self.besides_mut().delay = delay;
+        }
+    }
+
+    /// Where the task was before it became a dead letter.
+    #[inline]
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.origin.as_deref())
+    }
+
+    pub(crate) fn set_origin(&mut self, origin: Option<Box<Origin>>) {
+        let besides = self.besides_mut();
+        besides.rare.get_or_insert_default().origin = origin;
+        besides.tidy();
+    }
+
+    /// The schedule that has put the task, if one has.
+    pub(crate) fn scheduled(&self) -> Option<&Scheduled> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.scheduled.as_deref())
+    }
+
+    pub(crate) fn set_scheduled(&mut self, scheduled: Option<Box<Scheduled>>) {
+        let besides = self.besides_mut();
+        besides.rare.get_or_insert_default().scheduled = scheduled;
+        besides.tidy();
+    }
+
+    /// The key that makes it unique.
+    #[inline]
+    pub(crate) fn unique_key(&self) -> Option<&Bytes> {
+        self.besides.as_ref().and_then(|besides| besides.rare.as_ref()?.unique.as_ref())
+    }
+
+    pub(crate) fn set_unique_key(&mut self, key: Option<Bytes>) {
+        if key.is_some() || self.unique_key().is_some() {
+            let besides = self.besides_mut();
+            besides.rare.get_or_insert_default().unique = key;
+            besides.tidy();
+        }
+    }
+}
