@@ -203,12 +203,13 @@ impl Engine {
         if queue.settings.ids != Ids::Sequence {
             queue.indexes.remove_id(&task.id());
         }
+        let content = task.content_bytes();
         queue.counters.exit(from, exit);
-        queue.counters.bytes -= task.content_bytes();
+        queue.counters.bytes -= content;
         self.totals.exit(from, exit);
-        self.totals.bytes -= task.content_bytes();
+        self.totals.bytes -= content;
         if from.is_finished() {
-            self.weigh_finished(task.queue, Some((from, task.content_bytes())), None);
+            self.weigh_finished(task.queue, Some((from, content)), None);
         }
         self.count(task.queue, operation, Some(from), None);
         if from == StateKind::Taken {
@@ -361,13 +362,11 @@ impl Engine {
             // A task whose queue was emptied since was removed with it.
             if self.queues.is_current(task.queue, task.epoch) {
                 let queue = &self.queues[task.queue];
-                if let Some(change) = self.tasks.unsaved_change(slot, queue.names()) {
+                if let Some(change) = self.tasks.unsaved_change(task, queue.names()) {
                     self.report.add(change);
                 }
             }
-            let task = &mut self.tasks[slot];
-            task.set_recorded();
-            task.set_unsaved(Unsaved::Nothing);
+            self.tasks[slot].set_saved();
         }
         self.report.reuse(unsaved);
     }

@@ -496,6 +496,11 @@ impl Task {
         }
     }
 
+    /// Notes that the store knows all of it.
+    pub(crate) const fn set_saved(&mut self) {
+        self.number_and_flags = self.number_and_flags & !UNSAVED_BITS | RECORDED;
+    }
+
     pub(crate) const fn set_unsaved(&mut self, unsaved: Unsaved) {
         self.number_and_flags &= !UNSAVED_BITS;
         self.number_and_flags |= (unsaved as u64) << UNSAVED_SHIFT;

@@ -138,8 +138,8 @@ impl Tasks {
 
     /// Returns the change that reports what the store does not know yet about a task.
     #[inline]
-    pub(crate) fn unsaved_change(&self, slot: Slot, queue: Names<'_>) -> Option<Change> {
-        self[slot].unsaved_change(queue, &self.payloads)
+    pub(crate) fn unsaved_change(&self, task: &Task, queue: Names<'_>) -> Option<Change> {
+        task.unsaved_change(queue, &self.payloads)
     }
 
     /// The number of payloads in memory. For checks only.

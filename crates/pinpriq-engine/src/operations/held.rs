@@ -15,8 +15,10 @@ use pinpriq_proto::time::{Span, Timestamp};
 impl Engine {
     pub(crate) fn ack(&mut self, client: ClientId, ack: &Ack<'_>) -> Answered {
         check_held(ack.held)?;
-        check_positive("the zombie's stay", ack.zombie)?;
-        self.moment("the zombie's stay", ack.zombie.unwrap_or(Span::ZERO))?;
+        if let Some(stay) = ack.zombie {
+            check_positive("the zombie's stay", Some(stay))?;
+            self.moment("the zombie's stay", stay)?;
+        }
         if let Some(payload) = ack.payload {
             self.check_payload(payload)?;
         }
