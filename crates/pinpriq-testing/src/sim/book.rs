@@ -47,6 +47,8 @@ pub(crate) struct Book {
     stirred: u64,
     /// The batch in which each existing task was put.
     put_in: BTreeMap<u64, u64>,
+    /// The tasks that were delivered and not started, which the store knows as ready.
+    unstarted: BTreeSet<u64>,
     last_number: u64,
     /// The batches that the store reported as having reached their level, and when.
     reached: VecDeque<(Timestamp, u64)>,
@@ -90,9 +92,13 @@ impl Book {
 
     /// Notes what later takes have to wait for, given a change that is about to be applied.
     fn note_takes(&mut self, position: u64, change: &Change) {
+        if let Change::Granted(granted) = change {
+            self.unstarted.remove(&granted.number);
+        }
         let known = |number: &u64| self.current.tasks.get(number).map(|(task, _)| task);
         let was_taken = |number: &u64| {
-            known(number).is_some_and(|task| matches!(task.progress.state, State::Taken(_)))
+            let is_taken = |task: &TaskRecord| matches!(task.progress.state, State::Taken(_));
+            self.unstarted.contains(number) || known(number).is_some_and(is_taken)
         };
         let stirs = match change {
             Change::Granted(_)
@@ -133,6 +139,19 @@ impl Book {
         if stirs {
             self.stirred = position;
         }
+    }
+
+    /// Notes a delivery: that of a task which is not started is in no batch.
+    pub(crate) fn note_delivered(&mut self, task: &TaskRecord) {
+        match task.progress.state {
+            State::Taken(lease) if lease.is_unstarted() => self.unstarted.insert(task.number),
+            _ => self.unstarted.remove(&task.number),
+        };
+    }
+
+    /// Notes that a delivery was called back.
+    pub(crate) fn note_recalled(&mut self, number: u64) {
+        self.unstarted.remove(&number);
     }
 
     /// The batch that a take of these tasks has to wait for.

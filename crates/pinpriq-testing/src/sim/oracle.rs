@@ -446,6 +446,7 @@ impl Oracle {
                 }
                 Output::Delivery { client, tasks, popped } => {
                     let client = at_home(client);
+                    tasks.iter().for_each(|task| self.book.note_delivered(task));
                     let needs = self.needs_of(&tasks, popped);
                     if let Some(expecting) = self.clients.get_mut(&client) {
                         let (is_reply, recalled) = (false, None);
@@ -454,6 +455,7 @@ impl Oracle {
                     }
                 }
                 Output::Recall(recalled) => {
+                    self.book.note_recalled(recalled.receipt.number);
                     let needs = self.tag.clone();
                     if let Some(expecting) = self.clients.get_mut(&at_home(recalled.client)) {
                         let (tasks, popped, is_reply) = (Vec::new(), false, false);
