@@ -61,7 +61,7 @@ impl Model {
             let is_behind = home.number_of(last).is_none_or(|number| number > next);
             is_behind.then(|| (place.clone(), last.clone()))
         });
-        due.min_by_key(|(_, last)| last.receipt())
+        due.min_by_key(|(_, last)| last.receipt().map(|receipt| receipt.grant))
     }
 
     /// Calls back a delivery, and makes the next one in its stead.
