@@ -285,13 +285,14 @@ impl Engine {
     /// Notes what has happened to a task that is there, if its share is followed.
     #[inline(never)]
     pub(crate) fn tally(&mut self, slot: Slot, note: impl FnOnce(&mut Happened)) {
-        let task = &self.tasks[slot];
-        let queue = task.queue;
+        let queue = self.tasks[slot].queue;
+        // A transaction that is undone has not happened.
+        self.note_queue(queue);
         let Some(tallies) = &mut self.queues[queue].tallies else { return };
         if tallies.are_over(self.now) {
             self.end_tallies(queue);
         } else {
-            tallies.note(task, note);
+            tallies.note(&self.tasks[slot], note);
         }
     }
 
