@@ -575,13 +575,15 @@ impl Expecting {
         self.sent.iter().any(|sent| matches!(sent.state, SentState::Applied))
     }
 
-    /// Numbers of popped tasks, and receipts of leased ones, that were not sent completely.
+    /// Numbers of popped tasks, and receipts of leased ones, that were not sent completely. What was
+    /// called back has gone back already.
     fn unsent(&self) -> (Vec<u64>, Vec<Receipt>) {
         let replies = self.sent.iter().filter_map(|sent| match &sent.state {
             SentState::Replied(Reply::Tasks { tasks, popped }, _) => Some((tasks, *popped)),
             _ => None,
         });
-        let frames = self.frames.iter().map(|frame| (&frame.tasks, frame.popped));
+        let frames = self.frames.iter().filter(|frame| self.end_of(frame).is_none());
+        let frames = frames.map(|frame| (&frame.tasks, frame.popped));
         let (mut numbers, mut receipts) = (Vec::new(), Vec::new());
         for (tasks, popped) in replies.chain(frames) {
             if popped {
