@@ -453,7 +453,7 @@ export function start(queue: string, receipt: string, options: StartOptions = {}
   return send(new Words("START", queue, receipt), options, START);
 }
 
-const SUBSCRIBE = ["ttrMs", "pop", "recall", "member"] as const;
+const SUBSCRIBE = ["ttrMs", "pop", "recall", "withMeta", "member"] as const;
 /** The options of `SUBSCRIBE`. */
 export type SubscribeOptions = Of<typeof SUBSCRIBE>;
 

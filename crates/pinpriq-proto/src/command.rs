@@ -581,7 +581,9 @@ pub enum Command<'a> {
             "Has tasks delivered, one for each credit",
             "how many subscriptions the connection has")
         .words(&[Word::Queues])
-        .options(&[options::TTR, options::POP, options::RECALL, options::MEMBER])
+        .options(&[
+            options::TTR, options::POP, options::RECALL, options::WITHMETA, options::MEMBER,
+        ])
         .while_subscribed()
     )]
     Subscribe {

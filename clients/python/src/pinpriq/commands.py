@@ -637,6 +637,7 @@ class SubscribeOptions(TypedDict, total=False):
 def subscribe(
     queues: Sequence[Name],
     *,
+    meta: bool = False,
     member: Name | None = None,
     **options: Unpack[SubscribeOptions],
 ) -> Words:
@@ -644,7 +645,7 @@ def subscribe(
 
     The reply: how many subscriptions the connection has.
     """
-    words = Words("SUBSCRIBE").names(queues).option("MEMBER", member)
+    words = Words("SUBSCRIBE").names(queues).switch("WITHMETA", meta).option("MEMBER", member)
     return words.options(options, SubscribeOptions, OPTIONS)
 
 

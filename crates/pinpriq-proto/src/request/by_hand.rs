@@ -166,7 +166,8 @@ pub(crate) fn kick<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
     Ok(Command::Plow { queue, count, delay: Span::ZERO, ttl: None })
 }
 
-pub(crate) fn subscribe<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
+/// `SUBSCRIBE` takes a TTR or RECALL for leases, and neither with `POP`.
+pub fn subscribe<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Read<'a> {
     let mode = match (parts.has(POP), parts.span(TTR)?) {
         (true, Some(_)) => return Err(Fault::bad("POP takes no TTR: a popped task has no lease")),
         (true, None) => TakeMode::Pop,

@@ -34,7 +34,7 @@ use pinpriq_proto::wire::resp::{
 
 pub use self::carrying::check_record;
 
-use self::call::{Call, Talk, protocol_of};
+use self::call::{Call, Talk, has_meta, protocol_of};
 use self::runs::run;
 use super::{DoorKind, DoorOptions};
 use crate::clients::about::{Dialect, Manners};
@@ -140,7 +140,7 @@ impl Encode for RespDoor {
         if encode::plain(output, writer) {
             return true;
         }
-        encode::output(output, (writer, &self.contacts), progress, most, known)
+        encode::output(output, (writer, &self.contacts), progress, (most, has_meta(dialect)), known)
     }
 }
 

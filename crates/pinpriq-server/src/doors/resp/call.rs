@@ -22,8 +22,9 @@ use pinpriq_proto::request::fault::Fault;
 use pinpriq_proto::request::options::WITHMETA;
 use pinpriq_proto::request::parts::Parts;
 
-/// The dialect with which connections do not begin.
-const RESP3: Dialect = Dialect(1);
+/// The bits of a dialect. Connections begin with none of them.
+const RESP3: u8 = 1;
+const META: u8 = 2;
 
 /// A request that is being carried out.
 pub(crate) struct Call<'c, 'a> {
@@ -36,6 +37,8 @@ pub(crate) struct Call<'c, 'a> {
 pub(crate) struct Talk {
     /// The version in which replies are written.
     pub(crate) protocol: Protocol,
+    /// Whether deliveries tell everything that is known about their tasks.
+    pub(crate) meta: bool,
     /// What must happen instead of the next request, if anything.
     pub(crate) next: Option<Next>,
     /// The transaction that is open, if one is.
@@ -110,6 +113,7 @@ impl Talk {
     pub(crate) const fn new(dialect: Dialect) -> Self {
         Self {
             protocol: protocol_of(dialect),
+            meta: has_meta(dialect),
             next: None,
             transaction: None,
             steps: None,
@@ -156,7 +160,18 @@ impl Talk {
     /// Writes all later replies in this version.
     pub(crate) fn switch(&mut self, desk: &Desk, protocol: Protocol) {
         self.protocol = protocol;
-        desk.speak(if protocol == Protocol::Resp3 { RESP3 } else { Dialect::default() });
+        self.speak(desk);
+    }
+
+    /// Has later deliveries tell everything about their tasks, or not.
+    pub(crate) fn tell_meta(&mut self, desk: &Desk, meta: bool) {
+        self.meta = meta;
+        self.speak(desk);
+    }
+
+    fn speak(&self, desk: &Desk) {
+        let protocol = if self.protocol == Protocol::Resp3 { RESP3 } else { 0 };
+        desk.speak(Dialect(protocol | if self.meta { META } else { 0 }));
     }
 }
 
@@ -179,7 +194,12 @@ pub(crate) fn refused(
 
 /// Returns the version that a dialect stands for.
 pub(crate) const fn protocol_of(dialect: Dialect) -> Protocol {
-    if dialect.0 == RESP3.0 { Protocol::Resp3 } else { Protocol::Resp2 }
+    if dialect.0 & RESP3 == 0 { Protocol::Resp2 } else { Protocol::Resp3 }
+}
+
+/// Returns whether deliveries in a dialect tell everything about their tasks.
+pub(crate) const fn has_meta(dialect: Dialect) -> bool {
+    dialect.0 & META != 0
 }
 
 impl From<Redirect> for Fault {

@@ -107,6 +107,7 @@ pub(crate) fn quit(call: &mut Call<'_, '_>) -> Done {
 pub(crate) fn reset(call: &mut Call<'_, '_>) -> Done {
     call.desk.reset(written(Protocol::Resp2, |writer| writer.simple("RESET")));
     // Replies to earlier requests are still written in the former version.
+    call.talk.meta = false;
     call.talk.switch(call.desk, Protocol::Resp2);
     Ok(())
 }

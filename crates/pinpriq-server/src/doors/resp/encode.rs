@@ -43,13 +43,19 @@ pub(crate) fn output(
     output: &Output,
     (writer, contacts): (&mut Writer<'_>, &Contacts),
     progress: &mut usize,
-    most: usize,
+    (most, with_meta): (usize, bool),
     known: usize,
 ) -> bool {
     match output {
-        Output::Delivery { tasks, .. } => {
+        Output::Delivery { tasks, popped, .. } => {
             for task in &tasks[*progress..known.min(tasks.len())] {
-                delivery(writer, task);
+                if with_meta {
+                    writer.push(2);
+                    writer.bulk(b"task");
+                    meta((writer, contacts), task, Some(*popped));
+                } else {
+                    delivery(writer, task);
+                }
                 *progress += 1;
             }
             *progress == tasks.len()

@@ -56,6 +56,7 @@ const BY_HAND: &[(&str, Option<&str>, Run)] = &[
     ("TAKE", None, tasks::take),
     ("POP", None, tasks::pop),
     ("ACK", None, tasks::ack),
+    ("SUBSCRIBE", None, tasks::subscribe),
     ("IMPORT", None, carrying::import),
     ("MULTI", None, transaction::multi),
     ("EXEC", None, transaction::exec),

@@ -5,7 +5,7 @@ use pinpriq_proto::request::by_hand::{
     self, RARE_OF_PUT, ack_of, are_several, done_first, plain_put, take_of,
 };
 use pinpriq_proto::request::fault::Fault;
-use pinpriq_proto::request::options::TTR;
+use pinpriq_proto::request::options::{TTR, WITHMETA};
 
 use super::call::{Call, Shape};
 use super::reads::ask;
@@ -44,4 +44,17 @@ pub(crate) fn ack(call: &mut Call<'_, '_>) -> Done {
     }
     let ack = Command::Ack(ack_of(call.parts)?);
     call.ask(Shape::Plain, &ack)
+}
+
+/// Subscribes. How deliveries are written is a matter of the connection, not of the engine.
+pub(crate) fn subscribe(call: &mut Call<'_, '_>) -> Done {
+    let meta = call.parts.has(WITHMETA);
+    let was = call.talk.meta;
+    // What is there is delivered at once.
+    call.talk.tell_meta(call.desk, meta);
+    let done = ask(call, by_hand::subscribe);
+    if done.is_err() {
+        call.talk.tell_meta(call.desk, was);
+    }
+    done
 }
