@@ -7,6 +7,7 @@ import queue
 import socket
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -146,17 +147,52 @@ class LossyProxy:
             threading.Thread(target=self._carry, args=(client,), daemon=True).start()
 
     def _carry(self, client: socket.socket) -> None:
-        """Carry requests and replies in turn, since a client sends one after the other."""
+        """Carry requests one way, and replies and deliveries the other."""
         with client, socket.create_connection(("127.0.0.1", self._target)) as server:
-            while request := client.recv(65536):
-                server.sendall(request)
-                reply = server.recv(65536)
-                if not reply:
-                    return
+            about: list[bytes] = []
+            back = threading.Thread(target=self._carry_back, args=(server, client, about))
+            back.start()
+            with suppress(OSError):
+                while request := client.recv(65536):
+                    about[:] = [request]
+                    self._before_sending()
+                    server.sendall(request)
+                server.shutdown(socket.SHUT_WR)
+            back.join()
+
+    def _before_sending(self) -> None:
+        """Wait for nothing."""
+
+    def _carry_back(self, server: socket.socket, client: socket.socket, about: list[bytes]) -> None:
+        with suppress(OSError):
+            while reply := server.recv(65536):
                 with self._lock:
-                    loses = self._to_lose > 0 and self._about in request
+                    loses = self._to_lose > 0 and bool(about) and self._about in about[0]
                     self._to_lose -= loses
                     self.lost += loses
                 if loses:
-                    return
+                    break
                 client.sendall(reply)
+        for end in (client, server):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+class DelayingProxy(LossyProxy):
+    """A TCP proxy that holds requests back while the test says so. It loses nothing."""
+
+    def __init__(self, port: int) -> None:
+        self._open = threading.Event()
+        self._open.set()
+        super().__init__(port)
+
+    def hold(self) -> None:
+        """Hold back what clients send from now on."""
+        self._open.clear()
+
+    def let_go(self) -> None:
+        """Carry it on."""
+        self._open.set()
+
+    def _before_sending(self) -> None:
+        self._open.wait()

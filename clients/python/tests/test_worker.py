@@ -22,7 +22,7 @@ from pinpriq import (
     State,
     Worker,
 )
-from servers import LossyProxy, Server
+from servers import DelayingProxy, LossyProxy, Server
 
 Run = Callable[[Worker], None]
 
@@ -232,6 +232,97 @@ def test_prefetched_jobs_are_given_back(client: Client, server: Server, how: str
     stopper.join()
     stats = queue.stats()
     assert (stats.counts[State.READY], stats["acked"], stats["failures"]) == (7, 1, 0)
+
+
+@both
+def test_what_was_not_started_is_called_back(client: Client, server: Server, how: str) -> None:
+    told = Told()
+    worker = Worker(server.url, prefetch=2, on_event=told)
+    go = threading.Event()
+    order: list[str] = []
+
+    @worker.job("jobs")
+    def work(value: str) -> None:
+        order.append(value)
+        assert go.wait(30)
+
+    jobs = client.queue("jobs")
+    ids = {value: jobs.put(value, priority=5).id for value in ("first", "late", "later")}
+    with running(worker, how, 1):
+        told.await_count("start", 1)
+        while jobs.stats().counts[State.TAKEN] < 3:
+            client.ping()
+        jobs.put("urgent", priority=1)
+        back = jobs.get(ids["later"])
+        assert back is not None
+        assert (back.state, back.attempts, back.failures) == (State.READY, 0, 0)
+        told.await_count("recalled", 1)
+        go.set()
+        told.await_count("end", 4)
+    # The urgent one has perhaps not arrived when the second job begins.
+    assert sorted(order) == ["first", "late", "later", "urgent"]
+    assert order.index("urgent") < order.index("later")
+    assert [event.attempts for event in told.events if event.kind == "end"] == [1, 1, 1, 1]
+    assert jobs.stats()["failures"] == told.count("lost") == told.count("failed") == 0
+
+
+@both
+def test_a_start_that_comes_too_late(client: Client, server: Server, how: str) -> None:
+    proxy = DelayingProxy(server.port)
+    told = Told()
+    worker = Worker(proxy.url, prefetch=1, on_event=told)
+    began, go = threading.Event(), threading.Event()
+    broken_off: list[str] = []
+
+    @worker.job("jobs")
+    async def work(value: str) -> None:
+        if value != "late" or began.is_set():
+            return
+        began.set()
+        try:
+            while not go.is_set():
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            broken_off.append(value)
+            raise
+
+    jobs = client.queue("jobs")
+    jobs.create()
+    with running(worker, how, 1):
+        while not jobs.stats()["subscribers"]:
+            client.ping()
+        proxy.hold()
+        jobs.put("late", priority=5)
+        assert began.wait(30)
+        jobs.put("urgent", priority=1)
+        jobs.put("more urgent", priority=0)
+        proxy.let_go()
+        told.await_count("lost", 1)
+        go.set()
+        while jobs.stats()["acked"] < 3:
+            client.ping()
+    assert broken_off == (["late"] if how == "asyncio" else [])
+    assert jobs.stats()["failures"] == told.count("failed") == 0
+    proxy.close()
+
+
+@both
+def test_one_job_of_a_fair_queue_is_taken_ahead(client: Client, server: Server, how: str) -> None:
+    told = Told()
+    settings = QueueSettings(ranking="fair")
+    worker = Worker(server.url, prefetch=10, on_event=told)
+    go = threading.Event()
+    worker.job("jobs", settings=settings)(lambda value: go.wait(30) and None)
+    jobs = client.queue("jobs")
+    for number in range(8):
+        jobs.put(number)
+    with running(worker, how, 1):
+        told.await_count("start", 1)
+        while jobs.stats().counts[State.TAKEN] < 2:
+            client.ping()
+        assert jobs.stats().counts[State.TAKEN] == 2
+        go.set()
+        told.await_count("end", 8)
 
 
 def test_what_is_done_is_not_given_back(client: Client, server: Server) -> None:

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "pinpriq"
 BY_HAND = ("__init__.py", "heartbeat.py", "parts.py", "pools.py")
 
 _RULES = (
-    (r"\basync def\b", "def"),
+    (r"\basync (def|with)\b", r"\1"),
     (r"\bawait ", ""),
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),

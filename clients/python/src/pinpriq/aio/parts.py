@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from ..job import check_result
@@ -36,6 +37,19 @@ class AsyncStop:
         return True
 
 
+class AsyncMonitor(asyncio.Condition):
+    """A lock, whose holder can wait for a change that another one tells."""
+
+    async def wait_for_change(self, seconds: float) -> None:
+        """Wait for a change without the lock, at most for so many seconds."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.wait(), seconds)
+
+    def tell_change(self) -> None:
+        """Wake all that wait for a change."""
+        self.notify_all()
+
+
 class AsyncCrew:
     """Several runs of one function at the same time."""
 
@@ -62,22 +76,38 @@ class AsyncCrew:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def attempt(
-    function: Callable[..., Any], argument: Callable[[], Any]
-) -> BaseException | None:
-    """Call a function with an argument, and return what was raised, or None.
+class AsyncCall:
+    """A call of a function with an argument.
 
-    A function without `async` runs in a thread, so that it blocks no other. It has an asyncio task
-    of its own, so only a cancellation of this call is raised, and not one inside of the function.
+    A function without `async` runs in a thread, so that it blocks no other.
     """
-    job = asyncio.create_task(_attempt(function, argument))
-    try:
-        return await asyncio.shield(job)
-    except asyncio.CancelledError:
-        job.cancel()
-        # It may have something to put in order.
-        await asyncio.wait([job], timeout=CANCEL_S)
-        raise
+
+    def __init__(self, function: Callable[..., Any], argument: Callable[[], Any]) -> None:
+        self._function = function
+        self._argument = argument
+        self._job: asyncio.Task[BaseException | None] | None = None
+
+    async def run(self) -> BaseException | None:
+        """Return what was raised, or None.
+
+        It has an asyncio task of its own, so only a cancellation of this call is raised, and not
+        one inside of the function.
+        """
+        job = self._job = asyncio.create_task(_attempt(self._function, self._argument))
+        try:
+            return await asyncio.shield(job)
+        except asyncio.CancelledError as error:
+            if job.cancelled():
+                return error
+            job.cancel()
+            # It may have something to put in order.
+            await asyncio.wait([job], timeout=CANCEL_S)
+            raise
+
+    def cancel(self) -> None:
+        """Break it off. A function in a thread goes on by itself."""
+        if self._job is not None:
+            self._job.cancel()
 
 
 async def _attempt(

@@ -89,6 +89,15 @@ async def send(connection: Any, words: Sequence[Word]) -> None:
     await writer.drain()
 
 
+async def send_all(connection: Any, requests: Sequence[Sequence[Word]]) -> None:
+    """Send requests in one write on a connection that is there."""
+    writer = connection._writer
+    if writer is None:
+        raise ConnectionError("the connection has ended")
+    writer.writelines(connection.pack_commands(requests))
+    await writer.drain()
+
+
 def end_sending(connection: Any) -> None:
     """Tell the server that nothing more is sent, while its replies can still be read."""
     writer = connection._writer
@@ -115,3 +124,8 @@ async def late_reply(connection: Any) -> Any:
 async def next_reply(connection: Any, seconds: float) -> Any:
     """Return what comes on a connection, or None if nothing came in so many seconds."""
     return await connection.read_response(timeout=seconds, disconnect_on_error=False)
+
+
+async def next_message(connection: Any, seconds: float, _: object) -> Any:
+    """Do the same as `next_reply`, while others send on this connection."""
+    return await next_reply(connection, seconds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from typing import TYPE_CHECKING
 
 from ..errors import CrossShard, NotFound, PinpriqError, Refused, Stale
@@ -20,7 +19,8 @@ from .client import AsyncClient
 from .heartbeat import AsyncHeartbeat
 from .job import AsyncJob
 from .keeper import AsyncKeeper
-from .parts import AsyncCrew, AsyncStop, attempt
+from .parts import AsyncCall, AsyncCrew, AsyncStop
+from .prefetch import AsyncPrefetch
 from .queue import AsyncQueue
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ log = logging.getLogger("pinpriq.worker")
 class AsyncRunner:
     """Takes tasks, runs functions for them, and settles them.
 
-    A job that is done is acknowledged by the take of the next one, in one round trip. Jobs that
-    were prefetched wait in a buffer that all runs share, with their leases renewed.
+    A job that is done is acknowledged by the take of the next one, in one round trip. Where jobs
+    are taken ahead, `AsyncPrefetch` does both.
     """
 
     def __init__(self, client: AsyncClient, plan: Plan, stop: AsyncStop) -> None:
@@ -41,11 +41,15 @@ class AsyncRunner:
         self._plan = plan
         self._stop = stop
         self._sources = plan.sources()
-        self._buffer: deque[AsyncJob] = deque()
+        self._prefetch: AsyncPrefetch | None = None
+        self._calls: dict[str, AsyncCall] = {}
+        # Receipts of jobs that run although they were called back.
+        self._called_back: set[str] = set()
         # What is done, and is not to be given back while its acknowledgement is under way.
         self._done: set[AsyncJob] = set()
         self._turn = 0
         self._crew = AsyncCrew()
+        self._readers = AsyncCrew()
         self._keeper = AsyncKeeper(client, plan.ttr_s, self._lost)
         self._beats = AsyncHeartbeat(self._beat, plan.lease_s / 3)
 
@@ -64,17 +68,29 @@ class AsyncRunner:
             await self._prepare()
             await self._keeper.start()
             await self._beats.start()
+            if self._plan.prefetch > 0:
+                self._prefetch = AsyncPrefetch(
+                    self._client,
+                    self._plan,
+                    concurrency,
+                    started=self._keeper.hold,
+                    acked=self._forget,
+                    stale=self._cancel,
+                )
+                self._readers.start(1, self._prefetch.run)
             self._crew.start(concurrency, self._work)
             await self._stop.wait()
             log.info("stopping: jobs that run have %s s", self._plan.grace_s)
-            await self._release_buffer()
+            await self._give_back_unstarted()
             in_time = await self._crew.join(self._plan.grace_s)
         finally:
             # Also when this is broken off, which is no reason to go on in the background.
             self._stop.set()
-            await self._release_buffer()
+            await self._give_back_unstarted()
             if not in_time:
                 await self._abandon()
+            if self._prefetch is not None and not await self._readers.join(WAIT_S):
+                await self._readers.abandon()
             await self._beats.stop()
             await self._keeper.stop()
         log.info("stopped")
@@ -115,6 +131,8 @@ class AsyncRunner:
                 await self._client.beat(member, lease=self._plan.lease_s)
             except NotFound:
                 await self._join()
+                if self._prefetch is not None:
+                    await self._prefetch.subscribe()
 
     async def _pause(self, pauses: Iterator[float], error: Exception) -> None:
         seconds = next(pauses)
@@ -125,6 +143,7 @@ class AsyncRunner:
         """Work on one job after the other."""
         self._turn += number
         done: AsyncJob | None = None
+        last: AsyncJob | None = None
         pauses = backoffs()
         while True:
             stopping = self._stop.is_set()
@@ -132,7 +151,13 @@ class AsyncRunner:
                 if stopping:
                     await self._acknowledge(done)
                     return
-                job, done = await self._next(done), None
+                if self._prefetch is None:
+                    job, done = await self._next(done), None
+                else:
+                    job = await self._prefetch.next(done, last)
+                    last = None
+                    await self._acknowledge(done)
+                    done = None
                 pauses = backoffs()
             except PinpriqError as error:
                 if stopping:
@@ -148,25 +173,14 @@ class AsyncRunner:
                 await self._pause(pauses, error)
                 continue
             if job is not None:
-                done = await self._do(job)
+                done, last = await self._do(job), job
 
     async def _next(self, done: AsyncJob | None) -> AsyncJob | None:
         """Acknowledge a job, and return the next one if there is one."""
-        job = self._buffer.popleft() if self._buffer else None
-        missing = max(0, self._plan.prefetch - len(self._buffer)) + (job is None)
-        if missing:
-            try:
-                taken = await self._take(missing, 0.0 if job else WAIT_S, done)
-            except PinpriqError:
-                if job is not None:
-                    self._buffer.appendleft(job)
-                raise
-            for each in taken:
-                self._keeper.hold(each)
-            self._buffer.extend(taken[job is None :])
-            job = job or (taken[0] if taken else None)
-        else:
-            await self._acknowledge(done)
+        taken = await self._take(1, WAIT_S, done)
+        for each in taken:
+            self._keeper.hold(each)
+        job = taken[0] if taken else None
         if job is not None and self._stop.is_set():
             await self._release(job)
             return None
@@ -244,8 +258,17 @@ class AsyncRunner:
             return None
         plan.tell("start", job)
         started = time.monotonic()
-        error = await attempt(handler.function, lambda: job if handler.with_job else job.value)
+        call = AsyncCall(handler.function, lambda: job if handler.with_job else job.value)
+        self._calls[job.receipt] = call
+        try:
+            error = await call.run()
+        finally:
+            del self._calls[job.receipt]
         duration = time.monotonic() - started
+        if job.receipt in self._called_back:
+            # It runs, or has run, elsewhere.
+            self._called_back.discard(job.receipt)
+            return None
         if error is not None:
             await self._settle(job, error, duration)
             return None
@@ -338,9 +361,26 @@ class AsyncRunner:
         shown_s = None if delay is None else span_s(delay)
         return state, policy.next_step(state, failures, shown_s)
 
-    async def _release_buffer(self) -> None:
-        while self._buffer:
-            await self._release(self._buffer.popleft())
+    async def _give_back_unstarted(self) -> None:
+        if self._prefetch is not None:
+            for job in await self._prefetch.stop():
+                self._plan.tell("released", job)
+
+    def _forget(self, job: AsyncJob) -> None:
+        """Note that the acknowledgement of a job is under way."""
+        self._keeper.let_go(job)
+        self._done.discard(job)
+
+    def _cancel(self, job: AsyncJob) -> None:
+        """Break off a job that was called back before it was started."""
+        if not self._keeper.let_go(job):
+            return
+        call = self._calls.get(job.receipt)
+        if call is not None:
+            self._called_back.add(job.receipt)
+            call.cancel()
+        log.warning("the job %s of %s was called back", job.id, job.queue.name)
+        self._plan.tell("lost", job)
 
     async def _release(self, job: AsyncJob) -> None:
         self._keeper.let_go(job)
@@ -351,7 +391,5 @@ class AsyncRunner:
         self._plan.tell("released", job)
 
     def _lost(self, job: AsyncJob) -> None:
-        if job in self._buffer:
-            self._buffer.remove(job)
         log.warning("the lease of %s of %s was lost", job.id, job.queue.name)
         self._plan.tell("lost", job)

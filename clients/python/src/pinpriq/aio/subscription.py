@@ -26,9 +26,9 @@ class AsyncSubscription:
     """A connection of its own, to which tasks are pushed. Use it as a context manager.
 
     Where priorities matter, subscribe with `recall` and `start` each job: until then the server
-    calls it back when a more urgent task arrives. What has arrived and was not asked for when the block ends is given
-    back, and put back if it was popped from a queue. A broken connection raises `Disconnected`:
-    subscribe again then.
+    calls it back when a more urgent task arrives. What has arrived and was not asked for when the
+    block ends is given back, and put back if it was popped from a queue. A broken connection raises
+    `Disconnected`: subscribe again then.
     """
 
     def __init__(self, client: AsyncClient) -> None:
@@ -88,8 +88,9 @@ class AsyncSubscription:
         return int(await self._ask(commands.ready()))
 
     async def start(self, job: AsyncJob) -> bool:
-        """Begin with a job, whose lease begins anew. False if it was called back or its lease has
-        ended: leave it then.
+        """Begin with a job, whose lease begins anew.
+
+        Returns False if it was called back or its lease has ended: leave it then.
         """
         words = commands.start(job.queue.name, job.receipt, member=job.queue.member)
         try:

@@ -16,6 +16,18 @@ class Stop(threading.Event):
     """Says whether to stop."""
 
 
+class Monitor(threading.Condition):
+    """A lock, whose holder can wait for a change that another one tells."""
+
+    def wait_for_change(self, seconds: float) -> None:
+        """Wait for a change without the lock, at most for so many seconds."""
+        self.wait(seconds)
+
+    def tell_change(self) -> None:
+        """Wake all that wait for a change."""
+        self.notify_all()
+
+
 class Crew:
     """Several runs of one function at the same time, each in a thread."""
 
@@ -42,20 +54,30 @@ class Crew:
         """Leave what still runs alone. The threads end with the process."""
 
 
-def attempt(function: Callable[..., Any], argument: Callable[[], Any]) -> BaseException | None:
-    """Call a function with an argument, and return what was raised, or None.
+class Call:
+    """A call of a function with an argument.
 
     What an `async` function returns is run to its end in this thread.
     """
-    try:
-        result = function(argument())
-        if inspect.isawaitable(result):
-            result = asyncio.run(_end_of(result))
-        check_result(result)
-    except BaseException as error:
-        # An end of the program, too, is only that of the job.
-        return error
-    return None
+
+    def __init__(self, function: Callable[..., Any], argument: Callable[[], Any]) -> None:
+        self._function = function
+        self._argument = argument
+
+    def run(self) -> BaseException | None:
+        """Return what was raised, or None."""
+        try:
+            result = self._function(self._argument())
+            if inspect.isawaitable(result):
+                result = asyncio.run(_end_of(result))
+            check_result(result)
+        except BaseException as error:
+            # An end of the program, too, is only that of the job.
+            return error
+        return None
+
+    def cancel(self) -> None:
+        """Leave it alone, since nothing can break off a thread."""
 
 
 async def _end_of(awaitable: Awaitable[Any]) -> Any:

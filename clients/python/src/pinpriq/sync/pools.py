@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from multiprocessing.connection import wait
 from typing import Any
 
 import redis
@@ -58,6 +60,13 @@ def send(connection: Any, words: Sequence[Word]) -> None:
     connection.send_command(*words)
 
 
+def send_all(connection: Any, requests: Sequence[Sequence[Word]]) -> None:
+    """Send requests in one write on a connection that is there."""
+    if connection._sock is None:
+        raise ConnectionError("the connection has ended")
+    connection.send_packed_command(connection.pack_commands(requests), check_health=False)
+
+
 def end_sending(connection: Any) -> None:
     """Tell the server that nothing more is sent, while its replies can still be read."""
     attempts.end_sending(connection._sock.fileno())
@@ -76,3 +85,21 @@ def late_reply(connection: Any) -> Any:
 def next_reply(connection: Any, seconds: float) -> Any:
     """Return what comes on a connection, or None if nothing came in so many seconds."""
     return connection.read_response(timeout=seconds, disconnect_on_error=False)
+
+
+def next_message(connection: Any, seconds: float, lock: AbstractContextManager[Any]) -> Any:
+    """Do the same as `next_reply`, while others send on this connection under the lock.
+
+    It waits without the lock, since an encrypted connection cannot be read and written at once.
+    """
+    for waits in (True, False):
+        with lock:
+            sock = connection._sock
+            if sock is None:
+                # A writer has noticed it. Anything else would connect again.
+                raise ConnectionError("the connection has ended")
+            if connection.can_read(timeout=0):
+                return connection.read_response(disconnect_on_error=False)
+        if waits:
+            wait([sock], seconds)
+    return None

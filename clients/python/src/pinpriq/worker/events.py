@@ -45,7 +45,7 @@ def _checked(delay: Span | None) -> Span | None:
 
 
 #: What can happen to a job.
-Kind = Literal["start", "end", "failed", "lost", "released"]
+Kind = Literal["start", "end", "failed", "lost", "recalled", "released"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Event:
     | `end` | it has returned | `duration_s` |
     | `failed` | it has raised, or its payload cannot be read | `duration_s`, `error`, `state` |
     | `lost` | the lease ended while the function ran: another worker may have the task | |
+    | `recalled` | the server has called back a job that had not begun, for a more urgent one | |
     | `released` | the job was given back, unfinished | |
 
     `state` is what the failed job is now, and None if its lease had ended.

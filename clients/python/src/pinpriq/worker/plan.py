@@ -21,6 +21,9 @@ log = logging.getLogger("pinpriq.worker")
 #: How long one take may block, in seconds. A worker that has to stop notices it after that.
 WAIT_S = 1.0
 
+#: The most jobs that are taken ahead of a fair queue, which charges a share for each.
+FAIR_PREFETCH_MAX = 1
+
 #: The first and the longest pause after an error, in seconds.
 BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 5.0

@@ -36,7 +36,8 @@ class Worker:
 
     `url` and the further options are those of `Client`. Spans are seconds. `ttr` is how long a
     lease lasts; it is renewed at a third of that while a job runs. `prefetch` is how many jobs
-    to hold beyond those that run. `grace` is how long a job may go on after the worker was told
+    to hold beyond those that run, 1 at most of a fair queue; the server may call them back until
+    they begin. `grace` is how long a job may go on after the worker was told
     to stop; then it is given back. `lease` is how long a member of a topic lives without a sign
     of life. `on_event` is called with each `Event`, in the thread of the job.
     """

@@ -1,0 +1,341 @@
+"""Takes jobs ahead, each of which the server may call back until it is started."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from .. import commands, parsing
+from ..attempts import BROKEN, NotConnected
+from ..errors import Disconnected, NotFound, PinpriqError, Refused, Stale, is_refusal, refusal_from
+from ..requests import tasks as about_tasks
+from ..requests.base import Repeat, Word
+from ..values import text, text_or_none
+from ..worker.plan import FAIR_PREFETCH_MAX, WAIT_S, Plan, backoffs
+from .job import AsyncJob
+from .parts import AsyncMonitor
+from .pools import next_message, send_all
+from .queue import AsyncQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .client import AsyncClient
+
+#: The words of a request, the first of them, and the job that it is about, if it is about one.
+_Request = tuple[list[Word], str, AsyncJob | None]
+
+log = logging.getLogger("pinpriq.worker")
+
+#: How long one look at the connection takes at most, in seconds.
+READ_S = 1.0
+
+
+class AsyncPrefetch:
+    """One connection to which the server pushes jobs, for all runs of a worker.
+
+    A job that has arrived waits *unstarted*: its lease is not renewed, and the server may call it
+    back for a more urgent one. `next` starts the most urgent one, in the same write as the
+    acknowledgement of the job before, without waiting for the reply. `stale` is called if that says
+    that the job was not ours any more.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        plan: Plan,
+        concurrency: int,
+        *,
+        started: Callable[[AsyncJob], None],
+        acked: Callable[[AsyncJob], None],
+        stale: Callable[[AsyncJob], None],
+    ) -> None:
+        self._client = client
+        self._plan = plan
+        self._concurrency = concurrency
+        self._started, self._acked, self._stale = started, acked, stale
+        self._monitor = AsyncMonitor()
+        self._connection: Any = None
+        self._stopping = False
+        # What has arrived: its rank, the order of arrival, when it came, and the job.
+        self._arrived: list[tuple[float, int, float, AsyncJob]] = []
+        self._arrivals = 0
+        # What a reply that is under way is about, oldest first: the word, and the job if any.
+        self._owed: deque[tuple[str, AsyncJob | None]] = deque()
+        # What runs, by receipt, and whether its place is free already: it was called back.
+        self._running: dict[str, bool] = {}
+        # How many places are free for which no credit was granted.
+        self._free = 0
+        self._ageing: dict[tuple[str, str | None], float] = {}
+
+    async def run(self, _: int) -> None:
+        """Have jobs delivered until `stop` is called. Connect again if the connection breaks."""
+        pauses = backoffs()
+        while not self._stopping:
+            try:
+                await self._connect()
+                pauses = backoffs()
+                await self._read()
+            except (PinpriqError, NotConnected, *BROKEN) as error:
+                if not self._stopping:
+                    seconds = next(pauses)
+                    log.warning("next try in %s s: %s", round(seconds, 1), error)
+                    await self._disconnect()
+                    await self._pause(seconds)
+            finally:
+                await self._disconnect()
+
+    async def next(self, done: AsyncJob | None, last: AsyncJob | None) -> AsyncJob | None:
+        """Acknowledge a job, and start the most urgent one that has arrived.
+
+        `last` is the job that this run has ended with, done or not. Returns None if none came for a
+        while, or if it is time to stop. What could not be acknowledged is left unsettled.
+        """
+        until = time.monotonic() + WAIT_S
+        async with self._monitor:
+            if last is not None and self._running.pop(last.receipt, True) is False:
+                self._free += 1
+            job = self._first()
+            is_sent = await self._send(done, job)
+            while is_sent and job is None and not self._stopping:
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                await self._monitor.wait_for_change(left)
+                job = self._first()
+                is_sent = await self._send(None, job)
+        if is_sent:
+            return job
+        if job is not None:
+            # Whether it was started cannot be known.
+            for step in about_tasks.undone([job.task], job.queue.member):
+                await self._client.link.carry_out_one_of(step)
+        await self._pause(READ_S / 10)
+        return None
+
+    async def stop(self) -> list[AsyncJob]:
+        """Have everything called back that was not started. Returns what had arrived of it."""
+        async with self._monitor:
+            if self._stopping:
+                return []
+            self._stopping = True
+            jobs = [job for *_, job in sorted(self._arrived)]
+            self._arrived.clear()
+            if self._connection is not None:
+                await self._write([(commands.unsubscribe().words, "UNSUBSCRIBE", None)])
+            self._monitor.tell_change()
+        return jobs
+
+    async def subscribe(self) -> None:
+        """Subscribe again, because a member has joined again."""
+        async with self._monitor:
+            if self._connection is not None and not self._stopping:
+                await self._write(self._subscriptions())
+
+    async def _connect(self) -> None:
+        prefetch = await self._look_at_queues()
+        connection = await self._client.link.connection()
+        async with self._monitor:
+            self._connection = connection
+            # What was called back holds a place like any other, as the new connection counts.
+            self._running = dict.fromkeys(self._running, False)
+            self._free = self._concurrency + prefetch - len(self._running)
+            if not await self._write([*self._subscriptions(), *self._credit()]):
+                raise Disconnected("the connection broke while it was new")
+            if self._stopping:
+                await self._write([(commands.unsubscribe().words, "UNSUBSCRIBE", None)])
+
+    async def _look_at_queues(self) -> int:
+        """Learn in what order jobs of each queue come. Returns how many to take ahead."""
+        prefetch = self._plan.prefetch
+        for place, handler in self._plan.handlers.items():
+            lane = AsyncQueue(self._client, handler.name, member=handler.member)
+            try:
+                shown = await lane.show()
+            except Refused:
+                continue
+            if shown.ranking == "fair":
+                # Deliveries are charged when they are made.
+                prefetch = min(prefetch, FAIR_PREFETCH_MAX)
+            self._ageing.pop(place, None)
+            if shown.ranking == "ageing" and shown.ageing is not None:
+                self._ageing[place] = shown.ageing
+        return prefetch
+
+    def _subscriptions(self) -> list[_Request]:
+        subscriptions: list[_Request] = []
+        for source in self._plan.sources():
+            words = commands.subscribe(
+                source.names, ttr=self._plan.ttr_s, recall=True, meta=True, member=source.member
+            )
+            subscriptions.append((words.words, "SUBSCRIBE", None))
+        return subscriptions
+
+    def _credit(self) -> list[_Request]:
+        credit, self._free = self._free, 0
+        return [(commands.credit(credit).words, "CREDIT", None)] if credit > 0 else []
+
+    def _first(self) -> AsyncJob | None:
+        """Remove and return the most urgent job that has arrived."""
+        while self._arrived and not self._stopping:
+            _, _, arrived_at, job = heapq.heappop(self._arrived)
+            if time.monotonic() - arrived_at < self._plan.ttr_s:
+                return job
+            # Its lease has ended, which used up the credit.
+            self._free += 1
+        return None
+
+    async def _send(self, done: AsyncJob | None, job: AsyncJob | None) -> bool:
+        """Acknowledge a job, start another, and grant what is free. Returns whether it was sent."""
+        if self._connection is None:
+            return False
+        requests: list[_Request] = []
+        if done is not None and not done.settled:
+            requests.append((commands.ack(done.queue.name, done.receipt).words, "ACK", done))
+        requests.extend(self._credit())
+        if job is not None:
+            words = commands.start(job.queue.name, job.receipt, member=job.queue.member)
+            requests.append((words.words, "START", job))
+        if not requests:
+            return True
+        if not await self._write(requests):
+            return False
+        if done is not None and not done.settled:
+            done.settled = True
+            self._acked(done)
+        if job is not None:
+            self._running[job.receipt] = False
+            self._started(job)
+        return True
+
+    async def _write(self, requests: list[_Request]) -> bool:
+        try:
+            await send_all(self._connection, [words for words, _, _ in requests])
+        except BROKEN as error:
+            log.debug("the connection for deliveries broke: %s", error)
+            return False
+        self._owed.extend((word, job) for _, word, job in requests)
+        return True
+
+    async def _read(self) -> None:
+        """Take what arrives, until there is nothing more to come or the connection breaks."""
+        heard_at = time.monotonic()
+        slice_s = self._client.options.slice_s
+        while True:
+            try:
+                message = await next_message(self._connection, READ_S, self._monitor)
+            except Exception as error:
+                if not is_refusal(error):
+                    raise
+                message = error
+            if message is not None:
+                heard_at = time.monotonic()
+                await self._hear(message)
+            elif time.monotonic() - heard_at >= slice_s:
+                if self._owed:
+                    raise Disconnected("the server has fallen silent")
+                # It asks for a sign of life, and changes nothing.
+                await self.subscribe()
+                heard_at = time.monotonic()
+            if self._stopping and not self._owed:
+                return
+
+    async def _hear(self, message: Any) -> None:
+        """Take a delivery, a call back, or a reply."""
+        async with self._monitor:
+            if isinstance(message, list):
+                word, job = "recall", self._note(message)
+                self._monitor.tell_change()
+            else:
+                word, job = self._owed.popleft() if self._owed else ("", None)
+        if word == "recall" and job is not None:
+            self._plan.tell("recalled", job)
+        if not isinstance(message, Exception):
+            return
+        error = refusal_from(message)
+        if word == "START" and job is not None:
+            self._stale(job)
+        elif word == "ACK" and job is not None:
+            # Also says what has become of its lease.
+            await self._acknowledge(job)
+        elif isinstance(error, NotFound):
+            # The member has ended. Its heartbeat joins and subscribes again.
+            log.warning("no deliveries for now: %s", error)
+        else:
+            raise error
+
+    def _note(self, message: list[Any]) -> AsyncJob | None:
+        """Keep a delivery. Or drop the one that is called back, and return it if it waited."""
+        if text(message[0]) == "recall":
+            receipt = text(message[3])
+            for at, (*_, job) in enumerate(self._arrived):
+                if job.receipt == receipt:
+                    del self._arrived[at]
+                    heapq.heapify(self._arrived)
+                    return job
+            if receipt in self._running:
+                # Its START is too late. What comes in its place has its credit.
+                self._running[receipt] = True
+            return None
+        if self._stopping:
+            return None
+        task = parsing.task(message[1], None)
+        job = AsyncJob(AsyncQueue(self._client, task.queue, member=task.member), task)
+        self._arrivals += 1
+        now = time.monotonic()
+        heapq.heappush(self._arrived, (self._rank(job), self._arrivals, now, job))
+        return None
+
+    def _rank(self, job: AsyncJob) -> float:
+        """Return a number that is smaller for a job that its queue hands out sooner."""
+        priority = job.task.priority or 0
+        ageing_s = self._ageing.get((job.queue.name, text_or_none(job.queue.member)))
+        if ageing_s is None or job.task.put_at is None:
+            return priority
+        return job.task.put_at.timestamp() + priority * ageing_s
+
+    async def _disconnect(self) -> None:
+        """End the connection. What was not started is not ours any more."""
+        async with self._monitor:
+            connection, self._connection = self._connection, None
+            self._arrived.clear()
+            owed = list(self._owed)
+            self._owed.clear()
+            self._monitor.tell_change()
+        if connection is None:
+            return
+        await connection.disconnect()
+        await self._client.link.give_back(connection)
+        for word, job in owed:
+            if word == "ACK" and job is not None:
+                await self._acknowledge(job)
+            elif word == "START" and job is not None:
+                await self._start_again(job)
+
+    async def _acknowledge(self, job: AsyncJob) -> None:
+        try:
+            await job.ack()
+        except Stale:
+            # An earlier try was carried out, or the lease has ended and the task comes again.
+            log.info("the lease of %s had ended before it was acknowledged", job.id)
+        except PinpriqError as error:
+            log.warning("not acknowledged, so it will come again: %s", error)
+
+    async def _start_again(self, job: AsyncJob) -> None:
+        """Start a job whose START may be lost. It went back with the connection then."""
+        words = commands.start(job.queue.name, job.receipt, member=job.queue.member)
+        try:
+            await self._client.run(words.request(parsing.nothing, Repeat.SAFE))
+        except Stale:
+            if not job.settled:
+                self._stale(job)
+        except PinpriqError as error:
+            log.warning("the job %s of %s is left to its lease: %s", job.id, job.queue.name, error)
+
+    async def _pause(self, seconds: float) -> None:
+        async with self._monitor:
+            if not self._stopping:
+                await self._monitor.wait_for_change(seconds)
