@@ -3,7 +3,7 @@
 // Requests that do not block share one connection. Each one that blocks has a connection of its
 // own while it does, since everything behind it would wait.
 import { Closed, ConnectionLost, isRefused, Refused } from "./errors.js";
-import { Link, type LinkSettings } from "./link.js";
+import { Link, type LinkEvents, type LinkSettings } from "./link.js";
 import { pause, pauseBefore } from "./reconnecting.js";
 import { listOf, textOf } from "./replies.js";
 import type { Reply } from "./resp.js";
@@ -103,6 +103,18 @@ export class Caller {
       cursor = textOf(reply[0]);
       if (cursor === "0") return;
     }
+  }
+
+  /** Makes a connection of its own, which hears what the server says by itself. */
+  linkWith(events: LinkEvents): Link {
+    const link = new Link(this.#settings, events);
+    this.#busy.add(link);
+    return link;
+  }
+
+  /** Ends such a connection. */
+  end(link: Link): void {
+    this.#giveBack(link, true);
   }
 
   /** Sends a transaction once. */

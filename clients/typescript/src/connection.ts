@@ -35,7 +35,7 @@ export interface Order {
 /** A connection to one server. */
 export class Connection {
   readonly #socket: Socket;
-  readonly #replies = new Replies();
+  readonly #replies: Replies;
   readonly #underWay = new Line<Order>();
   readonly #onEnd: (cause: Error) => void;
   #cause: Error | undefined;
@@ -50,8 +50,13 @@ export class Connection {
   constructor(
     settings: ConnectionSettings,
     address: Address,
-    events: { onReady: () => void; onEnd: (cause: Error) => void },
+    events: {
+      onReady: () => void;
+      onEnd: (cause: Error) => void;
+      onPush?: ((message: Reply[]) => void) | undefined;
+    },
   ) {
+    this.#replies = new Replies(events.onPush);
     this.#onEnd = events.onEnd;
     const { isEncrypted } = settings.place;
     const socket = isEncrypted ? encrypted(address, settings.tls) : connect({ ...address });

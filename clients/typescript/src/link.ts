@@ -24,11 +24,22 @@ export interface SendLimits {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What a link tells by itself. */
+export interface LinkEvents {
+  /** What the server says by itself. */
+  readonly onPush: (message: Reply[]) => void;
+  /** There is a new connection. */
+  readonly onReady: () => void;
+  /** The connection has ended. */
+  readonly onEnd: () => void;
+}
+
 const LIVES_BY_RECONNECTING = /^(BUSY|CLOSING|CLUSTERDOWN|TRYAGAIN) /;
 
 /** A way to the server. */
 export class Link {
   readonly #settings: LinkSettings;
+  readonly #events: LinkEvents | undefined;
   // What waits for the connection.
   readonly #waiting = new Set<Order>();
   #connection: Connection;
@@ -39,9 +50,15 @@ export class Link {
   #timer: NodeJS.Timeout | undefined;
   #turn = 0;
 
-  constructor(settings: LinkSettings) {
+  constructor(settings: LinkSettings, events?: LinkEvents) {
     this.#settings = settings;
+    this.#events = events;
     this.#connection = this.#connect();
+  }
+
+  /** How long it may be silent while a request is under way, in milliseconds. */
+  get silenceMaxMs(): number {
+    return this.#settings.silenceMaxMs;
   }
 
   /** Whether a request would leave at once. */
@@ -97,8 +114,13 @@ export class Link {
         this.#lastError = undefined;
         for (const order of this.#waiting) connection.send(order);
         this.#waiting.clear();
+        this.#events?.onReady();
       },
-      onEnd: (cause) => this.#note(cause),
+      onEnd: (cause) => {
+        this.#events?.onEnd();
+        this.#note(cause);
+      },
+      onPush: this.#events?.onPush,
     });
     return connection;
   }

@@ -32,6 +32,9 @@ export interface RawTask {
   readonly bytes: Buffer;
   /** How often it has failed, if that is known. */
   readonly failures: number | undefined;
+  readonly priority: number | undefined;
+  /** The moment of its put. */
+  readonly putAt: number | undefined;
   /** The other fields, decoded when they are read. */
   readonly meta: TaskMeta | undefined;
 }
@@ -97,6 +100,8 @@ export function taskOf(reply: Reply): RawTask {
     receipt: textOrNull(receipt),
     bytes: bytesOf(payload),
     failures: undefined,
+    priority: undefined,
+    putAt: undefined,
     meta: undefined,
   };
 }
@@ -126,6 +131,14 @@ class TaskOfMap implements RawTask {
     return this.#map.number("failures");
   }
 
+  get priority(): number | undefined {
+    return this.#map.number("priority");
+  }
+
+  get putAt(): number | undefined {
+    return this.#map.number("put_at");
+  }
+
   get meta(): TaskMeta {
     return (this.#meta ??= metaOf(this.#map.whole()));
   }
@@ -139,6 +152,8 @@ function taskOfMap(map: ReplyMap): RawTask {
     receipt: textOrNull(map["receipt"]),
     bytes: bytesOf(map["payload"]),
     failures: numberOf(map["failures"]),
+    priority: numberOrNull(map["priority"]) ?? undefined,
+    putAt: numberOf(map["put_at"]),
     meta: metaOf(map),
   };
 }

@@ -120,11 +120,14 @@ export class Replies {
   // arrives in many pieces is put together once.
   #needed = 1;
   readonly #open: Open[] = [];
+  readonly #onPush: ((message: Reply[]) => void) | undefined;
 
-  /**
-   * Adds bytes, and returns the replies that are complete now. What the server says by itself is
-   * left out. Throws if the bytes are no RESP.
-   */
+  /** `onPush` is given what the server says by itself, before the replies that came with it. */
+  constructor(onPush?: (message: Reply[]) => void) {
+    this.#onPush = onPush;
+  }
+
+  /** Adds bytes, and returns the replies that are complete now. Throws if the bytes are no RESP. */
   add(bytes: Buffer): Reply[] {
     this.#pieces.push(bytes);
     this.#length += bytes.length;
@@ -146,7 +149,7 @@ export class Replies {
   // more bytes are needed.
   #element(all: Buffer, at: number, complete: Reply[]): number | null {
     const outer = this.#open.length === 1 ? this.#open[0] : undefined;
-    if (outer?.kind === "*" && all[at] === MAP) {
+    if ((outer?.kind === "*" || outer?.kind === ">") && all[at] === MAP) {
       const places: number[] = [];
       const end = this.#skipMap(all, at, places);
       if (end === null) return null;
@@ -249,6 +252,7 @@ export class Replies {
       open.elements.push(value ?? null);
       if (--open.missing > 0) return next;
       this.#open.pop();
+      if (open.kind === ">") this.#onPush?.(open.elements);
       value = closed(open);
     }
   }

@@ -2,6 +2,9 @@
 //
 // A finished job is acknowledged by the next take, so each job costs one round trip. While the
 // queue is empty the take blocks, and then finished jobs are acknowledged by themselves.
+//
+// A worker that takes jobs ahead has them pushed instead. Then a job is acknowledged in one piece
+// with the start of the next one, and the server calls back what was not started.
 import * as commands from "./commands.js";
 import type { CallOptions } from "./caller.js";
 import { Closed, isRefused, PinpriqError } from "./errors.js";
@@ -9,9 +12,10 @@ import { backoffMs, FAILURES_MAX, isGivenUp, policyOf, reasonOf, type Policy } f
 import { Job } from "./job.js";
 import type { Lane } from "./lane.js";
 import { type Control, type Held, LeaseKeeper } from "./leases.js";
+import { Prefetch } from "./prefetching.js";
 import type { Reply } from "./resp.js";
 import { pause, pauseBefore } from "./reconnecting.js";
-import { listOf, type StateOrGone, taskOf } from "./replies.js";
+import { listOf, type RawTask, type StateOrGone, taskOf } from "./replies.js";
 import { giveBack } from "./taking.js";
 import { callHook, escaped, failureLine, type Log, logToStderr, nameOf } from "./telling.js";
 import type { Words } from "./words.js";
@@ -26,6 +30,13 @@ const LONGEST_PAUSE_MS = 5_000;
 /** Refusals that no later try can change. */
 const FATAL = ["BADARG", "ERR", "CROSSSHARD", "CROSSSLOT", "NOAUTH", "NOPERM", "WRONGPASS"];
 
+/** A job that has arrived and was not started. */
+interface Arrived<T> {
+  readonly job: Job<T>;
+  readonly rank: number;
+  readonly arrivedAt: number;
+}
+
 /** Works on the tasks of a queue or a lane, from `process()` until it is stopped. */
 export class Worker<T> implements AsyncDisposable {
   readonly #lane: Lane<T>;
@@ -39,8 +50,16 @@ export class Worker<T> implements AsyncDisposable {
   readonly #stopping = new AbortController();
   readonly #working = new Map<Held<T>, Promise<void>>();
   readonly #ahead: Held<T>[] = [];
+  readonly #prefetch: Prefetch<T> | undefined;
+  // What was not started, the most urgent first.
+  readonly #arrived: Arrived<T>[] = [];
+  // Receipts of jobs that are worked on although they were called back. Their places are taken.
+  readonly #calledBack = new Set<string>();
+  // Acknowledgements that are under way.
+  readonly #acknowledging = new Set<Promise<void>>();
   #finishedJobs: Job<T>[] = [];
   #isBlocked = false;
+  #fatal: { error: unknown } | undefined;
   #graceMs: number;
   #wake: (() => void) | undefined;
 
@@ -77,6 +96,22 @@ export class Worker<T> implements AsyncDisposable {
       (job) => this.#tell({ type: "renewed", job }),
       (held, error) => this.#loseLease(held, error),
     );
+    const prefetch = this.#places - this.#concurrency;
+    // The server pushes in its own order only.
+    if (prefetch > 0 && options.from === undefined && options.order === undefined) {
+      const how = { ttrMs, concurrency: this.#concurrency, prefetch };
+      this.#prefetch = new Prefetch<T>(lane, how, {
+        onTask: (task) => this.#arrive(task),
+        onRecall: (receipt) => this.#callBack(receipt),
+        onLost: () => void this.#arrived.splice(0),
+        onReady: () => {
+          // What was called back has a place like any other, as the new connection counts.
+          this.#calledBack.clear();
+          return this.#working.size;
+        },
+        onTrouble: (error) => this.#meetNoDeliveries(error),
+      });
+    }
     const onAbort = (): void => this.#beginToStop();
     options.signal?.addEventListener("abort", onAbort, { once: true });
     if (options.signal?.aborted) this.#beginToStop();
@@ -119,7 +154,7 @@ export class Worker<T> implements AsyncDisposable {
     const plural = this.#concurrency === 1 ? "" : "s";
     this.#say(`${this.#what()} starts, ${this.#concurrency} job${plural} at a time`);
     try {
-      await this.#takeUntilStopped();
+      await (this.#prefetch ? this.#waitUntilStopped() : this.#takeUntilStopped());
     } catch (error) {
       this.#say(`${this.#what()} cannot go on: ${escaped(reasonOf(error))}`);
       throw error;
@@ -148,6 +183,62 @@ export class Worker<T> implements AsyncDisposable {
         await pause(pauseMs, signal).catch(() => undefined);
       }
     }
+  }
+
+  async #waitUntilStopped(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+      if (this.#fatal !== undefined) throw this.#fatal.error;
+    }
+  }
+
+  #meetNoDeliveries(error: unknown): void {
+    if (isRefused(error, ...FATAL) || error instanceof Closed) {
+      this.#fatal = { error };
+      this.#wake?.();
+      return;
+    }
+    this.#tell({ type: "trouble", error });
+    this.#say(`there are no deliveries for now: ${escaped(reasonOf(error))}`);
+  }
+
+  #arrive(task: RawTask): void {
+    if (this.#stopping.signal.aborted || !this.#prefetch) return;
+    const job = new Job(this.#lane, task);
+    const rank = this.#prefetch.rankOf(task);
+    let at = this.#arrived.length;
+    while (at > 0 && (this.#arrived[at - 1]?.rank ?? 0) > rank) at--;
+    this.#arrived.splice(at, 0, { job, rank, arrivedAt: performance.now() });
+    this.#tell({ type: "taken", job });
+    this.#begin();
+  }
+
+  #callBack(receipt: string): void {
+    const at = this.#arrived.findIndex(({ job }) => job.receipt === receipt);
+    const [arrived] = at < 0 ? [] : this.#arrived.splice(at, 1);
+    if (arrived) this.#tell({ type: "recalled", job: arrived.job });
+    else this.#calledBack.add(receipt);
+  }
+
+  // Returns the most urgent job that has arrived, and starts it without waiting for the reply.
+  #startNext(prefetch: Prefetch<T>): Held<T> | undefined {
+    for (let next = this.#arrived.shift(); next; next = this.#arrived.shift()) {
+      const { job, arrivedAt } = next;
+      if (performance.now() - arrivedAt >= this.#ttrMs) {
+        // Its lease has ended, which has used up the credit.
+        prefetch.grant(1);
+        continue;
+      }
+      const held = this.#keeper.hold(job, performance.now());
+      prefetch.start(job).catch((error: unknown) => {
+        if (!isRefused(error, "STALE", "NOTFOUND")) return this.#meetTrouble(error, job);
+        if (job.settlement !== undefined || held.control.isAborted) return;
+        this.#keeper.drop(job);
+        this.#loseLease(held, error);
+      });
+      return held;
+    }
+    return undefined;
   }
 
   async #hasJoinedAgain(): Promise<boolean> {
@@ -235,10 +326,12 @@ export class Worker<T> implements AsyncDisposable {
   // Begins to work on what was taken ahead, as far as there are hands.
   #begin(): void {
     while (this.#working.size < this.#concurrency && !this.#stopping.signal.aborted) {
-      const held = this.#ahead.shift();
+      const held = this.#prefetch ? this.#startNext(this.#prefetch) : this.#ahead.shift();
       if (!held) return;
       const work = this.#work(held).finally(() => {
         this.#working.delete(held);
+        // What came in the place of a job that was called back has its credit.
+        if (!this.#calledBack.delete(held.job.receipt)) this.#prefetch?.grant(1);
         this.#begin();
         this.#wake?.();
       });
@@ -271,6 +364,8 @@ export class Worker<T> implements AsyncDisposable {
     if (job.settlement !== undefined) {
       this.#keeper.drop(job);
       this.#tell({ type: "settled", job });
+    } else if (this.#prefetch) {
+      this.#acknowledgeAhead(this.#prefetch, job);
     } else if (this.#isBlocked || this.#stopping.signal.aborted) {
       await this.#acknowledgeAlone(job);
     } else {
@@ -304,6 +399,24 @@ export class Worker<T> implements AsyncDisposable {
       this.#say(`${nameOf(job)}: its lease had ended before it was acknowledged`);
       this.#tell({ type: "leaseLost", error, job });
     }
+  }
+
+  // Acknowledges without waiting for the reply, so that the next job begins at once.
+  #acknowledgeAhead(prefetch: Prefetch<T>, job: Job<T>): void {
+    // The reply to a renewal may come after that to the acknowledgement.
+    this.#keeper.drop(job);
+    const acknowledging = prefetch
+      .acknowledge(job)
+      .then(
+        () => this.#noteAcked(job),
+        (error: unknown) => {
+          if (!isRefused(error, "STALE")) return this.#meetTrouble(error, job);
+          this.#say(`${nameOf(job)}: its lease had ended before it was acknowledged`);
+          this.#tell({ type: "leaseLost", error, job });
+        },
+      )
+      .finally(() => this.#acknowledging.delete(acknowledging));
+    this.#acknowledging.add(acknowledging);
   }
 
   #noteAcked(job: Job<T>): void {
@@ -383,14 +496,21 @@ export class Worker<T> implements AsyncDisposable {
   async #finish(): Promise<void> {
     this.#beginToStop();
     const isOver = new AbortController();
+    const prefetch = this.#prefetch;
+    // The server calls them back.
+    for (const { job } of this.#arrived.splice(0)) this.#tell({ type: "released", job });
     void Promise.all([
+      prefetch?.stop(),
       ...this.#ahead.splice(0).map((held) => this.#release(held)),
       ...this.#finishedJobs.splice(0).map((job) => this.#acknowledgeAlone(job)),
       ...this.#working.values(),
-    ]).finally(() => isOver.abort());
+    ])
+      .then(() => Promise.all(this.#acknowledging))
+      .finally(() => isOver.abort());
     // The pause ends early, by the signal, when nothing is left to do.
     await pause(this.#graceMs, isOver.signal).catch(() => undefined);
     if (!isOver.signal.aborted) await this.#releaseLate();
+    await prefetch?.close();
     this.#keeper.stop();
   }
 

@@ -25,8 +25,9 @@ export interface WorkerOptions<T> extends Selection {
   /** How many jobs are worked on at once. 1 by default. */
   readonly concurrency?: number;
   /**
-   * How many jobs are taken ahead. 0 by default. They are leased meanwhile, and others could have
-   * had them.
+   * How many jobs are taken ahead, 1 at most of a fair queue. 0 by default. The server calls them
+   * back for more urgent ones until they begin, unless `from` or `order` is given. One that is
+   * called back as it begins may run twice.
    */
   readonly prefetch?: number;
   /** How long a lease lasts, in milliseconds. It is renewed at a third. That of the lane else. */
@@ -66,6 +67,8 @@ export type WorkerEvent<T> =
       readonly error: unknown;
       readonly state: StateOrGone;
     }
+  /** The server has called back a job that had not begun, for a more urgent one. */
+  | { readonly type: "recalled"; readonly job: Job<T> }
   /** The job was given back because the worker stops. */
   | { readonly type: "released"; readonly job: Job<T> }
   /** The handler has settled the job itself. */

@@ -8,6 +8,7 @@ export class Proxy {
   readonly #sockets = new Set<Socket>();
   readonly #upstreamPort: number;
   #port = 0;
+  #held: (() => void)[] | undefined;
   #losing: { command: string; times: number; instead?: string; onLost: () => void } | undefined;
 
   private constructor(upstreamPort: number) {
@@ -52,6 +53,18 @@ export class Proxy {
     for (const socket of this.#sockets) socket.removeAllListeners("data").resume();
   }
 
+  /** Holds back what clients send from now on. */
+  hold(): void {
+    this.#held = [];
+  }
+
+  /** Passes on what was held back. */
+  letGo(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const passOn of held) passOn();
+  }
+
   /** Cuts all connections. New ones are accepted. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
@@ -78,7 +91,8 @@ export class Proxy {
     client.on("data", (bytes) => {
       isDoomed ||= this.#losing !== undefined && bytes.includes(`\r\n${this.#losing.command}\r\n`);
       this.onSent?.(bytes);
-      upstream.write(bytes);
+      if (this.#held) this.#held.push(() => upstream.write(bytes));
+      else upstream.write(bytes);
     });
     upstream.on("data", (bytes) => {
       if (!isDoomed) {

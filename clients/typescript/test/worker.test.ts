@@ -129,6 +129,78 @@ test("stop_waits_for_jobs_and_gives_back_what_was_taken_ahead", async () => {
   assert.equal((await queue.stats())["failures"], 0);
 });
 
+test("what_was_not_started_is_called_back_for_a_more_urgent_job", async () => {
+  const queue = client.queue<string>("recalling");
+  const [, , later] = await queue.putMany(["first", "late", "later"], { priority: 5 });
+  const seen = events<string>();
+  const gate = latch();
+  const order: string[] = [];
+  const handler = (job: { payload: string }): Promise<void> => {
+    order.push(job.payload);
+    return gate.promise;
+  };
+  const worker = queue.process(handler, { prefetch: 2, trace: seen.add });
+  await seen.until(({ type }) => type === "taken", 3);
+  await queue.put("urgent", { priority: 1 });
+  await seen.until(({ type }) => type === "recalled");
+  const back = await queue.get(later?.id ?? "");
+  assert.deepEqual([back?.meta?.state, back?.meta?.attempts, back?.meta?.failures], ["R", 0, 0]);
+  await seen.until(({ type }) => type === "taken", 4);
+  gate.open();
+  await seen.until(({ type }) => type === "acked", 4);
+  await worker.stop();
+  assert.deepEqual(order, ["first", "urgent", "late", "later"]);
+  assert.equal((await queue.stats())["failures"], 0);
+});
+
+test("job_whose_start_comes_too_late_is_aborted", async () => {
+  const proxy = await Proxy.start(server.port);
+  const other = await Client.connect(proxy.url);
+  const queue = other.queue<string>("too-late");
+  const seen = events<string>();
+  const began = latch();
+  let isFirst = true;
+  const worker = queue.process(
+    async (job, { signal }) => {
+      if (job.payload !== "late" || !isFirst) return;
+      isFirst = false;
+      began.open();
+      await once(signal, "abort");
+    },
+    { prefetch: 1, trace: seen.add },
+  );
+  const watch = client.queue<string>("too-late");
+  while ((await watch.stats())["subscribers"] !== 1);
+  proxy.hold();
+  await watch.put("late", { priority: 5 });
+  await began.promise;
+  await watch.put("urgent", { priority: 1 });
+  await watch.put("more urgent", { priority: 0 });
+  proxy.letGo();
+  const [lost] = await seen.until(({ type }) => type === "leaseLost");
+  assert.ok(lost?.type === "leaseLost" && isRefused(lost.error, "STALE"));
+  await seen.until(({ type }) => type === "acked", 3);
+  await worker.stop();
+  assert.equal((await watch.stats())["failures"], 0);
+  assert.equal((await watch.stats())["present"], 0);
+  await other.close();
+  await proxy.stop();
+});
+
+test("one_job_of_a_fair_queue_is_taken_ahead", async () => {
+  const queue = client.queue<number>("fair");
+  await queue.set({ ranking: "fair" });
+  await queue.putMany([1, 2, 3, 4, 5, 6]);
+  const seen = events<number>();
+  const gate = latch();
+  const worker = queue.process(() => gate.promise, { prefetch: 9, trace: seen.add });
+  await seen.until(({ type }) => type === "taken", 2);
+  assert.equal((await queue.peek({ state: "T", count: 9 })).length, 2);
+  gate.open();
+  await seen.until(({ type }) => type === "acked", 6);
+  await worker.stop();
+});
+
 test("job_beyond_the_grace_time_is_told_and_released", async () => {
   const queue = client.queue<string>("late");
   await queue.put("endless");
