@@ -135,6 +135,16 @@ impl Client {
         self.shared.opening.options()
     }
 
+    /// Opens a connection that is not shared.
+    pub(crate) async fn open(&self) -> Result<(Line, Replies), Error> {
+        self.shared.opening.open().await
+    }
+
+    /// The error for such a connection that broke.
+    pub(crate) fn disconnected(&self, why: &impl fmt::Display) -> Error {
+        self.shared.opening.disconnected(why)
+    }
+
     /// Begins a wait of this length, or one without a limit.
     pub(crate) fn waiting(&self, wait: Option<Duration>) -> Waiting {
         Waiting::new(wait, self.options().slice())

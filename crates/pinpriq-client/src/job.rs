@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
+use pinpriq_proto::wire::resp::Words;
+
 use crate::client::Client;
 use crate::error::Error;
 use crate::name::Name;
@@ -78,6 +80,10 @@ impl Job {
     /// Finishes the task.
     pub async fn ack(&self) -> Result<(), Error> {
         self.settled(self.queue.ack(&self.receipt, None, self.cost()).await)
+    }
+
+    pub(crate) fn ack_words(&self) -> Words {
+        self.queue.ack_words(&self.receipt, self.cost())
     }
 
     /// Finishes the task. In a queue that keeps finished tasks, its payload is the result from now

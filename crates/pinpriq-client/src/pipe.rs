@@ -157,7 +157,7 @@ async fn serve(
 }
 
 /// Writes some of these bytes and returns how many, or flushes if there are none.
-async fn send_some(
+pub(crate) async fn send_some(
     writer: &mut (impl AsyncWrite + Unpin),
     bytes: &[u8],
 ) -> io::Result<Option<usize>> {

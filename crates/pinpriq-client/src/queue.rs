@@ -142,9 +142,16 @@ impl Queue {
         result: Option<&[u8]>,
         cost: Option<u32>,
     ) -> Result<(), Error> {
-        let words = self.words("ACK").bytes(receipt).given("PAYLOAD", result);
-        let words = words.option("COST", cost);
+        let words = self.ack_words(receipt, cost).given("PAYLOAD", result);
         self.client.run(&Request::new(words, Repeat::StaleIsDone)).await.map(drop)
+    }
+
+    pub(crate) fn ack_words(&self, receipt: &Name, cost: Option<u32>) -> Words {
+        self.words("ACK").bytes(receipt).option("COST", cost)
+    }
+
+    pub(crate) fn start_words(&self, receipt: &Name) -> Words {
+        self.words("START").bytes(receipt)
     }
 
     pub(crate) async fn release(

@@ -1,5 +1,6 @@
 //! Workers: functions that are run for the tasks of queues and lanes.
 
+mod ahead;
 mod event;
 mod failure;
 mod held;
@@ -40,7 +41,8 @@ type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 /// - A lease is renewed at a third of its TTR while its function runs. If it is lost nevertheless,
 ///   [`Happening::Lost`] says so, and the job is not acknowledged.
 /// - Tasks are taken when a function can be run for them, and not before, so that the most urgent
-///   task is always next.
+///   task is always next. With a [`prefetch`](Self::prefetch) the server sends them ahead, and calls
+///   them back for more urgent ones.
 /// - When it is to stop it takes nothing more, and waits for what runs for the time of
 ///   [`grace`](Self::grace). What runs longer is ended and given back.
 /// - After an error of the connection it waits, longer each time up to 5 seconds, and goes on.
@@ -53,6 +55,7 @@ pub struct Worker {
     /// The keys of these, in the order in which they were added.
     sources: Vec<Source>,
     concurrency: u32,
+    prefetch: u32,
     ttr: Duration,
     grace: Duration,
     listener: Option<Listener>,
@@ -80,6 +83,7 @@ impl Worker {
             functions: HashMap::new(),
             sources: Vec::new(),
             concurrency: 8,
+            prefetch: 0,
             ttr: Duration::from_mins(1),
             grace: Duration::from_secs(30),
             listener: None,
@@ -123,6 +127,18 @@ impl Worker {
     #[must_use]
     pub const fn concurrency(mut self, functions: u32) -> Self {
         self.concurrency = if functions == 0 { 1 } else { functions };
+        self
+    }
+
+    /// Holds up to this many jobs beyond those that run, so that the next one is there at once; 1 at
+    /// most of a fair queue. The default is 0.
+    ///
+    /// Until its function is called, the server may call a job back for a more urgent one. A job
+    /// that is called back just as it begins may run twice: its function is dropped at its next
+    /// `await`, and [`Happening::Lost`] says so.
+    #[must_use]
+    pub const fn prefetch(mut self, jobs: u32) -> Self {
+        self.prefetch = jobs;
         self
     }
 

@@ -38,6 +38,8 @@ pub enum Happening<'a> {
     },
     /// Its lease has ended while its function runs: another worker may have the task.
     Lost,
+    /// The server has called it back before its function was called, for a more urgent one.
+    Recalled,
     /// It was given back because the worker stops.
     Released,
 }

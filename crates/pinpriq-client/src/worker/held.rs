@@ -83,7 +83,7 @@ impl Held {
 
     /// Whether a job whose lease has ended was held, and was not about to be finished. It is held
     /// no more.
-    fn is_lost(&self, job: &Job) -> bool {
+    pub(super) fn is_lost(&self, job: &Job) -> bool {
         let mut leases = self.leases();
         let is_lost = leases.get(job.receipt()).is_some_and(|lease| !lease.is_ending);
         if is_lost {

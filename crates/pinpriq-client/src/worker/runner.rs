@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::ahead::{self, Ending};
 use super::held::Held;
 use super::policy::Policy;
 use super::{Failure, Happening, Outcome, Worker};
@@ -24,17 +25,25 @@ use crate::task::State;
 /// How long one take may wait. A worker that is to stop notices it after that.
 const WAIT: Duration = Duration::from_secs(1);
 /// The first and the longest pause after an error.
-const PAUSE_FIRST: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
+pub(super) const PAUSE_FIRST: Duration = Duration::from_millis(100);
+pub(super) const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The most tasks that one take asks for.
 const COUNT_MAX: u32 = 100;
 /// How long a member of a topic lives without a sign of life.
 const MEMBER_LEASE: Duration = Duration::from_mins(1);
 
 /// What the functions that run share with the loop.
-struct Crew {
-    worker: Arc<Worker>,
-    held: Held,
+pub(super) struct Crew {
+    pub(super) worker: Arc<Worker>,
+    pub(super) held: Held,
+}
+
+/// What a function that runs occupies until it has ended.
+pub(super) enum Place {
+    /// A permit to run it.
+    Slot(Option<OwnedSemaphorePermit>),
+    /// A place among the jobs that are taken ahead.
+    Ahead(Ending),
 }
 
 /// Ends a function when it is dropped.
@@ -64,13 +73,13 @@ pub(super) async fn run(
 }
 
 /// The loop that takes tasks.
-struct Loop {
-    crew: Arc<Crew>,
-    stopped: watch::Receiver<bool>,
-    sources: Vec<Source>,
+pub(super) struct Loop {
+    pub(super) crew: Arc<Crew>,
+    pub(super) stopped: watch::Receiver<bool>,
+    pub(super) sources: Vec<Source>,
     turn: usize,
     slots: Arc<Semaphore>,
-    running: JoinSet<()>,
+    pub(super) running: JoinSet<()>,
 }
 
 impl Loop {
@@ -95,7 +104,11 @@ impl Loop {
         tracing::info!("working on {sources}, {} at a time", self.crew.worker.concurrency);
         let keeping = tokio::spawn(keep(Arc::clone(&self.crew)));
         let _keeping = EndWithMe(keeping.abort_handle());
-        self.work().await?;
+        if self.crew.worker.prefetch > 0 {
+            ahead::work(&mut self).await?;
+        } else {
+            self.work().await?;
+        }
         tracing::info!("stopping work on {sources}");
         let running = &mut self.running;
         let all = async { while running.join_next().await.is_some() {} };
@@ -207,13 +220,13 @@ impl Loop {
             return;
         }
         self.crew.held.hold(&job);
-        self.running.spawn(Arc::clone(&self.crew).attend(job, permit));
+        self.running.spawn(Arc::clone(&self.crew).attend(job, Place::Slot(permit)));
     }
 }
 
 impl Crew {
     /// Runs the function for a job, and settles the job.
-    async fn attend(self: Arc<Self>, job: Job, permit: Option<OwnedSemaphorePermit>) {
+    pub(super) async fn attend(self: Arc<Self>, job: Job, place: Place) {
         let started = now();
         let outcome = if let Some(reason) = self.given_up_before(&job).await {
             Err(Failure::bury(reason))
@@ -222,17 +235,28 @@ impl Crew {
             self.call(&job).await
         };
         let took = now() - started;
-        // The next job need not wait for the reply about this one.
-        drop(permit);
         match outcome {
             Ok(()) => {
-                if !job.is_settled() && self.held.note_ending(&job) {
+                let is_due = !job.is_settled() && self.held.note_ending(&job);
+                // The next job need not wait for the reply about this one.
+                let is_left = match place {
+                    Place::Ahead(ending) if is_due => ending.acknowledge(&job),
+                    Place::Ahead(_) => false,
+                    Place::Slot(permit) => {
+                        drop(permit);
+                        false
+                    }
+                };
+                if is_due && !is_left {
                     self.acknowledge(&job).await;
                 }
-                self.held.let_go(&job);
+                if !is_left {
+                    self.held.let_go(&job);
+                }
                 self.worker.tell(&job, Happening::Done { took });
             }
             Err(failure) => {
+                drop(place);
                 let state = self.settle(&job, &failure).await;
                 self.held.let_go(&job);
                 let happening = Happening::Failed { took, failure: &failure, state };
@@ -263,7 +287,7 @@ impl Crew {
         }
     }
 
-    async fn acknowledge(&self, job: &Job) {
+    pub(super) async fn acknowledge(&self, job: &Job) {
         match job.ack().await {
             Ok(()) => {}
             Err(error) if error.is("STALE") => {
@@ -386,7 +410,7 @@ async fn keep(crew: Arc<Crew>) {
 }
 
 /// Joins all topics as the members that the worker is.
-async fn join(worker: &Worker) -> Result<(), Error> {
+pub(super) async fn join(worker: &Worker) -> Result<(), Error> {
     for (topic, member) in &worker.sources {
         if let Some(member) = member {
             worker.client.topic(topic).join(member, Some(MEMBER_LEASE)).await?;

@@ -30,6 +30,7 @@ fn noting(client: &Client) -> (Worker, Told, mpsc::Receiver<()>) {
             Happening::Done { .. } => format!("{text} done"),
             Happening::Failed { failure, state, .. } => format!("{text} {failure:?} {state:?}"),
             Happening::Lost => format!("{text} lost"),
+            Happening::Recalled => format!("{text} recalled"),
             _ => format!("{text} released"),
         };
         noted.lines.lock().unwrap().push(line);
@@ -307,5 +308,116 @@ fn a_worker_that_may_not_take_says_so() {
         let long = "q".repeat(70_000);
         let refused = Worker::new(&client).job(long, attend).run(std::future::pending()).await;
         assert!(refused.unwrap_err().refused().is_some());
+    });
+}
+
+/// Waits until a queue has this many taken tasks.
+async fn taken(queue: &Queue, count: u64) {
+    while queue.count(State::Taken).await.unwrap() != count {}
+}
+
+#[test]
+fn what_was_not_started_is_called_back_for_a_more_urgent_job() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("ahead");
+        for text in ["first", "late", "later"] {
+            queue.put(text).priority(5).await.unwrap();
+        }
+        let (worker, told, mut heard) = noting(&client);
+        let (order, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+        let (noted, closed) = (Arc::clone(&order), Arc::clone(&gate));
+        let worker = worker.concurrency(1).prefetch(2).job("ahead", move |job: Job| {
+            let (noted, closed) = (Arc::clone(&noted), Arc::clone(&closed));
+            async move {
+                let text = job.text()?.to_owned();
+                noted.lock().unwrap().push(text.clone());
+                if text == "first" {
+                    closed.notified().await;
+                }
+                Ok(())
+            }
+        });
+        let (putting, opening) = (queue.clone(), Arc::clone(&gate));
+        let all = async move {
+            taken(&putting, 3).await;
+            putting.put("urgent").priority(1).await.unwrap();
+            heard.recv().await.unwrap();
+            opening.notify_one();
+            for _ in 0..4 {
+                heard.recv().await.unwrap();
+            }
+        };
+        worker.run(all).await.unwrap();
+        let lines = told.lines.lock().unwrap().clone();
+        assert_eq!(lines[0], "later recalled");
+        let order = order.lock().unwrap().clone();
+        let at = |wanted| order.iter().position(|text| text == wanted).unwrap();
+        assert_eq!(order.len(), 4, "{order:?}");
+        assert!(at("urgent") < at("later"), "{order:?}");
+        assert_eq!(queue.count(State::Ready).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn what_was_taken_ahead_is_given_back_without_a_failure() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("ahead");
+        let mut ids = Vec::new();
+        for number in 0..8 {
+            ids.push(queue.put(number.to_string()).await.unwrap().id);
+        }
+        let (worker, told, _heard) = noting(&client);
+        let gate = Arc::new(Notify::new());
+        let closed = Arc::clone(&gate);
+        let worker = worker.concurrency(1).prefetch(5).job("ahead", move |_| {
+            let closed = Arc::clone(&closed);
+            async move {
+                closed.notified().await;
+                Ok(())
+            }
+        });
+        let stopping = queue.clone();
+        worker
+            .run(async move {
+                taken(&stopping, 6).await;
+                // The function may end once the worker is to stop.
+                tokio::spawn(async move {
+                    taken(&stopping, 1).await;
+                    gate.notify_one();
+                });
+            })
+            .await
+            .unwrap();
+        let lines = told.lines.lock().unwrap().clone();
+        assert_eq!(lines.iter().filter(|line| line.ends_with("released")).count(), 5, "{lines:?}");
+        assert_eq!(queue.count(State::Ready).await.unwrap(), 7);
+        for id in &ids[1..] {
+            let task = queue.get(id.clone()).await.unwrap().unwrap();
+            assert_eq!((task.attempts, task.failures), (0, 0));
+        }
+    });
+}
+
+#[test]
+fn one_job_of_a_fair_queue_is_taken_ahead() {
+    with_server(&[], async |client, _| {
+        let words = Words::new("QUEUE SET").bytes("fair").all(["RANKING", "fair"]);
+        client.call(words).await.unwrap();
+        let queue = client.queue("fair");
+        for number in 0..8 {
+            queue.put(number.to_string()).await.unwrap();
+        }
+        let (worker, told, heard) = noting(&client);
+        let seen = queue.clone();
+        let worker = worker.concurrency(1).prefetch(5).job("fair", move |_| {
+            let seen = seen.clone();
+            async move {
+                // One runs, and one waits.
+                assert!(seen.count(State::Taken).await? <= 2);
+                Ok(())
+            }
+        });
+        let lines = run(worker, &told, heard, 8).await;
+        assert!(lines.iter().all(|line| line.ends_with("done")), "{lines:?}");
     });
 }
