@@ -1,16 +1,27 @@
-// Takes jobs ahead for a worker. The server pushes them, and may call each back until it is started.
+// Takes jobs ahead for a worker. The server pushes them, and calls back what was not started.
 import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
-import { ConnectionLost, isRefused } from "./errors.js";
+import { ConnectionLost, isRefused, Refused } from "./errors.js";
 import type { Job } from "./job.js";
 import type { Lane } from "./lane.js";
 import type { Link } from "./link.js";
-import type { Reply } from "./resp.js";
-import { type RawTask, taskOf, textOf } from "./replies.js";
+import { ErrorReply, type Reply } from "./resp.js";
+import { listOf, type RawTask, taskOf, textOf } from "./replies.js";
 import type { Words } from "./words.js";
 
 /** The most jobs that are taken ahead of a fair queue, which charges a share for each. */
 const FAIR_PREFETCH_MAX = 1;
+/** The most jobs that one request acknowledges. */
+const ACK_MAX = 100;
+/** Credit is granted a few at a time: this part of the prefetch. */
+const CREDIT_PARTS = 4;
+
+/** A job whose start or end waits to be sent, and who waits for the reply. */
+interface Waiting<T> {
+  readonly job: Job<T>;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
 
 /** What a worker does about deliveries. */
 export interface PrefetchEvents {
@@ -20,6 +31,8 @@ export interface PrefetchEvents {
   readonly onRecall: (receipt: string) => void;
   /** Nothing that was not started is ours now: the connection has ended. */
   readonly onLost: () => void;
+  /** Whether nothing waits that has arrived. */
+  readonly isHungry: () => boolean;
   /** There is a new connection. Returns how many jobs are worked on. */
   readonly onReady: () => number;
   /** There are no deliveries for now. */
@@ -37,6 +50,12 @@ export class Prefetch<T> {
   readonly #prefetch: number;
   readonly #timer: NodeJS.Timeout;
   readonly #underWay = new Set<Promise<unknown>>();
+  readonly #starting = new Map<Job<T>, Waiting<T>>();
+  #ending: Waiting<T>[] = [];
+  #isGathering = false;
+  // Places that are free and for which no credit was granted.
+  #free = 0;
+  #lump = 1;
   #ageingMs: number | null = null;
   #isOpen = false;
   #isStopping = false;
@@ -75,28 +94,38 @@ export class Prefetch<T> {
     return this.#ageingMs === null ? priority : (task.putAt ?? 0) + priority * this.#ageingMs;
   }
 
-  /** Grants so many further deliveries. */
-  grant(credit: number): void {
-    if (credit <= 0 || !this.isOpen || this.#isStopping) return;
-    this.#send(commands.credit(credit)).catch(() => undefined);
+  /** Notes that so many further jobs may be delivered. */
+  grant(places: number): void {
+    this.#free += places;
+    this.#gather();
   }
 
   /**
-   * Begins with a job. There is no need to wait: what is sent in the same step leaves in one piece.
-   * Refused with `STALE` if the job was called back.
+   * Begins with a job. There is no need to wait: what is asked in the same step of the program
+   * leaves in one piece. Refused with `STALE` if the job was called back.
    */
-  async start(job: Job<T>): Promise<void> {
-    const member = this.#lane.member ?? undefined;
-    await this.#sendOrAsk(commands.start(job.queue, job.receipt, { member }));
+  start(job: Job<T>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#starting.set(job, { job, resolve, reject });
+      this.#gather();
+    });
   }
 
   /** Acknowledges a job. Refused with `STALE` if its lease has ended. */
-  async acknowledge(job: Job<T>): Promise<void> {
-    await this.#sendOrAsk(commands.ack(job.queue, [job.receipt]));
+  acknowledge(job: Job<T>): Promise<void> {
+    // The acknowledgement starts a job too.
+    this.#starting.get(job)?.resolve();
+    this.#starting.delete(job);
+    return new Promise((resolve, reject) => {
+      this.#ending.push({ job, resolve, reject });
+      this.#gather();
+    });
   }
 
   /** Has everything called back that was not started. */
   async stop(): Promise<void> {
+    // What has begun must not be called back.
+    this.#flush();
     this.#isStopping = true;
     clearInterval(this.#timer);
     if (this.isOpen) await this.#send(commands.unsubscribe()).catch(() => undefined);
@@ -104,6 +133,7 @@ export class Prefetch<T> {
 
   /** Ends the connection, after the replies that are under way. */
   async close(): Promise<void> {
+    this.#flush();
     await Promise.allSettled(this.#underWay);
     this.#caller.end(this.#link);
   }
@@ -123,6 +153,8 @@ export class Prefetch<T> {
     this.#isOpen = true;
     const working = this.#events.onReady();
     void this.#subscribe();
+    this.#lump = Math.max(1, Math.floor(prefetch / CREDIT_PARTS));
+    this.#free = 0;
     this.grant(this.#concurrency + prefetch - working);
   }
 
@@ -163,18 +195,61 @@ export class Prefetch<T> {
     this.#events.onLost();
   }
 
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    process.nextTick(() => {
+      this.#isGathering = false;
+      this.#flush();
+    });
+  }
+
+  // Sends what was gathered, as few requests.
+  #flush(): void {
+    const ending = this.#ending;
+    this.#ending = [];
+    for (let at = 0; at < ending.length; at += ACK_MAX) {
+      void this.#acknowledge(ending.slice(at, at + ACK_MAX));
+    }
+    const isDue = this.#free >= this.#lump || (this.#free > 0 && this.#events.isHungry());
+    if (isDue && this.isOpen && !this.#isStopping) {
+      this.#send(commands.credit(this.#free)).catch(() => undefined);
+      this.#free = 0;
+    }
+    for (const { job, resolve, reject } of this.#starting.values()) {
+      const member = this.#lane.member ?? undefined;
+      const words = commands.start(job.queue, job.receipt, { member });
+      this.#sendOrAsk(words).then(resolve, reject);
+    }
+    this.#starting.clear();
+  }
+
+  async #acknowledge(ending: Waiting<T>[]): Promise<void> {
+    const receipts = ending.map(({ job }) => job.receipt);
+    try {
+      const reply = await this.#sendOrAsk(commands.ack(this.#lane.name, receipts));
+      const replies = ending.length > 1 ? listOf(reply) : [];
+      for (const [at, { resolve, reject }] of ending.entries()) {
+        const each = replies[at];
+        if (each instanceof ErrorReply) reject(new Refused(each.message));
+        else resolve();
+      }
+    } catch (error) {
+      for (const { reject } of ending) reject(error);
+    }
+  }
+
   // Sends over this connection. If the reply is lost with it, another one tells what has happened.
-  async #sendOrAsk(words: Words): Promise<void> {
+  async #sendOrAsk(words: Words): Promise<Reply> {
     if (this.isOpen) {
       try {
-        await this.#send(words);
-        return;
+        return await this.#send(words);
       } catch (error) {
-        const isUnknown = error instanceof ConnectionLost || isRefused(error, "UNKNOWN", "TRYAGAIN");
-        if (!isUnknown) throw error;
+        const isLost = error instanceof ConnectionLost;
+        if (!isLost && !isRefused(error, "UNKNOWN", "TRYAGAIN")) throw error;
       }
     }
-    await this.#caller.ask(words);
+    return this.#caller.ask(words);
   }
 
   #send(words: Words): Promise<Reply> {

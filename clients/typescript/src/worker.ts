@@ -104,6 +104,7 @@ export class Worker<T> implements AsyncDisposable {
         onTask: (task) => this.#arrive(task),
         onRecall: (receipt) => this.#callBack(receipt),
         onLost: () => void this.#arrived.splice(0),
+        isHungry: () => this.#arrived.length === 0,
         onReady: () => {
           // What was called back has a place like any other, as the new connection counts.
           this.#calledBack.clear();

@@ -29,6 +29,8 @@ use crate::transport::{Line, Lost, Replies};
 
 /// The most jobs that are taken ahead of a fair queue, which charges a share for each.
 const FAIR_PREFETCH_MAX: u32 = 1;
+/// Credit is granted a few at a time: this part of the prefetch.
+const CREDIT_PARTS: u32 = 4;
 
 /// A function has ended.
 pub(super) struct Ended {
@@ -86,6 +88,8 @@ pub(super) struct Ahead {
     owed: VecDeque<Owed>,
     /// How many places are free for which no credit was granted.
     free: u32,
+    /// How many of them are granted at a time, while something waits.
+    lump: u32,
     /// Milliseconds for each step of the priority, of queues whose tasks are ageing.
     ageing: HashMap<Where, i128>,
     /// What is to be written.
@@ -124,6 +128,7 @@ impl Ahead {
             running: HashMap::new(),
             owed: VecDeque::new(),
             free: 0,
+            lump: 1,
             ageing: HashMap::new(),
             out: Vec::new(),
             is_stopping: false,
@@ -174,6 +179,7 @@ impl Ahead {
             running.is_called_back = false;
         }
         let running = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
+        self.lump = (prefetch / CREDIT_PARTS).max(1);
         let places = self.crew.worker.concurrency.saturating_add(prefetch);
         self.free = places.saturating_sub(running);
         self.subscribe(work);
@@ -302,8 +308,9 @@ impl Ahead {
             let end = work.running.spawn(attending);
             self.running.insert(receipt, Running { end, is_called_back: false });
         }
-        let free = std::mem::take(&mut self.free);
-        if free > 0 && !self.is_stopping {
+        let is_due = self.free >= self.lump || (self.free > 0 && self.arrived.is_empty());
+        if is_due && !self.is_stopping {
+            let free = std::mem::take(&mut self.free);
             self.ask(&Words::new("CREDIT").bytes(free.to_string()), Owed::Other);
         }
     }

@@ -33,6 +33,9 @@ log = logging.getLogger("pinpriq.worker")
 #: How long one look at the connection takes at most, in seconds.
 READ_S = 1.0
 
+#: Credit is granted a few at a time: this part of the prefetch.
+CREDIT_PARTS = 4
+
 
 class AsyncPrefetch:
     """One connection to which the server pushes jobs, for all runs of a worker.
@@ -67,8 +70,9 @@ class AsyncPrefetch:
         self._owed: deque[tuple[str, AsyncJob | None]] = deque()
         # What runs, by receipt, and whether its place is free already: it was called back.
         self._running: dict[str, bool] = {}
-        # How many places are free for which no credit was granted.
+        # How many places are free for which no credit was granted, and how many to grant at a time.
         self._free = 0
+        self._lump = 1
         self._ageing: dict[tuple[str, str | None], float] = {}
 
     async def run(self, _: int) -> None:
@@ -142,6 +146,7 @@ class AsyncPrefetch:
             self._connection = connection
             # What was called back holds a place like any other, as the new connection counts.
             self._running = dict.fromkeys(self._running, False)
+            self._lump = max(1, prefetch // CREDIT_PARTS)
             self._free = self._concurrency + prefetch - len(self._running)
             if not await self._write([*self._subscriptions(), *self._credit()]):
                 raise Disconnected("the connection broke while it was new")
@@ -175,6 +180,8 @@ class AsyncPrefetch:
         return subscriptions
 
     def _credit(self) -> list[_Request]:
+        if self._free < self._lump and self._arrived:
+            return []
         credit, self._free = self._free, 0
         return [(commands.credit(credit).words, "CREDIT", None)] if credit > 0 else []
 

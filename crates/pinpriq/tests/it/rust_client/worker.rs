@@ -9,6 +9,7 @@ use pinpriq_client::{
 };
 use tokio::sync::{Notify, mpsc};
 
+use super::relay::Relay;
 use super::{LONG, with_server};
 
 /// What a worker has told, in the order in which it did.
@@ -419,5 +420,77 @@ fn one_job_of_a_fair_queue_is_taken_ahead() {
         });
         let lines = run(worker, &told, heard, 8).await;
         assert!(lines.iter().all(|line| line.ends_with("done")), "{lines:?}");
+    });
+}
+
+#[test]
+fn a_function_whose_start_comes_too_late_is_ended() {
+    with_server(&[], async |direct, address| {
+        let relay = Relay::to(address.strip_prefix("pinpriq://").unwrap());
+        let client = Client::connect(&relay.address).await.unwrap();
+        let queue = direct.queue("ahead");
+        let (worker, told, mut heard) = noting(&client);
+        let (began, is_first) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let beginning = Arc::clone(&began);
+        let worker = worker.concurrency(1).prefetch(1).job("ahead", move |job: Job| {
+            let (beginning, is_first) = (Arc::clone(&beginning), Arc::clone(&is_first));
+            async move {
+                if job.text()? == "late" && is_first.fetch_add(1, Ordering::SeqCst) == 0 {
+                    beginning.notify_one();
+                    std::future::pending::<()>().await;
+                }
+                Ok(())
+            }
+        });
+        queue.put("warm").await.unwrap();
+        let (putting, noted) = (queue.clone(), told.clone());
+        let all = async move {
+            heard.recv().await.unwrap();
+            relay.hold();
+            putting.put("late").priority(5).await.unwrap();
+            began.notified().await;
+            putting.put("urgent").priority(1).await.unwrap();
+            putting.put("more urgent").priority(0).await.unwrap();
+            relay.let_go();
+            while noted.lines.lock().unwrap().iter().filter(|line| line.ends_with("done")).count()
+                < 4
+            {
+                heard.recv().await.unwrap();
+            }
+        };
+        worker.run(all).await.unwrap();
+        let mut lines = told.lines.lock().unwrap().clone();
+        lines.retain(|line| !line.ends_with("recalled"));
+        lines.sort();
+        let expected = ["late done", "late lost", "more urgent done", "urgent done", "warm done"];
+        assert_eq!(lines, expected);
+    });
+}
+
+#[test]
+fn a_worker_that_takes_ahead_survives_broken_connections() {
+    with_server(&[], async |direct, address| {
+        let relay = Relay::to(address.strip_prefix("pinpriq://").unwrap());
+        let client = Client::connect(&relay.address).await.unwrap();
+        let queue = direct.queue("ahead");
+        for number in 0..60 {
+            queue.put(number.to_string()).await.unwrap();
+        }
+        let worker = Worker::new(&client).concurrency(3).prefetch(4).ttr(Duration::from_secs(1));
+        let breaking = relay;
+        let worker = worker.job("ahead", move |job: Job| {
+            if job.text().is_ok_and(|text| text.ends_with('7')) && job.attempts == 1 {
+                breaking.lose(1);
+            }
+            async { Ok(()) }
+        });
+        let watched = queue.clone();
+        let all = async move {
+            while watched.count(State::Ready).await.unwrap() > 0
+                || watched.count(State::Taken).await.unwrap() > 0
+                || watched.count(State::Waiting).await.unwrap() > 0
+            {}
+        };
+        worker.run(all).await.unwrap();
     });
 }
