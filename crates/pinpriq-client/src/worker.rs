@@ -41,8 +41,8 @@ type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 /// - A lease is renewed at a third of its TTR while its function runs. If it is lost nevertheless,
 ///   [`Happening::Lost`] says so, and the job is not acknowledged.
 /// - Tasks are taken when a function can be run for them, and not before, so that the most urgent
-///   task is always next. With a [`prefetch`](Self::prefetch) the server sends them ahead, and calls
-///   them back for more urgent ones.
+///   task is always next. With a [`prefetch`](Self::prefetch) the server sends them ahead, and
+///   calls them back for more urgent ones.
 /// - When it is to stop it takes nothing more, and waits for what runs for the time of
 ///   [`grace`](Self::grace). What runs longer is ended and given back.
 /// - After an error of the connection it waits, longer each time up to 5 seconds, and goes on.
@@ -130,8 +130,8 @@ impl Worker {
         self
     }
 
-    /// Holds up to this many jobs beyond those that run, so that the next one is there at once; 1 at
-    /// most of a fair queue. The default is 0.
+    /// Holds up to this many jobs beyond those that run, so that the next one is there at once; 1
+    /// at most of a fair queue. The default is 0.
     ///
     /// Until its function is called, the server may call a job back for a more urgent one. A job
     /// that is called back just as it begins may run twice: its function is dropped at its next

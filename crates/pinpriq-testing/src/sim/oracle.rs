@@ -446,7 +446,9 @@ impl Oracle {
                 }
                 Output::Delivery { client, tasks, popped } => {
                     let client = at_home(client);
-                    tasks.iter().for_each(|task| self.book.note_delivered(task));
+                    for task in &tasks {
+                        self.book.note_delivered(task);
+                    }
                     let needs = self.needs_of(&tasks, popped);
                     if let Some(expecting) = self.clients.get_mut(&client) {
                         let (is_reply, recalled) = (false, None);
@@ -575,8 +577,8 @@ impl Expecting {
         self.sent.iter().any(|sent| matches!(sent.state, SentState::Applied))
     }
 
-    /// Numbers of popped tasks, and receipts of leased ones, that were not sent completely. What was
-    /// called back has gone back already.
+    /// Numbers of popped tasks, and receipts of leased ones, that were not sent completely. What
+    /// was called back has gone back already.
     fn unsent(&self) -> (Vec<u64>, Vec<Receipt>) {
         let replies = self.sent.iter().filter_map(|sent| match &sent.state {
             SentState::Replied(Reply::Tasks { tasks, popped }, _) => Some((tasks, *popped)),
