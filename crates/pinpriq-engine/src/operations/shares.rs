@@ -188,7 +188,9 @@ impl Engine {
         if top && !from.is_empty() {
             return Err(bad("TOP has one page: leave the cursor out".to_owned()));
         }
-        let Some(slot) = self.find_queue(queue)? else {
+        // Consumers may wait for one that does not exist.
+        let known = self.find_queue(queue)?.filter(|slot| self.queues[*slot].exists());
+        let Some(slot) = known else {
             return Ok(Some(Reply::Shares { shares: Vec::new(), next: None }));
         };
         self.follow_shares(slot);
