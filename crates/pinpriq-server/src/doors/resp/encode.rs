@@ -345,7 +345,8 @@ mod tests {
             loop {
                 let mut piece = Vec::new();
                 let writer = &mut Writer::new(&mut piece, Protocol::Resp3);
-                let complete = super::output(&output, (writer, &contacts), &mut progress, most, 0);
+                let form = (most, false);
+                let complete = super::output(&output, (writer, &contacts), &mut progress, form, 0);
                 longest = longest.max(piece.len());
                 whole.extend(piece);
                 if complete {
