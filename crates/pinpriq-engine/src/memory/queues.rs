@@ -219,8 +219,8 @@ impl Queue {
         self.counters = Counters::default();
         self.pace = None;
         (self.found, self.deletes) = (0, 0);
-        if let Some(tallies) = &mut self.tallies {
-            tallies.forget_happened();
+        if self.tallies.take().is_some() {
+            self.note_followers();
         }
     }
 

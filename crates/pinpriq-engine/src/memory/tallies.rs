@@ -174,14 +174,6 @@ impl Tallies {
         note(&mut tally.happened);
     }
 
-    /// Forgets what has happened.
-    pub(crate) fn forget_happened(&mut self) {
-        self.shares.values_mut().for_each(|tally| tally.happened = Happened::default());
-        while let Some((_, name)) = self.idle.pop_first() {
-            self.shares.remove(&name);
-        }
-    }
-
     /// Begins to note what has happened before a transaction.
     pub(crate) fn begin_notes(&mut self) {
         self.former = Some(BTreeMap::new());
