@@ -86,6 +86,7 @@ impl Shape {
     const ALL: [Self; 3] = [Self::Plain, Self::WithMeta, Self::OfOne];
 
     /// Returns the shape of the reply to a request with these parts.
+    #[inline]
     pub(crate) fn asked_for(parts: &Parts<'_>) -> Self {
         if parts.given(WITHMETA).is_some() {
             Self::WithMeta

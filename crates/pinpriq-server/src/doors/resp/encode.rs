@@ -39,6 +39,7 @@ pub(crate) fn plain(output: &Output, writer: &mut Writer<'_>) -> bool {
 /// The head of an array comes first, then tasks or members while the buffer is shorter than `most`
 /// and tasks are among the first `known`. `progress` counts those already written. Returns whether
 /// the output is complete.
+#[inline]
 pub(crate) fn output(
     output: &Output,
     (writer, contacts): (&mut Writer<'_>, &Contacts),
