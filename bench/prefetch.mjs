@@ -5,6 +5,7 @@
 //
 // Use: bench/prefetch.mjs PROGRAM [ROUNDS]
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Client } from "../clients/typescript/dist/esm/index.js";
 
@@ -82,13 +83,23 @@ async function urgentWaits(putter, worker, options) {
   return [at(0.5), at(0.99)];
 }
 
-/** Returns how many jobs a second a worker does with this handler. */
+/** Returns the processor time of the server so far, in microseconds. */
+function serverCpu() {
+  const fields = readFileSync(`/proc/${server.pid}/stat`, "utf8").split(") ")[1].split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+/**
+ * Returns how many jobs a second a worker does with this handler, and the processor time of a job
+ * in microseconds, in the worker and in the server.
+ */
 async function throughput(putter, worker, handler, options) {
   const queue = putter.queue(`many-${Math.random()}`);
   for (let turn = 0; turn < JOBS / 1_000; turn++) {
     await queue.putMany(new Array(1_000).fill(0), { priority: 5 });
   }
   let done = 0;
+  const [ownBefore, serverBefore] = [process.cpuUsage(), serverCpu()];
   const began = performance.now();
   await new Promise((resolve) => {
     const trace = ({ type }) => type === "acked" && ++done === JOBS && resolve();
@@ -96,31 +107,40 @@ async function throughput(putter, worker, handler, options) {
     const work = lane.process(handler, { ...options, log: null, trace });
     void work.finished;
   });
-  return (JOBS * 1_000) / (performance.now() - began);
+  const rate = (JOBS * 1_000) / (performance.now() - began);
+  const own = process.cpuUsage(ownBefore);
+  return [rate, (own.user + own.system) / JOBS, (serverCpu() - serverBefore) / JOBS];
 }
 
 const { server, url } = await start();
 const putter = await Client.connect(url);
 const worker = await Client.connect(url);
-const found = new Map(WAYS.map(([name]) => [name, { p50: [], p99: [], atOnce: [], later: [], ten: [] }]));
+const KINDS = [
+  ["at once", atOnce, 1],
+  ["later", later, 1],
+  ["later, 10 at a time", later, 10],
+];
+const found = new Map();
 console.log(`a round trip: ${(await roundTrip(putter.queue("none"))).toFixed(2)} ms`);
 for (let round = 0; round < Number(rounds); round++) {
-  for (const [name, options] of WAYS) {
-    const figures = found.get(name);
-    const [p50, p99] = await urgentWaits(putter, worker, options);
-    figures.p50.push(p50);
-    figures.p99.push(p99);
-    figures.atOnce.push(await throughput(putter, worker, atOnce, options));
-    figures.later.push(await throughput(putter, worker, later, options));
-    const ten = { ...options, concurrency: 10 };
-    figures.ten.push(await throughput(putter, worker, later, ten));
+  for (const [way, options] of WAYS) {
+    note(way, "start of an urgent job, ms: p50, p99", await urgentWaits(putter, worker, options));
+    for (const [kind, handler, concurrency] of KINDS) {
+      const figures = await throughput(putter, worker, handler, { ...options, concurrency });
+      note(way, `${kind}: jobs a second, µs of the worker, of the server`, figures);
+    }
   }
 }
-console.log("start of an urgent job, p50 ms | p99 ms | jobs a second, at once | later | later, 10 at a time");
-for (const [name, { p50, p99, ...rates }] of found) {
-  const waits = [p50, p99].map((values) => median(values).toFixed(2));
-  const counts = Object.values(rates).map((values) => Math.round(median(values)));
-  console.log(`${name}: ${[...waits, ...counts].join(" | ")}`);
+
+/** Notes the figures of one round. */
+function note(way, what, figures) {
+  const key = `${way} | ${what}`;
+  found.set(key, [...(found.get(key) ?? []), figures]);
+}
+
+for (const [key, all] of found) {
+  const medians = all[0].map((_, at) => median(all.map((figures) => figures[at])));
+  console.log(`${key}: ${medians.map((value) => value.toFixed(2)).join(", ")}`);
 }
 server.kill();
 process.exit(0);

@@ -76,6 +76,11 @@ export class Link {
     return reply ?? null;
   }
 
+  /** Sends several requests in one piece and returns their replies, which may be refusals. */
+  sendAll(requests: readonly (readonly Word[])[], limits: SendLimits): Promise<Reply[]> {
+    return this.#ask(requests, String(requests[0]?.[0]), limits);
+  }
+
   /** Sends a transaction and returns the replies of its commands. */
   async transact(commands: readonly (readonly Word[])[], limits: SendLimits): Promise<Reply[]> {
     const all = [["MULTI"], ...commands, ["EXEC"]];

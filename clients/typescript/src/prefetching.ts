@@ -23,6 +23,18 @@ interface Waiting<T> {
   readonly reject: (error: unknown) => void;
 }
 
+/** A request that is sent with others. */
+interface Gathered {
+  readonly words: Words;
+  /** Whether it makes sense on this connection only. */
+  readonly isOfConnection: boolean;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Refusals that do not tell what was done. */
+const UNSURE = /^(UNKNOWN|TRYAGAIN) /;
+
 /** What a worker does about deliveries. */
 export interface PrefetchEvents {
   /** A job has arrived. */
@@ -204,60 +216,81 @@ export class Prefetch<T> {
     });
   }
 
-  // Sends what was gathered, as few requests.
+  // Sends what was gathered, in few requests and one piece.
   #flush(): void {
+    const requests: Gathered[] = [];
     const ending = this.#ending;
     this.#ending = [];
     for (let at = 0; at < ending.length; at += ACK_MAX) {
-      void this.#acknowledge(ending.slice(at, at + ACK_MAX));
+      requests.push(this.#acknowledgement(ending.slice(at, at + ACK_MAX)));
     }
     const isDue = this.#free >= this.#lump || (this.#free > 0 && this.#events.isHungry());
     if (isDue && this.isOpen && !this.#isStopping) {
-      this.#send(commands.credit(this.#free)).catch(() => undefined);
+      const words = commands.credit(this.#free);
+      const ignore = (): void => undefined;
+      requests.push({ words, isOfConnection: true, resolve: ignore, reject: ignore });
       this.#free = 0;
     }
     for (const { job, resolve, reject } of this.#starting.values()) {
       const member = this.#lane.member ?? undefined;
       const words = commands.start(job.queue, job.receipt, { member });
-      this.#sendOrAsk(words).then(resolve, reject);
+      requests.push({ words, isOfConnection: false, resolve, reject });
     }
     this.#starting.clear();
+    if (requests.length > 0) void this.#sendAll(requests);
   }
 
-  async #acknowledge(ending: Waiting<T>[]): Promise<void> {
-    const receipts = ending.map(({ job }) => job.receipt);
-    try {
-      const reply = await this.#sendOrAsk(commands.ack(this.#lane.name, receipts));
+  #acknowledgement(ending: Waiting<T>[]): Gathered {
+    const resolve = (reply: Reply): void => {
       const replies = ending.length > 1 ? listOf(reply) : [];
-      for (const [at, { resolve, reject }] of ending.entries()) {
+      for (const [at, waiting] of ending.entries()) {
         const each = replies[at];
-        if (each instanceof ErrorReply) reject(new Refused(each.message));
-        else resolve();
+        if (each instanceof ErrorReply) waiting.reject(new Refused(each.message));
+        else waiting.resolve();
       }
-    } catch (error) {
-      for (const { reject } of ending) reject(error);
+    };
+    const reject = (error: unknown): void => {
+      for (const waiting of ending) waiting.reject(error);
+    };
+    const receipts = ending.map(({ job }) => job.receipt);
+    const words = commands.ack(this.#lane.name, receipts);
+    return { words, isOfConnection: false, resolve, reject };
+  }
+
+  // Sends requests over this connection. What it does not tell, another one is asked about.
+  async #sendAll(requests: readonly Gathered[]): Promise<void> {
+    let replies: Reply[] = [];
+    if (this.isOpen) {
+      const words = requests.map((request) => request.words.list);
+      const all = this.#link.sendAll(words, this.#limits);
+      replies = await this.#noted(all).catch(() => []);
+    }
+    for (const [at, request] of requests.entries()) {
+      const reply = replies[at];
+      if (reply === undefined || (reply instanceof ErrorReply && UNSURE.test(reply.message))) {
+        if (request.isOfConnection) continue;
+        this.#noted(this.#caller.ask(request.words)).then(request.resolve, request.reject);
+      } else if (reply instanceof ErrorReply) {
+        request.reject(new Refused(reply.message));
+      } else {
+        request.resolve(reply);
+      }
     }
   }
 
-  // Sends over this connection. If the reply is lost with it, another one tells what has happened.
-  async #sendOrAsk(words: Words): Promise<Reply> {
-    if (this.isOpen) {
-      try {
-        return await this.#send(words);
-      } catch (error) {
-        const isLost = error instanceof ConnectionLost;
-        if (!isLost && !isRefused(error, "UNKNOWN", "TRYAGAIN")) throw error;
-      }
-    }
-    return this.#caller.ask(words);
+  get #limits(): { leaveWithinMs: number; silenceMs: number } {
+    return { leaveWithinMs: 1, silenceMs: this.#link.silenceMaxMs };
   }
 
   #send(words: Words): Promise<Reply> {
-    const silenceMs = this.#link.silenceMaxMs;
-    const reply = this.#link.send(words.list, { leaveWithinMs: 1, silenceMs });
-    const forget = (): void => void this.#underWay.delete(noted);
-    const noted: Promise<unknown> = reply.catch(() => undefined).finally(forget);
-    this.#underWay.add(noted);
+    return this.#noted(this.#link.send(words.list, this.#limits));
+  }
+
+  // Notes that a reply is under way.
+  #noted<R>(reply: Promise<R>): Promise<R> {
+    const forget = (): void => void this.#underWay.delete(reply);
+    this.#underWay.add(reply);
+    reply.then(forget, forget);
     return reply;
   }
 }
