@@ -113,7 +113,7 @@ export class Prefetch<T> {
   }
 
   /**
-   * Begins with a job. There is no need to wait: what is asked in the same step of the program
+   * Begins with a job. There is no need to wait: what is asked in the same turn of the event loop
    * leaves in one piece. Refused with `STALE` if the job was called back.
    */
   start(job: Job<T>): Promise<void> {
@@ -210,7 +210,8 @@ export class Prefetch<T> {
   #gather(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;
-    process.nextTick(() => {
+    // Once in each turn of the event loop, so that jobs that end in it share a piece.
+    setImmediate(() => {
       this.#isGathering = false;
       this.#flush();
     });

@@ -130,8 +130,8 @@ impl Worker {
         self
     }
 
-    /// Holds up to this many jobs beyond those that run, so that the next one is there at once; 1
-    /// at most of a fair queue. The default is 0.
+    /// Holds up to this many jobs beyond those that run, so that the next one is there at once. Of
+    /// a fair queue it is 1 at most. The default is 0.
     ///
     /// Until its function is called, the server may call a job back for a more urgent one. A job
     /// that is called back just as it begins may run twice: its function is dropped at its next
