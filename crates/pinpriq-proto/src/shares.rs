@@ -19,7 +19,7 @@ pub const TOP_SHARES_MAX: u32 = 100;
 
 /// What the rules of one share count against [`crate::limits::Limits::bytes_max`] in addition to
 /// the names of queue and share. An estimate.
-pub const OWN_SHARE_OVERHEAD_BYTES: u64 = 320;
+pub const OWN_SHARE_OVERHEAD_BYTES: u64 = 512;
 
 /// What a share has instead of the rules of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter)]
