@@ -43,6 +43,11 @@ def flaky(self: Task, name: str) -> None:
     note("done", name)
 
 
+@app.task(bind=True)
+def put_off(self: Task) -> None:
+    raise self.retry(countdown=3600)
+
+
 @app.task(acks_late=True)
 def slow(name: str) -> None:
     """Run until the test lets it go on."""

@@ -116,6 +116,27 @@ def test_higher_priorities_come_first(application: Application) -> None:
     assert application.lines("done") == ["9", "5", "1"]
 
 
+def test_a_share_by_header_or_option(application: Application, client: Client) -> None:
+    application.tasks.work.apply_async(("a",), headers={"share": "ann", "cost": 3})
+    application.tasks.work.apply_async(("b",), share="ben")
+    application.tasks.work.apply_async(("c",))
+    tasks = client.queue("celery", serialiser="bytes").peek(count=3)
+    assert [(task.share, task.cost) for task in tasks] == [(b"ann", 3), (b"ben", 1), (None, 1)]
+    with application.worker("--pool", "solo"):
+        application.await_done("a", "b", "c")
+
+
+def test_a_share_stays_with_a_task_that_is_tried_again(
+    application: Application, client: Client
+) -> None:
+    queue = client.queue("celery", serialiser="bytes")
+    application.tasks.put_off.apply_async(headers={"share": "ann"})
+    with application.worker("--pool", "solo"):
+        await_that(lambda: bool(queue.peek(state=State.WAITING)), "it is not tried again")
+    [task] = queue.peek(state=State.WAITING)
+    assert task.share == b"ann"
+
+
 def test_the_convention_of_the_redis_transport(server: Server) -> None:
     options = {"lowest_priority_first": True, "queue_prefix": "app."}
     with Connection(server.url, transport_options=options) as connection:

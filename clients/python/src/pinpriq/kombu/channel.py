@@ -120,7 +120,10 @@ class Channel(virtual.Channel):
         properties = message["properties"]
         key = properties.get(KEY_PROPERTY) or uuid4().hex
         sent = {name: value for name, value in properties.items() if name != KEY_PROPERTY}
-        eta = _eta(message.get("headers") or {})
+        headers = message.get("headers") or {}
+        eta = _eta(headers)
+        # Celery keeps headers when it tries a task again, and options not.
+        terms = {**properties, **headers}
         # A temporary queue outlives its owner, so its messages end by themselves.
         ttl_s = self.bindings.message_ttl_s(queue)
         expiration = properties.get("expiration")
@@ -137,6 +140,8 @@ class Channel(virtual.Channel):
                 priority=self._pinpriq_priority(message),
                 at=eta,
                 ttl=ttl_s,
+                share=terms.get("share"),
+                cost=terms.get("cost"),
                 unique=key,
                 window=self.client.options.window_s,
                 own_window=self.client.options.window_s,
