@@ -13,6 +13,7 @@ export async function actions(world) {
   await ofDeadLetters(hands);
   await ofTopics(hands);
   await ofSchedules(hands);
+  await ofLimits(hands);
   await ofConnections(hands);
   // A refusal is a failed request to the browser too.
   const others = wrong.filter((it) => !/status of 4\d\d/.test(it));
@@ -245,6 +246,26 @@ async function ofSchedules({ api, step, must, page, ...others }) {
     must(!(await known()).paused, "it is not resumed");
     await hands.press("Drop");
     await hands.fill({}, "Drop the schedule", "was dropped");
+    must((await known()).code === "NOTFOUND", "it is still there");
+  });
+}
+
+async function ofLimits({ api, step, must, page, ...others }) {
+  const hands = new Hands({ api, ...others }, page);
+  const known = async () => (await api.ask("GET", "/v1/limits/calls")).body;
+  await step("limits: set, change, drop", async () => {
+    await hands.go("#/limits");
+    await hands.press("Set a limit");
+    await hands.fill({ Name: "calls", "At most": "2" }, "Save", "Saved.");
+    must((await known()).max === 2, JSON.stringify(await known()));
+    const row = page.locator("tbody tr", { hasText: "calls" });
+    await row.waitFor();
+    await hands.press("Change", row);
+    await hands.fill({ "At most": "none", Rate: "10/1000" }, "Save", "Saved.");
+    must((await known()).rate === "10/1000", JSON.stringify(await known()));
+    must((await known()).max === undefined, JSON.stringify(await known()));
+    await hands.press("Drop", row);
+    await hands.fill({}, "Drop", "was dropped");
     must((await known()).code === "NOTFOUND", "it is still there");
   });
 }

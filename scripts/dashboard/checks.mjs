@@ -20,6 +20,7 @@ export async function addresses(api) {
     lane: "#/queues/news?member=mailer",
     schedules: "#/schedules",
     schedule: "#/schedules/nightly-report",
+    limits: "#/limits",
     connections: "#/connections",
     server: "#/server",
   };

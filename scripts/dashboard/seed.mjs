@@ -161,6 +161,7 @@ export async function seed(api, respPort) {
     cron: "@monthly",
   });
   await api.must("POST", "/v1/schedules/billing:pause", {});
+  await api.must("PUT", "/v1/limits/partner", { max: 8, rate: "100/60000" });
   sockets.push(
     connect(respPort, ["CLIENT", "SETNAME", "worker-1"], ["TAKE", "resize", "TTR", "600000"]),
     connect(respPort, ["CLIENT", "SETNAME", "worker-2"], ["TAKE", "mail", "TTR", "600000"]),

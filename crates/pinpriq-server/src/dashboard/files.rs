@@ -47,6 +47,7 @@ pub(crate) static FILES: &[File] = &[
     file!("views/connections.js"),
     file!("views/dead.js"),
     file!("views/leases.js"),
+    file!("views/limits.js"),
     file!("views/login.js"),
     file!("views/overview.js"),
     file!("views/queue.js"),
