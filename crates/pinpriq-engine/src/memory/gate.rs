@@ -78,6 +78,11 @@ impl Gate {
         Some(Box::new(Self { limit, uses, counted: 0, bucket, armed: None, shut_since: None }))
     }
 
+    /// Whether it can be shut. The one of a queue that only has turns cannot.
+    pub(crate) fn can_shut(&self) -> bool {
+        self.limit.is_some() || self.bucket.is_some() || !self.uses.are_none()
+    }
+
     /// Whether another task may be handed out.
     pub(crate) fn is_open(&self, seen: Seen, now: Timestamp) -> bool {
         self.has_room(seen) && self.token_at(seen).is_none_or(|at| at <= now)

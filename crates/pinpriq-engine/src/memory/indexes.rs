@@ -207,6 +207,12 @@ impl Indexes {
         }
     }
 
+    /// Returns the first selectable task after a place in the usual order, with its own place.
+    pub(crate) fn after(&self, place: Rank) -> Option<(Rank, Slot)> {
+        let (small, large) = (self.narrow.ranked.next(place), self.wide.ranked.next(place));
+        small.into_iter().chain(large).min_by_key(|(rank, _)| *rank)
+    }
+
     /// Iterates over all tasks in the order of the selection, expired or not. Groups are not
     /// followed.
     pub(crate) fn walk(&self, selection: Selection) -> impl Iterator<Item = Slot> {
@@ -246,7 +252,7 @@ impl Indexes {
 
     /// Returns the first ready task with this key and a priority, by priority and seq. Expired
     /// tasks count.
-    pub(crate) fn first_of_key(&self, key: &Bytes, tasks: &Tasks) -> Option<Slot> {
+    pub(crate) fn first_of_key(&self, key: &[u8], tasks: &Tasks) -> Option<Slot> {
         let hash = tasks.hash_key(key);
         let sides = [&self.narrow, &self.wide].into_iter();
         let groups = sides.filter_map(|side| side.groups.get(&hash));
@@ -478,8 +484,8 @@ impl Group {
     }
 
     /// Returns its first task with this key and a priority.
-    fn first_of(&self, key: &Bytes, tasks: &Tasks) -> Option<Slot> {
-        let has_key = |slot: &Slot| tasks[*slot].key() == Some(key);
+    fn first_of(&self, key: &[u8], tasks: &Tasks) -> Option<Slot> {
+        let has_key = |slot: &Slot| tasks[*slot].key().is_some_and(|it| **it == *key);
         match self {
             Self::One(slot) => {
                 Some(*slot).filter(has_key).filter(|slot| tasks[*slot].rank().is_some())

@@ -297,6 +297,10 @@ impl Ranked {
     }
 
     /// Returns the next task above `rank`.
+    pub(crate) fn next(&self, rank: Rank) -> Option<(Rank, Slot)> {
+        self.above(rank)
+    }
+
     fn above(&self, rank: Rank) -> Option<(Rank, Slot)> {
         let below = self.chunks.at_or_below(key_of(rank));
         let within =

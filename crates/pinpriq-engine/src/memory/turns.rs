@@ -13,6 +13,12 @@
 //! can follow. If keys and shares have limits too, all tasks are of one number, and the turn of a
 //! share comes at the rank of its first task.
 //!
+//! While one share has all tasks of a fair queue without such limits, the main order is its order
+//! too, and its tasks are only counted (`latent.rs`). A put, a take and an ack then cost some 540
+//! instructions more than without turns, all three together. Otherwise a share takes 160 to 190
+//! bytes with up to ten tasks of one number, and the usual take changes its pair and its place in
+//! line at once.
+//!
 //! What the shares have had and the buckets of rates are kept here alone. Everything else follows
 //! from the tasks. Each step of the caller ends with [`Turns::conclude`]: what has no task then is
 //! forgotten. Nothing here moves a task or knows about commands.
@@ -20,30 +26,36 @@
 mod aged;
 mod check;
 mod forecast;
+mod latent;
 mod line;
 mod named;
 mod notes;
+mod numbered;
 mod openings;
 mod pairs;
+mod places;
+mod row;
 mod rules;
+mod shares;
 mod standing;
 #[cfg(test)]
 mod tests;
 mod why;
 mod wide;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 pub(crate) use self::aged::AgedTasks;
+use self::latent::Latent;
 use self::line::{Line, Turn};
 use self::named::{Id, Named};
 use self::notes::Notes;
+use self::numbered::{HasNumber, Numbered};
 use self::openings::{Openings, Place, Whose, is_shut};
-use self::pairs::{Account, Pair, Pairs, price};
 #[cfg(test)]
 pub(crate) use self::rules::Own;
-pub(crate) use self::rules::{Charge, Entrant, OwnRules, Roster, Rules, SharesRules};
+pub(crate) use self::rules::{Candidate, Charge, Entrant, OwnRules, Roster, Rules, SharesRules};
+use self::shares::{GUESSES, Share};
 use self::standing::Standing;
 pub(crate) use self::why::HeldBack;
 use self::wide::Wide;
@@ -66,9 +78,21 @@ pub(crate) struct Turns {
     nameless: Id,
     /// The share that was looked for last.
     last: Id,
-    levels: BTreeMap<i64, Level>,
     /// All tasks that could be handed out, if they age.
     aged: Option<Box<AgedTasks>>,
+    /// The task that goes next and its share, if that was asked for and it is still there.
+    next: Option<(Slot, Id)>,
+    /// How many shares have tasks that may go.
+    present: u32,
+    /// Whose tasks are only counted.
+    latent: Option<Latent>,
+    /// Whether one share has all tasks, and they are latent, and no step has changed anything else.
+    is_calm: bool,
+    /// A task that was counted out when it was charged.
+    departing: Option<Slot>,
+    levels: Numbered<Level>,
+    /// At which places among few numbers levels and pairs are, at the remainders of the numbers.
+    guesses: [u8; GUESSES],
     /// The turns of all shares that have one.
     line: Line,
     /// How many takes there have been.
@@ -84,28 +108,12 @@ pub(crate) struct Turns {
 }
 
 /// Everyone with tasks of one number that may go.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Level {
+    number: i64,
     /// What the shares have had that were served last.
     reached: Wide,
     pairs: u32,
-}
-
-#[derive(Debug)]
-struct Share {
-    /// How many of its tasks are taken. Counted only where shares have limits.
-    taken: u32,
-    has_turn: bool,
-    is_touched: bool,
-    besides: Option<Box<Besides>>,
-    pairs: Pairs,
-}
-
-/// What only some shares have.
-#[derive(Debug, Default)]
-struct Besides {
-    own: OwnRules,
-    bucket: Place,
 }
 
 #[derive(Debug, Default)]
@@ -119,48 +127,26 @@ struct Key {
     holders: Option<Box<Standing>>,
 }
 
-/// A turn ties with those of shares that were served before, and comes after those that were not.
-const SERVED: u64 = 1 << 63;
-
 /// How many tasks enter in one step where there are many.
 const AT_ONCE: usize = 1_024;
 
 /// How many turns are looked at to find a task with a small payload.
 const NARROW_TURNS_MAX: usize = 1_000;
 
-impl Share {
-    fn of(own: Option<OwnRules>) -> Self {
-        let besides = own.map(|own| Box::new(Besides { own, bucket: None }));
-        Self { taken: 0, has_turn: false, is_touched: false, besides, pairs: Pairs::None }
+impl Level {
+    /// Notes what a share has had when it is served at this turn. Returns what has been reached.
+    #[inline]
+    fn reach(&mut self, turn: Wide) -> Wide {
+        let reached = self.reached.max(turn);
+        self.reached = reached;
+        reached
     }
+}
 
-    fn own(&self) -> OwnRules {
-        self.besides.as_ref().map_or_else(OwnRules::default, |besides| besides.own)
-    }
-
-    fn bucket(&mut self) -> &mut Place {
-        &mut self.besides.get_or_insert_default().bucket
-    }
-
-    /// Whether its limit or rate holds its tasks back.
-    fn is_shut(&self, rules: &Rules) -> bool {
-        let limit = self.own().limit.or(rules.share_limit);
-        let is_full = limit.is_some_and(|limit| u64::from(self.taken) >= limit);
-        is_full || self.besides.as_ref().is_some_and(|besides| is_shut(&besides.bucket))
-    }
-
-    /// The turn of its best pair.
-    fn turn(&self, share: Id, is_fair: bool) -> Option<Turn> {
-        let pair = self.pairs.first()?;
-        let (seq, _) = pair.standing.first()?;
-        if !is_fair {
-            let at = pair.standing.rank();
-            return Some(Turn { number: pair.number, at, tie: seq, share });
-        }
-        let at = pair.account.turn(pair.account.cost?).into();
-        let served = pair.account.served;
-        let tie = if served == 0 { seq } else { SERVED | served };
-        Some(Turn { number: pair.number, at, tie, share })
+impl HasNumber for Level {
+    #[inline]
+    fn number(&self) -> i64 {
+        self.number
     }
 }
 
@@ -168,8 +154,7 @@ impl Turns {
     fn new(rules: Rules, roster: &impl Roster) -> Self {
         let mut shares = Named::default();
         let name = Bytes::default();
-        let nameless =
-            shares.insert(name.clone(), roster.hash(&name), Share::of(roster.own_rules(&name)));
+        let nameless = shares.insert(&name, roster.hash(&name), Share::of(roster.own_rules(&name)));
         Self {
             aged: rules.ages.then(Box::default),
             rules,
@@ -177,7 +162,13 @@ impl Turns {
             keys: Named::default(),
             nameless,
             last: nameless,
-            levels: BTreeMap::new(),
+            next: None,
+            present: 0,
+            latent: None,
+            is_calm: false,
+            departing: None,
+            levels: Numbered::None,
+            guesses: [0; GUESSES],
             line: Line::default(),
             served: 0,
             openings: Openings::default(),
@@ -205,10 +196,12 @@ impl Turns {
         for (count, slot) in (1..).zip(slots) {
             turns.insert(slot, roster, now);
             if count % AT_ONCE == 0_usize {
-                turns.conclude(roster);
+                turns.conclude_tasks(roster);
+                turns.conclude_shares(roster);
             }
         }
         turns.conclude(roster);
+        turns.pass_all(roster);
         turns
     }
 
@@ -219,8 +212,8 @@ impl Turns {
             Whose::Key(id) => Whose::Key(self.key_of(former.keys.name(id), roster)),
             Whose::Share(id) => Whose::Share(self.share_of(Some(former.shares.name(id)), roster)),
         };
-        self.replace_bucket(whose, Some(bucket), now);
-        self.change_rate(whose, now);
+        self.replace_bucket(whose, Some(bucket), roster, now);
+        self.change_rate(whose, roster, now);
     }
 
     /// The turns of the same queue without tasks. Buckets stay what they are.
@@ -233,8 +226,8 @@ impl Turns {
     pub(crate) fn free_some(&mut self) {
         self.shares.free_some();
         self.keys.free_some();
-        self.levels.pop_first();
         self.aged.iter_mut().for_each(|aged| aged.free_some());
+        self.levels.remove_first();
         self.openings.free_some();
     }
 
@@ -264,13 +257,13 @@ impl Turns {
             (former.key_rate, former.share_rate) != (self.rules.key_rate, self.rules.share_rate);
         if has_other_rates {
             for whose in self.openings.all().collect::<Vec<_>>() {
-                self.change_rate(whose, now);
+                self.change_rate(whose, roster, now);
             }
         }
         for slot in taken {
             let task = roster.entrant(slot);
             let share = self.share_of(task.share(), roster);
-            self.touch(share);
+            self.touch(share, roster);
             if let Some(key) = task.key {
                 let key = self.key_of(key, roster);
                 self.mark_stale(key);
@@ -290,8 +283,8 @@ impl Turns {
         self.advance(roster, now);
         let Some(id) = self.shares.find(share, roster.hash(share)) else { return };
         let own = roster.own_rules(share).unwrap_or_default();
-        self.touch(id).besides.get_or_insert_default().own = own;
-        self.change_rate(Whose::Share(id), now);
+        self.touch(id, roster).besides.get_or_insert_default().own = own;
+        self.change_rate(Whose::Share(id), roster, now);
         self.conclude(roster);
     }
 
@@ -303,7 +296,7 @@ impl Turns {
     /// Forgets the bucket that is fullest, as if it were full.
     pub(crate) fn forget_fullest(&mut self, roster: &impl Roster) {
         if let Some(whose) = self.openings.fullest() {
-            self.replace_bucket(whose, None, Timestamp::ZERO);
+            self.replace_bucket(whose, None, roster, Timestamp::ZERO);
             self.conclude(roster);
         }
     }
@@ -323,7 +316,11 @@ impl Turns {
         now: Timestamp,
     ) -> Option<Slot> {
         self.advance(roster, now);
-        self.peek(selection, roster)
+        if selection.narrow || !self.rules.fix_order() {
+            return self.peek(selection, roster);
+        }
+        self.next = self.upcoming(roster);
+        self.next.map(|(slot, _)| slot)
     }
 
     /// Like [`Self::first`], without a look at what has opened.
@@ -333,31 +330,53 @@ impl Turns {
             return aged.first(selection);
         }
         if !selection.narrow {
-            return self.task_of(self.line.first()?);
+            return self.upcoming(roster).map(|(slot, _)| slot);
+        }
+        let is_wanted = |slot: &Slot| roster.entrant(*slot).is_narrow;
+        if self.alone().is_some() {
+            return roster.first().filter(is_wanted);
         }
         let turns = self.line.iter().take(NARROW_TURNS_MAX);
-        turns.filter_map(|turn| self.task_of(turn)).find(|slot| roster.entrant(*slot).is_narrow)
+        turns.filter_map(|turn| self.task_of(turn)).find(is_wanted)
+    }
+
+    /// The task that goes next, and its share.
+    #[inline]
+    fn upcoming(&self, roster: &impl Roster) -> Option<(Slot, Id)> {
+        debug_assert!(self.touched.is_empty() && self.stale.is_empty(), "the step was concluded");
+        if let Some(share) = self.alone() {
+            return roster.first().map(|slot| (slot, share));
+        }
+        let turn = self.line.first()?;
+        self.task_of(turn).map(|slot| (slot, turn.share))
     }
 
     fn task_of(&self, turn: &Turn) -> Option<Slot> {
-        let pair = self.shares[turn.share].pairs.first()?;
-        pair.standing.first().map(|(_, slot)| slot)
+        self.shares[turn.share].pairs.first()?.row.first()
     }
 
     /// Charges a task that is about to be handed out, while it is still ready.
     pub(crate) fn charge(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
+        if self.rules.are_plain() {
+            let there = roster.candidate(slot);
+            // A task can be taken out of turn that could not be handed out.
+            if let Some(task) = there.or_else(|| roster.entrant(slot).candidate()) {
+                self.charge_plainly(slot, &task, roster);
+            }
+            return;
+        }
         self.advance(roster, now);
         if !self.rules.fix_order() {
             return;
         }
         let task = roster.entrant(slot);
-        let id = self.share_of(task.share(), roster);
-        self.touch(id);
+        let id = self.share_at(slot, task.share(), roster);
+        self.touch(id, roster);
         if self.rules.is_by_key {
-            self.pay(Whose::Share(id), task.cost.get(), now);
+            self.pay(Whose::Share(id), task.cost.get(), roster, now);
             if let Some(key) = task.key {
                 let key = self.key_of(key, roster);
-                self.pay(Whose::Key(key), task.cost.get(), now);
+                self.pay(Whose::Key(key), task.cost.get(), roster, now);
             }
         }
         if let Some(number) = task.number.filter(|_| self.rules.is_fair) {
@@ -365,27 +384,12 @@ impl Turns {
         }
     }
 
-    fn charge_share(&mut self, id: Id, number: i64, cost: NonZeroU32) {
-        if self.notes.is_some() {
-            self.note_pair(id, number);
-            self.note_level(number);
+    fn charge_plainly(&mut self, slot: Slot, task: &Candidate<'_>, roster: &impl Roster) {
+        let id = self.share_at(slot, task.share, roster);
+        if self.alone() != Some(id) {
+            self.touch(id, roster);
         }
-        // Without tasks that may go at this number, nothing is kept about it.
-        let Some(level) = self.levels.get_mut(&number) else { return };
-        let share = &mut self.shares[id];
-        let weight = share.own().weight;
-        let reached = u128::from(level.reached);
-        let pair = share.pairs.find_mut(number);
-        let turn = match &pair {
-            Some(pair) => pair.account.turn(cost),
-            None => reached.saturating_add(price(cost, weight)),
-        };
-        let reached = reached.max(turn);
-        level.reached = reached.into();
-        self.served += 1;
-        if let Some(pair) = pair {
-            pair.account.pay(reached, self.served, weight);
-        }
+        self.charge_share(id, task.number, task.cost);
     }
 
     /// Takes back what a task was charged that was not sent. It is ready again, or gone.
@@ -396,19 +400,19 @@ impl Turns {
         }
         let Charge { share, key, number, cost } = charge;
         let id = self.share_of(share.as_ref(), roster);
-        self.touch(id);
+        self.touch(id, roster);
         if self.rules.is_by_key {
-            self.refund(Whose::Share(id), cost.get(), now);
+            self.refund(Whose::Share(id), cost.get(), roster, now);
             if let Some(key) = key {
                 let key = self.key_of(key, roster);
-                self.refund(Whose::Key(key), cost.get(), now);
+                self.refund(Whose::Key(key), cost.get(), roster, now);
             }
         }
         // It may stand only now.
         self.conclude(roster);
         if let Some(number) = number.filter(|_| self.rules.is_fair) {
             let id = self.share_of(share.as_ref(), roster);
-            self.touch(id);
+            self.touch(id, roster);
             self.note_pair(id, number);
             if let Some(pair) = self.shares[id].pairs.find_mut(number) {
                 pair.account.give_back(*cost);
@@ -431,31 +435,34 @@ impl Turns {
         }
         let task = roster.entrant(slot);
         let share = self.share_of(task.share(), roster);
-        self.touch(share);
+        self.touch(share, roster);
         let key = task.key.map(|key| self.key_of(key, roster));
         for whose in [Some(Whose::Share(share)), key.map(Whose::Key)].into_iter().flatten() {
             let (was, is) = (task.cost.get(), cost.get());
-            self.pay(whose, is.saturating_sub(was), now);
-            self.refund(whose, was.saturating_sub(is), now);
+            self.pay(whose, is.saturating_sub(was), roster, now);
+            self.refund(whose, was.saturating_sub(is), roster, now);
         }
         self.conclude(roster);
     }
 
     /// Adds a task with its current fields. It must be in the indexes of its queue.
     pub(crate) fn insert(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
+        if self.rules.are_plain() {
+            if let Some(task) = roster.candidate(slot) {
+                self.stand(slot, &task, roster);
+            }
+            return;
+        }
         self.advance(roster, now);
         let task = roster.entrant(slot);
         self.age(slot, &task, true);
         if !self.rules.is_by_key {
-            if task.is_selectable() && self.rules.is_fair {
-                self.stand(slot, &task, roster);
-            }
             return;
         }
         let is_taken = task.kind == StateKind::Taken;
         if is_taken {
             let share = self.share_of(task.share(), roster);
-            self.touch(share).taken += 1;
+            self.touch(share, roster).taken += 1;
         }
         match task.key {
             Some(key) if is_taken || task.is_selectable() || task.holds_key() => {
@@ -468,26 +475,29 @@ impl Turns {
                 self.age_in_key(id, slot, &task, true);
                 self.mark_stale(id);
             }
-            None if task.is_selectable() => self.stand(slot, &task, roster),
+            None if task.is_selectable() => self.stand_if_numbered(slot, &task, roster),
             _ => {}
         }
     }
 
     /// Removes a task that was added with its current fields.
     pub(crate) fn remove(&mut self, slot: Slot, roster: &impl Roster, now: Timestamp) {
+        if self.rules.are_plain() {
+            if let Some(task) = roster.candidate(slot) {
+                self.unstand(slot, &task, roster);
+            }
+            return;
+        }
         self.advance(roster, now);
         let task = roster.entrant(slot);
         self.age(slot, &task, false);
         if !self.rules.is_by_key {
-            if task.is_selectable() && self.rules.is_fair {
-                self.unstand(slot, &task, roster);
-            }
             return;
         }
         let is_taken = task.kind == StateKind::Taken;
         if is_taken {
             let share = self.share_of(task.share(), roster);
-            self.touch(share).taken -= 1;
+            self.touch(share, roster).taken -= 1;
         }
         match task.key {
             Some(key) if is_taken || task.is_selectable() || task.holds_key() => {
@@ -503,12 +513,12 @@ impl Turns {
                     }
                 }
                 if key.standing.take_if(|standing| *standing == slot).is_some() {
-                    self.unstand(slot, &task, roster);
+                    self.unstand_if_numbered(slot, &task, roster);
                 }
                 self.age_in_key(id, slot, &task, false);
                 self.mark_stale(id);
             }
-            None if task.is_selectable() => self.unstand(slot, &task, roster),
+            None if task.is_selectable() => self.unstand_if_numbered(slot, &task, roster),
             _ => {}
         }
     }
@@ -517,12 +527,40 @@ impl Turns {
     /// shares have the turns that are due to them.
     #[inline]
     pub(crate) fn conclude(&mut self, roster: &impl Roster) {
+        if !self.is_settled() {
+            self.conclude_all(roster);
+        }
+    }
+
+    /// Whether a step that ends now has nothing left to do.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        // A pair is emptied only where a share is touched.
+        self.touched.is_empty() && self.stale.is_empty() && !self.has_to_pass()
+    }
+
+    #[inline(never)]
+    fn conclude_all(&mut self, roster: &impl Roster) {
+        self.conclude_tasks(roster);
+        if self.rules.are_plain() {
+            self.settle_latent(roster);
+        }
+        self.conclude_shares(roster);
+        self.note_calm();
+    }
+
+    /// Lets the right task of each key stand, and forgets pairs without tasks.
+    fn conclude_tasks(&mut self, roster: &impl Roster) {
         while let Some(key) = self.stale.pop() {
             self.refresh(key, roster);
         }
         while let Some((share, number)) = self.emptied.pop() {
             self.forget_if_empty(share, number);
         }
+    }
+
+    /// Gives shares the turns that are due to them.
+    fn conclude_shares(&mut self, roster: &impl Roster) {
         while let Some((share, former)) = self.touched.pop() {
             self.line_up(share, former, roster);
         }
@@ -541,7 +579,7 @@ impl Turns {
         while let Some(whose) = self.openings.due(now) {
             let (place, openings) = self.place(whose);
             openings.look(place, whose, now);
-            self.mark(whose);
+            self.mark(whose, roster);
         }
         self.conclude(roster);
     }
@@ -565,141 +603,54 @@ impl Turns {
         let standing = key.standing;
         if next != standing {
             if let Some(slot) = standing {
-                self.unstand(slot, &roster.entrant(slot), roster);
+                self.unstand_if_numbered(slot, &roster.entrant(slot), roster);
             }
             if let Some(slot) = next {
-                self.stand(slot, &roster.entrant(slot), roster);
+                self.stand_if_numbered(slot, &roster.entrant(slot), roster);
             }
             self.keys[id].standing = next;
         }
         let key = &self.keys[id];
         if next.is_none() && key.taken == 0 && key.holders.is_none() && key.bucket.is_none() {
-            self.keys.remove(id);
+            let hash = roster.hash(self.keys.name(id));
+            self.keys.remove(id, hash);
         }
     }
 
-    /// Lets a task have its place among those that may go.
-    fn stand(&mut self, slot: Slot, task: &Entrant<'_>, roster: &impl Roster) {
-        let Some(number) = task.number else { return };
-        let id = self.share_of(task.share(), roster);
-        if self.touch(id).pairs.find(number).is_none() {
-            self.make_pair(id, number);
-        }
-        let Some(pair) = self.shares[id].pairs.find_mut(number) else { return };
-        pair.standing.enter(task, slot);
-        if pair.standing.first().is_some_and(|(seq, _)| seq == task.seq) {
-            pair.account.cost = Some(task.cost);
+    fn stand_if_numbered(&mut self, slot: Slot, task: &Entrant<'_>, roster: &impl Roster) {
+        if let Some(task) = task.candidate() {
+            self.stand(slot, &task, roster);
         }
     }
 
-    /// Takes a task out of those that may go.
-    fn unstand(&mut self, slot: Slot, task: &Entrant<'_>, roster: &impl Roster) {
-        let Some(number) = task.number else { return };
-        let id = self.share_of(task.share(), roster);
-        let Some(pair) = self.touch(id).pairs.find_mut(number) else {
-            unreachable!("the task at {slot:?} stands nowhere")
-        };
-        if pair.standing.first().is_some_and(|(seq, _)| seq == task.seq) {
-            pair.account.cost = None;
-        }
-        pair.standing.leave(task, slot);
-        if pair.standing.is_empty() {
-            self.emptied.push((id, number));
-        }
-    }
-
-    /// A share gets its turn at a number.
-    fn make_pair(&mut self, id: Id, number: i64) {
-        self.note_pair(id, number);
-        let level = self.levels.entry(number).or_default();
-        level.pairs += 1;
-        let share = &mut self.shares[id];
-        let account = Account::new(level.reached.into(), share.own().weight);
-        let standing = Standing::new(self.rules.ages);
-        share.pairs.insert(Pair { number, account, standing });
-    }
-
-    fn forget_if_empty(&mut self, id: Id, number: i64) {
-        let pair = self.shares[id].pairs.find(number);
-        if pair.is_none_or(|pair| !pair.standing.is_empty()) {
-            return;
-        }
-        if self.notes.is_some() {
-            self.note_pair(id, number);
-            self.note_level(number);
-        }
-        self.shares[id].pairs.remove(number);
-        if let Some(level) = self.levels.get_mut(&number) {
-            level.pairs -= 1;
-            if level.pairs == 0 {
-                self.levels.remove(&number);
-            }
-        }
-    }
-
-    /// Gives a share the turn that is due to it, or forgets it if it has nothing.
-    fn line_up(&mut self, id: Id, former: Option<Turn>, roster: &impl Roster) {
-        let share = &mut self.shares[id];
-        share.is_touched = false;
-        let is_fair = self.rules.is_fair;
-        if let Some(pair) = share.pairs.first_mut()
-            && pair.account.cost.is_none()
-            && is_fair
-        {
-            let first = pair.standing.first();
-            pair.account.cost = first.map(|(_, slot)| roster.entrant(slot).cost);
-        }
-        let is_shut = self.rules.is_by_key && share.is_shut(&self.rules);
-        let turn = if is_shut { None } else { share.turn(id, is_fair) };
-        share.has_turn = turn.is_some();
-        if turn != former {
-            // In this order, the last page of the line stays.
-            if let Some(turn) = turn {
-                self.line.insert(turn);
-            }
-            if let Some(former) = former {
-                self.line.remove(former);
-            }
-        }
-        let is_idle = share.pairs.is_empty() && share.taken == 0;
-        if is_idle && id != self.nameless {
-            let bucket = share.besides.as_ref().and_then(|besides| besides.bucket.as_ref());
-            if bucket.is_none() {
-                self.shares.remove(id);
-            }
+    fn unstand_if_numbered(&mut self, slot: Slot, task: &Entrant<'_>, roster: &impl Roster) {
+        if let Some(task) = task.candidate() {
+            self.unstand(slot, &task, roster);
         }
     }
 
     /// Returns the share of this name, which comes into being if it is not there.
-    fn share_of(&mut self, name: Option<&Bytes>, roster: &impl Roster) -> Id {
+    #[inline]
+    fn share_of<N: AsRef<[u8]> + ?Sized>(&mut self, name: Option<&N>, roster: &impl Roster) -> Id {
         let Some(name) = name else { return self.nameless };
-        if self.shares.is_called(self.last, name) {
-            return self.last;
+        if !self.shares.is_called(self.last, name.as_ref()) {
+            self.last = self.look_up_share(name.as_ref(), roster);
         }
-        let hash = roster.hash(name);
-        let found = self.shares.find(name, hash);
-        self.last = found.unwrap_or_else(|| {
-            self.shares.insert(name.clone(), hash, Share::of(roster.own_rules(name)))
-        });
         self.last
     }
 
-    /// Returns the key of this name, which comes into being if it is not there.
-    fn key_of(&mut self, name: &Bytes, roster: &impl Roster) -> Id {
+    #[inline(never)]
+    fn look_up_share(&mut self, name: &[u8], roster: &impl Roster) -> Id {
         let hash = roster.hash(name);
-        let found = self.keys.find(name, hash);
-        found.unwrap_or_else(|| self.keys.insert(name.clone(), hash, Key::default()))
+        let found = self.shares.find(name, hash);
+        found.unwrap_or_else(|| self.shares.insert(name, hash, Share::of(roster.own_rules(name))))
     }
 
-    /// Notes that this step changes a share.
-    fn touch(&mut self, id: Id) -> &mut Share {
-        let share = &mut self.shares[id];
-        if !share.is_touched {
-            share.is_touched = true;
-            let turn = if share.has_turn { share.turn(id, self.rules.is_fair) } else { None };
-            self.touched.push((id, turn));
-        }
-        share
+    /// Returns the key of this name, which comes into being if it is not there.
+    fn key_of(&mut self, name: &[u8], roster: &impl Roster) -> Id {
+        let hash = roster.hash(name);
+        let found = self.keys.find(name, hash);
+        found.unwrap_or_else(|| self.keys.insert(name, hash, Key::default()))
     }
 
     fn mark_stale(&mut self, id: Id) {
@@ -708,44 +659,50 @@ impl Turns {
         }
     }
 
-    fn mark(&mut self, whose: Whose) {
+    fn mark(&mut self, whose: Whose, roster: &impl Roster) {
         match whose {
             Whose::Key(id) => self.mark_stale(id),
             Whose::Share(id) => {
-                self.touch(id);
+                self.touch(id, roster);
             }
         }
     }
 
-    fn pay(&mut self, whose: Whose, cost: u32, now: Timestamp) {
+    fn pay(&mut self, whose: Whose, cost: u32, roster: &impl Roster, now: Timestamp) {
         if let Some(rate) = self.rate(whose) {
             self.note_bucket(whose);
             let (place, openings) = self.place(whose);
             openings.pay(place, whose, rate, (cost, now));
-            self.mark(whose);
+            self.mark(whose, roster);
         }
     }
 
-    fn refund(&mut self, whose: Whose, cost: u32, now: Timestamp) {
+    fn refund(&mut self, whose: Whose, cost: u32, roster: &impl Roster, now: Timestamp) {
         self.note_bucket(whose);
         let (place, openings) = self.place(whose);
         openings.refund(place, whose, (cost, now));
-        self.mark(whose);
+        self.mark(whose, roster);
     }
 
     /// Gives a bucket the rate that holds for it now.
-    fn change_rate(&mut self, whose: Whose, now: Timestamp) {
+    fn change_rate(&mut self, whose: Whose, roster: &impl Roster, now: Timestamp) {
         let rate = self.rate(whose);
         let (place, openings) = self.place(whose);
         openings.change(place, whose, (rate, now));
-        self.mark(whose);
+        self.mark(whose, roster);
     }
 
-    fn replace_bucket(&mut self, whose: Whose, bucket: Option<Bucket>, now: Timestamp) {
+    fn replace_bucket(
+        &mut self,
+        whose: Whose,
+        bucket: Option<Bucket>,
+        roster: &impl Roster,
+        now: Timestamp,
+    ) {
         let (place, openings) = self.place(whose);
         openings.take_out(place, whose);
         openings.put_back(place, whose, bucket, now);
-        self.mark(whose);
+        self.mark(whose, roster);
     }
 
     fn rate(&self, whose: Whose) -> Option<Rate> {

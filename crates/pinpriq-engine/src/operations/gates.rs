@@ -14,7 +14,8 @@ impl Engine {
     /// Whether a queue may hand out another task now, if it has any.
     #[inline]
     pub(crate) fn is_open(&mut self, queue: QueueSlot) -> bool {
-        self.queues[queue].gate.is_none() || self.gate_is_open(queue)
+        let gate = self.queues[queue].gate.as_ref();
+        !gate.is_some_and(|gate| gate.can_shut()) || self.gate_is_open(queue)
     }
 
     #[inline(never)]
@@ -69,12 +70,14 @@ impl Engine {
         queue.counters.times().waited.note(waited);
         queue.pace.get_or_insert_default().note(self.now);
         let Some(gate) = &mut queue.gate else { return false };
-        let (cost, uses) = (self.tasks[slot].cost().into(), gate.uses);
-        gate.pay(cost, self.now);
-        for number in uses.numbers() {
-            let limit = self.named_limits.limit_mut(number);
-            if let Some(bucket) = limit.and_then(|limit| limit.bucket.as_mut()) {
-                bucket.pay(cost, self.now);
+        if gate.can_shut() {
+            let (cost, uses) = (self.tasks[slot].cost().into(), gate.uses);
+            gate.pay(cost, self.now);
+            for number in uses.numbers() {
+                let limit = self.named_limits.limit_mut(number);
+                if let Some(bucket) = limit.and_then(|limit| limit.bucket.as_mut()) {
+                    bucket.pay(cost, self.now);
+                }
             }
         }
         self.charge_turn(slot);
@@ -154,7 +157,8 @@ impl Engine {
         if let Some(taken_at) = taken_at {
             queue.counters.times().held.note(self.now.since(taken_at));
         }
-        if queue.gate.is_some() {
+        // What turns hold back goes on when they conclude.
+        if queue.gate.as_ref().is_some_and(|gate| gate.can_shut()) {
             self.open_up(slot);
         }
     }

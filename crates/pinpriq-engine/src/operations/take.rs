@@ -205,7 +205,8 @@ impl Engine {
         let epoch = self.queues[queue].epoch;
         while self.queues.is_current(queue, epoch) {
             let owner = &self.queues[queue];
-            let slot = if owner.turns.is_none() {
+            let turns = owner.turns.as_ref();
+            let slot = if turns.is_none_or(|turns| turns.follow_main_order(selection)) {
                 owner.indexes.first(selection)?
             } else {
                 self.next_by_turns(queue, selection)?

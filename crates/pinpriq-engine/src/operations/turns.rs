@@ -11,10 +11,11 @@ use crate::memory::consumers::{ConsumerId, TakerId};
 use crate::memory::indexes::Indexes;
 use crate::memory::packed::Task;
 use crate::memory::queues::Queue;
+use crate::memory::ranked::Rank;
 use crate::memory::slots::{KeyHash, QueueSlot, Slot};
 use crate::memory::tasks::Tasks;
 use crate::memory::turns::{
-    Charge, Entrant, HeldBack, OwnRules, Roster, Rules, SharesRules, Turns,
+    Candidate, Charge, Entrant, HeldBack, OwnRules, Roster, Rules, SharesRules, Turns,
 };
 use crate::operations::ageing::usual_ageing;
 use crate::operations::arguments::{bad, quoted};
@@ -65,7 +66,27 @@ impl Roster for TasksOf<'_> {
         entrant(&self.tasks[slot], self.ageing)
     }
 
-    fn first_of_key(&self, key: &Bytes) -> Option<Slot> {
+    fn seq(&self, slot: Slot) -> u64 {
+        self.tasks[slot].seq()
+    }
+
+    #[inline]
+    fn candidate(&self, slot: Slot) -> Option<Candidate<'_>> {
+        let task = &self.tasks[slot];
+        let (number, share) = number_and_share(task);
+        let number = number.filter(|_| task.kind() == StateKind::Ready)?;
+        Some(Candidate { number, seq: task.seq(), share, cost: cost_of(task) })
+    }
+
+    fn first(&self) -> Option<Slot> {
+        self.indexes.first(Selection::DEFAULT)
+    }
+
+    fn after(&self, place: Rank) -> Option<(Rank, Slot)> {
+        self.indexes.after(place)
+    }
+
+    fn first_of_key(&self, key: &[u8]) -> Option<Slot> {
         self.indexes.first_of_key(key, self.tasks)
     }
 
@@ -95,6 +116,17 @@ fn rules_of(settings: &Settings, shares_hold_back: bool) -> Rules {
     Rules { is_fair, ages, is_by_key, key_hold, key_limit, key_rate, share_limit, share_rate }
 }
 
+/// The number by which turns rank a task that does not age, and the share that it belongs to.
+#[inline]
+fn number_and_share(task: &Task) -> (Option<i64>, Option<&Bytes>) {
+    (task.priority(), task.share().or_else(|| task.key()))
+}
+
+#[inline]
+fn cost_of(task: &Task) -> NonZeroU32 {
+    NonZeroU32::new(task.cost()).unwrap_or(NonZeroU32::MIN)
+}
+
 /// What turns need to know of a task, whose like usually ages so.
 fn entrant(task: &Task, ageing: Option<Span>) -> Entrant<'_> {
     let number = task.priority();
@@ -105,7 +137,7 @@ fn entrant(task: &Task, ageing: Option<Span>) -> Entrant<'_> {
         kind: task.kind(),
         key: task.key(),
         share: task.share(),
-        cost: NonZeroU32::new(task.cost()).unwrap_or(NonZeroU32::MIN),
+        cost: cost_of(task),
         is_held: task.is_held(),
         is_narrow: task.is_narrow(),
     }
@@ -336,16 +368,44 @@ impl Engine {
         if self.queues[queue].settings.age() {
             self.end_delay(slot);
         }
-        self.with_turns(queue, |turns, roster, now| turns.insert(slot, roster, now));
+        let task = &self.tasks[slot];
+        let is_done = |turns: &mut Box<Turns>| {
+            if turns.end_departure(slot) {
+                return true;
+            }
+            match task.kind() {
+                StateKind::Ready => turns.is_calm() && turns.count_in(number_and_share(task)),
+                kind => turns.ignore(kind),
+            }
+        };
+        if !self.queues[queue].turns.as_mut().is_none_or(is_done) {
+            self.insert_into_turns(queue, slot);
+        }
         if let Some(tallies) = &mut self.queues[queue].tallies {
             tallies.enter(slot, &self.tasks[slot]);
         }
-        self.conclude_turns(queue);
+        self.wake(queue);
+    }
+
+    #[inline(never)]
+    fn insert_into_turns(&mut self, queue: QueueSlot, slot: Slot) {
+        self.with_turns(queue, |turns, roster, now| {
+            turns.insert(slot, roster, now);
+            turns.conclude(roster);
+        });
     }
 
     /// Ends a step. Another task of the queue may be able to go now.
     #[inline(never)]
     pub(crate) fn conclude_turns(&mut self, queue: QueueSlot) {
+        if self.queues[queue].turns.as_mut().is_none_or(|turns| turns.end_quietly()) {
+            return self.wake(queue);
+        }
+        self.conclude_changed_turns(queue);
+    }
+
+    #[inline(never)]
+    fn conclude_changed_turns(&mut self, queue: QueueSlot) {
         self.with_turns(queue, |turns, roster, _| turns.conclude(roster));
         self.wake(queue);
     }
@@ -353,7 +413,25 @@ impl Engine {
     /// Charges a task that is about to be handed out.
     #[inline(never)]
     pub(crate) fn charge_turn(&mut self, slot: Slot) {
-        let queue = self.tasks[slot].queue;
+        let task = &self.tasks[slot];
+        let (queue, cost) = (task.queue, cost_of(task));
+        let Queue { turns, indexes, shares, settings, .. } = &mut self.queues[queue];
+        let is_done = |turns: &mut Box<Turns>| {
+            let is_ready = task.kind() == StateKind::Ready;
+            if is_ready && turns.is_calm() && turns.charge_sole(slot, number_and_share(task), cost)
+            {
+                return true;
+            }
+            let roster = TasksOf::of(&self.tasks, indexes, shares.as_deref(), settings);
+            turns.charge_next(slot, cost, &roster)
+        };
+        if !turns.as_mut().is_none_or(is_done) {
+            self.charge_turn_of(queue, slot);
+        }
+    }
+
+    #[inline(never)]
+    fn charge_turn_of(&mut self, queue: QueueSlot, slot: Slot) {
         self.with_turns(queue, |turns, roster, now| turns.charge(slot, roster, now));
         self.bound_buckets(queue);
     }
@@ -456,6 +534,35 @@ pub(crate) fn leave_turns(
     if let Some(tallies) = &mut queue.tallies {
         tallies.leave(slot, &tasks[slot]);
     }
+    let Some(turns) = &mut queue.turns else { return };
+    if !turns.has_departed(slot) {
+        leave_turns_of(queue, slot, (tasks, now), buckets);
+    }
+}
+
+#[inline(never)]
+fn leave_turns_of(
+    queue: &mut Queue,
+    slot: Slot,
+    (tasks, now): (&Tasks, Timestamp),
+    buckets: &mut usize,
+) {
+    let Some(turns) = &mut queue.turns else { return };
+    let task = &tasks[slot];
+    let is_done = turns.ignore_former(task.kind())
+        || (turns.is_calm() && turns.count_out(number_and_share(task)));
+    if !is_done {
+        remove_from_turns(queue, slot, (tasks, now), buckets);
+    }
+}
+
+#[inline(never)]
+fn remove_from_turns(
+    queue: &mut Queue,
+    slot: Slot,
+    (tasks, now): (&Tasks, Timestamp),
+    buckets: &mut usize,
+) {
     let Some(turns) = &mut queue.turns else { return };
     let shares = queue.shares.as_deref();
     let former = turns.buckets();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::named::Named;
 use super::{Roster, Turns, is_shut};
 use crate::memory::slots::Slot;
 use pinpriq_proto::task::Bytes;
@@ -29,42 +28,48 @@ impl Turns {
         let fresh = Self::of(self.rules.clone(), Some(self), slots, roster, now);
         let aged = |turns: &Self| turns.aged().map(|aged| aged.all().collect::<Vec<_>>());
         assert_eq!(aged(self), aged(&fresh), "those that age follow from the tasks");
-        assert_eq!(self.shares(), fresh.shares(), "shares follow from the tasks");
+        assert_eq!(self.shares(roster), fresh.shares(roster), "shares follow from the tasks");
         assert_eq!(self.keys(), fresh.keys(), "keys follow from the tasks");
         let levels = |turns: &Self| -> Vec<(i64, u32)> {
-            turns.levels.iter().map(|(number, level)| (*number, level.pairs)).collect()
+            turns.levels.iter().map(|level| (level.number, level.pairs)).collect()
         };
         assert_eq!(levels(self), levels(&fresh), "numbers follow from the tasks");
         let mut with_turn = 0;
         for (id, share) in self.shares.iter() {
             let is_shut = self.rules.is_by_key && share.is_shut(&self.rules);
-            assert_eq!(share.has_turn, !is_shut && !share.pairs.is_empty(), "it has its turn");
-            let turn = share.turn(id, self.rules.is_fair).filter(|_| share.has_turn);
+            let should = !is_shut && !share.pairs.is_empty() && self.alone().is_none();
+            assert_eq!(share.has_turn, should, "it has its turn");
+            let turn = share.turn(id, self.rules.is_fair, roster).filter(|_| share.has_turn);
             let is_in_line = turn.is_none_or(|turn| self.line.iter().any(|other| *other == turn));
             assert!(is_in_line || self.line.iter().count() > 1_000, "its turn is in line");
             with_turn += usize::from(turn.is_some());
             for pair in share.pairs.iter() {
-                let reached = self.levels.get(&pair.number).map(|level| level.reached);
+                let reached = self.levels.find(pair.number).map(|level| level.reached);
                 assert!(reached >= Some(pair.account.start()), "nobody begins after the others");
+                let in_row = pair.row.iter().count();
+                let latent = self.tasks_of(id, pair.number, roster).skip(in_row).count();
+                assert!(pair.counts(latent, roster), "the tasks of a pair are counted");
             }
         }
+        let present = self.shares.iter().filter(|(_, share)| !share.pairs.is_empty()).count();
+        assert_eq!(self.present as usize, present, "shares are counted");
         assert_eq!(self.line.iter().count(), with_turn, "every turn is that of a share");
         assert!(self.line.iter().is_sorted(), "turns are in order");
     }
 
-    fn shares(&self) -> Shares {
+    fn shares(&self, roster: &impl Roster) -> Shares {
         let all = self.shares.iter().map(|(id, share)| {
-            let pairs = share.pairs.iter().map(|it| (it.number, it.standing.iter().collect()));
-            (self.shares.name(id).clone(), (share.taken, pairs.collect()))
+            let tasks = |number| self.tasks_of(id, number, roster).collect();
+            let pairs = share.pairs.iter().map(|pair| (pair.number, tasks(pair.number)));
+            (self.shares.name(id).into(), (share.taken, pairs.collect()))
         });
         all.collect()
     }
 
     fn keys(&self) -> BTreeMap<Bytes, (u32, Option<Slot>, bool, usize)> {
-        let name = |keys: &Named<_>, id| Bytes::clone(keys.name(id));
         let all = self.keys.iter().map(|(id, key)| {
             let holders = key.holders.iter().flat_map(|holders| holders.iter()).count();
-            (name(&self.keys, id), (key.taken, key.standing, is_shut(&key.bucket), holders))
+            (self.keys.name(id).into(), (key.taken, key.standing, is_shut(&key.bucket), holders))
         });
         all.collect()
     }
@@ -76,11 +81,7 @@ impl Turns {
     pub(crate) fn history(&self) -> String {
         let mut accounts = BTreeMap::new();
         for (id, share) in self.shares.iter() {
-            let pairs = share.pairs.iter().map(|pair| {
-                let mut account = pair.account;
-                account.cost = None;
-                (pair.number, account)
-            });
+            let pairs = share.pairs.iter().map(|pair| (pair.number, pair.account));
             accounts.insert(self.shares.name(id), pairs.collect::<Vec<_>>());
         }
         format!("{} {accounts:?} {:?}", self.served, self.levels)

@@ -8,11 +8,13 @@ use std::iter::Peekable;
 use std::num::NonZeroU32;
 
 use super::aged::Aged;
+use super::latent::FIRST;
 use super::line::Turn;
 use super::named::Id;
 use super::pairs::{Account, Pair as Known};
+use super::shares::SERVED;
 use super::wide::Wide;
-use super::{Entrant, Roster, Rules, SERVED, Turns};
+use super::{Entrant, Roster, Rules, Turns};
 use crate::memory::slots::Slot;
 use pinpriq_proto::command::Selection;
 use pinpriq_proto::task::Bytes;
@@ -25,8 +27,8 @@ pub(crate) struct Forecast<'t, R> {
     is_gone: &'t dyn Fn(Slot) -> bool,
     /// The turns that have not changed, among others.
     line: Peekable<Box<dyn Iterator<Item = &'t Turn> + 't>>,
-    /// All tasks, if they go by rank whatever their shares.
-    aged: Option<Box<dyn Iterator<Item = Slot> + 't>>,
+    /// All tasks in their order, if they go in one whatever their shares.
+    fixed: Option<Box<dyn Iterator<Item = Slot> + 't>>,
     /// The turns of all shares that have changed.
     changed: BTreeSet<Turn>,
     shares: BTreeMap<Id, Share>,
@@ -56,7 +58,7 @@ struct Share {
 
 /// What has been reached at a number, and how many pairs there are.
 struct Level {
-    reached: u128,
+    reached: Wide,
     pairs: u32,
 }
 
@@ -86,16 +88,16 @@ impl Turns {
         is_gone: &'t dyn Fn(Slot) -> bool,
     ) -> Forecast<'t, R> {
         let line: Box<dyn Iterator<Item = &'t Turn> + 't> = Box::new(self.line.iter());
-        let aged = self.aged.as_ref().filter(|_| !self.fix_order()).map(|aged| {
-            let walk: Box<dyn Iterator<Item = Slot> + 't> = Box::new(aged.walk(Selection::DEFAULT));
-            walk
-        });
+        let fixed: Option<Box<dyn Iterator<Item = Slot> + 't>> = match &self.aged {
+            Some(aged) if !self.fix_order() => Some(Box::new(aged.walk(Selection::DEFAULT))),
+            _ => self.alone().map(|_| Box::new(main_order(roster)) as _),
+        };
         let mut forecast = Forecast {
             turns: self,
             roster,
             is_gone,
             line: line.peekable(),
-            aged,
+            fixed,
             changed: BTreeSet::new(),
             shares: BTreeMap::new(),
             levels: BTreeMap::new(),
@@ -113,12 +115,22 @@ impl Turns {
     }
 }
 
+/// All tasks that could be handed out, by number and seq.
+fn main_order(roster: &impl Roster) -> impl Iterator<Item = Slot> {
+    let mut place = FIRST;
+    std::iter::from_fn(move || {
+        let (next, slot) = roster.after(place)?;
+        place = next;
+        Some(slot)
+    })
+}
+
 impl<R: Roster> Iterator for Forecast<'_, R> {
     type Item = Slot;
 
     fn next(&mut self) -> Option<Slot> {
-        if let Some(aged) = &mut self.aged {
-            return aged.next();
+        if let Some(fixed) = &mut self.fixed {
+            return fixed.next();
         }
         let turn = self.next_turn()?;
         self.take(turn)
@@ -226,7 +238,7 @@ impl<'t, R: Roster> Forecast<'t, R> {
         let level = self.level(number);
         level.pairs -= 1;
         if level.pairs == 0 {
-            level.reached = 0;
+            level.reached = Wide::ZERO;
         }
     }
 
@@ -259,7 +271,7 @@ impl<'t, R: Roster> Forecast<'t, R> {
         }
         let pair = changed.and_then(|share| share.pairs.get(&number));
         let account = pair.map(|pair| pair.account).or_else(|| known.map(|pair| pair.account))?;
-        let at = account.turn(self.roster.entrant(slot).cost).into();
+        let at = account.turn(self.roster.entrant(slot).cost);
         let tie = if account.served == 0 { seq } else { SERVED | account.served };
         Some(Turn { number, at, tie, share: id })
     }
@@ -267,11 +279,12 @@ impl<'t, R: Roster> Forecast<'t, R> {
     /// The first task of a share at a number.
     fn first(&self, id: Id, number: i64) -> Option<Aged> {
         let changed = self.shares.get(&id).and_then(|share| share.pairs.get(&number));
-        let share = self.turns.shares.find_at(id);
-        let share = share.filter(|_| changed.is_none_or(|pair| pair.is_known));
-        let standing = share.and_then(|share| share.pairs.find(number)).map(|pair| &pair.standing);
         let taken = changed.and_then(|pair| pair.taken);
-        let known = standing.and_then(|standing| standing.next(taken));
+        let known = if changed.is_none_or(|pair| pair.is_known) {
+            self.turns.next_of(id, number, taken, self.roster)
+        } else {
+            None
+        };
         let added = changed.and_then(|pair| pair.added.first()).copied();
         known.into_iter().chain(added).min()
     }
@@ -306,10 +319,10 @@ impl<'t, R: Roster> Forecast<'t, R> {
     }
 
     fn level(&mut self, number: i64) -> &mut Level {
-        let known = self.turns.levels.get(&number);
+        let known = self.turns.levels.find(number);
         self.levels.entry(number).or_insert_with(|| {
-            known.map_or(Level { reached: 0, pairs: 0 }, |level| Level {
-                reached: level.reached.into(),
+            known.map_or(Level { reached: Wide::ZERO, pairs: 0 }, |level| Level {
+                reached: level.reached,
                 pairs: level.pairs,
             })
         })
@@ -317,7 +330,7 @@ impl<'t, R: Roster> Forecast<'t, R> {
 
     fn weight(&self, id: Id) -> u16 {
         match self.turns.shares.find_at(id) {
-            Some(share) => share.own().weight,
+            Some(share) => share.weight(),
             None => self.shares.get(&id).map_or(1, |share| share.weight),
         }
     }

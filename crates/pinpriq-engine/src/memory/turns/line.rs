@@ -31,11 +31,14 @@ pub(super) struct Line<T = Turn> {
     bounds: VecDeque<T>,
     /// No page but a single one is empty.
     pages: VecDeque<VecDeque<T>>,
+    /// A page that was emptied, for the next one that is needed. Where turns come in order, that
+    /// is as often as one is emptied.
+    spare: Option<VecDeque<T>>,
 }
 
 impl<T> Default for Line<T> {
     fn default() -> Self {
-        Self { bounds: VecDeque::new(), pages: VecDeque::new() }
+        Self { bounds: VecDeque::new(), pages: VecDeque::new(), spare: None }
     }
 }
 
@@ -79,6 +82,41 @@ impl<T: Copy + Ord + fmt::Debug> Line<T> {
         self.pages.iter().flatten()
     }
 
+    /// Puts a turn in the place that is due to it, instead of its former one.
+    pub(super) fn replace(&mut self, former: Option<T>, turn: Option<T>) {
+        // In this order, the last page of the line stays.
+        if let Some(turn) = turn {
+            self.put(turn);
+        }
+        if let Some(former) = former {
+            self.take(former);
+        }
+    }
+
+    /// Inserts a turn that probably comes last.
+    #[inline]
+    fn put(&mut self, turn: T) {
+        match self.pages.back_mut() {
+            Some(page)
+                if page.len() < PAGE_TURNS && page.back().is_some_and(|last| *last < turn) =>
+            {
+                page.push_back(turn);
+            }
+            _ => self.insert(turn),
+        }
+    }
+
+    /// Removes a turn that is probably the first one.
+    #[inline]
+    fn take(&mut self, turn: T) {
+        match self.pages.front_mut() {
+            Some(page) if page.len() > 1 && page.front() == Some(&turn) => {
+                page.pop_front();
+            }
+            _ => self.remove(turn),
+        }
+    }
+
     pub(super) fn insert(&mut self, turn: T) {
         if self.pages.is_empty() {
             self.bounds.push_back(turn);
@@ -91,8 +129,10 @@ impl<T: Copy + Ord + fmt::Debug> Line<T> {
             turns.insert(at, turn);
             self.bounds[page] = self.bounds[page].min(turn);
         } else if at == PAGE_TURNS {
+            let mut turns = self.spare.take().unwrap_or_default();
+            turns.push_back(turn);
             self.bounds.insert(page + 1, turn);
-            self.pages.insert(page + 1, VecDeque::from([turn]));
+            self.pages.insert(page + 1, turns);
         } else {
             let upper = turns.split_off(PAGE_TURNS / 2);
             self.bounds.insert(page + 1, upper[0]);
@@ -112,7 +152,7 @@ impl<T: Copy + Ord + fmt::Debug> Line<T> {
             return;
         }
         if left == 0 {
-            self.pages.remove(page);
+            self.spare = self.pages.remove(page);
             self.bounds.remove(page);
         } else if left < PAGE_TURNS / 4 && page > 0 {
             let before = self.pages[page - 1].len();

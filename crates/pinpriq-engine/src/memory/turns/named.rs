@@ -1,13 +1,11 @@
 //! Things by name, each under an id that stays the same while it is there.
 //!
-//! A table maps part of the hash of a name to the first thing with it. Those after it are linked,
-//! and the names tell them apart. So a name costs one look into a table and one at the thing.
-//! Nothing here is ever gone through in the order of the table.
+//! A name costs one look into a table and one at the thing, next to which short names are. Nothing
+//! here is ever gone through in the order of the table.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::num::NonZeroU32;
 
+use super::places::Places;
 use crate::memory::pages::Pages;
 use crate::memory::slots::KeyHash;
 use pinpriq_proto::task::Bytes;
@@ -20,28 +18,26 @@ pub(super) struct Id(NonZeroU32);
 #[derive(Debug)]
 pub(super) struct Named<T> {
     things: Pages<Entry<T>>,
-    /// The first thing of each hash.
-    heads: HashMap<u32, Id, BuildHasherDefault<Spread>>,
+    places: Places,
 }
 
 #[derive(Debug)]
 struct Entry<T> {
-    name: Bytes,
-    hash: u32,
-    /// The next thing with this hash.
-    next: Option<Id>,
+    name: Name,
     thing: T,
 }
 
-/// Spreads a hash over the bits that the table looks at.
-#[derive(Default)]
-struct Spread(u64);
+/// The most bytes of a name that needs no allocation.
+const SHORT_MAX: usize = 22;
 
-/// The room of a table that is not worth being given back.
-const ROOM_KEPT: usize = 1_024;
+#[derive(Debug)]
+enum Name {
+    Short { len: u8, bytes: [u8; SHORT_MAX] },
+    Long(Bytes),
+}
 
 impl Id {
-    fn of(index: usize) -> Self {
+    pub(super) fn of(index: usize) -> Self {
         let Some(id) = u32::try_from(index + 1).ok().and_then(NonZeroU32::new) else {
             panic!("more than {} names in one queue", u32::MAX)
         };
@@ -58,36 +54,36 @@ impl Id {
     }
 }
 
-impl Hasher for Spread {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32((*byte).into());
+impl Name {
+    fn of(name: &[u8]) -> Self {
+        let mut bytes = [0; SHORT_MAX];
+        match (u8::try_from(name.len()), bytes.get_mut(..name.len())) {
+            (Ok(len), Some(short)) => {
+                short.copy_from_slice(name);
+                Self::Short { len, bytes }
+            }
+            _ => Self::Long(name.into()),
         }
     }
 
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Short { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Self::Long(bytes) => bytes,
+        }
     }
 }
 
 impl<T> Default for Named<T> {
     fn default() -> Self {
-        Self { things: Pages::default(), heads: HashMap::default() }
+        Self { things: Pages::default(), places: Places::default() }
     }
 }
 
 impl<T> Named<T> {
     /// Returns the thing of this name.
     pub(super) fn find(&self, name: &[u8], hash: KeyHash) -> Option<Id> {
-        let mut next = self.heads.get(&part_of(hash)).copied();
-        while let Some(id) = next.filter(|id| !self.is_called(*id, name)) {
-            next = self.entry(id).next;
-        }
-        next
+        self.places.find(part_of(hash), |id| self.is_called(id, name))
     }
 
     /// Returns the thing under this id, if there is one.
@@ -96,46 +92,27 @@ impl<T> Named<T> {
     }
 
     /// Whether there is a thing under this id, and it has this name.
+    #[inline]
     pub(super) fn is_called(&self, id: Id, name: &[u8]) -> bool {
-        self.things.find(id.index()).is_some_and(|entry| *entry.name == *name)
+        self.things.find(id.index()).is_some_and(|entry| entry.name.bytes() == name)
     }
 
     /// Adds a thing, whose name must be new.
-    pub(super) fn insert(&mut self, name: Bytes, hash: KeyHash, thing: T) -> Id {
-        let hash = part_of(hash);
-        let next = self.heads.get(&hash).copied();
-        let id = Id::of(self.things.insert(Entry { name, hash, next, thing }));
-        self.heads.insert(hash, id);
+    pub(super) fn insert(&mut self, name: &[u8], hash: KeyHash, thing: T) -> Id {
+        let id = Id::of(self.things.insert(Entry { name: Name::of(name), thing }));
+        self.places.insert(part_of(hash), id);
         id
     }
 
-    /// Removes a thing.
-    pub(super) fn remove(&mut self, id: Id) -> T {
+    /// Removes a thing whose name has this hash.
+    pub(super) fn remove(&mut self, id: Id, hash: KeyHash) -> T {
         let Some(gone) = self.things.remove(id.index()) else { unreachable!("no thing at {id:?}") };
-        let mut before = self.heads.get(&gone.hash).copied().filter(|head| *head != id);
-        if before.is_none() {
-            match gone.next {
-                Some(next) => self.heads.insert(gone.hash, next),
-                None => self.heads.remove(&gone.hash),
-            };
-        }
-        while let Some(at) = before {
-            let entry = self.entry_mut(at);
-            if entry.next == Some(id) {
-                entry.next = gone.next;
-                break;
-            }
-            before = entry.next;
-        }
-        let room = self.heads.capacity();
-        if room > ROOM_KEPT && self.heads.len() < room / 8 {
-            self.heads.shrink_to(room / 4);
-        }
+        self.places.remove(part_of(hash), id);
         gone.thing
     }
 
-    pub(super) fn name(&self, id: Id) -> &Bytes {
-        &self.entry(id).name
+    pub(super) fn name(&self, id: Id) -> &[u8] {
+        self.entry(id).name.bytes()
     }
 
     /// Frees some things, of names that are used no longer.
@@ -154,30 +131,42 @@ impl<T> Named<T> {
             None => unreachable!("no thing at {id:?}"),
         }
     }
-
-    fn entry_mut(&mut self, id: Id) -> &mut Entry<T> {
-        match self.things.find_mut(id.index()) {
-            Some(entry) => entry,
-            None => unreachable!("no thing at {id:?}"),
-        }
-    }
 }
 
 impl<T> std::ops::Index<Id> for Named<T> {
     type Output = T;
 
+    #[inline]
     fn index(&self, id: Id) -> &T {
         &self.entry(id).thing
     }
 }
 
 impl<T> std::ops::IndexMut<Id> for Named<T> {
+    #[inline]
     fn index_mut(&mut self, id: Id) -> &mut T {
-        &mut self.entry_mut(id).thing
+        match self.things.find_mut(id.index()) {
+            Some(entry) => &mut entry.thing,
+            None => unreachable!("no thing at {id:?}"),
+        }
     }
 }
 
 /// The part of a hash that the table holds.
 const fn part_of(hash: KeyHash) -> u32 {
     (hash.0 >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_they_were() {
+        let long = [b'x'; 255];
+        for len in [0, 1, SHORT_MAX - 1, SHORT_MAX, SHORT_MAX + 1, 255] {
+            assert_eq!(Name::of(&long[..len]).bytes(), &long[..len]);
+        }
+        assert_eq!(size_of::<Name>(), 24);
+    }
 }

@@ -50,24 +50,24 @@ impl Turns {
         let Notes { served, pairs, levels, keys, shares } = *notes;
         for (name, bucket) in keys {
             let key = self.key_of(&name, roster);
-            self.replace_bucket(Whose::Key(key), bucket, now);
+            self.replace_bucket(Whose::Key(key), bucket, roster, now);
         }
         for (name, bucket) in shares {
             let share = self.share_of(Some(&name), roster);
-            self.replace_bucket(Whose::Share(share), bucket, now);
+            self.replace_bucket(Whose::Share(share), bucket, roster, now);
         }
         self.conclude(roster);
         self.served = served;
         for ((name, number), account) in pairs {
             let share = self.share_of(Some(&name), roster);
-            let pair = self.touch(share).pairs.find_mut(number);
+            let pair = self.touch(share, roster).pairs.find_mut(number);
             debug_assert_eq!(pair.is_some(), account.is_some(), "pairs follow from the tasks");
             if let Some((pair, account)) = pair.zip(account) {
-                pair.account.restore(account);
+                pair.account = account;
             }
         }
         for (number, reached) in levels {
-            if let Some(level) = self.levels.get_mut(&number) {
+            if let Some(level) = self.levels.find_mut(number) {
                 level.reached = reached;
             }
         }
@@ -78,13 +78,13 @@ impl Turns {
     pub(super) fn note_pair(&mut self, share: Id, number: i64) {
         if let Some(notes) = &mut self.notes {
             let account = self.shares[share].pairs.find(number).map(|pair| pair.account);
-            notes.pairs.entry((self.shares.name(share).clone(), number)).or_insert(account);
+            notes.pairs.entry((self.shares.name(share).into(), number)).or_insert(account);
         }
     }
 
     /// Notes what has been reached at a number, before that changes.
     pub(super) fn note_level(&mut self, number: i64) {
-        let Some(level) = self.levels.get(&number) else { return };
+        let Some(level) = self.levels.find(number) else { return };
         if let Some(notes) = &mut self.notes {
             notes.levels.entry(number).or_insert(level.reached);
         }
@@ -101,6 +101,6 @@ impl Turns {
             Whose::Key(id) => (&mut notes.keys, self.keys.name(id)),
             Whose::Share(id) => (&mut notes.shares, self.shares.name(id)),
         };
-        buckets.entry(name.clone()).or_insert(bucket);
+        buckets.entry(name.into()).or_insert(bucket);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use super::aged::Aged;
+use crate::memory::ranked::Rank;
 use crate::memory::slots::{KeyHash, Slot};
 use pinpriq_proto::settings::Rate;
 #[cfg(test)]
@@ -40,6 +41,13 @@ impl Rules {
         (self.is_fair, self.ages, self.is_by_key) != (other.is_fair, other.ages, other.is_by_key)
     }
 
+    /// Whether turns look at nothing but the tasks that could be handed out, and these go by what
+    /// their shares have had.
+    #[inline]
+    pub(crate) const fn are_plain(&self) -> bool {
+        self.is_fair && !self.is_by_key
+    }
+
     /// Whether there are no turns without these rules.
     pub(crate) const fn ask_for_turns(&self) -> bool {
         self.is_fair || self.ages || self.is_by_key
@@ -69,6 +77,16 @@ pub(crate) struct Entrant<'t> {
     pub(crate) is_held: bool,
     /// See [`crate::memory::packed::Task::is_narrow`].
     pub(crate) is_narrow: bool,
+}
+
+/// What counts of a task that could be handed out and may go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'t> {
+    pub(crate) number: i64,
+    pub(crate) seq: u64,
+    /// The share that it belongs to. See [`Entrant::share()`].
+    pub(crate) share: Option<&'t Bytes>,
+    pub(crate) cost: NonZeroU32,
 }
 
 /// What a task was charged. It stays known when the task is gone.
@@ -104,6 +122,12 @@ impl<'t> Entrant<'t> {
         Aged { rank: self.rank, seq: self.seq, slot }
     }
 
+    /// The same task as one that may go, if it has a number.
+    pub(super) fn candidate(&self) -> Option<Candidate<'t>> {
+        let (seq, share, cost) = (self.seq, self.share(), self.cost);
+        self.number.map(|number| Candidate { number, seq, share, cost })
+    }
+
     /// Whether it could be handed out.
     pub(super) fn is_selectable(&self) -> bool {
         self.kind == StateKind::Ready && self.number.is_some()
@@ -115,8 +139,20 @@ pub(crate) trait Roster {
     /// A task that is there.
     fn entrant(&self, slot: Slot) -> Entrant<'_>;
 
+    /// The seq of a task that is there.
+    fn seq(&self, slot: Slot) -> u64;
+
+    /// A task that is there, if it could be handed out.
+    fn candidate(&self, slot: Slot) -> Option<Candidate<'_>>;
+
+    /// The first task of the main order: of all that could be handed out, by number and seq.
+    fn first(&self) -> Option<Slot>;
+
+    /// The first task of the main order after this place, with its own place.
+    fn after(&self, place: Rank) -> Option<(Rank, Slot)>;
+
     /// The first ready task with this key and a number, by number and seq.
-    fn first_of_key(&self, key: &Bytes) -> Option<Slot>;
+    fn first_of_key(&self, key: &[u8]) -> Option<Slot>;
 
     /// All ready tasks with this key and a number, by number and seq.
     fn all_of_key<'r>(&'r self, key: &'r Bytes) -> impl Iterator<Item = Slot> + 'r;

@@ -1,10 +1,5 @@
-//! Tasks of one share and number by seq. Most are few, and take eight bytes each. Those of an
-//! ageing queue are by rank.
+//! Tasks by seq. Most are few, and take eight bytes each.
 
-use super::Entrant;
-use super::aged::Aged;
-use super::line::Line;
-use super::wide::Wide;
 use crate::memory::ranked::Ranked;
 use crate::memory::slots::Slot;
 use pinpriq_proto::command::{End, Order};
@@ -13,7 +8,7 @@ use pinpriq_proto::command::{End, Order};
 const FEW_MAX: usize = 16;
 const FEW_AGAIN: u32 = 4;
 
-/// Tasks by seq, or by rank and seq. Every operation costs O(log n).
+/// Tasks by seq. Every operation costs O(log n).
 #[derive(Debug)]
 pub(super) enum Standing {
     Few {
@@ -22,7 +17,6 @@ pub(super) enum Standing {
         tasks: Vec<(u32, Slot)>,
     },
     Many(Box<Many>),
-    Aged(Box<Line<Aged>>),
 }
 
 #[derive(Debug, Default)]
@@ -40,35 +34,6 @@ impl Default for Standing {
 }
 
 impl Standing {
-    /// No tasks, which are to be ordered by rank if they age.
-    pub(super) fn new(ages: bool) -> Self {
-        if ages { Self::Aged(Box::default()) } else { Self::default() }
-    }
-
-    /// Adds a task that may go.
-    pub(super) fn enter(&mut self, task: &Entrant<'_>, slot: Slot) {
-        match self {
-            Self::Aged(line) => line.insert(task.aged(slot)),
-            Self::Few { .. } | Self::Many(_) => self.insert(task.seq, slot),
-        }
-    }
-
-    /// Removes a task that was added so.
-    pub(super) fn leave(&mut self, task: &Entrant<'_>, slot: Slot) {
-        match self {
-            Self::Aged(line) => line.remove(task.aged(slot)),
-            Self::Few { .. } | Self::Many(_) => self.remove(task.seq),
-        }
-    }
-
-    /// When its first task goes, by its rank. Zero where those do not count.
-    pub(super) fn rank(&self) -> Wide {
-        match self {
-            Self::Aged(line) => line.first().map_or(Wide::ZERO, |task| Wide::of_signed(task.rank)),
-            Self::Few { .. } | Self::Many(_) => Wide::ZERO,
-        }
-    }
-
     pub(super) fn insert(&mut self, seq: u64, slot: Slot) {
         match self {
             Self::Few { base, tasks } => {
@@ -83,7 +48,6 @@ impl Standing {
                 }
             }
             Self::Many(many) => return many.insert(seq, slot),
-            Self::Aged(_) => unreachable!("a task that ages is more than its seq"),
         }
         let mut many = Box::<Many>::default();
         self.iter().for_each(|(seq, slot)| many.insert(seq, slot));
@@ -109,7 +73,6 @@ impl Standing {
                     self.thin_out();
                 }
             }
-            Self::Aged(_) => unreachable!("a task that ages is more than its seq"),
         }
     }
 
@@ -119,7 +82,6 @@ impl Standing {
                 tasks.first().map(|(distance, slot)| (base + u64::from(*distance), *slot))
             }
             Self::Many(many) => many.first,
-            Self::Aged(line) => line.first().map(|task| (task.seq, task.slot)),
         }
     }
 
@@ -128,40 +90,26 @@ impl Standing {
         match self {
             Self::Few { .. } => self.iter().find(|task| task.0 > seq),
             Self::Many(many) => many.ranked.next_in_level(0, seq),
-            Self::Aged(_) => unreachable!("a task that ages is more than its seq"),
         }
-    }
-
-    /// The first task that goes after this one, or the first of all. All ranks are 0 of tasks that
-    /// do not age.
-    pub(super) fn next(&self, last: Option<Aged>) -> Option<Aged> {
-        if let Self::Aged(line) = self {
-            return last.map_or_else(|| line.first(), |last| line.above(last)).copied();
-        }
-        let found = self.after(last.map_or(0, |last| last.seq));
-        found.map(|(seq, slot)| Aged { rank: 0, seq, slot })
     }
 
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Few { tasks, .. } => tasks.is_empty(),
             Self::Many(many) => many.count == 0,
-            Self::Aged(line) => line.is_empty(),
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Slot)> {
-        let (few, many, aged) = match self {
-            Self::Few { base, tasks } => (Some((*base, tasks)), None, None),
-            Self::Many(many) => (None, Some(many), None),
-            Self::Aged(line) => (None, None, Some(line)),
+        let (few, many) = match self {
+            Self::Few { base, tasks } => (Some((*base, tasks)), None),
+            Self::Many(many) => (None, Some(many)),
         };
         let few = few.into_iter().flat_map(|(base, tasks)| {
             tasks.iter().map(move |(distance, slot)| (base + u64::from(*distance), *slot))
         });
         let many = many.into_iter().flat_map(|many| many.ranked.walk(End::Min, Order::Oldest));
-        let aged = aged.into_iter().flat_map(|line| line.iter().map(|task| (task.seq, task.slot)));
-        few.chain(many.map(|((_, seq), slot)| (seq, slot))).chain(aged)
+        few.chain(many.map(|((_, seq), slot)| (seq, slot)))
     }
 
     #[inline(never)]

@@ -45,11 +45,14 @@ struct Round {
     world: World,
     turns: Turns,
     model: Model,
+    /// How many names are in use besides the empty one.
+    names: usize,
 }
 
 impl Round {
     fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
+        let names = dice.pick(&[0, 1, 1, 2, NAMES - 1, NAMES - 1]);
         let mut world = World::default();
         let rules = some_rules(&mut dice);
         for name in 0..NAMES {
@@ -59,7 +62,7 @@ impl Round {
         let now = Timestamp::from_ms(1_000);
         let turns = Turns::of(rules.clone(), None, std::iter::empty(), &world, now);
         let model = Model::new(rules, now);
-        Self { dice, now, world, turns, model }
+        Self { dice, now, world, turns, model, names }
     }
 
     /// Makes one step. Returns what it was.
@@ -92,9 +95,9 @@ impl Round {
     }
 
     fn enter(&mut self) {
-        let dice = &mut self.dice;
+        let (dice, names) = (&mut self.dice, self.names);
         let kind = if dice.chance(85) { StateKind::Ready } else { StateKind::Waiting };
-        let name = |dice: &mut Dice| dice.chance(60).then(|| 1 + dice.index(NAMES - 1));
+        let name = |dice: &mut Dice| (names > 0 && dice.chance(60)).then(|| 1 + dice.index(names));
         let fake = Fake {
             seq: 0,
             number: (!dice.once_in(20)).then(|| some_number(dice)),
@@ -107,8 +110,7 @@ impl Round {
             is_narrow: dice.chance(70),
         };
         let slot = self.world.add(fake);
-        self.turns.insert(slot, &self.world, self.now);
-        self.turns.conclude(&self.world);
+        self.join(slot);
     }
 
     fn take_next(&mut self) -> &'static str {
@@ -123,14 +125,18 @@ impl Round {
     }
 
     fn take_any(&mut self) -> &'static str {
-        let ready = |fake: &Fake| fake.kind == StateKind::Ready;
-        let Some(slot) = self.world.any(&mut self.dice, ready) else { return "nothing" };
+        // Even such as could not be handed out.
+        let kinds = [StateKind::Ready, StateKind::Ready, StateKind::Ready, StateKind::Waiting];
+        let kind = self.dice.pick(&kinds);
+        let Some(slot) = self.world.any(&mut self.dice, |fake| fake.kind == kind) else {
+            return "nothing";
+        };
         self.take(slot, false);
         "take by id"
     }
 
     fn take(&mut self, slot: Slot, pops: bool) {
-        self.turns.charge(slot, &self.world, self.now);
+        self.charge(slot);
         self.model.charge(slot, &self.world);
         if pops {
             self.leave(slot);
@@ -251,7 +257,7 @@ impl Round {
                 super::Whose::Key(id) => self.turns.keys.name(id),
                 super::Whose::Share(id) => self.turns.shares.name(id),
             };
-            let name = self.world.names.iter().position(|other| other == name);
+            let name = self.world.names.iter().position(|other| **other == *name);
             self.model.forget_bucket(is_key, name.expect("it has one of the names"));
             self.turns.forget_fullest(&self.world);
         }
@@ -293,15 +299,14 @@ impl Round {
         let (world, model) = before;
         for slot in self.world.differences(&world) {
             if self.world.at(slot).is_some() {
-                self.turns.remove(slot, &self.world, self.now);
+                self.depart(slot);
                 self.world.tasks[world::index(slot)] = None;
-                self.turns.conclude(&self.world);
+                self.conclude();
             }
         }
         for slot in self.world.differences(&world) {
             self.world.tasks[world::index(slot)] = world.tasks[world::index(slot)];
-            self.turns.insert(slot, &self.world, self.now);
-            self.turns.conclude(&self.world);
+            self.join(slot);
         }
         self.turns.undo(&self.world, self.now);
         self.model = model;
@@ -309,18 +314,61 @@ impl Round {
     }
 
     fn change(&mut self, slot: Slot, change: impl FnOnce(&mut Fake)) {
-        self.turns.remove(slot, &self.world, self.now);
+        self.depart(slot);
         if let Some(fake) = &mut self.world.tasks[world::index(slot)] {
             change(fake);
         }
-        self.turns.insert(slot, &self.world, self.now);
-        self.turns.conclude(&self.world);
+        self.join(slot);
     }
 
     fn leave(&mut self, slot: Slot) {
-        self.turns.remove(slot, &self.world, self.now);
+        self.depart(slot);
         self.world.tasks[world::index(slot)] = None;
-        self.turns.conclude(&self.world);
+        self.conclude();
+    }
+
+    /// What the engine does when a task has entered its state.
+    fn join(&mut self, slot: Slot) {
+        let turns = &mut self.turns;
+        let kind = self.world.entrant(slot).kind;
+        let is_done = turns.end_departure(slot)
+            || match kind {
+                StateKind::Ready => turns.count_in(self.world.number_and_share(slot)),
+                _ => turns.ignore(kind),
+            };
+        if !is_done {
+            turns.insert(slot, &self.world, self.now);
+            turns.conclude(&self.world);
+        }
+    }
+
+    /// What the engine does when a task leaves its state.
+    fn depart(&mut self, slot: Slot) {
+        let kind = self.world.entrant(slot).kind;
+        let is_done = self.turns.has_departed(slot)
+            || self.turns.ignore_former(kind)
+            || self.turns.count_out(self.world.number_and_share(slot));
+        if !is_done {
+            self.turns.remove(slot, &self.world, self.now);
+        }
+    }
+
+    /// What the engine does when a task is handed out.
+    fn charge(&mut self, slot: Slot) {
+        let (task, cost) = (self.world.number_and_share(slot), self.world.entrant(slot).cost);
+        let is_ready = self.world.entrant(slot).kind == StateKind::Ready;
+        let is_done = is_ready && self.turns.charge_sole(slot, task, cost)
+            || self.turns.charge_next(slot, cost, &self.world);
+        if !is_done {
+            self.turns.charge(slot, &self.world, self.now);
+        }
+    }
+
+    /// What the engine does when a task has left.
+    fn conclude(&mut self) {
+        if !self.turns.end_quietly() {
+            self.turns.conclude(&self.world);
+        }
     }
 
     fn compare(&self, what: &str) {
@@ -346,9 +394,10 @@ impl Round {
             matches!(held, HeldBack::ShareLimit { .. } | HeldBack::ShareRate { .. })
         };
         for (_, share) in self.turns.shares.iter() {
-            for (_, slot) in share.pairs.iter().filter_map(|pair| pair.standing.first()) {
+            let is_free = share.has_turn || self.turns.alone().is_some();
+            for slot in share.pairs.iter().filter_map(|pair| pair.row.first()) {
                 let held = self.turns.what_holds(slot, &self.world);
-                assert_eq!(held.is_empty(), share.has_turn, "{what}: {held:?}");
+                assert_eq!(held.is_empty(), is_free, "{what}: {held:?}");
                 assert!(held.iter().all(is_of_share), "{what}: {held:?}");
             }
         }

@@ -15,16 +15,30 @@ impl Wide {
     pub(super) fn of_signed(number: i128) -> Self {
         (number.cast_unsigned() ^ (1 << 127)).into()
     }
+
+    /// The sum, or the highest number if that is beyond it.
+    #[inline]
+    pub(super) fn plus(self, more: u64) -> Self {
+        u128::from(self).saturating_add(more.into()).into()
+    }
+
+    /// The difference, or zero if that is below it.
+    #[inline]
+    pub(super) fn minus(self, less: u64) -> Self {
+        u128::from(self).saturating_sub(less.into()).into()
+    }
 }
 
 impl From<u128> for Wide {
     #[expect(clippy::cast_possible_truncation, reason = "the two halves are what is wanted")]
+    #[inline]
     fn from(number: u128) -> Self {
         Self { high: (number >> 64) as u64, low: number as u64 }
     }
 }
 
 impl From<Wide> for u128 {
+    #[inline]
     fn from(wide: Wide) -> Self {
         (Self::from(wide.high) << 64) | Self::from(wide.low)
     }

@@ -2,11 +2,12 @@
 //!
 //! `PINPRIQ_TURNS_SHARES` says with how many shares, and then the figures are printed.
 
+use std::cell::RefCell;
 use std::num::NonZeroU32;
 
-use super::super::{Entrant, Key, Own, OwnRules, Roster, Rules, Share, Turns};
+use super::super::{Candidate, Entrant, Key, Own, OwnRules, Roster, Rules, Share, Turns};
 use super::world::slot_of;
-use crate::memory::ranked::Ranked;
+use crate::memory::ranked::{Rank, Ranked};
 use crate::memory::slots::{KeyHash, Slot};
 use crate::memory::tasks::Tasks;
 use pinpriq_proto::command::{End, Order, Selection};
@@ -18,6 +19,8 @@ struct Many {
     names: Vec<Bytes>,
     hashes: Tasks,
     as_key: bool,
+    /// Their main order.
+    ranked: RefCell<Ranked>,
 }
 
 const NOW: Timestamp = Timestamp::ZERO;
@@ -25,11 +28,11 @@ const NOW: Timestamp = Timestamp::ZERO;
 impl Many {
     fn new(shares: usize, as_key: bool) -> Self {
         let names = (0..shares).map(|at| Bytes::from(format!("customer-{at}").into_bytes()));
-        Self { names: names.collect(), hashes: Tasks::new(7), as_key }
+        Self { names: names.collect(), hashes: Tasks::new(7), as_key, ranked: RefCell::default() }
     }
 
     fn seq(slot: Slot) -> u64 {
-        super::world::index(slot) as u64
+        super::world::index(slot) as u64 + 1
     }
 }
 
@@ -44,7 +47,23 @@ impl Roster for Many {
         Entrant { seq, number, rank, kind, key, share, cost, is_held: false, is_narrow: true }
     }
 
-    fn first_of_key(&self, key: &Bytes) -> Option<Slot> {
+    fn seq(&self, slot: Slot) -> u64 {
+        Self::seq(slot)
+    }
+
+    fn candidate(&self, slot: Slot) -> Option<Candidate<'_>> {
+        self.entrant(slot).candidate()
+    }
+
+    fn first(&self) -> Option<Slot> {
+        self.ranked.borrow().first(End::Min, Order::Oldest).map(|(_, slot)| slot)
+    }
+
+    fn after(&self, place: Rank) -> Option<(Rank, Slot)> {
+        self.ranked.borrow().next(place)
+    }
+
+    fn first_of_key(&self, key: &[u8]) -> Option<Slot> {
         let text = std::str::from_utf8(key).ok()?;
         text.strip_prefix("customer-")?.parse().ok().map(slot_of)
     }
@@ -60,6 +79,10 @@ impl Roster for Many {
     fn hash(&self, name: &[u8]) -> KeyHash {
         self.hashes.hash_key(name)
     }
+}
+
+fn ranked(tasks: usize) -> Ranked {
+    (0..tasks).map(|at| ((0, Many::seq(slot_of(at))), slot_of(at))).collect()
 }
 
 fn fair() -> Rules {
@@ -81,7 +104,7 @@ fn ran_ns() -> u64 {
 
 #[test]
 fn what_there_is_a_million_times_is_small() {
-    assert!(size_of::<Share>() <= 88, "a share with a pair takes {} bytes", size_of::<Share>());
+    assert!(size_of::<Share>() <= 120, "a share with a pair takes {} bytes", size_of::<Share>());
     assert!(size_of::<Key>() <= 32, "a key takes {} bytes", size_of::<Key>());
     assert_eq!(OwnRules::default().limit, Own::Default);
 }
@@ -115,6 +138,7 @@ fn measure_bytes(shares: usize, each: usize, by_key: bool) -> String {
     let before = resident();
     let rules =
         if by_key { Rules { is_by_key: true, key_limit: Some(1), ..fair() } } else { fair() };
+    *many.ranked.borrow_mut() = ranked(shares * each);
     let slots = (0..shares * each).map(slot_of);
     let turns = Turns::of(rules, None, slots, &many, NOW);
     let grown = resident().saturating_sub(before);
@@ -130,24 +154,26 @@ fn measure_bytes(shares: usize, each: usize, by_key: bool) -> String {
 fn measure_time(shares: usize, each: usize, with_turns: bool) -> String {
     let many = Many::new(shares, false);
     let tasks = shares * each;
+    *many.ranked.borrow_mut() = ranked(tasks);
     let mut turns =
         with_turns.then(|| Turns::of(fair(), None, (0..tasks).map(slot_of), &many, NOW));
-    let mut ranked: Ranked = (0..tasks).map(|at| ((0, at as u64), slot_of(at))).collect();
     let count = tasks.min(1_000_000);
     let started = ran_ns();
     for put in tasks..tasks + count {
         let first = match &mut turns {
             Some(turns) => turns.first(Selection::DEFAULT, &many, NOW),
-            None => ranked.first(End::Min, Order::Oldest).map(|(_, slot)| slot),
+            None => many.first(),
         };
         let Some(slot) = first else { break };
         if let Some(turns) = &mut turns {
             turns.charge(slot, &many, NOW);
             turns.remove(slot, &many, NOW);
+        }
+        many.ranked.borrow_mut().remove((0, Many::seq(slot)));
+        if let Some(turns) = &mut turns {
             turns.conclude(&many);
         }
-        ranked.remove((0, Many::seq(slot)));
-        ranked.insert((0, put as u64), slot_of(put));
+        many.ranked.borrow_mut().insert((0, Many::seq(slot_of(put))), slot_of(put));
         if let Some(turns) = &mut turns {
             turns.insert(slot_of(put), &many, NOW);
             turns.conclude(&many);

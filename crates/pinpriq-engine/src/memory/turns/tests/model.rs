@@ -303,16 +303,18 @@ impl Model {
             let name = name_of(turns.shares.name(id), world);
             for pair in share.pairs.iter() {
                 let key = (name, pair.number);
-                let tasks: Vec<_> = pair.standing.iter().collect();
+                let tasks: Vec<_> = turns.tasks_of(id, pair.number, world).collect();
                 assert_eq!(Some(&tasks), pairs.get(&key), "{what}: the tasks of {key:?}");
                 let cost = NonZeroU32::MIN;
-                let is = (pair.account.turn(cost), pair.account.served);
+                let is = (u128::from(pair.account.turn(cost)), pair.account.served);
                 let had = self.had[&key];
                 let should = (had.start + price(1, had.weight), had.served);
                 assert!(!self.rules.is_fair || is == should, "{what}: {key:?} {is:?} {should:?}");
                 found += 1;
             }
-            let has_turn = !share.pairs.is_empty() && self.share_is_open(name, world);
+            let has_turn = !share.pairs.is_empty()
+                && self.share_is_open(name, world)
+                && turns.alone().is_none();
             assert_eq!(share.has_turn, has_turn, "{what}: the turn of {name}");
             let of_share = |fake: &&Fake| {
                 fake.kind == StateKind::Taken && fake.share() == name && self.rules.is_by_key
@@ -342,7 +344,7 @@ impl Model {
         let known = |buckets: &[Option<Tokens>]| buckets.iter().flatten().count();
         assert_eq!(turns.buckets(), known(&self.keys) + known(&self.shares), "{what}: buckets");
         assert_eq!(turns.served, if self.rules.is_fair { self.served } else { 0 }, "{what}");
-        let levels = turns.levels.iter().map(|(number, level)| (*number, level.reached.into()));
+        let levels = turns.levels.iter().map(|level| (level.number, level.reached.into()));
         let levels: BTreeMap<i64, u128> = levels.collect();
         assert_eq!(levels, self.reached, "{what}: what has been reached");
         let with_turn = turns.shares.iter().filter(|(_, share)| share.has_turn).count();

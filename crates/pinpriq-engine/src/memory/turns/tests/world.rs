@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU32;
 
+use crate::memory::ranked::Rank;
 use crate::memory::slots::{KeyHash, Slot};
-use crate::memory::turns::{Entrant, OwnRules, Roster};
+use crate::memory::turns::{Candidate, Entrant, OwnRules, Roster};
 use pinpriq_proto::task::{Bytes, StateKind};
 use pinpriq_testing::Dice;
 
@@ -95,6 +96,11 @@ impl World {
         self.tasks[index(slot)].as_ref()
     }
 
+    pub(super) fn number_and_share(&self, slot: Slot) -> (Option<i64>, Option<&Bytes>) {
+        let task = self.entrant(slot);
+        (task.number, task.share.or(task.key))
+    }
+
     pub(super) fn slots(&self, wanted: impl Fn(&Fake) -> bool) -> Vec<Slot> {
         let all = self.tasks.iter().enumerate();
         let wanted = all.filter(|(_, fake)| fake.as_ref().is_some_and(&wanted));
@@ -129,8 +135,29 @@ impl Roster for World {
         }
     }
 
-    fn first_of_key(&self, key: &Bytes) -> Option<Slot> {
-        let key = self.names.iter().position(|name| name == key);
+    fn seq(&self, slot: Slot) -> u64 {
+        self.entrant(slot).seq
+    }
+
+    fn candidate(&self, slot: Slot) -> Option<Candidate<'_>> {
+        Some(self.entrant(slot)).filter(Entrant::is_selectable)?.candidate()
+    }
+
+    fn first(&self) -> Option<Slot> {
+        self.after((i64::MIN, 0)).map(|(_, slot)| slot)
+    }
+
+    fn after(&self, place: Rank) -> Option<(Rank, Slot)> {
+        let ready = self.slots(Fake::is_selectable).into_iter();
+        let placed = ready.filter_map(|slot| {
+            let fake = self.at(slot)?;
+            Some(((fake.number?, fake.seq), slot))
+        });
+        placed.filter(|(other, _)| *other > place).min()
+    }
+
+    fn first_of_key(&self, key: &[u8]) -> Option<Slot> {
+        let key = self.names.iter().position(|name| **name == *key);
         let same = self.slots(|fake| fake.key == key && fake.is_selectable());
         same.into_iter().min_by_key(|slot| self.at(*slot).map(|fake| (fake.number, fake.seq)))
     }
