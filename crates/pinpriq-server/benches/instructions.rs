@@ -17,10 +17,11 @@ use std::io::Write as _;
 use pinpriq_engine::Engine;
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::command::{
-    Ack, Command, Held, HeldBy, Put, QueueName, Selection, Take, TakeMode, Wait,
+    Ack, Command, Held, HeldBy, Put, QueueCommand, QueueName, Selection, Take, TakeMode, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::settings::{Assignment, RANKING, Value};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_server::config::DoorName;
@@ -29,6 +30,9 @@ use pinpriq_store::codec;
 
 use self::talk::{PAYLOAD, PIPELINED, Talk, pops, pushes};
 use self::words::{RESP, TUBES, Words};
+
+/// The place of this ranking among all of them.
+const FAIR: u8 = 1;
 
 /// How much is done in a step.
 const OPERATIONS: u64 = 16_000;
@@ -58,12 +62,20 @@ trait Steps {
     fn present(&self) -> u64;
 }
 
-const SCENARIOS: [Scenario; 7] = [
+const SCENARIOS: [Scenario; 8] = [
     Scenario {
         name: "engine",
         backlog: 100_000,
         steps: &["put", "take", "ack"],
-        make: |backlog, operations| Box::new(Bare::new(backlog, operations)),
+        make: |backlog, operations| Box::new(Bare::new(backlog, operations, &[])),
+    },
+    Scenario {
+        name: "engine-fair",
+        backlog: 100_000,
+        steps: &["put", "take", "ack"],
+        make: |backlog, operations| {
+            Box::new(Bare::new(backlog, operations, &[(RANKING, Value::Word(FAIR))]))
+        },
     },
     Scenario {
         name: "resp-memory",
@@ -159,11 +171,15 @@ struct Bare {
 }
 
 impl Bare {
-    fn new(backlog: u64, operations: u64) -> Self {
+    /// An engine with a queue that has these settings.
+    fn new(backlog: u64, operations: u64, settings: &[Assignment<'_>]) -> Self {
         let mut engine = Engine::new(Limits::default(), 1);
         engine.start(NOW, 1, Header::default());
         let taken = Vec::with_capacity(usize::try_from(operations).unwrap_or(0));
         let mut bare = Self { engine, operations, said: 0, changes: Vec::new(), taken };
+        if !settings.is_empty() {
+            bare.say(QueueCommand::Create { queue: QUEUE, settings }.into());
+        }
         (0..backlog).for_each(|_| bare.put());
         bare
     }
