@@ -1,9 +1,9 @@
 //! The tasks of one share and number, the oldest first, or in an ageing queue by rank.
 //!
-//! Mostly only their addresses are kept, four bytes each. Up to ten are in the row itself, more in an
-//! allocation of their own, and very many in an order with seqs, which takes eight bytes each.
-//! Tasks come mostly with a seq above all others, and leave mostly as the first. Whatever else
-//! needs to know a seq asks for that of a task.
+//! Where they do not age, only their addresses are kept, four bytes each. Up to ten are in the row
+//! itself, more in an allocation of their own, and very many in an order with seqs, which takes
+//! eight bytes each. Tasks come mostly with a seq above all others, and leave mostly as the first.
+//! Whatever else needs to know a seq asks for that of a task.
 
 use std::collections::VecDeque;
 

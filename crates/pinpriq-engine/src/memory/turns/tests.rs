@@ -76,6 +76,7 @@ impl Round {
             73..=78 => self.change_any(),
             79..=82 => self.remove_any(),
             83..=92 => self.pass_time(),
+            93 if self.dice.chance(50) => self.foresee(),
             93 => self.change_own_rules(),
             94 => self.change_numbers(),
             95 if self.dice.chance(20) => self.change_kind(),
@@ -311,6 +312,22 @@ impl Round {
         self.turns.undo(&self.world, self.now);
         self.model = model;
         "an undone transaction"
+    }
+
+    /// Compares the whole forecast of a fair queue with what the model does next.
+    fn foresee(&mut self) -> &'static str {
+        if !self.model.rules.are_plain() {
+            return "nothing";
+        }
+        let (mut world, mut model) = (self.world.clone(), self.model.clone());
+        for slot in self.turns.forecast(None, &self.world, &|_| false) {
+            assert_eq!(model.first(false, &world), Some(slot), "the next one of a forecast");
+            model.charge(slot, &world);
+            world.tasks[world::index(slot)] = None;
+            model.settle(&world, self.now);
+        }
+        assert_eq!(model.first(false, &world), None, "a forecast ends with the last task");
+        "a forecast"
     }
 
     fn change(&mut self, slot: Slot, change: impl FnOnce(&mut Fake)) {

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use super::*;
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{
-    Ack, Amendment, Command, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release, Selection,
-    Step, Take, TakeMode, TimeToLive, Wait,
+    Ack, Amendment, Command, Deed, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
+    Selection, Step, Take, TakeMode, TimeToLive, Wait,
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
@@ -96,6 +96,16 @@ impl Bench {
         self.held.back().and_then(|task| task.terms.key.clone())
     }
 
+    /// Takes any delayed task by its number, or a ready one.
+    fn take_by_number(&mut self, client: u64) {
+        let indexes = &self.engine.queues[self.queue()].indexes;
+        let delayed = indexes.resting(StateKind::Waiting).next();
+        if let Some(slot) = delayed.or_else(|| indexes.first(Selection::DEFAULT)) {
+            let number = self.engine.tasks[slot].number();
+            self.call(client, &Command::Numbered { number, deed: Deed::Take });
+        }
+    }
+
     fn order(&mut self, count: usize) -> String {
         let keys = (0..count).map(|_| self.next().unwrap_or_default());
         let keys: Vec<u8> = keys.flat_map(|key| key.to_vec()).collect();
@@ -129,6 +139,47 @@ fn shares_take_turns_within_a_number() {
     }
     bench.put(Some(b"u"), -1, 0);
     assert_eq!(bench.order(8), "uabcabaa");
+}
+
+#[test]
+fn a_delayed_task_that_is_taken_is_charged_and_not_counted_out() {
+    for others_come_first in [false, true] {
+        let mut bench = Bench::new(fair());
+        bench.put(Some(b"a"), 0, 0);
+        bench.put(Some(b"a"), 0, 0);
+        if others_come_first {
+            bench.put(Some(b"b"), 0, 0);
+        }
+        bench.put(Some(b"a"), 0, 500);
+        // What is counted is checked after each call.
+        bench.take_by_number(3);
+        assert_eq!(bench.held.len(), 1);
+        if !others_come_first {
+            bench.put(Some(b"b"), 0, 0);
+        }
+        assert_eq!(bench.order(3), "baa");
+    }
+}
+
+#[test]
+fn a_forecast_knows_tasks_that_have_no_place_in_a_row_yet() {
+    let mut bench = Bench::new(fair());
+    for at in 0..40 {
+        bench.put(Some(b"a"), at % 2, 0);
+    }
+    for _ in 0..3 {
+        bench.put(Some(b"b"), 0, 0);
+    }
+    let tasks = &bench.engine.tasks;
+    let numbers = |slots: &mut dyn Iterator<Item = Slot>| -> Vec<u64> {
+        slots.map(|slot| tasks[slot].number()).collect()
+    };
+    let foreseen = bench.engine.foresee(bench.queue(), None, numbers).unwrap();
+    for _ in 0..43 {
+        bench.take(2, TakeMode::Lease { ttr: None }, Wait::No);
+    }
+    let taken: Vec<u64> = bench.held.iter().map(|task| task.number).collect();
+    assert_eq!(foreseen, taken);
 }
 
 #[test]
@@ -277,7 +328,8 @@ fn some_rules(dice: &mut Dice) -> Rules {
 fn step(bench: &mut Bench, dice: &mut Dice) {
     let client = 2 + dice.below(3);
     let keys = [None, Some(&b"a"[..]), Some(b"b"), Some(b"c")];
-    match dice.below(30) {
+    match dice.below(31) {
+        30 => bench.take_by_number(client),
         0..=7 => {
             let delay = if dice.chance(20) { dice.below(300) } else { 0 };
             bench.put(dice.pick(&keys), dice.below(2).cast_signed(), delay);
