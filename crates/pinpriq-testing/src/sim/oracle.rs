@@ -330,9 +330,14 @@ impl Oracle {
             Command::GiveBack(receipts) => {
                 is_ours = true;
                 let (_, leased) = expecting.unsent();
-                let are_unsent = receipts.iter().all(|receipt| leased.contains(receipt));
-                assert!(are_unsent || self.failed, "{receipts:?} were sent and are given back");
-                expecting.released.extend_from_slice(receipts);
+                // What was called back aloud before it was sent goes back once more, in vain.
+                let called_back = expecting.called_back();
+                let receipts = receipts.iter().filter(|it| !called_back.contains(it));
+                for receipt in receipts {
+                    let is_unsent = leased.contains(receipt);
+                    assert!(is_unsent || self.failed, "{receipt:?} was sent and is given back");
+                    expecting.released.push(*receipt);
+                }
             }
             _ => {
                 let Some(sent) = expecting.next_asking(command, (now, self.wall), is_named) else {
@@ -560,6 +565,12 @@ impl Expecting {
         self.frames.iter().position(|frame| {
             frame.recalled.as_ref().is_some_and(|recalled| recalled.receipt == receipt)
         })
+    }
+
+    /// Receipts of deliveries that were called back, and of which not all was sent.
+    fn called_back(&self) -> Vec<Receipt> {
+        let frames = self.frames.iter().filter(|frame| self.end_of(frame).is_some());
+        frames.flat_map(|frame| &frame.tasks).filter_map(TaskRecord::receipt).collect()
     }
 
     /// The next reply that was not sent yet.
