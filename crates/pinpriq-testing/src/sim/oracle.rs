@@ -329,15 +329,7 @@ impl Oracle {
             }
             Command::GiveBack(receipts) => {
                 is_ours = true;
-                let (_, leased) = expecting.unsent();
-                // What was called back aloud before it was sent goes back once more, in vain.
-                let called_back = expecting.called_back();
-                let receipts = receipts.iter().filter(|it| !called_back.contains(it));
-                for receipt in receipts {
-                    let is_unsent = leased.contains(receipt);
-                    assert!(is_unsent || self.failed, "{receipt:?} was sent and is given back");
-                    expecting.released.push(*receipt);
-                }
+                expecting.give_back(receipts, self.failed);
             }
             _ => {
                 let Some(sent) = expecting.next_asking(command, (now, self.wall), is_named) else {
@@ -567,10 +559,17 @@ impl Expecting {
         })
     }
 
-    /// Receipts of deliveries that were called back, and of which not all was sent.
-    fn called_back(&self) -> Vec<Receipt> {
+    /// Leases go back that were not sent. What was called back aloud before it was sent goes back
+    /// once more, in vain.
+    fn give_back(&mut self, receipts: &[Receipt], failed: bool) {
+        let (_, leased) = self.unsent();
         let frames = self.frames.iter().filter(|frame| self.end_of(frame).is_some());
-        frames.flat_map(|frame| &frame.tasks).filter_map(TaskRecord::receipt).collect()
+        let called_back = frames.flat_map(|frame| &frame.tasks).filter_map(TaskRecord::receipt);
+        let called_back: Vec<Receipt> = called_back.collect();
+        for receipt in receipts.iter().filter(|it| !called_back.contains(it)) {
+            assert!(failed || leased.contains(receipt), "{receipt:?} was sent and is given back");
+            self.released.push(*receipt);
+        }
     }
 
     /// The next reply that was not sent yet.
