@@ -1,42 +1,21 @@
 // The limits that several queues use together: what they allow, and how much of that is in use.
 
-import { fill, h } from "../h.js";
-import { change, read } from "../api.js";
+import { h } from "../h.js";
+import { change } from "../api.js";
 import { may } from "../session.js";
-import { away, count, DASH, plural } from "../format.js";
+import { away, count, DASH } from "../format.js";
 import { Name, target } from "../names.js";
 import { heading } from "../parts/page.js";
+import { paged } from "../parts/paged.js";
 import { table } from "../parts/table.js";
 import { empty, redis } from "../parts/copy.js";
 import { button, confirm, form } from "../parts/dialog.js";
 
-const PAGE = 100;
 const name = (row) => Name.in(row, "name");
 const path = (it) => target(["v1", "limits", ["limit", it]]);
 
 export async function limits(page) {
   page.title("Limits");
-  const cursors = ["0"];
-  let cursor = "0";
-  const refresh = async () => {
-    const query = { count: PAGE, cursor: cursors[cursors.length - 1] };
-    const answer = await read(target(["v1", "limits"], { query }));
-    if (page.isOver) return;
-    cursor = answer.cursor;
-    rows.show(answer.limits);
-    const isWhole = cursor === "0" && cursors.length === 1;
-    fill(told, isWhole ? plural(answer.limits.length, "limit") : `page ${cursors.length}`);
-    back.disabled = cursors.length === 1;
-    next.disabled = cursor === "0";
-    [back, next].forEach((it) => {
-      it.hidden = isWhole;
-    });
-  };
-  const turn = async (step) => {
-    if (step > 0) cursors.push(cursor);
-    else cursors.pop();
-    await refresh().catch((error) => page.fail(error));
-  };
   const rows = table({
     caption: "Limits",
     key: (row) => name(row).key,
@@ -60,24 +39,22 @@ export async function limits(page) {
         unseen: true,
         mark: (row) => `${name(row).key} ${row.max} ${row.rate} ${row.queues}`,
         cell: (row) => [
-          button("Change", () => setLimit(row, refresh), { kind: "small" }),
-          row.queues === 0 && button("Drop", () => drop(row, refresh), { kind: "small" }),
+          button("Change", () => setLimit(row, list.refresh), { kind: "small" }),
+          row.queues === 0 && button("Drop", () => drop(row, list.refresh), { kind: "small" }),
         ],
       },
     ].filter(Boolean),
   });
-  const told = h("p", { class: "told", role: "status" });
-  const back = button("Previous", () => turn(-1), { kind: "small" });
-  const next = button("Next", () => turn(1), { kind: "small" });
+  const list = paged(page, rows, "limits", "limit");
   page.show(
     heading("Limits", {
-      actions: [may("manage") && button("Set a limit", () => setLimit(null, refresh))],
+      actions: [may("manage") && button("Set a limit", () => setLimit(null, list.refresh))],
     }),
     h("p", { class: "lead" }, "A limit counts for all queues that use it, by their setting USES."),
-    h("div", { class: "toolbar" }, told, h("div", { class: "pager" }, back, next)),
+    list.bar,
     rows.node,
   );
-  page.every(2_000, refresh);
+  page.every(2_000, list.refresh);
 }
 
 const setLimit = (known, done) =>

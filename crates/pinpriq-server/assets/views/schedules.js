@@ -1,16 +1,16 @@
 // The schedules, with the next slot of each.
 
-import { fill, h } from "../h.js";
-import { change, read } from "../api.js";
+import { h } from "../h.js";
+import { change } from "../api.js";
 import { may } from "../session.js";
-import { away, count, moment, plural, span } from "../format.js";
+import { away, count, moment, span } from "../format.js";
 import { link, Name, placeLink, target } from "../names.js";
 import { heading } from "../parts/page.js";
+import { paged } from "../parts/paged.js";
 import { table } from "../parts/table.js";
 import { empty, redis } from "../parts/copy.js";
 import { button, form } from "../parts/dialog.js";
 
-const PAGE = 100;
 const name = (row) => Name.in(row, "name");
 
 // How often a schedule is due, in words.
@@ -100,8 +100,6 @@ export const setSchedule = (known, done) =>
 
 export async function schedules(page) {
   page.title("Schedules");
-  const cursors = ["0"];
-  let cursor = "0";
   const rows = table({
     caption: "Schedules",
     key: (row) => name(row).key,
@@ -136,41 +134,20 @@ export async function schedules(page) {
       { id: "missed", label: "Missed", num: true, from: "m", cell: (row) => count(row.missed) },
     ],
   });
-  const told = h("p", { class: "told", role: "status" });
-  const refresh = async () => {
-    const query = { count: PAGE, cursor: cursors[cursors.length - 1] };
-    const answer = await read(target(["v1", "schedules"], { query }));
-    if (page.isOver) return;
-    cursor = answer.cursor;
-    rows.show(answer.schedules);
-    const isWhole = cursor === "0" && cursors.length === 1;
-    fill(told, isWhole ? plural(answer.schedules.length, "schedule") : `page ${cursors.length}`);
-    back.disabled = cursors.length === 1;
-    next.disabled = cursor === "0";
-    [back, next].forEach((it) => {
-      it.hidden = isWhole;
-    });
-  };
-  const turn = async (step) => {
-    if (step > 0) cursors.push(cursor);
-    else cursors.pop();
-    await refresh().catch((error) => page.fail(error));
-  };
-  const back = button("Previous", () => turn(-1), { kind: "small" });
-  const next = button("Next", () => turn(1), { kind: "small" });
+  const list = paged(page, rows, "schedules", "schedule");
   page.show(
     heading("Schedules", {
       actions: [
         may("manage") &&
           may("put") &&
-          button("Set a schedule", () => setSchedule(null, refresh)),
+          button("Set a schedule", () => setSchedule(null, list.refresh)),
       ],
     }),
     h("p", { class: "lead" }, "A schedule puts a task into a queue again and again."),
-    h("div", { class: "toolbar" }, told, h("div", { class: "pager" }, back, next)),
+    list.bar,
     rows.node,
   );
-  page.every(2_000, refresh);
+  page.every(2_000, list.refresh);
 }
 
 const nothing = () =>

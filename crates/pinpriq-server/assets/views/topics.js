@@ -1,17 +1,17 @@
 // The topics, with how many members they have and what waits in their lanes.
 
-import { fill, h } from "../h.js";
-import { change, read } from "../api.js";
+import { h } from "../h.js";
+import { change } from "../api.js";
 import { may } from "../session.js";
-import { count, plural } from "../format.js";
+import { count } from "../format.js";
 import { link, Name, target } from "../names.js";
 import { heading } from "../parts/page.js";
 import { letter } from "../parts/states.js";
+import { paged } from "../parts/paged.js";
 import { table } from "../parts/table.js";
 import { command, empty, origin, redis } from "../parts/copy.js";
 import { button, form } from "../parts/dialog.js";
 
-const PAGE = 100;
 const name = (row) => Name.in(row, "topic");
 
 // Gives a member a lane, in a topic of this name or in one that the form asks for.
@@ -60,8 +60,6 @@ export const laneColumns = () => [
 
 export async function topics(page) {
   page.title("Topics");
-  const cursors = ["0"];
-  let cursor = "0";
   const rows = table({
     caption: "Topics",
     key: (row) => name(row).key,
@@ -78,31 +76,10 @@ export async function topics(page) {
       ...laneColumns(),
     ],
   });
-  const told = h("p", { class: "told", role: "status" });
-  const refresh = async () => {
-    const query = { count: PAGE, cursor: cursors[cursors.length - 1] };
-    const answer = await read(target(["v1", "topics"], { query }));
-    if (page.isOver) return;
-    cursor = answer.cursor;
-    rows.show(answer.topics);
-    const isWhole = cursor === "0" && cursors.length === 1;
-    fill(told, isWhole ? plural(answer.topics.length, "topic") : `page ${cursors.length}`);
-    back.disabled = cursors.length === 1;
-    next.disabled = cursor === "0";
-    [back, next].forEach((it) => {
-      it.hidden = isWhole;
-    });
-  };
-  const back = button("Previous", () => turn(-1), { kind: "small" });
-  const next = button("Next", () => turn(1), { kind: "small" });
-  const turn = async (step) => {
-    if (step > 0) cursors.push(cursor);
-    else cursors.pop();
-    await refresh().catch((error) => page.fail(error));
-  };
+  const list = paged(page, rows, "topics", "topic");
   page.show(
     heading("Topics", {
-      actions: [may("take") && button("Create a topic", () => join(null, refresh))],
+      actions: [may("take") && button("Create a topic", () => join(null, list.refresh))],
     }),
     h(
       "p",
@@ -110,10 +87,10 @@ export async function topics(page) {
       "What is published to a topic goes to all its members. Each has a " +
         "lane there, which is a queue of its own.",
     ),
-    h("div", { class: "toolbar" }, told, h("div", { class: "pager" }, back, next)),
+    list.bar,
     rows.node,
   );
-  page.every(2_000, refresh);
+  page.every(2_000, list.refresh);
 }
 
 const nothing = () =>

@@ -34,6 +34,7 @@ pub(crate) static FILES: &[File] = &[
     file!("parts/explain.js"),
     file!("parts/fields.js"),
     file!("parts/page.js"),
+    file!("parts/paged.js"),
     file!("parts/payload.js"),
     file!("parts/states.js"),
     file!("parts/table.js"),
