@@ -127,6 +127,11 @@ impl NamedLimits {
         self.known.get_mut(&number)
     }
 
+    /// What a limit with a rate has left of it.
+    pub(crate) fn bucket_mut(&mut self, number: u64) -> Option<&mut Bucket> {
+        self.limit_mut(number)?.bucket.as_mut()
+    }
+
     /// The limits of a setting. Names that are not known, which only damage leaves behind, are left
     /// out.
     pub(crate) fn used(&self, uses: Option<&Bytes>) -> Uses {

@@ -1,9 +1,8 @@
 //! What is counted about the shares of a queue, while somebody looks at them.
 //!
-//! A queue whose shares nobody looks at has none of this. It begins with the first look, which goes
-//! through the tasks by seq, some at a time: tasks beyond the last one that was gone through are
-//! not counted yet. From then on it follows what becomes of tasks. It ends when nobody has looked
-//! for a while.
+//! A queue has none of this until its shares are looked at. The first look goes through the tasks
+//! by seq, some at a time: tasks beyond the last one that was gone through are not counted yet.
+//! From then on it follows what becomes of tasks. It ends some time after the last look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -82,7 +81,7 @@ impl Tallies {
         Self { counted: u64::MAX, former, ..Self::new(self.looked_at) }
     }
 
-    /// Whether nobody has looked for so long that they end.
+    /// Whether the last look was so long ago that they end.
     pub(crate) fn are_over(&self, now: Timestamp) -> bool {
         now.since(self.looked_at) > FOLLOWED
     }

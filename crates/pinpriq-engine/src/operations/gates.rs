@@ -74,8 +74,7 @@ impl Engine {
             let (cost, uses) = (self.tasks[slot].cost().into(), gate.uses);
             gate.pay(cost, self.now);
             for number in uses.numbers() {
-                let limit = self.named_limits.limit_mut(number);
-                if let Some(bucket) = limit.and_then(|limit| limit.bucket.as_mut()) {
+                if let Some(bucket) = self.named_limits.bucket_mut(number) {
                     bucket.pay(cost, self.now);
                 }
             }
@@ -91,8 +90,7 @@ impl Engine {
         let uses = gate.uses;
         gate.refund(cost.into(), self.now);
         for number in uses.numbers() {
-            let limit = self.named_limits.limit_mut(number);
-            if let Some(bucket) = limit.and_then(|limit| limit.bucket.as_mut()) {
+            if let Some(bucket) = self.named_limits.bucket_mut(number) {
                 bucket.refund(cost.into(), self.now);
                 self.serve_starved(number);
             }
@@ -138,8 +136,7 @@ impl Engine {
         gate.refund(less, now);
         for number in uses.numbers() {
             self.note_limit(number);
-            let limit = self.named_limits.limit_mut(number);
-            if let Some(bucket) = limit.and_then(|limit| limit.bucket.as_mut()) {
+            if let Some(bucket) = self.named_limits.bucket_mut(number) {
                 bucket.pay(more, now);
                 bucket.refund(less, now);
                 self.serve_starved(number);

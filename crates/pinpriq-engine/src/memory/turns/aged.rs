@@ -96,7 +96,7 @@ impl AgedTasks {
 }
 
 impl Turns {
-    /// Whether nobody can ask for tasks in another order.
+    /// Whether takers cannot ask for tasks in another order.
     pub(crate) const fn fix_order(&self) -> bool {
         self.rules.fix_order()
     }

@@ -22,7 +22,7 @@ impl Turns {
         assert!(self.touched.is_empty() && self.stale.is_empty(), "the step was concluded");
         assert!(self.emptied.is_empty() && self.notes.is_none(), "the step was concluded");
         if self.openings.due(now).is_some() {
-            // Whoever looks next notices what has opened.
+            // The next look notices what has opened.
             return;
         }
         let fresh = Self::of(self.rules.clone(), Some(self), slots, roster, now);

@@ -53,7 +53,7 @@ impl Rules {
         self.is_fair || self.ages || self.is_by_key
     }
 
-    /// Whether nobody can ask for tasks in another order.
+    /// Whether takers cannot ask for tasks in another order.
     pub(crate) const fn fix_order(&self) -> bool {
         self.is_fair || self.is_by_key
     }

@@ -216,7 +216,7 @@ impl Round {
     fn pass_time(&mut self) -> &'static str {
         let most = if self.dice.once_in(10) { 5_000 } else { 200 };
         self.now = self.now.after(Span::from_ms(self.dice.below(most)));
-        // Whoever looks next notices what has opened.
+        // The next look notices what has opened.
         self.turns.first(select(false), &self.world, self.now);
         "time"
     }
