@@ -137,6 +137,22 @@ impl<V> Sorted<V> {
 
     /// Adds an entry whose key must be new. Returns its position.
     pub(crate) fn insert(&mut self, key: Key, value: V) -> Cursor {
+        // Most keys enter at the end.
+        if let Some(last) = self.pages.last_mut()
+            && last.keys.len() < PAGE_ENTRIES
+            && last.keys.last().is_some_and(|last| *last < key)
+        {
+            let at = last.keys.len();
+            last.keys.push(key);
+            last.values.push(value);
+            return Cursor { page: self.pages.len() - 1, at };
+        }
+        self.insert_within(key, value)
+    }
+
+    /// Like [`Self::insert`], at any place.
+    #[inline(never)]
+    fn insert_within(&mut self, key: Key, value: V) -> Cursor {
         if self.pages.is_empty() {
             self.bounds.push(key);
             self.pages.push(Page { keys: Vec::new(), values: Vec::new() });
@@ -218,14 +234,7 @@ fn up_to(keys: &[Key], key: Key) -> usize {
     {
         return usize::from(*first <= key);
     }
-    // For numbers of this width, the standard search has branches that a processor cannot predict.
-    let (mut base, mut size) = (0, keys.len());
-    while size > 1 {
-        let half = size / 2;
-        base += half * usize::from(keys[base + half - 1] <= key);
-        size -= half;
-    }
-    base + usize::from(keys[base] <= key)
+    keys.partition_point(|known| *known <= key)
 }
 
 /// See [`Sorted::range`].

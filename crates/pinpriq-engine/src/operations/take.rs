@@ -158,10 +158,6 @@ impl Engine {
         }
         let epoch = self.queues[queue].epoch;
         while *count > 0 && taken.len() < TASKS_PER_ANSWER_MAX {
-            // With its last task, the queue may end too.
-            if !self.queues.is_current(queue, epoch) {
-                return;
-            }
             let Some(slot) = self.select(queue, want.selection) else { return };
             if !self.is_open(queue) {
                 self.note_shut(queue);
@@ -180,9 +176,6 @@ impl Engine {
                 *taken = Vec::with_capacity(1 + companions.len());
             }
             taken.push(self.hand_over(slot, want));
-            if companions.is_empty() {
-                continue;
-            }
             for companion in companions.into_iter().filter(|companion| *companion != slot) {
                 if taken.len() >= TASKS_PER_ANSWER_MAX {
                     break;
@@ -197,13 +190,17 @@ impl Engine {
                     taken.push(self.hand_over(companion, want));
                 }
             }
+            // With its last task, the queue may end too.
+            if *count == 0 || !self.queues.is_current(queue, epoch) {
+                return;
+            }
         }
     }
 
     /// Returns the task that a selection chooses. Removes the tasks before it whose TTL has passed.
     pub(crate) fn select(&mut self, queue: QueueSlot, selection: Selection) -> Option<Slot> {
         let epoch = self.queues[queue].epoch;
-        while self.queues.is_current(queue, epoch) {
+        loop {
             let owner = &self.queues[queue];
             let turns = owner.turns.as_ref();
             let slot = if turns.is_none_or(|turns| turns.follow_main_order(selection)) {
@@ -215,8 +212,11 @@ impl Engine {
                 return Some(slot);
             }
             self.expire(slot);
+            // With its last task, the queue may end too.
+            if !self.queues.is_current(queue, epoch) {
+                return None;
+            }
         }
-        None
     }
 
     /// Whether a passed deadline that was not fired yet would have removed this task.
