@@ -571,6 +571,7 @@ impl Desk {
     /// Makes all shards forget the client. Whatever was handed to it and not sent goes back.
     pub(crate) fn leave(&self) {
         self.tell_unanswered();
+        choosing::leave(self.asking());
         let session = &self.seat.session;
         let mut unsent = session.outbox.borrow_mut().unsent();
         let tasks: usize = unsent.iter().map(|(_, it)| it.popped_count()).sum();

@@ -1,8 +1,9 @@
 //! A take over the queues of several shards, and what was heard of it.
 //!
-//! First, each shard tells the task that would be taken first there, and the shard with the most
-//! urgent one of all is asked to hand it over. If it has fewer than are wanted, the shard with the
-//! next most urgent one adds to them. If none has any, the client waits in all of them.
+//! If tasks are acknowledged first and a shard may refuse the rest, each is asked before whether it
+//! does. Then each shard tells the task that would be taken first there, and the shard with the
+//! most urgent one of all is asked to hand it over. If it has fewer than are wanted, the shard with
+//! the next most urgent one adds to them. If none has any, the client waits in all of them.
 //! The first that hands a task over gives the answer, and the waits elsewhere end. What another one
 //! hands over meanwhile goes back. A pop that waits only holds its task, under a lease, until the
 //! shard learns that it is chosen: so what goes back was never gone.
@@ -83,6 +84,8 @@ pub(crate) type Urgency = (i128, i128, i128);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
+    /// Every shard says whether it refuses, before anything is acknowledged.
+    Checking,
     /// Every shard tells its first task.
     Looking {
         /// Whether a job that the client holds is about to be over.
@@ -124,6 +127,15 @@ impl Choosing {
     /// Whether a shard owes a reply.
     pub(crate) fn is_owed(&self) -> bool {
         self.shares.iter().any(|share| share.owes)
+    }
+
+    /// Whether one shard may refuse what another one has acknowledged tasks for: an order that a
+    /// queue does not have, or a lane that is not there.
+    pub(crate) fn needs_check(&self) -> bool {
+        let Wish::Tasks(tasks) = &self.wish else { return false };
+        let is_usual = tasks.selection.narrow || tasks.selection == Selection::DEFAULT;
+        let may_refuse = !is_usual || tasks.member.is_some();
+        may_refuse && self.shares.iter().any(|share| !share.done.is_empty())
     }
 
     /// Returns how many tasks or groups the answer still lacks.

@@ -96,10 +96,14 @@ impl Desk {
             Wait::No | Wait::Forever => None,
         };
         let (held, ownerless, gathered) = (None, None, (0, 0));
-        let stage = Stage::Looking { is_soon: false };
+        let stage = Stage::Checking;
         let mut choosing =
             Choosing { request, wish, shares, held, wait, until, ownerless, gathered, stage };
-        asking.look(&mut choosing);
+        if choosing.needs_check() {
+            asking.check(&mut choosing);
+        } else {
+            asking.look(&mut choosing);
+        }
         let is_over = choosing.is_answered() && !choosing.is_owed();
         asking.session.choosing.replace((!is_over).then_some(choosing));
     }
@@ -115,6 +119,22 @@ pub(super) fn hear(asking: Asking<'_>, from: usize, pieces: Vec<Piece>) {
         if choosing.is_answered() && !choosing.is_owed() {
             *known = None;
         }
+    }
+}
+
+/// Acknowledges the tasks of a client that has gone before its take was checked. It hears of no
+/// refusal any more, and what it has done is done.
+pub(super) fn leave(asking: Asking<'_>) {
+    let known = &mut *asking.session.choosing.borrow_mut();
+    let Some(Choosing { shares, wish: Wish::Tasks(tasks), stage: Stage::Checking, .. }) = known
+    else {
+        return;
+    };
+    for share in shares.iter_mut().filter(|share| !share.done.is_empty()) {
+        let done = std::mem::take(&mut share.done);
+        let look = command::Share::Look { done: &named(&done), take: take(tasks, &[], Wait::No) };
+        let command = Command::Share(look);
+        asking.write(share.shard, SILENT, |out| encode_command(&command, out));
     }
 }
 
@@ -153,9 +173,10 @@ impl Asking<'_> {
                 self.end_waits(choosing, None);
             }
             (Heard::Reply(_), Stage::Popping(at)) if at != index => {}
-            (Heard::Reply(Reply::Refused(refusal)), Stage::Looking { .. } | Stage::Waiting)
-                if refusal.kind == RefusalKind::TryAgain && !tells_done =>
-            {
+            (
+                Heard::Reply(Reply::Refused(refusal)),
+                Stage::Checking | Stage::Looking { .. } | Stage::Waiting,
+            ) if refusal.kind == RefusalKind::TryAgain && !tells_done => {
                 choosing.ownerless = Some(refusal);
                 self.hear_nothing(choosing);
             }
@@ -173,6 +194,7 @@ impl Asking<'_> {
             | (Heard::Reply(reply @ Reply::DeadlineSoon), Stage::Waiting) => {
                 self.refuse(choosing, reply);
             }
+            (Heard::Reply(_), Stage::Checking) => {}
             (Heard::Reply(reply), Stage::Looking { is_soon }) => {
                 let is_soon = is_soon || matches!(reply, Reply::DeadlineSoon);
                 choosing.stage = Stage::Looking { is_soon };
@@ -196,9 +218,23 @@ impl Asking<'_> {
         match choosing.stage {
             _ if choosing.is_owed() => {}
             Stage::Looking { is_soon } => self.look_around(choosing, is_soon),
-            Stage::Settling => self.look(choosing),
+            Stage::Checking | Stage::Settling => self.look(choosing),
             Stage::Taking | Stage::Waiting | Stage::Popping(_) | Stage::Answered => {}
         }
+    }
+
+    /// Asks the shards of all queues whether they refuse, which is to be heard before a shard
+    /// acknowledges anything. What changes meanwhile may still be refused later.
+    fn check(&self, choosing: &mut Choosing) {
+        let Choosing { shares, wish: Wish::Tasks(tasks), .. } = choosing else { return };
+        let asked = shares.iter_mut().filter(|share| !share.queues.is_empty());
+        for share in asked.filter(|share| !self.shard.is_nowhere(share.shard)) {
+            let names = &share.names()[..];
+            let look = command::Share::Look { done: &[], take: take(tasks, names, Wait::No) };
+            self.ask_command(share.shard, &Command::Share(look));
+            share.owes = true;
+        }
+        self.advance(choosing);
     }
 
     /// Asks every shard for its first task. Those that have no owner are passed over, unless they
@@ -215,8 +251,7 @@ impl Asking<'_> {
             }
             let done = std::mem::take(&mut share.done);
             share.tells_done = !done.is_empty();
-            let done: Vec<Done<'_>> =
-                done.iter().map(|(queue, receipt)| Done { queue, receipt: *receipt }).collect();
+            let done = named(&done);
             let names = &share.names()[..];
             let command = match wish {
                 Wish::Reserve => Command::Head(names),
@@ -418,6 +453,11 @@ impl Asking<'_> {
     fn ask_command(&self, to: usize, command: &Command<'_>) {
         self.ask(to, |out| encode_command(command, out));
     }
+}
+
+/// Returns what is acknowledged as a command has it.
+fn named(done: &[(Box<[u8]>, Receipt)]) -> Vec<Done<'_>> {
+    done.iter().map(|(queue, receipt)| Done { queue, receipt: *receipt }).collect()
 }
 
 /// Returns the take of one shard.

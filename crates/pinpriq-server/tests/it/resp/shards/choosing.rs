@@ -288,6 +288,40 @@ fn done_is_acknowledged_in_the_shard_of_its_receipt() {
 }
 
 #[test]
+fn an_order_that_a_queue_elsewhere_does_not_have_is_refused_before_anything_is_done() {
+    with_homes(several(), async |_, homes| {
+        let [one, other, third] = queues();
+        for client in homes {
+            client.ask(&format!("QUEUE SET {other} RANKING fair")).await;
+            for queue in [&one, &third] {
+                client.ask(&format!("PUT {queue} p")).await;
+            }
+            let held = receipt(&client.ask(&format!("TAKE {one}")).await);
+            for queues in [
+                format!("QUEUES 2 {one} {other}"),
+                format!("QUEUES 2 {third} {other}"),
+                format!("QUEUES 3 {one} {other} {third}"),
+                other.clone(),
+            ] {
+                for order in ["FROM MAX", "ORDER NEWEST", "MEMBER nobody"] {
+                    let take = format!("TAKE {queues} {order} DONE {one} {held}");
+                    let refused = client.reply(&take).await;
+                    assert!(["BADARG", "NOTFOUND"].contains(&&*refused), "{take}: {refused}");
+                }
+            }
+            // The task is still taken, and nothing else is.
+            let stats = client.ask("STATS").await;
+            assert_eq!(number(field(&stats, "counts"), "T"), 1);
+            let take = format!("TAKE QUEUES 2 {one} {third} FROM MAX DONE {one} {held}");
+            let taken = client.ask(&take).await;
+            assert_eq!(payloads(&taken), ["p"]);
+            assert_eq!(client.reply(&format!("ACK {one} {held}")).await, "STALE");
+            assert_eq!(client.reply(&format!("ACK {third} {}", receipt(&taken))).await, "OK");
+        }
+    });
+}
+
+#[test]
 fn a_task_of_several_shards_is_named_by_its_id_where_it_was_taken() {
     with_homes(several(), async |world, homes| {
         for client in homes {
