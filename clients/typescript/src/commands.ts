@@ -665,7 +665,7 @@ export function limitSet(limit: string, options: LimitSetOptions = {}): Words {
 
 /**
  * Tells what a limit allows, and how much of that is in use. The reply: a map: max, rate, taken,
- * tokens, open_at, queues.
+ * tokens, open_at, queues, closed_ms.
  */
 export function limitShow(limit: string): Words {
   return new Words("LIMIT", "SHOW", limit);

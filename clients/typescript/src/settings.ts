@@ -62,6 +62,8 @@ export interface SettingsChange {
   readonly uses?: string | null;
   /** How much later a task goes for each step of its priority, if tasks are ageing. */
   readonly ageingMs?: number | null;
+  /** How many shares have metrics of their own: those with most tasks. */
+  readonly shareMetrics?: number | null;
 }
 
 /**
@@ -104,6 +106,7 @@ export function settingsWords(change: SettingsChange): string[] {
     ["SHARECAPACITY", change.shareCapacity],
     ["USES", change.uses],
     ["AGEING", change.ageingMs],
+    ["SHAREMETRICS", change.shareMetrics],
   ];
   return values.flatMap(([name, value]) => {
     return value === undefined ? [] : [name, value === null ? "none" : String(value)];
@@ -139,6 +142,7 @@ export function settingsOf(map: ReplyMap): Settings {
     shareCapacity: numberOrNull(map["sharecapacity"]),
     uses: textOrNull(map["uses"]),
     ageingMs: numberOrNull(map["ageing"]),
+    shareMetrics: numberOrNull(map["sharemetrics"]),
     paused: textOf(map["paused"]) as Settings["paused"],
     pausedInUntil: numberOrNull(map["paused_in_until"]),
     pausedOutUntil: numberOrNull(map["paused_out_until"]),

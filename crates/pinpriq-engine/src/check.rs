@@ -521,7 +521,7 @@ impl Engine {
             let number = limit.record.number;
             assert_eq!(self.named_limits.find(&limit.record.name), Some(number), "it has a name");
             let (taken, queues) = expected.remove(&number).unwrap_or_default();
-            assert_eq!(limit.taken, taken, "the limit {number} counts what is taken");
+            assert_eq!(limit.taken(), taken, "the limit {number} counts what is taken");
             assert_eq!(limit.queues, queues, "the limit {number} knows its queues");
             assert!(limit.starved.is_subset(&queues), "the limit {number} serves its queues");
         }

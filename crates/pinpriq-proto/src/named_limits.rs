@@ -79,6 +79,9 @@ pub struct LimitShown {
     pub open_at: Option<Timestamp>,
     /// How many queues use it.
     pub queues: u64,
+    /// For how long it was closed in all, since the start or since it was made.
+    #[letter(3)]
+    pub closed: Span,
 }
 
 /// The commands on limits.
@@ -114,7 +117,7 @@ pub enum LimitCommand<'a> {
     #[request(
         Spec::new("LIMIT", Group::Queues,
             "Tells what a limit allows, and how much of that is in use",
-            "a map: max, rate, taken, tokens, open_at, queues")
+            "a map: max, rate, taken, tokens, open_at, queues, closed_ms")
         .sub("SHOW")
     )]
     Show(#[key("limit")] &'a [u8]),

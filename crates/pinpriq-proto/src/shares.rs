@@ -95,6 +95,17 @@ pub struct ShareShown {
     pub failed: u64,
 }
 
+/// What a look at the shares of a queue for its metrics has found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SharesLook {
+    /// The queue has no such metrics.
+    Nothing,
+    /// Its tasks are still being counted.
+    Counting,
+    /// Those with most tasks, first the one with most.
+    Known(Vec<ShareShown>),
+}
+
 impl Default for ShareRules {
     fn default() -> Self {
         Self { weight: 1, limit: Own::Default, rate: Own::Default }

@@ -134,6 +134,11 @@ export const SETTINGS = [
     kind: "span",
     hint: "How much later a task goes for each step of its priority, if tasks are ageing.",
   },
+  {
+    name: "sharemetrics",
+    kind: "number",
+    hint: "How many shares have metrics of their own: those with most tasks.",
+  },
 ];
 
 export const FIELDS = [

@@ -22,7 +22,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use self::history::{History, Sample};
 use self::rates::Rates;
 pub(crate) use self::round::Sight;
-use self::survey::Survey;
+use self::survey::{Details, Survey};
 pub(crate) use self::task::run;
 use crate::clock::steady_ms;
 
@@ -38,11 +38,16 @@ const INTEREST_MS: u64 = 15 * 60 * 1_000;
 /// How many queues have a history of their own.
 const HISTORIES_MAX: usize = 64;
 
+/// A survey, and what metrics tell besides.
+pub(crate) type Detailed = (Arc<Survey>, Arc<Details>);
+
 /// Watches the server. Requests on any thread share it.
 #[derive(Debug)]
 pub(crate) struct Monitor {
-    asks: mpsc::Sender<oneshot::Sender<Arc<Survey>>>,
+    asks: mpsc::Sender<oneshot::Sender<Detailed>>,
     asks_for_topics: mpsc::Sender<oneshot::Sender<BTreeSet<Bytes>>>,
+    /// Asks for a survey that nobody waits for.
+    nudges: mpsc::Sender<()>,
     state: Mutex<State>,
 }
 
@@ -104,16 +109,18 @@ pub(crate) struct Notice {
 
 /// What [`run`] answers.
 pub(crate) struct Asks {
-    for_surveys: mpsc::Receiver<oneshot::Sender<Arc<Survey>>>,
+    for_details: mpsc::Receiver<oneshot::Sender<Detailed>>,
     for_topics: mpsc::Receiver<oneshot::Sender<BTreeSet<Bytes>>>,
+    nudged: mpsc::Receiver<()>,
 }
 
 impl Monitor {
     /// Returns a monitor, and what [`run`] needs to serve it.
     pub(crate) fn new() -> (Arc<Self>, Asks) {
-        let (asks, for_surveys) = mpsc::channel(ASKS_MAX);
+        let (asks, for_details) = mpsc::channel(ASKS_MAX);
         let (asks_for_topics, for_topics) = mpsc::channel(ASKS_MAX);
-        let asked = Asks { for_surveys, for_topics };
+        let (nudges, nudged) = mpsc::channel(1);
+        let asked = Asks { for_details, for_topics, nudged };
         let (seconds, _) = broadcast::channel(BEHIND_MAX);
         let state = State {
             seconds: Some(seconds),
@@ -124,12 +131,13 @@ impl Monitor {
             listeners: 0,
             interest_until_ms: 0,
         };
-        (Arc::new(Self { asks, asks_for_topics, state: Mutex::new(state) }), asked)
+        let state = Mutex::new(state);
+        (Arc::new(Self { asks, asks_for_topics, nudges, state }), asked)
     }
 
     /// Surveys the figures of all shown queues now, or returns a survey that is less than a second
-    /// old. `None` if the server stops.
-    pub(crate) async fn survey(&self) -> Option<Arc<Survey>> {
+    /// old, and what metrics tell besides. `None` if the server stops.
+    pub(crate) async fn details(&self) -> Option<Detailed> {
         let (answer, answered) = oneshot::channel();
         self.asks.send(answer).await.ok()?;
         answered.await.ok()
@@ -150,7 +158,7 @@ impl Monitor {
         state.listeners += 1;
         if state.listeners == 1 {
             // News of queues are kept from the next survey on, which need not wait for its second.
-            let _ = self.asks.try_send(oneshot::channel().0);
+            let _ = self.nudges.try_send(());
         }
         state.wish();
         if let Some(queue) = &queue {

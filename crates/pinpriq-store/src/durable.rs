@@ -17,6 +17,7 @@ use pinpriq_proto::command::Command;
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::schedule::Calendars;
+use pinpriq_proto::shares::SharesLook;
 use pinpriq_proto::survey::{IsInUse, QueueNews};
 use pinpriq_proto::task::{
     Away, Bytes, ClientId, Farewell, RequestId, StateKind, payload_checksum,
@@ -272,6 +273,14 @@ impl Durable {
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.failure.is_none() {
             self.engine.handle_timeout(now);
+        }
+    }
+
+    /// See [`Engine::look_at_shares`].
+    pub fn look_at_shares(&mut self, now: Timestamp, queue: &[u8]) -> SharesLook {
+        match self.failure {
+            None => self.engine.look_at_shares(now, queue),
+            Some(_) => SharesLook::Nothing,
         }
     }
 

@@ -902,7 +902,7 @@ def limit_set(limit: Name, **options: Unpack[LimitSetOptions]) -> Words:
 def limit_show(limit: Name) -> Words:
     """Tells what a limit allows, and how much of that is in use.
 
-    The reply: a map: max, rate, taken, tokens, open_at, queues.
+    The reply: a map: max, rate, taken, tokens, open_at, queues, closed_ms.
     """
     return Words("LIMIT", "SHOW", limit)
 

@@ -74,6 +74,8 @@ class QueueSettings:
     uses: str | bytes | None = None
     #: How much later a task goes for each step of its priority, if tasks are ageing.
     ageing: Span | Literal["none"] | None = None
+    #: How many shares have metrics of their own: those with most tasks.
+    share_metrics: int | Literal["none"] | None = None
 
     def words(self) -> Words:
         """Return the settings as the words of a request."""
@@ -104,6 +106,7 @@ class QueueSettings:
         words.option("SHARECAPACITY", self.share_capacity)
         words.option("USES", self.uses)
         words.span("AGEING", self.ageing)
+        words.option("SHAREMETRICS", self.share_metrics)
         return words
 
 
@@ -137,6 +140,7 @@ class QueueShown:
     share_capacity: int | None
     uses: str | None
     ageing: float | None
+    share_metrics: int | None
     #: Which sides are paused.
     paused: str
     #: When the pause of puts ends.

@@ -13,9 +13,9 @@ use crate::memory::slots::QueueSlot;
 use pinpriq_proto::change::Place;
 use pinpriq_proto::details::Detail;
 use pinpriq_proto::looking::Reason;
-use pinpriq_proto::named_limits::{LimitRecord, LimitRules, USED_MAX, used};
+use pinpriq_proto::named_limits::{LimitRecord, LimitRules, LimitShown, USED_MAX, used};
 use pinpriq_proto::task::Bytes;
-use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::time::{Span, Timestamp};
 
 /// The numbers of the limits that a queue uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,7 +29,10 @@ pub(crate) struct NamedLimit {
     pub(crate) place: Option<Place>,
     pub(crate) bucket: Option<Bucket>,
     /// How many tasks of its queues are taken.
-    pub(crate) taken: u64,
+    taken: u64,
+    /// For how long it has been closed up to this moment, since the start or since it was made.
+    closed: Span,
+    counted_at: Timestamp,
     /// The queues that use it.
     pub(crate) queues: BTreeSet<QueueSlot>,
     /// Those of them that have held back a task for which a consumer waits, since it was last open.
@@ -55,6 +58,47 @@ impl Uses {
 }
 
 impl NamedLimit {
+    /// How many tasks of its queues are taken.
+    pub(crate) const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Notes that so many tasks of a queue are taken, and no longer so many.
+    pub(crate) fn recount(&mut self, former: u64, taken: u64, now: Timestamp) {
+        self.count_closed(now);
+        self.taken = self.taken + taken - former;
+    }
+
+    /// For how long it allowed no task to be handed out, because of its number or its rate.
+    pub(crate) fn closed(&self, now: Timestamp) -> Span {
+        let until = match &self.bucket {
+            _ if !self.has_room() => now,
+            Some(bucket) => bucket.opens_at().min(now),
+            None => self.counted_at,
+        };
+        Span::from_ms(self.closed.ms().saturating_add(until.since(self.counted_at).ms()))
+    }
+
+    /// Counts for how long it was closed, before anything changes about that.
+    fn count_closed(&mut self, now: Timestamp) {
+        (self.closed, self.counted_at) = (self.closed(now), now);
+    }
+
+    /// What is shown of it.
+    pub(crate) fn shown(&self, now: Timestamp) -> LimitShown {
+        let bucket = self.bucket.as_ref();
+        let opens_at = bucket.map(Bucket::opens_at).filter(|at| *at > now);
+        LimitShown {
+            name: self.record.name.clone(),
+            rules: self.record.rules,
+            taken: self.taken,
+            tokens: bucket.map(|bucket| bucket.tokens(now)),
+            open_at: opens_at.filter(|_| self.has_room()),
+            queues: self.queues.len() as u64,
+            closed: self.closed(now),
+        }
+    }
+
     pub(crate) fn has_room(&self) -> bool {
         self.record.rules.max.is_none_or(|max| self.taken < max)
     }
@@ -100,6 +144,8 @@ impl NamedLimits {
             place,
             bucket: None,
             taken: 0,
+            closed: Span::ZERO,
+            counted_at: now,
             queues: BTreeSet::new(),
             starved: BTreeSet::new(),
         };
@@ -128,8 +174,10 @@ impl NamedLimits {
     }
 
     /// What a limit with a rate has left of it.
-    pub(crate) fn bucket_mut(&mut self, number: u64) -> Option<&mut Bucket> {
-        self.limit_mut(number)?.bucket.as_mut()
+    pub(crate) fn bucket_mut(&mut self, number: u64, now: Timestamp) -> Option<&mut Bucket> {
+        let limit = self.limit_mut(number)?;
+        limit.count_closed(now);
+        limit.bucket.as_mut()
     }
 
     /// The limits of a setting. Names that are not known, which only damage leaves behind, are left
@@ -166,6 +214,12 @@ impl NamedLimits {
         names.take_while(move |name| name.starts_with(&prefix))
     }
 
+    /// The first limits by name, after this one.
+    pub(crate) fn after(&self, name: &[u8]) -> impl Iterator<Item = &NamedLimit> {
+        let names = self.names.range::<[u8], _>((Bound::Excluded(name), Bound::Unbounded));
+        names.filter_map(|(_, number)| self.limit(*number))
+    }
+
     /// Lets all buckets begin, full or empty.
     pub(crate) fn begin(&mut self, are_empty: bool, now: Timestamp) {
         for limit in self.known.values_mut() {
@@ -173,6 +227,7 @@ impl NamedLimits {
                 if are_empty { Bucket::empty(rate, now) } else { Bucket::of(rate, None, now) }
             };
             limit.bucket = limit.record.rules.rate.map(begin);
+            (limit.closed, limit.counted_at) = (Span::ZERO, now);
         }
     }
 
@@ -185,6 +240,7 @@ impl NamedLimits {
 impl NamedLimit {
     /// Changes what it allows. Its tokens stay as far as they fit.
     fn set_rules(&mut self, rules: LimitRules, now: Timestamp) {
+        self.count_closed(now);
         self.record.rules = rules;
         self.bucket = rules.rate.map(|rate| Bucket::of(rate, self.bucket.as_ref(), now));
     }

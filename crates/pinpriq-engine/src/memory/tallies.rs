@@ -28,11 +28,22 @@ pub(crate) struct Tallies {
     /// The shares without tasks, those first that have had none for longest.
     idle: BTreeMap<u64, Bytes>,
     next_idle: u64,
+    /// The shares with tasks, by how many they have, if that is wanted.
+    sizes: Option<Sizes>,
     /// Tasks up to this seq are counted.
     counted: u64,
     looked_at: Timestamp,
     /// What has happened before the transaction that goes on, of shares that it has changed.
     former: Option<BTreeMap<Bytes, Happened>>,
+}
+
+/// The shares with tasks by how many they have.
+#[derive(Debug, Default)]
+struct Sizes {
+    known: BTreeSet<(u64, Bytes)>,
+    /// Whether all are known. If not, those up to this name are.
+    are_whole: bool,
+    up_to: Option<Bytes>,
 }
 
 /// One share.
@@ -63,12 +74,15 @@ fn share_of(task: &Task) -> Option<&Bytes> {
 }
 
 impl Tallies {
-    pub(crate) fn new(now: Timestamp) -> Self {
+    /// Those of a queue of which nothing is counted yet. `by_size` says whether it is to be known
+    /// which shares have most tasks.
+    pub(crate) fn new(now: Timestamp, by_size: bool) -> Self {
         Self {
             shares: BTreeMap::new(),
             waits: BTreeSet::new(),
             idle: BTreeMap::new(),
             next_idle: 0,
+            sizes: by_size.then(|| Sizes { are_whole: true, ..Sizes::default() }),
             counted: 0,
             looked_at: now,
             former: None,
@@ -78,7 +92,37 @@ impl Tallies {
     /// Those of the same queue without tasks. Nothing has happened to its shares.
     pub(crate) fn emptied(&self) -> Self {
         let former = self.former.as_ref().map(|_| BTreeMap::new());
-        Self { counted: u64::MAX, former, ..Self::new(self.looked_at) }
+        Self { counted: u64::MAX, former, ..Self::new(self.looked_at, self.are_by_size()) }
+    }
+
+    /// Whether it is followed which shares have most tasks.
+    pub(crate) const fn are_by_size(&self) -> bool {
+        self.sizes.is_some()
+    }
+
+    /// Follows from now on which shares have most tasks, or no longer. Returns what is to be freed.
+    pub(crate) fn follow_sizes(&mut self, by_size: bool) -> Option<Self> {
+        let sizes = self.sizes.take();
+        self.sizes = by_size.then(Sizes::default);
+        sizes.map(|sizes| Self { sizes: Some(sizes), ..Self::new(self.looked_at, false) })
+    }
+
+    /// Whether it is known which shares have most tasks.
+    pub(crate) fn know_sizes(&self) -> bool {
+        self.sizes.as_ref().is_some_and(|sizes| sizes.are_whole)
+    }
+
+    /// Finds the sizes of at most so many more shares.
+    pub(crate) fn size_some(&mut self, count: usize) {
+        let Some(sizes) = self.sizes.as_mut().filter(|sizes| !sizes.are_whole) else { return };
+        let after = sizes.up_to.take().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut found = 0;
+        for (name, tally) in self.shares.range((after, Bound::Unbounded)).take(count) {
+            sizes.up_to = Some(name.clone());
+            sizes.note(name, 0, tally.tasks);
+            found += 1;
+        }
+        sizes.are_whole = found < count;
     }
 
     /// Whether the last look was so long ago that they end.
@@ -121,6 +165,9 @@ impl Tallies {
             self.idle.remove(&serial);
         }
         tally.tasks += 1;
+        if let Some(sizes) = &mut self.sizes {
+            sizes.note(&name, tally.tasks - 1, tally.tasks);
+        }
         match task.kind() {
             StateKind::Ready => tally.ready += 1,
             StateKind::Taken => tally.taken += 1,
@@ -145,6 +192,9 @@ impl Tallies {
             unreachable!("the share of task {} is counted", task.number())
         };
         tally.tasks -= 1;
+        if let Some(sizes) = &mut self.sizes {
+            sizes.note(name, tally.tasks + 1, tally.tasks);
+        }
         match task.kind() {
             StateKind::Ready => tally.ready -= 1,
             StateKind::Taken => tally.taken -= 1,
@@ -205,6 +255,13 @@ impl Tallies {
         self.waits.iter().filter_map(move |(_, name)| self.find(name, now))
     }
 
+    /// The shares with tasks, those first that have most, as far as that is known. Of equal ones,
+    /// the last by name comes first.
+    pub(crate) fn largest(&self, now: Timestamp) -> impl Iterator<Item = ShareShown> {
+        let sizes = self.sizes.iter().flat_map(|sizes| sizes.known.iter().rev());
+        sizes.filter_map(move |(_, name)| self.find(name, now))
+    }
+
     /// What is known about one share.
     pub(crate) fn find(&self, name: &Bytes, now: Timestamp) -> Option<ShareShown> {
         self.shares.get(name).map(|tally| tally.shown(name, now))
@@ -214,12 +271,13 @@ impl Tallies {
     pub(crate) fn free_some(&mut self) -> bool {
         self.waits.pop_first();
         self.idle.pop_first();
+        let size = self.sizes.as_mut().and_then(|sizes| sizes.known.pop_first());
         if let Some(mut first) = self.shares.first_entry()
             && first.get_mut().waiting.pop_first().is_none()
         {
             first.remove();
         }
-        !self.shares.is_empty()
+        !self.shares.is_empty() || size.is_some()
     }
 
     /// Notes that a share has no tasks. If nothing has happened, it is forgotten.
@@ -253,7 +311,7 @@ impl Tallies {
 
     /// Checks that these are the tallies of these tasks. Costs O(n log n).
     pub(crate) fn check<'t>(&self, tasks: impl Iterator<Item = (Slot, &'t Task)>) {
-        let mut fresh = Self { counted: self.counted, ..Self::new(self.looked_at) };
+        let mut fresh = Self { counted: self.counted, ..Self::new(self.looked_at, false) };
         tasks.for_each(|(slot, task)| fresh.enter(slot, task));
         let present = |tallies: &Self| -> Vec<_> {
             let present = tallies.shares.iter().filter(|(_, tally)| tally.tasks > 0);
@@ -264,9 +322,31 @@ impl Tallies {
         };
         assert_eq!(present(self), present(&fresh), "shares are counted");
         assert_eq!(self.waits, fresh.waits, "the longest waits are known");
+        if let Some(sizes) = &self.sizes {
+            let known = fresh.shares.iter().filter(|(name, _)| sizes.know(name));
+            let known = known.map(|(name, it)| (it.tasks, name.clone()));
+            assert_eq!(sizes.known, known.collect(), "the largest shares are known");
+        }
         let idle = self.shares.values().filter_map(|tally| tally.idle);
         assert_eq!(idle.count(), self.idle.len(), "shares without tasks are known");
         assert!(self.idle.len() <= IDLE_MAX && self.former.is_none(), "a step has ended");
+    }
+}
+
+impl Sizes {
+    fn know(&self, name: &Bytes) -> bool {
+        self.are_whole || self.up_to.as_ref().is_some_and(|up_to| name <= up_to)
+    }
+
+    /// Notes that a share has so many tasks, and no longer so many.
+    fn note(&mut self, name: &Bytes, former: u64, tasks: u64) {
+        if !self.know(name) {
+            return;
+        }
+        self.known.remove(&(former, name.clone()));
+        if tasks > 0 {
+            self.known.insert((tasks, name.clone()));
+        }
     }
 }
 

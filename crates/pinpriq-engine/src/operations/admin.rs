@@ -9,7 +9,7 @@ use crate::operations::find::named;
 use pinpriq_proto::change::Change;
 use pinpriq_proto::command::{QueueCommand, QueueName, Sides};
 use pinpriq_proto::facts::check_name;
-use pinpriq_proto::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, SETTING_MAX, queue_bytes};
+use pinpriq_proto::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, queue_bytes};
 use pinpriq_proto::named_limits::check_used;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::{
@@ -345,13 +345,13 @@ impl Engine {
 
     fn check_values(&self, changes: &[Assignment<'_>]) -> Result<(), Refusal> {
         for (setting, value) in changes {
-            let Setting { what, least, .. } = setting;
+            let Setting { what, least, most, .. } = setting;
             match value {
                 Value::Number(number) if number < least => {
                     return Err(bad(format!("{what} must be at least {least}")));
                 }
-                Value::Number(number) if *number > SETTING_MAX => {
-                    return Err(bad(format!("{what} must be at most {SETTING_MAX}")));
+                Value::Number(number) if number > most => {
+                    return Err(bad(format!("{what} must be at most {most}")));
                 }
                 Value::Span(span) if span.ms() < *least => {
                     return Err(bad(format!("{what} must be at least {least} ms")));

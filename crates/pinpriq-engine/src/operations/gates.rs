@@ -74,7 +74,7 @@ impl Engine {
             let (cost, uses) = (self.tasks[slot].cost().into(), gate.uses);
             gate.pay(cost, self.now);
             for number in uses.numbers() {
-                if let Some(bucket) = self.named_limits.bucket_mut(number) {
+                if let Some(bucket) = self.named_limits.bucket_mut(number, self.now) {
                     bucket.pay(cost, self.now);
                 }
             }
@@ -90,7 +90,7 @@ impl Engine {
         let uses = gate.uses;
         gate.refund(cost.into(), self.now);
         for number in uses.numbers() {
-            if let Some(bucket) = self.named_limits.bucket_mut(number) {
+            if let Some(bucket) = self.named_limits.bucket_mut(number, self.now) {
                 bucket.refund(cost.into(), self.now);
                 self.serve_starved(number);
             }
@@ -136,7 +136,7 @@ impl Engine {
         gate.refund(less, now);
         for number in uses.numbers() {
             self.note_limit(number);
-            if let Some(bucket) = self.named_limits.bucket_mut(number) {
+            if let Some(bucket) = self.named_limits.bucket_mut(number, now) {
                 bucket.pay(more, now);
                 bucket.refund(less, now);
                 self.serve_starved(number);

@@ -6,7 +6,6 @@
 //! held back a task meanwhile, and among their consumers the one that has been ready longest.
 
 use crate::engine::{Answered, Engine};
-use crate::memory::bucket::Bucket;
 use crate::memory::named_limits::Uses;
 use crate::memory::slots::QueueSlot;
 use crate::operations::admin::page_of_names;
@@ -14,8 +13,7 @@ use crate::operations::arguments::quoted;
 use pinpriq_proto::change::{Change, Place};
 use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::named_limits::{
-    LIMIT_QUEUES_MAX, LimitChange, LimitCommand, LimitRecord, LimitShown, check_limit_name,
-    limit_bytes, used,
+    LIMIT_QUEUES_MAX, LimitChange, LimitCommand, LimitRecord, check_limit_name, limit_bytes, used,
 };
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::Settings;
@@ -79,16 +77,7 @@ impl Engine {
         let Some(limit) = self.named_limits.limit(number) else {
             unreachable!("the limit {number} has a name")
         };
-        let bucket = limit.bucket.as_ref();
-        let opens_at = bucket.map(Bucket::opens_at).filter(|at| *at > self.now);
-        Reply::Limit(Box::new(LimitShown {
-            name: limit.record.name.clone(),
-            rules: limit.record.rules,
-            taken: limit.taken,
-            tokens: bucket.map(|bucket| bucket.tokens(self.now)),
-            open_at: opens_at.filter(|_| limit.has_room()),
-            queues: limit.queues.len() as u64,
-        }))
+        Reply::Limit(Box::new(limit.shown(self.now)))
     }
 
     fn drop_limit(&mut self, name: &[u8]) -> Result<Reply, Refusal> {
@@ -134,7 +123,7 @@ impl Engine {
         let (uses, counted) = (std::mem::take(&mut gate.uses), std::mem::take(&mut gate.counted));
         for number in uses.numbers() {
             if let Some(limit) = self.named_limits.limit_mut(number) {
-                limit.taken -= counted;
+                limit.recount(counted, 0, self.now);
                 limit.queues.remove(&slot);
                 limit.starved.remove(&slot);
             }
@@ -164,7 +153,7 @@ impl Engine {
         }
         for number in uses.numbers() {
             if let Some(limit) = self.named_limits.limit_mut(number) {
-                limit.taken = limit.taken + taken - former;
+                limit.recount(former, taken, self.now);
             }
             if taken < former {
                 self.serve_starved(number);

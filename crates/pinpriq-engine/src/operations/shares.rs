@@ -17,8 +17,8 @@ use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::limits::{LOOKED_BYTES_MAX, queue_bytes};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::shares::{
-    OWN_SHARES_MAX, Own, ShareChange, ShareRecord, ShareRules, ShareShown, TOP_SHARES_MAX,
-    check_share_name, own_share_bytes,
+    OWN_SHARES_MAX, Own, ShareChange, ShareRecord, ShareRules, ShareShown, SharesLook,
+    TOP_SHARES_MAX, check_share_name, own_share_bytes,
 };
 use pinpriq_proto::survey::QueueChange;
 use pinpriq_proto::time::Timestamp;
@@ -222,23 +222,52 @@ impl Engine {
         Ok(Some(Reply::Shares { shares, next }))
     }
 
+    /// Looks for the shares of a queue with most tasks, as many as have metrics, on behalf of no
+    /// client. Does what is due first. Each call counts some more tasks until all are counted.
+    ///
+    /// # Panics
+    /// See [`Engine::apply`].
+    pub fn look_at_shares(&mut self, now: Timestamp, queue: &[u8]) -> SharesLook {
+        self.handle_timeout(now);
+        let slot = self.queues.find(queue).filter(|slot| self.queues[*slot].exists());
+        let most = slot.and_then(|slot| self.queues[slot].settings.share_metrics);
+        let (Some(slot), Some(most)) = (slot, most) else { return SharesLook::Nothing };
+        self.follow_shares(slot);
+        self.conclude();
+        let tallies = self.queues[slot].tallies.as_ref();
+        match tallies.filter(|tallies| tallies.counted().is_none() && tallies.know_sizes()) {
+            Some(tallies) => {
+                let most = usize::try_from(most).unwrap_or(usize::MAX);
+                SharesLook::Known(tallies.largest(self.now).take(most).collect())
+            }
+            None => SharesLook::Counting,
+        }
+    }
+
     /// Sees to it that the shares of a queue are followed, and counts some more of its tasks if not
     /// all are counted.
     fn follow_shares(&mut self, slot: QueueSlot) {
         let now = self.now;
+        let by_size = self.queues[slot].settings.share_metrics.is_some();
         if self.queues[slot].tallies.as_ref().is_some_and(|tallies| tallies.are_over(now)) {
             self.end_tallies(slot);
         }
         if self.queues[slot].tallies.is_none() {
             self.make_room_for_tallies();
-            self.queues[slot].tallies = Some(Box::new(Tallies::new(now)));
+            self.queues[slot].tallies = Some(Box::new(Tallies::new(now, by_size)));
             self.tallied.insert(slot);
             self.set_followed(slot);
         }
         let queue = &mut self.queues[slot];
         let Some(tallies) = &mut queue.tallies else { return };
         tallies.note_look(now);
-        let Some(counted) = tallies.counted() else { return };
+        if tallies.are_by_size() != by_size {
+            self.former_tallies.extend(tallies.follow_sizes(by_size).map(Box::new));
+        }
+        let Some(counted) = tallies.counted() else {
+            tallies.size_some(COUNTED_PER_LOOK);
+            return;
+        };
         let mut count = 0;
         for (_, slot) in queue.indexes.by_seq(counted, None).take(COUNTED_PER_LOOK) {
             tallies.count(slot, &self.tasks[slot]);

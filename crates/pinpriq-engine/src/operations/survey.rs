@@ -5,6 +5,7 @@
 
 use crate::engine::Engine;
 use crate::memory::slots::QueueSlot;
+use pinpriq_proto::named_limits::LimitShown;
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueNews, SurveyPage, Surveyed};
 use pinpriq_proto::time::Timestamp;
@@ -46,6 +47,20 @@ impl Engine {
     /// Returns the news since the last call, and whether some were left out.
     pub fn take_queue_news(&mut self) -> (Vec<QueueNews>, bool) {
         self.queues.news.take()
+    }
+
+    /// Whether a queue has metrics of its shares.
+    #[must_use]
+    pub fn has_share_metrics(&self, of: &Surveyed) -> bool {
+        let slot = self.queues.find(&of.queue).filter(|_| of.lane.is_none());
+        slot.is_some_and(|slot| self.queues[slot].settings.share_metrics.is_some())
+    }
+
+    /// Returns at most `count` limits with names after this one, as they are at this moment.
+    #[must_use]
+    pub fn limits_after(&self, now: Timestamp, name: &[u8], count: usize) -> Vec<LimitShown> {
+        let now = now.max(self.now);
+        self.named_limits.after(name).take(count).map(|limit| limit.shown(now)).collect()
     }
 
     fn name_of(&self, slot: QueueSlot) -> Surveyed {

@@ -104,7 +104,7 @@ pub static SHARE: [Told<ShareShown>; 10] = [
 ];
 
 /// The fields of a limit that several queues use together.
-pub static LIMIT: [Told<LimitShown>; 7] = [
+pub static LIMIT: [Told<LimitShown>; 8] = [
     Told::of("name", FieldKind::Bytes, |it, _| Value::Bytes(&it.name)),
     Told::of("max", FieldKind::Number, |it, _| number(it.rules.max)),
     Told {
@@ -119,6 +119,7 @@ pub static LIMIT: [Told<LimitShown>; 7] = [
     }),
     Told::of("open_at", FieldKind::Moment, |it, _| moment(it.open_at)),
     Told::always("queues", FieldKind::Number, |it, _| Value::Number(it.queues)),
+    Told::always("closed_ms", FieldKind::Span, |it, _| Value::Span(it.closed)),
 ];
 
 /// The fields of a schedule.

@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::value::Field;
 use super::{AfterAck, Ids, Misfit, OnExpiry, Overflow, Ranking, Rate, Value};
+use crate::limits::SETTING_MAX;
 use crate::task::Bytes;
 use crate::time::Span;
 
@@ -26,6 +27,8 @@ pub struct Setting {
     pub optional: bool,
     /// The least number, or the least number of milliseconds, that is allowed.
     pub least: u64,
+    /// The greatest number that is allowed.
+    pub most: u64,
     /// What refusals call its value.
     pub what: &'static str,
     /// When it may change.
@@ -111,6 +114,9 @@ pub enum Lanes {
 
 /// The highest cost that a task may have where no setting says another.
 pub const COST_MAX_DEFAULT: u64 = 1_000_000;
+
+/// The most shares of a queue that have metrics of their own.
+pub const SHARE_METRICS_MAX: u64 = 100;
 
 /// Declares the settings: the fields of [`Settings`] with their defaults, and the table. What an
 /// entry leaves out is as in [`Setting::USUAL`].
@@ -399,6 +405,16 @@ settings! {
         what: "the ageing",
         help: "How much later a task goes for each step of its priority, if tasks are ageing",
     }
+
+    /// How many shares have metrics of their own: those with most tasks.
+    share_metrics: Option<u64> = None, SHAREMETRICS {
+        tag: 26,
+        kind: SettingKind::Number,
+        most: SHARE_METRICS_MAX,
+        what: "the number of shares with metrics",
+        lanes: Lanes::Default("a topic may have many lanes: they have no metrics of shares"),
+        help: "How many shares have metrics of their own: those with most tasks",
+    }
 }
 
 impl Changes {
@@ -421,6 +437,7 @@ impl Setting {
         kind: SettingKind::Number,
         optional: true,
         least: 1,
+        most: SETTING_MAX,
         what: "",
         changes: Changes::Always,
         lanes: Lanes::Any,

@@ -11,5 +11,7 @@ pub(crate) fn answer(shard: &Shard, question: &Inquiry) -> Part {
         Inquiry::Clients => Part::Clients(roll::describe(shard)),
         Inquiry::Kill(wanted, caller) => Part::Killed(roll::kill(shard, wanted, *caller)),
         Inquiry::Survey(wanted) => Part::Survey(Box::new(shard.survey(wanted))),
+        Inquiry::Shares(queue) => Part::Shares(shard.look_at_shares(queue)),
+        Inquiry::Limits(after, count) => Part::Limits(shard.limits_after(after, *count)),
     }
 }

@@ -11,7 +11,9 @@ use std::net::SocketAddr;
 use pinpriq_proto::fanout::MemberFigures;
 use pinpriq_proto::letters::primitives::{put_bytes, take_bytes};
 use pinpriq_proto::letters::{Arena, Letter as Encoded, Malformed, decode_command};
+use pinpriq_proto::named_limits::LimitShown;
 use pinpriq_proto::reply::{Output, Refusal, Reply, TubeShown};
+use pinpriq_proto::shares::SharesLook;
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueNews, SurveyPage, Surveyed};
 use pinpriq_proto::task::{Bytes, ClientId, Receipt, RequestId};
@@ -196,6 +198,10 @@ pub(crate) enum Inquiry {
     Kill(Chosen, ClientId),
     /// The figures of its queues, and their news.
     Survey(SurveyWanted),
+    /// The shares of this queue that have metrics.
+    Shares(Bytes),
+    /// This many limits with names after this one.
+    Limits(Bytes, usize),
 }
 
 /// See [`Inquiry::Survey`]. It is small enough that no client notices.
@@ -216,6 +222,8 @@ pub(crate) struct SurveyPart {
     pub(crate) totals: Figures,
     /// The figures of those that exist, in the order in which they were asked for.
     pub(crate) figures: Vec<Option<Figures>>,
+    /// Those of them whose shares have metrics.
+    pub(crate) metered: Vec<Bytes>,
     /// The names, if they were asked for.
     pub(crate) page: SurveyPage,
     /// The news since the last survey that wanted any.
@@ -243,6 +251,12 @@ pub(crate) enum Part {
     /// See [`Inquiry::Survey`].
     #[letter(local)]
     Survey(Box<SurveyPart>),
+    /// See [`Inquiry::Shares`].
+    #[letter(local)]
+    Shares(SharesLook),
+    /// See [`Inquiry::Limits`].
+    #[letter(local)]
+    Limits(Vec<LimitShown>),
     /// See [`Question::Delivered`].
     #[letter(2)]
     Delivered(u64),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pinpriq_proto::shares::SharesLook;
 use pinpriq_proto::stats::Figures;
 use pinpriq_proto::survey::{QueueNews, Surveyed};
 use pinpriq_proto::task::Bytes;
@@ -11,7 +12,7 @@ use pinpriq_proto::time::Span;
 use tokio::sync::oneshot;
 
 use super::rates::Rates;
-use super::survey::{Others, Shown, Survey};
+use super::survey::{Details, Others, Shown, Survey};
 use crate::clock::steady_ms;
 use crate::facts::Facts;
 use crate::host::shard::Shard;
@@ -28,6 +29,19 @@ const NAMES_MAX: usize = 256;
 
 /// The most news of queues that a shard keeps until the next survey.
 const NEWS_MAX: usize = 1_000;
+
+/// Of how many queues of a shard the shares have metrics. Half of those that an engine follows at
+/// once, so that others can be looked at.
+const METERED_MAX: usize = 32;
+
+/// How often the tasks of such queues are counted on for one answer, in each shard.
+const COUNTS_MAX: usize = 64;
+
+/// The most limits that are shown.
+const LIMITS_MAX: usize = 1_000;
+
+/// The most limits that a letter asks for.
+const LIMITS_PER_LETTER: usize = 64;
 
 /// How long a shard that may have moved away is waited for.
 const PATIENCE: Span = Span::from_ms(2_000);
@@ -133,6 +147,52 @@ impl Surveyor {
         (topics, found)
     }
 
+    /// Looks at what only metrics tell.
+    pub(crate) async fn details(&self, survey: &Survey) -> Details {
+        let mut details = Details::default();
+        for shard in self.shards() {
+            // A shard that gives no answer is not asked for the rest.
+            if self.shares_of(shard, survey, &mut details).await.is_some() {
+                self.limits_of(shard, &mut details).await;
+            }
+        }
+        details
+    }
+
+    async fn shares_of(&self, shard: usize, survey: &Survey, details: &mut Details) -> Option<()> {
+        let is_of = |queue: &&Bytes| self.sight.sharding.shard_of(queue) == shard;
+        let mut counts = COUNTS_MAX;
+        for queue in survey.metered.iter().filter(is_of).take(METERED_MAX) {
+            loop {
+                let found = self.inquire(shard, Inquiry::Shares(queue.clone())).await?;
+                match found {
+                    Part::Shares(SharesLook::Counting) if counts > 0 => {
+                        counts -= 1;
+                        continue;
+                    }
+                    Part::Shares(SharesLook::Known(shares)) => {
+                        details.shares.push((queue.clone(), shares));
+                    }
+                    _ => {}
+                }
+                break;
+            }
+        }
+        Some(())
+    }
+
+    async fn limits_of(&self, shard: usize, details: &mut Details) {
+        let mut after = Bytes::default();
+        while details.limits.len() < LIMITS_MAX {
+            let wanted = Inquiry::Limits(after, LIMITS_PER_LETTER);
+            let Some(Part::Limits(limits)) = self.inquire(shard, wanted).await else { return };
+            let Some(last) = limits.last() else { return };
+            after = last.name.clone();
+            details.limits.extend(limits);
+        }
+        details.limits.truncate(LIMITS_MAX);
+    }
+
     async fn begin(&self, news_max: usize) -> Found {
         let survey = Survey {
             steady_ms: steady_ms(),
@@ -208,6 +268,7 @@ impl Surveyor {
             let names = figures_of.clone();
             let wanted = found.wants(figures_of, None);
             let Some(mut part) = self.ask(shard, wanted).await else { return found.miss() };
+            found.survey.metered.append(&mut part.metered);
             let figures = std::mem::take(&mut part.figures);
             let known = names.into_iter().zip(figures);
             shown.extend(known.filter_map(|(name, figures)| Some((name, figures?))));

@@ -9,7 +9,7 @@ use pinpriq_proto::time::Span;
 use super::Second;
 use super::history::Sample;
 use super::rates::Rates;
-use super::survey::Survey;
+use super::survey::{Details, Survey};
 use crate::facts::Facts;
 
 /// Whether a user may look at every queue and at the server, so that they see all there is.
@@ -44,6 +44,16 @@ impl Survey {
         totals.queues = seen.shown.keys().filter(|name| name.lane.is_none()).count() as u64;
         seen.totals = totals;
         seen
+    }
+}
+
+impl Details {
+    /// What somebody with these rights may see of it.
+    pub(crate) fn seen_with(&self, rights: &Rights) -> Self {
+        let may_look = |name: &[u8]| rights.allows(Right::Look, name);
+        let shares = self.shares.iter().filter(|(queue, _)| may_look(queue));
+        let limits = self.limits.iter().filter(|limit| may_look(&limit.name));
+        Self { shares: shares.cloned().collect(), limits: limits.cloned().collect() }
     }
 }
 

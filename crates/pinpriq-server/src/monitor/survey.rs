@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use pinpriq_proto::named_limits::LimitShown;
+use pinpriq_proto::shares::ShareShown;
 use pinpriq_proto::stats::{Counters, Figures};
 use pinpriq_proto::survey::Surveyed;
-use pinpriq_proto::task::StateKind;
+use pinpriq_proto::task::{Bytes, StateKind};
 use pinpriq_proto::time::Span;
 
 use super::rates::Rates;
@@ -30,6 +32,17 @@ pub(crate) struct Survey {
     pub(crate) others: Option<Figures>,
     /// Whether the shown queues were asked for.
     pub(crate) is_whole: bool,
+    /// The shown queues whose shares have metrics.
+    pub(crate) metered: Vec<Bytes>,
+}
+
+/// What only metrics tell, besides a survey.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Details {
+    /// Queues whose shares have metrics, with those of their shares that have most tasks.
+    pub(crate) shares: Vec<(Bytes, Vec<ShareShown>)>,
+    /// The limits that several queues use together.
+    pub(crate) limits: Vec<LimitShown>,
 }
 
 /// A queue or lane that is shown.

@@ -12,7 +12,7 @@ use super::history::Sample;
 use super::rates::{Rates, per_second, ratio};
 use super::round::{Found, Sight, Surveyor};
 use super::survey::Survey;
-use super::{Asks, Monitor, Notice, QueueSecond, Second};
+use super::{Asks, Detailed, Monitor, Notice, QueueSecond, Second};
 use crate::clock::steady_ms;
 use crate::stop::Stop;
 
@@ -33,6 +33,7 @@ pub(crate) async fn run(
     let mut runner = Runner {
         surveyor: Surveyor::new(sight, shown_max),
         monitor,
+        details: None,
         former: None,
         former_queues: HashMap::new(),
         news: Vec::new(),
@@ -52,9 +53,13 @@ pub(crate) async fn run(
                 let _ = answer.send(runner.topics().await);
                 false
             }
-            Some(answer) = asks.for_surveys.recv() => {
+            Some(()) = asks.nudged.recv() => {
+                runner.fresh().await;
+                false
+            }
+            Some(answer) = asks.for_details.recv() => {
                 // The caller gave up if the other end is gone.
-                let _ = answer.send(runner.fresh().await);
+                let _ = answer.send(runner.details().await);
                 false
             }
         };
@@ -73,6 +78,8 @@ pub(crate) async fn run(
 struct Runner {
     surveyor: Surveyor,
     monitor: Arc<Monitor>,
+    /// What metrics tell besides, and the survey that was made before.
+    details: Option<Detailed>,
     /// The survey of the second before.
     former: Option<Arc<Survey>>,
     /// The figures of the queues with viewers, of the second before.
@@ -105,6 +112,18 @@ impl Runner {
         let survey = Arc::new(found.survey);
         self.monitor.state().latest_whole = Some(survey.clone());
         survey
+    }
+
+    /// Returns what metrics tell, which is as old as a survey may be.
+    async fn details(&mut self) -> Detailed {
+        let survey = self.fresh().await;
+        if let Some(known) = &self.details
+            && Arc::ptr_eq(&known.0, &survey)
+        {
+            return known.clone();
+        }
+        let details = Arc::new(self.surveyor.details(&survey).await);
+        self.details.insert((survey, details)).clone()
     }
 
     async fn topics(&mut self) -> BTreeSet<Bytes> {

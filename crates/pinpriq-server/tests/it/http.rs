@@ -2,6 +2,7 @@
 //! what is promised to all.
 
 mod framing;
+mod metrics;
 mod receipts;
 mod users;
 

@@ -10,7 +10,7 @@ use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::{Rate, Settings};
 use pinpriq_proto::task::{StateKind, TaskRecord};
-use pinpriq_proto::time::Timestamp;
+use pinpriq_proto::time::{Span, Timestamp};
 
 use super::gate::Bucket;
 use super::within::match_one;
@@ -22,6 +22,8 @@ pub struct NamedLimit {
     /// What is kept of it.
     pub record: LimitRecord,
     pub(super) bucket: Option<Bucket>,
+    /// For how long it was closed.
+    pub(super) closed: Span,
 }
 
 impl Model {
@@ -49,9 +51,11 @@ impl Model {
                     self.last_number
                 };
                 let now = self.now;
-                let known = self.named_limits.remove(&record.number).and_then(|it| it.bucket);
+                let known = self.named_limits.remove(&record.number);
+                let closed = known.as_ref().map_or(Span::ZERO, |known| known.closed);
+                let known = known.and_then(|it| it.bucket);
                 let bucket = rules.rate.map(|rate| Bucket::of(rate, known, now));
-                self.named_limits.insert(record.number, NamedLimit { record, bucket });
+                self.named_limits.insert(record.number, NamedLimit { record, bucket, closed });
                 Ok(Some(Reply::Done))
             }
             LimitCommand::Show(name) => {
@@ -67,6 +71,7 @@ impl Model {
                     tokens: limit.bucket.map(|bucket| bucket.whole_tokens(self.now)),
                     open_at: open_at.filter(|_| has_room),
                     queues: self.users_of(limit).count() as u64,
+                    closed: limit.closed,
                 }))))
             }
             LimitCommand::List { prefix, after, count } => {
@@ -102,6 +107,19 @@ impl Model {
         let more = names.len() > count;
         names.truncate(count);
         Reply::Names { names, more }
+    }
+
+    /// Counts for how long limits are closed up to this moment, before which nothing happens.
+    pub(super) fn count_closed(&mut self, until: Timestamp) {
+        for number in self.named_limits.keys().copied().collect::<Vec<_>>() {
+            let limit = &self.named_limits[&number];
+            let is_full = limit.record.rules.max.is_some_and(|max| self.taken_of(limit) >= max);
+            let opens_at = limit.bucket.and_then(|bucket| bucket.opens_at(self.now));
+            let open = if is_full { until } else { opens_at.map_or(self.now, |at| at.min(until)) };
+            let closed = limit.closed.ms() + open.since(self.now).ms();
+            let limit = self.named_limits.get_mut(&number).expect("it was there");
+            limit.closed = Span::from_ms(closed);
+        }
     }
 
     fn limit_of(&self, name: &[u8]) -> Option<&NamedLimit> {

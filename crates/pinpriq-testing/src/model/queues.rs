@@ -8,7 +8,7 @@ use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::{
     Assignment, COST_MAX_DEFAULT, COSTMAX, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Pause, Paused,
-    USES, Value,
+    SHAREMETRICS, USES, Value,
 };
 use pinpriq_proto::stats::{Counters, Figures};
 use pinpriq_proto::task::{State, StateKind, TaskRecord};
@@ -117,6 +117,7 @@ impl Model {
         let is_for_queues = |change: &Assignment<'_>| {
             for_queues.contains(change)
                 || change.0 == COSTMAX && change.1 != Value::Number(COST_MAX_DEFAULT)
+                || change.0 == SHAREMETRICS && change.1 != Value::None
         };
         let fits_lanes = !changes.iter().any(is_for_queues);
         fits(queue.member.is_none() || fits_lanes)?;
@@ -155,6 +156,7 @@ impl Model {
                 fits(rate.count > 0)?;
                 self.span_fits(Some(rate.per), false)
             }
+            Value::Number(number) if *setting == SHAREMETRICS => fits((1..=100).contains(&number)),
             Value::Number(number) => fits((1..1 << 63).contains(&number)),
             Value::None | Value::Word(_) => Ok(()),
         })

@@ -133,7 +133,8 @@ impl Model {
                 Some(_) => Bucket::empty(rate, self.now),
                 None => Bucket::of(rate, None, self.now),
             });
-            self.named_limits.insert(record.number, NamedLimit { record, bucket });
+            let limit = NamedLimit { record, bucket, closed: Span::ZERO };
+            self.named_limits.insert(limit.record.number, limit);
         }
         for place in self.homes.keys().cloned().collect::<Vec<_>>() {
             self.obey(&place);

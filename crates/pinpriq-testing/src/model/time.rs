@@ -100,6 +100,7 @@ impl Model {
     }
 
     pub(super) fn advance(&mut self, now: Timestamp) {
+        self.count_closed(now);
         self.now = now;
         self.settle_all();
         self.fire_due();
@@ -189,6 +190,7 @@ impl Model {
 
     /// Ends a connection. It gets nothing that is due in the same moment.
     pub fn disconnect(&mut self, now: Timestamp, client: ClientId, farewell: Farewell<'_>) {
+        self.count_closed(now);
         self.now = now;
         self.settle_all();
         self.takers.retain(|taker| taker.client != client);

@@ -304,6 +304,7 @@ fn limit(shown: &LimitShown) -> Wanted {
         ("tokens", shown.tokens.map_or(Null, Wanted::Signed)),
         ("open_at", moment(shown.open_at)),
         ("queues", Number(shown.queues)),
+        ("closed_ms", Number(shown.closed.ms())),
     ])
 }
 

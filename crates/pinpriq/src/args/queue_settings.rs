@@ -69,7 +69,7 @@ fn options(setting: &'static Setting) -> impl Iterator<Item = Arg> {
 }
 
 fn number(setting: &Setting) -> ValueParser {
-    let parse = number_in::<u64>(setting.least..=u64::MAX);
+    let parse = number_in::<u64>(setting.least..=setting.most);
     ValueParser::new(move |text: &str| parse(text).map(|number| number.to_string()))
 }
 

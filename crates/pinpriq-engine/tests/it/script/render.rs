@@ -411,7 +411,11 @@ fn limit(shown: &LimitShown) -> String {
     let tokens = shown.tokens.map_or_else(String::new, |tokens| format!(", {tokens} tokens"));
     let open_at = shown.open_at.map_or_else(String::new, |at| format!(", open at {}", at.ms()));
     let (rules, taken, queues) = (limit_rules(shown.rules), shown.taken, shown.queues);
-    format!("{rules}, taken {taken}{tokens}{open_at}, queues {queues}")
+    let closed = match shown.closed.ms() {
+        0 => String::new(),
+        ms => format!(", closed {ms}"),
+    };
+    format!("{rules}, taken {taken}{tokens}{open_at}, queues {queues}{closed}")
 }
 
 fn limit_rules(rules: LimitRules) -> String {

@@ -137,14 +137,18 @@ impl Api {
 
     /// Looks at the server for its metrics, as somebody may see it. `None` if it stops.
     pub(crate) async fn sight(&self, asker: &Asker) -> Option<Sight> {
-        let survey = self.monitor.survey().await?;
+        let (survey, details) = self.monitor.details().await?;
         let others = survey.others.as_ref().map(|others| self.highest.raised(others));
         let others = others.filter(|_| asker.looks_at_all());
         let shows_server = asker.runs_server();
         let seen = asker.pass.as_ref().filter(|_| !asker.sees_all());
-        let survey = seen
-            .map_or_else(|| survey.clone(), |pass| Arc::new(survey.seen_with(&pass.user.rights)));
-        Some(Sight { survey, others, disk_free: self.disk_free(), shows_server })
+        let (survey, details) = match seen.map(|pass| &pass.user.rights) {
+            None => (survey, details),
+            Some(rights) => {
+                (Arc::new(survey.seen_with(rights)), Arc::new(details.seen_with(rights)))
+            }
+        };
+        Some(Sight { survey, details, others, disk_free: self.disk_free(), shows_server })
     }
 
     /// Returns the bytes that are free where the data directory is, if there is one.

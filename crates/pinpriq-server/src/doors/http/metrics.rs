@@ -6,6 +6,7 @@
 
 pub(crate) mod exposition;
 mod labels;
+mod shares;
 pub(crate) mod sight;
 pub(crate) mod table;
 

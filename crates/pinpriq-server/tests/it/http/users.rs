@@ -285,10 +285,33 @@ fn rights_are_those_of_every_door() {
         assert!(all.contains("\"b1\""), "{all}");
         let (_, _, some) = get("/v1/dead-letters", &ana).await;
         assert!(!some.contains("b1"), "{some}");
-        let (_, _, all) = get("/metrics", &boss).await;
+        for queue in ["a1", "b1"] {
+            let mut visitor = Visitor::at(address).await;
+            let kind = format!("{boss}Content-Type: application/json\r\n");
+            for (path, values) in [
+                (format!("queues/{queue}"), r#"{"sharemetrics": 1}"#),
+                (format!("limits/{queue}"), r#"{"max": 1}"#),
+            ] {
+                visitor.send(&format!("PUT /v1/{path}"), &kind, values.as_bytes()).await;
+                assert!([201, 204].contains(&visitor.answer().await.0), "{path}");
+            }
+        }
+        // Figures that were asked for just before are told again for a while.
+        let all = loop {
+            let (_, _, all) = get("/metrics", &boss).await;
+            if all.contains("pinpriq_share_tasks") {
+                break all;
+            }
+        };
+        for of in ["share_tasks{queue=\"b1\"", "limit_taken{limit=\"b1\""] {
+            assert!(all.contains(of), "{all}");
+        }
         assert!(all.contains("queue=\"b1\"") && all.contains("pinpriq_connections"), "{all}");
         let (_, _, some) = get("/metrics", &ana).await;
         assert!(some.contains("queue=\"a1\"") && !some.contains("b1"), "{some}");
+        for of in ["share_tasks{queue=\"a1\"", "limit_taken{limit=\"a1\""] {
+            assert!(some.contains(of), "{some}");
+        }
         assert!(!some.contains("pinpriq_connections"), "{some}");
         assert!(some.contains("pinpriq_queues 1"), "{some}");
         let mut visitor = Visitor::at(address).await;

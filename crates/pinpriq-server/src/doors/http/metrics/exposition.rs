@@ -147,6 +147,7 @@ fn plain(sentence: &str) -> String {
 fn put_samples(out: &mut String, name: &str, labels: &[Label<'_>], reading: Reading) {
     match reading {
         Reading::Whole(number) => put_sample(out, (name, ""), labels, number),
+        Reading::Signed(number) => put_sample(out, (name, ""), labels, number),
         Reading::Real(number) => put_sample(out, (name, ""), labels, real(number)),
         Reading::Values { sum, count, buckets } => {
             put_sample(out, (name, "_sum"), labels, real(sum));

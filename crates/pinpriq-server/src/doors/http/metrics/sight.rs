@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pinpriq_proto::stats::{Counters, Figures};
 
 use crate::facts::Facts;
-use crate::monitor::survey::Survey;
+use crate::monitor::survey::{Details, Survey};
 
 /// What an answer is made from.
 #[derive(Debug, Default)]
 pub(crate) struct Sight {
     pub(crate) survey: Arc<Survey>,
+    pub(crate) details: Arc<Details>,
     /// All queues together that are not shown one by one, if there are some.
     pub(crate) others: Option<Figures>,
     /// The bytes that are free where the data directory is.

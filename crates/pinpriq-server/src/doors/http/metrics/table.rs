@@ -6,6 +6,7 @@ use pinpriq_proto::stats::Figures;
 use pinpriq_store::Histogram;
 
 use super::labels::{OTHER, text_of};
+use super::shares;
 use super::sight::Sight;
 use crate::config::DoorName;
 use crate::facts::Facts;
@@ -67,6 +68,7 @@ type TellOne<'t> = &'t mut dyn FnMut(&str, u64);
 /// What is read.
 pub(super) enum Reading {
     Whole(u64),
+    Signed(i64),
     Real(f64),
     /// Values by size: the sum and number of all, and how many do not exceed each bound.
     Values {
@@ -121,6 +123,42 @@ pub(crate) static TABLE: &[Metric] = &[
     of_queue("duplicates_total", &["queue", "member"], "duplicates"),
     of_queue("limited_seconds_total", &["queue", "member"], "limited_ms"),
     of_queue("missed_total", &["queue", "member"], "missed"),
+    own(
+        (Queues, "share_tasks", Gauge, &["queue", "share", "state"]),
+        "tasks in R and T of the shares with most tasks, in queues with \
+         [`SHAREMETRICS`](concepts/fair-sharing.md#metrics)",
+        shares::tasks,
+    ),
+    own(
+        (Queues, "share_oldest_ready_seconds", Gauge, &["queue", "share"]),
+        "the age since its put of the oldest ready task of such a share that has a priority",
+        shares::oldest_ready,
+    ),
+    own(
+        (Queues, "share_acked_total", Counter, &["queue", "share"]),
+        "tasks of such a share that were acknowledged or popped since it is followed",
+        shares::acked,
+    ),
+    own(
+        (Queues, "share_failures_total", Counter, &["queue", "share"]),
+        "how often tasks of such a share have failed since it is followed",
+        shares::failures,
+    ),
+    own(
+        (Queues, "limit_taken", Gauge, &["limit"]),
+        "taken tasks of all queues that use this [limit](concepts/limits.md#named-limits)",
+        shares::limit_taken,
+    ),
+    own(
+        (Queues, "limit_tokens", Gauge, &["limit"]),
+        "whole tokens that a limit with a rate has, below zero while it is in debt",
+        shares::limit_tokens,
+    ),
+    own(
+        (Queues, "limit_closed_seconds_total", Counter, &["limit"]),
+        "for how long a limit allowed nothing more, because of `MAX` or `RATE`",
+        shares::limit_closed,
+    ),
     own((Queues, "queues", Gauge, &[]), "queues that exist, without lanes", |sight, tell| {
         tell(&[], Reading::Whole(sight.survey.totals.queues));
     }),
@@ -416,7 +454,7 @@ const MEANINGS: &[(&str, &str)] = &[
 ];
 
 /// How many of them a second has.
-const IN_MILLISECONDS: u64 = 1_000;
+pub(super) const IN_MILLISECONDS: u64 = 1_000;
 const IN_MICROSECONDS: u64 = 1_000_000;
 
 fn info_of(name: &str) -> &'static figures::Figure<Facts, info::Section> {
@@ -477,7 +515,7 @@ fn times_of(times: &TimeHistogram) -> Reading {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "beyond 2^53 the last digits do not matter")]
-fn scaled(number: u64, scale: u64) -> f64 {
+pub(super) fn scaled(number: u64, scale: u64) -> f64 {
     number as f64 / scale as f64
 }
 

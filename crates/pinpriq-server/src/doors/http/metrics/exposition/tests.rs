@@ -36,7 +36,8 @@ fn sight() -> Sight {
     let dead = Figures { holds_dead_letters: true, takers: 2, ..figures(0, Some(900_000)) };
     show(b"dead", None, dead);
     let others = Some(figures(9, Some(1)));
-    Sight { survey: Arc::new(survey), others, disk_free: Some(77), shows_server: true }
+    let details = Arc::default();
+    Sight { survey: Arc::new(survey), details, others, disk_free: Some(77), shows_server: true }
 }
 
 /// Returns all pieces together.
