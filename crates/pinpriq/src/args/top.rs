@@ -23,6 +23,10 @@ pub(crate) struct TopArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<OsString>,
 
+    /// Tell the shares of this queue too, those with the longest wait first
+    #[arg(long, value_name = "QUEUE", requires = "json")]
+    pub(crate) shares: Option<OsString>,
+
     /// Print one table, or one JSON object, and end
     #[arg(long)]
     pub(crate) once: bool,

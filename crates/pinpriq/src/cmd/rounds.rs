@@ -1,4 +1,4 @@
-//! Asks a server for rounds of figures, and for pages of tasks.
+//! Asks a server for rounds of figures, for pages of tasks, for shares and for limits.
 //!
 //! A round asks for the names of all queues, but for the figures of a bounded number of them: first
 //! those on the screen, then the others in turn. So a round costs no more with 10,000
@@ -21,6 +21,9 @@ pub(super) const QUEUES_MAX: u64 = 10_000;
 const UNDER_WAY_MAX: usize = 100;
 /// How many tasks are on a page of a queue.
 const PAGE_TASKS: usize = 20;
+/// How many shares of a queue are shown, and how many limits.
+const SHARES: usize = 100;
+const LIMITS: usize = 100;
 /// How long a server may take for a reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -53,9 +56,11 @@ pub(super) struct Round {
     pub(super) refusal: Option<String>,
 }
 
-/// A page of tasks.
+/// A page of tasks, or of shares.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PageOf {
+    /// Whether it is about the shares of the queue, those with the longest wait first.
+    pub(super) shares: bool,
     pub(super) queue: Vec<u8>,
     /// The letter of the state.
     pub(super) state: &'static str,
@@ -69,9 +74,9 @@ pub(super) struct Page {
     pub(super) of: PageOf,
     /// The reply to `QUEUE SHOW`; none if the queue is gone.
     pub(super) settings: Option<Value>,
-    /// The tasks, with all that is known of each.
+    /// The tasks or shares, with all that is known of each.
     pub(super) tasks: Vec<Value>,
-    /// Where the next page begins.
+    /// Where the next page begins. If it is about shares, some tasks were not counted yet.
     pub(super) next: Option<Vec<u8>>,
 }
 
@@ -142,14 +147,51 @@ impl Asker {
             Err(Trouble::Refused(sentence)) if sentence.starts_with("NOQUEUE") => None,
             Err(trouble) => return Err(trouble),
         };
-        let words = Words::new("SCAN").bytes(&of.queue).bytes("CURSOR").bytes(&of.cursor);
-        let words = words.option("COUNT", Some(PAGE_TASKS)).option("STATE", Some(of.state));
-        let answer = self.client.call(&words.bytes("WITHMETA"))?;
-        let Some([next, tasks]) = answer.elements() else { return Err(malformed()) };
-        let tasks = tasks.elements().ok_or_else(malformed)?.to_vec();
-        let next = next.as_bytes().filter(|next| *next != b"0").map(<[u8]>::to_vec);
+        let (tasks, next) = if of.shares { self.shares(&of.queue)? } else { self.scan(of)? };
         Ok(Page { of: of.clone(), settings, tasks, next })
     }
+
+    /// Asks for the shares of a queue that wait longest. There is a cursor while not all of its
+    /// tasks are counted.
+    pub(super) fn shares(&mut self, queue: &[u8]) -> Result<Paged, Trouble> {
+        let words = Words::new("QUEUE SHARES").bytes(queue).option("COUNT", Some(SHARES));
+        paged(&self.client.call(&words.bytes("TOP"))?)
+    }
+
+    /// Asks for the first limits by name.
+    pub(super) fn limits(&mut self) -> Result<Vec<Value>, Trouble> {
+        let list = Words::new("LIMIT LIST").option("COUNT", Some(LIMITS));
+        let (names, _) = paged(&self.client.call(&list)?)?;
+        let mut bytes = Vec::new();
+        for name in &names {
+            Words::new("LIMIT SHOW").bytes(name.as_bytes().unwrap_or_default()).put(&mut bytes);
+        }
+        self.client.send(&bytes)?;
+        let mut limits = Vec::new();
+        for _ in &names {
+            match self.client.reply()? {
+                // It has gone meanwhile, or may not be seen.
+                Value::Error(_) => {}
+                limit => limits.push(limit),
+            }
+        }
+        Ok(limits)
+    }
+
+    fn scan(&mut self, of: &PageOf) -> Result<Paged, Trouble> {
+        let words = Words::new("SCAN").bytes(&of.queue).bytes("CURSOR").bytes(&of.cursor);
+        let words = words.option("COUNT", Some(PAGE_TASKS)).option("STATE", Some(of.state));
+        paged(&self.client.call(&words.bytes("WITHMETA"))?)
+    }
+}
+
+/// What a page has, and where the next one begins.
+type Paged = (Vec<Value>, Option<Vec<u8>>);
+
+fn paged(answer: &Value) -> Result<Paged, Trouble> {
+    let Some([next, found]) = answer.elements() else { return Err(malformed()) };
+    let found = found.elements().ok_or_else(malformed)?.to_vec();
+    Ok((found, next.as_bytes().filter(|next| *next != b"0").map(<[u8]>::to_vec)))
 }
 
 fn malformed() -> Trouble {

@@ -5,6 +5,7 @@
 //! server.
 
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 use pinpriq_proto::wire::resp::Value;
@@ -20,6 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::logging::tell;
 use crate::output::{escaped, print_text};
 use crate::printer::{Printer, text};
+use crate::resp::Trouble;
 
 /// How long `status` watches rates.
 const WATCH: Duration = Duration::from_secs(1);
@@ -73,7 +75,7 @@ pub(super) fn top(arguments: &TopArgs) -> Result<Exit, Failure> {
         let rows = rows(&before, &round);
         let wanted = if arguments.client.json {
             let mut printer = Printer::to_stdout(true);
-            printer.map(&object(&before, &round, &rows))?;
+            printer.map(&object(&before, &round, &rows, looks(&mut asker, arguments)?))?;
             printer.flush()?
         } else {
             print_text(table(Table::Once, &rows).as_bytes())?;
@@ -88,6 +90,21 @@ pub(super) fn top(arguments: &TopArgs) -> Result<Exit, Failure> {
         }
         before = round;
     }
+}
+
+/// What an object tells besides: the limits, and the shares of a queue.
+fn looks(asker: &mut Asker, arguments: &TopArgs) -> Result<Vec<(Value, Value)>, Trouble> {
+    let limits = match asker.limits() {
+        // An older server has none.
+        Err(Trouble::Refused(_)) => Vec::new(),
+        limits => limits?,
+    };
+    let mut looks = vec![pair("limits", Value::Array(limits))];
+    if let Some(queue) = &arguments.shares {
+        let (shares, _) = asker.shares(queue.as_bytes())?;
+        looks.push(pair("shares", Value::Array(shares)));
+    }
+    Ok(looks)
 }
 
 /// The queues of a round in the order of their names, then all together.
@@ -144,7 +161,7 @@ fn table(table: Table, rows: &[Row<'_>]) -> String {
 }
 
 /// A round as an object.
-fn object(before: &Round, round: &Round, rows: &[Row<'_>]) -> Value {
+fn object(before: &Round, round: &Round, rows: &[Row<'_>], looks: Vec<(Value, Value)>) -> Value {
     let Server { version, durability, failure, connections, doors, shards, paused, .. } =
         &round.server;
     let doors = doors.iter().map(|(door, count)| pair(door, Value::Integer(*count)));
@@ -169,14 +186,16 @@ fn object(before: &Round, round: &Round, rows: &[Row<'_>]) -> Value {
             }
         }
     }
-    Value::Map(vec![
+    let mut members = vec![
         pair("server_time_ms", Value::Integer(round.server_ms)),
         pair("elapsed_ms", Value::Integer(round.server_ms.saturating_sub(before.server_ms))),
         pair("took_ms", Value::Integer(round.took_ms)),
         pair("more_queues", Value::Boolean(round.more)),
         pair("server", Value::Map(server)),
         pair("queues", Value::Array(queues)),
-    ])
+    ];
+    members.extend(looks);
+    Value::Map(members)
 }
 
 fn figures(row: &Row<'_>) -> impl Iterator<Item = (Value, Value)> {

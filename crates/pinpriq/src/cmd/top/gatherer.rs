@@ -30,6 +30,8 @@ pub(super) struct Focus {
     pub(super) visible: Vec<Vec<u8>>,
     /// The queue that was entered.
     pub(super) page: Option<PageOf>,
+    /// Whether limits are.
+    pub(super) limits: bool,
 }
 
 /// What the thread says.
@@ -39,6 +41,8 @@ pub(super) enum News {
     Round(Box<Round>),
     /// What there is to see of the queue that was entered.
     Page(Box<Page>),
+    /// The limits that several queues use together.
+    Limits(Vec<Value>),
     /// The server refused something.
     Refused(String),
     /// The server went away, or cannot be reached.
@@ -104,6 +108,14 @@ impl<T: FnMut(News) -> bool> Gatherer<T> {
                             heavy = is_heavy(&page).then(|| of.clone());
                             News::Page(Box::new(page))
                         }
+                        Err(Trouble::Refused(sentence)) => News::Refused(sentence),
+                        Err(lost) => return Err(lost.into()),
+                    };
+                    self.say(news)?;
+                }
+                if focus.limits {
+                    let news = match asker.limits() {
+                        Ok(limits) => News::Limits(limits),
                         Err(Trouble::Refused(sentence)) => News::Refused(sentence),
                         Err(lost) => return Err(lost.into()),
                     };

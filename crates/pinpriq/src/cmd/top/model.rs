@@ -54,6 +54,8 @@ pub(super) struct Model {
     pub(super) first: usize,
     /// The queue that was entered.
     pub(super) visit: Option<Visit>,
+    /// The limits that several queues use, if they are on the screen instead of the list.
+    pub(super) limits: Option<Limits>,
     /// What the server refused last.
     pub(super) message: Option<String>,
 }
@@ -68,6 +70,15 @@ pub(super) struct Watched {
     server_ms: i64,
 }
 
+/// A list of limits.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Limits {
+    /// None until they have come.
+    pub(super) rows: Option<Vec<Value>>,
+    /// The one that the cursor is on.
+    pub(super) chosen: usize,
+}
+
 /// A queue that was entered.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Visit {
@@ -76,7 +87,7 @@ pub(super) struct Visit {
     pub(super) earlier: Vec<Vec<u8>>,
     /// What there is to see, once it has come.
     pub(super) page: Option<Page>,
-    /// The task that the cursor is on.
+    /// The task or share that the cursor is on.
     pub(super) chosen: usize,
     /// The task that was entered.
     pub(super) task: Option<Entered>,
@@ -126,6 +137,7 @@ impl Model {
             selected: None,
             first: 0,
             visit: None,
+            limits: None,
             message: None,
         }
     }
@@ -143,6 +155,12 @@ impl Model {
             News::Page(page) => {
                 if let Some(visit) = self.visit.as_mut().filter(|visit| visit.of == page.of) {
                     visit.hear(*page);
+                }
+            }
+            News::Limits(rows) => {
+                if let Some(limits) = &mut self.limits {
+                    limits.chosen = limits.chosen.min(rows.len().saturating_sub(1));
+                    limits.rows = Some(rows);
                 }
             }
             News::Refused(sentence) => self.message = Some(escaped(sentence.as_bytes())),
@@ -175,10 +193,12 @@ impl Model {
     /// What the gatherer has to look at.
     pub(super) fn focus(&self) -> Focus {
         if let Some(Visit { of, .. }) = &self.visit {
-            return Focus { visible: vec![of.queue.clone()], page: Some(of.clone()) };
+            let (visible, page) = (vec![of.queue.clone()], Some(of.clone()));
+            return Focus { visible, page, limits: false };
         }
         let rows = self.rows.iter().skip(self.first).take(self.body_lines());
-        Focus { visible: rows.cloned().collect(), page: None }
+        let limits = self.limits.is_some();
+        Focus { visible: rows.cloned().collect(), page: None, limits }
     }
 
     /// How many rows of queues are seen.
@@ -271,6 +291,11 @@ impl Model {
             } else {
                 visit.press(key);
             }
+        } else if let Some(limits) = &mut self.limits {
+            match key {
+                Key::Char('q' | 'l') | Key::Escape => self.limits = None,
+                _ => limits.press(key),
+            }
         } else {
             return self.press_in_overview(key);
         }
@@ -323,6 +348,7 @@ impl Model {
                 self.reversed = !self.reversed;
                 self.list();
             }
+            Key::Char('l') => self.limits = Some(Limits::default()),
             Key::Char('/') => self.typing = Some(self.filter.clone()),
             Key::Enter => {
                 let enter = |queue: &Vec<u8>| Visit::enter(queue, self.queues.get(queue));
@@ -332,6 +358,25 @@ impl Model {
         }
         ControlFlow::Continue(())
     }
+}
+
+impl Limits {
+    fn press(&mut self, key: Key) {
+        moves(key, &mut self.chosen, self.rows.as_ref().map_or(0, Vec::len));
+    }
+}
+
+/// Moves the cursor in this number of rows, if the key does that.
+fn moves(key: Key, chosen: &mut usize, rows: usize) -> bool {
+    let last = rows.saturating_sub(1);
+    *chosen = match key {
+        Key::Up | Key::Char('k') => chosen.saturating_sub(1),
+        Key::Down | Key::Char('j') => (*chosen + 1).min(last),
+        Key::Home | Key::Char('g') => 0,
+        Key::End | Key::Char('G') => last,
+        _ => return false,
+    };
+    true
 }
 
 impl Visit {
@@ -344,7 +389,7 @@ impl Visit {
 
     fn of_state(queue: Vec<u8>, place: usize) -> Self {
         let state = STATES.get(place).map_or("R", |(letter, ..)| letter);
-        let of = PageOf { queue, state, cursor: b"0".to_vec() };
+        let of = PageOf { shares: false, queue, state, cursor: b"0".to_vec() };
         Self { of, earlier: Vec::new(), page: None, chosen: 0, task: None }
     }
 
@@ -369,12 +414,17 @@ impl Visit {
 
     fn press(&mut self, key: Key) {
         let tasks = self.page.as_ref().map_or(0, |page| page.tasks.len());
-        let last = tasks.saturating_sub(1);
+        if moves(key, &mut self.chosen, tasks) {
+            return;
+        }
         match key {
-            Key::Up | Key::Char('k') => self.chosen = self.chosen.saturating_sub(1),
-            Key::Down | Key::Char('j') => self.chosen = (self.chosen + 1).min(last),
-            Key::Home | Key::Char('g') => self.chosen = 0,
-            Key::End | Key::Char('G') => self.chosen = last,
+            Key::Char('s') => {
+                let shares = !self.of.shares;
+                *self = Self::enter(&self.of.queue, None);
+                self.of.shares = shares;
+            }
+            // Shares have no states and no pages, and nothing is in them.
+            _ if self.of.shares => {}
             Key::Tab | Key::Right => self.turn_state(1),
             Key::BackTab | Key::Left => self.turn_state(STATES.len() - 1),
             Key::PageDown | Key::Char('n') => {

@@ -37,6 +37,29 @@ const TASK_COLUMNS: [(&str, &str, usize); 5] = [
     ("fails", "failures", 5),
     ("put", "put_at", 9),
 ];
+/// The columns of shares and of limits: their names, and the fields.
+const SHARE_COLUMNS: [(&str, &str); 10] = [
+    ("share", "share"),
+    ("ready", "ready"),
+    ("taken", "taken"),
+    ("oldest", "oldest_ready_ms"),
+    ("waited", "waited_ms"),
+    ("acked", "acked"),
+    ("failed", "failed"),
+    ("weight", "weight"),
+    ("limit", "limit"),
+    ("rate", "rate"),
+];
+const LIMIT_COLUMNS: [(&str, &str); 8] = [
+    ("limit", "name"),
+    ("taken", "taken"),
+    ("max", "max"),
+    ("tokens", "tokens"),
+    ("rate", "rate"),
+    ("opens", "open_at"),
+    ("closed", "closed_ms"),
+    ("queues", "queues"),
+];
 /// How much of a payload is looked at for a row, and how much is shown of a task.
 const ROW_BYTES: usize = 300;
 const PAYLOAD_BYTES: usize = 16 << 10;
@@ -48,6 +71,7 @@ pub(super) fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     let rest = Rect { y: area.y + 3, height: bottom - 3, ..area }.intersection(area);
     head(model, [line(0), line(1), line(2)], buffer);
     match &model.visit {
+        None if model.limits.is_some() => limits(model, rest, buffer),
         None => overview(model, rest, buffer),
         Some(Visit { of, task: Some(entered), .. }) => {
             task(model, &of.queue, entered, rest, buffer);
@@ -188,7 +212,81 @@ fn queue(model: &Model, visit: &Visit, area: Rect, buffer: &mut Buffer) {
     let above = Rect { height, ..area };
     Paragraph::new(lines).wrap(Wrap { trim: false }).render(above, buffer);
     let below = Rect { y: area.y + height, height: area.height - height, ..area };
-    tasks(visit, model.now_ms(), below, buffer);
+    if visit.of.shares {
+        shares(visit, model.now_ms(), below, buffer);
+    } else {
+        tasks(visit, model.now_ms(), below, buffer);
+    }
+}
+
+/// The shares of a queue that wait longest.
+fn shares(visit: &Visit, now_ms: i64, area: Rect, buffer: &mut Buffer) {
+    let Some(page) = &visit.page else { return };
+    if page.next.is_some() {
+        return Line::styled("the tasks are being counted", DIM).render(area, buffer);
+    }
+    list(&SHARE_COLUMNS, (&page.tasks, visit.chosen), now_ms, area, buffer);
+}
+
+/// The limits that several queues use together.
+fn limits(model: &Model, area: Rect, buffer: &mut Buffer) {
+    let Some(limits) = &model.limits else { return };
+    let Some(rows) = &limits.rows else { return };
+    if rows.is_empty() {
+        return Line::styled("there are no limits with a name", DIM).render(area, buffer);
+    }
+    list(&LIMIT_COLUMNS, (rows, limits.chosen), model.now_ms(), area, buffer);
+}
+
+/// A list of maps, of which one is chosen, as far as its columns have room.
+fn list(
+    columns: &[(&'static str, &str)],
+    (rows, chosen): (&[Value], usize),
+    now_ms: i64,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let cell = |row: &Value, field: &str| match row.field(field) {
+        Some(Value::Integer(ms)) if field.ends_with("_ms") => brief(ms.unsigned_abs()),
+        Some(Value::Integer(at)) if field.ends_with("_at") => moment(field, *at, now_ms),
+        Some(Value::Integer(number)) => short(*number),
+        value => value.map_or_else(|| "-".to_owned(), in_words),
+    };
+    let cells = |row: &Value| columns.iter().map(|(_, field)| cell(row, field)).collect();
+    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    let width = |(place, (head, _)): (usize, &(&str, &str))| {
+        let cells = cells.iter().filter_map(|cells| cells.get(place));
+        cells.map(|cell| Span::raw(cell).width()).fold(head.len(), usize::max)
+    };
+    let mut widths: Vec<usize> = columns.iter().enumerate().map(width).collect();
+    let room = usize::from(area.width);
+    let others: usize = widths.iter().skip(1).map(|width| width + 1).sum();
+    if let Some(name) = widths.first_mut() {
+        *name = room.saturating_sub(others).clamp(usize::from(NAME_MIN), (*name).max(12));
+    }
+    let mut used = 0;
+    widths.retain(|width| {
+        used += width + 1;
+        used <= room + 1
+    });
+    let line = |cells: Vec<Line<'static>>| widgets::Row::new(cells);
+    let head = columns.iter().enumerate().map(|(place, (head, _))| {
+        let head = Line::from(*head);
+        if place == 0 { head } else { head.right_aligned() }
+    });
+    let lines = usize::from(area.height.saturating_sub(1)).max(1);
+    let first = (chosen + 1).saturating_sub(lines);
+    let seen = cells.iter().enumerate().skip(first).take(lines).map(|(place, cells)| {
+        let fitted = cells.iter().zip(&widths).map(|(cell, width)| fitted(cell, *width));
+        let aligned = fitted.enumerate().map(|(place, cell)| {
+            if place == 0 { Line::from(cell) } else { Line::from(cell).right_aligned() }
+        });
+        line(aligned.collect()).style(if place == chosen { REVERSED } else { PLAIN })
+    });
+    let widths = widths.iter().map(|width| u16::try_from(*width).unwrap_or(u16::MAX));
+    widgets::Table::new(seen, widths.map(Constraint::Length))
+        .header(line(head.collect()).style(BOLD))
+        .render(area, buffer);
 }
 
 /// The settings that have a value.
@@ -362,7 +460,7 @@ fn message(model: &Model, width: usize) -> Line<'_> {
     }
     let Some(latest) = &model.latest else { return Line::from("Connecting.") };
     // The list is what the rest is about.
-    if model.visit.is_some() {
+    if model.visit.is_some() || model.limits.is_some() {
         return Line::default();
     }
     if !model.filter.is_empty() {
@@ -392,11 +490,18 @@ fn message(model: &Model, width: usize) -> Line<'_> {
 fn keys(model: &Model) -> Line<'static> {
     let keys: &[(&str, &str)] = match (&model.typing, &model.visit) {
         (Some(_), _) => &[("enter", "keep"), ("esc", "as before")],
-        (None, None) => {
-            &[("enter", "open"), ("s", "sort"), ("r", "reverse"), ("/", "filter"), ("q", "quit")]
-        }
+        (None, None) if model.limits.is_some() => &[("down", "more"), ("q", "back")],
+        (None, None) => &[
+            ("enter", "open"),
+            ("s", "sort"),
+            ("r", "reverse"),
+            ("/", "filter"),
+            ("l", "limits"),
+            ("q", "quit"),
+        ],
+        (None, Some(Visit { of, .. })) if of.shares => &[("s", "tasks"), ("q", "back")],
         (None, Some(Visit { task: None, .. })) => {
-            &[("enter", "task"), ("tab", "state"), ("n/b", "pages"), ("q", "back")]
+            &[("enter", "task"), ("tab", "state"), ("n/b", "pages"), ("s", "shares"), ("q", "back")]
         }
         (None, Some(_)) => &[("down", "more"), ("q", "back")],
     };

@@ -61,6 +61,13 @@ fn a_person_looks_around_and_leaves_the_terminal_as_it_was() {
     terminal.press("\x1b");
     terminal.see("jobs");
 
+    // Limits that several queues use.
+    server.done(&["limit", "set", "gpu", "--max", "8"]);
+    terminal.press("l");
+    terminal.see("gpu");
+    terminal.press("q");
+    terminal.see("jobs");
+
     // Into a queue and a task. No byte of a payload does anything to the terminal.
     terminal.press("g\r");
     let text = terminal.see("resize 3");
@@ -73,6 +80,11 @@ fn a_person_looks_around_and_leaves_the_terminal_as_it_was() {
     terminal.see("resize 3");
     terminal.press("\t");
     terminal.until("what is taken", |text| text.contains("resize 1") && !text.contains("resize 3"));
+    // Its shares, which are those of the tasks without one.
+    terminal.press("s");
+    terminal.until("a share", |text| {
+        text.lines().any(|line| line.split_whitespace().take(2).eq(["2", "1"]))
+    });
     terminal.press("\x1b");
     terminal.see("taken waiting buried");
 
@@ -225,6 +237,15 @@ fn json_prints_an_object_for_each_round() {
     assert_eq!((&queues[0]["taken"], &queues[0]["put"]), (&1.into(), &3.into()));
     assert_eq!(queues[1]["paused"], "out");
     assert_eq!(queues[2]["oldest_ready_ms"], serde_json::Value::Null);
+
+    assert_eq!(round["limits"], serde_json::json!([]));
+    assert_eq!(round.get("shares"), None);
+    let flags = ["top", "--json", "--once", "--interval", "100ms", "--shares", "jobs"];
+    let round: serde_json::Value = serde_json::from_str(&server.printed(&flags)).unwrap();
+    assert_eq!(
+        (&round["shares"][0]["share"], &round["shares"][0]["ready"]),
+        (&"".into(), &2.into())
+    );
 
     let mut command: Command = server.client(&["top", "--json", "--interval", "100ms"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

@@ -68,6 +68,47 @@ pub(in crate::cmd::top) fn bulk(text: &str) -> Value {
     Value::Bulk(text.as_bytes().to_vec())
 }
 
+/// A page with shares of these names.
+pub(in crate::cmd::top) fn shares(of: &PageOf, names: &[&str], next: Option<&str>) -> News {
+    let share = |(place, name): (usize, &&str)| {
+        Value::Map(vec![
+            (bulk("share"), bulk(name)),
+            (bulk("weight"), Value::Integer(1)),
+            (bulk("limit"), Value::Null),
+            (bulk("rate"), Value::Null),
+            (bulk("ready"), Value::Integer(3)),
+            (bulk("taken"), Value::Integer(1)),
+            (bulk("waited_ms"), Value::Null),
+            (bulk("oldest_ready_ms"), Value::Integer(90_000 - place as i64 * 1_000)),
+            (bulk("acked"), Value::Integer(123_456)),
+            (bulk("failed"), Value::Integer(0)),
+        ])
+    };
+    News::Page(Box::new(Page {
+        of: of.clone(),
+        settings: None,
+        tasks: names.iter().enumerate().map(share).collect(),
+        next: next.map(|next| next.as_bytes().to_vec()),
+    }))
+}
+
+/// Limits of these names.
+pub(in crate::cmd::top) fn limits(names: &[&str]) -> News {
+    let limit = |name: &&str| {
+        Value::Map(vec![
+            (bulk("name"), bulk(name)),
+            (bulk("max"), Value::Integer(8)),
+            (bulk("rate"), bulk("600/60000")),
+            (bulk("taken"), Value::Integer(8)),
+            (bulk("tokens"), Value::Integer(-20)),
+            (bulk("open_at"), Value::Integer(START_MS + 35_000)),
+            (bulk("queues"), Value::Integer(2)),
+            (bulk("closed_ms"), Value::Integer(61_000)),
+        ])
+    };
+    News::Limits(names.iter().map(limit).collect())
+}
+
 /// A page with tasks of these ids.
 pub(in crate::cmd::top) fn page(of: &PageOf, ids: &[&str], next: Option<&str>) -> News {
     let task = |id: &&str| {
@@ -336,4 +377,38 @@ fn a_queue_that_had_no_turn_keeps_its_figures() {
     assert_eq!(count(&model, b"a", 0), Some(5));
     assert_eq!(count(&model, b"b", 3), Some(9));
     assert_eq!(count(&model, b"c", 0), None);
+}
+
+#[test]
+fn shares_of_a_queue_take_the_place_of_its_tasks_and_back() {
+    let mut model = four((80, 24));
+    press(&mut model, "\rs");
+    let of = visit_of(&model).of.clone();
+    assert!(of.shares && model.focus().page == Some(of.clone()));
+    model.hear(shares(&of, &["a", "b"], None));
+    // Nothing is in a share, and there are no pages.
+    press(&mut model, "j\rn\t");
+    let visit = visit_of(&model);
+    assert!(visit.of == of && visit.chosen == 1 && visit.task.is_none());
+    press(&mut model, "s");
+    assert!(!visit_of(&model).of.shares);
+    // What comes late is about something else.
+    model.hear(shares(&of, &["a"], None));
+    assert_eq!(visit_of(&model).page, None);
+}
+
+#[test]
+fn limits_are_asked_for_while_they_are_seen() {
+    let mut model = four((80, 24));
+    assert!(!model.focus().limits);
+    model.hear(limits(&["late"]));
+    press(&mut model, "l");
+    assert!(model.focus().limits);
+    model.hear(limits(&["a", "b", "c"]));
+    press(&mut model, "G");
+    assert_eq!(model.limits.as_ref().map(|limits| limits.chosen), Some(2));
+    model.hear(limits(&["a", "b"]));
+    assert_eq!(model.limits.as_ref().map(|limits| limits.chosen), Some(1));
+    press(&mut model, "q");
+    assert!(model.limits.is_none() && !model.focus().limits);
 }

@@ -9,7 +9,9 @@ use super::draw;
 use crate::cmd::figures::Figures;
 use crate::cmd::top::gatherer::News;
 use crate::cmd::top::model::Model;
-use crate::cmd::top::model::tests::{START_MS, figures, four, model, page, press, round, visit_of};
+use crate::cmd::top::model::tests::{
+    START_MS, figures, four, limits, model, page, press, round, shares, visit_of,
+};
 
 fn picture(model: &Model) -> Buffer {
     let area = Rect::new(0, 0, model.size.0, model.size.1);
@@ -73,6 +75,34 @@ fn the_overview() {
             enter open  s sort  r reverse  / filter  q quit
         "]],
     );
+}
+
+#[test]
+fn shares_of_a_queue() {
+    let mut model = busy((80, 12));
+    press(&mut model, "\rs");
+    let of = visit_of(&model).of.clone();
+    model.hear(shares(&of, &[], Some("x")));
+    check(&model, &expect![[r""]]);
+    model.hear(shares(&of, &["acme\u{1b}[2J", ""], None));
+    check(&model, &expect![[r""]]);
+}
+
+#[test]
+fn limits_of_several_queues() {
+    let mut model = busy((80, 9));
+    press(&mut model, "l");
+    model.hear(limits(&[]));
+    check(&model, &expect![[r""]]);
+    model.hear(limits(&[
+        "gpu",
+        "a limit with a name that is far too long for the width of it",
+        "z",
+    ]));
+    press(&mut model, "j");
+    check(&model, &expect![[r""]]);
+    model.resize((30, 9));
+    check(&model, &expect![[r""]]);
 }
 
 #[test]
