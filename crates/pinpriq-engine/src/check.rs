@@ -176,13 +176,8 @@ impl Engine {
                 "queue {name} is known to the store if and only if it must be"
             );
             if !queue.paused.output.is_on() && !self.has_ended(slot) && !self.is_held_back(slot) {
-                let can_be_served = |consumer: &&ConsumerId| self.can_be_served(slot, consumer);
-                let any = queue.waiting.any.values().filter(can_be_served).count();
-                let narrow = queue.waiting.narrow.values().filter(can_be_served).count();
-                let idle = any == 0 || !self.has_live(slot, false);
-                assert!(idle, "no consumer waits for queue {name} while it has tasks");
-                let idle = narrow == 0 || !self.has_live(slot, true);
-                assert!(idle, "no consumer waits for queue {name} while it has small tasks");
+                let idle = !self.is_wanted(slot);
+                assert!(idle, "no consumer waits for queue {name} while it has tasks for it");
             }
         }
         self.queues.slots().into_iter().for_each(|slot| self.check_unstarted(slot));
@@ -245,19 +240,26 @@ impl Engine {
 
     /// Whether the limits of a queue hold its tasks back. A token for which consumers wait must be
     /// awaited, unless a take by number has reached the limit since. Then the end of a lease, which
-    /// is awaited too, comes first.
+    /// is awaited too, comes first. Who can have no task anyway, since the store has no room for a
+    /// lease or only large tasks are there, waits for something else, and no token.
     fn is_held_back(&self, slot: QueueSlot) -> bool {
-        let queue = &self.queues[slot];
-        let Some(gate) = &queue.gate else { return false };
+        let Some(gate) = &self.queues[slot].gate else { return false };
         let seen = self.seen(slot);
         let opens_at = gate.opens_at(seen);
-        let is_alone = queue.waiting.is_empty();
-        let is_awaited = opens_at.is_none() || gate.armed == opens_at;
-        let is_awaited = is_awaited || is_alone || !self.has_live(slot, false);
+        let is_awaited = opens_at.is_none() || gate.armed == opens_at || !self.is_wanted(slot);
         let is_shut =
             opens_at.is_none_or(|at| at > self.now) && !gate.has_room_without_tokens(seen);
         assert!(!is_shut || is_awaited, "the token of {slot:?} is awaited");
         is_shut
+    }
+
+    /// Whether a queue has a task for a consumer that waits, whatever its limits say.
+    fn is_wanted(&self, slot: QueueSlot) -> bool {
+        let waiting = &self.queues[slot].waiting;
+        let can_be_served = |consumer: &ConsumerId| self.can_be_served(slot, consumer);
+        let any = || waiting.any.values().any(can_be_served);
+        let narrow = || waiting.narrow.values().any(can_be_served);
+        (any() && self.has_live(slot, false)) || (narrow() && self.has_live(slot, true))
     }
 
     /// Whether there is room for what this consumer wants.

@@ -11,7 +11,7 @@ use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
-use pinpriq_proto::settings::{Assignment, IDS, Ids};
+use pinpriq_proto::settings::{Assignment, IDS, Ids, RATE, Rate};
 use pinpriq_proto::task::{ClientId, Receipt, RequestId, StateKind, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -177,4 +177,27 @@ fn who_waits_for_a_lease_waits_until_there_is_room_and_pops_go_on() {
     changes.clear();
     engine.take_changes(&mut changes);
     assert!(!changes.is_empty(), "the lease is reported");
+}
+
+#[test]
+fn who_waits_for_a_lease_awaits_no_token_while_none_is_granted() {
+    let mut engine = with_tasks(2);
+    taken(&mut engine);
+    taken(&mut engine);
+    assert_eq!(ask(&mut engine, take(LEASE, Wait::Forever)), None);
+    let settings = &[(RATE, Some(Rate { count: 1, per: Span::from_ms(1_000) }).into())];
+    ask(&mut engine, Command::Queue(QueueCommand::Set { queue: QUEUE.into(), settings }));
+    engine.set_room(Room::Least);
+    let later = NOW.after(Span::from_ms(60_000));
+    engine.handle_timeout(later);
+    // It takes the token, and there is another task.
+    engine.apply(later, ClientId(2), RequestId(8), &take(TakeMode::Pop, Wait::No));
+    engine.check();
+    let mut changes = Vec::new();
+    engine.take_changes(&mut changes);
+    while engine.poll_output().is_some() {}
+    assert_eq!(engine.poll_timeout(), None, "nothing is due while no lease is granted");
+    assert!(!engine.set_room(Room::Enough), "there is no token");
+    engine.check();
+    assert_eq!(engine.poll_timeout(), Some(later.after(Span::from_ms(1_000))), "a token comes");
 }
