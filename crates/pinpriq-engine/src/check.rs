@@ -246,7 +246,8 @@ impl Engine {
         let Some(gate) = &self.queues[slot].gate else { return false };
         let seen = self.seen(slot);
         let opens_at = gate.opens_at(seen);
-        let is_awaited = opens_at.is_none() || gate.armed == opens_at || !self.is_wanted(slot);
+        let is_armed = gate.armed.is_some_and(|armed| opens_at.is_some_and(|at| armed <= at));
+        let is_awaited = opens_at.is_none() || is_armed || !self.is_wanted(slot);
         let is_shut =
             opens_at.is_none_or(|at| at > self.now) && !gate.has_room_without_tokens(seen);
         assert!(!is_shut || is_awaited, "the token of {slot:?} is awaited");

@@ -175,17 +175,26 @@ impl Engine {
         self.wake(queue);
     }
 
-    /// Sees to it that consumers of a queue whose gate is shut are served when it has a token.
+    /// Sees to it that consumers of a queue whose gate is shut are served when it has a token. What
+    /// is called back needs none, but may be called back for what a key or share still holds back.
     pub(crate) fn await_token(&mut self, slot: QueueSlot) {
         let seen = self.seen(slot);
+        let opening = self.opening_for_recall(slot);
         let Some(gate) = &self.queues[slot].gate else { return };
-        let (at, uses) = (gate.opens_at(seen), gate.uses);
+        let (token, uses) = (gate.opens_at(seen), gate.uses);
+        let at = token.into_iter().chain(opening).min();
         if at != gate.armed {
             self.arm_gate(slot, at);
         }
         if !uses.are_none() {
             self.note_starved(slot);
         }
+    }
+
+    /// When a key or share opens, if something of the queue can be called back then.
+    fn opening_for_recall(&self, slot: QueueSlot) -> Option<Timestamp> {
+        self.queues[slot].waiting.unstarted.as_ref()?;
+        self.next_opening(slot)
     }
 
     /// Sees to it that consumers for whom a queue has no task are served when a key or share opens.

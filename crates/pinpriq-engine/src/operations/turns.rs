@@ -592,13 +592,19 @@ impl Engine {
             let slots = queue.indexes.by_seq(0, None).map(|(_, slot)| slot);
             turns.check(slots, &roster, self.now);
             buckets += turns.buckets();
-            let is_wanted = !queue.waiting.any.is_empty() || queue.waiting.unstarted.is_some();
             let opens_at = turns.next_opening();
-            if is_wanted && opens_at.is_some() && turns.peek(Selection::DEFAULT, &roster).is_none()
-            {
-                let armed = queue.gate.as_ref().and_then(|gate| gate.armed);
-                let is_paused = queue.paused.output.is_on() || self.has_ended(slot);
-                assert!(armed == opens_at || is_paused, "the next opening is awaited");
+            let armed = queue.gate.as_ref().and_then(|gate| gate.armed);
+            let is_paused = queue.paused.output.is_on() || self.has_ended(slot);
+            if is_paused || opens_at.is_none() {
+                continue;
+            }
+            let has_none = turns.peek(Selection::DEFAULT, &roster).is_none();
+            if has_none && !queue.waiting.any.is_empty() {
+                assert_eq!(armed, opens_at, "the next opening is awaited");
+            }
+            if queue.waiting.unstarted.is_some() {
+                // Even if there is a task: a more urgent one may be held back.
+                assert!(armed.is_some() && armed <= opens_at, "a recall awaits the next opening");
             }
         }
         assert_eq!(buckets, self.buckets, "buckets add up");
