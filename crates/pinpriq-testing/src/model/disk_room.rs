@@ -81,6 +81,7 @@ impl Model {
             }
             Command::Queue(command) => match command {
                 QueueCommand::Create { queue, .. }
+                | QueueCommand::Share { queue, .. }
                 | QueueCommand::Hold { queue, length: Some(_), .. } => (&[*queue], None),
                 QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. } => {
                     (&[queue.name], queue.member)
