@@ -29,6 +29,7 @@ use crate::memory::undo::UndoLog;
 use crate::memory::windows::Windows;
 use crate::operations::arguments::check_names;
 use crate::report::Report;
+use pinpriq_proto::carried::Carried;
 use pinpriq_proto::change::{Change, Header, Place, RecordKey};
 use pinpriq_proto::command::Command;
 use pinpriq_proto::limits::{BYTES_PER_TIMEOUT, Limits, STEPS_PER_TIMEOUT, put_bytes};
@@ -53,6 +54,8 @@ pub struct Engine {
     pub(crate) started_at: Timestamp,
     /// See [`Engine::set_grace`].
     pub(crate) grace: Option<Span>,
+    /// See [`Engine::set_carried`].
+    pub(crate) carried: Option<Box<Carried>>,
     pub(crate) issued: Issued,
     pub(crate) tasks: Tasks,
     pub(crate) queues: Queues,
@@ -134,6 +137,7 @@ impl Engine {
             now: Timestamp::ZERO,
             started_at: Timestamp::ZERO,
             grace: None,
+            carried: None,
             issued: Issued::default(),
             tasks: Tasks::new(seed),
             queues: Queues::new(&limits),

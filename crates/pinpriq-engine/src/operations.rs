@@ -5,6 +5,7 @@ mod admin;
 pub(crate) mod ageing;
 pub(crate) mod arguments;
 mod bounds;
+mod buckets;
 mod capacity;
 mod charging;
 pub(crate) mod details;

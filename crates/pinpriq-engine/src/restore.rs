@@ -160,6 +160,7 @@ impl Engine {
             self.queues[queue].found = self.queues[queue].counters.put;
             self.tidy_queue(queue);
         }
+        self.revive_buckets();
         // Slots that are made up are due from now on. They do not belong to the first batch, which
         // could become too large.
         self.revive_schedules();

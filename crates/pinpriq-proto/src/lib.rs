@@ -13,6 +13,7 @@ extern crate self as pinpriq_proto;
 mod worded;
 
 pub mod backoff;
+pub mod carried;
 pub mod change;
 pub mod choosing;
 pub mod command;

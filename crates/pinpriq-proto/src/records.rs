@@ -14,6 +14,7 @@ pub mod primitives;
 pub mod settings;
 pub mod task;
 
+use crate::carried::Carried;
 use crate::letters::{Arena, Letter};
 use crate::named_limits::LimitRecord;
 use crate::schedule::{Course, Plan, Scheduled};
@@ -40,7 +41,7 @@ macro_rules! recorded {
     )+};
 }
 
-recorded!(TaskId, Origin, Scheduled, Plan, Course, LimitRecord);
+recorded!(TaskId, Origin, Scheduled, Plan, Course, LimitRecord, Carried);
 
 /// Why bytes could not be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -150,6 +150,8 @@ pub struct Model {
     /// When the server was started.
     started_at: Timestamp,
     grace: Option<Span>,
+    /// See [`Model::set_handed_over`].
+    is_handed_over: bool,
     /// Since when tasks are in their state, by number, as far as they have changed it.
     since: BTreeMap<u64, Timestamp>,
     incarnation: u64,
@@ -210,6 +212,7 @@ impl Model {
             now: Timestamp::ZERO,
             started_at: Timestamp::ZERO,
             grace: None,
+            is_handed_over: false,
             since: BTreeMap::new(),
             incarnation: 0,
             last_number: 0,
@@ -246,6 +249,12 @@ impl Model {
     /// Lets every lease with a TTR go on after the next start: see `Engine::set_grace`.
     pub const fn set_grace(&mut self, grace: Option<Span>) {
         self.grace = grace;
+    }
+
+    /// Lets the next server begin with the tokens that this one leaves, or without them. With a
+    /// grace there are none.
+    pub const fn set_handed_over(&mut self, is_handed_over: bool) {
+        self.is_handed_over = is_handed_over;
     }
 
     /// Sets what computes the slots of schedules.

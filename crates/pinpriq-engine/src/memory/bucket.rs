@@ -5,6 +5,7 @@
 //! by what costs little, and on average the rate holds. All numbers are whole, so a replay gives
 //! the same. Nothing here knows what passes.
 
+use pinpriq_proto::carried::Level;
 use pinpriq_proto::settings::Rate;
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -42,6 +43,31 @@ impl Bucket {
         let fallen = i128::from(EMPTY_MAX.ms()) * i128::from(rate.count);
         bucket.drops = bucket.token().saturating_sub(fallen).max(0);
         bucket
+    }
+
+    /// The same bucket, as an empty one.
+    pub(crate) fn emptied(&self, now: Timestamp) -> Self {
+        Self::empty(self.rate, now)
+    }
+
+    /// The same bucket with what it has held at a moment.
+    pub(crate) fn filled(&self, level: Level, at: Timestamp) -> Self {
+        Self::at_level(self.rate, level, at)
+    }
+
+    /// A bucket with what it has held at a moment, as far as that fits.
+    pub(crate) fn at_level(rate: Rate, level: Level, at: Timestamp) -> Self {
+        let mut bucket = Self { rate, drops: 0, counted_at: at };
+        let whole = i128::from(level.tokens).saturating_mul(bucket.token());
+        let part = i128::from(level.parts).min(bucket.token());
+        bucket.drops = whole.saturating_add(part).min(bucket.capacity());
+        bucket
+    }
+
+    /// What it holds, if nothing passes until then.
+    pub(crate) fn level(&self, now: Timestamp) -> Level {
+        let parts = self.drops_at(now).rem_euclid(self.token());
+        Level { tokens: self.tokens(now), parts: u64::try_from(parts).unwrap_or(0) }
     }
 
     /// When it holds a token, if nothing passes until then. A moment that has come if it does now.
@@ -142,6 +168,18 @@ mod tests {
         assert_eq!(opens(1, 60_000), at(60_005));
         assert_eq!(opens(1, 3_600_000), at(60_005));
         assert_eq!(opens(7, u64::MAX), at(60_005));
+    }
+
+    #[test]
+    fn what_it_holds_is_held_again() {
+        let mut bucket = bucket(7, 1_000, None, 0);
+        for cost in [3, 1, 40, 2] {
+            bucket.pay(cost, at(13));
+            let again = bucket.filled(bucket.level(at(20)), at(20));
+            assert_eq!(again.opens_at(), bucket.opens_at().max(at(20)));
+            assert_eq!(again.full_at(), bucket.full_at());
+        }
+        assert_eq!(bucket.filled(Level { tokens: 9, parts: 1 }, at(5)).full_at(), at(5));
     }
 
     #[test]

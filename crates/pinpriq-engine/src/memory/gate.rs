@@ -6,6 +6,7 @@
 
 use crate::memory::bucket::Bucket;
 use crate::memory::named_limits::Uses;
+use pinpriq_proto::carried::Level;
 use pinpriq_proto::settings::Settings;
 use pinpriq_proto::time::{Span, Timestamp};
 
@@ -143,6 +144,21 @@ impl Gate {
     /// Whether there is room and no rate. For checks only.
     pub(crate) fn has_room_without_tokens(&self, seen: Seen) -> bool {
         self.token_at(seen).is_none() && self.has_room(seen)
+    }
+
+    /// Its own bucket, if it has a rate.
+    pub(crate) const fn bucket(&self) -> Option<&Bucket> {
+        self.bucket.as_ref()
+    }
+
+    /// Lets its own bucket begin empty.
+    pub(crate) fn begin_empty(&mut self, now: Timestamp) {
+        self.bucket = self.bucket.as_ref().map(|bucket| bucket.emptied(now));
+    }
+
+    /// Lets its own bucket hold what it has held at a moment.
+    pub(crate) fn fill(&mut self, level: Level, at: Timestamp) {
+        self.bucket = self.bucket.as_ref().map(|bucket| bucket.filled(level, at));
     }
 
     /// Pays for a task of this cost that is handed out.

@@ -38,6 +38,7 @@ mod row;
 mod rules;
 mod shares;
 mod standing;
+mod takeover;
 #[cfg(test)]
 mod tests;
 mod why;
@@ -51,12 +52,14 @@ use self::line::{Line, Turn};
 use self::named::{Id, Named};
 use self::notes::Notes;
 use self::numbered::{HasNumber, Numbered};
-use self::openings::{Openings, Place, Whose, is_shut};
+pub(crate) use self::openings::Fullness;
+use self::openings::{Openings, Place, Whose};
 #[cfg(test)]
 pub(crate) use self::rules::Own;
 pub(crate) use self::rules::{Candidate, Charge, Entrant, OwnRules, Roster, Rules, SharesRules};
 use self::shares::{GUESSES, Share};
 use self::standing::Standing;
+use self::takeover::Common;
 pub(crate) use self::why::HeldBack;
 use self::wide::Wide;
 use crate::memory::bucket::Bucket;
@@ -98,6 +101,7 @@ pub(crate) struct Turns {
     /// How many takes there have been.
     served: u64,
     openings: Openings,
+    common: Common,
     /// The shares that this step has changed, with the turns that they had before.
     touched: Vec<(Id, Option<Turn>)>,
     /// The keys for which another task may have to stand.
@@ -172,6 +176,7 @@ impl Turns {
             line: Line::default(),
             served: 0,
             openings: Openings::default(),
+            common: Common::default(),
             touched: Vec::new(),
             stale: Vec::new(),
             emptied: Vec::new(),
@@ -211,6 +216,7 @@ impl Turns {
         let whose = match whose {
             Whose::Key(id) => Whose::Key(self.key_of(former.keys.name(id), roster)),
             Whose::Share(id) => Whose::Share(self.share_of(Some(former.shares.name(id)), roster)),
+            Whose::EveryKey | Whose::EveryShare => whose,
         };
         self.replace_bucket(whose, Some(bucket), roster, now);
         self.change_rate(whose, roster, now);
@@ -288,14 +294,20 @@ impl Turns {
         self.conclude(roster);
     }
 
-    /// The number of buckets that are not full.
+    /// The number of buckets of single keys and shares that are not full.
     pub(crate) fn buckets(&self) -> usize {
-        self.openings.len()
+        let Common { keys, shares } = &self.common;
+        self.openings.len() - usize::from(keys.is_some()) - usize::from(shares.is_some())
+    }
+
+    /// How full each of these is, the fullest first.
+    pub(crate) fn fullness(&self) -> impl Iterator<Item = Fullness> {
+        self.openings.by_fullness().map(|(fullness, _)| fullness)
     }
 
     /// Forgets the bucket that is fullest, as if it were full.
     pub(crate) fn forget_fullest(&mut self, roster: &impl Roster) {
-        if let Some(whose) = self.openings.fullest() {
+        if let Some((_, whose)) = self.openings.fullest() {
             self.replace_bucket(whose, None, roster, Timestamp::ZERO);
             self.conclude(roster);
         }
@@ -593,12 +605,9 @@ impl Turns {
         let is_full = limit.is_some_and(|limit| u64::from(key.taken) >= limit);
         let holder = key.holders.as_ref().and_then(|holders| holders.first());
         let next = match holder.filter(|_| self.rules.key_hold) {
-            _ if is_full || is_shut(&key.bucket) => None,
+            _ if is_full || self.is_paced(key) => None,
             Some((_, slot)) => Some(slot).filter(|slot| roster.entrant(*slot).is_selectable()),
-            None => match &self.aged {
-                Some(aged) => aged.first_of_key(id),
-                None => roster.first_of_key(self.keys.name(id)),
-            },
+            None => self.first_of_key(id, roster),
         };
         let standing = key.standing;
         if next != standing {
@@ -611,9 +620,21 @@ impl Turns {
             self.keys[id].standing = next;
         }
         let key = &self.keys[id];
-        if next.is_none() && key.taken == 0 && key.holders.is_none() && key.bucket.is_none() {
+        let has_nothing = next.is_none()
+            && key.taken == 0
+            && key.holders.is_none()
+            && key.bucket.is_none()
+            && !(self.waits_for_common(key) && self.first_of_key(id, roster).is_some());
+        if has_nothing {
             let hash = roster.hash(self.keys.name(id));
             self.keys.remove(id, hash);
+        }
+    }
+
+    fn first_of_key(&self, id: Id, roster: &impl Roster) -> Option<Slot> {
+        match &self.aged {
+            Some(aged) => aged.first_of_key(id),
+            None => roster.first_of_key(self.keys.name(id)),
         }
     }
 
@@ -665,22 +686,26 @@ impl Turns {
             Whose::Share(id) => {
                 self.touch(id, roster);
             }
+            Whose::EveryKey => self.mark_keys_in_common(),
+            Whose::EveryShare => self.mark_shares_in_common(roster),
         }
     }
 
     fn pay(&mut self, whose: Whose, cost: u32, roster: &impl Roster, now: Timestamp) {
         if let Some(rate) = self.rate(whose) {
             self.note_bucket(whose);
+            let common = self.common(whose).map(|timed| timed.bucket().clone());
             let (place, openings) = self.place(whose);
-            openings.pay(place, whose, rate, (cost, now));
+            openings.pay(place, whose, (rate, common), (cost, now));
             self.mark(whose, roster);
         }
     }
 
     fn refund(&mut self, whose: Whose, cost: u32, roster: &impl Roster, now: Timestamp) {
         self.note_bucket(whose);
+        let common = self.common(whose).map(|timed| timed.bucket().clone());
         let (place, openings) = self.place(whose);
-        openings.refund(place, whose, (cost, now));
+        openings.refund(place, whose, common, (cost, now));
         self.mark(whose, roster);
     }
 
@@ -707,7 +732,8 @@ impl Turns {
 
     fn rate(&self, whose: Whose) -> Option<Rate> {
         match whose {
-            Whose::Key(_) => self.rules.key_rate,
+            Whose::Key(_) | Whose::EveryKey => self.rules.key_rate,
+            Whose::EveryShare => self.rules.share_rate,
             Whose::Share(id) => self.shares[id].own().rate.or(self.rules.share_rate),
         }
     }
@@ -716,6 +742,8 @@ impl Turns {
         let place = match whose {
             Whose::Key(id) => self.keys[id].bucket.as_ref(),
             Whose::Share(id) => self.shares[id].besides.as_ref()?.bucket.as_ref(),
+            Whose::EveryKey => self.common.keys.as_ref(),
+            Whose::EveryShare => self.common.shares.as_ref(),
         };
         place.map(|timed| timed.bucket())
     }
@@ -725,6 +753,8 @@ impl Turns {
         let place = match whose {
             Whose::Key(id) => &mut self.keys[id].bucket,
             Whose::Share(id) => self.shares[id].bucket(),
+            Whose::EveryKey => &mut self.common.keys,
+            Whose::EveryShare => &mut self.common.shares,
         };
         (place, &mut self.openings)
     }

@@ -15,19 +15,17 @@ use crate::memory::ranked::Rank;
 use crate::memory::slots::{KeyHash, QueueSlot, Slot};
 use crate::memory::tasks::Tasks;
 use crate::memory::turns::{
-    Candidate, Charge, Entrant, HeldBack, OwnRules, Roster, Rules, SharesRules, Turns,
+    Candidate, Charge, Entrant, Fullness, HeldBack, OwnRules, Roster, Rules, SharesRules, Turns,
 };
 use crate::operations::ageing::usual_ageing;
 use crate::operations::arguments::{bad, quoted};
+use pinpriq_proto::carried::QueueBucket;
 use pinpriq_proto::command::{End, Order, QueueName, Selection};
 use pinpriq_proto::limits::LOOKED_STEPS_MAX;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::{Ranking, Settings};
 use pinpriq_proto::task::{Bytes, StateKind};
 use pinpriq_proto::time::{Span, Timestamp};
-
-/// The most buckets of keys and shares that are kept. Beyond, those are forgotten that are fullest.
-const BUCKETS_MAX: usize = 1_000_000;
 
 /// The most tasks of a queue whose ranking may change in kind, which is one step.
 const RANKED_ANEW_MAX: u64 = 100_000;
@@ -433,13 +431,36 @@ impl Engine {
     #[inline(never)]
     fn charge_turn_of(&mut self, queue: QueueSlot, slot: Slot) {
         self.with_turns(queue, |turns, roster, now| turns.charge(slot, roster, now));
-        self.bound_buckets(queue);
+        self.bound_buckets();
     }
 
-    fn bound_buckets(&mut self, queue: QueueSlot) {
-        while self.buckets > BUCKETS_MAX {
-            self.with_turns(queue, |turns, roster, _| turns.forget_fullest(roster));
-        }
+    /// Forgets buckets of keys and shares that are as full as this one, or fuller: so many at most,
+    /// and returns how many are left.
+    pub(crate) fn forget_fullest_of(&mut self, queue: QueueSlot, last: Fullness, left: &mut usize) {
+        self.with_turns(queue, |turns, roster, _| {
+            while *left > 0 && turns.fullness().next().is_some_and(|fullest| fullest <= last) {
+                turns.forget_fullest(roster);
+                *left -= 1;
+            }
+        });
+    }
+
+    /// Lets the buckets of keys and shares begin empty, after a take-over.
+    pub(crate) fn empty_turn_buckets(&mut self, queue: QueueSlot) {
+        let own = self.queues[queue].shares.clone();
+        self.with_turns(queue, |turns, roster, now| {
+            turns.begin_empty(own.as_deref(), roster, now);
+        });
+    }
+
+    /// Lets the buckets of keys and shares hold what they have held at a moment.
+    pub(crate) fn fill_turn_buckets(
+        &mut self,
+        queue: QueueSlot,
+        buckets: &[QueueBucket],
+        at: Timestamp,
+    ) {
+        self.with_turns(queue, |turns, roster, now| turns.fill(buckets, at, roster, now));
     }
 
     /// What a task was charged, if its queue has turns. By the time that it is taken back, the task
@@ -467,7 +488,7 @@ impl Engine {
         let queue = self.tasks[slot].queue;
         let cost = NonZeroU32::new(cost).unwrap_or(NonZeroU32::MIN);
         self.with_turns(queue, |turns, roster, now| turns.correct(slot, cost, roster, now));
-        self.bound_buckets(queue);
+        self.bound_buckets();
     }
 
     /// When a key or share opens that holds tasks of a queue back.

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pinpriq_engine::Engine;
+use pinpriq_proto::carried::Carried;
 use pinpriq_proto::change::{Change, Header};
 use pinpriq_proto::command::Command;
 use pinpriq_proto::limits::Limits;
@@ -68,6 +69,8 @@ struct Stage {
     incarnation: u64,
     /// What the next restart gives to leases.
     grace: Option<Span>,
+    /// What the next restart finds of rates.
+    carried: Option<Carried>,
     now: u64,
     last_request: u64,
     names: Names,
@@ -88,6 +91,7 @@ impl Stage {
             started: false,
             incarnation: 1,
             grace: None,
+            carried: None,
             now: 0,
             last_request: 0,
             names: Names::default(),
@@ -146,9 +150,11 @@ impl Stage {
                 self.engine.apply(now, id, request, &Command::PutBack(&records));
             }
             // The server stops, and starts again from what it has stored, perhaps later. Or another
-            // one takes over from it, perhaps later, and leases go on for so long at least.
-            "SERVER" | "TAKEOVER" => {
+            // one takes over from it, perhaps later, and leases go on for so long at least. Or it
+            // leaves to another one what it has to know.
+            "SERVER" | "TAKEOVER" | "HANDOVER" => {
                 let word = words.text();
+                self.carried = (word == "HANDOVER").then(|| self.engine.carried());
                 self.grace = (word == "TAKEOVER").then_some(Span::from_ms(5_000));
                 let start = words.peek().parse().unwrap_or(moment);
                 self.now = start;
@@ -189,6 +195,9 @@ impl Stage {
         self.incarnation += 1;
         if let Some(grace) = self.grace {
             engine.set_grace(grace);
+        }
+        if let Some(carried) = self.carried.take() {
+            engine.set_carried(carried);
         }
         engine.start(now, self.incarnation, header);
         self.engine = engine;

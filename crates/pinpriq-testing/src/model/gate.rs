@@ -96,6 +96,18 @@ impl Home {
         self.bucket?.opens_at(now)
     }
 
+    /// Lets all buckets begin empty.
+    pub(super) fn begin_empty(&mut self, now: Timestamp) {
+        self.bucket = self.settings.rate.map(|rate| Bucket::empty(rate, now));
+        self.empty_keys_and_shares(now);
+    }
+
+    /// Lets all buckets hold what those of another one hold.
+    pub(super) fn go_on_with_tokens(&mut self, former: &Self) {
+        self.bucket = former.bucket;
+        self.turns.go_on_with_tokens(&former.turns);
+    }
+
     fn has_room_to_take(&self) -> bool {
         let is_taken = |task: &&TaskRecord| task.progress.state.kind() == StateKind::Taken;
         let taken = self.tasks.values().filter(is_taken).count() as u64;

@@ -95,6 +95,7 @@ impl Model {
         bindings.forget_after(last_number);
         let calendars = std::sync::Arc::clone(&self.calendars);
         let grace = self.grace;
+        let former = self.is_handed_over.then(|| self.clone());
         *self = Self { calendars, ..Self::new(self.limits) };
         (self.bindings, self.happened) = (bindings, happened);
         (self.now, self.incarnation, self.last_number) = (now, incarnation, last_number);
@@ -139,6 +140,11 @@ impl Model {
         for place in self.homes.keys().cloned().collect::<Vec<_>>() {
             self.obey(&place);
         }
+        if grace.is_some() {
+            self.homes.values_mut().for_each(|home| home.begin_empty(now));
+        } else if let Some(former) = former {
+            self.go_on_with_tokens(&former);
+        }
         for home in self.homes.values_mut() {
             let put = home.tasks.values().filter(|task| !is_kept(task.progress.state.kind()));
             home.tally = Tally { put: put.count() as u64, ..Tally::default() };
@@ -154,6 +160,19 @@ impl Model {
         // A queue of which nothing is left has no figures.
         self.lingering.clear();
         self.revive_schedules(kept.schedules);
+    }
+
+    /// Takes over all tokens, and debts, of another server.
+    fn go_on_with_tokens(&mut self, former: &Self) {
+        for (place, home) in &mut self.homes {
+            if let Some(former) = former.homes.get(place) {
+                home.go_on_with_tokens(former);
+                home.settle(self.now);
+            }
+        }
+        for (number, limit) in &mut self.named_limits {
+            limit.bucket = former.named_limits[number].bucket;
+        }
     }
 
     /// No lease that has a deadline ends before its TTR or the grace has passed.

@@ -42,6 +42,10 @@ pub(super) struct Turns {
     /// The buckets of keys and of shares that are not full.
     keys: BTreeMap<Bytes, Bucket>,
     shares: BTreeMap<Bytes, Bucket>,
+    /// Those of all keys, and of all shares without a rate of their own, that have none there.
+    /// They are full if there is none here either.
+    every_key: Option<Bucket>,
+    every_share: Option<Bucket>,
     /// Whether a share has ever got back what it was charged.
     gave_back: bool,
     /// Whether a task did ever cost more or less than its put said.
@@ -112,6 +116,14 @@ fn holds(task: &TaskRecord) -> bool {
     let kind = task.progress.state.kind();
     let is_there = matches!(kind, StateKind::Ready | StateKind::Waiting | StateKind::Taken);
     is_there && task.progress.priority.is_some() && task.progress.is_held()
+}
+
+impl Turns {
+    /// Lets all buckets hold what those of another place hold.
+    pub(super) fn go_on_with_tokens(&mut self, former: &Self) {
+        (self.keys, self.shares) = (former.keys.clone(), former.shares.clone());
+        (self.every_key, self.every_share) = (former.every_key, former.every_share);
+    }
 }
 
 impl Home {
@@ -187,7 +199,7 @@ impl Home {
         let of_key = self.tasks.values().filter(|task| task.terms.key.as_ref() == Some(key));
         let taken = of_key.clone().filter(|task| is_taken(task)).count() as u64;
         let is_full = self.settings.key_limit.is_some_and(|limit| taken >= limit);
-        if is_full || self.turns.keys.get(key).is_some_and(|bucket| !bucket.is_open(now)) {
+        if is_full || self.bucket_of_key(key).is_some_and(|bucket| !bucket.is_open(now)) {
             return None;
         }
         let holders = of_key.clone().filter(|task| self.settings.key_hold && holds(task));
@@ -204,7 +216,33 @@ impl Home {
         let of_share = self.tasks.values().filter(|task| share_of(&task.terms) == *share);
         let taken = of_share.filter(|task| is_taken(task)).count() as u64;
         let is_full = self.share_limit(share).is_some_and(|limit| taken >= limit);
-        !is_full && self.turns.shares.get(share).is_none_or(|bucket| bucket.is_open(now))
+        !is_full && self.bucket_of_share(share).is_none_or(|bucket| bucket.is_open(now))
+    }
+
+    /// The bucket of a key, unless it is full.
+    pub(super) fn bucket_of_key(&self, key: &Bytes) -> Option<Bucket> {
+        self.turns.keys.get(key).copied().or(self.turns.every_key)
+    }
+
+    /// The bucket of a share, unless it is full.
+    pub(super) fn bucket_of_share(&self, share: &Bytes) -> Option<Bucket> {
+        let has_rate = self.rules_of(share).rate != Own::Default;
+        let in_common = self.turns.every_share.filter(|_| !has_rate);
+        self.turns.shares.get(share).copied().or(in_common)
+    }
+
+    /// Lets the buckets of all keys and shares begin empty.
+    pub(super) fn empty_keys_and_shares(&mut self, now: Timestamp) {
+        let Settings { key_rate, share_rate, .. } = self.settings;
+        let empty = |rate| Bucket::empty(rate, now);
+        (self.turns.every_key, self.turns.every_share) =
+            (key_rate.map(empty), share_rate.map(empty));
+        for (share, rules) in &self.turns.own {
+            if let Own::Is(Some(rate)) = rules.rate {
+                self.turns.shares.insert(share.clone(), empty(rate));
+            }
+        }
+        self.settle(now);
     }
 
     /// The first task of each share that may go, of the lowest number at which it has one, in the
@@ -254,6 +292,9 @@ impl Home {
         self.end_delays(now);
         self.turns.keys.retain(|_, bucket| !bucket.is_full(now));
         self.turns.shares.retain(|_, bucket| !bucket.is_full(now));
+        for in_common in [&mut self.turns.every_key, &mut self.turns.every_share] {
+            *in_common = in_common.filter(|bucket| !bucket.is_full(now));
+        }
         if !is_fair(&self.settings) {
             self.turns.had.clear();
             self.turns.reached.clear();
@@ -276,12 +317,15 @@ impl Home {
     pub(super) fn add_tokens(&mut self, task: &TaskRecord, tokens: i128, now: Timestamp) {
         let share = share_of(&task.terms);
         if let Some(rate) = self.share_rate(&share) {
-            let bucket = self.turns.shares.entry(share);
-            bucket.or_insert_with(|| Bucket::of(rate, None, now)).change(now, tokens);
+            let mut bucket =
+                self.bucket_of_share(&share).unwrap_or_else(|| Bucket::of(rate, None, now));
+            bucket.change(now, tokens);
+            self.turns.shares.insert(share, bucket);
         }
         if let (Some(rate), Some(key)) = (self.settings.key_rate, &task.terms.key) {
-            let bucket = self.turns.keys.entry(key.clone());
-            bucket.or_insert_with(|| Bucket::of(rate, None, now)).change(now, tokens);
+            let mut bucket = self.bucket_of_key(key).unwrap_or_else(|| Bucket::of(rate, None, now));
+            bucket.change(now, tokens);
+            self.turns.keys.insert(key.clone(), bucket);
         }
     }
 
@@ -341,6 +385,12 @@ impl Home {
         let at = |(name, bucket), rate: Option<Rate>| {
             rate.map(|rate| (name, Bucket::of(rate, Some(bucket), now)))
         };
+        let Settings { key_rate, share_rate, .. } = self.settings;
+        let in_common = |bucket: Option<Bucket>, rate: Option<Rate>| {
+            Some(Bucket::of(rate?, Some(bucket?), now))
+        };
+        self.turns.every_key = in_common(self.turns.every_key, key_rate);
+        self.turns.every_share = in_common(self.turns.every_share, share_rate);
         let keys = std::mem::take(&mut self.turns.keys).into_iter();
         self.turns.keys = keys.filter_map(|it| at(it, self.settings.key_rate)).collect();
         let shares = std::mem::take(&mut self.turns.shares).into_iter();
@@ -354,7 +404,8 @@ impl Home {
 
     /// The moments at which keys and shares open that are shut.
     pub(super) fn openings(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
-        let buckets = self.turns.keys.values().chain(self.turns.shares.values());
+        let Turns { keys, shares, every_key, every_share, .. } = &self.turns;
+        let buckets = keys.values().chain(shares.values()).chain(every_key).chain(every_share);
         buckets.filter_map(move |bucket| bucket.opens_at(now))
     }
 
@@ -492,7 +543,7 @@ impl Home {
             of_key.filter(|task| key_hold && holds(task)).count()
         };
         let keys = || ready().filter_map(|task| task.terms.key.as_ref());
-        let is_shut = |bucket: Option<&Bucket>| bucket.is_some_and(|bucket| !bucket.is_open(now));
+        let is_shut = |bucket: Option<Bucket>| bucket.is_some_and(|bucket| !bucket.is_open(now));
         let next = self.next_in_turn(false, now);
         let is_older = |task: &TaskRecord| {
             next.is_some_and(|next| {
@@ -510,7 +561,7 @@ impl Home {
                 ready().any(|task| key_limit.is_some_and(|most| of_same_key(task) >= most)),
                 "the limit of a key is reached",
             ),
-            (keys().any(|key| is_shut(self.turns.keys.get(key))), "the bucket of a key is shut"),
+            (keys().any(|key| is_shut(self.bucket_of_key(key))), "the bucket of a key is shut"),
             (keys().any(|key| holders(key) > 0), "a task holds its key"),
             (keys().any(|key| holders(key) > 1), "several tasks hold a key"),
             (
@@ -521,7 +572,7 @@ impl Home {
                 "the limit of a share is reached",
             ),
             (
-                ready().any(|task| is_shut(self.turns.shares.get(&share_of(&task.terms)))),
+                ready().any(|task| is_shut(self.bucket_of_share(&share_of(&task.terms)))),
                 "the bucket of a share is shut",
             ),
         ]

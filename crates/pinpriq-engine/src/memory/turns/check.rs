@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Roster, Turns, is_shut};
+use super::{Roster, Turns};
 use crate::memory::slots::Slot;
 use pinpriq_proto::task::Bytes;
 use pinpriq_proto::time::Timestamp;
@@ -36,8 +36,8 @@ impl Turns {
         assert_eq!(levels(self), levels(&fresh), "numbers follow from the tasks");
         let mut with_turn = 0;
         for (id, share) in self.shares.iter() {
-            let is_shut = self.rules.is_by_key && share.is_shut(&self.rules);
-            let should = !is_shut && !share.pairs.is_empty() && self.alone().is_none();
+            let should =
+                !self.holds_back(share) && !share.pairs.is_empty() && self.alone().is_none();
             assert_eq!(share.has_turn, should, "it has its turn");
             let turn = share.turn(id, self.rules.is_fair, roster).filter(|_| share.has_turn);
             let is_in_line = turn.is_none_or(|turn| self.line.iter().any(|other| *other == turn));
@@ -69,7 +69,7 @@ impl Turns {
     fn keys(&self) -> BTreeMap<Bytes, (u32, Option<Slot>, bool, usize)> {
         let all = self.keys.iter().map(|(id, key)| {
             let holders = key.holders.iter().flat_map(|holders| holders.iter()).count();
-            (self.keys.name(id).into(), (key.taken, key.standing, is_shut(&key.bucket), holders))
+            (self.keys.name(id).into(), (key.taken, key.standing, self.is_paced(key), holders))
         });
         all.collect()
     }

@@ -11,12 +11,14 @@ use super::aged::Aged;
 use super::latent::FIRST;
 use super::line::Turn;
 use super::named::Id;
+use super::openings::is_shut;
 use super::pairs::{Account, Pair as Known};
 use super::shares::SERVED;
 use super::wide::Wide;
-use super::{Entrant, Roster, Rules, Turns};
+use super::{Entrant, OwnRules, Roster, Rules, Turns};
 use crate::memory::slots::Slot;
 use pinpriq_proto::command::Selection;
+use pinpriq_proto::shares::Own;
 use pinpriq_proto::task::Bytes;
 
 /// See the start of this file. A step costs O(log n).
@@ -52,8 +54,9 @@ struct Share {
     pairs: BTreeMap<i64, Pair>,
     /// Up to this number, all other pairs are gone.
     gone: Option<i64>,
-    /// What its weight is if it has no place among the turns.
+    /// What its weight is if it has no place among the turns, and whether it has a rate of its own.
     weight: u16,
+    has_rate: bool,
 }
 
 /// What has been reached at a number, and how many pairs there are.
@@ -253,9 +256,15 @@ impl<'t, R: Roster> Forecast<'t, R> {
     }
 
     fn is_shut(&self, id: Id) -> bool {
-        let Turns { rules, shares, .. } = self.turns;
+        let Turns { rules, shares, common, .. } = self.turns;
         let is_held = rules.is_by_key && self.freed_share != Some(id);
-        is_held && shares.find_at(id).is_some_and(|share| share.is_shut(rules))
+        is_held
+            && match shares.find_at(id) {
+                Some(share) => share.is_shut(rules, &common.shares),
+                None => {
+                    is_shut(&common.shares) && !self.shares.get(&id).is_some_and(|it| it.has_rate)
+                }
+            }
     }
 
     fn turn(&self, id: Id) -> Option<Turn> {
@@ -344,8 +353,9 @@ impl<'t, R: Roster> Forecast<'t, R> {
         }
         let id = Id::last_but(self.fresh.len());
         self.fresh.insert(name, id);
-        let weight = self.roster.own_rules(name).unwrap_or_default().weight;
-        self.shares.insert(id, Share { weight, ..Share::default() });
+        let OwnRules { weight, rate, .. } = self.roster.own_rules(name).unwrap_or_default();
+        let has_rate = rate != Own::Default;
+        self.shares.insert(id, Share { weight, has_rate, ..Share::default() });
         id
     }
 }

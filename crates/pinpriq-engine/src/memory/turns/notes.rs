@@ -100,6 +100,8 @@ impl Turns {
         let (buckets, name) = match whose {
             Whose::Key(id) => (&mut notes.keys, self.keys.name(id)),
             Whose::Share(id) => (&mut notes.shares, self.shares.name(id)),
+            // Nobody pays from them.
+            Whose::EveryKey | Whose::EveryShare => return,
         };
         buckets.entry(name.into()).or_insert(bucket);
     }

@@ -14,6 +14,10 @@ use pinpriq_proto::time::Timestamp;
 pub(super) enum Whose {
     Key(Id),
     Share(Id),
+    /// That of all keys without one of their own: see `takeover.rs`.
+    EveryKey,
+    /// The same of shares.
+    EveryShare,
 }
 
 /// A bucket that is not full.
@@ -23,6 +27,13 @@ pub(super) struct Timed {
     /// The moment at which it opens, or at which it is full if it is open.
     at: Timestamp,
     is_shut: bool,
+}
+
+/// How full a bucket is, compared with others. The fullest is the least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Fullness {
+    is_shut: bool,
+    at: Timestamp,
 }
 
 /// See the start of this file.
@@ -41,7 +52,7 @@ pub(super) fn is_shut(place: &Place) -> bool {
 }
 
 impl Openings {
-    /// The number of buckets.
+    /// The number of buckets, common ones included.
     pub(super) fn len(&self) -> usize {
         self.shut.len() + self.open.len()
     }
@@ -64,9 +75,18 @@ impl Openings {
         (first.0 <= now).then_some(first.1)
     }
 
-    /// The fullest bucket.
-    pub(super) fn fullest(&self) -> Option<Whose> {
-        self.open.first().or_else(|| self.shut.first()).map(|(_, whose)| *whose)
+    /// The fullest bucket of a single key or share, and how full it is.
+    pub(super) fn fullest(&self) -> Option<(Fullness, Whose)> {
+        self.by_fullness().next()
+    }
+
+    /// All buckets of single keys and shares, the fullest first.
+    pub(super) fn by_fullness(&self) -> impl Iterator<Item = (Fullness, Whose)> {
+        let of = |is_shut| {
+            move |(at, whose): &(Timestamp, Whose)| (Fullness { is_shut, at: *at }, *whose)
+        };
+        let all = self.open.iter().map(of(false)).chain(self.shut.iter().map(of(true)));
+        all.filter(|(_, whose)| matches!(whose, Whose::Key(_) | Whose::Share(_)))
     }
 
     /// All buckets, those first that open first.
@@ -74,15 +94,16 @@ impl Openings {
         self.shut.iter().chain(&self.open).map(|(_, whose)| *whose)
     }
 
-    /// Takes tokens out of a bucket with this rate.
+    /// Takes tokens out of a bucket with this rate. One that is not there is what it has in common
+    /// with others, if it has something, and else full.
     pub(super) fn pay(
         &mut self,
         place: &mut Place,
         whose: Whose,
-        rate: Rate,
+        (rate, common): (Rate, Option<Bucket>),
         (cost, now): (u32, Timestamp),
     ) {
-        let former = self.take_out(place, whose);
+        let former = self.take_out(place, whose).or(common);
         let mut bucket = former.unwrap_or_else(|| Bucket::of(rate, None, now));
         bucket.pay(cost.into(), now);
         self.put_back(place, whose, Some(bucket), now);
@@ -93,9 +114,10 @@ impl Openings {
         &mut self,
         place: &mut Place,
         whose: Whose,
+        common: Option<Bucket>,
         (cost, now): (u32, Timestamp),
     ) {
-        if let Some(mut bucket) = self.take_out(place, whose) {
+        if let Some(mut bucket) = self.take_out(place, whose).or(common) {
             bucket.refund(cost.into(), now);
             self.put_back(place, whose, Some(bucket), now);
         }

@@ -11,6 +11,7 @@ use super::row::Row;
 use super::wide::Wide;
 use super::{Candidate, Level, OwnRules, Roster, Rules, Turns};
 use crate::memory::slots::Slot;
+use pinpriq_proto::shares::Own;
 use pinpriq_proto::task::Bytes;
 
 #[derive(Debug)]
@@ -52,11 +53,22 @@ impl Share {
         &mut self.besides.get_or_insert_default().bucket
     }
 
-    /// Whether its limit or rate holds its tasks back.
-    pub(super) fn is_shut(&self, rules: &Rules) -> bool {
-        let limit = self.own().limit.or(rules.share_limit);
+    /// Whether it has a bucket of its own, which is not full.
+    pub(super) fn has_bucket(&self) -> bool {
+        self.besides.as_ref().is_some_and(|besides| besides.bucket.is_some())
+    }
+
+    /// Whether its limit or rate holds its tasks back. `common` is the bucket of shares without
+    /// one of their own, and without a rate of their own.
+    pub(super) fn is_shut(&self, rules: &Rules, common: &Place) -> bool {
+        let own = self.own();
+        let limit = own.limit.or(rules.share_limit);
         let is_full = limit.is_some_and(|limit| u64::from(self.taken) >= limit);
-        is_full || self.besides.as_ref().is_some_and(|besides| is_shut(&besides.bucket))
+        is_full
+            || match self.besides.as_ref().filter(|besides| besides.bucket.is_some()) {
+                Some(besides) => is_shut(&besides.bucket),
+                None => is_shut(common) && own.rate == Own::Default,
+            }
     }
 
     /// The turn of its best pair.
@@ -261,12 +273,11 @@ impl Turns {
         let is_fair = self.rules.is_fair;
         let share = &mut self.shares[id];
         share.is_touched = false;
-        let is_shut = self.rules.is_by_key && share.is_shut(&self.rules);
+        let is_shut = self.rules.is_by_key && share.is_shut(&self.rules, &self.common.shares);
         let turn = if is_shut || is_alone { None } else { share.turn(id, is_fair, roster) };
         share.has_turn = turn.is_some();
         let is_idle = share.pairs.is_empty() && share.taken == 0;
-        let besides = share.besides.as_ref().filter(|_| is_idle);
-        let has_bucket = besides.is_some_and(|besides| besides.bucket.is_some());
+        let has_bucket = is_idle && share.has_bucket();
         if turn != former {
             self.line.replace(former, turn);
         }

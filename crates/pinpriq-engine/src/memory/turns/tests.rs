@@ -81,6 +81,7 @@ impl Round {
             94 => self.change_numbers(),
             95 if self.dice.chance(20) => self.change_kind(),
             96 if self.dice.chance(20) => self.forget_fullest(),
+            96 if self.dice.chance(20) => self.take_over(),
             _ => self.transact(),
         };
         self.model.settle(&self.world, self.now);
@@ -251,12 +252,21 @@ impl Round {
         "another RANKING"
     }
 
+    fn take_over(&mut self) -> &'static str {
+        let own = self.world.names.iter().zip(&self.world.own);
+        let own = own.filter_map(|(name, own)| Some((name.clone(), (*own)?))).collect();
+        self.turns.begin_empty(Some(&own), &self.world, self.now);
+        self.model.begin_empty(&self.world);
+        "a take-over"
+    }
+
     fn forget_fullest(&mut self) -> &'static str {
-        if let Some(whose) = self.turns.openings.fullest() {
+        if let Some((_, whose)) = self.turns.openings.fullest() {
             let is_key = matches!(whose, super::Whose::Key(_));
             let name = match whose {
                 super::Whose::Key(id) => self.turns.keys.name(id),
                 super::Whose::Share(id) => self.turns.shares.name(id),
+                other => unreachable!("{other:?} is that of nobody alone"),
             };
             let name = self.world.names.iter().position(|other| **other == *name);
             self.model.forget_bucket(is_key, name.expect("it has one of the names"));

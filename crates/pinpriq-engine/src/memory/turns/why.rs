@@ -1,5 +1,6 @@
 //! Why a ready task may not go, for those who ask.
 
+use super::openings::{Timed, Whose};
 use super::{Roster, Turns};
 use crate::memory::slots::Slot;
 use pinpriq_proto::time::Timestamp;
@@ -32,7 +33,8 @@ impl Turns {
             let taken = u64::from(key.taken);
             let reached = self.rules.key_limit.filter(|most| taken >= *most);
             found.extend(reached.map(|most| HeldBack::KeyLimit { taken, most }));
-            let opens_at = key.bucket.as_ref().and_then(|timed| timed.opens_at());
+            let bucket = key.bucket.as_ref().or(self.common.keys.as_ref());
+            let opens_at = bucket.and_then(|timed| timed.opens_at());
             found.extend(opens_at.map(|opens_at| HeldBack::KeyRate { opens_at }));
             let holder = key.holders.as_ref().and_then(|holders| holders.first());
             let holder = holder.filter(|(_, by)| self.rules.key_hold && *by != slot);
@@ -42,13 +44,14 @@ impl Turns {
             Some(name) => self.shares.find(name, roster.hash(name)),
             None => Some(self.nameless),
         };
-        if let Some(share) = share.map(|id| &self.shares[id]) {
+        if let Some((id, share)) = share.map(|id| (id, &self.shares[id])) {
             let taken = u64::from(share.taken);
             let limit = share.own().limit.or(self.rules.share_limit);
             let reached = limit.filter(|most| taken >= *most);
             found.extend(reached.map(|most| HeldBack::ShareLimit { taken, most }));
-            let bucket = share.besides.as_ref().and_then(|besides| besides.bucket.as_ref());
-            let opens_at = bucket.and_then(|timed| timed.opens_at());
+            let bucket = share.besides.as_ref().and_then(|besides| besides.bucket.as_deref());
+            let bucket = bucket.or_else(|| self.common(Whose::Share(id)));
+            let opens_at = bucket.and_then(Timed::opens_at);
             found.extend(opens_at.map(|opens_at| HeldBack::ShareRate { opens_at }));
         }
         found

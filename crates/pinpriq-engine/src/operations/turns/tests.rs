@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use super::*;
+use crate::operations::buckets::BUCKETS_MAX;
 use pinpriq_proto::change::Header;
 use pinpriq_proto::command::{
     Ack, Amendment, Command, Deed, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
@@ -11,7 +12,7 @@ use pinpriq_proto::command::{
 };
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
-use pinpriq_proto::settings::Rate;
+use pinpriq_proto::settings::{KEYRATE, Rate, Value};
 use pinpriq_proto::shares::{Own, ShareChange};
 use pinpriq_proto::task::{ClientId, Farewell, Receipt, RequestId, State, TaskRecord, Terms};
 use pinpriq_proto::time::Span;
@@ -424,4 +425,39 @@ fn transact(bench: &mut Bench, dice: &mut Dice, client: u64) {
 /// What does not follow from the tasks.
 fn history(engine: &Engine, queue: QueueSlot) -> Option<String> {
     engine.queues[queue].turns.as_ref().map(|turns| turns.history())
+}
+
+/// Puts a task of a key into a queue and pops it, without a check.
+fn pass(engine: &mut Engine, queue: &[u8], key: &[u8]) {
+    let (now, client) = (engine.now, ClientId(1));
+    let put = Put { terms: Terms { key: Some(key), ..Terms::NONE }, ..Put::new(queue, b"work") };
+    let (selection, mode) = (Selection::DEFAULT, TakeMode::Pop);
+    let queues = &[queue][..];
+    let take = Take { queues, member: None, count: 1, wait: Wait::No, selection, mode };
+    for command in [Command::Put(put), Command::Take(take)] {
+        engine.apply(now, client, RequestId(1), &command);
+        while engine.poll_output().is_some() {}
+    }
+}
+
+#[test]
+fn fullest_buckets_of_all_queues_are_forgotten_beyond_the_bound() {
+    let Bench { mut engine, now, .. } = Bench::new(Rules::default());
+    for (queue, count) in [(&b"shut"[..], 1), (b"open", 1_000)] {
+        let rate = Value::Rate(Rate { count, per: Span::from_ms(1_000_000) });
+        let create = QueueCommand::Create { queue, settings: &[(KEYRATE, rate)] };
+        engine.apply(now, ClientId(1), RequestId(1), &Command::Queue(create));
+    }
+    for number in 0..BUCKETS_MAX * 3 / 5 {
+        pass(&mut engine, b"shut", number.to_string().as_bytes());
+        pass(&mut engine, b"open", number.to_string().as_bytes());
+    }
+    let kept = |queue| {
+        let queue = engine.queues.find(queue).unwrap();
+        engine.queues[queue].turns.as_ref().unwrap().buckets()
+    };
+    let (shut, open) = (kept(&b"shut"[..]), kept(b"open"));
+    assert_eq!(shut, BUCKETS_MAX * 3 / 5);
+    assert!((BUCKETS_MAX * 19 / 20..=BUCKETS_MAX).contains(&(shut + open)), "{open} are open");
+    engine.check();
 }

@@ -118,7 +118,8 @@ impl<'a> Runner<'a> {
                 let down = Span::from_ms(dice.pick(&[0, 0, 30, 450, 2_000]));
                 let is_early = now.ms() < 200_000_000_000_000;
                 let grace = dice.pick(&[None, Some(9), Some(5_000)]).map(Span::from_ms);
-                self.restart(if is_early { now.after(down) } else { now }, grace);
+                let hands_over = grace.is_none() && dice.once_in(2);
+                self.restart(if is_early { now.after(down) } else { now }, grace, hands_over);
             }
             23..=26 => self.compact(),
             // What is delivered may be called back by what comes with time.
@@ -281,16 +282,20 @@ impl<'a> Runner<'a> {
     }
 
     /// Stops the server, and lets another engine continue from what the store kept. With a grace it
-    /// takes over from the former one.
-    fn restart(&mut self, now: Timestamp, grace: Option<Span>) {
-        self.situation.doing = format!("the server starts again at {now} with {grace:?}");
+    /// takes over from the former one, and otherwise that may have left to it what it has to know.
+    fn restart(&mut self, now: Timestamp, grace: Option<Span>, hands_over: bool) {
+        self.situation.doing =
+            format!("the server starts again at {now} with {grace:?}, in order {hands_over}");
         self.incarnation += 1;
         self.census.borrow_mut().note_restart(&self.model);
         let limits = self.limits;
-        self.engine = self.store.restart(&self.engine, limits, now, (self.incarnation, grace));
+        let carried = hands_over.then(|| self.engine.carried());
+        let start = (self.incarnation, grace, carried);
+        self.engine = self.store.restart(&self.engine, limits, now, start);
         let (kept, last_number) = (self.model.survivors(), self.model.last_number);
         self.model.foretell(self.store.ids_above(last_number));
         self.model.set_grace(grace);
+        self.model.set_handed_over(hands_over);
         self.model.start(kept, now, self.incarnation, last_number);
         self.memory.popped.clear();
         self.last_client += CLIENTS as u64;

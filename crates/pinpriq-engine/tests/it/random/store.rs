@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 
 use pinpriq_engine::Engine;
+use pinpriq_proto::carried::Carried;
 use pinpriq_proto::change::{Change, Place, RecordKey};
 use pinpriq_proto::details::DetailRecord;
 use pinpriq_proto::limits::Limits;
@@ -135,7 +136,7 @@ impl Store {
         engine: &Engine,
         limits: Limits,
         now: Timestamp,
-        (incarnation, grace): (u64, Option<Span>),
+        (incarnation, grace, carried): (u64, Option<Span>, Option<Carried>),
     ) -> Engine {
         let mut fresh = Engine::new(limits, 3);
         self.unplaced = 0;
@@ -145,6 +146,13 @@ impl Store {
         }
         if let Some(grace) = grace {
             fresh.set_grace(grace);
+        }
+        if let Some(carried) = carried {
+            let mut bytes = Vec::new();
+            carried.put_in(&mut bytes);
+            let read = Carried::take_from(&mut &bytes[..]).expect("it is what was written");
+            assert_eq!(read, carried, "the bytes say the same");
+            fresh.set_carried(read);
         }
         fresh.start(now, incarnation, engine.header());
         self.collect(&mut fresh);

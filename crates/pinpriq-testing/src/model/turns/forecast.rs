@@ -49,6 +49,7 @@ impl Home {
         }
         home.turns.keys.clear();
         home.turns.shares.clear();
+        (home.turns.every_key, home.turns.every_share) = (None, None);
         home.settle(now);
         let mut line = Vec::new();
         while let Some(next) = home.next_in_turn(false, now).cloned() {
@@ -76,7 +77,7 @@ impl Home {
             if let Some(most) = self.settings.key_limit.filter(|most| taken >= *most) {
                 reasons.push(Reason::KeyLimit { key: key.clone(), taken, most });
             }
-            if let Some(open_at) = self.turns.keys.get(key).and_then(|it| it.opens_at(now)) {
+            if let Some(open_at) = self.bucket_of_key(key).and_then(|it| it.opens_at(now)) {
                 reasons.push(Reason::KeyRate { key: key.clone(), open_at });
             }
             let others = self.tasks.values().filter(|other| of_key(other) && holds(other));
@@ -92,7 +93,7 @@ impl Home {
         if let Some(most) = self.share_limit(&share).filter(|most| taken >= *most) {
             reasons.push(Reason::ShareLimit { share: share.clone(), taken, most });
         }
-        if let Some(open_at) = self.turns.shares.get(&share).and_then(|it| it.opens_at(now)) {
+        if let Some(open_at) = self.bucket_of_share(&share).and_then(|it| it.opens_at(now)) {
             reasons.push(Reason::ShareRate { share, open_at });
         }
         reasons

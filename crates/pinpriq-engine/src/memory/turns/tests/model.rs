@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::world::{Fake, NAMES, World, index};
 use crate::memory::slots::Slot;
 use crate::memory::turns::openings::Timed;
-use crate::memory::turns::{Own, OwnRules, Rules, Turns, is_shut};
+use crate::memory::turns::{Own, OwnRules, Rules, Turns};
 use pinpriq_proto::settings::Rate;
 use pinpriq_proto::task::StateKind;
 use pinpriq_proto::time::Timestamp;
@@ -38,6 +38,9 @@ pub(super) struct Model {
     served: u64,
     keys: [Option<Tokens>; NAMES],
     shares: [Option<Tokens>; NAMES],
+    /// Those of all keys, and of all shares without a rate of their own, that have none there.
+    every_key: Option<Tokens>,
+    every_share: Option<Tokens>,
 }
 
 impl Tokens {
@@ -54,10 +57,10 @@ impl Tokens {
     }
 }
 
-/// Changes the number of tokens of a bucket. One that is not there is full.
-fn change(bucket: &mut Option<Tokens>, rate: Option<Rate>, tokens: i128) {
+/// Changes the number of tokens of a bucket. One that is not there is that of all, or full.
+fn change(bucket: &mut Option<Tokens>, of_all: Option<Tokens>, rate: Option<Rate>, tokens: i128) {
     let Some(rate) = rate else { return };
-    let mut changed = bucket.unwrap_or_else(|| {
+    let mut changed = bucket.or(of_all).unwrap_or_else(|| {
         let full = i128::from(rate.per.ms()) * i128::from(rate.count);
         Tokens { rate, parts: full }
     });
@@ -86,14 +89,47 @@ impl Model {
             served: 0,
             keys: [None; NAMES],
             shares: [None; NAMES],
+            every_key: None,
+            every_share: None,
         }
+    }
+
+    /// Lets all buckets begin empty.
+    pub(super) fn begin_empty(&mut self, world: &World) {
+        if !self.rules.is_by_key {
+            return;
+        }
+        let empty = |rate: Rate| {
+            let fallen = 60_000 * i128::from(rate.count);
+            Tokens { rate, parts: (i128::from(rate.per.ms()) - fallen).max(0) }
+        };
+        self.every_key = self.rules.key_rate.map(empty);
+        self.every_share = self.rules.share_rate.map(empty);
+        for share in 0..NAMES {
+            if let Own::Is(Some(rate)) = own(world, share).rate {
+                self.shares[share] = Some(empty(rate));
+            }
+        }
+    }
+
+    fn of_key(&self, key: usize) -> Option<Tokens> {
+        self.keys[key].or(self.every_key)
+    }
+
+    fn of_share(&self, share: usize, world: &World) -> Option<Tokens> {
+        self.shares[share].or_else(|| self.common_of(share, world))
+    }
+
+    fn common_of(&self, share: usize, world: &World) -> Option<Tokens> {
+        self.every_share.filter(|_| own(world, share).rate == Own::Default)
     }
 
     /// Lets buckets fill, gives turns to those who get one, and forgets those who have none.
     pub(super) fn settle(&mut self, world: &World, now: Timestamp) {
         let passed = i128::from(now.since(self.now).ms());
         self.now = now;
-        for bucket in self.keys.iter_mut().chain(&mut self.shares) {
+        let every = [&mut self.every_key, &mut self.every_share];
+        for bucket in self.keys.iter_mut().chain(&mut self.shares).chain(every) {
             if let Some(tokens) = bucket {
                 tokens.add(passed * i128::from(tokens.rate.count));
                 if tokens.parts == tokens.most() {
@@ -138,7 +174,7 @@ impl Model {
             world.tasks.iter().flatten().filter(|other| other.key == Some(key)).collect();
         let taken = same.iter().filter(|other| other.kind == StateKind::Taken).count() as u64;
         let has_room = self.rules.key_limit.is_none_or(|limit| taken < limit);
-        if !has_room || !is_open(self.keys[key].as_ref()) {
+        if !has_room || !is_open(self.of_key(key).as_ref()) {
             return false;
         }
         let holds = |other: &&&Fake| {
@@ -164,7 +200,7 @@ impl Model {
             Own::Default => self.rules.share_limit,
             Own::Is(limit) => limit,
         };
-        limit.is_none_or(|limit| taken < limit) && is_open(self.shares[share].as_ref())
+        limit.is_none_or(|limit| taken < limit) && is_open(self.of_share(share, world).as_ref())
     }
 
     /// The task that goes next.
@@ -201,12 +237,7 @@ impl Model {
         let Some(fake) = world.at(slot) else { return };
         let cost = fake.cost.get();
         if self.rules.is_by_key {
-            let share = fake.share();
-            let rate = self.share_rate(share, world);
-            change(&mut self.shares[share], rate, -i128::from(cost));
-            if let Some(key) = fake.key {
-                change(&mut self.keys[key], self.rules.key_rate, -i128::from(cost));
-            }
+            self.add_tokens(fake, -i128::from(cost), world);
         }
         let Some(number) = fake.number.filter(|_| self.rules.is_fair) else { return };
         let Some(reached) = self.reached.get_mut(&number) else { return };
@@ -226,7 +257,7 @@ impl Model {
     pub(super) fn give_back(&mut self, slot: Slot, world: &World, now: Timestamp) {
         let Some(fake) = world.at(slot) else { return };
         let cost = fake.cost.get();
-        self.add_tokens(fake, i128::from(cost));
+        self.add_tokens(fake, i128::from(cost), world);
         self.settle(world, now);
         let Some(number) = fake.number else { return };
         if let Some(had) = self.had.get_mut(&(fake.share(), number))
@@ -239,24 +270,19 @@ impl Model {
     pub(super) fn correct(&mut self, slot: Slot, cost: NonZeroU32, world: &World) {
         let Some(fake) = world.at(slot) else { return };
         let difference = i128::from(fake.cost.get()) - i128::from(cost.get());
-        if difference >= 0 {
-            return self.add_tokens(fake, difference);
-        }
-        if self.rules.is_by_key {
-            let share = fake.share();
-            let rate = self.share_rate(share, world);
-            change(&mut self.shares[share], rate, difference);
-            if let Some(key) = fake.key {
-                change(&mut self.keys[key], self.rules.key_rate, difference);
-            }
-        }
+        self.add_tokens(fake, difference, world);
     }
 
-    /// Returns tokens to the buckets of a task that are not full.
-    fn add_tokens(&mut self, fake: &Fake, tokens: i128) {
-        let key = fake.key.and_then(|key| self.keys[key].as_mut());
-        for bucket in self.shares[fake.share()].iter_mut().chain(key) {
-            bucket.add(tokens * bucket.token());
+    /// Adds tokens to the buckets of a task, or takes some out.
+    fn add_tokens(&mut self, fake: &Fake, tokens: i128, world: &World) {
+        if !self.rules.is_by_key {
+            return;
+        }
+        let share = fake.share();
+        let (rate, common) = (self.share_rate(share, world), self.common_of(share, world));
+        change(&mut self.shares[share], common, rate, tokens);
+        if let Some(key) = fake.key {
+            change(&mut self.keys[key], self.every_key, self.rules.key_rate, tokens);
         }
     }
 
@@ -270,7 +296,9 @@ impl Model {
     pub(super) fn set_rules(&mut self, rules: Rules, world: &World) {
         self.rules = rules;
         self.note_own_rules(world);
-        self.keys.iter_mut().for_each(|bucket| change_rate(bucket, self.rules.key_rate));
+        let keys = self.keys.iter_mut().chain([&mut self.every_key]);
+        keys.for_each(|bucket| change_rate(bucket, self.rules.key_rate));
+        change_rate(&mut self.every_share, self.rules.share_rate);
     }
 
     pub(super) fn begin_anew(&mut self, rules: Rules, world: &World) {
@@ -280,6 +308,7 @@ impl Model {
         self.served = 0;
         if !self.rules.is_by_key {
             (self.keys, self.shares) = ([None; NAMES], [None; NAMES]);
+            (self.every_key, self.every_share) = (None, None);
         }
     }
 
@@ -334,15 +363,24 @@ impl Model {
             let taken = world.tasks.iter().flatten().filter(taken).count();
             assert_eq!(key.taken as usize, taken, "{what}: the taken tasks of key {name}");
             self.compare_bucket(key.bucket.as_deref(), self.keys[name], what);
+            let waits = turns.waits_for_common(key)
+                && world
+                    .tasks
+                    .iter()
+                    .flatten()
+                    .any(|it| it.key == Some(name) && it.is_selectable());
             let is_needed = key.standing.is_some()
+                || waits
                 || taken > 0
                 || key.bucket.is_some()
                 || key.holders.is_some();
             assert!(is_needed, "{what}: key {name} is needed");
-            assert_eq!(is_shut(&key.bucket), !is_open(self.keys[name].as_ref()), "{what}");
+            assert_eq!(turns.is_paced(key), !is_open(self.of_key(name).as_ref()), "{what}");
         }
         let known = |buckets: &[Option<Tokens>]| buckets.iter().flatten().count();
         assert_eq!(turns.buckets(), known(&self.keys) + known(&self.shares), "{what}: buckets");
+        self.compare_bucket(turns.common.keys.as_deref(), self.every_key, what);
+        self.compare_bucket(turns.common.shares.as_deref(), self.every_share, what);
         assert_eq!(turns.served, if self.rules.is_fair { self.served } else { 0 }, "{what}");
         let levels = turns.levels.iter().map(|level| (level.number, level.reached.into()));
         let levels: BTreeMap<i64, u128> = levels.collect();
