@@ -85,7 +85,10 @@ impl Loading {
     /// Loads what the store holds; see [`Durable::open`]. Changes nothing in the store.
     pub fn load(mut store: Box<dyn Store>, limits: Limits, seed: u64) -> Result<Self, StoreError> {
         let mut engine = Engine::new(limits, seed);
-        let loaded = store.load(&mut |change, place| engine.restore(change, place))?;
+        let mut loaded = store.load(&mut |change, place| engine.restore(change, place))?;
+        if let Some(carried) = loaded.carried.take() {
+            engine.set_carried(carried);
+        }
         Ok(Self { engine, store, loaded })
     }
 
@@ -606,6 +609,9 @@ impl Durable {
     /// [`Store::close`].
     pub fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.finish(now)?;
+        if self.confirms {
+            self.store.leave(&self.engine.carried());
+        }
         let closed = self.store.close(now);
         self.note_failure(closed)
     }

@@ -11,6 +11,7 @@
 use std::io;
 use std::sync::Arc;
 
+use pinpriq_proto::carried::Carried;
 use pinpriq_proto::change::{Change, Header, Place, RecordKey};
 pub use pinpriq_proto::room::{Room, Shortage};
 use pinpriq_proto::task::Bytes;
@@ -81,6 +82,8 @@ pub struct Loaded {
     /// yet. Only a store that [may be taken over](Store::may_be_taken_over) says so, and not of a
     /// log in which there is nothing. See [`takeover`](crate::takeover).
     pub is_takeover: bool,
+    /// What the owner before has left, if it has ended in order: see [`Store::leave`].
+    pub carried: Option<Carried>,
 }
 
 /// An unfinished last write. Nothing in it was ever acknowledged as durable.
@@ -274,6 +277,10 @@ pub trait Store: Reclaims {
 
     /// Makes everything that was appended durable. Blocks. The store stays usable.
     fn finish(&mut self, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Says what the next owner has to know, if this one ends in order now: [`Store::close`] comes
+    /// next. Only a store that [may be taken over](Store::may_be_taken_over) keeps it.
+    fn leave(&mut self, _carried: &Carried) {}
 
     /// Makes everything that was appended durable, for an orderly stop: nothing is appended after
     /// it. Blocks. A store that can also makes sure that later damage to the last batch is not

@@ -119,6 +119,6 @@ impl Filling {
                 running.finish(facts.now, PATIENCE)?;
             }
         }
-        running.end(facts.now, PATIENCE)
+        running.end(facts.now, &[], PATIENCE)
     }
 }

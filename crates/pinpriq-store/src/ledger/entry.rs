@@ -7,8 +7,11 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::ledger::interface::{ENTRY_BYTES_MAX, Seq, Term};
 
-/// The version of the format of entries.
-pub const ENTRY_VERSION: u8 = 1;
+/// The highest version of the format of entries.
+pub const ENTRY_VERSION: u8 = 2;
+
+/// The version of entries that servers understand which know of no notes.
+const WITHOUT_NOTES: u8 = 1;
 
 /// The bytes of the header of an entry.
 pub const ENTRY_HEADER_BYTES: usize = 40;
@@ -24,6 +27,8 @@ const GOES_ON: u8 = 1;
 const CONTINUES: u8 = 2;
 /// The tenure ends in order with this entry.
 const ENDS: u8 = 4;
+/// The body is a piece of the note that the tenure leaves to the next one, right before it ends.
+const NOTES: u8 = 8;
 
 /// Where the checksum is. It covers everything before it, and the body.
 const CHECKSUM_AT: usize = 32;
@@ -43,6 +48,8 @@ pub struct EntryHeader {
     pub continues: bool,
     /// Whether its tenure ends in order with it. Then it belongs to no run.
     pub ends: bool,
+    /// Whether it has no batches but a piece of the note for the next tenure.
+    pub notes: bool,
 }
 
 /// Why bytes are no entry.
@@ -73,8 +80,9 @@ impl EntryHeader {
     pub fn seal(&self, body: &[u8]) -> (Vec<u8>, u64) {
         let mut bytes = Vec::with_capacity(ENTRY_HEADER_BYTES + body.len());
         let of_run = u8::from(self.goes_on) * GOES_ON + u8::from(self.continues) * CONTINUES;
-        let flags = of_run + u8::from(self.ends) * ENDS;
-        bytes.extend([ENTRY_VERSION, PLAIN, flags, 0]);
+        let flags = of_run + u8::from(self.ends) * ENDS + u8::from(self.notes) * NOTES;
+        let version = if self.notes { ENTRY_VERSION } else { WITHOUT_NOTES };
+        bytes.extend([version, PLAIN, flags, 0]);
         bytes.extend(u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
         bytes.extend(self.term.0.to_le_bytes());
         bytes.extend(self.seq.0.to_le_bytes());
@@ -104,14 +112,18 @@ impl EntryHeader {
         if checksum_of(stated, body) != checksum {
             return Err(BadEntry::Checksum);
         }
-        if version != ENTRY_VERSION || codec != PLAIN || unused != 0 {
+        if version < WITHOUT_NOTES || codec != PLAIN || unused != 0 {
             return Err(BadEntry::Header("the version or the codec is none that ever was"));
         }
-        if flags & !(GOES_ON | CONTINUES | ENDS) != 0 {
+        if flags & !(GOES_ON | CONTINUES | ENDS | NOTES) != 0 {
             return Err(BadEntry::Header("it has a flag that never was"));
         }
         if flags & ENDS != 0 && flags != ENDS {
             return Err(BadEntry::Header("a tenure ends in the middle of a batch"));
+        }
+        if (flags == NOTES) != (version == ENTRY_VERSION) || (flags & NOTES != 0 && flags != NOTES)
+        {
+            return Err(BadEntry::Header("its version and its flags do not belong together"));
         }
         let header = Self {
             term: Term(number_at(stated, 8)),
@@ -120,6 +132,7 @@ impl EntryHeader {
             goes_on: flags & GOES_ON != 0,
             continues: flags & CONTINUES != 0,
             ends: flags & ENDS != 0,
+            notes: flags & NOTES != 0,
         };
         Ok((header, checksum, body))
     }
@@ -145,7 +158,8 @@ mod tests {
     fn header() -> EntryHeader {
         let (term, seq) = (Term(3), Seq(7));
         let previous = 0x1122_3344_5566_7788;
-        EntryHeader { term, seq, previous, goes_on: true, continues: false, ends: false }
+        let (continues, ends, notes) = (false, false, false);
+        EntryHeader { term, seq, previous, goes_on: true, continues, ends, notes }
     }
 
     #[test]
@@ -163,10 +177,10 @@ mod tests {
 
     #[test]
     fn an_entry_comes_back() {
-        for (goes_on, continues, ends) in
-            [(true, false, false), (true, true, false), (false, true, false), (false, false, true)]
-        {
-            let header = EntryHeader { goes_on, continues, ends, ..header() };
+        for flags in ["", ">", "<>", "<", ".", "+"] {
+            let (goes_on, continues) = (flags.contains('>'), flags.contains('<'));
+            let (ends, notes) = (flags.contains('.'), flags.contains('+'));
+            let header = EntryHeader { goes_on, continues, ends, notes, ..header() };
             for body in [&b""[..], b"a", &[0; 5_000]] {
                 let (bytes, checksum) = header.seal(body);
                 assert_eq!(EntryHeader::open(&bytes), Ok((header, checksum, body)));
@@ -179,6 +193,20 @@ mod tests {
         let (bytes, _) = EntryHeader { ends: true, ..header() }.seal(b"ab");
         let error = EntryHeader::open(&bytes).unwrap_err();
         assert!(matches!(error, BadEntry::Header(_)), "{error}");
+    }
+
+    #[test]
+    fn a_note_is_for_newer_servers() {
+        let note = EntryHeader { goes_on: false, notes: true, ..header() };
+        let (bytes, _) = note.seal(b"ab");
+        assert_eq!(bytes[..4], [2, 0, 8, 0]);
+        for other in [EntryHeader { ends: true, ..note }, EntryHeader { goes_on: true, ..note }] {
+            let error = EntryHeader::open(&other.seal(b"ab").0).unwrap_err();
+            assert!(matches!(error, BadEntry::Header(_)), "{error}");
+        }
+        let mut newer = bytes;
+        newer[0] = 3;
+        assert_eq!(EntryHeader::open(&newer), Err(BadEntry::Newer(3)));
     }
 
     #[test]

@@ -141,18 +141,25 @@ impl Pending {
         Added { first, entries, bytes, live }
     }
 
-    /// Adds the entry that ends the tenure in order, with an empty batch. Nothing may be added
-    /// behind it.
-    pub(crate) fn end(&mut self, facts: &Header, position: Position) -> Added {
+    /// Adds the entry that ends the tenure in order, with an empty batch, and before it those with
+    /// a note for the next tenure, unless that is empty. Nothing may be added behind it.
+    pub(crate) fn end(&mut self, facts: &Header, note: &[u8], position: Position) -> Added {
+        let first = self.next;
+        for piece in note.chunks(BODY_BYTES_MAX) {
+            self.begin(piece, Contents::default(), (facts.now, true));
+            if let Some(last) = self.drafts.back_mut() {
+                last.header.notes = true;
+            }
+        }
         let mut body = Vec::new();
         self.encoder.encode(facts, &[], &mut body);
         let contents = Contents { last: Some(position), batches: 1, records: 0 };
-        let first = self.next;
-        let entries = self.begin(&body, contents, (facts.now, true));
+        self.begin(&body, contents, (facts.now, true));
         if let Some(last) = self.drafts.back_mut() {
             last.header.ends = true;
         }
-        let bytes = body.len() as u64 + entries * ENTRY_HEADER_BYTES as u64;
+        let entries = self.next.0 - first.0;
+        let bytes = (note.len() + body.len()) as u64 + entries * ENTRY_HEADER_BYTES as u64;
         self.bytes += bytes;
         Added { first, entries, bytes, live: 0 }
     }

@@ -5,9 +5,10 @@
 //! in which nothing counts.
 
 use crate::StoreError;
+use pinpriq_proto::carried::CARRIED_BYTES_MAX;
 
 use crate::ledger::accounts::Unit;
-use crate::ledger::entry::EntryHeader;
+use crate::ledger::entry::{BODY_BYTES_MAX, EntryHeader};
 use crate::ledger::interface::{Seq, Term};
 
 /// What entries are put together to.
@@ -34,7 +35,12 @@ pub(crate) struct Reader {
     is_begun: bool,
     /// The run that is not complete.
     run: Option<Whole>,
+    /// What the last entries leave to the next tenure, if nothing or the end follows.
+    note: Vec<u8>,
 }
+
+/// The longest note.
+const NOTE_BYTES_MAX: usize = CARRIED_BYTES_MAX + BODY_BYTES_MAX;
 
 impl Reader {
     /// Takes the next entry. Returns what is complete now, oldest first.
@@ -43,6 +49,9 @@ impl Reader {
             EntryHeader::open(bytes).map_err(|bad| damage(seq, bad.to_string()))?;
         self.check(seq, &header)?;
         let is_new_tenure = header.term > self.term;
+        if is_new_tenure || !(header.notes || header.ends) {
+            self.note.clear();
+        }
         (self.next, self.checksum, self.term) = (Some(Seq(seq.0 + 1)), checksum, header.term);
         self.has_ended = header.ends;
         let unit = Unit { first: seq, entries: 1, bytes: bytes.len() as u64, live: 0 };
@@ -58,12 +67,24 @@ impl Reader {
             }
             complete.push(run.void());
         }
-        if header.goes_on {
+        if header.notes {
+            self.add_to_note(seq, body)?;
+            complete.push(alone.void());
+        } else if header.goes_on {
             self.run = Some(alone);
         } else {
             complete.push(alone);
         }
         Ok(complete)
+    }
+
+    /// Adds an entry to the note.
+    fn add_to_note(&mut self, seq: Seq, piece: &[u8]) -> Result<(), StoreError> {
+        self.note.extend_from_slice(piece);
+        if self.note.len() > NOTE_BYTES_MAX {
+            return Err(damage(seq, "its note is longer than any may be".to_owned()));
+        }
+        Ok(())
     }
 
     /// Adds an entry to the run.
@@ -112,6 +133,11 @@ impl Reader {
         self.has_ended
     }
 
+    /// What the tenure of the last entry has left to the next one, if it has ended in order.
+    pub(crate) fn note(&self) -> Option<&[u8]> {
+        Some(&self.note[..]).filter(|note| self.has_ended && !note.is_empty())
+    }
+
     fn check(&self, seq: Seq, header: &EntryHeader) -> Result<(), StoreError> {
         if header.seq != seq {
             return Err(damage(seq, format!("it says that it is entry {}", header.seq.0)));
@@ -122,6 +148,10 @@ impl Reader {
         }
         if self.has_ended && header.term == self.term {
             return Err(damage(seq, "its tenure has ended with the entry before it".to_owned()));
+        }
+        let is_last = header.notes || header.ends;
+        if !self.note.is_empty() && !self.has_ended && header.term == self.term && !is_last {
+            return Err(damage(seq, "only the end comes after a note".to_owned()));
         }
         match self.next {
             Some(next) if next != seq => {
@@ -160,8 +190,8 @@ mod tests {
             let seq = Seq(self.entries.len() as u64 + 1);
             let (goes_on, continues) = (flags.contains('>'), flags.contains('<'));
             let previous = self.previous;
-            let (term, ends) = (Term(term), flags.contains('.'));
-            let header = EntryHeader { term, seq, previous, goes_on, continues, ends };
+            let (term, ends, notes) = (Term(term), flags.contains('.'), flags.contains('+'));
+            let header = EntryHeader { term, seq, previous, goes_on, continues, ends, notes };
             let body = [u8::try_from(seq.0).unwrap()];
             let (bytes, checksum) = header.seal(&body);
             self.previous = checksum;
@@ -174,11 +204,14 @@ mod tests {
 
     /// Returns what a log is put together to, from the entry behind `skipped` on.
     fn read(words: &str, skipped: usize) -> Result<Vec<Found>, String> {
+        read_with(&mut Reader::default(), words, skipped)
+    }
+
+    fn read_with(reader: &mut Reader, words: &str, skipped: usize) -> Result<Vec<Found>, String> {
         let mut log = Log { entries: Vec::new(), previous: 0 };
         for word in words.split(' ') {
             log.add(word[..1].parse().unwrap(), &word[1..]);
         }
-        let mut reader = Reader::default();
         let mut found = Vec::new();
         for (at, bytes) in log.entries.iter().enumerate().skip(skipped) {
             let complete = reader.take(Seq(at as u64 + 1), bytes).map_err(|it| it.to_string())?;
@@ -219,11 +252,29 @@ mod tests {
     }
 
     #[test]
+    fn a_note_counts_right_before_the_end_that_is_last() {
+        let note = |words: &str| {
+            let mut reader = Reader::default();
+            read_with(&mut reader, words, 0).unwrap();
+            reader.note().map(<[u8]>::to_vec)
+        };
+        assert_eq!(note("1 1+ 1+ 1."), Some(vec![2, 3]));
+        assert_eq!(note("1 1."), None);
+        for words in ["1 1+", "1 1+ 2", "1 1+ 1. 2", "1 1+ 1. 2 2.", "1 1+ 2."] {
+            assert_eq!(note(words), None, "{words}");
+        }
+        assert_eq!(note("1 1+ 1. 2 2+ 2."), Some(vec![5]));
+        assert_eq!(read("1 1+ 1.", 0).unwrap()[1], (2, None), "it has no batches");
+    }
+
+    #[test]
     fn what_makes_no_sense_is_damage() {
-        for words in ["1 1<", "1> 1", "1> 2<", "2 1", "1. 1", "1. 1."] {
+        for words in ["1 1<", "1> 1", "1> 2<", "2 1", "1. 1", "1. 1.", "1. 1+", "1> 1+"] {
             let error = read(words, 0).unwrap_err();
             assert!(error.contains("entry 2"), "{words}: {error}");
         }
+        let error = read("1 1+ 1", 0).unwrap_err();
+        assert!(error.contains("only the end"), "{error}");
     }
 
     #[test]

@@ -226,8 +226,14 @@ impl Running {
         Ok(())
     }
 
-    /// Like [`Running::finish`], and ends the tenure in order.
-    pub(crate) fn end(&mut self, now: Timestamp, patience: u32) -> Result<(), StoreError> {
+    /// Like [`Running::finish`], and ends the tenure in order, with a note for the next one unless
+    /// it is empty.
+    pub(crate) fn end(
+        &mut self,
+        now: Timestamp,
+        note: &[u8],
+        patience: u32,
+    ) -> Result<(), StoreError> {
         self.finish(now, patience)?;
         if self.has_ended {
             return Ok(());
@@ -235,7 +241,7 @@ impl Running {
         self.has_ended = true;
         self.facts.now = self.facts.now.max(now);
         let position = Position(self.last.0 + 1);
-        let added = self.pending.end(&self.facts, position);
+        let added = self.pending.end(&self.facts, note, position);
         self.note_added(position, added);
         self.finish(now, patience)
     }

@@ -14,7 +14,10 @@ use crate::{
     Extent, Figures, Loaded, Position, Progress, Reclaims, Rewrite, Room, Shortage, Store,
     StoreError, TaskCounts, Urgency,
 };
+use pinpriq_proto::carried::Carried;
 use pinpriq_proto::change::{Change, Header, Place};
+use pinpriq_proto::records::Malformed;
+use pinpriq_proto::records::primitives::end;
 use pinpriq_proto::time::Timestamp;
 
 use crate::ledger::accounts::Accounts;
@@ -70,6 +73,8 @@ pub struct LedgerStore {
     keeper: Option<Box<dyn Keeper>>,
     stage: Stage,
     failure: Option<StoreError>,
+    /// What is left to the next tenure.
+    note: Vec<u8>,
 }
 
 enum Stage {
@@ -94,7 +99,8 @@ impl LedgerStore {
     /// The store of the shard whose log this is. Asks nothing yet.
     #[must_use]
     pub fn new(ledger: Box<dyn Ledger>, options: LedgerOptions) -> Self {
-        Self { options, keeper: None, stage: Stage::Opened(ledger), failure: None }
+        let stage = Stage::Opened(ledger);
+        Self { options, keeper: None, stage, failure: None, note: Vec::new() }
     }
 
     /// Has the watermark kept from now on: a batch is confirmed only once the one behind it is.
@@ -218,6 +224,8 @@ impl Store for LedgerStore {
         let Loading { mut loaded, accounts, .. } = loading;
         let has_ended = reader.has_ended();
         loaded.is_takeover = seized.head > Seq(0) && !has_ended;
+        let carried = reader.note().map(read_note).transpose();
+        loaded.carried = carried.map_err(|why| damage(seized.head, format!("its note: {why}")))?;
         let is_new_generation = reader.term().generation() < seized.tenure.term.generation();
         if is_new_generation {
             // The numbers that the log had given before the roll-back are unknown.
@@ -269,8 +277,16 @@ impl Store for LedgerStore {
         self.attempt("finish", |running| running.finish(now, PATIENCE))
     }
 
+    fn leave(&mut self, carried: &Carried) {
+        self.note.clear();
+        if !carried.is_empty() {
+            carried.put_in(&mut self.note);
+        }
+    }
+
     fn close(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        self.attempt("close", |running| running.end(now, PATIENCE))
+        let note = std::mem::take(&mut self.note);
+        self.attempt("close", |running| running.end(now, &note, PATIENCE))
     }
 
     fn pending_bytes(&self) -> u64 {
@@ -305,6 +321,14 @@ impl Reclaims for LedgerStore {
     fn shortage(&self) -> Shortage {
         Shortage::Engine
     }
+}
+
+/// Reads the note of the last tenure.
+fn read_note(note: &[u8]) -> Result<Carried, Malformed> {
+    let mut rest = note;
+    let carried = Carried::take_from(&mut rest)?;
+    end(rest)?;
+    Ok(carried)
 }
 
 /// The state of a load.

@@ -5,6 +5,7 @@
 
 mod fan_out;
 mod given;
+mod paced;
 mod slots;
 mod subscribed;
 mod transactions;
@@ -67,9 +68,10 @@ impl Patron {
     /// One for each policy.
     pub(crate) fn all() -> Vec<Self> {
         let [one, other] = subscribed::Subscribed::pair();
-        let policies: [Box<dyn Policy>; 8] = [
+        let policies: [Box<dyn Policy>; 9] = [
             Box::new(fan_out::FanOut::default()),
             Box::new(given::Given::default()),
+            Box::new(paced::Paced::default()),
             Box::new(slots::Slots::default()),
             Box::new(transactions::Transactions::default()),
             Box::new(unique::Unique::default()),

@@ -146,8 +146,8 @@ fn any_body_with_the_right_checksum_loads_or_is_refused() {
             body[0] = u8::try_from(length).unwrap();
         }
         let (goes_on, continues, ends) = (dice.once_in(8), dice.once_in(8), dice.once_in(8));
-        let (term, seq) = (Term(3), Seq(1));
-        let header = EntryHeader { term, seq, previous: 0, goes_on, continues, ends };
+        let (term, seq, notes) = (Term(3), Seq(1), dice.once_in(8));
+        let header = EntryHeader { term, seq, previous: 0, goes_on, continues, ends, notes };
         let (bytes, _) = header.seal(&body);
         match load(vec![(Seq(1), bytes)]) {
             Ok(_) => loaded += 1,
@@ -161,7 +161,7 @@ fn any_body_with_the_right_checksum_loads_or_is_refused() {
 fn a_newer_format_is_refused_by_name() {
     let (log, _) = sample();
     let mut newer = log;
-    newer[0].1[0] = 2;
+    newer[0].1[0] = 3;
     let error = load(newer).unwrap_err().to_string();
-    assert!(error.contains("format 2") && error.contains("use the newer server"), "{error}");
+    assert!(error.contains("format 3") && error.contains("use the newer server"), "{error}");
 }

@@ -1,9 +1,11 @@
 //! What the next owner of a log finds: how the tenure before has ended, and whether the engine has
 //! lost something.
 
-use pinpriq_proto::command::{Command, Put, Selection, Take, TakeMode, Wait};
+use pinpriq_proto::carried::{BucketHome, BucketOf, Carried, Level, QueueBucket, QueueBuckets};
+use pinpriq_proto::command::{Command, Put, QueueCommand, Selection, Take, TakeMode, Wait};
 use pinpriq_proto::limits::Limits;
 use pinpriq_proto::reply::{Output, Reply};
+use pinpriq_proto::settings::{RATE, Rate, Value};
 use pinpriq_proto::task::{ClientId, RequestId};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_store::durable::Loading;
@@ -103,6 +105,77 @@ fn a_lease_has_the_time_that_is_left_after_an_orderly_end() {
     assert_eq!(left_after(30 * SECOND, 10 * SECOND, true), Some(20 * SECOND));
     assert_eq!(left_after(30 * SECOND, 29 * SECOND, true), Some(SECOND));
     assert_eq!(left_after(30 * SECOND, 300 * SECOND, true), None);
+}
+
+fn pops(durable: &mut Durable, now: Timestamp) -> usize {
+    let (queues, selection) = (&[&b"paced"[..]][..], Selection::DEFAULT);
+    let (count, wait, mode) = (9, Wait::No, TakeMode::Pop);
+    let take = Take { queues, member: None, count, wait, selection, mode };
+    match ask(durable, now, &Command::Take(take)) {
+        Reply::Tasks { tasks, .. } => tasks.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How many tasks the next owner hands out at once and half a second later, where two were of three
+/// that may go each second.
+fn popped_after(in_order: bool) -> (usize, usize) {
+    let engine = FakeEngine::new(1, FakeKnobs::PERFECT);
+    let now = Timestamp::from_ms(1_000_000);
+    let mut durable = begin(load(&engine, 1), now);
+    let rate = Value::Rate(Rate { count: 3, per: Span::from_ms(1_000) });
+    let (queue, settings) = (&b"paced"[..], &[(RATE, rate)][..]);
+    ask(&mut durable, now, &QueueCommand::Create { queue, settings }.into());
+    for _ in 0..2 {
+        ask(&mut durable, now, &Command::Put(Put::new(b"paced", b"p")));
+    }
+    assert_eq!(pops(&mut durable, now), 2);
+    for _ in 0..9 {
+        ask(&mut durable, now, &Command::Put(Put::new(b"paced", b"p")));
+    }
+    // Without this one it would be one more.
+    assert_eq!(pops(&mut durable, now), 1);
+    if in_order {
+        durable.close(now).unwrap();
+    }
+    drop(durable);
+    let next = now.after(Span::from_ms(400));
+    let mut durable = begin(load(&engine, 2), next);
+    (pops(&mut durable, next), pops(&mut durable, next.after(Span::from_ms(334))))
+}
+
+#[test]
+fn a_rate_goes_on_after_an_orderly_end() {
+    assert_eq!(popped_after(true), (1, 1));
+    assert_eq!(popped_after(false), (0, 1), "nobody knows what was handed out last");
+}
+
+#[test]
+fn what_is_left_to_the_next_owner_may_be_large() {
+    let engine = FakeEngine::new(1, FakeKnobs::PERFECT);
+    let bucket = |number: usize| QueueBucket {
+        of: BucketOf::Key(format!("{number:0250}").into_bytes().into()),
+        level: Level { tokens: -7, parts: number as u64 },
+    };
+    let of = BucketHome::Queue(b"q"[..].into());
+    let queue = QueueBuckets { of, buckets: (0..10_000).map(bucket).collect() };
+    let at = Timestamp::from_ms(70_000);
+    let carried = Carried { at, limits: Vec::new(), queues: vec![queue] };
+    let mut caller = Caller::start(Box::new(store(&engine, 1, None))).unwrap();
+    let head = engine.head(SHARD);
+    caller.store.leave(&carried);
+    caller.store.close(at).unwrap();
+    assert_eq!(engine.head(SHARD).0 - head.0, 4, "three pieces and the end");
+    for writer in 2..4 {
+        let loaded = store(&engine, writer, None).load(&mut |_, _| {}).unwrap();
+        assert_eq!(loaded.carried.as_ref(), Some(&carried), "until somebody begins");
+        assert!(!loaded.is_takeover);
+    }
+    let mut caller = Caller::start(Box::new(store(&engine, 4, None))).unwrap();
+    assert_eq!(caller.loaded.carried, Some(carried));
+    caller.store.close(at).unwrap();
+    let loaded = store(&engine, 5, None).load(&mut |_, _| {}).unwrap();
+    assert_eq!(loaded.carried, None, "it was of another tenure");
 }
 
 #[test]
