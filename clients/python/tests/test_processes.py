@@ -117,6 +117,22 @@ def test_a_second_signal_ends_it_at_once(client: Client, server: Server, tmp_pat
         assert process.wait(timeout=30) == -signal.SIGTERM
 
 
+def test_a_signal_that_another_thread_receives_is_heard(
+    client: Client, server: Server, tmp_path: Path
+) -> None:
+    # As one that comes just before the main thread waits, it interrupts nothing there.
+    queue = client.queue("signals")
+    with started(server, tmp_path, "--queues", "signals,jobs") as process:
+        for name in ("SIGUSR1", "SIGTERM"):
+            queue.put(name)
+            read(tmp_path / f"did-{name}")
+            if name == "SIGUSR1":
+                client.queue("jobs").put("after")
+                read(tmp_path / "did-after")
+        assert process.wait(timeout=30) == 0
+    assert client.stats()["present"] == 0
+
+
 def test_a_process_that_dies_is_replaced(client: Client, server: Server, tmp_path: Path) -> None:
     queue = client.queue("jobs")
     with started(server, tmp_path, "--processes", "1") as process:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +15,10 @@ PLACE = Path(os.environ.get("WORKER_PLACE", "."))
 
 worker = Worker(os.environ.get("PINPRIQ_URL"), ttr=5, prefetch=4, grace=20)
 impatient = Worker(os.environ.get("PINPRIQ_URL"), ttr=30, grace=0.2)
+
+
+# One that is not for the worker.
+signal.signal(signal.SIGUSR1, lambda *_: None)
 
 
 def note(name: str, text: str) -> None:
@@ -40,6 +46,13 @@ def work_slowly(value: str) -> None:
     while not (PLACE / f"go-{value}").exists():
         time.sleep(0.01)
     note(f"did-{value}", str(os.getpid()))
+
+
+@worker.job("signals")
+def hear(name: str) -> None:
+    """Have this thread receive a signal, whatever the main thread does."""
+    signal.pthread_kill(threading.get_ident(), signal.Signals[name])
+    note(f"did-{name}", str(os.getpid()))
 
 
 @impatient.job("slow")

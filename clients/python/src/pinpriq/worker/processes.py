@@ -12,6 +12,8 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from typing import Any
 
+from .pipe import StopPipe
+
 log = logging.getLogger("pinpriq.worker")
 
 #: How much longer than the grace time a process may take to end, in seconds.
@@ -24,7 +26,7 @@ RESTART_PAUSE_S = 1.0
 def run_processes(
     count: int,
     work: Callable[[], bool],
-    pipe: Callable[[], AbstractContextManager[tuple[int, int]]],
+    pipe: Callable[[], AbstractContextManager[StopPipe]],
     grace_s: float,
 ) -> bool:
     """Run `work` in so many processes until the pipe says that it is time to stop.
@@ -43,23 +45,25 @@ def run_processes(
 
     # The processes begin before the pipe, so that the handlers of signals are their own.
     running = [start() for _ in range(count)]
-    with pipe() as (read_end, _):
-        _replace_until(read_end, running, start)
+    with pipe() as stop:
+        _replace_until(stop, running, start)
         return _stop(running, grace_s)
 
 
 def _replace_until(
-    read_end: int, running: list[ForkProcess], start: Callable[[], ForkProcess]
+    stop: StopPipe, running: list[ForkProcess], start: Callable[[], ForkProcess]
 ) -> None:
     """Replace processes that have died, until it is time to stop."""
     started = time.monotonic()
     while True:
-        waited: list[Any] = [read_end, *(process.sentinel for process in running)]
-        if read_end in wait(waited):
-            return
+        waited: list[Any] = [stop.fileno(), *(process.sentinel for process in running)]
+        if stop.fileno() in wait(waited):
+            if stop.is_time():
+                return
+            continue
         pause = RESTART_PAUSE_S - (time.monotonic() - started)
-        if pause > 0 and wait([read_end], pause):
-            return
+        if pause > 0 and wait([stop.fileno()], pause):
+            continue
         started = time.monotonic()
         for index, process in enumerate(running):
             if not process.is_alive():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from ..sync.client import Client
 from ..sync.parts import Stop
 from ..sync.runner import Runner
 from .events import Event
+from .pipe import StopPipe
 from .plan import Handler, Plan
 from .processes import run_processes
 
@@ -120,7 +120,7 @@ class Worker:
         stop = Stop()
         result: list[bool] = []
         errors: list[BaseException] = []
-        with self._pipe() as (read_end, write_end), self.client() as client:
+        with self._pipe() as pipe, self.client() as client:
             runner = Runner(client, self.plan, stop)
 
             def work() -> None:
@@ -129,11 +129,11 @@ class Worker:
                 except BaseException as error:
                     errors.append(error)
                 finally:
-                    os.write(write_end, b"ended")
+                    pipe.tell()
 
             thread = threading.Thread(target=work, name="pinpriq-runner", daemon=True)
             thread.start()
-            os.read(read_end, 1)
+            pipe.wait()
             stop.set()
             thread.join()
         if errors:
@@ -187,39 +187,13 @@ class Worker:
         stop.set()
 
     @contextmanager
-    def _pipe(self) -> Iterator[tuple[int, int]]:
-        """Give a pipe whose read end has a byte when it is time to stop.
-
-        A handler of signals may write to a pipe whatever the main thread does meanwhile.
-        """
-        read_end, write_end = os.pipe()
-
-        def wake() -> None:
-            os.write(write_end, b"stop")
-
-        before = {}
-        with self._lock:
-            self._wakeups.append(wake)
-        if threading.current_thread() is threading.main_thread():
-            for number in _SIGNALS:
-                before[number] = signal.signal(number, _Handler(write_end))
-        try:
-            yield read_end, write_end
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _pipe(self) -> Iterator[StopPipe]:
+        """Give a pipe that tells when it is time to stop: at a signal, or at `stop`."""
+        with StopPipe(_SIGNALS) as pipe:
             with self._lock:
-                self._wakeups.remove(wake)
-            os.close(read_end)
-            os.close(write_end)
-
-
-class _Handler:
-    """Writes to a pipe at the first signal. A second one ends the process at once."""
-
-    def __init__(self, write_end: int) -> None:
-        self._write_end = write_end
-
-    def __call__(self, number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        os.write(self._write_end, b"stop")
+                self._wakeups.append(pipe.tell)
+            try:
+                yield pipe
+            finally:
+                with self._lock:
+                    self._wakeups.remove(pipe.tell)
