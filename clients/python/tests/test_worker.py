@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
 from pinpriq import (
     Bury,
@@ -22,6 +25,7 @@ from pinpriq import (
     State,
     Worker,
 )
+from pinpriq.sync.prefetch import Prefetch
 from servers import DelayingProxy, LossyProxy, Server
 
 Run = Callable[[Worker], None]
@@ -264,6 +268,64 @@ def test_what_was_not_started_is_called_back(client: Client, server: Server, how
     assert order.index("urgent") < order.index("later")
     assert [event.attempts for event in told.events if event.kind == "end"] == [1, 1, 1, 1]
     assert jobs.stats()["failures"] == told.count("lost") == told.count("failed") == 0
+
+
+class Line:
+    """Stands for a connection, and keeps what is sent."""
+
+    _sock = object()
+
+    def __init__(self) -> None:
+        self.sent: list[list[bytes]] = []
+
+    def pack_commands(self, requests: list[list[bytes]]) -> list[list[bytes]]:
+        return requests
+
+    def send_packed_command(self, packed: list[list[bytes]], check_health: bool) -> None:
+        assert not check_health
+        self.sent.extend(packed)
+
+
+def test_jobs_for_runs_that_wait_are_started_together(client: Client, server: Server) -> None:
+    jobs = client.queue("jobs")
+    for number in range(4):
+        jobs.put(number)
+    taken = [job for _ in range(4) if (job := jobs.take(ttr=60)) is not None]
+    started: list[Job] = []
+    stale: list[Job] = []
+    prefetch = Prefetch(
+        client,
+        Worker(server.url, prefetch=2).plan,
+        3,
+        started=started.append,
+        acked=lambda _: None,
+        stale=stale.append,
+    )
+    line: Any = Line()
+    prefetch._connection = line
+    got: list[Job | None] = []
+    runs = [
+        threading.Thread(target=lambda: got.append(prefetch.next(None, None))) for _ in range(3)
+    ]
+    for run in runs:
+        run.start()
+    waiting = 0
+    while waiting < 3:
+        with prefetch._monitor:
+            waiting = prefetch._waiting
+            if waiting == 3:
+                for at, job in enumerate(taken):
+                    prefetch._arrived.append((0, at, time.monotonic(), job))
+                prefetch._monitor.tell_change()
+    for run in runs:
+        run.join()
+    receipts = [job.receipt for job in taken]
+    assert line.sent == [[b"START", b"jobs", *(receipt.encode() for receipt in receipts[:3])]]
+    assert [job.receipt for job in started] == receipts[:3]
+    assert sorted(job.receipt for job in got if job is not None) == sorted(receipts[:3])
+    # Each of them hears its own result.
+    prefetch._hear([b"OK", ResponseError("STALE it was called back"), b"OK"])
+    assert stale == [taken[1]]
 
 
 @both

@@ -448,9 +448,16 @@ const START = ["member"] as const;
 /** The options of `START`. */
 export type StartOptions = Of<typeof START>;
 
-/** Begins the work on a task, so that it is not called back, and its lease anew. The reply: OK. */
-export function start(queue: string, receipt: string, options: StartOptions = {}): Words {
-  return send(new Words("START", queue, receipt), options, START);
+/**
+ * Begins the work on tasks, so that they are not called back, and their leases anew. The reply:
+ * OK; for several receipts an array of OK or error, one for each.
+ */
+export function start(
+  queue: string,
+  receipts: readonly string[],
+  options: StartOptions = {},
+): Words {
+  return send(new Words("START", queue, ...receipts), options, START);
 }
 
 const SUBSCRIBE = ["ttrMs", "pop", "recall", "withMeta", "member"] as const;

@@ -11,8 +11,10 @@ import type { Words } from "./words.js";
 
 /** The most jobs that are taken ahead of a fair queue, which charges a share for each. */
 const FAIR_PREFETCH_MAX = 1;
-/** The most jobs that one request acknowledges. */
-const ACK_MAX = 100;
+/** The most jobs that one request starts or acknowledges. */
+const TOGETHER_MAX = 100;
+/** How long starts and acknowledgements are gathered while there is no hurry. */
+const GATHER_MS = 1;
 /** Credit is granted a few at a time: this part of the prefetch. */
 const CREDIT_PARTS = 4;
 
@@ -64,7 +66,8 @@ export class Prefetch<T> {
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #starting = new Map<Job<T>, Waiting<T>>();
   #ending: Waiting<T>[] = [];
-  #isGathering = false;
+  #soon: NodeJS.Immediate | undefined;
+  #later: NodeJS.Timeout | undefined;
   // Places that are free and for which no credit was granted.
   #free = 0;
   #lump = 1;
@@ -113,8 +116,9 @@ export class Prefetch<T> {
   }
 
   /**
-   * Begins with a job. There is no need to wait: what is asked in the same turn of the event loop
-   * leaves in one piece. Refused with `STALE` if the job was called back.
+   * Begins with a job. There is no need to wait: what is asked within a moment leaves in one piece,
+   * and a job that ends before that needs no start of its own. Refused with `STALE` if the job was
+   * called back.
    */
   start(job: Job<T>): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -126,12 +130,17 @@ export class Prefetch<T> {
   /** Acknowledges a job. Refused with `STALE` if its lease has ended. */
   acknowledge(job: Job<T>): Promise<void> {
     // The acknowledgement starts a job too.
-    this.#starting.get(job)?.resolve();
-    this.#starting.delete(job);
+    this.forgetStart(job);
     return new Promise((resolve, reject) => {
       this.#ending.push({ job, resolve, reject });
       this.#gather();
     });
+  }
+
+  /** Does without the start of a job, because something else ends its lease. */
+  forgetStart(job: Job<T>): void {
+    this.#starting.get(job)?.resolve();
+    this.#starting.delete(job);
   }
 
   /** Has everything called back that was not started. */
@@ -207,55 +216,47 @@ export class Prefetch<T> {
     this.#events.onLost();
   }
 
+  // Sends what was gathered, once in each turn of the event loop at most. While others wait in the
+  // worker there is no hurry: the server calls those back first, and none of them lacks credit. Most
+  // short jobs end meanwhile.
   #gather(): void {
-    if (this.#isGathering) return;
-    this.#isGathering = true;
-    // Once in each turn of the event loop, so that jobs that end in it share a piece.
-    setImmediate(() => {
-      this.#isGathering = false;
-      this.#flush();
-    });
+    if (this.#soon !== undefined) return;
+    const isFull = this.#ending.length >= TOGETHER_MAX || this.#starting.size >= TOGETHER_MAX;
+    if (isFull || this.#isCreditDue || this.#events.isHungry() || this.#isStopping) {
+      this.#soon = setImmediate(() => this.#flush());
+    } else {
+      this.#later ??= setTimeout(() => this.#flush(), GATHER_MS);
+    }
+  }
+
+  get #isCreditDue(): boolean {
+    const isDue = this.#free >= this.#lump || (this.#free > 0 && this.#events.isHungry());
+    return isDue && this.isOpen && !this.#isStopping;
   }
 
   // Sends what was gathered, in few requests and one piece.
   #flush(): void {
+    clearImmediate(this.#soon);
+    clearTimeout(this.#later);
+    this.#soon = this.#later = undefined;
     const requests: Gathered[] = [];
-    const ending = this.#ending;
-    this.#ending = [];
-    for (let at = 0; at < ending.length; at += ACK_MAX) {
-      requests.push(this.#acknowledgement(ending.slice(at, at + ACK_MAX)));
+    const queue = this.#lane.name;
+    for (const some of parts(this.#ending)) {
+      requests.push(together(some, (receipts) => commands.ack(queue, receipts)));
     }
-    const isDue = this.#free >= this.#lump || (this.#free > 0 && this.#events.isHungry());
-    if (isDue && this.isOpen && !this.#isStopping) {
+    this.#ending = [];
+    if (this.#isCreditDue) {
       const words = commands.credit(this.#free);
       const ignore = (): void => undefined;
       requests.push({ words, isOfConnection: true, resolve: ignore, reject: ignore });
       this.#free = 0;
     }
-    for (const { job, resolve, reject } of this.#starting.values()) {
-      const member = this.#lane.member ?? undefined;
-      const words = commands.start(job.queue, job.receipt, { member });
-      requests.push({ words, isOfConnection: false, resolve, reject });
+    const member = this.#lane.member ?? undefined;
+    for (const some of parts([...this.#starting.values()])) {
+      requests.push(together(some, (receipts) => commands.start(queue, receipts, { member })));
     }
     this.#starting.clear();
     if (requests.length > 0) void this.#sendAll(requests);
-  }
-
-  #acknowledgement(ending: Waiting<T>[]): Gathered {
-    const resolve = (reply: Reply): void => {
-      const replies = ending.length > 1 ? listOf(reply) : [];
-      for (const [at, waiting] of ending.entries()) {
-        const each = replies[at];
-        if (each instanceof ErrorReply) waiting.reject(new Refused(each.message));
-        else waiting.resolve();
-      }
-    };
-    const reject = (error: unknown): void => {
-      for (const waiting of ending) waiting.reject(error);
-    };
-    const receipts = ending.map(({ job }) => job.receipt);
-    const words = commands.ack(this.#lane.name, receipts);
-    return { words, isOfConnection: false, resolve, reject };
   }
 
   // Sends requests over this connection. What it does not tell, another one is asked about.
@@ -294,4 +295,32 @@ export class Prefetch<T> {
     reply.then(forget, forget);
     return reply;
   }
+}
+
+// Cuts a list into as many parts as need a request each.
+function parts<E>(all: readonly E[]): E[][] {
+  const count = Math.ceil(all.length / TOGETHER_MAX);
+  return Array.from({ length: count }, (_, at) =>
+    all.slice(at * TOGETHER_MAX, (at + 1) * TOGETHER_MAX),
+  );
+}
+
+// Returns one request about several jobs, each of which hears its own reply.
+function together<T>(
+  all: readonly Waiting<T>[],
+  wordsOf: (receipts: readonly string[]) => Words,
+): Gathered {
+  const resolve = (reply: Reply): void => {
+    const replies = all.length > 1 ? listOf(reply) : [];
+    for (const [at, waiting] of all.entries()) {
+      const each = replies[at];
+      if (each instanceof ErrorReply) waiting.reject(new Refused(each.message));
+      else waiting.resolve();
+    }
+  };
+  const reject = (error: unknown): void => {
+    for (const waiting of all) waiting.reject(error);
+  };
+  const words = wordsOf(all.map(({ job }) => job.receipt));
+  return { words, isOfConnection: false, resolve, reject };
 }

@@ -358,6 +358,8 @@ export class Worker<T> implements AsyncDisposable {
       await this.#runHandler(job, control);
     } catch (error) {
       if (control.isAborted) return;
+      // The failure goes over another connection, and a start behind it would be refused.
+      this.#prefetch?.forgetStart(job);
       if (job.settlement === undefined) return this.#fail(job, error);
       this.#meetTrouble(error, job);
     }

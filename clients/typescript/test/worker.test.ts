@@ -187,6 +187,78 @@ test("job_whose_start_comes_too_late_is_aborted", async () => {
   await proxy.stop();
 });
 
+/** Counts the commands that clients send through a proxy, and the words of each. */
+function commandsOf(proxy: Proxy): Map<string, number[]> {
+  const sent = new Map<string, number[]>();
+  proxy.onSent = (bytes) => {
+    const pattern = /(?<=^|\r\n)\*(\d+)\r\n\$\d+\r\n([A-Z]+)\r\n/g;
+    for (const [, words, word = ""] of bytes.toString().matchAll(pattern)) {
+      sent.set(word, [...(sent.get(word) ?? []), Number(words)]);
+    }
+  };
+  return sent;
+}
+
+test("jobs_that_begin_at_once_are_started_at_once", async () => {
+  const proxy = await Proxy.start(server.port);
+  const other = await Client.connect(proxy.url);
+  const queue = other.queue<number>("together");
+  await client.queue<number>("together").putMany([1, 2, 3, 4, 5, 6]);
+  const sent = commandsOf(proxy);
+  const seen = events<number>();
+  const gate = latch();
+  const worker = queue.process(() => gate.promise, { concurrency: 4, prefetch: 2, trace: seen.add });
+  await seen.until(({ type }) => type === "taken", 6);
+  // The start leaves within a moment, and all of it before what the worker is told next.
+  while (!sent.has("START")) await other.queue("none").peek();
+  // Six deliveries leave the server as one piece, or nearly so.
+  const receipts = (sent.get("START") ?? []).map((words) => words - 2);
+  assert.equal(receipts.reduce((sum, count) => sum + count, 0), 4);
+  assert.ok(receipts.length <= 2, `${receipts}`);
+  gate.open();
+  await seen.until(({ type }) => type === "acked", 6);
+  await worker.stop();
+  assert.equal(seen.all.some(({ type }) => type === "leaseLost" || type === "trouble"), false);
+  await other.close();
+  await proxy.stop();
+});
+
+test("short_jobs_need_no_start_while_others_wait", async () => {
+  const proxy = await Proxy.start(server.port);
+  const other = await Client.connect(proxy.url);
+  const queue = other.queue<number>("short");
+  const count = 400;
+  await client.queue<number>("short").putMany(Array.from({ length: count }, (_, at) => at));
+  const sent = commandsOf(proxy);
+  const seen = events<number>();
+  const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const worker = queue.process(later, { prefetch: 100, trace: seen.add });
+  await seen.until(({ type }) => type === "acked", count);
+  await worker.stop();
+  // What is gathered is bounded by the credit that is granted at a time: a quarter of the prefetch.
+  const starts = sent.get("START")?.length ?? 0;
+  const acks = sent.get("ACK")?.length ?? 0;
+  assert.ok(starts < count / 2 && acks < count / 2, `${starts} starts, ${acks} acks`);
+  await other.close();
+  await proxy.stop();
+});
+
+test("job_that_fails_at_once_behind_others_has_not_lost_its_lease", async () => {
+  const queue = client.queue<number>("failing-ahead");
+  await queue.set({ attempts: 1 });
+  await queue.putMany([1, 2, 3, 4]);
+  const seen = events<number>();
+  const fails = async (): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    throw new Error("no");
+  };
+  const worker = queue.process(fails, { prefetch: 50, trace: seen.add });
+  await seen.until(({ type }) => type === "failed", 4);
+  await worker.stop();
+  assert.equal(seen.all.some(({ type }) => type === "leaseLost"), false);
+  assert.equal((await queue.peek({ state: "B", count: 9 })).length, 4);
+});
+
 test("one_job_of_a_fair_queue_is_taken_ahead", async () => {
   const queue = client.queue<number>("fair");
   await queue.set({ ranking: "fair" });

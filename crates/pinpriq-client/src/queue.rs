@@ -150,10 +150,6 @@ impl Queue {
         self.words("ACK").bytes(receipt).option("COST", cost)
     }
 
-    pub(crate) fn start_words(&self, receipt: &Name) -> Words {
-        self.words("START").bytes(receipt)
-    }
-
     pub(crate) async fn release(
         &self,
         receipt: &Name,

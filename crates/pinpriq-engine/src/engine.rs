@@ -561,7 +561,13 @@ impl Engine {
             Command::Bury(ref bury) => self.bury(client, bury),
             Command::Fail(ref fail) => self.fail_held(client, fail),
             Command::Touch { held, by } => self.touch(client, held, by),
-            Command::Start { queue, receipt } => self.start_task(client, queue, receipt),
+            Command::Start { queue, receipt } => {
+                self.start_task(client, queue, receipt)?;
+                Ok(Some(Reply::Done))
+            }
+            Command::StartAll { queue, receipts } => {
+                Ok(Some(self.start_all(client, queue, receipts)))
+            }
             Command::Dig(ref transfer) => self.dig(client, transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(queue, count, delay, ttl),
             Command::Kill { queue, ids } => self.kill(client, queue, ids),

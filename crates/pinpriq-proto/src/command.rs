@@ -370,19 +370,28 @@ pub enum Command<'a> {
     /// from now on, and begins anew.
     #[command(needs(take = queue), shard = queue, disk = Leases, change)]
     #[letter(50)]
-    #[request(
+    #[request(by_hand = start,
         Spec::new("START", Group::Push,
-            "Begins the work on a task, so that it is not called back, and its lease anew",
-            "OK")
+            "Begins the work on tasks, so that they are not called back, and their leases anew",
+            "OK; for several receipts an array of OK or error, one for each")
+        .words(&[Word::Key("queue"), Word::Some("receipt")])
+        .options(&[options::MEMBER])
         .while_subscribed()
     )]
     Start {
         /// The queue.
-        #[key]
         queue: QueueName<'a>,
         /// The receipt of the lease.
-        #[word]
         receipt: Receipt,
+    },
+    /// Starts several tasks that were delivered, each with its own result.
+    #[command(needs(take = queue), shard = queue, disk = Leases, change, care = LongReply)]
+    #[letter(51)]
+    StartAll {
+        /// The queue.
+        queue: QueueName<'a>,
+        /// The receipts of the leases.
+        receipts: &'a [Receipt],
     },
     /// Makes a buried task ready or waiting again.
     #[command(needs(manage = it), shard = it.queue, disk = Refused, change, step)]

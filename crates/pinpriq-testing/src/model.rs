@@ -316,6 +316,7 @@ impl Model {
             Command::Fail(fail) => self.fail(client, fail),
             Command::Touch { held, by } => self.touch(client, *held, *by),
             Command::Start { queue, receipt } => self.start_task(client, *queue, *receipt),
+            Command::StartAll { queue, receipts } => Ok(Some(self.start_all(*queue, receipts))),
             Command::Dig(transfer) => self.dig(transfer),
             Command::Plow { queue, count, delay, ttl } => self.plow(*queue, *count, *delay, *ttl),
             Command::Kill { queue, ids } => self.kill(*queue, ids),

@@ -615,12 +615,12 @@ def await_(queue: Name, id: Name, *, wait: Span | None = None, member: Name | No
     return Words("AWAIT", queue, id).wait("WAIT", wait).option("MEMBER", member)
 
 
-def start(queue: Name, receipt: Name, *, member: Name | None = None) -> Words:
-    """Begins the work on a task, so that it is not called back, and its lease anew.
+def start(queue: Name, *receipts: Name, member: Name | None = None) -> Words:
+    """Begins the work on tasks, so that they are not called back, and their leases anew.
 
-    The reply: OK.
+    The reply: OK; for several receipts an array of OK or error, one for each.
     """
-    return Words("START", queue, receipt).option("MEMBER", member)
+    return Words("START", queue, *receipts).option("MEMBER", member)
 
 
 class SubscribeOptions(TypedDict, total=False):

@@ -31,6 +31,8 @@ use crate::transport::{Line, Lost, Replies};
 const FAIR_PREFETCH_MAX: u32 = 1;
 /// Credit is granted a few at a time: this part of the prefetch.
 const CREDIT_PARTS: u32 = 4;
+/// The most jobs that one request starts.
+const START_MAX: usize = 100;
 
 /// A function has ended.
 pub(super) struct Ended {
@@ -64,7 +66,8 @@ impl Drop for Ending {
 
 /// What a reply that is under way is about.
 enum Owed {
-    Start(Job),
+    /// Jobs of one queue.
+    Start(Vec<Job>),
     Ack(Job),
     Subscribe,
     Other,
@@ -275,7 +278,13 @@ impl Ahead {
                         written = 0;
                     }
                 }
-                Some(ended) = ended.recv() => self.note_ended(ended),
+                Some(first) = ended.recv() => {
+                    self.note_ended(first);
+                    // What begins in place of all that have ended by now is started together.
+                    while let Ok(next) = ended.try_recv() {
+                        self.note_ended(next);
+                    }
+                }
                 _ = stopped.wait_for(|stopped| *stopped), if !self.is_stopping => self.stop(),
                 () = &mut silence => {
                     if !self.owed.is_empty() {
@@ -293,6 +302,7 @@ impl Ahead {
     /// Starts the most urgent jobs for which there is a function to run, and grants what is free.
     fn begin(&mut self, work: &mut Loop) {
         while work.running.try_join_next().is_some() {}
+        let mut started = Vec::new();
         while !self.is_stopping && self.running.len() < self.crew.worker.concurrency as usize {
             let Some((_, (arrived_at, job))) = self.arrived.pop_first() else { break };
             if now() - arrived_at >= self.crew.worker.ttr {
@@ -300,7 +310,7 @@ impl Ahead {
                 self.free += 1;
                 continue;
             }
-            self.ask(&job.queue().start_words(job.receipt()), Owed::Start(job.clone()));
+            started.push(job.clone());
             self.crew.held.hold(&job);
             let receipt = job.receipt().clone();
             let ending = Ending { sender: self.sender.clone(), receipt: Some(receipt.clone()) };
@@ -308,10 +318,23 @@ impl Ahead {
             let end = work.running.spawn(attending);
             self.running.insert(receipt, Running { end, is_called_back: false });
         }
+        if !started.is_empty() {
+            self.ask_to_start(started);
+        }
         let is_due = self.free >= self.lump || (self.free > 0 && self.arrived.is_empty());
         if is_due && !self.is_stopping {
             let free = std::mem::take(&mut self.free);
             self.ask(&Words::new("CREDIT").bytes(free.to_string()), Owed::Other);
+        }
+    }
+
+    /// Says that functions for these jobs have begun, for all jobs of a queue at once.
+    fn ask_to_start(&mut self, mut jobs: Vec<Job>) {
+        jobs.sort_by(|job, other| job.queue.cmp(&other.queue));
+        for of_queue in jobs.chunk_by(|job, next| job.queue == next.queue) {
+            for some in of_queue.chunks(START_MAX) {
+                self.ask(&start_words(some), Owed::Start(some.to_vec()));
+            }
         }
     }
 
@@ -345,18 +368,32 @@ impl Ahead {
             match owed {
                 Some(Owed::Ack(job)) => self.crew.held.let_go(&job),
                 Some(Owed::Subscribe) => self.has_begun = true,
+                Some(Owed::Start(jobs)) => self.note_started(&jobs, &value),
                 _ => {}
             }
             return Ok(());
         };
         let refused = Refused::of(&text, false);
         match owed {
-            Some(Owed::Start(job)) => self.cancel(&job),
+            Some(Owed::Start(jobs)) if refused.code == "STALE" => {
+                jobs.iter().for_each(|job| self.cancel(job));
+            }
+            // It is not known to be lost. The next renewal of the leases starts them too.
+            Some(Owed::Start(_)) => tracing::warn!("jobs were not started: {refused}"),
             Some(Owed::Ack(job)) => self.acknowledge_again(work, job),
             Some(Owed::Subscribe) if refused.code == "NOTFOUND" => self.must_join = true,
             _ => return Err(refused.into()),
         }
         Ok(())
+    }
+
+    /// Ends the functions of those jobs of a start that were called back before it.
+    fn note_started(&self, jobs: &[Job], replies: &Value) {
+        for (job, reply) in jobs.iter().zip(replies.elements().unwrap_or_default()) {
+            if matches!(reply, Value::Error(text) if Refused::of(text, false).code == "STALE") {
+                self.cancel(job);
+            }
+        }
     }
 
     /// Takes a delivery, or drops the one that is called back.
@@ -417,19 +454,27 @@ impl Ahead {
         for owed in std::mem::take(&mut self.owed) {
             match owed {
                 Owed::Ack(job) => self.acknowledge_again(work, job),
-                Owed::Start(job) => {
-                    let request =
-                        Request::new(job.queue().start_words(job.receipt()), Repeat::Safe);
+                Owed::Start(jobs) => {
+                    let request = Request::new(start_words(&jobs), Repeat::Safe);
                     match self.crew.worker.client.run(&request).await {
-                        Err(error) if error.is("STALE") => self.cancel(&job),
-                        Err(error) => {
-                            tracing::warn!("{} is left to its lease: {error}", job.id);
+                        Ok(replies) => self.note_started(&jobs, &replies),
+                        Err(error) if error.is("STALE") => {
+                            jobs.iter().for_each(|job| self.cancel(job));
                         }
-                        Ok(_) => {}
+                        Err(error) => {
+                            let count = jobs.len();
+                            tracing::warn!("{count} jobs are left to their leases: {error}");
+                        }
                     }
                 }
                 Owed::Subscribe | Owed::Other => {}
             }
         }
     }
+}
+
+/// The command that starts jobs of one queue.
+fn start_words(jobs: &[Job]) -> Words {
+    let queue = jobs.first().map(|job| &job.queue);
+    Words::new("START").all(queue).all(jobs.iter().map(Job::receipt))
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::{Answered, Engine};
+use crate::engine::Engine;
 use crate::memory::consumers::{ConsumerId, Ticket};
 use crate::memory::packed::{Task, Unsaved};
 use crate::memory::queues::Queue;
@@ -16,7 +16,7 @@ use crate::operations::ageing::number_of;
 use crate::operations::take::Want;
 use crate::transition::Operation;
 use pinpriq_proto::command::{Held, HeldBy, QueueName, Selection, TakeMode};
-use pinpriq_proto::reply::{Output, Recalled, Reply};
+use pinpriq_proto::reply::{Output, Recalled, Refusal, Reply};
 use pinpriq_proto::task::{ClientId, Receipt, State};
 
 impl Engine {
@@ -25,11 +25,21 @@ impl Engine {
         client: ClientId,
         queue: QueueName<'_>,
         receipt: Receipt,
-    ) -> Answered {
+    ) -> Result<(), Refusal> {
         let held = Held { queue, by: HeldBy::Receipt(receipt) };
         let (slot, _) = self.hold(client, held, Operation::Start)?;
         self.begin_lease(slot);
-        Ok(Some(Reply::Done))
+        Ok(())
+    }
+
+    pub(crate) fn start_all(
+        &mut self,
+        client: ClientId,
+        queue: QueueName<'_>,
+        receipts: &[Receipt],
+    ) -> Reply {
+        let answers = receipts.iter().map(|receipt| self.start_task(client, queue, *receipt));
+        Reply::Acks(answers.collect())
     }
 
     /// Begins the lease of a task anew, as one that was started.

@@ -10,10 +10,10 @@ use super::reading::{Arguments, Key as _, Room, Value as _, held, selection};
 use super::spec::Word;
 use super::writing::Writing;
 use crate::command::{
-    Ack, Command, Delay, Put, Selection, Take, TakeMode, TimeToLive, Transfer, Wait,
+    Ack, Command, Delay, Put, QueueName, Selection, Take, TakeMode, TimeToLive, Transfer, Wait,
 };
 use crate::fanout::MemberCommand;
-use crate::task::{StateKind, Terms};
+use crate::task::{Receipt, StateKind, Terms};
 use crate::time::Span;
 use crate::unique::{OnDuplicate, Unique};
 
@@ -128,10 +128,23 @@ pub fn ack<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
     if !are_several(parts) {
         return ack_of(parts).map(Command::Ack);
     }
+    Ok(Command::AckAll { queue: parts.queue(), receipts: receipts(parts, room)? })
+}
+
+/// Reads the receipts that follow the name of a queue.
+fn receipts<'a>(parts: &Parts<'_>, room: &'a Room<'a>) -> Result<&'a [Receipt], Fault> {
     let receipts = parts.words[1..].iter().map(|text| parts::receipt(text));
     let receipts = receipts.collect::<Result<_, _>>()?;
-    let receipts = room.receipts.get_or_init(|| receipts);
-    Ok(Command::AckAll { queue: parts.queue(), receipts })
+    Ok(room.receipts.get_or_init(|| receipts))
+}
+
+/// Reads the start of one task or of several.
+pub(crate) fn start<'a>(parts: &'a Parts<'a>, room: &'a Room<'a>) -> Read<'a> {
+    let queue = parts.queue();
+    Ok(match receipts(parts, room)? {
+        [receipt] => Command::Start { queue, receipt: *receipt },
+        receipts => Command::StartAll { queue, receipts },
+    })
 }
 
 /// Whether an ack names several tasks.
@@ -231,12 +244,15 @@ pub(crate) fn write(command: &Command<'_>, to: &mut Writing) {
             to.option(COST_SPENT, cost);
         }
         Command::AckAll { queue, receipts } => {
-            to.word(b"ACK");
+            write_several(b"ACK", queue, receipts, to);
+        }
+        Command::Start { queue, receipt } => {
+            to.word(b"START");
             queue.write(to);
-            for receipt in receipts {
-                to.word(&receipt.text());
-            }
-            to.is_unsayable |= receipts.len() < 2;
+            to.word(&receipt.text());
+        }
+        Command::StartAll { queue, receipts } => {
+            write_several(b"START", queue, receipts, to);
         }
         Command::Subscribe { queues, member, selection, mode, recall } => {
             to.word(b"SUBSCRIBE");
@@ -254,6 +270,16 @@ pub(crate) fn write(command: &Command<'_>, to: &mut Writing) {
         }
         _ => to.is_unsayable = true,
     }
+}
+
+/// Writes what is asked of several leases.
+fn write_several(word: &[u8], queue: QueueName<'_>, receipts: &[Receipt], to: &mut Writing) {
+    to.word(word);
+    queue.write(to);
+    for receipt in receipts {
+        to.word(&receipt.text());
+    }
+    to.is_unsayable |= receipts.len() < 2;
 }
 
 fn write_put(put: &Put<'_>, to: &mut Writing) {

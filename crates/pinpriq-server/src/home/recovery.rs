@@ -404,8 +404,8 @@ fn repeated(bytes: &[u8]) -> Option<Fate> {
         Command::Share(Share::Wait { .. })
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. } => Some(Fate::Anew),
-        // It says whether the lease is the current one, however often it is asked.
-        Command::Start { .. } => Some(Fate::Again),
+        // Each says whether a lease is the current one, however often it is asked.
+        Command::Start { .. } | Command::StartAll { .. } => Some(Fate::Again),
         command => (!command.is_change()).then_some(Fate::Again),
     });
     decided.ok().flatten()

@@ -52,7 +52,9 @@ impl Model {
                 fits(done.iter().all(|done| done.queue.len() <= NAME_BYTES_MAX))?;
                 (take.queues, take.member)
             }
-            Command::Start { queue, .. } if self.room == Room::Least => {
+            Command::Start { queue, .. } | Command::StartAll { queue, .. }
+                if self.room == Room::Least =>
+            {
                 (&[queue.name], queue.member)
             }
             Command::Reserve(reserve) if self.room == Room::Least => (reserve.queues, None),

@@ -1,7 +1,7 @@
 //! Deliveries that were not started, and how they come back.
 
 use pinpriq_proto::command::{Held, HeldBy, QueueName, Selection, TakeMode};
-use pinpriq_proto::reply::{Output, Recalled, Reply};
+use pinpriq_proto::reply::{Output, Recalled, Refusal, Reply};
 use pinpriq_proto::task::{ClientId, Lease, Receipt, State, TaskRecord};
 
 use super::serve::Subscription;
@@ -23,6 +23,15 @@ impl Model {
         let deadline = lease.deadline;
         self.note_due(deadline);
         Ok(Some(Reply::Done))
+    }
+
+    pub(super) fn start_all(&mut self, queue: QueueName<'_>, receipts: &[Receipt]) -> Reply {
+        let mut answers = Vec::new();
+        for receipt in receipts {
+            let answer = self.start_task(ClientId(0), queue, *receipt);
+            answers.push(answer.map(drop).map_err(|kind| Refusal::new(kind, "")));
+        }
+        Reply::Acks(answers)
     }
 
     /// Makes these deliveries ones that can be called back.

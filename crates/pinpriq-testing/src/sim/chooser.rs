@@ -360,7 +360,11 @@ impl Chooser<'_> {
                 let by = if self.once_in(10) { HeldBy::Id(&id) } else { HeldBy::Receipt(receipt) };
                 let held = Held { queue: name.borrow(), by };
                 let ack = Command::Ack(Ack::new(held));
-                let start = Command::Start { queue: held.queue, receipt };
+                let receipts = [receipt, self.receipt().1];
+                let start = match self.dice.below(2) {
+                    0 => Command::Start { queue: held.queue, receipt },
+                    _ => Command::StartAll { queue: held.queue, receipts: &receipts },
+                };
                 Ask::of(if self.once_in(3) { &start } else { &ack })
             }
             7 => Ask::Credit(if self.once_in(20) { 5_000 } else { 3 }),

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from .client import AsyncClient
 
-#: The words of a request, the first of them, and the job that it is about, if it is about one.
-_Request = tuple[list[Word], str, AsyncJob | None]
+#: The words of a request, the first of them, and the jobs that it is about.
+_Request = tuple[list[Word], str, list[AsyncJob]]
 
 log = logging.getLogger("pinpriq.worker")
 
@@ -42,8 +42,8 @@ class AsyncPrefetch:
 
     A job that has arrived waits *unstarted*: its lease is not renewed, and the server may call it
     back for a more urgent one. `next` starts the most urgent one, in the same write as the
-    acknowledgement of the job before, without waiting for the reply. `stale` is called if that says
-    that the job was not ours any more.
+    acknowledgement of the job before, without waiting for the reply. Jobs for runs that wait are
+    started together. `stale` is called if the reply says that a job was not ours any more.
     """
 
     def __init__(
@@ -66,8 +66,11 @@ class AsyncPrefetch:
         # What has arrived: its rank, the order of arrival, when it came, and the job.
         self._arrived: list[tuple[float, int, float, AsyncJob]] = []
         self._arrivals = 0
-        # What a reply that is under way is about, oldest first: the word, and the job if any.
-        self._owed: deque[tuple[str, AsyncJob | None]] = deque()
+        # How many runs wait for a job, and what one of them has started for the others.
+        self._waiting = 0
+        self._begun: deque[AsyncJob] = deque()
+        # What a reply that is under way is about, oldest first: the word, and the jobs if any.
+        self._owed: deque[tuple[str, list[AsyncJob]]] = deque()
         # What runs, by receipt, and whether its place is free already: it was called back.
         self._running: dict[str, bool] = {}
         # How many places are free for which no credit was granted, and how many to grant at a time.
@@ -102,23 +105,35 @@ class AsyncPrefetch:
         async with self._monitor:
             if last is not None and self._running.pop(last.receipt, True) is False:
                 self._free += 1
-            job = self._first()
-            is_sent = await self._send(done, job)
-            while is_sent and job is None and not self._stopping:
+            jobs = self._first(1)
+            is_sent = await self._send(done, jobs)
+            while is_sent and not jobs and not self._stopping:
                 left = until - time.monotonic()
                 if left <= 0:
                     break
-                await self._monitor.wait_for_change(left)
-                job = self._first()
-                is_sent = await self._send(None, job)
-        if is_sent:
-            return job
-        if job is not None:
+                await self._wait(left)
+                if self._begun:
+                    return self._begun.popleft()
+                jobs = self._first(1 + self._waiting)
+                is_sent = await self._send(None, jobs)
+            if is_sent:
+                # Each of the others that wait looks for one before it gives up.
+                self._begun.extend(jobs[1:])
+                return jobs[0] if jobs else None
+        for job in jobs:
             # Whether it was started cannot be known.
             for step in about_tasks.undone([job.task], job.queue.member):
                 await self._client.link.carry_out_one_of(step)
         await self._pause(READ_S / 10)
         return None
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait for a change, at most for so many seconds."""
+        self._waiting += 1
+        try:
+            await self._monitor.wait_for_change(seconds)
+        finally:
+            self._waiting -= 1
 
     async def stop(self) -> list[AsyncJob]:
         """Have everything called back that was not started. Returns what had arrived of it."""
@@ -129,7 +144,7 @@ class AsyncPrefetch:
             jobs = [job for *_, job in sorted(self._arrived)]
             self._arrived.clear()
             if self._connection is not None:
-                await self._write([(commands.unsubscribe().words, "UNSUBSCRIBE", None)])
+                await self._write([(commands.unsubscribe().words, "UNSUBSCRIBE", [])])
             self._monitor.tell_change()
         return jobs
 
@@ -151,7 +166,7 @@ class AsyncPrefetch:
             if not await self._write([*self._subscriptions(), *self._credit()]):
                 raise Disconnected("the connection broke while it was new")
             if self._stopping:
-                await self._write([(commands.unsubscribe().words, "UNSUBSCRIBE", None)])
+                await self._write([(commands.unsubscribe().words, "UNSUBSCRIBE", [])])
 
     async def _look_at_queues(self) -> int:
         """Learn in what order jobs of each queue come. Returns how many to take ahead."""
@@ -176,36 +191,40 @@ class AsyncPrefetch:
             words = commands.subscribe(
                 source.names, ttr=self._plan.ttr_s, recall=True, meta=True, member=source.member
             )
-            subscriptions.append((words.words, "SUBSCRIBE", None))
+            subscriptions.append((words.words, "SUBSCRIBE", []))
         return subscriptions
 
     def _credit(self) -> list[_Request]:
         if self._free < self._lump and self._arrived:
             return []
         credit, self._free = self._free, 0
-        return [(commands.credit(credit).words, "CREDIT", None)] if credit > 0 else []
+        return [(commands.credit(credit).words, "CREDIT", [])] if credit > 0 else []
 
-    def _first(self) -> AsyncJob | None:
-        """Remove and return the most urgent job that has arrived."""
-        while self._arrived and not self._stopping:
+    def _first(self, count: int) -> list[AsyncJob]:
+        """Remove and return the most urgent jobs that have arrived."""
+        jobs: list[AsyncJob] = []
+        while self._arrived and len(jobs) < count and not self._stopping:
             _, _, arrived_at, job = heapq.heappop(self._arrived)
             if time.monotonic() - arrived_at < self._plan.ttr_s:
-                return job
-            # Its lease has ended, which used up the credit.
-            self._free += 1
-        return None
+                jobs.append(job)
+            else:
+                # Its lease has ended, which used up the credit.
+                self._free += 1
+        return jobs
 
-    async def _send(self, done: AsyncJob | None, job: AsyncJob | None) -> bool:
-        """Acknowledge a job, start another, and grant what is free. Returns whether it was sent."""
+    async def _send(self, done: AsyncJob | None, jobs: list[AsyncJob]) -> bool:
+        """Acknowledge a job, start others, and grant what is free. Returns whether it was sent."""
         if self._connection is None:
             return False
         requests: list[_Request] = []
         if done is not None and not done.settled:
-            requests.append((commands.ack(done.queue.name, done.receipt).words, "ACK", done))
+            requests.append((commands.ack(done.queue.name, done.receipt).words, "ACK", [done]))
         requests.extend(self._credit())
-        if job is not None:
-            words = commands.start(job.queue.name, job.receipt, member=job.queue.member)
-            requests.append((words.words, "START", job))
+        # A receipt tells which lane of a topic it is about.
+        for name in dict.fromkeys(job.queue.name for job in jobs):
+            some = [job for job in jobs if job.queue.name == name]
+            words = commands.start(name, *(job.receipt for job in some))
+            requests.append((words.words, "START", some))
         if not requests:
             return True
         if not await self._write(requests):
@@ -213,7 +232,7 @@ class AsyncPrefetch:
         if done is not None and not done.settled:
             done.settled = True
             self._acked(done)
-        if job is not None:
+        for job in jobs:
             self._running[job.receipt] = False
             self._started(job)
         return True
@@ -224,7 +243,7 @@ class AsyncPrefetch:
         except BROKEN as error:
             log.debug("the connection for deliveries broke: %s", error)
             return False
-        self._owed.extend((word, job) for _, word, job in requests)
+        self._owed.extend((word, jobs) for _, word, jobs in requests)
         return True
 
     async def _read(self) -> None:
@@ -253,26 +272,41 @@ class AsyncPrefetch:
     async def _hear(self, message: Any) -> None:
         """Take a delivery, a call back, or a reply."""
         async with self._monitor:
-            if isinstance(message, list):
-                word, job = "recall", self._note(message)
+            if isinstance(message, list) and message[0] in (b"task", b"recall"):
+                recalled = self._note(message)
                 self._monitor.tell_change()
+                word = ""
             else:
-                word, job = self._owed.popleft() if self._owed else ("", None)
-        if word == "recall" and job is not None:
-            self._plan.tell("recalled", job)
+                recalled = None
+                word, jobs = self._owed.popleft() if self._owed else ("", [])
+        if recalled is not None:
+            self._plan.tell("recalled", recalled)
+        if word == "START":
+            replies = message if isinstance(message, list) else [message] * len(jobs)
+            for job, reply in zip(jobs, replies, strict=True):
+                if isinstance(reply, Exception):
+                    self._note_refused(job, refusal_from(reply))
+            return
         if not isinstance(message, Exception):
             return
         error = refusal_from(message)
-        if word == "START" and job is not None:
-            self._stale(job)
-        elif word == "ACK" and job is not None:
-            # Also says what has become of its lease.
-            await self._acknowledge(job)
+        if word == "ACK":
+            for job in jobs:
+                # Also says what has become of its lease.
+                await self._acknowledge(job)
         elif isinstance(error, NotFound):
             # The member has ended. Its heartbeat joins and subscribes again.
             log.warning("no deliveries for now: %s", error)
         else:
             raise error
+
+    def _note_refused(self, job: AsyncJob, error: Refused) -> None:
+        """Take the refusal of a start."""
+        if isinstance(error, (Stale, NotFound)):
+            self._stale(job)
+        else:
+            # It is not known to be lost. The next renewal of its lease starts it too.
+            log.warning("the job %s of %s was not started: %s", job.id, job.queue.name, error)
 
     def _note(self, message: list[Any]) -> AsyncJob | None:
         """Keep a delivery. Or drop the one that is called back, and return it if it waited."""
@@ -316,11 +350,12 @@ class AsyncPrefetch:
             return
         await connection.disconnect()
         await self._client.link.give_back(connection)
-        for word, job in owed:
-            if word == "ACK" and job is not None:
-                await self._acknowledge(job)
-            elif word == "START" and job is not None:
-                await self._start_again(job)
+        for word, jobs in owed:
+            for job in jobs:
+                if word == "ACK":
+                    await self._acknowledge(job)
+                else:
+                    await self._start_again(job)
 
     async def _acknowledge(self, job: AsyncJob) -> None:
         try:
@@ -333,7 +368,7 @@ class AsyncPrefetch:
 
     async def _start_again(self, job: AsyncJob) -> None:
         """Start a job whose START may be lost. It went back with the connection then."""
-        words = commands.start(job.queue.name, job.receipt, member=job.queue.member)
+        words = commands.start(job.queue.name, job.receipt)
         try:
             await self._client.run(words.request(parsing.nothing, Repeat.SAFE))
         except Stale:

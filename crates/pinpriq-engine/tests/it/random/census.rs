@@ -206,6 +206,12 @@ impl Census {
                 let held = Held { queue: *queue, by: HeldBy::Receipt(*receipt) };
                 self.note_held(model, client, "start", held);
             }
+            Command::StartAll { queue, receipts } => {
+                for receipt in *receipts {
+                    let held = Held { queue: *queue, by: HeldBy::Receipt(*receipt) };
+                    self.note_held(model, client, "start", held);
+                }
+            }
             Command::Kill { queue, ids } => {
                 for id in *ids {
                     self.cell("kill", standing(by_id(*queue, id), client));

@@ -103,6 +103,7 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
         (Command::Bury(Bury::new(HELD)), "take:q"),
         (Command::Touch { held: HELD, by: None }, "take:q"),
         (Command::Start { queue: HELD.queue, receipt: RECEIPT }, "take:q"),
+        (Command::StartAll { queue: LANE, receipts: &[RECEIPT] }, "take:topic"),
         (Command::Touch { held: Held { by: HeldBy::Id(b"1"), ..HELD }, by: None }, "manage:q"),
         (
             Command::Update(Update {

@@ -272,7 +272,48 @@ fn what_was_not_started_comes_back_when_its_owner_dies() {
     assert_eq!(stage.received(client), "");
     assert!(stage.ask(client, "START q 3-1-3").starts_with("-STALE"));
     assert_eq!(stage.ask(client, "ACK q 1-1-1"), "+OK\r\n");
+    // The next owner calls back too.
+    let told = stage.ask(client, "CREDIT 1");
+    assert!(told.starts_with(":1\r\n") && told.contains("urgent"), "{told}");
+    stage.ask(putter, "PUT q most PRIORITY -1");
+    stage.advance(100);
+    let told = stage.received(client);
+    assert!(told.contains("recall") && told.contains("most"), "{told}");
     let taken = stage.ask(putter, "POP q COUNT 9 WITHMETA");
     assert!(taken.contains("urgent") && taken.contains("brown"), "{taken}");
     assert_eq!(taken.matches("attempts\r\n:1\r\n").count(), 2, "{taken}");
+}
+
+#[test]
+fn starts_are_asked_again_when_their_owner_dies() {
+    let mut stage = Stage::start(2);
+    let owner = stage.owner();
+    let [client, putter] = [(); 2].map(|()| stage.visit(1 - owner));
+    stage.ask(client, "HELLO 3");
+    stage.ask(client, "SUBSCRIBE q TTR 900000 RECALL");
+    stage.ask(client, "CREDIT 2");
+    for loaf in ["white", "brown"] {
+        stage.ask(putter, &format!("PUT q {loaf}"));
+        stage.advance(100);
+        assert!(stage.received(client).contains(loaf));
+    }
+    // The owner starts them, and nothing that it says arrives.
+    stage.send(client, "START q 1-1-1 2-1-2");
+    stage.nodes[1 - owner].run();
+    stage.carry();
+    for _ in 0..9 {
+        stage.engine.step();
+        stage.nodes[owner].run();
+        stage.nodes[owner].take_bodies();
+    }
+    assert_eq!(stage.received(client), "");
+    stage.kill(owner);
+    stage.advance(6 * TTL_MS);
+    // The next owner came too late for it. It may be asked again, as what was not carried out.
+    let told = stage.received(client);
+    assert!(told.starts_with("-TRYAGAIN"), "{told}");
+    for command in ["START", "ACK"] {
+        let told = stage.ask(client, &format!("{command} q 1-1-1 2-1-2"));
+        assert_eq!(told, "*2\r\n+OK\r\n+OK\r\n", "{command}");
+    }
 }

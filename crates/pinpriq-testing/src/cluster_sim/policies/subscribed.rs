@@ -41,6 +41,14 @@ enum Mode {
     Tied,
     Leased,
     Popped,
+    /// Leased, and called back until it is started.
+    Recalled,
+}
+
+impl Mode {
+    fn any(dice: &mut Dice) -> Self {
+        dice.pick(&[Self::Tied, Self::Leased, Self::Popped, Self::Recalled])
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -52,6 +60,8 @@ enum Asked {
     Credit(u64),
     Put(u64),
     Ack(u64),
+    /// All that it holds of one queue.
+    Start,
     Reset,
 }
 
@@ -103,14 +113,13 @@ impl Subscribed {
         match dice.below(100) {
             0 => Asked::Reset,
             1..4 => Asked::Unsubscribe,
-            4..10 => Asked::Subscribe(dice.pick(&[Mode::Tied, Mode::Leased, Mode::Popped])),
-            _ if self.mode.is_none() => {
-                Asked::Subscribe(dice.pick(&[Mode::Tied, Mode::Leased, Mode::Popped]))
-            }
+            4..10 => Asked::Subscribe(Mode::any(dice)),
+            _ if self.mode.is_none() => Asked::Subscribe(Mode::any(dice)),
             10..35 if self.credits < self.delivered + 6 => {
                 Asked::Credit(dice.pick(&[1, 1, 1, 2, 3, 9]))
             }
-            35..60 if !self.held.is_empty() => {
+            35..45 if !self.held.is_empty() => Asked::Start,
+            45..65 if !self.held.is_empty() => {
                 let held: Vec<u64> = self.held.keys().copied().collect();
                 Asked::Ack(dice.pick(&held))
             }
@@ -137,6 +146,7 @@ impl Policy for Subscribed {
                     Mode::Tied => words,
                     Mode::Leased => words.option("TTR", Some(LEASE_MS)),
                     Mode::Popped => words.bytes("POP"),
+                    Mode::Recalled => words.option("TTR", Some(LEASE_MS)).bytes("RECALL"),
                 }
             }
             Asked::Unsubscribe => {
@@ -154,6 +164,12 @@ impl Policy for Subscribed {
                 self.shared.borrow_mut().known.insert(number, Told::Unknown);
                 words.option("PRIORITY", Some(dice.below(4)))
             }
+            Asked::Start => {
+                let queues: Vec<&str> = self.held.values().map(|(queue, _)| &**queue).collect();
+                let queue = dice.pick(&queues);
+                let beside = self.held.values().filter(|(of, _)| of == queue);
+                Words::new("START").bytes(queue).all(beside.map(|(_, receipt)| receipt))
+            }
             Asked::Ack(number) => {
                 let (queue, receipt) = self.held.remove(&number).unwrap_or_default();
                 self.shared.borrow_mut().perhaps_done.insert(number);
@@ -164,11 +180,18 @@ impl Policy for Subscribed {
     }
 
     fn delivered(&mut self, delivery: &Value) {
+        let parts = delivery.elements().unwrap_or_default();
+        if text(parts.first()) == "recall" {
+            // What is delivered in its place uses its credit, or is to come.
+            self.delivered -= 1;
+            let receipt = text(parts.get(3));
+            self.held.retain(|_, (_, held)| *held != receipt);
+            return;
+        }
         self.delivered += 1;
         let (delivered, credits) = (self.delivered, self.credits);
         assert!(delivered <= credits, "{delivered} deliveries came for {credits} credits");
         let number = number_of_push(delivery);
-        let parts = delivery.elements().unwrap_or_default();
         let is_popped = parts.get(3) == Some(&Value::Null);
         let is_possible = |mode: &Mode| (*mode == Mode::Popped) == is_popped;
         let possible = &self.possible;
@@ -193,6 +216,10 @@ impl Policy for Subscribed {
             && error.split(' ').next() != Some("UNKNOWN")
         {
             shared.perhaps_done.remove(&number);
+            return;
+        }
+        if matches!(self.asked, Asked::Start) {
+            // What was held may have been called back.
             return;
         }
         let outcome = outcome(replies, 1);
@@ -226,7 +253,8 @@ impl Policy for Subscribed {
                 drop(shared);
                 self.restart();
             }
-            (Asked::Credit(_) | Asked::Ack(_) | Asked::Unsubscribe | Asked::Reset, _) => {}
+            (Asked::Start | Asked::Credit(_) | Asked::Ack(_), _) => {}
+            (Asked::Unsubscribe | Asked::Reset, _) => {}
         }
     }
 

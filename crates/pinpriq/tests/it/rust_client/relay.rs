@@ -10,6 +10,7 @@ pub(super) struct Relay {
     pub(super) address: String,
     to_lose: Arc<AtomicUsize>,
     gate: Arc<Gate>,
+    sent: Arc<Mutex<Vec<u8>>>,
 }
 
 /// Whether requests are held back.
@@ -28,7 +29,7 @@ impl Gate {
 
 /// What a relay does to what it carries one way.
 enum Way {
-    Requests(Arc<Gate>),
+    Requests(Arc<Gate>, Arc<Mutex<Vec<u8>>>),
     Replies(Arc<AtomicUsize>),
 }
 
@@ -41,16 +42,23 @@ impl Relay {
         let gate = Arc::new(Gate::default());
         let (server, counter) = (server.to_owned(), Arc::clone(&to_lose));
         let held = Arc::clone(&gate);
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&sent);
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let Ok(client) = client else { return };
                 let Ok(upstream) = TcpStream::connect(&server) else { continue };
                 let (from, to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
-                carry(from, to, Way::Requests(Arc::clone(&held)));
+                carry(from, to, Way::Requests(Arc::clone(&held), Arc::clone(&noted)));
                 carry(upstream, client, Way::Replies(Arc::clone(&counter)));
             }
         });
-        Self { address, to_lose, gate }
+        Self { address, to_lose, gate, sent }
+    }
+
+    /// All that clients have sent.
+    pub(super) fn sent(&self) -> String {
+        String::from_utf8_lossy(&self.sent.lock().unwrap()).into_owned()
     }
 
     /// Loses the next replies, each with its connection.
@@ -84,8 +92,9 @@ fn carry(mut from: TcpStream, mut to: TcpStream, way: Way) {
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             let take_one = |left: usize| left.checked_sub(1);
             let loses = match &way {
-                Way::Requests(gate) => {
+                Way::Requests(gate, sent) => {
                     gate.pass();
+                    sent.lock().unwrap().extend_from_slice(&bytes[..count]);
                     false
                 }
                 Way::Replies(left) => {

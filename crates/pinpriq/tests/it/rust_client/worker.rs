@@ -424,6 +424,39 @@ fn one_job_of_a_fair_queue_is_taken_ahead() {
 }
 
 #[test]
+fn jobs_that_begin_at_once_are_started_at_once() {
+    with_server(&[], async |direct, address| {
+        let relay = Relay::to(address.strip_prefix("pinpriq://").unwrap());
+        let client = Client::connect(&relay.address).await.unwrap();
+        for number in 0..6 {
+            direct.queue("together").put(number.to_string()).await.unwrap();
+        }
+        let (worker, told, heard) = noting(&client);
+        let begun = Arc::new(tokio::sync::Barrier::new(4));
+        let worker = worker.concurrency(4).prefetch(2).job("together", move |job: Job| {
+            let begun = Arc::clone(&begun);
+            async move {
+                // The others have begun, whatever the reply to their start says.
+                if job.text()?.parse::<u8>()? < 4 {
+                    begun.wait().await;
+                }
+                Ok(())
+            }
+        });
+        let lines = run(worker, &told, heard, 6).await;
+        assert!(lines.iter().all(|line| line.ends_with(" done")), "{lines:?}");
+        let sent = relay.sent();
+        // Six deliveries leave the server as one piece, or nearly so.
+        let starts: Vec<&str> = sent.split("\r\nSTART\r\n").collect();
+        assert!((2..=5).contains(&starts.len()), "{sent}");
+        let words = |before: &&str| before.rsplit('*').next()?.chars().next()?.to_digit(10);
+        let words: Vec<u32> = starts[..starts.len() - 1].iter().filter_map(words).collect();
+        assert_eq!(words.iter().map(|words| words - 2).sum::<u32>(), 6, "{sent}");
+        assert!(words.iter().any(|words| *words > 3), "{sent}");
+    });
+}
+
+#[test]
 fn a_function_whose_start_comes_too_late_is_ended() {
     with_server(&[], async |direct, address| {
         let relay = Relay::to(address.strip_prefix("pinpriq://").unwrap());

@@ -184,22 +184,22 @@ impl Chooser<'_> {
             "Fail" => 14,
             "Queue" => 18,
             "Numbered" => 12,
-            "Start" if self.memory.receipts.is_empty() => 0,
+            "Start" | "StartAll" if self.memory.receipts.is_empty() => 0,
             "Ack" | "Release" => 10,
             "Bury" | "Touch" | "Switch" | "Await" | "PutBack" | "Move" | "Schedule" | "Share" => 8,
             "Peek" | "Dig" | "Restart" | "Update" | "Subscribe" | "Credit" => 6,
             "TakeDone" | "Kill" | "Snatch" | "Member" | "Redrive" | "Explain" | "Reserve"
             | "Import" => 4,
             "GiveBack" | "PutInLine" | "PutBuried" | "PutNumbered" | "Head" | "Foremost"
-            | "Tubes" => 1,
+            | "Tubes" | "Start" | "StartAll" => 1,
             _ => 2,
         });
         self.about = About::default();
         match Command::KINDS[kind] {
-            "Start" if let Some((queue, receipt)) = self.taken() => {
+            "Start" | "StartAll" if let Some((queue, receipt)) = self.taken() => {
                 self.about = About { receipt: Some(receipt), ..About::of((queue, b"")) };
             }
-            "AckAll" | "GiveBack" | "Start" if !self.memory.receipts.is_empty() => {
+            "AckAll" | "GiveBack" | "Start" | "StartAll" if !self.memory.receipts.is_empty() => {
                 let (queue, receipt) = self.old_receipt();
                 self.about = About { receipt: Some(receipt), ..About::of((queue, b"")) };
             }

@@ -69,3 +69,44 @@ fn what_is_called_back_has_cost_no_credit() {
         }
     });
 }
+
+#[test]
+fn what_other_shards_deliver_tells_everything_and_is_started_at_once() {
+    with_homes(several(), async |_, homes| {
+        let all = format!("QUEUES {SHARDS} {}", queues().join(" "));
+        for home in 0..SHARDS {
+            let (client, putter) = (home, (home + 1) % SHARDS);
+            homes[client].ask(&format!("SUBSCRIBE {all} TTR 90000 RECALL WITHMETA")).await;
+            assert_eq!(homes[client].reply("CREDIT 6").await, "6");
+            for queue in queues() {
+                let mut receipts = Vec::new();
+                for payload in ["one", "two"] {
+                    homes[putter].ask(&format!("PUT {queue} {payload} PRIORITY 5")).await;
+                    let delivery = homes[client].value().await;
+                    let task = &elements(&delivery)[1];
+                    let field = |name| show(task.field(name).unwrap());
+                    let known = ["queue", "payload", "priority", "attempts"].map(field);
+                    assert_eq!(known, [&queue, payload, "5", "1"]);
+                    receipts.push(field("receipt"));
+                }
+                for command in ["START", "ACK"] {
+                    let request = format!("{command} {queue} {}", receipts.join(" "));
+                    let told = homes[client].ask(&request).await;
+                    assert_eq!(elements(&told).iter().map(show).collect::<Vec<_>>(), ["OK", "OK"]);
+                }
+            }
+            // The last SUBSCRIBE decides, for all shards.
+            homes[client].ask(&format!("SUBSCRIBE {all} TTR 90000")).await;
+            assert_eq!(homes[client].reply("CREDIT 3").await, "3");
+            for queue in queues() {
+                homes[putter].ask(&format!("PUT {queue} three")).await;
+                let delivery = homes[client].value().await;
+                assert_eq!(show(&elements(&delivery)[4]), "three");
+            }
+            assert_eq!(homes[client].reply("RESET").await, "RESET");
+            for queue in queues() {
+                homes[putter].ask(&format!("POP {queue}")).await;
+            }
+        }
+    });
+}
