@@ -111,7 +111,7 @@ impl Engine {
         let Carried { at, limits, queues } = carried;
         let at = at.min(self.now);
         for LimitBucket { number, level } in limits {
-            if let Some(bucket) = self.named_limits.bucket_mut(number) {
+            if let Some(bucket) = self.named_limits.bucket_mut(number, self.now) {
                 *bucket = bucket.filled(level, at);
             }
         }
