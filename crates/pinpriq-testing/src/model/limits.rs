@@ -111,14 +111,15 @@ impl Model {
 
     /// Counts for how long limits are closed up to this moment, before which nothing happens.
     pub(super) fn count_closed(&mut self, until: Timestamp) {
-        for number in self.named_limits.keys().copied().collect::<Vec<_>>() {
-            let limit = &self.named_limits[&number];
+        let closed_until = |limit: &NamedLimit| {
             let is_full = limit.record.rules.max.is_some_and(|max| self.taken_of(limit) >= max);
             let opens_at = limit.bucket.and_then(|bucket| bucket.opens_at(self.now));
-            let open = if is_full { until } else { opens_at.map_or(self.now, |at| at.min(until)) };
-            let closed = limit.closed.ms() + open.since(self.now).ms();
-            let limit = self.named_limits.get_mut(&number).expect("it was there");
-            limit.closed = Span::from_ms(closed);
+            if is_full { until } else { opens_at.map_or(self.now, |at| at.min(until)) }
+        };
+        let closed: Vec<Span> =
+            self.named_limits.values().map(|it| closed_until(it).since(self.now)).collect();
+        for (limit, more) in self.named_limits.values_mut().zip(closed) {
+            limit.closed = Span::from_ms(limit.closed.ms() + more.ms());
         }
     }
 

@@ -13,13 +13,13 @@ async fn put(visitor: &mut Visitor, queue: &str, share: &str, count: usize) {
     }
 }
 
-async fn set(visitor: &mut Visitor, path: &str, values: &str) {
+async fn set(visitor: &mut Visitor, line: &str, values: &str) {
     let kind = "Content-Type: application/json\r\n";
-    let (status, body) = visitor.ask(&format!("PUT {path}"), kind, values.as_bytes()).await;
-    assert!([200, 201, 204].contains(&status), "{path}: {status} {body}");
+    let (status, body) = visitor.ask(line, kind, values.as_bytes()).await;
+    assert!([200, 201, 204].contains(&status), "{line}: {status} {body}");
 }
 
-/// Asks for metrics until they are as wanted, and returns the lines that contain this.
+/// Asks for metrics until the lines that contain this are as wanted.
 async fn lines_of(address: Address, of: &str, are_wanted: impl Fn(&[String]) -> bool) {
     let mut visitor = Visitor::at(address).await;
     let mut lines = Vec::new();
@@ -50,7 +50,7 @@ fn shares_with_most_tasks_have_metrics_where_a_queue_asks_for_it() {
                 !lines.iter().any(|line| line.starts_with("pinpriq_share"))
             })
             .await;
-            set(&mut visitor, "/v1/queues/mails", r#"{"sharemetrics": 2}"#).await;
+            set(&mut visitor, "PUT /v1/queues/mails", r#"{"sharemetrics": 2}"#).await;
             let wanted = [
                 r#"pinpriq_share_tasks{queue="mails",share="a\"b\n",state="R"} 3"#,
                 r#"pinpriq_share_tasks{queue="mails",share="a\"b\n",state="T"} 0"#,
@@ -70,8 +70,8 @@ fn shares_with_most_tasks_have_metrics_where_a_queue_asks_for_it() {
             .await;
             lines_of(address, "pinpriq_share_failures_total", |lines| lines.len() == 2).await;
             lines_of(address, "state=\"T\"} 1", |lines| lines.len() == 2).await;
-            set(&mut visitor, "/v1/queues/mails", r#"{"sharemetrics": null}"#).await;
-            lines_of(address, "pinpriq_share", |lines| lines.is_empty()).await;
+            set(&mut visitor, "PATCH /v1/queues/mails", r#"{"sharemetrics": null}"#).await;
+            lines_of(address, "pinpriq_share", <[String]>::is_empty).await;
         });
     }
 }
@@ -80,10 +80,10 @@ fn shares_with_most_tasks_have_metrics_where_a_queue_asks_for_it() {
 fn limits_that_queues_use_together_have_metrics() {
     with_site_of(Config { shards: 2, ..in_memory() }, async |address| {
         let mut visitor = Visitor::at(address).await;
-        set(&mut visitor, "/v1/limits/%7Bgpu%7Dmax", r#"{"max": 1}"#).await;
-        set(&mut visitor, "/v1/limits/%7Bgpu%7Drate", r#"{"rate": "2/600000"}"#).await;
-        set(&mut visitor, "/v1/limits/other", r#"{"max": 9}"#).await;
-        set(&mut visitor, "/v1/queues/%7Bgpu%7D", r#"{"uses": "{gpu}max,{gpu}rate"}"#).await;
+        set(&mut visitor, "PUT /v1/limits/%7Bgpu%7Dmax", r#"{"max": 1}"#).await;
+        set(&mut visitor, "PUT /v1/limits/%7Bgpu%7Drate", r#"{"rate": "2/600000"}"#).await;
+        set(&mut visitor, "PUT /v1/limits/other", r#"{"max": 9}"#).await;
+        set(&mut visitor, "PUT /v1/queues/%7Bgpu%7D", r#"{"uses": "{gpu}max,{gpu}rate"}"#).await;
         put(&mut visitor, "%7Bgpu%7D", "?cost=5", 1).await;
         visitor.ask("POST /v1/queues/%7Bgpu%7D:take", "", b"").await;
         let has = |lines: &[String], wanted: &str| lines.iter().any(|line| line == wanted);

@@ -285,33 +285,10 @@ fn rights_are_those_of_every_door() {
         assert!(all.contains("\"b1\""), "{all}");
         let (_, _, some) = get("/v1/dead-letters", &ana).await;
         assert!(!some.contains("b1"), "{some}");
-        for queue in ["a1", "b1"] {
-            let mut visitor = Visitor::at(address).await;
-            let kind = format!("{boss}Content-Type: application/json\r\n");
-            for (path, values) in [
-                (format!("queues/{queue}"), r#"{"sharemetrics": 1}"#),
-                (format!("limits/{queue}"), r#"{"max": 1}"#),
-            ] {
-                visitor.send(&format!("PUT /v1/{path}"), &kind, values.as_bytes()).await;
-                assert!([201, 204].contains(&visitor.answer().await.0), "{path}");
-            }
-        }
-        // Figures that were asked for just before are told again for a while.
-        let all = loop {
-            let (_, _, all) = get("/metrics", &boss).await;
-            if all.contains("pinpriq_share_tasks") {
-                break all;
-            }
-        };
-        for of in ["share_tasks{queue=\"b1\"", "limit_taken{limit=\"b1\""] {
-            assert!(all.contains(of), "{all}");
-        }
+        let (_, _, all) = get("/metrics", &boss).await;
         assert!(all.contains("queue=\"b1\"") && all.contains("pinpriq_connections"), "{all}");
         let (_, _, some) = get("/metrics", &ana).await;
         assert!(some.contains("queue=\"a1\"") && !some.contains("b1"), "{some}");
-        for of in ["share_tasks{queue=\"a1\"", "limit_taken{limit=\"a1\""] {
-            assert!(some.contains(of), "{some}");
-        }
         assert!(!some.contains("pinpriq_connections"), "{some}");
         assert!(some.contains("pinpriq_queues 1"), "{some}");
         let mut visitor = Visitor::at(address).await;
@@ -411,5 +388,36 @@ fn events_show_what_may_be_looked_at_and_end_with_the_right() {
         }
         assert!(seen.contains("NOPERM"), "{seen}");
         assert!(!seen.contains("\"b\""), "{seen}");
+    });
+}
+
+#[test]
+fn metrics_tell_of_shares_and_limits_that_may_be_looked_at() {
+    let people =
+        [Person::new("ana", "look:a*"), Person::new("boss", "put:* look:* manage:* admin")];
+    with_people(&people, async |address, _| {
+        let (ana, boss) = (basic("ana:password"), basic("boss:password"));
+        let kind = format!("{boss}Content-Type: application/json\r\n");
+        for name in ["a1", "b1"] {
+            let mut visitor = Visitor::at(address).await;
+            for (line, body) in [
+                (format!("PUT /v1/queues/{name}"), r#"{"sharemetrics": 1}"#),
+                (format!("PUT /v1/limits/{name}"), r#"{"max": 1}"#),
+                (format!("POST /v1/queues/{name}/tasks"), r#"{"payload": "x"}"#),
+            ] {
+                visitor.send(&line, &kind, body.as_bytes()).await;
+                assert!([201, 204].contains(&visitor.answer().await.0), "{line}");
+            }
+        }
+        let get = async |user: &str| ask(address, "GET /metrics", user).await.2;
+        let all = get(&boss).await;
+        for of in ["share_tasks{queue=\"b1\"", "limit_taken{limit=\"b1\""] {
+            assert!(all.contains(of), "{all}");
+        }
+        let some = get(&ana).await;
+        for of in ["share_tasks{queue=\"a1\"", "limit_taken{limit=\"a1\""] {
+            assert!(some.contains(of), "{some}");
+        }
+        assert!(!some.contains("b1"), "{some}");
     });
 }

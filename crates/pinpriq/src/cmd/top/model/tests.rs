@@ -70,7 +70,7 @@ pub(in crate::cmd::top) fn bulk(text: &str) -> Value {
 
 /// A page with shares of these names.
 pub(in crate::cmd::top) fn shares(of: &PageOf, names: &[&str], next: Option<&str>) -> News {
-    let share = |(place, name): (usize, &&str)| {
+    let share = |(place, name): (i64, &&str)| {
         Value::Map(vec![
             (bulk("share"), bulk(name)),
             (bulk("weight"), Value::Integer(1)),
@@ -79,7 +79,7 @@ pub(in crate::cmd::top) fn shares(of: &PageOf, names: &[&str], next: Option<&str
             (bulk("ready"), Value::Integer(3)),
             (bulk("taken"), Value::Integer(1)),
             (bulk("waited_ms"), Value::Null),
-            (bulk("oldest_ready_ms"), Value::Integer(90_000 - place as i64 * 1_000)),
+            (bulk("oldest_ready_ms"), Value::Integer(90_000 - place * 1_000)),
             (bulk("acked"), Value::Integer(123_456)),
             (bulk("failed"), Value::Integer(0)),
         ])
@@ -87,7 +87,7 @@ pub(in crate::cmd::top) fn shares(of: &PageOf, names: &[&str], next: Option<&str
     News::Page(Box::new(Page {
         of: of.clone(),
         settings: None,
-        tasks: names.iter().enumerate().map(share).collect(),
+        tasks: (0..).zip(names).map(share).collect(),
         next: next.map(|next| next.as_bytes().to_vec()),
     }))
 }

@@ -80,8 +80,8 @@ fn the_overview() {
 /// The words of the line that begins with this one.
 #[track_caller]
 fn words<'a>(text: &'a str, first: &str) -> Vec<&'a str> {
-    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let found = lines.into_iter().find(|words| words.first() == Some(&first));
+    let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let found = lines.find(|words| words.first() == Some(&first));
     found.unwrap_or_else(|| panic!("there is no line of {first}:\n{text}"))
 }
 
