@@ -133,12 +133,7 @@ impl Engine {
         }
         self.drop_unshared();
         due.extend(self.revive_members());
-        for queue in self.queues.slots() {
-            let paused_until = self.queues[queue].paused.output.until();
-            self.queues[queue].paused_for =
-                paused_until.map_or(Span::ZERO, |at| at.since(self.now));
-            due.extend(self.queues[queue].paused.next_end().map(|at| (at, Due::Pause(queue))));
-        }
+        self.revive_pauses(&mut due);
         self.deadlines = due.into_iter().collect();
         for (slot, tasks) in queues {
             let queue = &mut self.queues[slot];
@@ -165,6 +160,16 @@ impl Engine {
         // could become too large.
         self.revive_schedules();
         self.conclude();
+    }
+
+    /// Adds the ends of pauses to what is due.
+    fn revive_pauses(&mut self, due: &mut Vec<(Timestamp, Due)>) {
+        for slot in self.queues.slots() {
+            let queue = &mut self.queues[slot];
+            let paused_until = queue.paused.output.until();
+            queue.paused_for = paused_until.map_or(Span::ZERO, |at| at.since(self.now));
+            due.extend(queue.paused.next_end().map(|at| (at, Due::Pause(slot))));
+        }
     }
 
     /// Counts a restored queue, if it exists, and the names in its settings.

@@ -111,7 +111,7 @@ pub(crate) struct Notice {
 pub(crate) struct Asks {
     for_details: mpsc::Receiver<oneshot::Sender<Detailed>>,
     for_topics: mpsc::Receiver<oneshot::Sender<BTreeSet<Bytes>>>,
-    nudged: mpsc::Receiver<()>,
+    woken: mpsc::Receiver<()>,
 }
 
 impl Monitor {
@@ -119,8 +119,8 @@ impl Monitor {
     pub(crate) fn new() -> (Arc<Self>, Asks) {
         let (asks, for_details) = mpsc::channel(ASKS_MAX);
         let (asks_for_topics, for_topics) = mpsc::channel(ASKS_MAX);
-        let (nudges, nudged) = mpsc::channel(1);
-        let asked = Asks { for_details, for_topics, nudged };
+        let (nudges, woken) = mpsc::channel(1);
+        let asked = Asks { for_details, for_topics, woken };
         let (seconds, _) = broadcast::channel(BEHIND_MAX);
         let state = State {
             seconds: Some(seconds),

@@ -376,7 +376,9 @@ impl Ahead {
         let refused = Refused::of(&text, false);
         match owed {
             Some(Owed::Start(jobs)) if refused.code == "STALE" => {
-                jobs.iter().for_each(|job| self.cancel(job));
+                for job in &jobs {
+                    self.cancel(job);
+                }
             }
             // It is not known to be lost. The next renewal of the leases starts them too.
             Some(Owed::Start(_)) => tracing::warn!("jobs were not started: {refused}"),
@@ -459,7 +461,9 @@ impl Ahead {
                     match self.crew.worker.client.run(&request).await {
                         Ok(replies) => self.note_started(&jobs, &replies),
                         Err(error) if error.is("STALE") => {
-                            jobs.iter().for_each(|job| self.cancel(job));
+                            for job in &jobs {
+                                self.cancel(job);
+                            }
                         }
                         Err(error) => {
                             let count = jobs.len();

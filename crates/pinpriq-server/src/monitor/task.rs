@@ -53,7 +53,7 @@ pub(crate) async fn run(
                 let _ = answer.send(runner.topics().await);
                 false
             }
-            Some(()) = asks.nudged.recv() => {
+            Some(()) = asks.woken.recv() => {
                 runner.fresh().await;
                 false
             }

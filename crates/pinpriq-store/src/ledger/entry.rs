@@ -35,6 +35,7 @@ const CHECKSUM_AT: usize = 32;
 
 /// What the header of an entry says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of an entry")]
 pub struct EntryHeader {
     /// The tenure that has written it.
     pub term: Term,

@@ -52,10 +52,10 @@ impl Model {
                 fits(done.iter().all(|done| done.queue.len() <= NAME_BYTES_MAX))?;
                 (take.queues, take.member)
             }
-            Command::Start { queue, .. } | Command::StartAll { queue, .. }
+            Command::Start { queue: it, .. } | Command::StartAll { queue: it, .. }
                 if self.room == Room::Least =>
             {
-                (&[queue.name], queue.member)
+                (&[it.name], it.member)
             }
             Command::Reserve(reserve) if self.room == Room::Least => (reserve.queues, None),
             Command::Numbered { deed: Deed::Take, .. } if self.room != Room::Least => return Ok(()),
@@ -70,10 +70,10 @@ impl Model {
                 (&[from.name], from.member)
             }
             Command::Release(release) => (&[release.held.queue.name], release.held.queue.member),
-            Command::Dig(it) | Command::Snatch(it) | Command::Restart(it) => {
-                (&[it.queue.name], it.queue.member)
-            }
-            Command::Switch { transfer, .. } => (&[transfer.queue.name], transfer.queue.member),
+            Command::Dig(it)
+            | Command::Snatch(it)
+            | Command::Restart(it)
+            | Command::Switch { transfer: it, .. } => (&[it.queue.name], it.queue.member),
             Command::Update(update) => (&[update.queue.name], update.queue.member),
             Command::Member(MemberCommand::Join { topic, member, .. }) => {
                 (&[*topic], Some(*member))

@@ -184,10 +184,7 @@ impl Census {
             Command::PutBack(records) => self.note_put_back(model, client, records),
             Command::Ack(ack) => self.note_held(model, client, "ack", ack.held),
             Command::AckAll { queue, receipts } => {
-                for receipt in *receipts {
-                    let held = Held { queue: *queue, by: HeldBy::Receipt(*receipt) };
-                    self.note_held(model, client, "ack", held);
-                }
+                self.note_receipts(model, client, "ack", (*queue, receipts));
             }
             Command::Release(release) => self.note_held(model, client, "release", release.held),
             Command::Bury(bury) => self.note_held(model, client, "bury", bury.held),
@@ -203,14 +200,10 @@ impl Census {
             }
             Command::Touch { held, .. } => self.note_held(model, client, "touch", *held),
             Command::Start { queue, receipt } => {
-                let held = Held { queue: *queue, by: HeldBy::Receipt(*receipt) };
-                self.note_held(model, client, "start", held);
+                self.note_receipts(model, client, "start", (*queue, &[*receipt]));
             }
             Command::StartAll { queue, receipts } => {
-                for receipt in *receipts {
-                    let held = Held { queue: *queue, by: HeldBy::Receipt(*receipt) };
-                    self.note_held(model, client, "start", held);
-                }
+                self.note_receipts(model, client, "start", (*queue, receipts));
             }
             Command::Kill { queue, ids } => {
                 for id in *ids {
@@ -247,6 +240,19 @@ impl Census {
             Command::Publish(publish) => self.note_publish(model, publish.topic),
             Command::Member(command) => self.note_member(model, command),
             _ => {}
+        }
+    }
+
+    fn note_receipts(
+        &mut self,
+        model: &Model,
+        client: ClientId,
+        row: &'static str,
+        (queue, receipts): (QueueName<'_>, &[Receipt]),
+    ) {
+        for receipt in receipts {
+            let held = Held { queue, by: HeldBy::Receipt(*receipt) };
+            self.note_held(model, client, row, held);
         }
     }
 

@@ -253,8 +253,10 @@ impl Policy for Subscribed {
                 drop(shared);
                 self.restart();
             }
-            (Asked::Start | Asked::Credit(_) | Asked::Ack(_), _) => {}
-            (Asked::Unsubscribe | Asked::Reset, _) => {}
+            (
+                Asked::Start | Asked::Credit(_) | Asked::Ack(_) | Asked::Unsubscribe | Asked::Reset,
+                _,
+            ) => {}
         }
     }
 
