@@ -61,7 +61,6 @@ impl Model {
             Command::Numbered { deed: Deed::Take, .. } if self.room != Room::Least => return Ok(()),
             Command::Numbered { deed: Deed::Read | Deed::Delete, .. } => return Ok(()),
             Command::Numbered { .. } => return Err(RefusalKind::Busy),
-            Command::Kick { queue, .. } => (&[*queue], None),
             Command::Touch { held, .. } => (&[held.queue.name], held.queue.member),
             Command::Bury(bury) => (&[bury.held.queue.name], bury.held.queue.member),
             Command::Fail(fail) => (&[fail.held.queue.name], fail.held.queue.member),
@@ -78,18 +77,17 @@ impl Model {
             Command::Member(MemberCommand::Join { topic, member, .. }) => {
                 (&[*topic], Some(*member))
             }
-            Command::Plow { queue, .. } | Command::Redrive { queue, .. } => {
-                (&[queue.name], queue.member)
-            }
-            Command::Queue(command) => match command {
+            Command::Kick { queue, .. }
+            | Command::Queue(
                 QueueCommand::Create { queue, .. }
                 | QueueCommand::Share { queue, .. }
-                | QueueCommand::Hold { queue, length: Some(_), .. } => (&[*queue], None),
-                QueueCommand::Set { queue, .. } | QueueCommand::Pause { queue, .. } => {
-                    (&[queue.name], queue.member)
-                }
-                _ => return Ok(()),
-            },
+                | QueueCommand::Hold { queue, length: Some(_), .. },
+            ) => (&[*queue], None),
+            Command::Plow { queue: it, .. }
+            | Command::Redrive { queue: it, .. }
+            | Command::Queue(
+                QueueCommand::Set { queue: it, .. } | QueueCommand::Pause { queue: it, .. },
+            ) => (&[it.name], it.member),
             Command::Import(Import::Schedule(schedule)) => {
                 fits(schedule.name.len() <= NAME_BYTES_MAX)?;
                 (&[&*schedule.plan.queue], None)
