@@ -14,22 +14,8 @@ pub(crate) const LATER_QUEUES: [&str; 6] = ["b", "tasks", "post", "y2", "{t}2", 
 
 /// What holds tasks back in the last two of them.
 const LIMITS: [Limits; 2] = [
-    Limits {
-        queue: "",
-        limit: None,
-        key_limit: Some(1),
-        share_limit: None,
-        key_hold: true,
-        fair: false,
-    },
-    Limits {
-        queue: "",
-        limit: Some(5),
-        key_limit: None,
-        share_limit: Some(2),
-        key_hold: false,
-        fair: true,
-    },
+    Limits { key_limit: Some(1), key_hold: true, ..Limits::NONE },
+    Limits { limit: Some(5), share_limit: Some(2), fair: true, ..Limits::NONE },
 ];
 
 /// The keys and shares of tasks.

@@ -12,7 +12,7 @@ use crate::history::lease::{Deed, Fate, Handed, Lasting, Span, US_PER_MS, Wish};
 use crate::history::reading::{Call, History};
 use crate::history::record::{Delivery, Event, Operation, Outcome};
 use crate::history::routes::{Policy, Routes};
-use crate::history::shelf::{Entry, Limits, Naming, Queue, Station, Task, Visit};
+use crate::history::shelf::{Entry, Limits, Most, NamedLimit, Naming, Queue, Station, Task, Visit};
 use crate::history::tolerance::Tolerance;
 
 /// A put that may have been carried out.
@@ -30,6 +30,7 @@ struct PutOf {
 pub(crate) struct Book {
     pub(crate) queues: Vec<Queue>,
     pub(crate) tasks: Vec<Task>,
+    pub(crate) named_limits: Vec<NamedLimit>,
     /// When the server ended or started, in order of time.
     pub(crate) restarts_us: Vec<u64>,
     /// The ends that are followed by a start: the moments of both.
@@ -84,6 +85,15 @@ impl Book {
         self.queues.push(Queue::new(name.to_owned()));
         self.queue_places.insert(name.to_owned(), place);
         place
+    }
+
+    /// Returns the index of a named limit, and adds the limit if it is not known.
+    fn named_limit(&mut self, name: &str) -> usize {
+        let known = self.named_limits.iter().position(|it| it.name == name);
+        known.unwrap_or_else(|| {
+            self.named_limits.push(NamedLimit { name: name.to_owned(), said: Vec::new() });
+            self.named_limits.len() - 1
+        })
     }
 
     /// Returns the index of a task, and adds the task if it is not known.
@@ -162,8 +172,14 @@ impl Book {
                 };
                 self.routes.add_policy(queue, policy);
             }
-            Operation::Limits { queue, limit, key_limit, share_limit, key_hold, fair } => {
+            Operation::NamedLimit { name, max } => {
+                let limit = self.named_limit(name);
+                let certain = call.outcome == Outcome::Done;
+                self.named_limits[limit].said.push(Most { span, certain, max: *max });
+            }
+            Operation::Limits { queue, limit, key_limit, share_limit, key_hold, fair, uses } => {
                 let queue = self.queue(queue);
+                let uses = uses.as_ref().map(|name| self.named_limit(name));
                 self.queues[queue].limits.push(Limits {
                     span,
                     certain: call.outcome == Outcome::Done,
@@ -172,6 +188,7 @@ impl Book {
                     of_share: *share_limit,
                     holds_keys: *key_hold,
                     is_fair: *fair,
+                    uses,
                 });
             }
             _ => {}
@@ -306,6 +323,7 @@ impl Book {
             | Operation::Move { .. }
             | Operation::Policy { .. }
             | Operation::Limits { .. }
+            | Operation::NamedLimit { .. }
             | Operation::Transaction { .. } => {}
             _ if refused && !has_receipt(&call.operation) => {}
             Operation::Kill { queue, id } => {

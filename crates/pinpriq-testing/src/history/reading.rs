@@ -170,6 +170,7 @@ fn fits(operation: &Operation, outcome: &Outcome) -> Result<(), String> {
                 | Operation::Touch { .. }
                 | Operation::Policy { .. }
                 | Operation::Limits { .. }
+                | Operation::NamedLimit { .. }
                 | Operation::Disturb { .. }
         ),
     };
@@ -194,6 +195,7 @@ const fn may_be_part(operation: &Operation) -> bool {
         | Operation::Move { .. }
         | Operation::Policy { .. }
         | Operation::Limits { .. }
+        | Operation::NamedLimit { .. }
         | Operation::Transaction { .. } => false,
     }
 }

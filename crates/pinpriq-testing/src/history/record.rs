@@ -210,6 +210,18 @@ pub enum Operation {
         /// Whether shares take turns.
         #[serde(default, skip_serializing_if = "is_false")]
         fair: bool,
+        /// The named limit that its tasks count for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        uses: Option<String>,
+    },
+    /// Says how many tasks of all queues that use a named limit may be taken at once. It replaces
+    /// what was said of that before.
+    NamedLimit {
+        /// Its name.
+        name: String,
+        /// The most, or none for any number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max: Option<u64>,
     },
     /// Several operations, of which all happen at one moment or none: put, ack, release, bury,
     /// fail, touch, kill, dig and disturb.
@@ -232,7 +244,7 @@ pub enum Operation {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Outcome {
-    /// It was carried out: ack, bury, touch, policy, limits, disturb.
+    /// It was carried out: ack, bury, touch, policy, limits, named limit, disturb.
     Done,
     /// A task was put.
     Put {

@@ -94,6 +94,8 @@ pub struct Tally {
     pub ordered: u64,
     /// Leases that were counted against a limit, at the times when they certainly lasted.
     pub limited: u64,
+    /// The most leases that certainly lasted at once of the queues that use a named limit.
+    pub named_most: u64,
     /// Queues that were known to be empty at the end, so that a loss would have been detected.
     pub drained: u64,
     /// Ends and starts of the server.

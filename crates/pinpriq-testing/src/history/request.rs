@@ -5,9 +5,11 @@ use pinpriq_proto::command::{
     Ack, Amendment, Bury, Command, Delay, Fail, Held, HeldBy, Put, QueueCommand, Release,
     Selection, Take, TakeMode, TimeToLive, Transfer, Wait,
 };
+use pinpriq_proto::named_limits::{LimitChange, LimitCommand, OrNone};
 use pinpriq_proto::request::parts;
 use pinpriq_proto::settings::{
-    ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, KEYHOLD, KEYLIMIT, LIMIT, RANKING, SHARELIMIT, Value,
+    ATTEMPTS, BACKOFF, BACKOFFMAX, DEADLETTER, KEYHOLD, KEYLIMIT, LIMIT, RANKING, SHARELIMIT, USES,
+    Value,
 };
 use pinpriq_proto::task::{COST_USUAL, StateKind, Terms};
 use pinpriq_proto::time::Span;
@@ -251,11 +253,26 @@ pub struct Limits {
     pub key_hold: bool,
     /// Whether shares take turns.
     pub fair: bool,
+    /// The named limit that its tasks count for.
+    pub uses: Option<&'static str>,
+}
+
+impl Limits {
+    /// Those of a queue without settings.
+    pub const NONE: Self = Self {
+        queue: "",
+        limit: None,
+        key_limit: None,
+        share_limit: None,
+        key_hold: false,
+        fair: false,
+        uses: None,
+    };
 }
 
 /// Sets how many tasks may be taken at once.
 pub fn set_limits(limits: Limits) -> Request {
-    let Limits { queue, limit, key_limit, share_limit, key_hold, fair } = limits;
+    let Limits { queue, limit, key_limit, share_limit, key_hold, fair, uses } = limits;
     let number = |limit: Option<u64>| limit.map_or(Value::None, Value::Number);
     let settings = [
         (LIMIT, number(limit)),
@@ -263,11 +280,21 @@ pub fn set_limits(limits: Limits) -> Request {
         (SHARELIMIT, number(share_limit)),
         (KEYHOLD, Value::Word(key_hold.into())),
         (RANKING, Value::Word(fair.into())),
+        (USES, uses.map_or(Value::None, |name| Value::Bytes(name.as_bytes()))),
     ];
     let command = QueueCommand::Set { queue: queue.as_bytes().into(), settings: &settings };
     let queue = queue.to_owned();
-    let operation = Operation::Limits { queue, limit, key_limit, share_limit, key_hold, fair };
+    let uses = uses.map(str::to_owned);
+    let operation =
+        Operation::Limits { queue, limit, key_limit, share_limit, key_hold, fair, uses };
     Request::of(operation, &command.into())
+}
+
+/// Says how many tasks of all queues that use a limit may be taken at once.
+pub fn set_named_limit(name: &str, max: Option<u64>) -> Request {
+    let change = LimitChange { max: Some(OrNone(max)), rate: None };
+    let command = Command::Limit(LimitCommand::Set { name: name.as_bytes(), change });
+    Request::of(Operation::NamedLimit { name: name.to_owned(), max }, &command)
 }
 
 fn taking<'a>(queues: &'a [&'a [u8]], count: u64, wait_ms: u64, mode: TakeMode) -> Command<'a> {
@@ -336,7 +363,8 @@ pub fn outcome(operation: &Operation, reply: &Reply) -> Result<Outcome, Strange>
         Operation::Ack { .. }
         | Operation::Bury { .. }
         | Operation::Policy { .. }
-        | Operation::Limits { .. } => match reply {
+        | Operation::Limits { .. }
+        | Operation::NamedLimit { .. } => match reply {
             Reply::Simple(word) if word == "OK" => Ok(Outcome::Done),
             _ => Err(strange()),
         },

@@ -50,6 +50,35 @@ pub(crate) struct Limits {
     pub(crate) holds_keys: bool,
     /// Whether shares take turns.
     pub(crate) is_fair: bool,
+    /// The index of the named limit that its tasks count for.
+    pub(crate) uses: Option<usize>,
+}
+
+/// How many tasks of all queues that use a limit may be taken at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    /// When it was asked for.
+    pub(crate) span: Span,
+    /// Whether it was certainly accepted.
+    pub(crate) certain: bool,
+    pub(crate) max: Option<u64>,
+}
+
+/// What is known about a named limit.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedLimit {
+    pub(crate) name: String,
+    /// What was ever said about it.
+    pub(crate) said: Vec<Most>,
+}
+
+impl NamedLimit {
+    /// How many it may have allowed at some moment of this time.
+    pub(crate) fn most_in(&self, span: Span) -> Vec<Option<u64>> {
+        let unsaid = Most { span: Span { from_us: 0, to_us: 0 }, certain: true, max: None };
+        let said = said_in(&self.said, |it| (it.span, it.certain), unsaid, span);
+        said.iter().map(|it| it.max).collect()
+    }
 }
 
 /// A removal, or a dig.
@@ -136,6 +165,7 @@ impl Limits {
         of_share: None,
         holds_keys: false,
         is_fair: false,
+        uses: None,
     };
 
     /// Whether keys may hold tasks back.

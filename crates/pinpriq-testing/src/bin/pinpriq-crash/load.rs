@@ -60,20 +60,13 @@ const POLICIES: [Policy; 4] = [
 const LIMITS: [Limits; 2] = [
     Limits {
         queue: "front",
-        limit: None,
         key_limit: Some(1),
         share_limit: Some(3),
         key_hold: true,
         fair: true,
+        ..Limits::NONE
     },
-    Limits {
-        queue: "back",
-        limit: Some(8),
-        key_limit: Some(2),
-        share_limit: None,
-        key_hold: false,
-        fair: false,
-    },
+    Limits { queue: "back", limit: Some(8), key_limit: Some(2), ..Limits::NONE },
 ];
 /// The keys and shares of tasks in all queues.
 const KEYS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];

@@ -3,7 +3,8 @@
 //!
 //! A lease counts from the answer that brought it until the first moment at which anything can have
 //! ended it. A limit that was changed counts as the loosest that may have held since the first of
-//! the leases was asked for, because what is taken stays.
+//! the leases was asked for, because what is taken stays. For a named limit it counts if its queue
+//! certainly used that limit all the time.
 //!
 //! A task that has failed holds its key until it has left its queue. That is certain as long as it
 //! is seen again there later.
@@ -51,6 +52,39 @@ pub(super) fn check(book: &Book, tolerance: Tolerance, report: &mut Report) {
         }
         check_keys(book, place, tolerance, report);
     }
+    (0..book.named_limits.len()).for_each(|limit| check_named(book, limit, tolerance, report));
+}
+
+/// Counts the leases of all queues that use a limit.
+fn check_named(book: &Book, number: usize, tolerance: Tolerance, report: &mut Report) {
+    let named = &book.named_limits[number];
+    let mut taken = Vec::new();
+    for task in &book.tasks {
+        for handed in task.handed.iter().filter(|it| !it.popped) {
+            let queue = &book.queues[task.queue_of(handed)];
+            let uses = |limits: &Limits| limits.uses == Some(number);
+            if !queue.limits.iter().any(uses) {
+                continue;
+            }
+            let Some(it) = lease(book, task, handed, tolerance) else { continue };
+            let span = Span { from_us: it.perhaps_us, to_us: it.certain.to_us };
+            if queue.limits_in(span).iter().all(uses) {
+                taken.push(it);
+            }
+        }
+    }
+    report.tally.limited += u64::try_from(taken.len()).unwrap_or(u64::MAX);
+    let strictest = named.said.iter().filter_map(|it| it.max).min();
+    let most = count(&mut taken, strictest, |count, span| {
+        // Where one of them says nothing, there may have been no limit.
+        let loosest = named.most_in(span).into_iter().map(|max| max.unwrap_or(u64::MAX)).max();
+        if let Some(loosest) = loosest.filter(|loosest| count > *loosest) {
+            let (name, at_us) = (&named.name, span.to_us);
+            let detail = format!("{count} of limit {name:?} at {at_us} us, at most {loosest}");
+            report.object(Verdict::OverLimit, detail);
+        }
+    });
+    report.tally.named_most = report.tally.named_most.max(most);
 }
 
 /// The put of a task, if it is certain.
@@ -84,11 +118,27 @@ impl Whose {
     }
 }
 
-/// Goes through the beginnings of leases in the order of time, and counts those that last.
 fn judge(book: &Book, place: usize, whose: &Whose, taken: &mut [Taken], report: &mut Report) {
     let queue = &book.queues[place];
     let strictest = queue.limits.iter().filter_map(|limits| whose.limit(limits)).min();
+    count(taken, strictest, |count, span| {
+        let limits = queue.limits_in(span);
+        // Where one of them says nothing, there may have been no limit.
+        let loosest = limits.iter().map(|limits| whose.limit(limits).unwrap_or(u64::MAX)).max();
+        if let Some(loosest) = loosest.filter(|loosest| count > *loosest) {
+            let (name, at_us) = (&queue.name, span.to_us);
+            let detail =
+                format!("{count} of {whose:?} in queue {name:?} at {at_us} us, at most {loosest}");
+            report.object(Verdict::OverLimit, detail);
+        }
+    });
+}
+
+/// Goes through the beginnings of leases in the order of time. Where more than this last, it tells
+/// how many, and the time since the first of them may have begun. Returns the most.
+fn count(taken: &mut [Taken], strictest: Option<u64>, mut tell: impl FnMut(u64, Span)) -> u64 {
     taken.sort_unstable_by_key(|it| it.certain.from_us);
+    let mut most = 0;
     // Those that last, by their end.
     let mut lasting: BTreeSet<(u64, usize)> = BTreeSet::new();
     for (number, it) in taken.iter().enumerate() {
@@ -97,21 +147,15 @@ fn judge(book: &Book, place: usize, whose: &Whose, taken: &mut [Taken], report: 
         }
         lasting.insert((it.certain.to_us, number));
         let count = u64::try_from(lasting.len()).unwrap_or(u64::MAX);
+        most = most.max(count);
         if strictest.is_none_or(|strictest| count <= strictest) {
             continue;
         }
         let begun = lasting.iter().map(|(_, number)| taken[*number].perhaps_us).min();
-        let span = Span { from_us: begun.unwrap_or(it.perhaps_us), to_us: it.certain.from_us };
-        let limits = queue.limits_in(span);
-        // Where one of them says nothing, there may have been no limit.
-        let loosest = limits.iter().map(|limits| whose.limit(limits).unwrap_or(u64::MAX)).max();
-        if let Some(loosest) = loosest.filter(|loosest| count > *loosest) {
-            let (name, at_us) = (&queue.name, it.certain.from_us);
-            let detail =
-                format!("{count} of {whose:?} in queue {name:?} at {at_us} us, at most {loosest}");
-            report.object(Verdict::OverLimit, detail);
-        }
+        let from_us = begun.unwrap_or(it.perhaps_us);
+        tell(count, Span { from_us, to_us: it.certain.from_us });
     }
+    most
 }
 
 /// A time in which a task certainly held back the others of its key.

@@ -15,6 +15,7 @@ fn limits(of_all: u64, of_key: u64, of_share: u64, key_hold: bool) -> Operation 
         share_limit,
         key_hold,
         fair: false,
+        uses: None,
     }
 }
 
@@ -158,6 +159,77 @@ fn a_limit_that_was_changed_counts_as_the_loosest() {
         story.begin("", limits(1, 0, 0, false));
     });
     finds(&story, &[]);
+}
+
+/// Two queues use a limit of one task, and a task of each is taken.
+fn both_use(max: Option<u64>) -> Story {
+    let mut story = Story::default();
+    story.event(Event::ServerStarted);
+    story.call("named", named(max), Outcome::Done);
+    for queue in [QUEUE, OTHER] {
+        story.call("", uses(queue, Some("gpu")), Outcome::Done);
+    }
+    story.put("", "1", 0);
+    let mut other = put("2", 0);
+    if let Operation::Put { queue, .. } = &mut other {
+        OTHER.clone_into(queue);
+    }
+    story.call("", other, Outcome::Put { id: "2".to_owned() });
+    story.take("first", "1", "r1");
+    let mut other = take(Some(10_000));
+    if let Operation::Take { queue, .. } = &mut other {
+        OTHER.clone_into(queue);
+    }
+    story.call("second", other, came("2", "r2"));
+    story
+}
+
+const OTHER: &str = "others";
+
+fn named(max: Option<u64>) -> Operation {
+    Operation::NamedLimit { name: "gpu".to_owned(), max }
+}
+
+fn uses(of: &str, name: Option<&str>) -> Operation {
+    let mut operation = limits(0, 0, 0, false);
+    if let Operation::Limits { queue, uses, .. } = &mut operation {
+        (*queue, *uses) = (of.to_owned(), name.map(str::to_owned));
+    }
+    operation
+}
+
+#[test]
+fn a_named_limit_counts_what_all_its_queues_have() {
+    finds(&both_use(Some(1)), &[Verdict::OverLimit]);
+    for max in [None, Some(2)] {
+        let story = both_use(max);
+        finds(&story, &[]);
+        let tally = story.check().tally;
+        assert_eq!((tally.limited, tally.named_most), (2, 2));
+    }
+}
+
+/// What happens before the request with a label.
+type Way = (&'static str, fn(&mut Story));
+
+#[test]
+fn what_may_not_have_used_a_named_limit_does_not_count_for_it() {
+    let ways: [Way; 5] = [
+        ("first", |story| story.call("", uses(OTHER, None), Outcome::Done)),
+        ("first", |story| {
+            story.begin("", uses(OTHER, None));
+        }),
+        ("second", |story| story.call("", uses(QUEUE, Some("cpu")), Outcome::Done)),
+        ("first", |story| {
+            story.begin("", named(Some(2)));
+        }),
+        ("second", |story| story.ack("", "r1")),
+    ];
+    for (label, way) in ways {
+        let mut story = both_use(Some(1));
+        story.before(label, way);
+        finds(&story, &[]);
+    }
 }
 
 /// A task of a key has failed, another one of it is taken, and then the first one again.

@@ -132,8 +132,8 @@ fn is_refused(load: &Load<'_>, queue: Queue, node: usize, dice: &mut Dice) -> Fa
     Ok(())
 }
 
-/// The shard of a queue whose name has no braces.
-fn shard_of(name: &str) -> u16 {
+/// The shard of a queue whose name has no braces, or these words in braces.
+pub(crate) fn shard_of(name: &str) -> u16 {
     let slot = u32::from(crc16(name.as_bytes())) % SLOTS;
     u16::try_from(slot * u32::from(SHARDS) / SLOTS).unwrap_or(u16::MAX)
 }

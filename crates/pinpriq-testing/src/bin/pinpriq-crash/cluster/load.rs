@@ -30,7 +30,7 @@ pub(crate) struct Queue {
     pub(crate) name: &'static str,
     /// Whether clients wait for its tasks. A blocked take is asked again of the next owner, and a
     /// lease that the former one granted may never arrive. So its order is not judged.
-    waits: bool,
+    pub(crate) waits: bool,
 }
 
 /// The queues: two in each of the six shards, of which one is waited for.
@@ -53,26 +53,28 @@ pub(crate) const QUEUES: [Queue; 12] = [
 const LIMITS: [Limits; 2] = [
     Limits {
         queue: "bills",
-        limit: None,
         key_limit: Some(1),
         share_limit: Some(3),
         key_hold: true,
         fair: true,
+        ..Limits::NONE
     },
-    Limits {
-        queue: "letters",
-        limit: Some(8),
-        key_limit: Some(2),
-        share_limit: None,
-        key_hold: false,
-        fair: false,
-    },
+    Limits { queue: "letters", limit: Some(8), key_limit: Some(2), ..Limits::NONE },
 ];
 /// The keys and shares of tasks in all queues.
 const KEYS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const SHARES: [&str; 3] = ["x", "y", "z"];
-/// The number of clients.
-const CLIENTS: usize = 6;
+/// What a load is made of.
+pub(crate) struct Plan {
+    pub(crate) queues: &'static [Queue],
+    /// What holds tasks back in some of them.
+    pub(crate) limits: &'static [Limits],
+    /// The number of clients.
+    pub(crate) clients: usize,
+}
+
+/// The load on all shards.
+pub(crate) const ON_ALL: Plan = Plan { queues: &QUEUES, limits: &LIMITS, clients: 6 };
 /// How long leases last, in milliseconds.
 const TTRS_MS: [u64; 3] = [400, 1_500, 4_000];
 /// Above this number of tasks, more are taken than put.
@@ -91,6 +93,7 @@ pub(crate) struct Load<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) payloads: &'a Payloads,
     pub(crate) board: &'a Board,
+    pub(super) plan: Plan,
     backlog: AtomicU64,
     is_over: AtomicBool,
 }
@@ -99,9 +102,14 @@ pub(crate) struct Load<'a> {
 pub(crate) type Running<'scope> = ScopedJoinHandle<'scope, Fallible<()>>;
 
 impl<'a> Load<'a> {
-    pub(crate) const fn new(ledger: &'a Ledger, payloads: &'a Payloads, board: &'a Board) -> Self {
+    pub(crate) const fn new(
+        ledger: &'a Ledger,
+        payloads: &'a Payloads,
+        board: &'a Board,
+        plan: Plan,
+    ) -> Self {
         let (backlog, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { ledger, payloads, board, backlog, is_over }
+        Self { ledger, payloads, board, plan, backlog, is_over }
     }
 
     /// Starts the clients.
@@ -114,7 +122,7 @@ impl<'a> Load<'a> {
             let mut dice = dice.fork();
             scope.spawn(move || self.visit(&mut dice))
         };
-        (0..CLIENTS).map(start).collect()
+        (0..self.plan.clients).map(start).collect()
     }
 
     /// Makes the clients finish their leases and end.
@@ -235,10 +243,10 @@ impl<'a> Load<'a> {
         held: &mut Vec<(&'static str, String)>,
         dice: &mut Dice,
     ) -> (Queue, Vec<Request>) {
-        let queue = dice.pick(&QUEUES);
+        let queue = dice.pick(self.plan.queues);
         let is_full = self.backlog.load(Ordering::Relaxed) > BACKLOG_MAX;
         let requests = match dice.below(100) {
-            0 => vec![set_limits(dice.pick(&LIMITS))],
+            0 => vec![set_limits(dice.pick(self.plan.limits))],
             1..40 if !is_full => (0..=dice.below(3)).map(|_| self.some_put(queue, dice)).collect(),
             1..65 => vec![some_take(queue, 1 + dice.below(4), dice)],
             65..75 => vec![some_pop(queue, 1 + dice.below(3), dice)],
@@ -273,7 +281,7 @@ impl<'a> Load<'a> {
 
     /// Empties all queues, and records in the history that they are empty.
     pub(crate) fn drain(&self) -> Fallible<()> {
-        for (place, queue) in QUEUES.into_iter().enumerate() {
+        for (place, queue) in self.plan.queues.iter().copied().enumerate() {
             let door = self.board.door(place % NODES).ok_or("the node does not run")?;
             let mut client = Client::connect(door, self.ledger).ok_or("no node listens")?;
             let mut empty = 0;

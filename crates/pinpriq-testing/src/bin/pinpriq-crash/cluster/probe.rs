@@ -5,7 +5,7 @@ use std::time::Duration;
 use pinpriq_testing::Dice;
 use pinpriq_testing::history::Outcome;
 
-use super::load::{Load, QUEUES, Queue, quick_take};
+use super::load::{Load, Queue, quick_take};
 use crate::client::Client;
 use crate::clock::{Clock, let_pass};
 use crate::fault::{Fallible, Fault};
@@ -29,7 +29,7 @@ pub(crate) fn gap(
     let first = dice.index(nodes.len());
     std::thread::scope(|scope| {
         let mut probes = Vec::new();
-        for (place, queue) in QUEUES.into_iter().enumerate() {
+        for (place, queue) in load.plan.queues.iter().copied().enumerate() {
             let node = nodes[(first + place) % nodes.len()];
             let mut dice = dice.fork();
             let probe = move || probe(load, since, (queue, node), &mut dice);

@@ -162,11 +162,7 @@ impl Stage {
         let node = self.owner();
         let others: Vec<usize> = (0..NODES).filter(|it| *it != node).collect();
         match trouble {
-            Trouble::Kill => {
-                self.nodes.kill(node)?;
-                self.measure(trouble, Clock::starting(), &others, load)?;
-                self.nodes.start_one(node)?;
-            }
+            Trouble::Kill => self.kill(node, load)?,
             Trouble::Pause => self.pause(node, &others, load)?,
             Trouble::Stop => self.stop(node, &others, load)?,
             Trouble::Cut | Trouble::CutOneWay => {
@@ -204,6 +200,14 @@ impl Stage {
             self.note(trouble, all, load);
         }
         self.nodes.check()
+    }
+
+    /// Kills a node, waits until others serve every queue, and starts it again.
+    pub(crate) fn kill(&mut self, node: usize, load: &Load<'_>) -> Fallible<()> {
+        let others: Vec<usize> = (0..NODES).filter(|it| *it != node).collect();
+        self.nodes.kill(node)?;
+        self.measure(Trouble::Kill, Clock::starting(), &others, load)?;
+        self.nodes.start_one(node)
     }
 
     fn pause(&mut self, node: usize, others: &[usize], load: &Load<'_>) -> Fallible<()> {
@@ -291,6 +295,13 @@ impl Stage {
 /// How long queues were not served after each trouble, in milliseconds.
 #[derive(Default)]
 pub(crate) struct Gaps(BTreeMap<Trouble, Vec<u64>>);
+
+impl Gaps {
+    /// The longest time for which queues were not served.
+    pub(crate) fn longest_ms(&self) -> u64 {
+        self.0.values().flatten().copied().max().unwrap_or(0)
+    }
+}
 
 impl fmt::Display for Gaps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,7 @@ use crate::clock::{Clock, let_pass};
 use crate::cluster::NODES;
 use crate::cluster::engine::{Engine, Kind};
 use crate::cluster::etcd::MEMBERS;
-use crate::cluster::load::Load;
+use crate::cluster::load::{Load, ON_ALL};
 use crate::cluster::logs::Logs;
 use crate::cluster::nodes::Nodes;
 use crate::cluster::probe::gap;
@@ -31,7 +31,7 @@ const ROUNDS: u64 = 10;
 
 /// How much longer a lease may last than its TTR: as long as its shard has no owner, and some
 /// seconds.
-const PROLONGED_US: u64 = 120_000_000;
+pub(super) const PROLONGED_US: u64 = 120_000_000;
 
 /// The longest time between two troubles, in milliseconds.
 const CALM_MS: u64 = 1_000;
@@ -116,7 +116,7 @@ impl Stage {
         logs: &mut Logs,
     ) -> Fallible<()> {
         let board = self.nodes.board.clone();
-        let load = Load::new(ledger, payloads, &board);
+        let load = Load::new(ledger, payloads, &board, ON_ALL);
         gap(&load, Clock::starting(), &[0, 1, 2], &mut self.dice)?;
         if !board.is_complete() {
             return Err("some shards have no queue that is used".into());

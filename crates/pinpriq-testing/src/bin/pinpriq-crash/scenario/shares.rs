@@ -3,18 +3,26 @@
 //!
 //! Who asks is one thread with one connection. Tasks come and are worked on ten times slower than
 //! in simulated time, so that what the asking and the disk take does not count for much.
+//!
+//! Two scenarios need more than one client, and are judged by the history of all of them: a named
+//! limit with kills (`named`), and a cluster whose owner is killed (`failover`).
+
+mod failover;
+mod named;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pinpriq_client::blocking::Resp;
 use pinpriq_proto::wire::resp::{Value, Words};
-use pinpriq_testing::shares::{self, Fault, SCENARIOS, table};
+use pinpriq_testing::history::Verdict as Wrong;
+use pinpriq_testing::shares::{self, Fault, Figure, SCENARIOS, table};
 
 use crate::args::Wanted;
 use crate::clock::{Clock, let_pass};
 use crate::fault::{Fallible, Verdict};
 use crate::files;
+use crate::ledger::Ledger;
 use crate::report::say;
 use crate::server::{Program, Server};
 use crate::wire;
@@ -45,16 +53,71 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
         let wire = wire::connect(server.address)?;
         let mut real = Real { program, data, server, wire, clock: Clock::starting() };
         let figures = shares::run(&scenario, &mut real);
-        played.push((scenario, figures.map_err(|fault| format!("{}: {fault}", scenario.name))?));
+        played
+            .push((scenario.what, figures.map_err(|fault| format!("{}: {fault}", scenario.name))?));
         real.server.kill()?;
     }
+    let lasts = Duration::from_millis(lasts_ms);
+    played.push((named::WHAT, named::play(wanted, lasts)?));
+    let missing = match failover::play(wanted, lasts)? {
+        Ok(figures) => {
+            played.push((failover::WHAT, figures));
+            None
+        }
+        Err(why) => Some(why),
+    };
     let text = table(&played);
     say(&text);
     let figures = played.iter().flat_map(|(_, figures)| figures);
     let wrong = figures.clone().filter(|figure| !figure.holds);
     let failures: Vec<String> =
         wrong.map(|it| format!("{}: {}, not {}", it.what, it.measured, it.bound)).collect();
-    Ok(Verdict::of(format!("{} figures", figures.count()), &failures))
+    let verdict = Verdict::of(format!("{} figures", figures.count()), &failures);
+    Ok(match (verdict, missing) {
+        (Verdict::Passed(_), Some(why)) => Verdict::NotRun(format!("a fail-over: {why}")),
+        (verdict, _) => verdict,
+    })
+}
+
+/// What the history of clients says of a named limit that allows so many, and of everything else.
+/// It is kept where something is wrong.
+fn of_history(wanted: &Wanted, ledger: &Ledger, scenario: &str, max: u64) -> Fallible<Vec<Figure>> {
+    let report = ledger.check()?;
+    if !report.is_clean() {
+        let kept = ledger.keep(&format!("shares-max-{max}-seed-{}.jsonl", wanted.seed))?;
+        say(format_args!("{scenario}: {}: {}", kept.display(), report.text(5)));
+    }
+    let (counts, tally) = (report.counts(), report.tally);
+    let count = |wrong: &[Wrong]| wrong.iter().filter_map(|it| counts.get(it)).sum::<usize>();
+    let none = |what: &str, wrong: usize, of: String, is_empty: bool| Figure {
+        what: what.to_owned(),
+        measured: format!("{wrong} of {of}"),
+        bound: "0".to_owned(),
+        holds: wrong == 0 && !is_empty,
+    };
+    let known = [Wrong::OverLimit, Wrong::Lost, Wrong::OutOfOrder, Wrong::KeyPassed];
+    let [over, lost, out_of_order, passed] = known.map(|it| count(&[it]));
+    let others = counts.values().sum::<usize>() - count(&known);
+    let (leases, puts, ordered) = (tally.limited, tally.puts, tally.ordered);
+    Ok(vec![
+        Figure {
+            what: "taken at once of the limit".to_owned(),
+            measured: format!("at most {}", tally.named_most),
+            bound: format!("at most {max}"),
+            // What never comes near to it shows nothing.
+            holds: (max / 2 + 1..=max).contains(&tally.named_most),
+        },
+        none("over any limit", over, format!("{leases} leases"), leases == 0),
+        none("out of order", out_of_order + passed, format!("{ordered} deliveries"), ordered == 0),
+        none("acknowledged and lost", lost, format!("{puts} puts"), puts == 0),
+        none("anything else wrong", others, format!("{} requests", tally.calls), false),
+    ])
+}
+
+/// Something that must have happened often enough.
+fn at_least(what: &str, count: u64, least: u64) -> Figure {
+    let (measured, bound) = (count.to_string(), format!("at least {least}"));
+    Figure { what: what.to_owned(), measured, bound, holds: count >= least }
 }
 
 fn told(error: impl std::fmt::Display) -> Fault {
