@@ -3,7 +3,7 @@
 import { h } from "../h.js";
 import { change } from "../api.js";
 import { may } from "../session.js";
-import { away, count, DASH } from "../format.js";
+import { away, count, DASH, span } from "../format.js";
 import { Name, target } from "../names.js";
 import { heading } from "../parts/page.js";
 import { paged } from "../parts/paged.js";
@@ -32,6 +32,7 @@ export async function limits(page) {
         from: "m",
         cell: (row) => (row.open_at ? away(row.open_at) : DASH),
       },
+      { id: "closed", label: "Closed", num: true, from: "m", cell: (row) => span(row.closed_ms) },
       { id: "queues", label: "Queues", num: true, cell: (row) => count(row.queues) },
       may("manage") && {
         id: "act",
