@@ -1,9 +1,10 @@
 //! A take over the queues of several shards, and what was heard of it.
 //!
 //! If tasks are acknowledged first and a shard may refuse the rest, each is asked before whether it
-//! does. Then each shard tells the task that would be taken first there, and the shard with the
-//! most urgent one of all is asked to hand it over. If it has fewer than are wanted, the shard with
-//! the next most urgent one adds to them. If none has any, the client waits in all of them.
+//! does. One that comes to refuse it after that counts as empty. Then each shard tells the task
+//! that would be taken first there, and the shard with the most urgent one of all is asked to hand
+//! it over. If it has fewer than are wanted, the shard with the next most urgent one adds to them.
+//! If none has any, the client waits in all of them.
 //! The first that hands a task over gives the answer, and the waits elsewhere end. What another one
 //! hands over meanwhile goes back. A pop that waits only holds its task, under a lease, until the
 //! shard learns that it is chosen: so what goes back was never gone.
@@ -31,6 +32,8 @@ pub(crate) struct Choosing {
     /// How long it waits: until this moment, if it waits and has an end.
     pub(crate) wait: Wait,
     pub(crate) until: Option<Timestamp>,
+    /// Whether tasks were acknowledged after each shard was asked whether it refuses the rest.
+    pub(crate) is_checked: bool,
     /// The refusal of a shard that had no owner when it was asked.
     pub(crate) ownerless: Option<Refusal>,
     /// How many tasks the answer has already, while further shards add to it, and how many of
@@ -136,6 +139,15 @@ impl Choosing {
         let is_usual = tasks.selection.narrow || tasks.selection == Selection::DEFAULT;
         let may_refuse = !is_usual || tasks.member.is_some();
         may_refuse && self.shares.iter().any(|share| !share.done.is_empty())
+    }
+
+    /// Whether a shard refuses only now, after tasks were acknowledged: a queue has another order
+    /// since, or a lane has gone. The client would believe that nothing was done. A client that
+    /// waits hears it as any other does.
+    pub(crate) fn comes_too_late(&self, refusal: &Refusal) -> bool {
+        let is_of_take = matches!(refusal.kind, RefusalKind::BadArgument | RefusalKind::NotFound);
+        let takes = matches!(self.stage, Stage::Looking { .. } | Stage::Taking);
+        self.is_checked && is_of_take && takes
     }
 
     /// Returns how many tasks or groups the answer still lacks.

@@ -96,9 +96,19 @@ impl Desk {
             Wait::No | Wait::Forever => None,
         };
         let (held, ownerless, gathered) = (None, None, (0, 0));
-        let stage = Stage::Checking;
-        let mut choosing =
-            Choosing { request, wish, shares, held, wait, until, ownerless, gathered, stage };
+        let (stage, is_checked) = (Stage::Checking, false);
+        let mut choosing = Choosing {
+            request,
+            wish,
+            shares,
+            held,
+            wait,
+            until,
+            is_checked,
+            ownerless,
+            gathered,
+            stage,
+        };
         if choosing.needs_check() {
             asking.check(&mut choosing);
         } else {
@@ -133,8 +143,7 @@ pub(super) fn leave(asking: Asking<'_>) {
     for share in shares.iter_mut().filter(|share| !share.done.is_empty()) {
         let done = std::mem::take(&mut share.done);
         let look = command::Share::Look { done: &named(&done), take: take(tasks, &[], Wait::No) };
-        let command = Command::Share(look);
-        asking.write(share.shard, SILENT, |out| encode_command(&command, out));
+        asking.write(share.shard, SILENT, |out| encode_command(&Command::Share(look), out));
     }
 }
 
@@ -147,7 +156,13 @@ impl Asking<'_> {
         let share = &mut choosing.shares[index];
         share.owes = false;
         let tells_done = std::mem::take(&mut share.tells_done);
-        match (heard(piece), choosing.stage) {
+        let heard = match heard(piece) {
+            Heard::Reply(Reply::Refused(refusal)) if choosing.comes_too_late(&refusal) => {
+                Heard::Reply(Reply::Shown(Vec::new()))
+            }
+            heard => heard,
+        };
+        match (heard, choosing.stage) {
             (Heard::Tasks(output, holds), Stage::Taking) => {
                 self.add(choosing, from, (output, holds));
             }
@@ -218,13 +233,14 @@ impl Asking<'_> {
         match choosing.stage {
             _ if choosing.is_owed() => {}
             Stage::Looking { is_soon } => self.look_around(choosing, is_soon),
+            Stage::Checking if !choosing.is_checked => self.acknowledge(choosing),
             Stage::Checking | Stage::Settling => self.look(choosing),
             Stage::Taking | Stage::Waiting | Stage::Popping(_) | Stage::Answered => {}
         }
     }
 
     /// Asks the shards of all queues whether they refuse, which is to be heard before a shard
-    /// acknowledges anything. What changes meanwhile may still be refused later.
+    /// acknowledges anything.
     fn check(&self, choosing: &mut Choosing) {
         let Choosing { shares, wish: Wish::Tasks(tasks), .. } = choosing else { return };
         let asked = shares.iter_mut().filter(|share| !share.queues.is_empty());
@@ -235,6 +251,19 @@ impl Asking<'_> {
             share.owes = true;
         }
         self.advance(choosing);
+    }
+
+    /// Acknowledges what is done, now that no shard refuses the rest.
+    fn acknowledge(&self, choosing: &mut Choosing) {
+        choosing.is_checked = true;
+        let Choosing { shares, wish: Wish::Tasks(tasks), .. } = choosing else { return };
+        for share in shares.iter_mut().filter(|share| !share.done.is_empty()) {
+            let done = std::mem::take(&mut share.done);
+            let done = &named(&done);
+            let look = command::Share::Look { done, take: take(tasks, &[], Wait::No) };
+            self.ask_command(share.shard, &Command::Share(look));
+            (share.tells_done, share.owes) = (true, true);
+        }
     }
 
     /// Asks every shard for its first task. Those that have no owner are passed over, unless they

@@ -142,6 +142,52 @@ fn what_a_node_had_taken_for_its_clients_over_links_is_ready_again_when_it_dies(
     }
 }
 
+/// Each change comes some rounds after the request, which is refused as a whole or not at all.
+#[test]
+fn a_take_that_was_refused_has_acknowledged_nothing() {
+    let mut stage = Stage::of(2, SHARDS);
+    let (own, others) = queues(&stage, 0);
+    let (near, far) = (&own[0], &others[0]);
+    let (client, other) = (stage.visit(0), stage.visit(1));
+    for (option, change) in
+        [("FROM MAX", format!("QUEUE SET {far} RANKING fair")), ("MEMBER m", "LEAVE m".to_owned())]
+    {
+        let mut heard = String::new();
+        for rounds in 0..16 {
+            let receipts = [near, far].map(|queue| {
+                stage.ask(client, &format!("JOIN {queue} m"));
+                stage.ask(client, &format!("PUT {queue} held"));
+                let taken = stage.ask(client, &format!("TAKE {queue}"));
+                taken.lines().nth(7).unwrap().to_owned()
+            });
+            stage.ask(client, &format!("PUT {far} left"));
+            stage.ask(client, &format!("PUBLISH {far} left"));
+            let done = format!("DONE {near} {} DONE {far} {}", receipts[0], receipts[1]);
+            stage.send(client, &format!("TAKE QUEUES 2 {near} {far} {option} {done}"));
+            for _ in 0..rounds {
+                stage.round();
+                stage.engine.step();
+            }
+            stage.ask(other, &change);
+            stage.advance(100);
+            let told = stage.received(client);
+            let acks = [(near, &receipts[0]), (far, &receipts[1])];
+            let acks = acks.map(|(queue, held)| stage.ask(client, &format!("ACK {queue} {held}")));
+            let expected = if told.starts_with('-') { "+OK" } else { "-STALE" };
+            let as_expected = acks.iter().all(|ack| ack.starts_with(expected));
+            assert!(as_expected, "{option} {rounds}: {told} {acks:?}");
+            heard += &told[..2];
+            for queue in [near, far] {
+                stage.ask(client, &format!("QUEUE DROP {queue}"));
+            }
+            stage.ask(client, "LEAVE m");
+        }
+        for outcome in ["-", "*0", "*1"] {
+            assert!(heard.contains(outcome), "{option}: {heard}");
+        }
+    }
+}
+
 /// The node of the second shard dies at some moment after the request. Returns whether it is not
 /// known then what that shard has popped.
 fn kill_while_filling(command: &str, rounds: u32) -> bool {
