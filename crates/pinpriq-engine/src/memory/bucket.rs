@@ -15,7 +15,7 @@ const EMPTY_MAX: Span = Span::from_ms(60_000);
 /// Tokens. One token is [`Rate::per`] drops, and [`Rate::count`] drops fall in a millisecond.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
-    rate: Rate,
+    pub(crate) rate: Rate,
     /// Below zero while it is in debt.
     drops: i128,
     /// When the drops were counted.
@@ -43,16 +43,6 @@ impl Bucket {
         let fallen = i128::from(EMPTY_MAX.ms()) * i128::from(rate.count);
         bucket.drops = bucket.token().saturating_sub(fallen).max(0);
         bucket
-    }
-
-    /// The same bucket, as an empty one.
-    pub(crate) fn emptied(&self, now: Timestamp) -> Self {
-        Self::empty(self.rate, now)
-    }
-
-    /// The same bucket with what it has held at a moment.
-    pub(crate) fn filled(&self, level: Level, at: Timestamp) -> Self {
-        Self::at_level(self.rate, level, at)
     }
 
     /// A bucket with what it has held at a moment, as far as that fits.
@@ -175,11 +165,12 @@ mod tests {
         let mut bucket = bucket(7, 1_000, None, 0);
         for cost in [3, 1, 40, 2] {
             bucket.pay(cost, at(13));
-            let again = bucket.filled(bucket.level(at(20)), at(20));
+            let again = Bucket::at_level(bucket.rate, bucket.level(at(20)), at(20));
             assert_eq!(again.opens_at(), bucket.opens_at().max(at(20)));
             assert_eq!(again.full_at(), bucket.full_at());
         }
-        assert_eq!(bucket.filled(Level { tokens: 9, parts: 1 }, at(5)).full_at(), at(5));
+        let over = Bucket::at_level(bucket.rate, Level { tokens: 9, parts: 1 }, at(5));
+        assert_eq!(over.full_at(), at(5));
     }
 
     #[test]

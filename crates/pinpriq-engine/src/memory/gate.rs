@@ -153,12 +153,12 @@ impl Gate {
 
     /// Lets its own bucket begin empty.
     pub(crate) fn begin_empty(&mut self, now: Timestamp) {
-        self.bucket = self.bucket.as_ref().map(|bucket| bucket.emptied(now));
+        self.bucket = self.bucket.as_ref().map(|bucket| Bucket::empty(bucket.rate, now));
     }
 
     /// Lets its own bucket hold what it has held at a moment.
     pub(crate) fn fill(&mut self, level: Level, at: Timestamp) {
-        self.bucket = self.bucket.as_ref().map(|bucket| bucket.filled(level, at));
+        self.bucket = self.bucket.as_ref().map(|bucket| Bucket::at_level(bucket.rate, level, at));
     }
 
     /// Pays for a task of this cost that is handed out.

@@ -112,7 +112,7 @@ impl Engine {
         let at = at.min(self.now);
         for LimitBucket { number, level } in limits {
             if let Some(bucket) = self.named_limits.bucket_mut(number, self.now) {
-                *bucket = bucket.filled(level, at);
+                *bucket = Bucket::at_level(bucket.rate, level, at);
             }
         }
         for QueueBuckets { of, buckets } in queues {
