@@ -3,15 +3,14 @@
 //!
 //! Nothing here knows tasks. Queues say how many of theirs are taken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use crate::memory::bucket::Bucket;
-use crate::memory::details::Details;
+use crate::memory::details::{Kept, Records, start_of};
 use crate::memory::gate::Seen;
 use crate::memory::slots::QueueSlot;
 use pinpriq_proto::change::Place;
-use pinpriq_proto::details::Detail;
 use pinpriq_proto::looking::Reason;
 use pinpriq_proto::named_limits::{LimitRecord, LimitRules, LimitShown, USED_MAX, used};
 use pinpriq_proto::task::Bytes;
@@ -39,12 +38,11 @@ pub(crate) struct NamedLimit {
     pub(crate) starved: BTreeSet<QueueSlot>,
 }
 
-/// See the start of this file. Every operation costs O(log n) unless its comment says otherwise.
-#[derive(Debug, Default)]
-pub(crate) struct NamedLimits {
-    known: BTreeMap<u64, NamedLimit>,
-    names: BTreeMap<Bytes, u64>,
-}
+/// See the start of this file.
+pub(crate) type NamedLimits = Records<NamedLimit>;
+
+/// They are of no queue alone.
+const NO_QUEUE: &[u8] = b"";
 
 impl Uses {
     /// Whether there are none.
@@ -125,19 +123,16 @@ impl NamedLimit {
 impl NamedLimits {
     /// Adds a limit, or replaces the record of the one of its number. No other may have its name.
     /// Returns the place of the former record.
-    pub(crate) fn insert(
+    pub(crate) fn set(
         &mut self,
         record: LimitRecord,
         place: Option<Place>,
         now: Timestamp,
     ) -> Option<Place> {
-        let number = record.number;
-        if let Some(known) = self.known.get_mut(&number) {
+        if let Some(known) = self.one_mut(record.number) {
             known.set_rules(record.rules, now);
             return std::mem::replace(&mut known.place, place);
         }
-        let other = self.names.insert(record.name.clone(), number);
-        assert!(other.is_none(), "two limits have one name");
         let rules = record.rules;
         let mut limit = NamedLimit {
             record,
@@ -150,32 +145,16 @@ impl NamedLimits {
             starved: BTreeSet::new(),
         };
         limit.set_rules(rules, now);
-        self.known.insert(number, limit);
-        None
+        self.insert(limit).and_then(|former| former.place)
     }
 
-    pub(crate) fn remove(&mut self, number: u64) -> Option<NamedLimit> {
-        let limit = self.known.remove(&number)?;
-        self.names.remove(&limit.record.name);
-        Some(limit)
-    }
-
-    /// The number of the limit of this name.
-    pub(crate) fn find(&self, name: &[u8]) -> Option<u64> {
-        self.names.get(name).copied()
-    }
-
-    pub(crate) fn limit(&self, number: u64) -> Option<&NamedLimit> {
-        self.known.get(&number)
-    }
-
-    pub(crate) fn limit_mut(&mut self, number: u64) -> Option<&mut NamedLimit> {
-        self.known.get_mut(&number)
+    pub(crate) fn called(&self, name: &[u8]) -> Option<&NamedLimit> {
+        self.find(NO_QUEUE, name)
     }
 
     /// What a limit with a rate has left of it.
     pub(crate) fn bucket_mut(&mut self, number: u64, now: Timestamp) -> Option<&mut Bucket> {
-        let limit = self.limit_mut(number)?;
+        let limit = self.one_mut(number)?;
         limit.count_closed(now);
         limit.bucket.as_mut()
     }
@@ -184,16 +163,16 @@ impl NamedLimits {
     /// out.
     pub(crate) fn used(&self, uses: Option<&Bytes>) -> Uses {
         let mut found = Uses::default();
-        let numbers = uses.into_iter().flat_map(|uses| used(uses)).filter_map(|it| self.find(it));
-        for (place, number) in found.0.iter_mut().zip(numbers) {
-            *place = number;
+        let limits = uses.into_iter().flat_map(|uses| used(uses)).filter_map(|it| self.called(it));
+        for (place, limit) in found.0.iter_mut().zip(limits) {
+            *place = limit.record.number;
         }
         found
     }
 
     /// What these limits leave to a queue that has so many taken tasks.
     pub(crate) fn seen(&self, uses: Uses, taken: u64) -> Seen {
-        let limits = uses.numbers().filter_map(|number| self.limit(number));
+        let limits = uses.numbers().filter_map(|number| self.one(number));
         limits.fold(Seen::alone(taken), |seen, limit| Seen {
             has_room: seen.has_room && limit.has_room(),
             opens_at: seen.opens_at.max(limit.bucket.as_ref().map(Bucket::opens_at)),
@@ -202,38 +181,30 @@ impl NamedLimits {
     }
 
     /// All limits of these names, in order.
-    pub(crate) fn names_after(
-        &self,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-    ) -> impl Iterator<Item = &Bytes> {
-        let (prefix, after) = (prefix.to_vec(), after.unwrap_or_default().to_vec());
-        let is_first = after.is_empty() || *after < *prefix;
-        let from = if is_first { Bound::Included(&*prefix) } else { Bound::Excluded(&*after) };
-        let names = self.names.range::<[u8], _>((from, Bound::Unbounded)).map(|(name, _)| name);
-        names.take_while(move |name| name.starts_with(&prefix))
+    pub(crate) fn names_after<'s>(
+        &'s self,
+        prefix: &'s [u8],
+        after: Option<&'s [u8]>,
+    ) -> impl Iterator<Item = &'s Bytes> {
+        let limits = self.of_queue(NO_QUEUE, start_of(prefix, after));
+        let names = limits.map(|limit| &limit.record.name);
+        names.take_while(move |name| name.starts_with(prefix))
     }
 
     /// The first limits by name, after this one.
-    pub(crate) fn after(&self, name: &[u8]) -> impl Iterator<Item = &NamedLimit> {
-        let names = self.names.range::<[u8], _>((Bound::Excluded(name), Bound::Unbounded));
-        names.filter_map(|(_, number)| self.limit(*number))
+    pub(crate) fn after<'s>(&'s self, name: &'s [u8]) -> impl Iterator<Item = &'s NamedLimit> {
+        self.of_queue(NO_QUEUE, Bound::Excluded(name))
     }
 
     /// Lets all buckets begin, full or empty.
     pub(crate) fn begin(&mut self, are_empty: bool, now: Timestamp) {
-        for limit in self.known.values_mut() {
+        for limit in self.iter_mut() {
             let begin = |rate| {
                 if are_empty { Bucket::empty(rate, now) } else { Bucket::of(rate, None, now) }
             };
             limit.bucket = limit.record.rules.rate.map(begin);
             (limit.closed, limit.counted_at) = (Span::ZERO, now);
         }
-    }
-
-    /// All limits, by number.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &NamedLimit> {
-        self.known.values()
     }
 }
 
@@ -246,16 +217,22 @@ impl NamedLimit {
     }
 }
 
-impl Details for NamedLimits {
-    fn place_of(&mut self, number: u64) -> Option<&mut Option<Place>> {
-        self.known.get_mut(&number).map(|limit| &mut limit.place)
+impl Kept for NamedLimit {
+    type Record = LimitRecord;
+
+    fn names(&self) -> (u64, Bytes, Bytes) {
+        (self.record.number, NO_QUEUE.into(), self.record.name.clone())
     }
 
-    fn detail(&self, number: u64) -> Option<Detail> {
-        self.known.get(&number).map(|limit| limit.record.clone().into())
+    fn record(&self) -> &LimitRecord {
+        &self.record
     }
 
-    fn unrestore(&mut self, number: u64) -> Option<Place> {
-        self.remove(number).and_then(|limit| limit.place)
+    fn place(&mut self) -> &mut Option<Place> {
+        &mut self.place
+    }
+
+    fn counts(&self) -> bool {
+        false
     }
 }

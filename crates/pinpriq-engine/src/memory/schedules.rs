@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::memory::details::start_of;
 use pinpriq_proto::change::{Place, ScheduleRecord};
 use pinpriq_proto::limits::SCHEDULE_OVERHEAD_BYTES;
 use pinpriq_proto::names::NamePattern;
@@ -186,13 +187,5 @@ impl Schedules {
     pub(crate) fn is_found_by_queue(&self, schedule: &Schedule) -> bool {
         let names = self.of_queues.get(&schedule.plan.queue);
         names.is_some_and(|names| names.contains(&schedule.name))
-    }
-}
-
-/// Where the names begin that have a prefix and come after another name.
-fn start_of<'a>(prefix: &'a [u8], after: Option<&'a [u8]>) -> Bound<&'a [u8]> {
-    match after {
-        Some(after) if after >= prefix => Bound::Excluded(after),
-        _ => Bound::Included(prefix),
     }
 }

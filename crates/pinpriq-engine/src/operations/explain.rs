@@ -85,7 +85,7 @@ impl Engine {
             let limit = gate.reached(taken);
             reasons.extend(limit.map(|most| Reason::Limit { taken, most }));
             reasons.extend(gate.next_token(self.now).map(|next_at| Reason::Rate { next_at }));
-            let limits = gate.uses.numbers().filter_map(|number| self.named_limits.limit(number));
+            let limits = gate.uses.numbers().filter_map(|number| self.named_limits.one(number));
             reasons.extend(limits.filter_map(|limit| limit.why_shut(self.now)));
         }
         if task.rank().is_none() {

@@ -3,7 +3,10 @@
 //! Nothing changes. A share, a task, a window or a schedule that is there throughout is on one
 //! page, as in a scan.
 
+use std::ops::Bound;
+
 use crate::engine::{Answered, Engine};
+use crate::memory::own_shares::OwnShare;
 use crate::memory::slots::QueueSlot;
 use crate::operations::scan::check_looked;
 use pinpriq_proto::command::QueueName;
@@ -94,7 +97,8 @@ impl Engine {
         page: &mut Page,
     ) -> Option<ExportPlace> {
         let mut last = after;
-        for record in self.own_shares.of_queue_after(queue, after) {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        for OwnShare { record, .. } in self.own_shares.of_queue(queue, from) {
             if page.ends_before(true) {
                 return Some(last.map_or(ExportPlace::Start, |it| ExportPlace::Share(it.into())));
             }
@@ -118,7 +122,7 @@ impl Engine {
             }
             let task = &self.tasks[slot];
             page.bytes += task.payload_bytes();
-            let window = self.windows.get(task.number()).map(|window| window.record.until);
+            let window = self.windows.one(task.number()).map(|window| window.record.until);
             let until = window.filter(|until| *until > self.now);
             page.exported.ends.extend(until.map(|until| (task.number(), until)));
             let mut record = self.tasks.record(slot, queue.names());
@@ -135,7 +139,7 @@ impl Engine {
         page: &mut Page,
     ) -> Option<ExportPlace> {
         let (mut last, mut looked) = (after, after);
-        for window in self.windows.of_queue_after(queue, after) {
+        for window in self.windows.of_queue(queue, Bound::Excluded(after)) {
             // That of a task is exported with it.
             let task = self.live(window.record.number);
             let is_with_task = task.is_some_and(|task| slot == Some(self.tasks[task].queue));

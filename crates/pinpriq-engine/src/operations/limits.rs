@@ -6,7 +6,7 @@
 //! held back a task meanwhile, and among their consumers the one that has been ready longest.
 
 use crate::engine::{Answered, Engine};
-use crate::memory::named_limits::Uses;
+use crate::memory::named_limits::{NamedLimit, Uses};
 use crate::memory::slots::QueueSlot;
 use crate::operations::admin::page_of_names;
 use crate::operations::arguments::quoted;
@@ -23,7 +23,9 @@ impl Engine {
     pub(crate) fn keep_limits(&mut self, command: LimitCommand<'_>) -> Answered {
         let reply = match command {
             LimitCommand::Set { name, change } => self.set_limit(name, change)?,
-            LimitCommand::Show(name) => self.show_limit(self.existing_limit(name)?),
+            LimitCommand::Show(name) => {
+                Reply::Limit(Box::new(self.existing_limit(name)?.shown(self.now)))
+            }
             LimitCommand::List { prefix, after, count } => {
                 page_of_names(self.named_limits.names_after(prefix, after), count)
             }
@@ -35,8 +37,7 @@ impl Engine {
     /// Makes a limit, or changes it. That holds at once for what comes; what is taken stays.
     fn set_limit(&mut self, name: &[u8], change: LimitChange) -> Result<Reply, Refusal> {
         check_limit_name(name)?;
-        let known = self.named_limits.find(name);
-        let known = known.and_then(|number| self.named_limits.limit(number));
+        let known = self.named_limits.called(name);
         let former = known.map(|limit| (limit.record.number, limit.record.rules));
         let rules = change.applied_to(former.map(|(_, rules)| rules).unwrap_or_default());
         rules.check()?;
@@ -59,7 +60,7 @@ impl Engine {
         }
         let record = LimitRecord { number, name: name.into(), rules };
         self.report.add(Change::detail(record.clone()));
-        let place = self.named_limits.insert(record, None, self.now);
+        let place = self.named_limits.set(record, None, self.now);
         self.report.give_up(place);
         for queue in queues {
             // Who waits for a token awaits it anew.
@@ -69,21 +70,14 @@ impl Engine {
         Ok(Reply::Done)
     }
 
-    fn existing_limit(&self, name: &[u8]) -> Result<u64, Refusal> {
-        self.named_limits.find(name).ok_or_else(|| no_limit(name))
-    }
-
-    fn show_limit(&self, number: u64) -> Reply {
-        let Some(limit) = self.named_limits.limit(number) else {
-            unreachable!("the limit {number} has a name")
-        };
-        Reply::Limit(Box::new(limit.shown(self.now)))
+    fn existing_limit(&self, name: &[u8]) -> Result<&NamedLimit, Refusal> {
+        self.named_limits.called(name).ok_or_else(|| no_limit(name))
     }
 
     fn drop_limit(&mut self, name: &[u8]) -> Result<Reply, Refusal> {
-        let Some(number) = self.named_limits.find(name) else { return Ok(Reply::Count(0)) };
-        let user = self.named_limits.limit(number).and_then(|limit| limit.queues.first());
-        if let Some(user) = user {
+        let Some(limit) = self.named_limits.called(name) else { return Ok(Reply::Count(0)) };
+        let number = limit.record.number;
+        if let Some(user) = limit.queues.first() {
             let (name, queue) = (quoted(name), quoted(&self.queues[*user].name));
             let sentence = format!("the limit {name} is used by {queue}: set its USES first");
             return Err(Refusal::new(RefusalKind::WrongState, sentence));
@@ -105,8 +99,7 @@ impl Engine {
     ) -> Result<(), Refusal> {
         let Some(uses) = &new.uses else { return Ok(()) };
         for name in used(uses) {
-            let number = self.existing_limit(name)?;
-            let Some(limit) = self.named_limits.limit(number) else { continue };
+            let limit = self.existing_limit(name)?;
             let is_counted = existing.is_some_and(|slot| limit.queues.contains(&slot));
             if !is_counted && limit.queues.len() >= LIMIT_QUEUES_MAX {
                 let name = quoted(name);
@@ -122,7 +115,7 @@ impl Engine {
         let Some(gate) = &mut self.queues[slot].gate else { return };
         let (uses, counted) = (std::mem::take(&mut gate.uses), std::mem::take(&mut gate.counted));
         for number in uses.numbers() {
-            if let Some(limit) = self.named_limits.limit_mut(number) {
+            if let Some(limit) = self.named_limits.one_mut(number) {
                 limit.recount(counted, 0, self.now);
                 limit.queues.remove(&slot);
                 limit.starved.remove(&slot);
@@ -134,7 +127,7 @@ impl Engine {
     /// Lets the limits know a queue that uses them from now on, as its gate says.
     pub(crate) fn join_limits(&mut self, slot: QueueSlot, uses: Uses) {
         for number in uses.numbers() {
-            if let Some(limit) = self.named_limits.limit_mut(number) {
+            if let Some(limit) = self.named_limits.one_mut(number) {
                 limit.queues.insert(slot);
             }
         }
@@ -152,7 +145,7 @@ impl Engine {
             return;
         }
         for number in uses.numbers() {
-            if let Some(limit) = self.named_limits.limit_mut(number) {
+            if let Some(limit) = self.named_limits.one_mut(number) {
                 limit.recount(former, taken, self.now);
             }
             if taken < former {
@@ -165,7 +158,7 @@ impl Engine {
     /// has room now. The one that has been ready longest comes first. Without a token, they await
     /// one from then on.
     pub(crate) fn serve_starved(&mut self, number: u64) {
-        let limit = self.named_limits.limit_mut(number).filter(|limit| limit.has_room());
+        let limit = self.named_limits.one_mut(number).filter(|limit| limit.has_room());
         let Some(limit) = limit.filter(|limit| !limit.starved.is_empty()) else { return };
         for queue in std::mem::take(&mut limit.starved) {
             self.note_opened(queue, true);
@@ -179,7 +172,7 @@ impl Engine {
         let Some(gate) = &self.queues[slot].gate else { return };
         let (uses, now) = (gate.uses, self.now);
         for number in uses.numbers() {
-            if let Some(limit) = self.named_limits.limit_mut(number)
+            if let Some(limit) = self.named_limits.one_mut(number)
                 && !limit.is_open(now)
             {
                 limit.starved.insert(slot);
@@ -190,10 +183,11 @@ impl Engine {
     pub(crate) fn restore_limit(&mut self, record: LimitRecord, place: Option<Place>) {
         self.issued.raise(record.number);
         // After damage the store may have kept two of one name. The later one counts.
-        let other = self.named_limits.find(&record.name).filter(|it| *it != record.number);
+        let other = self.named_limits.called(&record.name).map(|it| it.record.number);
+        let other = other.filter(|it| *it != record.number);
         let other = other.and_then(|other| self.named_limits.remove(other));
         self.report.give_up(other.and_then(|other| other.place));
-        let former = self.named_limits.insert(record, place, self.now);
+        let former = self.named_limits.set(record, place, self.now);
         self.report.give_up(former);
     }
 

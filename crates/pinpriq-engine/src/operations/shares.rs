@@ -64,7 +64,7 @@ impl Engine {
         }
         let known = self.own_shares.find(queue, share).map(|own| own.record.clone());
         let is_new = known.is_none() && rules != ShareRules::default();
-        if is_new && self.own_shares.count(queue) >= OWN_SHARES_MAX {
+        if is_new && self.own_shares.count_of(queue) >= OWN_SHARES_MAX {
             let name = quoted(queue);
             let sentence =
                 format!("{OWN_SHARES_MAX} shares of the queue {name} have rules of their own");
@@ -79,8 +79,8 @@ impl Engine {
         }
         if let Some(slot) = existing {
             let former = known.as_ref().is_some_and(|known| known.rules.may_hold_back());
-            let holding = self.shares_holding(slot) - usize::from(former);
-            self.check_own_rules(slot, holding + usize::from(rules.may_hold_back()) > 0)?;
+            let holding = self.shares_holding(slot) - u64::from(former);
+            self.check_own_rules(slot, holding + u64::from(rules.may_hold_back()) > 0)?;
         }
         let slot = self.queues.find_or_make(queue);
         self.count_queue(slot);
@@ -143,22 +143,17 @@ impl Engine {
 
     /// Forgets the rules of all shares of a queue that is dropped. Costs O(log n) for each.
     pub(super) fn forget_shares(&mut self, queue: &[u8]) {
-        let numbers: Vec<u64> =
-            self.own_shares.of_queue_after(queue, None).map(|it| it.number).collect();
-        for number in numbers {
+        let shares = self.own_shares.of_queue(queue, Bound::Unbounded);
+        for number in shares.map(|it| it.record.number).collect::<Vec<_>>() {
             self.forget_share(number);
         }
     }
 
     pub(crate) fn restore_share(&mut self, record: ShareRecord, place: Option<Place>) {
         self.issued.raise(record.number);
-        // After damage the store may have kept two of one share. The later one counts.
-        let other = self.own_shares.find(&record.queue, &record.share);
-        let other = other.map(|it| it.record.number).filter(|it| *it != record.number);
-        let other = other.and_then(|other| self.own_shares.remove(other));
-        self.report.give_up(other.and_then(|other| other.place));
-        let former = self.own_shares.insert(OwnShare { record, place });
-        self.report.give_up(former.and_then(|former| former.place));
+        for former in self.own_shares.restore(OwnShare { record, place }) {
+            self.report.give_up(former);
+        }
     }
 
     /// Gives restored rules to the shares of their queues. Rules of a queue that was not kept,

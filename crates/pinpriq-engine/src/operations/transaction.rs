@@ -153,7 +153,7 @@ impl Engine {
             self.publications.put_back(first, former);
         }
         for (number, bucket) in buckets {
-            if let Some(limit) = self.named_limits.limit_mut(number) {
+            if let Some(limit) = self.named_limits.one_mut(number) {
                 limit.bucket = bucket;
             }
         }
@@ -288,14 +288,14 @@ impl Engine {
     /// Notes a window that is about to change, as it is.
     pub(crate) fn note_window(&mut self, number: u64) {
         if let Some(undo) = &mut self.undo {
-            undo.windows.entry(number).or_insert_with(|| self.windows.get(number).cloned());
+            undo.windows.entry(number).or_insert_with(|| self.windows.one(number).cloned());
         }
     }
 
     /// Notes the tokens of a limit with a name that are about to change.
     pub(crate) fn note_limit(&mut self, number: u64) {
         if let Some(undo) = &mut self.undo {
-            let bucket = || self.named_limits.limit(number).and_then(|limit| limit.bucket.clone());
+            let bucket = || self.named_limits.one(number).and_then(|limit| limit.bucket.clone());
             undo.buckets.entry(number).or_insert_with(bucket);
         }
     }

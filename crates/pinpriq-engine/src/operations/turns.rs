@@ -181,9 +181,9 @@ impl Engine {
     }
 
     /// How many shares of a queue have rules of their own that may hold tasks back.
-    pub(crate) fn shares_holding(&self, slot: QueueSlot) -> usize {
+    pub(crate) fn shares_holding(&self, slot: QueueSlot) -> u64 {
         let queue = &self.queues[slot];
-        if queue.shares.is_none() { 0 } else { self.own_shares.holding(&queue.name) }
+        if queue.shares.is_none() { 0 } else { self.own_shares.counted_of(&queue.name) }
     }
 
     fn check_rules(&self, slot: QueueSlot, new: &Rules) -> Result<(), Refusal> {

@@ -4,6 +4,8 @@
 //! duplicates for a time, with or without a holder. It outlives its task, a truncated queue, and
 //! one that has ceased to exist; `QUEUE DROP` ends it.
 
+use std::ops::Bound;
+
 use crate::engine::{Answered, Engine};
 use crate::memory::consumers::PutAwaited;
 use crate::memory::deadlines::Due;
@@ -70,7 +72,7 @@ impl Engine {
     /// Refuses another window while too many outlive their tasks.
     pub(super) fn check_windows_left(&self) -> Result<(), Refusal> {
         let most = self.limits.unique_max;
-        if self.windows.outliving() < most {
+        if self.windows.counted() < most {
             return Ok(());
         }
         Err(Refusal::new(
@@ -159,7 +161,7 @@ impl Engine {
         let bytes = put.payload.len() + put.terms.bytes();
         let replaced = task.content_bytes() + task.share_bytes() + task.reason_bytes();
         let current = former - replaced + bytes as u64;
-        let is_new = unique.window.is_some() && self.windows.get(task.number()).is_none();
+        let is_new = unique.window.is_some() && self.windows.one(task.number()).is_none();
         let id = if let TaskId::Given(id) = task.id() { id.len() } else { 0 };
         let window = if is_new { window_bytes(put.queue.len(), unique.key.len(), id) } else { 0 };
         self.check_room((current + window).saturating_sub(former))
@@ -253,11 +255,16 @@ impl Engine {
     /// Ends the windows of a queue that is dropped, and returns their number. Costs O(log n) for
     /// each.
     pub(crate) fn end_windows(&mut self, queue: &[u8]) -> usize {
-        let windows = self.windows.of_queue(queue);
+        let windows = self.windows_of(queue);
         for number in &windows {
             self.end_window(*number, true);
         }
         windows.len()
+    }
+
+    fn windows_of(&self, queue: &[u8]) -> Vec<u64> {
+        let windows = self.windows.of_queue(queue, Bound::Unbounded);
+        windows.map(|window| window.record.number).collect()
     }
 
     /// Notes that no task of a queue holds its key now. Costs O(log n) for each window.
@@ -266,7 +273,7 @@ impl Engine {
             return;
         }
         let name = self.queues[queue].name.clone();
-        for number in self.windows.of_queue(&name) {
+        for number in self.windows_of(&name) {
             self.windows.hold(number, false);
         }
     }
@@ -320,12 +327,9 @@ impl Engine {
 
     pub(crate) fn restore_window(&mut self, record: WindowRecord, place: Option<Place>) {
         self.issued.raise(record.number);
-        // After damage the store may have kept two of one key. The later one counts.
-        let other = self.windows.find(&record.queue, &record.key).map(|it| it.record.number);
-        let other = other.and_then(|other| self.windows.remove(other));
-        self.report.give_up(other.and_then(|other| other.place));
-        let former = self.windows.insert(Window { record, place, held: false });
-        self.report.give_up(former.and_then(|former| former.place));
+        for former in self.windows.restore(Window { record, place, held: false }) {
+            self.report.give_up(former);
+        }
     }
 
     /// Lets restored tasks hold their keys, and makes restored windows due.
