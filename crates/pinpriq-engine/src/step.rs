@@ -61,7 +61,7 @@ impl Engine {
             }
         }
         self.report.stir(operation != Operation::Put);
-        if self.queues[queue].is_followed {
+        if self.queues[queue].settings.age() {
             self.begin_rank(slot);
         }
         self.settle(slot);
@@ -199,7 +199,7 @@ impl Engine {
         self.report.stir(from != StateKind::Taken);
         let task = self.detach(slot);
         let queue = &mut self.queues[task.queue];
-        let is_followed = queue.is_followed;
+        let is_followed = queue.is_followed();
         if queue.settings.ids != Ids::Sequence {
             queue.indexes.remove_id(&task.id());
         }
@@ -280,7 +280,7 @@ impl Engine {
     pub(crate) fn finish(&mut self, slot: Slot, operation: Operation, zombie: Option<Span>) {
         let queue = &self.queues[self.tasks[slot].queue];
         let setting = queue.settings.after_ack;
-        if queue.is_followed {
+        if queue.is_followed() {
             self.tally(slot, |happened| happened.acked += 1);
         }
         let after_ack = zombie.map_or(setting, AfterAck::Zombie);
@@ -504,7 +504,7 @@ impl Engine {
         }
         let task = &self.tasks[slot];
         let queue = &mut self.queues[task.queue];
-        if queue.is_followed {
+        if queue.is_followed() {
             leave_turns(queue, slot, (&self.tasks, self.now), &mut self.buckets);
         }
         queue.indexes.remove(slot, &self.tasks);
@@ -529,7 +529,7 @@ impl Engine {
         let is_ready = task.kind() == StateKind::Ready;
         let owner = &mut self.queues[queue];
         owner.indexes.insert(slot, &self.tasks);
-        let is_followed = owner.is_followed;
+        let is_followed = owner.is_followed();
         let mut is_unstarted = false;
         if let Some((client, bond)) = connection_lease(task) {
             let holder: &mut Client = self.consumers.client(client);

@@ -65,8 +65,8 @@ pub(crate) struct Queue {
     pub(crate) share_counts: Option<Box<ShareCounts>>,
     /// What is counted about its shares, while somebody looks at them.
     pub(crate) tallies: Option<Box<Tallies>>,
-    /// Whether it has turns, counts of shares or tallies, which follow what becomes of its tasks.
-    pub(crate) is_followed: bool,
+    /// What follows what becomes of its tasks.
+    pub(crate) followers: Followers,
     /// The rules of their own that its shares have, if some have any.
     pub(crate) shares: Option<Box<SharesRules>>,
     pub(crate) indexes: Indexes,
@@ -93,6 +93,17 @@ pub(crate) struct Queue {
     pub(crate) to_be_served: bool,
     /// The number of running steps that need the object to stay even if no one waits for it.
     pub(crate) pins: u32,
+}
+
+/// What follows what becomes of the tasks of a queue: its turns, the counts of its shares, and what
+/// is tallied about them while somebody looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Followers {
+    None,
+    /// Turns alone, of tasks that do not age.
+    Turns,
+    /// Anything else.
+    Several,
 }
 
 /// What a transaction can change about a queue besides its tasks, as it was before.
@@ -157,7 +168,18 @@ pub(crate) struct Queues {
 impl Queue {
     /// Notes whether anything follows what becomes of its tasks.
     pub(crate) fn note_followers(&mut self) {
-        self.is_followed = self.needs_gate() || self.share_counts.is_some();
+        let are_others = self.share_counts.is_some() || self.tallies.is_some();
+        self.followers = match (&self.turns, are_others) {
+            (Some(turns), false) if turns.aged().is_none() => Followers::Turns,
+            (None, false) => Followers::None,
+            _ => Followers::Several,
+        };
+    }
+
+    /// Whether anything follows what becomes of its tasks.
+    #[inline]
+    pub(crate) fn is_followed(&self) -> bool {
+        self.followers != Followers::None
     }
 
     /// Whether it has a gate even without limits: what is handed out is told to these by the gate.
@@ -381,7 +403,7 @@ impl Queues {
             turns: None,
             share_counts: None,
             tallies: None,
-            is_followed: false,
+            followers: Followers::None,
             shares: None,
             indexes: Indexes::default(),
             waiting: Waiting::default(),

@@ -22,7 +22,8 @@ impl Unstarted {
 
     /// Removes a task that was added with its current fields.
     pub(crate) fn remove(&mut self, task: &Task, number: Option<i128>) {
-        self.0.remove(&place_of(task, number));
+        let was_there = self.0.remove(&place_of(task, number));
+        debug_assert!(was_there, "task {} was added with other fields", task.number());
     }
 
     /// The numbers of all tasks.

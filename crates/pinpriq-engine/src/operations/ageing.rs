@@ -75,14 +75,11 @@ impl Engine {
         new.ageing_usual = usual.filter(|_| new.age());
     }
 
-    /// Notes how a task ages that enters a queue, if it does.
+    /// Notes how a task ages that enters a queue where tasks do.
     #[inline(never)]
     pub(crate) fn begin_rank(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let settings = &self.queues[task.queue].settings;
-        if !settings.age() {
-            return;
-        }
         let mut aged = task.aged();
         if let State::Waiting { ready_at } = *task.state() {
             aged.start.get_or_insert(ready_at);

@@ -90,7 +90,7 @@ impl Engine {
         let queue = &mut self.queues[self.tasks[slot].queue];
         queue.counters.failures += 1;
         self.totals.failures += 1;
-        if queue.is_followed {
+        if queue.is_followed() {
             self.tally(slot, |happened| happened.failed += 1);
         }
         let queue = &self.queues[self.tasks[slot].queue];

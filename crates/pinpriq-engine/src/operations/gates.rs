@@ -63,14 +63,15 @@ impl Engine {
     }
 
     /// Pays for a task that a queue hands out, after it has waited so long. Returns whether the
-    /// queue has a gate.
+    /// queue can be shut.
     #[inline]
     pub(crate) fn pay(&mut self, slot: Slot, queue: QueueSlot, waited: Span) -> bool {
         let queue = &mut self.queues[queue];
         queue.counters.times().waited.note(waited);
         queue.pace.get_or_insert_default().note(self.now);
         let Some(gate) = &mut queue.gate else { return false };
-        if gate.can_shut() {
+        let (can_shut, is_tallied) = (gate.can_shut(), queue.tallies.is_some());
+        if can_shut {
             let (cost, uses) = (self.tasks[slot].cost().into(), gate.uses);
             gate.pay(cost, self.now);
             for number in uses.numbers() {
@@ -80,8 +81,10 @@ impl Engine {
             }
         }
         self.charge_turn(slot);
-        self.tally(slot, |happened| happened.waited = Some(waited));
-        true
+        if is_tallied {
+            self.tally(slot, |happened| happened.waited = Some(waited));
+        }
+        can_shut
     }
 
     /// Returns the cost of a task that was handed out and did not arrive.

@@ -309,9 +309,16 @@ impl Engine {
     }
 
     /// Notes what has happened to a task that is there, if its share is followed.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn tally(&mut self, slot: Slot, note: impl FnOnce(&mut Happened)) {
         let queue = self.tasks[slot].queue;
+        if self.queues[queue].tallies.is_some() {
+            self.tally_followed(slot, queue, note);
+        }
+    }
+
+    #[inline(never)]
+    fn tally_followed(&mut self, slot: Slot, queue: QueueSlot, note: impl FnOnce(&mut Happened)) {
         // A transaction that is undone has not happened.
         self.note_queue(queue);
         let Some(tallies) = &mut self.queues[queue].tallies else { return };

@@ -292,7 +292,7 @@ impl Engine {
         let task = &self.tasks[slot];
         let (queue, attempts) = (task.queue, task.attempts().saturating_add(1));
         let waited = self.now.since(task.ready_since());
-        let has_gate = self.pay(slot, queue, waited);
+        let can_shut = self.pay(slot, queue, waited);
         let is_held = want.mode == TakeMode::Pop && want.is_tied;
         match want.mode {
             TakeMode::Pop if !is_held => {
@@ -330,7 +330,7 @@ impl Engine {
                         State::Taken(lease)
                     });
                 }
-                if has_gate {
+                if can_shut {
                     self.count_taken(queue);
                 }
                 self.tasks.record(slot, self.queues[queue].names())

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::memory::consumers::{ConsumerId, TakerId};
 use crate::memory::indexes::Indexes;
 use crate::memory::packed::Task;
-use crate::memory::queues::Queue;
+use crate::memory::queues::{Followers, Queue};
 use crate::memory::ranked::Rank;
 use crate::memory::slots::{KeyHash, QueueSlot, Slot};
 use crate::memory::tasks::Tasks;
@@ -359,6 +359,21 @@ impl Engine {
     /// Tells whatever follows its queue that a task has entered its state. That ends a step.
     #[inline(never)]
     pub(crate) fn join_turns(&mut self, slot: Slot) {
+        let task = &self.tasks[slot];
+        let queue = &mut self.queues[task.queue];
+        let is_joined = match &mut queue.turns {
+            Some(turns) if queue.followers == Followers::Turns => has_joined(turns, slot, task),
+            _ => false,
+        };
+        if !is_joined {
+            self.join_followers(slot);
+        } else if !queue.waiting.is_empty() {
+            self.wake(task.queue);
+        }
+    }
+
+    #[inline(never)]
+    fn join_followers(&mut self, slot: Slot) {
         let queue = self.tasks[slot].queue;
         if let Some(counts) = &mut self.queues[queue].share_counts {
             counts.insert(&self.tasks[slot]);
@@ -367,16 +382,8 @@ impl Engine {
             self.end_delay(slot);
         }
         let task = &self.tasks[slot];
-        let is_done = |turns: &mut Box<Turns>| {
-            if turns.end_departure(slot) {
-                return true;
-            }
-            match task.kind() {
-                StateKind::Ready => turns.is_calm() && turns.count_in(number_and_share(task)),
-                kind => turns.ignore(kind),
-            }
-        };
-        if !self.queues[queue].turns.as_mut().is_none_or(is_done) {
+        let turns = self.queues[queue].turns.as_mut();
+        if !turns.is_none_or(|turns| has_joined(turns, slot, task)) {
             self.insert_into_turns(queue, slot);
         }
         if let Some(tallies) = &mut self.queues[queue].tallies {
@@ -541,6 +548,26 @@ impl Engine {
     }
 }
 
+/// Lets turns note a task that has entered its state. Returns whether that was all there is to do.
+#[inline]
+fn has_joined(turns: &mut Turns, slot: Slot, task: &Task) -> bool {
+    if turns.end_departure(slot) {
+        return true;
+    }
+    match task.kind() {
+        StateKind::Ready => turns.is_calm() && turns.count_in(number_and_share(task)),
+        kind => turns.ignore(kind),
+    }
+}
+
+/// The same for a task that leaves its state, and is in the indexes still.
+#[inline]
+fn has_left(turns: &mut Turns, slot: Slot, task: &Task) -> bool {
+    turns.has_departed(slot)
+        || turns.ignore_former(task.kind())
+        || (turns.is_calm() && turns.count_out(number_and_share(task)))
+}
+
 /// Tells whatever follows a queue that a task leaves its state. It is still in the indexes.
 #[inline(never)]
 pub(crate) fn leave_turns(
@@ -555,24 +582,8 @@ pub(crate) fn leave_turns(
     if let Some(tallies) = &mut queue.tallies {
         tallies.leave(slot, &tasks[slot]);
     }
-    let Some(turns) = &mut queue.turns else { return };
-    if !turns.has_departed(slot) {
-        leave_turns_of(queue, slot, (tasks, now), buckets);
-    }
-}
-
-#[inline(never)]
-fn leave_turns_of(
-    queue: &mut Queue,
-    slot: Slot,
-    (tasks, now): (&Tasks, Timestamp),
-    buckets: &mut usize,
-) {
-    let Some(turns) = &mut queue.turns else { return };
-    let task = &tasks[slot];
-    let is_done = turns.ignore_former(task.kind())
-        || (turns.is_calm() && turns.count_out(number_and_share(task)));
-    if !is_done {
+    let turns = queue.turns.as_mut();
+    if !turns.is_none_or(|turns| has_left(turns, slot, &tasks[slot])) {
         remove_from_turns(queue, slot, (tasks, now), buckets);
     }
 }

@@ -121,8 +121,19 @@ impl Turns {
         let Some(share) = self.sole() else { return false };
         let Some(number) = number.filter(|_| self.is_of(share, name)) else { return false };
         self.next = None;
-        let pair = self.charge_share(share, number, cost);
-        if pair.is_some_and(Pair::discount_all_but_last) {
+        if self.notes.is_some() {
+            self.charge_share(share, number, cost);
+            return true;
+        }
+        let guess = &mut self.guesses[place_of(number)];
+        let its = &mut self.shares[share];
+        let weight = its.weight();
+        let Some(pair) = its.pairs.find_near(number, guess) else { return true };
+        self.served += 1;
+        pair.account.pay(pair.account.turn(cost), self.served, weight);
+        // What that has reached is noted when another share comes.
+        self.ahead = share;
+        if pair.discount_all_but_last() {
             self.departing = Some(slot);
         }
         true

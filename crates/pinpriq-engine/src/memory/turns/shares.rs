@@ -168,6 +168,7 @@ impl Turns {
             self.touch(id, roster);
         }
         self.note_pair(id, number);
+        self.catch_up(number);
         let reached = if let Some(level) = self.levels.find_mut(number) {
             level.pairs += 1;
             level.reached
@@ -192,6 +193,7 @@ impl Turns {
             self.note_pair(id, number);
             self.note_level(number);
         }
+        self.catch_up(number);
         let pairs = &mut self.shares[id].pairs;
         pairs.remove(number);
         self.present -= u32::from(pairs.is_empty());
@@ -203,33 +205,50 @@ impl Turns {
         }
     }
 
+    /// What the shares have had at a number that were served last there, if any has tasks there.
+    pub(super) fn reached(&self, number: i64) -> Option<Wide> {
+        let level = self.levels.find(number)?;
+        let ahead = self.shares.find_at(self.ahead).and_then(|share| share.pairs.find(number));
+        Some(ahead.map_or(level.reached, |pair| level.reached.max(pair.account.start())))
+    }
+
+    /// Notes what a share has had at a number while it was the only one.
+    #[inline(never)]
+    pub(super) fn catch_up(&mut self, number: i64) {
+        if let Some(reached) = self.reached(number)
+            && let Some(level) = self.levels.find_mut(number)
+        {
+            level.reached = reached;
+        }
+    }
+
     #[inline]
-    pub(super) fn charge_share(
-        &mut self,
-        id: Id,
-        number: i64,
-        cost: NonZeroU32,
-    ) -> Option<&mut Pair> {
+    pub(super) fn charge_share(&mut self, id: Id, number: i64, cost: NonZeroU32) {
         if self.notes.is_some() {
             self.note_pair(id, number);
             self.note_level(number);
         }
-        // Without tasks that may go at this number, nothing is kept about it.
         let guess = &mut self.guesses[place_of(number)];
-        let level = self.levels.find_near(number, guess)?;
         let share = &mut self.shares[id];
         let weight = share.weight();
-        let mut pair = share.pairs.find_near(number, guess);
-        let turn = match &pair {
-            Some(pair) => pair.account.turn(cost),
-            None => level.reached.plus(price(cost, weight)),
+        let Some(pair) = share.pairs.find_near(number, guess) else {
+            return self.charge_absent(number, price(cost, weight));
         };
-        let reached = level.reach(turn);
+        let Some(level) = self.levels.find_near(number, guess) else { return };
+        let reached = level.reach(pair.account.turn(cost));
         self.served += 1;
-        if let Some(pair) = &mut pair {
-            pair.account.pay(reached, self.served, weight);
+        pair.account.pay(reached, self.served, weight);
+    }
+
+    /// Charges a share without tasks that may go at this number. Where no share has any, nothing is
+    /// kept about the number.
+    #[inline(never)]
+    fn charge_absent(&mut self, number: i64, price: u64) {
+        self.catch_up(number);
+        if let Some(level) = self.levels.find_mut(number) {
+            level.reach(level.reached.plus(price));
+            self.served += 1;
         }
-        pair
     }
 
     /// Charges the task that goes next, which is about to leave, takes it out, and gives its share
