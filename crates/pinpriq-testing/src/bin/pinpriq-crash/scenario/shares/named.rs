@@ -1,8 +1,9 @@
 //! A named limit that five queues use, 64 workers, and kills of workers and of the server: never
 //! more leases than the limit allows, by what clients saw.
 //!
-//! To kill a worker is to close its connection: the server sees no more of it. What it had taken for
-//! a time stays taken, and another worker tries to finish it. Kills of owners are in `failover`.
+//! To kill a worker is to close its connection: the server sees no more of it. What it had taken
+//! for a time stays taken, and another worker tries to finish it. Kills of owners are in
+//! `failover`.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
