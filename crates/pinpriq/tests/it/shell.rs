@@ -51,13 +51,15 @@ fn subscribe_prints_what_is_pushed_meanwhile() {
     let arguments = ["wire", "subscribe", "a", "b", "--count", "3", "--with-key"];
     let subscriber = server.client(&arguments).spawn().unwrap();
     for (queue, payload) in [("a", "1"), ("b", "2"), ("a", "3")] {
-        check(&run(&server, &["wire", "push", queue, payload, "--key", queue], b""), 0, b"");
+        // Of one key, those that came before it subscribes would be one delivery.
+        let key = format!("{queue}{payload}");
+        check(&run(&server, &["wire", "push", queue, payload, "--key", &key], b""), 0, b"");
     }
     let output = subscriber.wait_with_output().unwrap();
     let mut lines: Vec<&[u8]> = output.stdout.split_inclusive(|byte| *byte == b'\n').collect();
     // Of what was there before it subscribed it gets the newest first.
     lines.sort_unstable();
-    assert_eq!(lines, [&b"a\t1\n"[..], b"a\t3\n", b"b\t2\n"]);
+    assert_eq!(lines, [&b"a1\t1\n"[..], b"a3\t3\n", b"b2\t2\n"]);
     assert_eq!(output.status.code(), Some(0));
     server.stop();
 }
