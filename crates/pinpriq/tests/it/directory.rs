@@ -155,7 +155,7 @@ fn a_write_that_fails_ends_the_service_and_loses_nothing_confirmed() {
     let mut command = Command::new("sh");
     command
         .args(["-c", script, env!("CARGO_BIN_EXE_pinpriq"), "serve", "--log-format", "json"])
-        .args(["--pinpriq", "127.0.0.1:0", "--resp", "off", "--data"])
+        .args(["--pinpriq", "127.0.0.1:0", "--resp", "off", "--http", "off", "--data"])
         .arg(data.path())
         .stdin(Stdio::null())
         .stderr(Stdio::piped());

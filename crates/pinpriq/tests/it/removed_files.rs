@@ -77,7 +77,8 @@ fn connections_leave_the_journal_its_file_descriptors() {
     let mut command = Command::new("sh");
     command
         .args(["-c", "ulimit -n 96; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_pinpriq"), "serve"])
-        .args(["--log-format", "json", "--pinpriq", "127.0.0.1:0", "--resp", "off", "--data"])
+        .args(["--log-format", "json", "--pinpriq", "127.0.0.1:0", "--resp", "off"])
+        .args(["--http", "off", "--data"])
         .arg(data.path())
         .stdin(Stdio::null())
         .stderr(Stdio::piped());

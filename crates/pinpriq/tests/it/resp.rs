@@ -249,7 +249,8 @@ fn a_store_that_fails_is_told_to_those_who_are_blocked_too() {
     let mut command = Command::new("sh");
     let serving = "trap '' XFSZ; exec \"$0\" \"$@\"";
     command.args(["-c", serving, env!("CARGO_BIN_EXE_pinpriq"), "serve"]);
-    command.args(["--pinpriq", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--log-format", "json"]);
+    command.args(["--pinpriq", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--http", "off"]);
+    command.args(["--log-format", "json"]);
     command.args(["--data", dir.path().to_str().unwrap()]);
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());

@@ -162,7 +162,7 @@ fn the_limit_on_open_files_is_raised_and_one_that_is_too_low_is_a_warning() {
         let mut command = Command::new("sh");
         command
             .args(["-c", &script, env!("CARGO_BIN_EXE_pinpriq"), "serve", "--log-format", "json"])
-            .args(["--pinpriq", "127.0.0.1:0", "--resp", "off"])
+            .args(["--pinpriq", "127.0.0.1:0", "--resp", "off", "--http", "off"])
             .args(["--connections-max", connections, "--data"])
             .arg(data.path())
             .stdin(Stdio::null())
