@@ -141,10 +141,21 @@ impl Choosing {
         may_refuse && self.shares.iter().any(|share| !share.done.is_empty())
     }
 
+    /// Returns what a shard has said with a piece of news. A refusal that comes too late says that
+    /// it has nothing.
+    pub(crate) fn heard(&self, piece: Piece) -> Heard {
+        match heard(piece) {
+            Heard::Reply(Reply::Refused(refusal)) if self.comes_too_late(&refusal) => {
+                Heard::Reply(Reply::Shown(Vec::new()))
+            }
+            said => said,
+        }
+    }
+
     /// Whether a shard refuses only now, after tasks were acknowledged: a queue has another order
     /// since, or a lane has gone. The client would believe that nothing was done. A client that
     /// waits hears it as any other does.
-    pub(crate) fn comes_too_late(&self, refusal: &Refusal) -> bool {
+    fn comes_too_late(&self, refusal: &Refusal) -> bool {
         let is_of_take = matches!(refusal.kind, RefusalKind::BadArgument | RefusalKind::NotFound);
         let takes = matches!(self.stage, Stage::Looking { .. } | Stage::Taking);
         self.is_checked && is_of_take && takes

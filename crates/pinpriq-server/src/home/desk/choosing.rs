@@ -20,7 +20,7 @@ use crate::home::route::ownerless;
 use crate::host::seat::Undone;
 use crate::letters::letter::{Errand, Piece};
 use crate::session::choosing::{
-    Choosing, Heard, Share, Stage, Tasks, Wish, heard, share_at, shares_of, urgency,
+    Choosing, Heard, Share, Stage, Tasks, Wish, share_at, shares_of, urgency,
 };
 
 impl Desk {
@@ -156,13 +156,7 @@ impl Asking<'_> {
         let share = &mut choosing.shares[index];
         share.owes = false;
         let tells_done = std::mem::take(&mut share.tells_done);
-        let heard = match heard(piece) {
-            Heard::Reply(Reply::Refused(refusal)) if choosing.comes_too_late(&refusal) => {
-                Heard::Reply(Reply::Shown(Vec::new()))
-            }
-            heard => heard,
-        };
-        match (heard, choosing.stage) {
+        match (choosing.heard(piece), choosing.stage) {
             (Heard::Tasks(output, holds), Stage::Taking) => {
                 self.add(choosing, from, (output, holds));
             }
