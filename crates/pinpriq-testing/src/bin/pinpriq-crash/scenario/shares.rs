@@ -79,8 +79,8 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     })
 }
 
-/// What the history of clients says of a named limit that allows so many, and of everything else.
-/// It is kept where something is wrong.
+/// Judges the history of the clients: the named limit, which allows `max` leases, and all other
+/// rules. Keeps the history if it breaks one.
 fn of_history(wanted: &Wanted, ledger: &Ledger, scenario: &str, max: u64) -> Fallible<Vec<Figure>> {
     let report = ledger.check()?;
     if !report.is_clean() {
