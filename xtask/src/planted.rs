@@ -10,7 +10,7 @@
 mod choice;
 mod copy;
 pub(crate) mod edits;
-mod programs;
+pub(crate) mod programs;
 pub(crate) mod table;
 mod trial;
 
