@@ -16,7 +16,7 @@ use tokio::net::TcpSocket;
 
 use crate::manual_clock::ManualClock;
 use crate::people::{People, Person};
-use crate::world::{GUARD, START, World, in_memory, test};
+use crate::world::{START, World, guard, in_memory, test};
 
 /// A port of the test's own, at which it does not listen. A server can take it too. As long as the
 /// socket is there, the system gives the port to no connection.
@@ -94,7 +94,7 @@ fn no_one_can_connect_before_the_tasks_are_loaded() {
 /// Asks for a path over HTTP, and returns the whole answer. Blocks.
 fn asked(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(GUARD)).unwrap();
+    stream.set_read_timeout(Some(guard())).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
