@@ -11,7 +11,8 @@ mod dice;
 mod runner;
 mod store;
 
-use std::cell::RefCell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
 
@@ -19,22 +20,34 @@ use census::Census;
 use dice::Dice;
 use runner::Runner;
 
-/// The number of runs that fit into a few seconds of a debug build.
+/// How many runs there are, which take a minute of one processor.
 const RUNS: u64 = 480;
 const STEPS_PER_RUN: usize = 480;
 
 #[test]
 fn engine_does_what_the_model_does() {
-    let census = RefCell::new(Census::default());
-    for seed in 0..RUNS {
-        let mut dice = Dice::new(seed);
-        let mut runner = Runner::new(dice.roll(), format!("seed {seed}"), &census);
-        for _ in 0..STEPS_PER_RUN {
-            runner.step(dice.roll());
+    let census = Mutex::new(Census::default());
+    let next = AtomicU64::new(0);
+    let run_some = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= RUNS {
+                break;
+            }
+            let mut dice = Dice::new(seed);
+            let mut runner = Runner::new(dice.roll(), format!("seed {seed}"), &census);
+            for _ in 0..STEPS_PER_RUN {
+                runner.step(dice.roll());
+            }
+            runner.clear_away();
         }
-        runner.clear_away();
-    }
-    census.into_inner().assert_complete();
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(run_some);
+        }
+    });
+    census.into_inner().unwrap().assert_complete();
 }
 
 proptest! {
@@ -49,7 +62,7 @@ proptest! {
         setup: u64,
         steps in prop::collection::vec(any::<u64>(), 1..150),
     ) {
-        let census = RefCell::new(Census::default());
+        let census = Mutex::new(Census::default());
         let mut runner = Runner::new(setup, format!("setup {setup}, steps {steps:?}"), &census);
         for step in steps {
             runner.step(step);

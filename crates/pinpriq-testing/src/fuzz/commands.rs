@@ -27,7 +27,7 @@ pub(crate) mod engine_tests {
 
         /// Runs steps for as long as there are bytes to choose with.
         pub(crate) fn run(has_more: impl Fn() -> bool, steps_max: usize) {
-            let census = std::cell::RefCell::new(census::Census::default());
+            let census = std::sync::Mutex::new(census::Census::default());
             let mut runner = runner::Runner::new(0, "the input".to_owned(), &census);
             for _ in (0..steps_max).take_while(|_| has_more()) {
                 runner.step(0);

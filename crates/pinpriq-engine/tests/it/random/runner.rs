@@ -2,8 +2,8 @@
 
 mod comparison;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
 use pinpriq_engine::{Applied, Engine};
 use pinpriq_proto::change::Header;
@@ -36,7 +36,7 @@ pub(super) struct Runner<'a> {
     model: Model,
     store: Store,
     memory: Memory,
-    census: &'a RefCell<Census>,
+    census: &'a Mutex<Census>,
     limits: Limits,
     incarnation: u64,
     clients: Vec<ClientId>,
@@ -61,7 +61,7 @@ impl Drop for Situation {
 }
 
 impl<'a> Runner<'a> {
-    pub(super) fn new(setup: u64, origin: String, census: &'a RefCell<Census>) -> Self {
+    pub(super) fn new(setup: u64, origin: String, census: &'a Mutex<Census>) -> Self {
         let mut dice = Dice::new(setup);
         let limits = Limits {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
@@ -137,8 +137,8 @@ impl<'a> Runner<'a> {
             self.store.place(&mut self.engine);
         }
         self.compare_state(dice.once_in(4));
-        self.census.borrow_mut().note_schedules(&self.model, false);
-        self.census.borrow_mut().note_turns(&self.model);
+        self.census.lock().unwrap().note_schedules(&self.model, false);
+        self.census.lock().unwrap().note_turns(&self.model);
     }
 
     /// Returns now in most cases, or else a moment at, just before or well after the next deadline.
@@ -172,11 +172,11 @@ impl<'a> Runner<'a> {
         self.last_request += 1;
         let request = RequestId(self.last_request);
         let applied = self.engine.apply(now, client, request, command);
-        self.census.borrow_mut().note_request(command);
-        self.census.borrow_mut().note_applied(command, applied);
+        self.census.lock().unwrap().note_request(command);
+        self.census.lock().unwrap().note_applied(command, applied);
         let said = self.listen();
         let drawn = self.drawn_ids(request, &said);
-        self.census.borrow_mut().note_command(&self.model, client, command);
+        self.census.lock().unwrap().note_command(&self.model, client, command);
         self.model.foretell(drawn);
         self.model.apply(now, client, request, command);
         let answers: Vec<&Reply> = said
@@ -241,10 +241,10 @@ impl<'a> Runner<'a> {
 
     fn handle_timeout(&mut self, now: Timestamp) {
         self.situation.doing = format!("the timeout at {now}");
-        self.census.borrow_mut().note_killed(&self.model);
+        self.census.lock().unwrap().note_killed(&self.model);
         self.engine.handle_timeout(now);
         let said = self.listen();
-        self.census.borrow_mut().note_timeout(&self.model, now);
+        self.census.lock().unwrap().note_timeout(&self.model, now);
         let drawn = self.drawn_ids(SILENT, &said);
         self.model.foretell(drawn);
         self.model.timeout(now);
@@ -287,7 +287,7 @@ impl<'a> Runner<'a> {
         self.situation.doing =
             format!("the server starts again at {now} with {grace:?}, in order {hands_over}");
         self.incarnation += 1;
-        self.census.borrow_mut().note_restart(&self.model);
+        self.census.lock().unwrap().note_restart(&self.model);
         let limits = self.limits;
         let carried = hands_over.then(|| self.engine.carried());
         let start = (self.incarnation, grace, carried);
@@ -302,7 +302,7 @@ impl<'a> Runner<'a> {
         let first = self.last_client - CLIENTS as u64 + 1;
         self.clients = (first..=self.last_client).map(ClientId).collect();
         let said = self.listen();
-        self.census.borrow_mut().note_schedules(&self.model, true);
+        self.census.lock().unwrap().note_schedules(&self.model, true);
         self.compare_outputs(said, None, false);
         // Slots that are made up are due. Looking at the engine would fire them.
         self.handle_timeout(now);
@@ -313,7 +313,7 @@ impl<'a> Runner<'a> {
         self.handle_timeout(self.model.now);
         "the store compacts".clone_into(&mut self.situation.doing);
         if let Some(written) = self.store.compact(&mut self.engine) {
-            self.census.borrow_mut().note_compaction(&self.model, &written);
+            self.census.lock().unwrap().note_compaction(&self.model, &written);
         }
         self.engine.check();
     }
@@ -354,7 +354,7 @@ impl<'a> Runner<'a> {
         self.store.assert_all_given_back();
         assert_eq!((self.engine.bytes(), self.engine.waiting_bytes()), (0, 0), "nothing is left");
         assert_eq!(self.engine.poll_timeout(), None, "nothing else is due");
-        self.census.borrow_mut().note_happened(&self.model);
+        self.census.lock().unwrap().note_happened(&self.model);
     }
 
     fn remember(&mut self, output: &Output) {

@@ -24,7 +24,7 @@ impl Runner<'_> {
         at_timeout: bool,
     ) {
         for output in &said {
-            self.census.borrow_mut().note_output(output, asked);
+            self.census.lock().unwrap().note_output(output, asked);
             self.remember(output);
         }
         let mut expected = std::mem::take(&mut self.model.outputs);
