@@ -160,12 +160,8 @@ impl Engine {
             let tasks = queue.indexes.by_seq(0, None).map(|(_, slot)| &self.tasks[slot]);
             let counts = queue.settings.share_capacity.map(|_| ShareCounts::of(tasks));
             assert_eq!(queue.share_counts.as_deref(), counts.as_ref(), "{name}: shares add up");
-            let is_followed = queue.needs_gate() || counts.is_some();
-            assert_eq!(
-                queue.is_followed(),
-                is_followed,
-                "what becomes of tasks of {name} is noted"
-            );
+            let followers = queue.current_followers();
+            assert_eq!(queue.followers, followers, "what becomes of tasks of {name} is noted");
             assert!(!queue.to_be_served, "queue {name} was served");
             let waited_for = !queue.subscribers.is_empty() || !queue.waiting.is_empty();
             let lingers = queue.lingers.is_some_and(|it| self.queues.lingering.holds(it, slot));

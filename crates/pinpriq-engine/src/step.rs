@@ -221,7 +221,7 @@ impl Engine {
         if task.is_recorded() {
             self.report.add(Change::Gone(task.number()));
         }
-        if is_followed {
+        if is_followed && !(from == StateKind::Taken && self.queues[task.queue].is_at_rest()) {
             self.conclude_turns(task.queue);
         }
         let outcome = match exit {
@@ -504,7 +504,7 @@ impl Engine {
         }
         let task = &self.tasks[slot];
         let queue = &mut self.queues[task.queue];
-        if queue.is_followed() {
+        if queue.must_hear_of_exit(slot, task) {
             leave_turns(queue, slot, (&self.tasks, self.now), &mut self.buckets);
         }
         queue.indexes.remove(slot, &self.tasks);
@@ -549,7 +549,7 @@ impl Engine {
             self.tasks[slot].set_armed(due);
         }
         if is_followed {
-            self.join_turns(slot);
+            self.join_turns(slot, is_ready);
         } else if is_ready || is_unstarted {
             self.wake(queue);
         }

@@ -15,7 +15,7 @@ use crate::memory::indexes::Indexes;
 use crate::memory::lingering::{Entry, FORGOTTEN_PER_CALL, InUse, Lingering};
 use crate::memory::news::News;
 use crate::memory::pace::Pace;
-use crate::memory::packed::Names;
+use crate::memory::packed::{Names, Task};
 use crate::memory::share_counts::ShareCounts;
 use crate::memory::slots::{QueueSlot, Slot};
 use crate::memory::tallies::Tallies;
@@ -28,7 +28,7 @@ use pinpriq_proto::names::NamePattern;
 use pinpriq_proto::settings::{Paused, Settings};
 use pinpriq_proto::stats::Counters;
 use pinpriq_proto::survey::QueueChange;
-use pinpriq_proto::task::{Bytes, ClientId, LaneName};
+use pinpriq_proto::task::{Bytes, ClientId, LaneName, StateKind};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::wire::beanstalkd::is_tube_name;
 
@@ -100,7 +100,7 @@ pub(crate) struct Queue {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Followers {
     None,
-    /// Turns alone, of tasks that do not age.
+    /// Turns alone, which look at ready tasks only.
     Turns,
     /// Anything else.
     Several,
@@ -166,20 +166,45 @@ pub(crate) struct Queues {
 }
 
 impl Queue {
-    /// Notes whether anything follows what becomes of its tasks.
+    /// Notes what follows what becomes of its tasks.
     pub(crate) fn note_followers(&mut self) {
+        self.followers = self.current_followers();
+    }
+
+    /// The same, as it is now.
+    pub(crate) fn current_followers(&self) -> Followers {
         let are_others = self.share_counts.is_some() || self.tallies.is_some();
-        self.followers = match (&self.turns, are_others) {
-            (Some(turns), false) if turns.aged().is_none() => Followers::Turns,
+        match (&self.turns, are_others) {
+            (Some(turns), false) if turns.are_plain() => Followers::Turns,
             (None, false) => Followers::None,
             _ => Followers::Several,
-        };
+        }
     }
 
     /// Whether anything follows what becomes of its tasks.
     #[inline]
     pub(crate) fn is_followed(&self) -> bool {
         self.followers != Followers::None
+    }
+
+    /// Whether what follows its tasks has to know that this one leaves its state.
+    #[inline]
+    pub(crate) fn must_hear_of_exit(&self, slot: Slot, task: &Task) -> bool {
+        match (self.followers, &self.turns) {
+            (Followers::None, _) => false,
+            (Followers::Turns, Some(turns)) => {
+                task.kind() == StateKind::Ready && !turns.has_departed(slot)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether neither turns nor consumers want to know that a task that was not ready is gone.
+    #[inline]
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.followers == Followers::Turns
+            && self.turns.as_ref().is_some_and(|turns| turns.are_at_rest())
+            && self.waiting.is_empty()
     }
 
     /// Whether it has a gate even without limits: what is handed out is told to these by the gate.

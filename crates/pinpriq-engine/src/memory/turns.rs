@@ -240,6 +240,11 @@ impl Turns {
         self.openings.free_some();
     }
 
+    /// Whether they look at ready tasks alone.
+    pub(crate) const fn are_plain(&self) -> bool {
+        self.rules.are_plain()
+    }
+
     /// Whether these rules need other turns instead of [`Turns::set_rules`].
     pub(crate) fn differ_in_kind(&self, rules: &Rules) -> bool {
         self.rules.differ_in_kind(rules)

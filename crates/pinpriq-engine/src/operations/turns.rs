@@ -357,8 +357,23 @@ impl Engine {
     }
 
     /// Tells whatever follows its queue that a task has entered its state. That ends a step.
+    #[inline]
+    pub(crate) fn join_turns(&mut self, slot: Slot, is_ready: bool) {
+        let queue = self.tasks[slot].queue;
+        let owner = &mut self.queues[queue];
+        // It is mostly the task that was counted out when it was charged.
+        let has_left = !is_ready
+            && owner.followers == Followers::Turns
+            && owner.turns.as_mut().is_some_and(|turns| turns.end_departure(slot));
+        if !has_left {
+            self.join_all_turns(slot);
+        } else if !owner.waiting.is_empty() {
+            self.wake(queue);
+        }
+    }
+
     #[inline(never)]
-    pub(crate) fn join_turns(&mut self, slot: Slot) {
+    fn join_all_turns(&mut self, slot: Slot) {
         let task = &self.tasks[slot];
         let queue = &mut self.queues[task.queue];
         let is_joined = match &mut queue.turns {

@@ -151,6 +151,12 @@ impl Turns {
         self.departing.take() == Some(slot)
     }
 
+    /// Whether the end of a step in which no ready task has moved changes nothing.
+    #[inline]
+    pub(crate) const fn are_at_rest(&self) -> bool {
+        self.is_calm && self.departing.is_none()
+    }
+
     /// Ends a step, unless there is something left to do.
     #[inline]
     pub(crate) fn end_quietly(&mut self) -> bool {
