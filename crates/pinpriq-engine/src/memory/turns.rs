@@ -14,7 +14,7 @@
 //! share comes at the rank of its first task.
 //!
 //! While one share has all tasks of a fair queue without such limits, the main order is its order
-//! too, and its tasks are only counted (`latent.rs`). A put, a take and an ack then cost some 580
+//! too, and its tasks are only counted (`latent.rs`). A put, a take and an ack then cost some 450
 //! instructions more than without turns, all three together. Otherwise a share takes 160 to 190
 //! bytes with up to ten tasks of one number, and the usual take changes its pair and its place in
 //! line at once.
