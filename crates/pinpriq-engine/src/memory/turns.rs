@@ -98,8 +98,6 @@ pub(crate) struct Turns {
     guesses: [u8; GUESSES],
     /// The turns of all shares that have one.
     line: Line,
-    /// The share that was the only one last. It may have had more than its levels tell.
-    ahead: Id,
     /// How many takes there have been.
     served: u64,
     openings: Openings,
@@ -117,7 +115,7 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct Level {
     number: i64,
-    /// What the shares have had that were served last, but for the one that may be ahead.
+    /// What the shares have had that were served last.
     reached: Wide,
     pairs: u32,
 }
@@ -176,7 +174,6 @@ impl Turns {
             levels: Numbered::None,
             guesses: [0; GUESSES],
             line: Line::default(),
-            ahead: nameless,
             served: 0,
             openings: Openings::default(),
             common: Common::default(),
@@ -434,7 +431,6 @@ impl Turns {
             let id = self.share_of(share.as_ref(), roster);
             self.touch(id, roster);
             self.note_pair(id, number);
-            self.catch_up(number);
             if let Some(pair) = self.shares[id].pairs.find_mut(number) {
                 pair.account.give_back(*cost);
             }

@@ -44,7 +44,7 @@ impl Turns {
             assert!(is_in_line || self.line.iter().count() > 1_000, "its turn is in line");
             with_turn += usize::from(turn.is_some());
             for pair in share.pairs.iter() {
-                let reached = self.reached(pair.number);
+                let reached = self.levels.find(pair.number).map(|level| level.reached);
                 assert!(reached >= Some(pair.account.start()), "nobody begins after the others");
                 let in_row = pair.row.iter().count();
                 let latent = self.tasks_of(id, pair.number, roster).skip(in_row).count();

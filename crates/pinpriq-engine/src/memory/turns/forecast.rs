@@ -331,7 +331,7 @@ impl<'t, R: Roster> Forecast<'t, R> {
         let known = self.turns.levels.find(number);
         self.levels.entry(number).or_insert_with(|| {
             known.map_or(Level { reached: Wide::ZERO, pairs: 0 }, |level| Level {
-                reached: self.turns.reached(number).unwrap_or(level.reached),
+                reached: level.reached,
                 pairs: level.pairs,
             })
         })

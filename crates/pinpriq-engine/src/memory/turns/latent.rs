@@ -129,10 +129,10 @@ impl Turns {
         let its = &mut self.shares[share];
         let weight = its.weight();
         let Some(pair) = its.pairs.find_near(number, guess) else { return true };
+        let Some(level) = self.levels.find_near(number, guess) else { return true };
+        let reached = level.reach(pair.account.turn(cost));
         self.served += 1;
-        pair.account.pay(pair.account.turn(cost), self.served, weight);
-        // What that has reached is noted when another share comes.
-        self.ahead = share;
+        pair.account.pay(reached, self.served, weight);
         if pair.discount_all_but_last() {
             self.departing = Some(slot);
         }

@@ -82,12 +82,11 @@ impl Turns {
         }
     }
 
-    /// Notes what has been reached at a number, before that changes. The share that is ahead may be
-    /// gone by the time that this is undone.
+    /// Notes what has been reached at a number, before that changes.
     pub(super) fn note_level(&mut self, number: i64) {
-        let Some(reached) = self.reached(number) else { return };
+        let Some(level) = self.levels.find(number) else { return };
         if let Some(notes) = &mut self.notes {
-            notes.levels.entry(number).or_insert(reached);
+            notes.levels.entry(number).or_insert(level.reached);
         }
     }
 

@@ -168,7 +168,6 @@ impl Turns {
             self.touch(id, roster);
         }
         self.note_pair(id, number);
-        self.catch_up(number);
         let reached = if let Some(level) = self.levels.find_mut(number) {
             level.pairs += 1;
             level.reached
@@ -193,7 +192,6 @@ impl Turns {
             self.note_pair(id, number);
             self.note_level(number);
         }
-        self.catch_up(number);
         let pairs = &mut self.shares[id].pairs;
         pairs.remove(number);
         self.present -= u32::from(pairs.is_empty());
@@ -202,23 +200,6 @@ impl Turns {
             if level.pairs == 0 {
                 self.levels.remove(number);
             }
-        }
-    }
-
-    /// What the shares have had at a number that were served last there, if any has tasks there.
-    pub(super) fn reached(&self, number: i64) -> Option<Wide> {
-        let level = self.levels.find(number)?;
-        let ahead = self.shares.find_at(self.ahead).and_then(|share| share.pairs.find(number));
-        Some(ahead.map_or(level.reached, |pair| level.reached.max(pair.account.start())))
-    }
-
-    /// Notes what a share has had at a number while it was the only one.
-    #[inline(never)]
-    pub(super) fn catch_up(&mut self, number: i64) {
-        if let Some(reached) = self.reached(number)
-            && let Some(level) = self.levels.find_mut(number)
-        {
-            level.reached = reached;
         }
     }
 
@@ -244,7 +225,6 @@ impl Turns {
     /// kept about the number.
     #[inline(never)]
     fn charge_absent(&mut self, number: i64, price: u64) {
-        self.catch_up(number);
         if let Some(level) = self.levels.find_mut(number) {
             level.reach(level.reached.plus(price));
             self.served += 1;

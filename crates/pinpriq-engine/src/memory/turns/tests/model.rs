@@ -382,10 +382,7 @@ impl Model {
         self.compare_bucket(turns.common.keys.as_deref(), self.every_key, what);
         self.compare_bucket(turns.common.shares.as_deref(), self.every_share, what);
         assert_eq!(turns.served, if self.rules.is_fair { self.served } else { 0 }, "{what}");
-        let levels = turns.levels.iter().map(|level| {
-            let reached = turns.reached(level.number);
-            (level.number, reached.unwrap_or_default().into())
-        });
+        let levels = turns.levels.iter().map(|level| (level.number, level.reached.into()));
         let levels: BTreeMap<i64, u128> = levels.collect();
         assert_eq!(levels, self.reached, "{what}: what has been reached");
         let with_turn = turns.shares.iter().filter(|(_, share)| share.has_turn).count();
