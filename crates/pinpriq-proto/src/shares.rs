@@ -17,6 +17,9 @@ pub const OWN_SHARES_MAX: usize = 100_000;
 /// The most shares on a page of those that wait longest.
 pub const TOP_SHARES_MAX: u32 = 100;
 
+/// How many tasks one look at the shares of a queue counts that were not counted before.
+pub const COUNTED_PER_LOOK: usize = 5_000;
+
 /// What the rules of one share count against [`crate::limits::Limits::bytes_max`] in addition to
 /// the names of queue and share. An estimate.
 pub const OWN_SHARE_OVERHEAD_BYTES: u64 = 512;

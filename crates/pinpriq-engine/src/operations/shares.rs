@@ -17,14 +17,11 @@ use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::limits::{LOOKED_BYTES_MAX, queue_bytes};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::shares::{
-    OWN_SHARES_MAX, Own, ShareChange, ShareRecord, ShareRules, ShareShown, SharesLook,
-    TOP_SHARES_MAX, check_share_name, own_share_bytes,
+    COUNTED_PER_LOOK, OWN_SHARES_MAX, Own, ShareChange, ShareRecord, ShareRules, ShareShown,
+    SharesLook, TOP_SHARES_MAX, check_share_name, own_share_bytes,
 };
 use pinpriq_proto::survey::QueueChange;
 use pinpriq_proto::time::Timestamp;
-
-/// How many tasks one look counts that were not counted before.
-const COUNTED_PER_LOOK: usize = 5_000;
 
 /// Of how many queues the shares are followed at once.
 const TALLIED_MAX: usize = 64;

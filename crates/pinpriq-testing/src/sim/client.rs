@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use pinpriq_proto::command::Command;
 use pinpriq_proto::reply::Reply;
+use pinpriq_proto::shares::COUNTED_PER_LOOK;
 use pinpriq_proto::task::{ClientId, Grant, Receipt, TaskId};
 use pinpriq_proto::unique::PutUnique;
 use pinpriq_proto::wire::beanstalkd::{DecodedAnswer, decode_answer};
@@ -375,7 +376,12 @@ impl Client {
                 if let (Some(own), false) = (own, matches!(reply, Reply::Refused(_))) {
                     oracle.note_told(&own);
                 }
-                (expect::answer(&ask, &reply), Some(reply))
+                // Of many tasks, which only schedules put, it may not have counted all yet.
+                let is_partial = matches!(reply, Reply::Shares { .. })
+                    && oracle.model.task_count() >= COUNTED_PER_LOOK;
+                let wanted =
+                    if is_partial { Wanted::Anything } else { expect::answer(&ask, &reply) };
+                (wanted, Some(reply))
             }
             // After a failure, deliveries that were counted are never sent.
             _ if oracle.failed && matches!(ask, Ask::Credit(_)) => (Wanted::Anything, None),
