@@ -359,17 +359,26 @@ impl Engine {
     /// Tells whatever follows its queue that a task has entered its state. That ends a step.
     #[inline]
     pub(crate) fn join_turns(&mut self, slot: Slot, is_ready: bool) {
+        if is_ready || !self.end_departure(slot) {
+            self.join_all_turns(slot);
+        }
+    }
+
+    /// Ends the step in which a task was taken that had been counted out when it was charged, if
+    /// this is one.
+    #[inline]
+    fn end_departure(&mut self, slot: Slot) -> bool {
         let queue = self.tasks[slot].queue;
         let owner = &mut self.queues[queue];
-        // It is mostly the task that was counted out when it was charged.
-        let has_left = !is_ready
-            && owner.followers == Followers::Turns
-            && owner.turns.as_mut().is_some_and(|turns| turns.end_departure(slot));
-        if !has_left {
-            self.join_all_turns(slot);
-        } else if !owner.waiting.is_empty() {
+        let Some(turns) = owner.turns.as_mut().filter(|_| owner.followers == Followers::Turns)
+        else {
+            return false;
+        };
+        let has_departed = turns.end_departure(slot);
+        if has_departed && !owner.waiting.is_empty() {
             self.wake(queue);
         }
+        has_departed
     }
 
     #[inline(never)]
