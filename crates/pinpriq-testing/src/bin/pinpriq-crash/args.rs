@@ -27,8 +27,8 @@ scenarios
   full       a small file system that the server fills itself
   power      power loss on a file system of its own
   cluster    three nodes on an engine: kills, pauses, cuts, hand-overs, and troubles of the engine
-  shares     fair shares and limits: who waits, and who gets how much; two of its scenarios kill,
-             one of them the owner in a cluster on etcd; prints a table
+  shares     fair shares and limits: who waits, and who gets how much; one scenario kills the
+             server, and another the owner in a cluster on etcd; prints a table
   peers      the same kills and power losses for Redis and beanstalkd; prints a table
 
 options
