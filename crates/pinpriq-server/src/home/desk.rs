@@ -453,19 +453,19 @@ impl Desk {
         self.seat.note_work();
     }
 
-    /// Replies once all shards that the client has links to have done their latest errands. Without
-    /// links the reply waits for nothing.
-    fn say_once_done(&self, bytes: Vec<u8>) {
+    /// Replies once the client was reset in all shards that it uses. If it uses none, the reply
+    /// waits for nothing.
+    fn say_once_reset(&self, bytes: Vec<u8>) {
         let session = &self.seat.session;
-        let open: Vec<usize> = session.links.borrow().open().collect();
-        if open.is_empty() {
+        let used: Vec<usize> = session.links.borrow().in_use().collect();
+        if used.is_empty() {
             return self.say(bytes);
         }
         self.seat.shard.turn_if_begun();
-        for to in &open {
-            self.asking().await_part(*to, Wanted::Done, 0);
+        for to in &used {
+            self.asking().await_part(*to, Wanted::Reset, 0);
         }
-        self.say_joined(&open, Box::new(move |_| Joined::Bytes(bytes)));
+        self.say_joined(&used, Box::new(move |_| Joined::Bytes(bytes)));
     }
 
     /// Replies once each of these shards has given its part.
@@ -504,11 +504,11 @@ impl Desk {
             let shards = self.seat.shard.places();
             let links = &mut *self.seat.session.links.borrow_mut();
             // What is under way from before must not count for what begins after.
-            let is_open = links.open().next().is_some();
-            if self.seat.session.dealing.take().is_some() && is_open {
+            let is_used = links.in_use().next().is_some();
+            if self.seat.session.dealing.take().is_some() && is_used {
                 self.seat.session.starts_again.set(true);
             }
-            links.gathers |= links.deliveries.take().is_some() && is_open;
+            links.gathers |= links.deliveries.take().is_some() && is_used;
             links.lasting.subscriptions.clear();
             links.lasting.credits = 0;
             for to in 0..links.count() {
@@ -518,11 +518,12 @@ impl Desk {
                 link.resets += u64::from(link.open);
             }
         }
+        self.seat.session.outbox.borrow_mut().forget_subscriptions();
         self.seat.reset();
         self.dismiss();
         self.forget_credits();
         self.rename(Vec::new());
-        self.say_once_done(answer);
+        self.say_once_reset(answer);
     }
 
     /// Ends the wait of the blocked command, whose reply comes as if its time had passed. Returns

@@ -25,6 +25,7 @@ use crate::host::shard::Shard;
 use crate::letters::letter::{Commands, Errand, Letter, Part, Piece};
 use crate::letters::mailbox::Route;
 use crate::session::choosing::Choosing;
+use crate::session::links::Link;
 use crate::session::log::{Asked, Wanted, What, substitute, wait_of, with_wait};
 
 /// How long a request waits for an owner of its shard, in milliseconds.
@@ -100,6 +101,8 @@ fn lose_owner_of(asking: Asking<'_>, shard: usize, (not_begun, loss): (usize, Lo
     };
     dealing::act(asking, |dealing| dealing.lose(shard));
     let mut seen = 0;
+    // The next owner resets the client only if it is asked for something from before.
+    let mut asks_again = false;
     let (is_answered, is_growing) = {
         let choosing = session.choosing.borrow();
         let choosing = choosing.as_ref();
@@ -115,7 +118,12 @@ fn lose_owner_of(asking: Asking<'_>, shard: usize, (not_begun, loss): (usize, Lo
         let may_have_begun = loss == Loss::Sudden && (asked.carried_out || seen <= begun);
         // An answer that has tasks already does not wait for an owner.
         let is_superfluous = is_answered || (is_growing && !may_have_begun);
-        fate((client, shard), asked, (may_have_begun, is_superfluous))
+        if asked.what.is_reset() && asks_again {
+            return Fate::Again;
+        }
+        let fate = fate((client, shard), asked, (may_have_begun, is_superfluous));
+        asks_again |= matches!(fate, Fate::Again | Fate::Anew);
+        fate
     });
     if ends {
         end(asking, shard);
@@ -258,6 +266,24 @@ fn ask_next_owner(asking: Asking<'_>, to: usize) {
         post.write_errand(to, client, Errand::Account(link.account.clone()));
     }
     let kept = link.log.take();
+    let ask = |link: &mut Link, mut asked: Asked| {
+        if let What::Command(request, bytes) = &asked.what {
+            let bytes = with_time_left(bytes, now.since(asked.at));
+            asked.length = Commands::length(bytes.len());
+            let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
+            post.write_command(to, client, *request, encode);
+        } else if asked.what.is_reset() {
+            post.write_errand(to, client, Errand::Reset);
+            link.resets += 1;
+        }
+        link.log.keep(asked);
+    };
+    // What is known of subscriptions and credits is from after the latest reset.
+    let resets = kept.iter().rposition(|asked| asked.what.is_reset()).map_or(0, |last| last + 1);
+    let mut kept = kept.into_iter();
+    for asked in kept.by_ref().take(resets) {
+        ask(link, asked);
+    }
     for bytes in subscriptions {
         let length = Commands::length(bytes.len());
         let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
@@ -268,14 +294,8 @@ fn ask_next_owner(asking: Asking<'_>, to: usize) {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         post.write_errand(to, client, Errand::Credit(left));
     }
-    for mut asked in kept {
-        if let What::Command(request, bytes) = &asked.what {
-            let bytes = with_time_left(bytes, now.since(asked.at));
-            asked.length = Commands::length(bytes.len());
-            let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
-            post.write_command(to, client, *request, encode);
-        }
-        link.log.keep(asked);
+    for asked in kept {
+        ask(link, asked);
     }
     link.under_way = link.log.under_way();
     if is_blocked && gives_up {

@@ -131,6 +131,17 @@ impl Links {
         self.shards.iter().enumerate().filter(|(_, link)| link.open).map(|(shard, _)| shard)
     }
 
+    /// Returns the shards where something of the client is or will be: those that expect errands,
+    /// and those without an owner whose next one will be asked for something.
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = usize> {
+        let is_used = |link: &Link| link.open || !link.log.is_empty();
+        self.shards
+            .iter()
+            .enumerate()
+            .filter(move |(_, link)| is_used(link))
+            .map(|(shard, _)| shard)
+    }
+
     /// Returns the shards where the client has ever held a lease.
     pub(crate) fn lenders(&self) -> impl Iterator<Item = usize> {
         self.shards.iter().enumerate().filter(|(_, link)| link.lends).map(|(shard, _)| shard)

@@ -44,6 +44,13 @@ pub(crate) enum What {
     Part(Wanted),
 }
 
+impl What {
+    /// Whether the client was reset.
+    pub(crate) const fn is_reset(&self) -> bool {
+        matches!(self, Self::Part(Wanted::Reset))
+    }
+}
+
 /// A part of a reply that was asked of a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wanted {
@@ -51,8 +58,8 @@ pub(crate) enum Wanted {
     Reply,
     /// The facts about the shard.
     Facts,
-    /// That it is done.
-    Done,
+    /// That the client was reset there.
+    Reset,
     /// The number of deliveries.
     Delivered,
 }
@@ -120,7 +127,7 @@ pub(crate) fn substitute(wanted: Wanted, shard: usize) -> Part {
             Part::Reply(Reply::Refused(Refusal::new(RefusalKind::TryAgain, sentence)))
         }
         Wanted::Facts => Part::Facts(Box::<Facts>::default()),
-        Wanted::Done => Part::Done,
+        Wanted::Reset => Part::Done,
         Wanted::Delivered => Part::Delivered(0),
     }
 }

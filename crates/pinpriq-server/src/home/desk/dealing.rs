@@ -299,8 +299,11 @@ fn finish(asking: Asking<'_>) {
     if let Some(Failed::Refused(_)) = failed {
         for part in asked.iter().filter(|part| part.is_done) {
             for undo in &part.undo {
-                asking.write(part.shard, SILENT, |out| out.extend_from_slice(undo));
                 note(asking, part.shard, undo);
+                // The next owner is asked for what is noted.
+                if !asking.shard.is_nowhere(part.shard) {
+                    asking.write(part.shard, SILENT, |out| out.extend_from_slice(undo));
+                }
             }
         }
     }

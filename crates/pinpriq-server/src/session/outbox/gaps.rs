@@ -205,6 +205,13 @@ impl Outbox {
         (to_choose, subscribed)
     }
 
+    /// Returns none of the commands that begin or end subscriptions and were not answered yet: a
+    /// reset ends what they begin.
+    pub(crate) fn forget_subscriptions(&mut self) {
+        let shards = self.abroad.as_mut().map_or(&mut [][..], |abroad| &mut abroad.shards);
+        shards.iter_mut().flat_map(|debt| &mut debt.gaps).for_each(|(_, command)| *command = None);
+    }
+
     /// Returns the gap of what a shard owes next.
     fn next_gap(&mut self, (shards, from): (usize, usize)) -> u64 {
         let Some(&(gap, _)) = self.abroad(shards).shards[from].gaps.front() else {

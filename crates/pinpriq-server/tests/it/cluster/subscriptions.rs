@@ -317,3 +317,53 @@ fn starts_are_asked_again_when_their_owner_dies() {
         assert_eq!(told, "*2\r\n+OK\r\n+OK\r\n", "{command}");
     }
 }
+
+#[test]
+fn a_reset_ends_what_a_refused_subscription_left_in_shards_without_owner() {
+    let mut stage = Stage::of(3, SHARDS);
+    let owners: Vec<Vec<String>> = (0..3).map(|at| queues(&stage, at).0).collect();
+    assert!(owners.iter().all(|owned| !owned.is_empty()), "{owners:?}");
+    let all = format!("QUEUES {SHARDS} {}", owners.concat().join(" "));
+    let [client, putter] = [(); 2].map(|()| stage.visit(0));
+    stage.ask(client, "HELLO 3");
+    assert_eq!(stage.ask(client, &format!("SUBSCRIBE {all} TTR 900000")), ":4\r\n");
+    stage.kill(2);
+    stage.send(client, &format!("SUBSCRIBE {all} TTR 600000"));
+    stage.advance(50);
+    // Two nodes have done their part, and no shard gets another owner.
+    stage.kill(1);
+    stage.engine.cut(Writer(instance(0).0), true);
+    stage.send(putter, &format!("PUT {} loaf", owners[0][0]));
+    stage.advance(TTL_MS);
+    let told = stage.received(client);
+    assert!(told.starts_with("-TRYAGAIN"), "{told}");
+    stage.send(client, "RESET");
+    stage.advance(100);
+    stage.engine.cut(Writer(instance(0).0), false);
+    stage.advance(6 * TTL_MS);
+    assert_eq!(stage.received(client), "+RESET\r\n");
+    let told = stage.ask(client, &format!("PUT {} crumb", owners[1][0]));
+    assert!(told.starts_with('$'), "nothing is subscribed: {told}");
+}
+
+#[test]
+fn a_reset_ends_what_was_asked_before_it_when_the_owner_changes() {
+    // The owner dies before it has received anything, before it has answered, and after that.
+    for (before, cuts) in [(0, true), (500, true), (500, false)] {
+        let mut stage = Stage::start(2);
+        let owner = stage.owner();
+        let [client, other] = [(); 2].map(|()| stage.visit(1 - owner));
+        stage.engine.cut(Writer(instance(owner).0), cuts);
+        stage.send(client, "SUBSCRIBE q\r\nTAKE q\r\nRESET\r\nCREDIT 1");
+        stage.advance(before);
+        stage.kill(owner);
+        stage.advance(6 * TTL_MS);
+        let told = stage.received(client);
+        assert!(told.ends_with("+RESET\r\n:1\r\n"), "{told}");
+        assert!(stage.ask(other, "PUT q loaf").starts_with('$'));
+        let told = stage.ask(client, "PUT r crumb");
+        assert!(told.starts_with('$'), "nothing is subscribed: {told}");
+        let told = stage.ask(client, "SUBSCRIBE q");
+        assert!(told.contains("loaf"), "the credit from after the reset stays: {told}");
+    }
+}
