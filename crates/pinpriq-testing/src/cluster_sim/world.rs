@@ -519,9 +519,12 @@ impl World {
     }
 
     fn feed(&mut self, at: usize, client: ClientId, bytes: &[u8]) {
-        if let Some(node) = &mut self.machines[at].node
-            && node.is_connected(client)
-        {
+        let Some(node) = &mut self.machines[at].node else { return };
+        if node.is_connected(client) && !node.reads_from(client) {
+            // Its connection may be about to end.
+            node.run();
+        }
+        if node.is_connected(client) {
             assert!(node.reads_from(client), "a client that waits for nothing is not read from");
             node.feed(client, bytes);
         }

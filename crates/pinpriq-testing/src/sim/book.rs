@@ -49,6 +49,9 @@ pub(crate) struct Book {
     put_in: BTreeMap<u64, u64>,
     /// The tasks that were delivered and not started, which the store knows as ready.
     unstarted: BTreeSet<u64>,
+    /// Those that were called back since the last batch. One that has expired is gone at once, and
+    /// concerned nobody but its holder.
+    recalled: BTreeSet<u64>,
     last_number: u64,
     /// The batches that the store reported as having reached their level, and when.
     reached: VecDeque<(Timestamp, u64)>,
@@ -81,6 +84,7 @@ impl Book {
             self.current.apply(change, None, &mut self.freed);
         }
         self.freed.clear();
+        self.recalled.clear();
         if urgency == Urgency::Soon {
             self.awaited = position;
         }
@@ -123,7 +127,7 @@ impl Book {
                 !was_taken(&moved.number) || moved.progress.state == State::Ready
             }
             Change::Gone(number) => {
-                let stirs = !was_taken(number);
+                let stirs = !was_taken(number) && !self.recalled.contains(number);
                 self.put_in.remove(number);
                 stirs
             }
@@ -152,6 +156,7 @@ impl Book {
     /// Notes that a delivery was called back.
     pub(crate) fn note_recalled(&mut self, number: u64) {
         self.unstarted.remove(&number);
+        self.recalled.insert(number);
     }
 
     /// The batch that a take of these tasks has to wait for.
@@ -370,6 +375,9 @@ pub(crate) fn difference(expected: &Fold, read: &Fold) -> String {
     }
     if expected.schedules != read.schedules {
         return format!("schedules {:?} should be {:?}", read.schedules, expected.schedules);
+    }
+    if expected.details != read.details {
+        return format!("details {:?} should be {:?}", read.details, expected.details);
     }
     format!("publications {:?} should be {:?}", read.publications, expected.publications)
 }

@@ -28,8 +28,8 @@ struct Shared {
     known: BTreeMap<u64, Told>,
     /// The tasks that were popped or acknowledged.
     done: BTreeSet<u64>,
-    /// Those of which it is not known whether they were acknowledged.
-    perhaps_done: BTreeSet<u64>,
+    /// Those of which it is not known whether they were acknowledged, once for each request.
+    perhaps_done: Vec<u64>,
     /// How many popped tasks may have been lost with connections.
     lost: u64,
 }
@@ -174,7 +174,7 @@ impl Policy for Subscribed {
             }
             Asked::Ack(number) => {
                 let (queue, receipt) = self.held.remove(&number).unwrap_or_default();
-                self.shared.borrow_mut().perhaps_done.insert(number);
+                self.shared.borrow_mut().perhaps_done.push(number);
                 Words::new("ACK").bytes(queue).bytes(receipt)
             }
         };
@@ -224,7 +224,8 @@ impl Policy for Subscribed {
         if let (Asked::Ack(number), Some(Value::Error(error))) = (self.asked, replies.first())
             && error.split(' ').next() != Some("UNKNOWN")
         {
-            shared.perhaps_done.remove(&number);
+            let refused = shared.perhaps_done.iter().position(|it| *it == number);
+            refused.map(|refused| shared.perhaps_done.swap_remove(refused));
             return;
         }
         if matches!(self.asked, Asked::Start) {
