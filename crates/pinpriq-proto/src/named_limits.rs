@@ -4,7 +4,8 @@
 //! What they do to tasks is in `operations/limits.rs` of the engine.
 
 use crate::facts::{Anywhere, Called, Destination, Joining};
-use crate::limits::{NAMES_DEFAULT, NAMES_MAX, SETTING_MAX};
+use crate::limits::SETTING_MAX;
+use crate::names::NamesPage;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::settings::Rate;
 pub use crate::settings::used;
@@ -123,7 +124,7 @@ pub enum LimitCommand<'a> {
     Show(#[key("limit")] &'a [u8]),
     /// Lists the names of limits, in order.
     #[command(
-        needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
+        needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(it.count)),
         names = (), disk = Served, within, care = LongReply
     )]
     #[letter(3)]
@@ -132,20 +133,8 @@ pub enum LimitCommand<'a> {
             "Tells the names of the limits, page by page",
             "the cursor of the next page (0 after the last) and the names in order")
         .sub("LIST")
-        .options(&[options::PREFIX, options::COUNT, options::CURSOR])
     )]
-    List {
-        /// Only names that begin with this.
-        #[option(default = b"")]
-        prefix: &'a [u8],
-        /// Only names after this one.
-        #[letter(1)]
-        #[option(CURSOR, with = cursors::name)]
-        after: Option<&'a [u8]>,
-        /// The most names to return.
-        #[option(default = NAMES_DEFAULT, most = NAMES_MAX)]
-        count: usize,
-    },
+    List(NamesPage<'a>),
     /// Removes a limit that no queue uses. The reply is the number of limits removed.
     #[command(
         needs(manage = it), shard = it, names = Called("name of a limit", it), disk = Served,

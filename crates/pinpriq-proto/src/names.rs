@@ -1,5 +1,22 @@
 //! Sets of names, for commands that must keep within them. Who gets which set is not decided here.
 
+use crate::limits::{NAMES_DEFAULT, NAMES_MAX};
+
+/// A page of the names of everything of a kind, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, pinpriq_derive::Letter, pinpriq_derive::Arguments)]
+pub struct NamesPage<'a> {
+    /// Only names that begin with this.
+    #[option(default = b"")]
+    pub prefix: &'a [u8],
+    /// The most names to return.
+    #[option(default = NAMES_DEFAULT, most = NAMES_MAX)]
+    pub count: usize,
+    /// Only names after this one.
+    #[letter(1)]
+    #[option(CURSOR, with = cursors::name)]
+    pub after: Option<&'a [u8]>,
+}
+
 /// A name of a queue or topic, or what such names begin with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, pinpriq_derive::Letter)]
 #[letter(closed, most = crate::limits::WITHIN_NAMES_MAX)]

@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 
 use crate::facts::{Anywhere, Called, Destination, Joining};
-use crate::limits::{NAMES_DEFAULT, NAMES_MAX};
+use crate::names::NamesPage;
 use crate::task::{Bytes, GivenTerms, TaskId, Terms};
 use crate::time::{Span, Timestamp};
 
@@ -199,7 +199,7 @@ pub enum ScheduleCommand<'a> {
     Show(#[key("schedule")] &'a [u8]),
     /// Lists the names of schedules, in order.
     #[command(
-        needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
+        needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(it.count)),
         names = (), disk = Served, within, care = LongReply
     )]
     #[letter(3)]
@@ -208,20 +208,8 @@ pub enum ScheduleCommand<'a> {
             "Tells the names of the schedules, page by page",
             "the cursor of the next page (0 after the last) and the names in order")
         .sub("LIST")
-        .options(&[options::PREFIX, options::COUNT, options::CURSOR])
     )]
-    List {
-        /// Only names that begin with this.
-        #[option(default = b"")]
-        prefix: &'a [u8],
-        /// Only names after this one.
-        #[letter(1)]
-        #[option(CURSOR, with = cursors::name)]
-        after: Option<&'a [u8]>,
-        /// The most names to return.
-        #[option(default = NAMES_DEFAULT, most = NAMES_MAX)]
-        count: usize,
-    },
+    List(NamesPage<'a>),
     /// From now on slots put no tasks.
     #[command(
         needs(manage = Anywhere), shard = it, names = Called("name of a schedule", it),

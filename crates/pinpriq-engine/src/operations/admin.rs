@@ -11,6 +11,7 @@ use pinpriq_proto::command::{QueueCommand, QueueName, Sides};
 use pinpriq_proto::facts::check_name;
 use pinpriq_proto::limits::{LOOKED_BYTES_MAX, PRIORITIES_MAX, queue_bytes};
 use pinpriq_proto::named_limits::check_used;
+use pinpriq_proto::names::NamesPage;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::{
     Assignment, Changes, DEADLETTER, Lanes, Misfit, Pause, Paused, Rate, SETTINGS, Setting,
@@ -27,8 +28,8 @@ impl Engine {
             QueueCommand::Create { queue, settings } => self.create_queue(queue, settings),
             QueueCommand::Set { queue, settings } => self.set_queue(queue, settings),
             QueueCommand::Show(queue) => self.show_queue(queue),
-            QueueCommand::List { prefix, after, count } => {
-                Ok(Some(self.list_queues(prefix, after, count)))
+            QueueCommand::List(NamesPage { prefix, count, after }) => {
+                Ok(Some(page_of_names(self.queues.names(prefix, after), count)))
             }
             QueueCommand::Truncate(queue) => self.truncate_queue(queue),
             QueueCommand::Drop(queue) => self.drop_queue(queue),
@@ -114,10 +115,6 @@ impl Engine {
         let queue = &self.queues[slot];
         let (settings, paused, created) = (queue.settings.clone(), queue.paused, queue.created);
         Ok(Some(Reply::Settings { settings: Box::new(settings), paused, created }))
-    }
-
-    fn list_queues(&self, prefix: &[u8], after: Option<&[u8]>, count: usize) -> Reply {
-        page_of_names(self.queues.names(prefix, after), count)
     }
 
     fn truncate_queue(&mut self, name: QueueName<'_>) -> Answered {

@@ -15,6 +15,7 @@ use pinpriq_proto::details::DetailKind;
 use pinpriq_proto::named_limits::{
     LIMIT_QUEUES_MAX, LimitChange, LimitCommand, LimitRecord, check_limit_name, limit_bytes, used,
 };
+use pinpriq_proto::names::NamesPage;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::Settings;
 use pinpriq_proto::task::StateKind;
@@ -26,7 +27,7 @@ impl Engine {
             LimitCommand::Show(name) => {
                 Reply::Limit(Box::new(self.existing_limit(name)?.shown(self.now)))
             }
-            LimitCommand::List { prefix, after, count } => {
+            LimitCommand::List(NamesPage { prefix, count, after }) => {
                 page_of_names(self.named_limits.names_after(prefix, after), count)
             }
             LimitCommand::Drop(name) => self.drop_limit(name)?,

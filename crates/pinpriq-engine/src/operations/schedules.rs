@@ -16,6 +16,7 @@ use crate::operations::ids::uuid_v7;
 use crate::transition::Operation;
 use pinpriq_proto::change::{Change, Place, ScheduleMoved, ScheduleRecord};
 use pinpriq_proto::command::{Put, TimeToLive};
+use pinpriq_proto::names::NamesPage;
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::{
@@ -31,7 +32,7 @@ impl Engine {
         let reply = match *command {
             ScheduleCommand::Set(ref new) => self.set_schedule(new)?,
             ScheduleCommand::Show(name) => self.show_schedule(self.existing_schedule(name)?),
-            ScheduleCommand::List { prefix, after, count } => {
+            ScheduleCommand::List(NamesPage { prefix, count, after }) => {
                 page_of_names(self.schedules.names_after(prefix, after), count)
             }
             ScheduleCommand::Pause(name) => {

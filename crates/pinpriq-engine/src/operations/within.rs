@@ -13,7 +13,7 @@ use pinpriq_proto::export::Import;
 use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::WITHIN_NAMES_MAX;
 use pinpriq_proto::named_limits::LimitCommand;
-use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::stats::Figures;
@@ -81,16 +81,14 @@ impl Engine {
         let names = &Within::of(names);
         match *command {
             Command::Leases(ref leases) => self.leases(leases, Some(names)),
-            Command::Queue(QueueCommand::List { prefix, after, count }) => {
-                Ok(Some(self.list_within(names, prefix, after, count)))
-            }
+            Command::Queue(QueueCommand::List(page)) => Ok(Some(self.list_within(names, page))),
             Command::Queue(QueueCommand::Stats(None)) => {
                 Ok(Some(Reply::Figures(Box::new(self.figures_within(names)))))
             }
-            Command::Schedule(ScheduleCommand::List { prefix, after, count }) => {
-                Ok(Some(self.list_schedules_within(names, prefix, after, count)))
+            Command::Schedule(ScheduleCommand::List(page)) => {
+                Ok(Some(self.list_schedules_within(names, page)))
             }
-            Command::Limit(LimitCommand::List { prefix, after, count }) => {
+            Command::Limit(LimitCommand::List(NamesPage { prefix, count, after })) => {
                 let found = self.named_limits.names_after(prefix, after);
                 Ok(Some(page_of_names(found.filter(|name| names.matches(name)), count)))
             }
@@ -115,13 +113,8 @@ impl Engine {
 
     /// Lists names of queues. Costs a step for each name on the page, and for each name to keep
     /// within.
-    fn list_within(
-        &self,
-        names: &Within<'_>,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        count: usize,
-    ) -> Reply {
+    fn list_within(&self, names: &Within<'_>, page: NamesPage<'_>) -> Reply {
+        let NamesPage { prefix, count, after } = page;
         let from = after.map_or(Unbounded, Excluded);
         let found = names.beginning(prefix).flat_map(|it| self.queues.matching(it, from));
         let found = found.filter(|(_, slot)| self.queues[*slot].exists());
@@ -154,13 +147,8 @@ impl Engine {
 
     /// Lists names of schedules. Costs at most as many steps as there are names on the page, for
     /// each queue that matches and has schedules.
-    fn list_schedules_within(
-        &self,
-        names: &Within<'_>,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        count: usize,
-    ) -> Reply {
+    fn list_schedules_within(&self, names: &Within<'_>, page: NamesPage<'_>) -> Reply {
+        let NamesPage { prefix, count, after } = page;
         let most = count.saturating_add(1);
         let found = self.schedules.first_matching(names.patterns(), (prefix, after), most);
         page_of_names(found.into_iter(), count)
@@ -183,7 +171,7 @@ impl Engine {
             | ScheduleCommand::Resume(name)
             | ScheduleCommand::Drop(name)
             | ScheduleCommand::Fire(name) => (name, false),
-            ScheduleCommand::List { .. } => return Ok(()),
+            ScheduleCommand::List(_) => return Ok(()),
         };
         self.check_schedule_named(names, name, makes)
     }

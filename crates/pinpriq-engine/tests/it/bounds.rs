@@ -17,7 +17,7 @@ use pinpriq_proto::limits::{
     TRANSACTION_COPIES_MAX, UNIQUE_OVERHEAD_BYTES, queue_bytes,
 };
 use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
-use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::reply::{Outcome, Output, RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
@@ -725,7 +725,8 @@ fn pages_of_long_names_are_short() {
     assert_eq!(found, QUEUES);
     let (mut found, mut after) = (0, None::<Vec<u8>>);
     loop {
-        let list = QueueCommand::List { prefix: b"", after: after.as_deref(), count: 1_000 };
+        let list =
+            QueueCommand::List(NamesPage { prefix: b"", count: 1_000, after: after.as_deref() });
         let reply = ask(&mut engine, NOW, Command::Queue(list));
         let Reply::Names { names, more } = reply else { panic!("no names") };
         assert!(names.iter().map(|name| name.len()).sum::<usize>() <= most);

@@ -2,7 +2,8 @@
 
 use super::{QueueName, Sides};
 use crate::facts::{Anywhere, Destination, Joining};
-use crate::limits::{NAMES_DEFAULT, NAMES_MAX, PAGE_DEFAULT};
+use crate::limits::PAGE_DEFAULT;
+use crate::names::NamesPage;
 use crate::settings::{Assignment, destination_of, each_need_of};
 use crate::shares::ShareChange;
 use crate::time::Span;
@@ -63,7 +64,7 @@ pub enum QueueCommand<'a> {
     Show(#[key("queue")] QueueName<'a>),
     /// Lists the names of queues, in order.
     #[command(
-        needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(count)),
+        needs(look = Anywhere), shard = Destination::Everywhere(Joining::Names(it.count)),
         names = (), disk = Served, within, care = LongReply
     )]
     #[letter(4)]
@@ -72,20 +73,8 @@ pub enum QueueCommand<'a> {
             "Tells the names of the queues, page by page",
             "the cursor of the next page (0 after the last) and the names in order")
         .sub("LIST")
-        .options(&[options::PREFIX, options::COUNT, options::CURSOR])
     )]
-    List {
-        /// Only names that begin with this.
-        #[option(default = b"")]
-        prefix: &'a [u8],
-        /// Only names after this one.
-        #[letter(1)]
-        #[option(CURSOR, with = cursors::name)]
-        after: Option<&'a [u8]>,
-        /// The most names to return.
-        #[option(default = NAMES_DEFAULT, most = NAMES_MAX)]
-        count: usize,
-    },
+    List(NamesPage<'a>),
     /// Removes all tasks.
     #[command(needs(manage = it), shard = it, disk = Served, change, audit = it, care = LongWork)]
     #[letter(5)]

@@ -6,14 +6,14 @@ use pinpriq_proto::looking::Reason;
 use pinpriq_proto::named_limits::{
     LIMIT_QUEUES_MAX, LimitCommand, LimitRecord, LimitShown, USED_MAX, used,
 };
-use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::{Rate, Settings};
 use pinpriq_proto::task::{StateKind, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::gate::Bucket;
-use super::within::match_one;
+use super::within::page_of;
 use super::{Answer, Home, Model, Place, fits};
 
 /// A limit with its tokens.
@@ -74,9 +74,7 @@ impl Model {
                     closed: limit.closed,
                 }))))
             }
-            LimitCommand::List { prefix, after, count } => {
-                Ok(Some(self.list_limits(prefix, after, count, None)))
-            }
+            LimitCommand::List(page) => Ok(Some(self.list_limits(page, None))),
             LimitCommand::Drop(name) => {
                 fits(name.len() <= NAME_BYTES_MAX)?;
                 let Some(limit) = self.limit_of(name) else { return Ok(Some(Reply::Count(0))) };
@@ -92,21 +90,11 @@ impl Model {
 
     pub(super) fn list_limits(
         &self,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        count: usize,
+        page: NamesPage<'_>,
         within: Option<&[NamePattern<'_>]>,
     ) -> Reply {
-        let names = self.named_limits.values().map(|limit| limit.record.name.clone());
-        let mut names: Vec<_> = names
-            .filter(|name| within.is_none_or(|within| match_one(within, name)))
-            .filter(|name| name.starts_with(prefix))
-            .filter(|name| after.is_none_or(|after| **name > *after))
-            .collect();
-        names.sort();
-        let more = names.len() > count;
-        names.truncate(count);
-        Reply::Names { names, more }
+        let names = self.named_limits.values().map(|limit| &limit.record.name);
+        page_of(names.map(|name| (name, name)), page, within)
     }
 
     /// Counts for how long limits are closed up to this moment, before which nothing happens.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pinpriq_proto::command::{QueueCommand, QueueName, Sides};
 use pinpriq_proto::limits::NAME_BYTES_MAX;
-use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::{
     Assignment, COST_MAX_DEFAULT, COSTMAX, DEADLETTER, IDS, Ids, OVERFLOW, Overflow, Pause, Paused,
@@ -16,7 +16,7 @@ use pinpriq_proto::time::{Span, Timestamp};
 
 use super::ageing::ages;
 use super::limits::names_fit;
-use super::within::match_one;
+use super::within::{match_one, page_of};
 use super::{Answer, Exit, Home, Model, Place, Tally, fits};
 
 impl Model {
@@ -42,9 +42,7 @@ impl Model {
                     (home.settings.clone(), home.paused, home.created);
                 Ok(Some(Reply::Settings { settings: Box::new(settings), paused, created }))
             }
-            QueueCommand::List { prefix, after, count } => {
-                Ok(Some(self.list_queues(prefix, after, count, None)))
-            }
+            QueueCommand::List(page) => Ok(Some(self.list_queues(page, None))),
             QueueCommand::Truncate(queue) => {
                 let place = self.existing(queue)?;
                 let count = self.empty(&place);
@@ -90,21 +88,11 @@ impl Model {
 
     pub(super) fn list_queues(
         &self,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        count: usize,
+        page: NamesPage<'_>,
         within: Option<&[NamePattern<'_>]>,
     ) -> Reply {
         let queues = self.homes.values().filter(|home| home.lane.is_none());
-        let mut names: Vec<_> = queues
-            .map(|home| home.name.clone())
-            .filter(|name| within.is_none_or(|within| match_one(within, name)))
-            .filter(|name| name.starts_with(prefix))
-            .filter(|name| after.is_none_or(|after| **name > *after))
-            .collect();
-        let more = names.len() > count;
-        names.truncate(count);
-        Reply::Names { names, more }
+        page_of(queues.map(|home| (&home.name, &home.name)), page, within)
     }
 
     fn existing(&self, queue: QueueName<'_>) -> Result<Place, RefusalKind> {

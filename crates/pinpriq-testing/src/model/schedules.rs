@@ -3,7 +3,7 @@
 
 use pinpriq_proto::change::ScheduleRecord;
 use pinpriq_proto::limits::{NAME_BYTES_MAX, SCHEDULE_OVERHEAD_BYTES, TASK_OVERHEAD_BYTES};
-use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::room::Room;
 use pinpriq_proto::schedule::{
@@ -15,7 +15,7 @@ use pinpriq_proto::task::{Bytes, Past, Progress, StateKind, TaskId, TaskRecord};
 use pinpriq_proto::time::{Span, Timestamp};
 
 use super::turns::share_of;
-use super::within::match_one;
+use super::within::page_of;
 use super::{Answer, Model, Place, fits};
 
 /// A schedule.
@@ -53,9 +53,7 @@ impl Model {
                 let known = &self.schedules[&self.known_schedule(name)?];
                 Reply::Schedule(Box::new(self.shown(known)))
             }
-            ScheduleCommand::List { prefix, after, count } => {
-                self.list_schedules(prefix, after, count, None)
-            }
+            ScheduleCommand::List(page) => self.list_schedules(page, None),
             ScheduleCommand::Pause(name) | ScheduleCommand::Resume(name) => {
                 name_fits(name)?;
                 let number = self.known_schedule(name)?;
@@ -91,22 +89,11 @@ impl Model {
 
     pub(super) fn list_schedules(
         &self,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        count: usize,
+        page: NamesPage<'_>,
         within: Option<&[NamePattern<'_>]>,
     ) -> Reply {
         let known = self.schedules.values();
-        let known =
-            known.filter(|known| within.is_none_or(|within| match_one(within, &known.plan.queue)));
-        let is_meant =
-            |name: &Bytes| name.starts_with(prefix) && after.is_none_or(|it| **name > *it);
-        let mut names: Vec<Bytes> =
-            known.map(|known| known.name.clone()).filter(is_meant).collect();
-        names.sort();
-        let more = names.len() > count;
-        names.truncate(count);
-        Reply::Names { names, more }
+        page_of(known.map(|known| (&known.name, &known.plan.queue)), page, within)
     }
 
     /// Whether the arguments of a schedule make sense.

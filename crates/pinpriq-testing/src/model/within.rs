@@ -6,10 +6,10 @@ use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NAME_BYTES_MAX, WITHIN_NAMES_MAX};
 use pinpriq_proto::looking::Leases;
 use pinpriq_proto::named_limits::LimitCommand;
-use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
-use pinpriq_proto::task::{ClientId, StateKind};
+use pinpriq_proto::task::{Bytes, ClientId, StateKind};
 
 use super::{Answer, Model, Place, fits};
 
@@ -19,6 +19,24 @@ pub(super) fn match_one(names: &[NamePattern<'_>], name: &[u8]) -> bool {
         NamePattern { bytes, is_prefix: true } => name.starts_with(bytes),
         NamePattern { bytes, is_prefix: false } => name == *bytes,
     })
+}
+
+/// A page of names. Of each it is said which queue or limit has to be one of those to keep within.
+pub(super) fn page_of<'n>(
+    names: impl Iterator<Item = (&'n Bytes, &'n Bytes)>,
+    NamesPage { prefix, count, after }: NamesPage<'_>,
+    within: Option<&[NamePattern<'_>]>,
+) -> Reply {
+    let mut names: Vec<_> = names
+        .filter(|(_, kept)| within.is_none_or(|within| match_one(within, kept)))
+        .map(|(name, _)| name.clone())
+        .filter(|name| name.starts_with(prefix))
+        .filter(|name| after.is_none_or(|after| **name > *after))
+        .collect();
+    names.sort();
+    let more = names.len() > count;
+    names.truncate(count);
+    Reply::Names { names, more }
 }
 
 fn permitted(is_permitted: bool) -> Result<(), RefusalKind> {
@@ -53,17 +71,17 @@ impl Model {
                 self.numbered(client, *number, *deed, Some(names))
             }
             Command::Tubes(queue) => self.tubes(*queue, Some(names)),
-            Command::Queue(QueueCommand::List { prefix, after, count }) => {
-                Ok(Some(self.list_queues(prefix, *after, *count, Some(names))))
+            Command::Queue(QueueCommand::List(page)) => {
+                Ok(Some(self.list_queues(*page, Some(names))))
             }
             Command::Queue(_) => {
                 Ok(Some(Reply::Figures(Box::new(self.total_figures(Some(names))))))
             }
-            Command::Schedule(ScheduleCommand::List { prefix, after, count }) => {
-                Ok(Some(self.list_schedules(prefix, *after, *count, Some(names))))
+            Command::Schedule(ScheduleCommand::List(page)) => {
+                Ok(Some(self.list_schedules(*page, Some(names))))
             }
-            Command::Limit(LimitCommand::List { prefix, after, count }) => {
-                Ok(Some(self.list_limits(prefix, *after, *count, Some(names))))
+            Command::Limit(LimitCommand::List(page)) => {
+                Ok(Some(self.list_limits(*page, Some(names))))
             }
             Command::Schedule(command) => {
                 self.schedule_is_within(names, command)?;
@@ -102,7 +120,7 @@ impl Model {
             | ScheduleCommand::Resume(name)
             | ScheduleCommand::Drop(name)
             | ScheduleCommand::Fire(name) => (name, false),
-            ScheduleCommand::List { .. } => return Ok(()),
+            ScheduleCommand::List(_) => return Ok(()),
         };
         self.name_is_within(names, name, makes)
     }

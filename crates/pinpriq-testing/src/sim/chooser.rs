@@ -17,6 +17,7 @@ use pinpriq_proto::export::{Export, ExportPlace};
 use pinpriq_proto::fanout::{Deadline, MemberCommand, Publish};
 use pinpriq_proto::limits::{MOVED_DEFAULT, NAMES_DEFAULT};
 use pinpriq_proto::looking::{Leases, Scan};
+use pinpriq_proto::names::NamesPage;
 use pinpriq_proto::schedule::{NewSchedule, OnMissed, Overlap, ScheduleCommand, When};
 use pinpriq_proto::task::{Receipt, StateKind, TaskRecord, Terms};
 use pinpriq_proto::time::{Span, Timestamp};
@@ -443,7 +444,7 @@ impl Chooser<'_> {
             8 if self.once_in(2) => {
                 let prefix: &[u8] = if self.once_in(3) { b"s" } else { b"" };
                 let count = if self.once_in(3) { 1 } else { NAMES_DEFAULT };
-                ScheduleCommand::List { prefix, after: None, count }
+                ScheduleCommand::List(NamesPage { prefix, count, after: None })
             }
             8..=9 => ScheduleCommand::Show(&name),
             10 => ScheduleCommand::Drop(&name),
@@ -524,7 +525,8 @@ impl Chooser<'_> {
             9 => {
                 let prefix: &[u8] = if self.once_in(3) { b"a" } else { b"" };
                 let count = if self.once_in(3) { 2 } else { NAMES_DEFAULT };
-                Ask::of(&QueueCommand::List { prefix, after: None, count }.into())
+                let page = NamesPage { prefix, count, after: None };
+                Ask::of(&QueueCommand::List(page).into())
             }
             10 if self.once_in(4) && !client.only_subscribes => Ask::Reset,
             10 => Ask::Hello(3),

@@ -15,7 +15,7 @@ use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::limits::{NARROW_PAYLOAD_BYTES_MAX, WITHIN_NAMES_MAX};
 use pinpriq_proto::looking::{LeasePlace, Leases, Scan};
 use pinpriq_proto::named_limits::{LimitChange, LimitCommand, OrNone};
-use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::settings::{
     AFTERACK, AGEING, ATTEMPTS, AfterAck, Assignment, BACKOFF, BACKOFFMAX, CAPACITY, CAPACITYBYTES,
     COSTMAX, DEADLETTER, IDS, Ids, LIMIT, ONEXPIRY, OVERFLOW, RANKING, RATE, RELEASEFAILS, Ranking,
@@ -124,11 +124,11 @@ impl<'a> Chooser<'a> {
             23 => Command::Tubes(None),
             1..=3 => Command::Leases(Leases { queue: None, ..self.leases() }),
             4..=5 => Command::Queue(QueueCommand::Stats(None)),
-            6..=7 => Command::Queue(QueueCommand::List {
+            6..=7 => Command::Queue(QueueCommand::List(NamesPage {
                 prefix: self.dice.pick(&[b"".as_slice(), b"a", b"ab", b"b"]),
                 after: self.dice.once_in(2).then(|| self.queue()),
                 count: usize::try_from(self.dice.below(3)).unwrap(),
-            }),
+            })),
             8..=12 => Command::Schedule(self.schedule()),
             13..=16 => {
                 let member = self.member();

@@ -14,6 +14,7 @@ use pinpriq_proto::fanout::MemberCommand;
 use pinpriq_proto::fanout::{Deadline, Publish};
 use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::named_limits::{LimitChange, LimitCommand};
+use pinpriq_proto::names::NamesPage;
 use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::schedule::{Course, NewSchedule, OnMissed, Overlap, Plan, Recurrence, When};
 use pinpriq_proto::settings::{Assignment, CAPACITY, DEADLETTER, Paused, USES, Value};
@@ -133,9 +134,10 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
 fn looking() -> Vec<(Command<'static>, &'static str)> {
     let leases = |queue| Command::Leases(Leases { queue, after: None, count: 1 });
     let peek = Peek { queue: LANE, selection: Selection::DEFAULT, state: None, count: 1 };
-    let list = QueueCommand::List { prefix: b"", after: None, count: 1 };
-    let schedules = ScheduleCommand::List { prefix: b"", after: None, count: 1 };
-    let limits = LimitCommand::List { prefix: b"", after: None, count: 1 };
+    let page = NamesPage { prefix: b"", count: 1, after: None };
+    let list = QueueCommand::List(page);
+    let schedules = ScheduleCommand::List(page);
+    let limits = LimitCommand::List(page);
     vec![
         (Command::Peek(peek), "look:topic"),
         (Command::Get { queue: Q, id: b"1" }, "look:q"),

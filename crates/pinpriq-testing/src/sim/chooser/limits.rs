@@ -2,6 +2,7 @@
 
 use pinpriq_proto::limits::NAMES_DEFAULT;
 use pinpriq_proto::named_limits::{LimitChange, LimitCommand, OrNone};
+use pinpriq_proto::names::NamesPage;
 
 use super::{Ask, Chooser, pick};
 
@@ -20,7 +21,7 @@ impl Chooser<'_> {
             }
             5 => LimitCommand::Drop(name),
             6 if self.once_in(2) => {
-                LimitCommand::List { prefix: b"", after: None, count: NAMES_DEFAULT }
+                LimitCommand::List(NamesPage { prefix: b"", count: NAMES_DEFAULT, after: None })
             }
             _ => LimitCommand::Show(name),
         };

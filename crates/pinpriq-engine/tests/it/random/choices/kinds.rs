@@ -11,7 +11,7 @@ use pinpriq_proto::export::{Export, Import};
 use pinpriq_proto::fanout::{MemberCommand, Publish};
 use pinpriq_proto::looking::{Leases, Scan};
 use pinpriq_proto::named_limits::{LimitChange, LimitCommand};
-use pinpriq_proto::names::NamePattern;
+use pinpriq_proto::names::{NamePattern, NamesPage};
 use pinpriq_proto::schedule::{NewSchedule, ScheduleCommand};
 use pinpriq_proto::settings::Assignment;
 use pinpriq_proto::shares::ShareChange;
@@ -72,6 +72,10 @@ chosen! {
     ScheduleCommand<'static>: |by, _| by.schedule();
     LimitCommand<'static>: |by, _| by.limit();
     LimitChange: |by, _| by.limit_change();
+    NamesPage<'static>: |by, _| {
+        let (prefix, after) = (Chosen::chosen(by, "prefix"), Chosen::chosen(by, "after"));
+        NamesPage { prefix, after, count: Chosen::chosen(by, "count") }
+    };
     &'static [Assignment<'static>]: |by, _| by.settings();
     &'static [Done<'static>]: |by, _| by.done();
     &'static [TaskRecord]: |by, _| by.popped();

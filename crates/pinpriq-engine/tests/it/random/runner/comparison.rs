@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use pinpriq_proto::command::{Command, Peek, QueueCommand, QueueName, Selection};
 use pinpriq_proto::export::Exported;
 use pinpriq_proto::fanout::MemberCommand;
+use pinpriq_proto::names::NamesPage;
 use pinpriq_proto::reply::{Outcome, Output, Refusal, RefusalKind, Reply};
 use pinpriq_proto::schedule::ScheduleCommand;
 use pinpriq_proto::stats::{Figures, Times};
@@ -254,8 +255,8 @@ impl Runner<'_> {
         for name in SCHEDULES {
             self.apply_quietly(now, &Command::Schedule(ScheduleCommand::Show(name)));
         }
-        let list = QueueCommand::List { prefix: b"", after: None, count: usize::MAX };
-        self.apply_quietly(now, &Command::Queue(list));
+        let list = NamesPage { prefix: b"", count: usize::MAX, after: None };
+        self.apply_quietly(now, &Command::Queue(QueueCommand::List(list)));
     }
 
     fn apply_quietly(&mut self, now: Timestamp, command: &Command<'static>) {
