@@ -108,6 +108,15 @@ impl Home {
         self.turns.go_on_with_tokens(&former.turns);
     }
 
+    /// The next moment from which keys and shares let a task go, if they let none go now.
+    fn next_turn(&self, now: Timestamp) -> Option<Timestamp> {
+        let goes = |at| self.next_in_turn(false, at).is_some();
+        let mut moments: Vec<Timestamp> =
+            self.openings(now).filter(|_| self.has_turns() && !goes(now)).collect();
+        moments.sort_unstable();
+        moments.into_iter().find(|at| goes(*at))
+    }
+
     fn has_room_to_take(&self) -> bool {
         let is_taken = |task: &&TaskRecord| task.progress.state.kind() == StateKind::Taken;
         let taken = self.tasks.values().filter(is_taken).count() as u64;
@@ -189,11 +198,17 @@ impl Model {
 
     /// The next moment at which something opens that holds back a task for which a consumer waits.
     pub(super) fn next_opening(&self) -> Option<Timestamp> {
-        let waited_for = |place: &Place, home: &Home| {
+        let could_give = |home: &Home| {
             let has_room = home.has_room_to_take() && self.limits_have_room(home);
-            self.waits_for(place) && home.has_tasks_for_anyone(self.now) && has_room
+            has_room && home.has_tasks_for_anyone(self.now)
         };
-        let homes = self.homes.iter().filter(|(place, home)| waited_for(place, home));
-        homes.filter_map(|(_, home)| self.next_opening_of(home)).min()
+        let next = |(place, home): (&Place, &Home)| {
+            if self.has_consumers(place) {
+                return self.next_opening_of(home);
+            }
+            // What is called back needs no token of the place.
+            home.next_turn(self.now).filter(|_| self.has_unstarted(place))
+        };
+        self.homes.iter().filter(|(_, home)| could_give(home)).filter_map(next).min()
     }
 }

@@ -191,13 +191,17 @@ impl Model {
         }
     }
 
-    /// Whether a consumer waits for the tasks of a place.
+    /// Whether a consumer waits for the tasks of a place, or something of it could be called back.
     pub(super) fn waits_for(&self, place: &Place) -> bool {
+        self.has_consumers(place) || self.has_unstarted(place)
+    }
+
+    /// Whether a consumer waits for the tasks of a place.
+    pub(super) fn has_consumers(&self, place: &Place) -> bool {
         let has_credit =
             |known: &&Subscription| self.credits.get(&known.client).is_some_and(|left| *left > 0);
         self.takers.iter().any(|taker| taker.places.contains(place))
             || self.subscriptions.iter().filter(has_credit).any(|known| known.place == *place)
-            || self.has_unstarted(place)
     }
 
     /// Whether a consumer waits that could have a task of a place, with a small payload or any.
