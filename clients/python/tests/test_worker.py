@@ -447,7 +447,7 @@ def test_lost_replies_lose_no_task(client: Client, server: Server, how: str) -> 
 @both
 def test_a_member_of_topics(client: Client, server: Server, how: str) -> None:
     told = Told()
-    worker = Worker(server.url, lease=0.3, on_event=told)
+    worker = Worker(server.url, lease=2, on_event=told)
     seen: list[str] = []
     worker.member("news", "mailer")(seen.append)
     worker.member("alerts", "mailer")(seen.append)
