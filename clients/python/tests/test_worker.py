@@ -444,10 +444,11 @@ def test_lost_replies_lose_no_task(client: Client, server: Server, how: str) -> 
     proxy.close()
 
 
+@pytest.mark.parametrize("prefetch", [0, 3])
 @both
-def test_a_member_of_topics(client: Client, server: Server, how: str) -> None:
+def test_a_member_of_topics(client: Client, server: Server, how: str, prefetch: int) -> None:
     told = Told()
-    worker = Worker(server.url, lease=2, on_event=told)
+    worker = Worker(server.url, lease=2, prefetch=prefetch, on_event=told)
     seen: list[str] = []
     worker.member("news", "mailer")(seen.append)
     worker.member("alerts", "mailer")(seen.append)
@@ -467,9 +468,10 @@ def test_a_member_of_topics(client: Client, server: Server, how: str) -> None:
             client.ping()
         assert news.members()[0].incarnation == first
         client.leave("mailer")
-        while not news.members():
+        while not news.publish("again"):
             client.ping()
-    assert sorted(seen) == ["fire", "job", "open"]
+        told.await_count("end", 4)
+    assert sorted(seen) == ["again", "fire", "job", "open"]
     client.leave("mailer")
 
 

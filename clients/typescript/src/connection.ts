@@ -76,9 +76,17 @@ export class Connection {
     return this.#isReady && !this.#isOver;
   }
 
-  /** Sends a request. What is sent in one step of the program leaves in one piece. */
-  send(order: Order): void {
+  /**
+   * Sends a request. What is sent in one step of the program leaves in one piece, unless it is to
+   * leave at once.
+   */
+  send(order: Order, atOnce = false): void {
     this.#underWay.push(order);
+    if (atOnce) {
+      this.#socket.write(order.bytes);
+      this.#socket.uncork();
+      return;
+    }
     if (!this.#isGathering) {
       this.#isGathering = true;
       this.#socket.cork();

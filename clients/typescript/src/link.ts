@@ -21,6 +21,8 @@ export interface SendLimits {
   readonly leaveWithinMs: number;
   /** How long the connection may be silent while it is under way. Then another one is made. */
   readonly silenceMs: number;
+  /** Whether it leaves before the program's step ends, not with what else the step sends. */
+  readonly atOnce?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -177,7 +179,7 @@ export class Link {
         signal?.addEventListener("abort", onAbort, { once: true });
         let leaving: NodeJS.Timeout | undefined;
         if (this.isReady) {
-          this.#connection.send(order);
+          this.#connection.send(order, limits.atOnce);
         } else {
           this.#waiting.add(order);
           const giveUp = (): void => {

@@ -2,8 +2,8 @@
 import type { Caller } from "./caller.js";
 import * as commands from "./commands.js";
 import { ConnectionLost, isRefused, Refused } from "./errors.js";
-import type { Job } from "./job.js";
 import type { Lane } from "./lane.js";
+import type { Held } from "./leases.js";
 import type { Link } from "./link.js";
 import { ErrorReply, type Reply } from "./resp.js";
 import { listOf, type RawTask, taskOf, textOf } from "./replies.js";
@@ -13,36 +13,35 @@ import type { Words } from "./words.js";
 const FAIR_PREFETCH_MAX = 1;
 /** The most jobs that one request starts or acknowledges. */
 const TOGETHER_MAX = 100;
-/** How long starts and acknowledgements are gathered while there is no hurry. */
+/** How long starts and acknowledgements wait for others while there is no hurry. */
 const GATHER_MS = 1;
+/** So many free places are worth a write of their own. */
+const MANY = 16;
 /** Credit is granted a few at a time: this part of the prefetch. */
-const CREDIT_PARTS = 4;
-
-/** A job whose start or end waits to be sent, and who waits for the reply. */
-interface Waiting<T> {
-  readonly job: Job<T>;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
+const CREDIT_PARTS = 2;
 
 /** A request that is sent with others. */
 interface Gathered {
   readonly words: Words;
   /** Whether it makes sense on this connection only. */
   readonly isOfConnection: boolean;
-  readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: unknown) => void;
+  readonly onReply: (reply: Reply) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** Refusals that do not tell what was done. */
 const UNSURE = /^(UNKNOWN|TRYAGAIN) /;
 
 /** What a worker does about deliveries. */
-export interface PrefetchEvents {
+export interface PrefetchEvents<T> {
   /** A job has arrived. */
   readonly onTask: (task: RawTask) => void;
   /** The server has called a job back. */
   readonly onRecall: (receipt: string) => void;
+  /** A job was not started. `STALE` means that it was called back. */
+  readonly onNotStarted: (held: Held<T>, error: unknown) => void;
+  /** A job was acknowledged, or was not, for this reason. */
+  readonly onAcknowledged: (held: Held<T>, error: unknown) => void;
   /** Nothing that was not started is ours now: the connection has ended. */
   readonly onLost: () => void;
   /** Whether nothing waits that has arrived. */
@@ -58,14 +57,15 @@ export class Prefetch<T> {
   readonly #caller: Caller;
   readonly #lane: Lane<T>;
   readonly #link: Link;
-  readonly #events: PrefetchEvents;
+  readonly #events: PrefetchEvents<T>;
   readonly #ttrMs: number;
   readonly #concurrency: number;
   readonly #prefetch: number;
   readonly #timer: NodeJS.Timeout;
   readonly #underWay = new Set<Promise<unknown>>();
-  readonly #starting = new Map<Job<T>, Waiting<T>>();
-  #ending: Waiting<T>[] = [];
+  // What has begun and was not started, and what is to be acknowledged, the oldest first.
+  readonly #starting = new Set<Held<T>>();
+  #ending: Held<T>[] = [];
   #soon: NodeJS.Immediate | undefined;
   #later: NodeJS.Timeout | undefined;
   // Places that are free and for which no credit was granted.
@@ -80,7 +80,7 @@ export class Prefetch<T> {
   constructor(
     lane: Lane<T>,
     { ttrMs, concurrency, prefetch }: { ttrMs: number; concurrency: number; prefetch: number },
-    events: PrefetchEvents,
+    events: PrefetchEvents<T>,
   ) {
     this.#caller = lane.caller;
     this.#lane = lane;
@@ -115,47 +115,43 @@ export class Prefetch<T> {
     this.#gather();
   }
 
-  /**
-   * Begins with a job. There is no need to wait: what is asked within a moment leaves in one piece,
-   * and a job that ends before that needs no start of its own. Refused with `STALE` if the job was
-   * called back.
-   */
-  start(job: Job<T>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#starting.set(job, { job, resolve, reject });
-      this.#gather();
-    });
+  /** Starts a job that has begun, soon. One that ends before that needs no start of its own. */
+  start(held: Held<T>): void {
+    this.#starting.add(held);
+    this.#gather();
   }
 
-  /** Acknowledges a job. Refused with `STALE` if its lease has ended. */
-  acknowledge(job: Job<T>): Promise<void> {
+  /** Acknowledges a job, soon. */
+  acknowledge(held: Held<T>): void {
     // The acknowledgement starts a job too.
-    this.forgetStart(job);
-    return new Promise((resolve, reject) => {
-      this.#ending.push({ job, resolve, reject });
-      this.#gather();
-    });
+    this.forgetStart(held);
+    this.#ending.push(held);
+    this.#gather();
   }
 
   /** Does without the start of a job, because something else ends its lease. */
-  forgetStart(job: Job<T>): void {
-    this.#starting.get(job)?.resolve();
-    this.#starting.delete(job);
+  forgetStart(held: Held<T>): void {
+    this.#starting.delete(held);
   }
 
   /** Has everything called back that was not started. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     // What has begun must not be called back.
     this.#flush();
-    this.#isStopping = true;
     clearInterval(this.#timer);
     if (this.isOpen) await this.#send(commands.unsubscribe()).catch(() => undefined);
   }
 
-  /** Ends the connection, after the replies that are under way. */
-  async close(): Promise<void> {
+  /** Waits for the replies that are under way. */
+  async settle(): Promise<void> {
     this.#flush();
     await Promise.allSettled(this.#underWay);
+  }
+
+  /** Ends the connection, after the replies that are under way. */
+  async close(): Promise<void> {
+    await this.settle();
     this.#caller.end(this.#link);
   }
 
@@ -216,17 +212,24 @@ export class Prefetch<T> {
     this.#events.onLost();
   }
 
-  // Sends what was gathered, once in each turn of the event loop at most. While others wait in the
-  // worker there is no hurry: the server calls those back first, and none of them lacks credit. Most
-  // short jobs end meanwhile.
+  // Sends what was gathered, once in each turn of the event loop at most, or later if there is no
+  // hurry.
   #gather(): void {
-    if (this.#soon !== undefined) return;
-    const isFull = this.#ending.length >= TOGETHER_MAX || this.#starting.size >= TOGETHER_MAX;
-    if (isFull || this.#isCreditDue || this.#events.isHungry() || this.#isStopping) {
-      this.#soon = setImmediate(() => this.#flush());
+    const areMany = this.#free >= MANY && this.#free >= this.#lump;
+    if (this.#ending.length >= TOGETHER_MAX || (areMany && this.#isCreditDue)) {
+      // Others may go on to end in this step of the program. The server delivers more meanwhile.
+      this.#flush();
+    } else if (this.#isCreditDue || this.#isStartDue) {
+      this.#soon ??= setImmediate(() => this.#flush());
     } else {
       this.#later ??= setTimeout(() => this.#flush(), GATHER_MS);
     }
+  }
+
+  // Whether the next that is called back would be what has begun. While others wait in the worker,
+  // the server calls those back first.
+  get #isStartDue(): boolean {
+    return this.#isStopping || this.#events.isHungry();
   }
 
   get #isCreditDue(): boolean {
@@ -242,21 +245,41 @@ export class Prefetch<T> {
     const requests: Gathered[] = [];
     const queue = this.#lane.name;
     for (const some of parts(this.#ending)) {
-      requests.push(together(some, (receipts) => commands.ack(queue, receipts)));
+      const words = commands.ack(queue, receiptsOf(some));
+      requests.push(together(words, some, this.#events.onAcknowledged));
     }
     this.#ending = [];
     if (this.#isCreditDue) {
       const words = commands.credit(this.#free);
       const ignore = (): void => undefined;
-      requests.push({ words, isOfConnection: true, resolve: ignore, reject: ignore });
+      requests.push({ words, isOfConnection: true, onReply: ignore, onError: ignore });
       this.#free = 0;
     }
     const member = this.#lane.member ?? undefined;
-    for (const some of parts([...this.#starting.values()])) {
-      requests.push(together(some, (receipts) => commands.start(queue, receipts, { member })));
+    for (const some of parts(this.#dueToStart())) {
+      const words = commands.start(queue, receiptsOf(some), { member });
+      const tell = (held: Held<T>, error: unknown): void => {
+        if (error !== undefined) this.#events.onNotStarted(held, error);
+      };
+      requests.push(together(words, some, tell));
     }
-    this.#starting.clear();
-    if (requests.length > 0) void this.#sendAll(requests);
+    if (requests.length > 0) void this.#noted(this.#sendAll(requests));
+    if (this.#starting.size > 0) this.#gather();
+  }
+
+  // Removes and returns what is to be started by now. Most short jobs end before they are.
+  #dueToStart(): Held<T>[] {
+    const [oldest] = this.#starting;
+    const now = performance.now();
+    if (!oldest || (!this.#isStartDue && now - oldest.renewedAt < GATHER_MS)) return [];
+    const due: Held<T>[] = [];
+    for (const held of this.#starting) {
+      // What began just after it goes with it.
+      if (!this.#isStartDue && now - held.renewedAt < GATHER_MS / 2) break;
+      due.push(held);
+      this.#starting.delete(held);
+    }
+    return due;
   }
 
   // Sends requests over this connection. What it does not tell, another one is asked about.
@@ -264,20 +287,22 @@ export class Prefetch<T> {
     let replies: Reply[] = [];
     if (this.isOpen) {
       const words = requests.map((request) => request.words.list);
-      const all = this.#link.sendAll(words, this.#limits);
-      replies = await this.#noted(all).catch(() => []);
+      const limits = { ...this.#limits, atOnce: true };
+      replies = await this.#link.sendAll(words, limits).catch(() => []);
     }
+    const asked: Promise<void>[] = [];
     for (const [at, request] of requests.entries()) {
       const reply = replies[at];
       if (reply === undefined || (reply instanceof ErrorReply && UNSURE.test(reply.message))) {
         if (request.isOfConnection) continue;
-        this.#noted(this.#caller.ask(request.words)).then(request.resolve, request.reject);
+        asked.push(this.#caller.ask(request.words).then(request.onReply, request.onError));
       } else if (reply instanceof ErrorReply) {
-        request.reject(new Refused(reply.message));
+        request.onError(new Refused(reply.message));
       } else {
-        request.resolve(reply);
+        request.onReply(reply);
       }
     }
+    await Promise.all(asked);
   }
 
   get #limits(): { leaveWithinMs: number; silenceMs: number } {
@@ -305,22 +330,25 @@ function parts<E>(all: readonly E[]): E[][] {
   );
 }
 
-// Returns one request about several jobs, each of which hears its own reply.
+// Returns one request about several jobs, and tells of each what the reply to it was.
 function together<T>(
-  all: readonly Waiting<T>[],
-  wordsOf: (receipts: readonly string[]) => Words,
+  words: Words,
+  all: readonly Held<T>[],
+  tell: (held: Held<T>, error: unknown) => void,
 ): Gathered {
-  const resolve = (reply: Reply): void => {
+  const onReply = (reply: Reply): void => {
     const replies = all.length > 1 ? listOf(reply) : [];
-    for (const [at, waiting] of all.entries()) {
+    for (const [at, held] of all.entries()) {
       const each = replies[at];
-      if (each instanceof ErrorReply) waiting.reject(new Refused(each.message));
-      else waiting.resolve();
+      tell(held, each instanceof ErrorReply ? new Refused(each.message) : undefined);
     }
   };
-  const reject = (error: unknown): void => {
-    for (const waiting of all) waiting.reject(error);
+  const onError = (error: unknown): void => {
+    for (const held of all) tell(held, error);
   };
-  const words = wordsOf(all.map(({ job }) => job.receipt));
-  return { words, isOfConnection: false, resolve, reject };
+  return { words, isOfConnection: false, onReply, onError };
+}
+
+function receiptsOf<T>(all: readonly Held<T>[]): string[] {
+  return all.map(({ job }) => job.receipt);
 }

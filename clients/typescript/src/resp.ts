@@ -174,8 +174,8 @@ export class Replies {
         this.#needed = end + LINE_END.length - at;
         return null;
       }
-      // The names of members are texts, so that they need no bytes of their own.
-      const isName = this.#isName && kind === "$";
+      // Names are texts, so that they need no bytes of their own.
+      const isName = kind === "$" && this.#isName;
       const value = isName ? all.toString("utf8", next, end) : blob(kind, all, next, end);
       return this.#fold(value, complete, end + LINE_END.length);
     }
@@ -234,10 +234,11 @@ export class Replies {
     return at;
   }
 
-  // Whether the next element is the name of a member of a map.
+  // Whether the next element is the name of a member of a map, or of what the server says by itself.
   get #isName(): boolean {
     const open = this.#open.at(-1);
-    return open !== undefined && open.kind === "%" && open.missing % 2 === 0;
+    if (open === undefined) return false;
+    return open.kind === "%" ? open.missing % 2 === 0 : open.kind === ">" && open.elements.length === 0;
   }
 
   // Puts an element where it belongs, and ends the lists that are complete with it.

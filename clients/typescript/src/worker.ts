@@ -55,8 +55,6 @@ export class Worker<T> implements AsyncDisposable {
   readonly #arrived: Arrived<T>[] = [];
   // Receipts of jobs that are worked on although they were called back. Their places are taken.
   readonly #calledBack = new Set<string>();
-  // Acknowledgements that are under way.
-  readonly #acknowledging = new Set<Promise<void>>();
   #finishedJobs: Job<T>[] = [];
   #isBlocked = false;
   #fatal: { error: unknown } | undefined;
@@ -103,6 +101,11 @@ export class Worker<T> implements AsyncDisposable {
       this.#prefetch = new Prefetch<T>(lane, how, {
         onTask: (task) => this.#arrive(task),
         onRecall: (receipt) => this.#callBack(receipt),
+        onNotStarted: (held, error) => this.#meetNotStarted(held, error),
+        onAcknowledged: ({ job }, error) => {
+          if (error === undefined) this.#noteAcked(job);
+          else this.#meetNotAcked(job, error);
+        },
         onLost: () => void this.#arrived.splice(0),
         isHungry: () => this.#arrived.length === 0,
         onReady: () => {
@@ -225,21 +228,25 @@ export class Worker<T> implements AsyncDisposable {
   #startNext(prefetch: Prefetch<T>): Held<T> | undefined {
     for (let next = this.#arrived.shift(); next; next = this.#arrived.shift()) {
       const { job, arrivedAt } = next;
-      if (performance.now() - arrivedAt >= this.#ttrMs) {
+      const now = performance.now();
+      if (now - arrivedAt >= this.#ttrMs) {
         // Its lease has ended, which has used up the credit.
         prefetch.grant(1);
         continue;
       }
-      const held = this.#keeper.hold(job, performance.now());
-      prefetch.start(job).catch((error: unknown) => {
-        if (!isRefused(error, "STALE", "NOTFOUND")) return this.#meetTrouble(error, job);
-        if (job.settlement !== undefined || held.control.isAborted) return;
-        this.#keeper.drop(job);
-        this.#loseLease(held, error);
-      });
+      const held = this.#keeper.hold(job, now);
+      prefetch.start(held);
       return held;
     }
     return undefined;
+  }
+
+  #meetNotStarted(held: Held<T>, error: unknown): void {
+    const { job, control } = held;
+    if (!isRefused(error, "STALE", "NOTFOUND")) return this.#meetTrouble(error, job);
+    if (job.settlement !== undefined || control.isAborted) return;
+    this.#keeper.drop(job);
+    this.#loseLease(held, error);
   }
 
   async #hasJoinedAgain(): Promise<boolean> {
@@ -332,9 +339,11 @@ export class Worker<T> implements AsyncDisposable {
       const work = this.#work(held).finally(() => {
         this.#working.delete(held);
         // What came in the place of a job that was called back has its credit.
-        if (!this.#calledBack.delete(held.job.receipt)) this.#prefetch?.grant(1);
+        const isReplaced = this.#calledBack.size > 0 && this.#calledBack.delete(held.job.receipt);
+        if (!isReplaced) this.#prefetch?.grant(1);
         this.#begin();
-        this.#wake?.();
+        // What is pushed is not asked for.
+        if (!this.#prefetch) this.#wake?.();
       });
       this.#working.set(held, work);
     }
@@ -359,7 +368,7 @@ export class Worker<T> implements AsyncDisposable {
     } catch (error) {
       if (control.isAborted) return;
       // The failure goes over another connection, and a start behind it would be refused.
-      this.#prefetch?.forgetStart(job);
+      this.#prefetch?.forgetStart(held);
       if (job.settlement === undefined) return this.#fail(job, error);
       this.#meetTrouble(error, job);
     }
@@ -368,7 +377,10 @@ export class Worker<T> implements AsyncDisposable {
       this.#keeper.drop(job);
       this.#tell({ type: "settled", job });
     } else if (this.#prefetch) {
-      this.#acknowledgeAhead(this.#prefetch, job);
+      // The reply to a renewal may come after that to the acknowledgement.
+      this.#keeper.drop(job);
+      // The next job begins before the reply comes.
+      this.#prefetch.acknowledge(held);
     } else if (this.#isBlocked || this.#stopping.signal.aborted) {
       await this.#acknowledgeAlone(job);
     } else {
@@ -398,28 +410,14 @@ export class Worker<T> implements AsyncDisposable {
       this.#noteAcked(job);
     } catch (error) {
       this.#keeper.drop(job);
-      if (!isRefused(error, "STALE")) return this.#meetTrouble(error, job);
-      this.#say(`${nameOf(job)}: its lease had ended before it was acknowledged`);
-      this.#tell({ type: "leaseLost", error, job });
+      this.#meetNotAcked(job, error);
     }
   }
 
-  // Acknowledges without waiting for the reply, so that the next job begins at once.
-  #acknowledgeAhead(prefetch: Prefetch<T>, job: Job<T>): void {
-    // The reply to a renewal may come after that to the acknowledgement.
-    this.#keeper.drop(job);
-    const acknowledging = prefetch
-      .acknowledge(job)
-      .then(
-        () => this.#noteAcked(job),
-        (error: unknown) => {
-          if (!isRefused(error, "STALE")) return this.#meetTrouble(error, job);
-          this.#say(`${nameOf(job)}: its lease had ended before it was acknowledged`);
-          this.#tell({ type: "leaseLost", error, job });
-        },
-      )
-      .finally(() => this.#acknowledging.delete(acknowledging));
-    this.#acknowledging.add(acknowledging);
+  #meetNotAcked(job: Job<T>, error: unknown): void {
+    if (!isRefused(error, "STALE")) return this.#meetTrouble(error, job);
+    this.#say(`${nameOf(job)}: its lease had ended before it was acknowledged`);
+    this.#tell({ type: "leaseLost", error, job });
   }
 
   #noteAcked(job: Job<T>): void {
@@ -508,7 +506,7 @@ export class Worker<T> implements AsyncDisposable {
       ...this.#finishedJobs.splice(0).map((job) => this.#acknowledgeAlone(job)),
       ...this.#working.values(),
     ])
-      .then(() => Promise.all(this.#acknowledging))
+      .then(() => prefetch?.settle())
       .finally(() => isOver.abort());
     // The pause ends early, by the signal, when nothing is left to do.
     await pause(this.#graceMs, isOver.signal).catch(() => undefined);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isRefused } from "../src/index.js";
 import { started } from "./server.js";
-import { latch, Seen } from "./waiting.js";
+import { events, latch, Seen } from "./waiting.js";
 
 const { client } = await started();
 
@@ -61,18 +61,43 @@ test("member_that_has_ended_joins_again", async () => {
   await member.leave();
 });
 
-test("worker_of_a_member_goes_on_after_its_lane_has_ended", async () => {
-  const topic = client.topic<string>("worked");
-  const rejoined = latch<number>();
-  const member = await topic.join("m", { onRejoined: rejoined.open });
-  const done = new Seen<string>();
-  const worker = member.process((job) => done.add(job.payload));
-  await topic.publish("first");
-  await done.until((payload) => payload === "first");
-  await client.command(["LEAVE", "m"]);
-  await rejoined.promise;
-  await topic.publish("second");
-  await done.until((payload) => payload === "second");
+for (const prefetch of [0, 3]) {
+  test(`worker_of_a_member_goes_on_after_its_lane_has_ended_with_prefetch_${prefetch}`, async () => {
+    const topic = client.topic<string>("worked");
+    const rejoined = latch<number>();
+    const member = await topic.join("m", { onRejoined: rejoined.open });
+    const done = new Seen<string>();
+    const worker = member.process((job) => done.add(job.payload), { prefetch });
+    await topic.publish("first");
+    await done.until((payload) => payload === "first");
+    await client.command(["LEAVE", "m"]);
+    await rejoined.promise;
+    await topic.publish("second");
+    await done.until((payload) => payload === "second");
+    await worker.stop();
+    await member.leave();
+  });
+}
+
+test("what_a_worker_of_a_member_has_not_started_is_called_back", async () => {
+  const topic = client.topic<string>("recalled");
+  const member = await topic.join("m");
+  const gate = latch();
+  const order: string[] = [];
+  const seen = events<string>();
+  const handler = (job: { payload: string }): Promise<void> => {
+    order.push(job.payload);
+    return gate.promise;
+  };
+  const worker = member.process(handler, { prefetch: 1, trace: seen.add });
+  for (const payload of ["first", "late"]) await topic.publish(payload, { priority: 5 });
+  await seen.until(({ type }) => type === "taken", 2);
+  await topic.publish("urgent", { priority: 1 });
+  await seen.until(({ type }) => type === "recalled");
+  await seen.until(({ type }) => type === "taken", 3);
+  gate.open();
+  await seen.until(({ type }) => type === "acked", 3);
   await worker.stop();
+  assert.deepEqual(order, ["first", "urgent", "late"]);
   await member.leave();
 });

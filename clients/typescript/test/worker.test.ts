@@ -214,7 +214,7 @@ test("jobs_that_begin_at_once_are_started_at_once", async () => {
   // Six deliveries leave the server as one piece, or nearly so.
   const receipts = (sent.get("START") ?? []).map((words) => words - 2);
   assert.equal(receipts.reduce((sum, count) => sum + count, 0), 4);
-  assert.ok(receipts.length <= 2, `${receipts}`);
+  assert.ok(receipts.length < 4, `${receipts}`);
   gate.open();
   await seen.until(({ type }) => type === "acked", 6);
   await worker.stop();
@@ -235,7 +235,8 @@ test("short_jobs_need_no_start_while_others_wait", async () => {
   const worker = queue.process(later, { prefetch: 100, trace: seen.add });
   await seen.until(({ type }) => type === "acked", count);
   await worker.stop();
-  // What is gathered is bounded by the credit that is granted at a time: a quarter of the prefetch.
+  // What is acknowledged at once is bounded by the credit that is granted at once: half of the
+  // prefetch. Only what takes longer is started, and what nothing waits behind.
   const starts = sent.get("START")?.length ?? 0;
   const acks = sent.get("ACK")?.length ?? 0;
   assert.ok(starts < count / 2 && acks < count / 2, `${starts} starts, ${acks} acks`);

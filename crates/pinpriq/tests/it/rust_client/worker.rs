@@ -211,8 +211,18 @@ fn functions_run_at_the_same_time_but_not_too_many() {
 
 #[test]
 fn queues_of_several_shards_and_lanes_are_all_served() {
+    all_are_served(0);
+}
+
+#[test]
+fn queues_of_several_shards_and_lanes_are_all_served_ahead() {
+    all_are_served(2);
+}
+
+fn all_are_served(prefetch: u32) {
     with_server(&["--shards", "3"], async |client, _| {
-        let (mut worker, told, heard) = noting(&client);
+        let (worker, told, heard) = noting(&client);
+        let mut worker = worker.prefetch(prefetch);
         for number in 0..6 {
             let name = format!("queue-{number}");
             client.queue(&*name).put(&*name).await.unwrap();

@@ -64,7 +64,9 @@ const LIMITS: [Limits; 2] = [
 /// The keys and shares of tasks in all queues.
 const KEYS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const SHARES: [&str; 3] = ["x", "y", "z"];
+
 /// What a load is made of.
+#[derive(Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) queues: &'static [Queue],
     /// What holds tasks back in some of them.

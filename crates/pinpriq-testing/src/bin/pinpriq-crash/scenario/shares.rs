@@ -4,11 +4,12 @@
 //! Who asks is one thread with one connection. Tasks come and are worked on ten times slower than
 //! in simulated time, so that what the asking and the disk take does not count for much.
 //!
-//! Two scenarios need more than one client, and are judged by the history of all of them: a named
-//! limit with kills (`named`), and a cluster whose owner is killed (`failover`).
+//! Three scenarios need more than one client, and are judged by the history of all of them: a named
+//! limit with kills (`named`), and two loads on a cluster whose owner is killed (`failover`).
 
 mod failover;
 mod named;
+mod shop;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,13 +60,13 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     }
     let lasts = Duration::from_millis(lasts_ms);
     played.push((named::WHAT, named::play(wanted, lasts)?));
-    let missing = match failover::play(wanted, lasts)? {
-        Ok(figures) => {
-            played.push((failover::WHAT, figures));
-            None
+    let mut missing = None;
+    for scenario in &failover::SCENARIOS {
+        match failover::play(scenario, wanted, lasts)? {
+            Ok(figures) => played.push((scenario.what, figures)),
+            Err(why) => missing = Some(why),
         }
-        Err(why) => Some(why),
-    };
+    }
     let text = table(&played);
     say(&text);
     let figures = played.iter().flat_map(|(_, figures)| figures);
