@@ -32,6 +32,8 @@ use crate::wire;
 const SECONDS: u64 = 30;
 /// How many times slower everything happens than in simulated time.
 const SLOWNESS: u64 = 10;
+/// The most leases of each limit with a name.
+const MAX: u64 = 8;
 
 /// A server, and the connection to it.
 struct Real {
@@ -80,12 +82,18 @@ pub(crate) fn run(wanted: &Wanted) -> Fallible<Verdict> {
     })
 }
 
-/// Judges the history of the clients: the named limit, which allows `max` leases, and all other
-/// rules. Keeps the history if it breaks one.
-fn of_history(wanted: &Wanted, ledger: &Ledger, scenario: &str, max: u64) -> Fallible<Vec<Figure>> {
+/// Judges the history of the clients: the named limit, which allows [`MAX`] leases, and all other
+/// rules. Keeps the history if it breaks one. The order of deliveries is among them if any are
+/// `is_ordered`.
+fn of_history(
+    wanted: &Wanted,
+    ledger: &Ledger,
+    scenario: &str,
+    is_ordered: bool,
+) -> Fallible<Vec<Figure>> {
     let report = ledger.check()?;
     if !report.is_clean() {
-        let kept = ledger.keep(&format!("shares-max-{max}-seed-{}.jsonl", wanted.seed))?;
+        let kept = ledger.keep(&format!("shares-max-{MAX}-seed-{}.jsonl", wanted.seed))?;
         say(format_args!("{scenario}: {}: {}", kept.display(), report.text(5)));
     }
     let (counts, tally) = (report.counts(), report.tally);
@@ -100,19 +108,23 @@ fn of_history(wanted: &Wanted, ledger: &Ledger, scenario: &str, max: u64) -> Fal
     let [over, lost, out_of_order, passed] = known.map(|it| count(&[it]));
     let others = counts.values().sum::<usize>() - count(&known);
     let (leases, puts, ordered) = (tally.limited, tally.puts, tally.ordered);
-    Ok(vec![
+    let mut figures = vec![
         Figure {
             what: "taken at once of the limit".to_owned(),
             measured: format!("at most {}", tally.named_most),
-            bound: format!("at most {max}"),
+            bound: format!("at most {MAX}"),
             // What never comes near to it shows nothing.
-            holds: (max / 2 + 1..=max).contains(&tally.named_most),
+            holds: (MAX / 2 + 1..=MAX).contains(&tally.named_most),
         },
         none("over any limit", over, format!("{leases} leases"), leases == 0),
-        none("out of order", out_of_order + passed, format!("{ordered} deliveries"), ordered == 0),
         none("acknowledged and lost", lost, format!("{puts} puts"), puts == 0),
         none("anything else wrong", others, format!("{} requests", tally.calls), false),
-    ])
+    ];
+    if is_ordered || out_of_order + passed > 0 {
+        let (wrong, of) = (out_of_order + passed, format!("{ordered} deliveries"));
+        figures.push(none("out of order", wrong, of, ordered == 0));
+    }
+    Ok(figures)
 }
 
 /// Something that must have happened often enough.

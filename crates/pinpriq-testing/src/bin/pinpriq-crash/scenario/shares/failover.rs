@@ -1,6 +1,6 @@
-//! Two loads on three nodes on etcd, whose owner is killed again and again. One is of several kinds:
-//! a fair queue whose keys run one after the other, and three queues that use a named limit, with
-//! the clients of `cluster`. The other is that of `named`: its 64 workers are killed, too.
+//! Two loads on three nodes on etcd, whose owner is killed again and again. One is of several
+//! kinds: a fair queue whose keys run one after the other, and three queues that use a named limit,
+//! with the clients of `cluster`. The other is that of `named`: its 64 workers are killed, too.
 //!
 //! All queues of a load are in one shard.
 
@@ -12,7 +12,7 @@ use pinpriq_testing::history::{Outcome, Tolerance};
 use pinpriq_testing::shares::Figure;
 
 use super::shop::{self, Conditions, Shop};
-use super::{at_least, of_history};
+use super::{MAX, at_least, of_history};
 use crate::args::Wanted;
 use crate::client::Client;
 use crate::clock::{Clock, let_pass};
@@ -40,9 +40,6 @@ pub(super) struct Scenario {
     plan: Plan,
     has_workers: bool,
 }
-
-/// The most leases of each of the named limits.
-const MAX: u64 = shop::MAX;
 
 /// A queue of the first load that uses its named limit.
 const USER: Limits = Limits { uses: Some("{pool}"), ..Limits::NONE };
@@ -128,7 +125,7 @@ pub(super) fn play(
         say(stage.nodes.logs());
     }
     let kills = played?;
-    let mut figures = of_history(wanted, &ledger, scenario.what, MAX)?;
+    let mut figures = of_history(wanted, &ledger, scenario.what, !scenario.has_workers)?;
     figures.extend(kills);
     let (longest_ms, most_ms) = (stage.gaps.longest_ms(), GAP_MAX_MS * wanted.slack);
     figures.push(Figure {

@@ -10,8 +10,8 @@ use pinpriq_testing::history::request::{set_limits, set_named_limit};
 use pinpriq_testing::history::{Event, Outcome};
 use pinpriq_testing::shares::Figure;
 
-use super::shop::{Conditions, LIMIT, MAX, QUEUES, Shop, USES};
-use super::{at_least, of_history};
+use super::shop::{Conditions, LIMIT, QUEUES, Shop, USES};
+use super::{MAX, at_least, of_history};
 use crate::args::Wanted;
 use crate::client::{Client, Heard};
 use crate::clock::{Clock, let_pass};
@@ -71,7 +71,7 @@ pub(super) fn play(wanted: &Wanted, lasts: Duration) -> Fallible<Vec<Figure>> {
     })?;
     drain(&server, &ledger, &QUEUES)?;
     server.stop()?;
-    let mut figures = of_history(wanted, &ledger, WHAT, MAX)?;
+    let mut figures = of_history(wanted, &ledger, WHAT, CONDITIONS.is_ordered)?;
     figures.push(at_least("kills of the server", kills, 1));
     figures.push(shop.killed());
     Ok(figures)

@@ -1,6 +1,6 @@
 //! Workers and producers of five queues that use one named limit. Workers are killed: to kill one
-//! is to close its connection, and the server sees no more of it. What it had taken for a time stays
-//! taken, and another worker tries to finish it.
+//! is to close its connection, and the server sees no more of it. What it had taken for a time
+//! stays taken, and another worker tries to finish it.
 //!
 //! Who is killed besides, and how the history is judged, is for `named` and `failover`.
 
@@ -25,7 +25,6 @@ use crate::ledger::Ledger;
 use crate::payload::Payloads;
 
 pub(super) const LIMIT: &str = "{gpu}";
-pub(super) const MAX: u64 = 8;
 pub(super) const QUEUES: [&str; 5] = ["{gpu}-a", "{gpu}-b", "{gpu}-c", "{gpu}-d", "{gpu}-e"];
 const WORKERS: usize = 64;
 const PRODUCERS: usize = 2;
