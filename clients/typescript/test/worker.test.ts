@@ -214,7 +214,7 @@ test("jobs_that_begin_at_once_are_started_at_once", async () => {
   // Six deliveries leave the server as one piece, or nearly so.
   const receipts = (sent.get("START") ?? []).map((words) => words - 2);
   assert.equal(receipts.reduce((sum, count) => sum + count, 0), 4);
-  assert.ok(receipts.length < 4, `${receipts}`);
+  assert.ok(receipts.length <= 2, `${receipts}`);
   gate.open();
   await seen.until(({ type }) => type === "acked", 6);
   await worker.stop();
