@@ -48,6 +48,27 @@ def test_put_take_and_ack(client: Client) -> None:
     assert (refused.value.kind, refused.value.repeated) == ("STALE", False)
 
 
+def test_headers_travel_with_the_task(client: Client) -> None:
+    queue = client.queue("jobs")
+    put = queue.put("x", headers={"tenant": "acme", "raw": b"\xff"})
+    job = queue.take(ttr=60)
+    assert job is not None
+    assert job.task.headers == {"tenant": "acme", "raw": "\udcff"}
+    job.release()
+    queue.update(put.id, headers={"a": "1"})
+    queue.update(put.id, priority=2)
+    task = queue.get(put.id)
+    assert task is not None
+    assert task.headers == {"a": "1"}
+    queue.update(put.id, headers={})
+    task = queue.get(put.id)
+    assert task is not None
+    assert task.headers == {}
+    queue.put("y", headers={})
+    with pytest.raises(BadArgument, match="'Tenant'"):
+        queue.put("z", headers={"Tenant": "acme"})
+
+
 def test_lower_priorities_come_first(client: Client) -> None:
     queue = client.queue("jobs")
     for priority in (5, -1, 3):

@@ -2,7 +2,7 @@
 // these functions. Printed from the server's table of commands by
 // `cargo test -p pinpriq-proto printed`.
 import { type SettingsChange, settingsWords } from "./settings.js";
-import { type Held, type Moment, type Word, Words } from "./words.js";
+import { type Headers, type Held, type Moment, type Word, Words } from "./words.js";
 
 /** The options of commands. Each command has some of them. */
 export interface Options {
@@ -40,6 +40,8 @@ export interface Options {
   readonly share?: Word | undefined;
   /** What the task did cost, for rates, instead of the cost of its put. */
   readonly cost?: number | undefined;
+  /** Short values by name that travel with the payload, such as a trace; at most 16. */
+  readonly headers?: Headers | undefined;
   /** At most this many. */
   readonly count?: number | undefined;
   /** From which end of the priorities, MIN unless it is given. */
@@ -126,6 +128,7 @@ const SEND: {
   reason: (words, value) => words.reason("REASON", value),
   share: (words, value) => words.option("SHARE", value),
   cost: (words, value) => words.number("COST", value),
+  headers: (words, value) => words.headers("HEADERS", value),
   count: (words, value) => words.number("COUNT", value),
   from: (words, value) => words.option("FROM", value),
   order: (words, value) => words.option("ORDER", value),
@@ -172,7 +175,7 @@ type Of<List extends readonly (keyof Options)[]> = Pick<Options, List[number]>;
 
 const PUT = [
   "key", "priority", "delayMs", "at", "ttlMs", "ttrMs", "id", "waitMs", "roomMs", "unique",
-  "windowMs", "onDuplicate", "reason", "share",
+  "windowMs", "onDuplicate", "reason", "share", "headers",
 ] as const;
 /** The options of `PUT`. */
 export type PutOptions = Of<typeof PUT> & {
@@ -365,7 +368,7 @@ export function restart(queue: string, id: string, options: RestartOptions = {})
   return send(new Words("RESTART", queue, id), options, RESTART);
 }
 
-const UPDATE = ["priority", "payload", "receipt", "member"] as const;
+const UPDATE = ["priority", "payload", "receipt", "headers", "member"] as const;
 /** The options of `UPDATE`. */
 export type UpdateOptions = Of<typeof UPDATE> & {
   /** How long the task lives from now unless it is taken. */
@@ -525,7 +528,7 @@ export function leave(topic: string | undefined, member: string): Words {
   return new Words("LEAVE").maybe(topic).add(member);
 }
 
-const PUBLISH = ["key", "share", "priority", "deadline", "ttlMs"] as const;
+const PUBLISH = ["key", "share", "headers", "priority", "deadline", "ttlMs"] as const;
 /** The options of `PUBLISH`. */
 export type PublishOptions = Of<typeof PUBLISH> & {
   /** What a take costs: rates and turns count it, 1 unless it is given. */
@@ -722,6 +725,7 @@ export function importCommand(
 
 const SCHEDULE_SET = [
   "everyMs", "cron", "zone", "key", "priority", "ttlMs", "ttrMs", "missed", "overlap", "share",
+  "headers",
 ] as const;
 /** The options of `SCHEDULE SET`. */
 export type ScheduleSetOptions = Of<typeof SCHEDULE_SET> & {

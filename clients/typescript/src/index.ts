@@ -36,4 +36,4 @@ export { type Stoppable, stopOnSignals } from "./signals.js";
 export type { Task } from "./task.js";
 export { type StepPutOptions, Transaction } from "./transaction.js";
 export { type Handler, type Work, Worker, type WorkerEvent, type WorkerOptions } from "./worker.js";
-export { type Held, type Moment, type Word, Words } from "./words.js";
+export { type Headers, type Held, type Moment, type Word, Words } from "./words.js";

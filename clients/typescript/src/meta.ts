@@ -2,6 +2,7 @@
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
   numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
+  textsOf,
 } from "./replies.js";
 
 /** What the server knows about a task. Moments are Unix milliseconds. */
@@ -42,6 +43,8 @@ export interface TaskMeta {
   readonly schedule: string | null;
   /** Moment of the slot for which a schedule has put it. */
   readonly slot: number | null;
+  /** Short values by name that its put gave it. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Where it comes from if it is a dead letter. */
   readonly origin: Origin | null;
 }
@@ -67,6 +70,7 @@ export function metaOf(map: ReplyMap): TaskMeta {
     clientAddress: textOrNull(map["client_address"]),
     schedule: textOrNull(map["schedule"]),
     slot: numberOrNull(map["slot"]),
+    headers: textsOf(map["headers"]),
     origin: originOf(map),
   };
 }

@@ -87,6 +87,13 @@ export function mapOf(reply: Reply | undefined): ReplyMap {
   throw unexpected(reply);
 }
 
+/** Returns a map of texts. One that is not there is empty. */
+export function textsOf(reply: Reply | undefined): Record<string, string> {
+  if (reply === undefined) return {};
+  const pairs = Object.entries(mapOf(reply)).map(([name, value]) => [name, textOf(value)]);
+  return Object.fromEntries(pairs) as Record<string, string>;
+}
+
 /** Returns a task, which is a list of four or a map. */
 export function taskOf(reply: Reply): RawTask {
   if (!Array.isArray(reply)) {

@@ -9,6 +9,9 @@ export type Moment = Date | number;
 /** A lease by its receipt, or a task by its id. */
 export type Held = string | { readonly id: string };
 
+/** Headers of a task: at most 16 short values by name. */
+export type Headers = Readonly<Record<string, Word>>;
+
 const REASON_BYTES_MAX = 1_024;
 
 /** Collects the words of one request. Options without a value are left out. */
@@ -64,6 +67,17 @@ export class Words {
   pairs(name: string, values: readonly (readonly [string, string])[] | undefined): this {
     for (const pair of values ?? []) this.add(name, ...pair);
     return this;
+  }
+
+  /**
+   * Adds an option whose value is a number and so many names with their values. None at all remove
+   * those of a task in `UPDATE`, and are left out elsewhere.
+   */
+  headers(name: string, values: Headers | undefined): this {
+    if (values === undefined) return this;
+    const pairs = Object.entries(values);
+    if (pairs.length === 0 && this.list[0] !== "UPDATE") return this;
+    return this.add(name, `${pairs.length}`, ...pairs.flat());
   }
 
   /** Adds a word that can be left out. */

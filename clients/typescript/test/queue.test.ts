@@ -45,6 +45,21 @@ test("terms_of_a_put_reach_the_server", async () => {
   assert.equal(await queue.kill(id), 1);
 });
 
+test("headers_travel_with_the_task", async () => {
+  const queue = client.queue<string>("headers");
+  const { id } = await queue.put("x", { headers: { tenant: "acme", "a.z": Buffer.from("1") } });
+  const job = await queue.take({ withMeta: true });
+  assert.deepEqual({ ...job?.meta?.headers }, { tenant: "acme", "a.z": "1" });
+  await job?.release();
+  await queue.update(id, { headers: { a: "2" } });
+  assert.deepEqual({ ...(await queue.get(id))?.meta?.headers }, { a: "2" });
+  await queue.update(id, { headers: {} });
+  assert.deepEqual({ ...(await queue.get(id))?.meta?.headers }, {});
+  await queue.put("y", { headers: {} });
+  const wrong = queue.put("z", { headers: { Tenant: "acme" } });
+  await assert.rejects(wrong, (error) => isRefused(error, "BADARG"));
+});
+
 test("lower_priority_goes_first_and_both_ends_can_be_taken", async () => {
   const queue = client.queue<number>("ordered");
   for (const priority of [5, 1, 9]) await queue.put(priority, { priority });

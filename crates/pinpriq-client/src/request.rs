@@ -1,5 +1,6 @@
 //! Requests as values: the words to send, and whether they may be sent again.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pinpriq_proto::wire::resp::{Value, Words};
@@ -44,11 +45,22 @@ pub(crate) trait WordsExt: Sized {
     /// Adds a span in milliseconds, if it was given. What is shorter than one is one, since 0 is
     /// something else to the server.
     fn span(self, option: &str, span: Option<Duration>) -> Self;
+
+    /// Adds headers, if there are any.
+    fn headers(self, headers: &BTreeMap<String, Vec<u8>>) -> Self;
 }
 
 impl WordsExt for Words {
     fn span(self, option: &str, span: Option<Duration>) -> Self {
         self.option(option, span.map(millis))
+    }
+
+    fn headers(self, headers: &BTreeMap<String, Vec<u8>>) -> Self {
+        if headers.is_empty() {
+            return self;
+        }
+        let words = self.option("HEADERS", Some(headers.len()));
+        headers.iter().fold(words, |words, (name, value)| words.bytes(name).bytes(value))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A task, as the server tells about it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pinpriq_proto::wire::resp::Value;
@@ -116,6 +117,12 @@ impl Map<'_> {
 
     fn moment(&self, name: &str) -> Option<SystemTime> {
         moment(self.0.field(name)?)
+    }
+
+    fn headers(&self, name: &str) -> Option<BTreeMap<String, Name>> {
+        let pairs = self.0.field(name)?.pairs()?;
+        let text = |key: &Value| Some(String::from_utf8_lossy(key.as_bytes()?).into_owned());
+        pairs.map(|(key, value)| Some((text(key)?, Name::from(value.as_bytes()?)))).collect()
     }
 
     fn origin(&self) -> Option<Origin> {

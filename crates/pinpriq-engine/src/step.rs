@@ -479,6 +479,18 @@ impl Engine {
         if payload.is_none() && reason.is_none_or(|bytes| bytes == 0) {
             return Ok(());
         }
+        self.check_change(slot, payload, reason, None)
+    }
+
+    /// Like [`Self::check_growth`], with other headers too. A task that shares its terms must get a
+    /// payload with them.
+    pub(crate) fn check_change(
+        &self,
+        slot: Slot,
+        payload: Option<&[u8]>,
+        reason: Option<usize>,
+        headers: Option<&[u8]>,
+    ) -> Result<(), Refusal> {
         let task = &self.tasks[slot];
         let reason = reason.unwrap_or_else(|| task.reason().map_or(0, |reason| reason.len()));
         // A payload that was left in the store counts too, so a shorter one always fits.
@@ -490,6 +502,10 @@ impl Engine {
             let shared = self.publications.shared_by(task.number()).filter(|_| task.shares());
             let last = shared.filter(|(_, published)| published.sharers == 1);
             former += last.map_or(0, |(_, published)| published.content_bytes());
+        }
+        if let Some(headers) = headers {
+            current += headers.len() as u64;
+            former += task.headers_bytes();
         }
         if current <= former {
             return Ok(());

@@ -506,7 +506,7 @@ pub enum Command<'a> {
             "OK")
         .options(&[
             options::PRIORITY, options::PAYLOAD, options::TTL_OR_NONE, options::RECEIPT,
-            options::MEMBER,
+            options::HEADERS, options::MEMBER,
         ])
     )]
     Update(Update<'a>),

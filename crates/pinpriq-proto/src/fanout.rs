@@ -24,7 +24,7 @@ pub struct Publish<'a> {
     pub payload: &'a [u8],
     /// What never changes about the tasks.
     #[letter(1)]
-    #[option(KEY, SHARE, COST, with = reading::without_ttr)]
+    #[option(KEY, SHARE, COST, HEADERS, with = reading::without_ttr)]
     pub terms: GivenTerms<'a>,
     /// Lower is more urgent. Without a priority the tasks are never selected.
     #[letter(2, default = Some(0))]

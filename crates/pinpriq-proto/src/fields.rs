@@ -76,6 +76,8 @@ pub enum FieldKind {
     Span,
     /// The address of a client.
     Address,
+    /// Values by name.
+    Headers,
 }
 
 /// What replies have a field.
@@ -112,6 +114,8 @@ pub enum Value<'a> {
     Span(Span),
     /// Of [`FieldKind::Address`].
     Address(SocketAddr),
+    /// Of [`FieldKind::Headers`], as [`headers::encode`](crate::task::headers::encode) writes them.
+    Headers(&'a [u8]),
     /// True or false, which nothing about a task is.
     Truth(bool),
     /// A rate, which nothing about a task is either.
@@ -145,7 +149,7 @@ pub struct Draft {
 }
 
 /// All fields of a task: first those of replies, in their order, then those that are only exported.
-pub static TASK: [Field; 41] = [
+pub static TASK: [Field; 42] = [
     Field::of("queue", FieldKind::Bytes, "name; for a task in a lane the topic", |it| {
         Value::Bytes(&it.task.queue)
     })
@@ -385,6 +389,15 @@ pub static TASK: [Field; 41] = [
         (None, Some(_)) => draft.refuse("'slot' goes with 'schedule'"),
         (None, None) => {}
     }),
+    Field::of("headers", FieldKind::Headers, "short values by name that its put gave it", |it| {
+        Value::Headers(it.task.terms.headers().map_or(&[], |headers| headers))
+    })
+    .always()
+    .carried(33, |draft, value| {
+        let terms = std::mem::take(&mut draft.task.terms);
+        draft.task.terms = terms.with_headers(value.headers().map(Bytes::from));
+    })
+    .usually(Value::Headers(&[])),
     Field::of("burial", FieldKind::Number, "its place among those that are buried", |it| match it
         .task
         .progress
@@ -562,6 +575,10 @@ impl<'s> Seen<'s> {
 impl Value<'_> {
     fn bytes(&self) -> Option<&[u8]> {
         if let Self::Bytes(bytes) = self { Some(bytes) } else { None }
+    }
+
+    fn headers(&self) -> Option<&[u8]> {
+        if let Self::Headers(headers) = self { Some(headers) } else { None }
     }
 
     fn id(&self) -> Option<&TaskId> {

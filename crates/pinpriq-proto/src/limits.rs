@@ -22,6 +22,18 @@ pub const ID_BYTES_MAX: usize = 255;
 /// The length of the longest share. The shortest has one byte.
 pub const SHARE_BYTES_MAX: usize = 255;
 
+/// The most headers of a task.
+pub const HEADERS_MAX: usize = 16;
+
+/// The length of the longest name of a header, in bytes. The shortest has one byte.
+pub const HEADER_NAME_BYTES_MAX: usize = 64;
+
+/// The length of the longest value of a header, in bytes.
+pub const HEADER_BYTES_MAX: usize = 1_024;
+
+/// The most bytes of all names and values of the headers of a task.
+pub const HEADERS_BYTES_MAX: usize = 4_096;
+
 /// The longest reason of a failure or a burial, in bytes.
 pub const REASON_BYTES_MAX: usize = 1_024;
 

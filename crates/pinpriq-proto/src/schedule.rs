@@ -180,7 +180,7 @@ pub enum ScheduleCommand<'a> {
         .options(&[
             options::EVERY, options::AT_SLOT, options::CRON, options::ZONE, options::KEY,
             options::PRIORITY, options::TTL, options::TTR, options::MISSED, options::OVERLAP,
-            options::SHARE, options::COST,
+            options::SHARE, options::COST, options::HEADERS,
         ])
     )]
     Set(NewSchedule<'a>),

@@ -12,9 +12,10 @@ use crate::place::Place;
 use crate::schedule::Scheduled;
 use crate::time::{Span, Timestamp};
 
+pub mod headers;
 mod terms;
 
-pub use self::terms::{COST_USUAL, GivenTerms, Holds, ShareAndCost, Terms};
+pub use self::terms::{COST_USUAL, Extras, GivenTerms, Holds, Terms};
 
 /// Opaque bytes, shared and never changed: payloads, keys and names.
 pub type Bytes = Arc<[u8]>;

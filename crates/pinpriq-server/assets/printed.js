@@ -170,4 +170,5 @@ export const FIELDS = [
   { name: "origin_at", kind: "moment" },
   { name: "schedule", kind: "text" },
   { name: "slot", kind: "moment" },
+  { name: "headers", kind: "text" },
 ];

@@ -29,7 +29,7 @@ use pinpriq_server::config::Durability;
 use pinpriq_store::codec;
 
 use self::talk::{PAYLOAD, PIPELINED, Talk, pops, pushes};
-use self::words::{RESP, TUBES, Words};
+use self::words::{RESP, RESP_WITH_HEADERS, TUBES, Words};
 
 /// The place of this ranking among all of them.
 const FAIR: u8 = 1;
@@ -62,7 +62,7 @@ trait Steps {
     fn present(&self) -> u64;
 }
 
-const SCENARIOS: [Scenario; 8] = [
+const SCENARIOS: [Scenario; 9] = [
     Scenario {
         name: "engine",
         backlog: 100_000,
@@ -91,6 +91,15 @@ const SCENARIOS: [Scenario; 8] = [
         steps: &["put", "take", "", "ack"],
         make: |backlog, operations| {
             Box::new(Leased::new(&RESP, Durability::Sync, backlog, operations / PIPELINED))
+        },
+    },
+    Scenario {
+        name: "resp-headers",
+        backlog: 10_000,
+        steps: &["put", "take", "", "ack"],
+        make: |backlog, operations| {
+            let operations = operations / PIPELINED;
+            Box::new(Leased::new(&RESP_WITH_HEADERS, Durability::Memory, backlog, operations))
         },
     },
     Scenario {

@@ -9,6 +9,7 @@ use std::fmt;
 use clap::{Command, CommandFactory as _};
 
 use crate::args::Cli;
+use crate::told::HEADER;
 
 /// How the names of all variables of this program begin.
 const PREFIX: &str = "PINPRIQ_";
@@ -61,7 +62,8 @@ pub(crate) fn unknown(names: impl Iterator<Item = OsString>) -> Vec<Unknown> {
     let names: BTreeSet<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     let unknown =
         names.into_iter().filter(|name| name.starts_with(PREFIX) && !known.contains(name));
-    let unknown = unknown.filter(|name| !OF_SERVICES.iter().any(|it| name.starts_with(it)));
+    let others = OF_SERVICES.iter().chain([&HEADER]);
+    let unknown = unknown.filter(|name| !others.clone().any(|it| name.starts_with(it)));
     let describe = |name: String| {
         let nearest = nearest(&name, &settings).map(str::to_owned);
         Unknown { name, nearest }

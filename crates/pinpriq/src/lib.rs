@@ -22,6 +22,7 @@ mod printer;
 mod progress;
 mod resp;
 mod settings;
+mod told;
 mod units;
 mod words;
 

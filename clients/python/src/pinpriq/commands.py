@@ -10,7 +10,7 @@ a `cursor` is `"0"` at first, then that of the last reply.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .replies import State
@@ -35,6 +35,7 @@ OPTIONS = {
     "reason": ("REASON", "reason"),
     "share": ("SHARE", "option"),
     "cost": ("COST", "option"),
+    "headers": ("HEADERS", "headers"),
     "from_": ("FROM", "option"),
     "order": ("ORDER", "option"),
     "group": ("GROUP", "switch"),
@@ -91,6 +92,8 @@ class PutOptions(TypedDict, total=False):
     share: Name | None
     #: What a take costs: rates and turns count it, 1 unless it is given.
     cost: int | None
+    #: Short values by name that travel with the payload, such as a trace; at most 16.
+    headers: Mapping[str, Name] | None
 
 
 def put(
@@ -497,6 +500,8 @@ class UpdateOptions(TypedDict, total=False):
     ttl: Span | Literal["none"] | None
     #: The receipt, which a taken task needs.
     receipt: Name | None
+    #: Short values by name that travel with the payload, such as a trace; at most 16.
+    headers: Mapping[str, Name] | None
 
 
 def update(
@@ -717,6 +722,8 @@ class PublishOptions(TypedDict, total=False):
     share: Name | None
     #: What a take costs: rates and turns count it, 1 unless it is given.
     cost: int | None
+    #: Short values by name that travel with the payload, such as a trace; at most 16.
+    headers: Mapping[str, Name] | None
     #: The lower, the more urgent, 0 by default; a task with none leaves only with its group.
     priority: Priority | None
     #: The moment from which the task is not delivered to members.
@@ -976,6 +983,8 @@ class ScheduleSetOptions(TypedDict, total=False):
     share: Name | None
     #: What a take costs: rates and turns count it, 1 unless it is given.
     cost: int | None
+    #: Short values by name that travel with the payload, such as a trace; at most 16.
+    headers: Mapping[str, Name] | None
 
 
 def schedule_set(

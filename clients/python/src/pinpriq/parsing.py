@@ -24,7 +24,7 @@ from .replies import (
 from .serialisers import Serialiser
 from .spans import moment_of, span_of
 from .task import Task
-from .values import mapping, text, text_or_none
+from .values import mapping, text, text_or_none, texts
 
 T = TypeVar("T")
 
@@ -89,6 +89,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "float | None": span_of,
     "tuple[int, float] | None": rate_of,
     "State | None": state,
+    "dict[str, str]": texts,
     "bool": lambda reply: text(reply) in ("yes", "on"),
 }
 

@@ -5,7 +5,7 @@ Printed from the server's table of fields by `cargo test -p pinpriq-proto printe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -69,5 +69,7 @@ class Task:
     schedule: str | None = None
     #: Moment of the slot for which a schedule has put it.
     slot: datetime | None = None
+    #: Short values by name that its put gave it.
+    headers: dict[str, str] = field(default_factory=dict)
     #: Where a dead letter comes from.
     origin: Origin | None = None

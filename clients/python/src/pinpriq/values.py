@@ -17,6 +17,11 @@ def text_or_none(value: Any) -> str | None:
     return None if value is None else text(value)
 
 
+def texts(flat: Any) -> dict[str, str]:
+    """Return a map of texts."""
+    return {key: text(value) for key, value in mapping(flat).items()}
+
+
 def mapping(flat: Any) -> dict[str, Any]:
     """Return a map, which RESP2 sends as keys and values in turn."""
     if isinstance(flat, dict):

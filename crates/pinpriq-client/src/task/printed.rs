@@ -1,6 +1,7 @@
 //! What the server tells about a task. Printed from its table of fields by `cargo test -p
 //! pinpriq-proto printed`.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use pinpriq_proto::wire::resp::Value;
@@ -58,6 +59,8 @@ pub struct Task {
     pub schedule: Option<Name>,
     /// Moment of the slot for which a schedule has put it.
     pub slot: Option<SystemTime>,
+    /// Short values by name that its put gave it.
+    pub headers: BTreeMap<String, Name>,
     /// Where a dead letter comes from.
     pub origin: Option<Origin>,
 }
@@ -90,6 +93,7 @@ impl Task {
             client_address: map.text("client_address"),
             schedule: map.name("schedule"),
             slot: map.moment("slot"),
+            headers: map.headers("headers").unwrap_or_default(),
             origin: map.origin(),
         })
     }

@@ -239,7 +239,7 @@ impl Task {
         if is_any || self.besides.is_some() {
             let besides = self.besides_mut();
             if besides.rare.is_some() || !terms.are_plain() {
-                besides.set_share(&terms);
+                besides.set_extras(&terms);
             }
             (besides.key, besides.ttr) = (terms.key, ttr);
         }
@@ -254,9 +254,13 @@ impl Task {
         self.besides.as_ref().and_then(|besides| besides.share())
     }
 
-    /// The length of its share, if its put named one.
-    pub(crate) fn share_bytes(&self) -> u64 {
-        self.share().map_or(0, |share| share.len() as u64)
+    pub(crate) fn headers_bytes(&self) -> u64 {
+        self.besides.as_ref().map_or(0, |besides| besides.headers_bytes() as u64)
+    }
+
+    /// The bytes of its share and its headers.
+    pub(crate) fn extras_bytes(&self) -> u64 {
+        self.besides.as_ref().map_or(0, |besides| besides.extras_bytes() as u64)
     }
 
     /// What a take of it costs.

@@ -170,7 +170,7 @@ impl Engine {
     /// publication has its payload alone afterwards.
     fn growth_by_move(&self, slot: Slot) -> u64 {
         let task = &self.tasks[slot];
-        if task.shares() { task.content_bytes() } else { 0 }
+        if task.shares() { task.content_bytes() + task.extras_bytes() } else { 0 }
     }
 }
 

@@ -11,7 +11,7 @@ use pinpriq_proto::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_proto::reply::{Refusal, RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
 use pinpriq_proto::stats::Exit;
-use pinpriq_proto::task::{ClientId, Counts, State, StateKind};
+use pinpriq_proto::task::{Bytes, ClientId, Counts, State, StateKind, headers};
 use pinpriq_proto::time::{Span, Timestamp};
 
 impl Engine {
@@ -125,11 +125,12 @@ impl Engine {
         Ok(Some(Reply::State(Some(to))))
     }
 
-    /// Changes priority, payload or TTL of a task that stays in its state.
+    /// Changes priority, payload, TTL or headers of a task that stays in its state.
     pub(crate) fn update(&mut self, client: ClientId, update: &Update<'_>) -> Answered {
         check_id(update.id)?;
-        let amendment = update.amendment;
-        self.check_amendment(Span::ZERO, &amendment)?;
+        let headers = update.headers;
+        self.check_amendment(Span::ZERO, &update.amendment)?;
+        headers.map_or(Ok(()), headers::check)?;
         let Some(slot) = self.find_task(update.queue, update.id)? else {
             return Err(not_found(update.queue, update.id));
         };
@@ -166,9 +167,20 @@ impl Engine {
             other => unreachable!("an update is answered {other:?}"),
         }
         let now = self.now;
-        self.check_growth(slot, amendment.payload, None)?;
+        let parted = headers.and_then(|_| self.shared_payload(slot));
+        let payload = update.amendment.payload.or(parted.as_deref());
+        let amendment = Amendment { payload, ..update.amendment };
+        if payload.is_some() || headers.is_some() {
+            self.check_change(slot, payload, None, headers)?;
+        }
         self.amend_payload(slot, &amendment);
-        self.amend(slot, Unsaved::Progress, |task| apply_amendment(task, now, &amendment));
+        let unsaved = if headers.is_some() { Unsaved::Whole } else { Unsaved::Progress };
+        self.amend(slot, unsaved, |task| {
+            apply_amendment(task, now, &amendment);
+            if let Some(headers) = headers {
+                task.set_terms(task.terms().with_headers(Some(headers.into())));
+            }
+        });
         Ok(Some(Reply::Done))
     }
 
@@ -237,6 +249,13 @@ impl Engine {
                 tail.receive(task);
             }
         });
+    }
+
+    /// The payload that a copy shares with others. One whose terms change must have its own.
+    fn shared_payload(&self, slot: Slot) -> Option<Bytes> {
+        let task = &self.tasks[slot];
+        let (_, published) = self.publications.shared_by(task.number())?;
+        task.shares().then(|| published.record.payload.clone())
     }
 
     fn amend_payload(&mut self, slot: Slot, amendment: &Amendment<'_>) {

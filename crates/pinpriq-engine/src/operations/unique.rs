@@ -159,7 +159,7 @@ impl Engine {
         }
         let former = task.own_bytes() + task.away_bytes();
         let bytes = put.payload.len() + put.terms.bytes();
-        let replaced = task.content_bytes() + task.share_bytes() + task.reason_bytes();
+        let replaced = task.content_bytes() + task.extras_bytes() + task.reason_bytes();
         let current = former - replaced + bytes as u64;
         let is_new = unique.window.is_some() && self.windows.one(task.number()).is_none();
         let id = if let TaskId::Given(id) = task.id() { id.len() } else { 0 };

@@ -94,7 +94,7 @@ fn what_changes_tasks_and_leaves_them_is_refused_before_what_takes_them() {
         Command::Switch { transfer, to: StateKind::Zombie },
         Command::Snatch(transfer),
         Command::Restart(transfer),
-        Command::Update(Update { queue: QUEUE.into(), id: b"2", amendment, receipt: None }),
+        Command::Update(Update { amendment, ..Update::new(QUEUE, b"2") }),
         Command::Member(MemberCommand::Join { topic: b"t", member, lease }),
         Command::Member(MemberCommand::Beat { member, lease: longer }),
         Command::Queue(QueueCommand::Create { queue: b"other", settings }),

@@ -262,7 +262,7 @@ impl Target {
         payload: &[u8],
     ) -> Result<(), RefusalKind> {
         let amendment = Amendment { payload: Some(payload), ..Amendment::default() };
-        self.ask(Command::Update(Update { queue, id, amendment, receipt: None }))
+        self.ask(Command::Update(Update { amendment, ..Update::new(queue, id) }))
     }
 
     fn join(&mut self, topic: &[u8], member: &[u8]) -> Result<(), RefusalKind> {

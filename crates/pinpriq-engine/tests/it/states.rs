@@ -530,10 +530,7 @@ impl Bench {
                 Command::Start { queue: QUEUE.into(), receipt }
             }
             "called" => return Some(self.call_back()),
-            "update" => {
-                let (queue, id, receipt) = (QUEUE.into(), ID, None);
-                Command::Update(Update { queue, id, amendment: priority, receipt })
-            }
+            "update" => Command::Update(Update { amendment: priority, ..Update::new(QUEUE, ID) }),
             "await" => Command::Await { queue: QUEUE.into(), id: ID, wait: Wait::Forever },
             "dig" => Command::Dig(transfer),
             "kill" => Command::Kill { queue: QUEUE.into(), ids: &[ID] },

@@ -63,6 +63,7 @@ mod tests {
     use super::*;
     use crate::letters::{Dice, Letter as _, encode_command};
     use crate::rights::{Need, Right};
+    use crate::task::headers;
 
     fn letter(command: &Command<'_>) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -87,6 +88,17 @@ mod tests {
                 puts
             }
         }
+    }
+
+    #[test]
+    fn all_else_about_the_task_stays() {
+        let headers = headers::encode([(&b"trace"[..], &b"00-ab"[..])]);
+        let terms = Terms::of(Some(&b"k"[..]), None).with(None, 3).with_headers(Some(&headers));
+        let arena = Arena::default();
+        let put = Command::Put(Put { terms, ..Put::new(b"q", b"p") }).on_behalf_of(b"ours", &arena);
+        let Command::Put(put) = put else { panic!("{put:?} is no put") };
+        assert_eq!(put.terms, terms.with(Some(b"ours"), 3));
+        assert_eq!(put.terms.headers(), terms.headers());
     }
 
     #[test]

@@ -365,6 +365,10 @@ pub struct Update<'a> {
     #[letter(2)]
     #[option]
     pub receipt: Option<Receipt>,
+    /// Headers in place of all that it has, as [`crate::task::headers::encode`] writes them.
+    #[letter(3)]
+    #[option(HEADERS, with = reading::all_headers)]
+    pub headers: Option<&'a [u8]>,
 }
 
 /// Sides of a queue.
@@ -376,6 +380,15 @@ pub enum Sides {
     Output = 1,
     /// Both.
     Both = 2,
+}
+
+impl<'a> Update<'a> {
+    /// An update that changes nothing yet, of a task that is not taken or held by who asks.
+    #[must_use]
+    pub fn new(queue: impl Into<QueueName<'a>>, id: &'a [u8]) -> Self {
+        let amendment = Amendment::NONE;
+        Self { queue: queue.into(), id, amendment, receipt: None, headers: None }
+    }
 }
 
 impl Selection {

@@ -4,8 +4,8 @@ use super::Wait;
 use crate::facts::Care;
 use crate::request::fault::Fault;
 use crate::request::options::{
-    AT, COST, DELAY, ID, KEY, ONDUP, Opt, PRIORITY, REASON, ROOM, SHARE, STATE_BURIED, TTL, TTR,
-    UNIQUE, WAIT, WINDOW,
+    AT, COST, DELAY, HEADERS, ID, KEY, ONDUP, Opt, PRIORITY, REASON, ROOM, SHARE, STATE_BURIED,
+    TTL, TTR, UNIQUE, WAIT, WINDOW,
 };
 use crate::request::parts::Parts;
 use crate::task::{COST_USUAL, GivenTerms, Terms};
@@ -30,6 +30,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     REASON,
     SHARE,
     COST,
+    HEADERS,
 ];
 
 /// See [`Command::Put`](super::Command::Put).
@@ -111,7 +112,7 @@ impl<'a> Put<'a> {
 }
 
 impl<'a> GivenTerms<'a> {
-    /// Returns the terms that the options of a put give, without share and cost.
+    /// Returns the terms that the options of a put give, without share, cost and headers.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every put")]
     pub fn read_plain(parts: &Parts<'a>) -> Result<Self, Fault> {
@@ -119,14 +120,19 @@ impl<'a> GivenTerms<'a> {
     }
 
     /// Returns the terms that the options of a request give.
-    pub fn read_all(parts: &Parts<'a>) -> Result<Self, Fault> {
-        Self::read_plain(parts)?.with_share(parts)
+    pub fn read_all(parts: &'a Parts<'a>) -> Result<Self, Fault> {
+        Self::read_plain(parts)?.with_extras(parts)
     }
 
-    /// Returns these terms with the share and the cost that the options of a request give.
-    pub(crate) fn with_share(self, parts: &Parts<'a>) -> Result<Self, Fault> {
+    /// Returns these terms with the share, the cost and the headers that the options of a request
+    /// give.
+    pub(crate) fn with_extras(self, parts: &'a Parts<'a>) -> Result<Self, Fault> {
         let cost = parts.value(COST)?.unwrap_or(COST_USUAL);
-        Ok(self.with(parts.option(SHARE), cost))
+        let headers = parts.headers();
+        if headers.is_some_and(<[u8]>::is_empty) {
+            return Err(Fault::bad("HEADERS names at least one: leave it out for none"));
+        }
+        Ok(self.with(parts.option(SHARE), cost).with_headers(headers))
     }
 }
 

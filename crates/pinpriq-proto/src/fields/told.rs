@@ -123,7 +123,7 @@ pub static LIMIT: [Told<LimitShown>; 8] = [
 ];
 
 /// The fields of a schedule.
-pub static SCHEDULE: [Told<ShownSchedule>; 21] = [
+pub static SCHEDULE: [Told<ShownSchedule>; 22] = [
     Told::of("name", FieldKind::Bytes, |it, _| Value::Bytes(&it.name)),
     Told::of("queue", FieldKind::Bytes, |it, _| Value::Bytes(&it.plan.queue)),
     Told::of("payload", FieldKind::Payload, |it, _| Value::Bytes(&it.plan.payload)),
@@ -160,6 +160,9 @@ pub static SCHEDULE: [Told<ShownSchedule>; 21] = [
         always: true,
         read: |it, _| Value::Truth(it.course.paused),
     },
+    Told::always("headers", FieldKind::Headers, |it, _| {
+        Value::Headers(it.plan.terms.headers().map_or(&[], |headers| headers))
+    }),
 ];
 
 impl<S> Told<S> {

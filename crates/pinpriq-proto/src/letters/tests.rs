@@ -9,6 +9,7 @@ use crate::names::NamePattern;
 use crate::settings::{Rate, SETTINGS, Settings, Value};
 use crate::task::{
     ClientId, Grant, Holder, Holds, LaneName, Lease, Progress, RequestId, State, TaskRecord, Terms,
+    headers,
 };
 
 /// The number of commands, and of outputs: several hundred of each variant.
@@ -84,11 +85,19 @@ impl Dice {
     }
 
     /// Returns terms. All that they can be in bytes is the matter of the records.
-    pub(crate) fn terms<B: Letter<'static> + AsRef<[u8]>, S: Holds<B>>(&mut self) -> Terms<B, S> {
+    pub(crate) fn terms<B: Letter<'static> + AsRef<[u8]> + Clone, S: Holds<B>>(
+        &mut self,
+    ) -> Terms<B, S> {
         let mut terms = Terms::NONE;
         terms.key = Letter::sample(self);
         terms.ttr = Letter::sample(self);
-        terms.with(Letter::sample(self), Letter::sample(self))
+        let headers = Option::<[u8; 16]>::sample(self).map(|value| {
+            let mut letter = Vec::new();
+            put_bytes(&mut letter, &headers::encode([(&b"name"[..], &value[..])]));
+            let arena = Box::leak(Box::new(Arena::default()));
+            B::take(&mut &*letter.leak(), arena).unwrap()
+        });
+        terms.with(Letter::sample(self), Letter::sample(self)).with_headers(headers)
     }
 
     /// Returns a task. What its attributes are in bytes is the matter of the records.

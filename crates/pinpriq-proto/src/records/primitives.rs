@@ -5,7 +5,7 @@
 
 use crate::time::{Span, Timestamp};
 
-use crate::records::Malformed;
+use crate::records::malformed::Malformed;
 
 /// Appends a number: LEB128 in its shortest form, at most 10 bytes.
 #[inline]

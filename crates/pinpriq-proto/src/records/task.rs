@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::schedule::Scheduled;
 use crate::task::{
     Burial, Bytes, COST_USUAL, ClientId, Counts, GivenTerms, Grant, Holder, Holds, LaneName, Lease,
-    Origin, Past, Progress, State, TaskId, TaskRecord, Terms, Trace,
+    Origin, Past, Progress, State, TaskId, TaskRecord, Terms, Trace, headers,
 };
 use crate::time::{Span, Timestamp};
 
@@ -53,6 +53,9 @@ const START: u8 = 23;
 /// What a step of its priority counts, if that is not what its queue says.
 const AGEING: u8 = 24;
 
+/// The headers, as [`headers::encode`] writes them.
+const HEADERS: u8 = 25;
+
 /// What an attribute belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -62,12 +65,13 @@ enum Part {
 }
 
 /// All attributes, in the order in which they are written.
-const ATTRIBUTES: [(u8, Part); 24] = [
+const ATTRIBUTES: [(u8, Part); 25] = [
     (ID, Part::Task),
     (KEY, Part::Terms),
     (TTR, Part::Terms),
     (SHARE, Part::Terms),
     (COST, Part::Terms),
+    (HEADERS, Part::Terms),
     (PRIORITY, Part::Progress),
     (SEQ, Part::Progress),
     (EXPIRES_AT, Part::Progress),
@@ -234,7 +238,7 @@ impl<'a> Attributes<'a> {
                 }
                 KEY => terms.key = Some(take_bytes(input)?),
                 TTR => terms.ttr = Some(take_span(input)?),
-                SHARE | COST => take_share(tag, input, terms)?,
+                SHARE | COST | HEADERS => take_extra(tag, input, terms)?,
                 PRIORITY => progress.priority = Some(take_signed(input)?),
                 SEQ => progress.seq = unusual(take_number(input)?, &number, "seq")?,
                 EXPIRES_AT => progress.expires_at = Some(take_moment(input)?),
@@ -272,16 +276,22 @@ impl<'a> Attributes<'a> {
 }
 
 #[cold]
-fn take_share<'a>(
+fn take_extra<'a>(
     tag: u8,
     input: &mut &'a [u8],
     terms: &mut GivenTerms<'a>,
 ) -> Result<(), Malformed> {
-    *terms = if tag == SHARE {
-        terms.with(Some(take_bytes(input)?), COST_USUAL)
-    } else {
-        let cost = unusual(take_small(input, "cost")?, &COST_USUAL, "cost")?;
-        terms.with(terms.share().copied(), cost)
+    *terms = match tag {
+        SHARE => terms.with(Some(take_bytes(input)?), COST_USUAL),
+        COST => {
+            let cost = unusual(take_small(input, "cost")?, &COST_USUAL, "cost")?;
+            terms.with(terms.share().copied(), cost)
+        }
+        _ => {
+            let bytes = unusual(take_bytes(input)?, &&b""[..], "headers")?;
+            headers::check_form(bytes)?;
+            terms.with_headers(Some(bytes))
+        }
     };
     Ok(())
 }
@@ -352,16 +362,17 @@ fn put_terms_open<B: AsRef<[u8]>, S: Holds<B>>(out: &mut Vec<u8>, terms: &Terms<
     put_attribute(out, KEY, key.as_ref().map(B::as_ref), put_bytes);
     put_attribute(out, TTR, *ttr, put_span);
     if !terms.are_plain() {
-        put_share(out, terms.share().map(B::as_ref), terms.cost());
+        put_extras(out, terms.borrowed());
     }
 }
 
 #[cold]
 #[inline(never)]
-fn put_share(out: &mut Vec<u8>, share: Option<&[u8]>, cost: u32) {
-    put_attribute(out, SHARE, share, put_bytes);
-    let cost = Some(cost).filter(|cost| *cost != COST_USUAL);
+fn put_extras(out: &mut Vec<u8>, terms: GivenTerms<'_>) {
+    put_attribute(out, SHARE, terms.share().copied(), put_bytes);
+    let cost = Some(terms.cost()).filter(|cost| *cost != COST_USUAL);
     put_attribute(out, COST, cost, |out, cost| put_number(out, cost.into()));
+    put_attribute(out, HEADERS, terms.headers().copied(), put_bytes);
 }
 
 #[inline]

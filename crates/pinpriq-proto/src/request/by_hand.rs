@@ -28,7 +28,8 @@ pub const RARE_OF_PUT: u64 = UNIQUE.bit
     | STATE_BURIED.bit
     | REASON.bit
     | options::SHARE.bit
-    | options::COST.bit;
+    | options::COST.bit
+    | options::HEADERS.bit;
 
 /// The options of `ACK` beside the lane.
 const OPTIONS_OF_ACK: u64 = PAYLOAD.bit | ZOMBIE.bit | COST_SPENT.bit;

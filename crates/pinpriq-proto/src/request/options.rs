@@ -39,6 +39,12 @@ pub const FROM: Opt =
     with("FROM", "MIN|MAX", "From which end of the priorities, MIN unless it is given");
 pub const GROUP: Opt =
     flag("GROUP", "Whole groups of tasks with one key, so that COUNT counts groups");
+/// Its first value says how many pairs follow.
+pub const HEADERS: Opt = with(
+    "HEADERS",
+    HEADERS_FORM,
+    "Short values by name that travel with the payload, such as a trace; at most 16",
+);
 pub const ID: Opt = with("ID", "id", "The id, for a queue whose ids are given");
 pub const KEY: Opt = with("KEY", "key", "The key: tasks of a queue with the same key form a group");
 pub const LEASE: Opt = with("LEASE", "ms", "How long the member lives without a sign of life");
@@ -157,6 +163,9 @@ pub const LIMIT_OR_NONE: &str = "n|none";
 /// A rate, or none.
 pub const RATE_OR_NO_RATE: &str = "n/ms|none";
 
+/// Headers, and how many there are.
+pub const HEADERS_FORM: &str = "n name value [name value ...]";
+
 /// The kind of an option's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionKind {
@@ -178,6 +187,8 @@ pub enum OptionKind {
     Words(&'static str),
     /// Two values, as often as is wanted.
     Pairs,
+    /// Values by name, after their number.
+    Headers,
     /// Any bytes, by what they are.
     Bytes(&'static str),
 }
@@ -197,6 +208,7 @@ impl Opt {
             (_, Some(value @ (OWN_LIMIT | OWN_RATE | LIMIT_OR_NONE | RATE_OR_NO_RATE))) => {
                 OptionKind::Bytes(value)
             }
+            (_, Some(HEADERS_FORM)) => OptionKind::Headers,
             (_, Some(value)) if value.contains(' ') => OptionKind::Pairs,
             (_, Some(value)) if value.contains('|') || value == "B" => OptionKind::Words(value),
             (_, Some(value)) => OptionKind::Bytes(value),
@@ -221,6 +233,11 @@ pub const fn flag(word: &'static str, help: &'static str) -> Opt {
 }
 
 impl Opt {
+    /// Whether it has several values, which are kept apart from those of the other options.
+    pub(crate) const fn is_apart(&self) -> bool {
+        self.letters == DONE.letters || self.letters == HEADERS.letters
+    }
+
     /// Stands where a list has no option yet.
     pub(crate) const NONE: Self = MEMBER;
 }

@@ -7,10 +7,11 @@ use super::fault::{Fault, shown};
 use super::options::{self, Opt};
 use super::spec::{Spec, Word};
 use crate::command::{Assign, Done, QueueName, Wait};
-use crate::task::{Grant, Receipt, StateKind};
+use crate::limits::HEADERS_MAX;
+use crate::task::{Grant, Receipt, StateKind, headers};
 use crate::time::{Span, Timestamp};
 
-/// The most options of a command, which the table of commands checks.
+/// The most options of a command with at most one value, which the table of commands checks.
 pub const OPTIONS_MAX: usize = 16;
 
 /// The parts of a request.
@@ -30,6 +31,8 @@ pub struct Parts<'a> {
     options_bits: u64,
     /// The tasks named by `DONE`.
     pub done: Vec<Done<'a>>,
+    /// The headers, if `HEADERS` was given: see [`headers`].
+    headers: Option<Vec<u8>>,
 }
 
 impl<'a> Parts<'a> {
@@ -46,11 +49,13 @@ impl<'a> Parts<'a> {
             options_given: 0,
             options_bits: 0,
             done: Vec::new(),
+            headers: None,
         }
     }
 
     /// Returns the parts of a request whose words and options are told apart already. Each option
-    /// must be one of the command, and be given once.
+    /// must be one of the command, and be given once. The value of `HEADERS` is as
+    /// [`headers::encode`] writes it.
     pub fn told_apart(
         spec: &'static Spec,
         words: &'a [&'a [u8]],
@@ -58,6 +63,11 @@ impl<'a> Parts<'a> {
     ) -> Self {
         let mut parts = Self { words, ..Self::of(spec) };
         for (option, value) in options {
+            if option.letters == options::HEADERS.letters {
+                parts.headers = Some(value.to_vec());
+                parts.options_bits |= option.bit;
+                continue;
+            }
             parts.options[parts.options_given] = Some((option.letters, value));
             parts.options_given += 1;
             parts.options_bits |= option.bit;
@@ -196,8 +206,8 @@ impl<'a> Parts<'a> {
             let Some(option) = options::find(self.spec.options, word) else {
                 return Err(self.unknown_option(word));
             };
-            if option.letters == options::DONE.letters {
-                rest = self.take_done(others)?;
+            if option.is_apart() {
+                rest = self.take_apart(*option, others)?;
                 continue;
             }
             let (value, others): (&'a [u8], _) = match (option.value, others.split_first()) {
@@ -216,11 +226,40 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Notes a task that is done. Returns the words after its queue and receipt.
+    /// Notes the values of an option that has several. Returns the words after them.
     #[inline(never)]
-    fn take_done<'r>(&mut self, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
+    fn take_apart<'r>(
+        &mut self,
+        option: Opt,
+        rest: &'r [&'a [u8]],
+    ) -> Result<&'r [&'a [u8]], Fault> {
+        if option.letters == options::HEADERS.letters {
+            return self.take_headers(rest);
+        }
         let [queue, text, others @ ..] = rest else { return Err(self.arity()) };
         self.done.push(Done { queue, receipt: receipt(text)? });
+        Ok(others)
+    }
+
+    /// Notes headers: their number, and a name and a value for each.
+    fn take_headers<'r>(&mut self, rest: &'r [&'a [u8]]) -> Result<&'r [&'a [u8]], Fault> {
+        let word = options::HEADERS.word;
+        let (first, others) = rest.split_first().ok_or_else(|| self.arity())?;
+        let count = number(first).and_then(|count| usize::try_from(count).ok());
+        let Some(count) = count.filter(|count| *count <= HEADERS_MAX) else {
+            return Err(no_value(
+                &format!("{word} begins with a number up to {HEADERS_MAX}"),
+                first,
+            ));
+        };
+        let Some((pairs, others)) = others.split_at_checked(2 * count) else {
+            return Err(self.arity());
+        };
+        if self.headers.is_some() {
+            return Err(Fault::bad(format!("{word} was given twice")));
+        }
+        self.headers = Some(headers::encode(pairs.chunks_exact(2).map(|pair| (pair[0], pair[1]))));
+        self.options_bits |= options::HEADERS.bit;
         Ok(others)
     }
 
@@ -297,6 +336,12 @@ impl<'a> Parts<'a> {
     fn find_option(&self, letters: u64) -> Option<&'a [u8]> {
         let given = self.options[..self.options_given].iter().flatten();
         given.copied().find(|(known, _)| *known == letters).map(|(_, value)| value)
+    }
+
+    /// Returns the headers as [`headers::encode`] writes them, if `HEADERS` was given.
+    #[must_use]
+    pub fn headers(&self) -> Option<&[u8]> {
+        self.headers.as_deref()
     }
 
     /// Whether certainly none of the options with these bits was given.

@@ -431,7 +431,8 @@ impl<'a> Arguments<'a> for Deadline {
 
 impl<'a> Arguments<'a> for GivenTerms<'a> {
     const WORDS: &'static [Word] = &[];
-    const OPTIONS: &'static [Opt] = &[options::KEY, options::TTR, options::SHARE, options::COST];
+    const OPTIONS: &'static [Opt] =
+        &[options::KEY, options::TTR, options::SHARE, options::COST, options::HEADERS];
     const LAST: &'static [Opt] = &[];
 
     fn read(parts: &'a Parts<'a>, _: usize, _: &'a Room<'a>) -> Result<Self, Fault> {
@@ -445,6 +446,7 @@ impl<'a> Arguments<'a> for GivenTerms<'a> {
         to.option(options::TTR, ttr);
         to.option(options::SHARE, share);
         to.option(options::COST, Some(cost).filter(|cost| *cost != COST_USUAL));
+        to.headers(self.headers().copied());
     }
 }
 
@@ -523,13 +525,30 @@ pub(crate) mod without_ttr {
     use super::options::KEY;
     use super::{Fault, GivenTerms, Parts, Room, Span, Writing};
 
-    pub(crate) fn read<'a>(parts: &Parts<'a>, _: &'a Room<'a>) -> Result<GivenTerms<'a>, Fault> {
-        GivenTerms::of(parts.given(KEY), None).with_share(parts)
+    pub(crate) fn read<'a>(parts: &'a Parts<'a>, _: &'a Room<'a>) -> Result<GivenTerms<'a>, Fault> {
+        GivenTerms::of(parts.given(KEY), None).with_extras(parts)
     }
 
     pub(crate) fn write(terms: GivenTerms<'_>, to: &mut Writing) {
         super::Arguments::write(&GivenTerms { ttr: None::<Span>, ..terms }, to);
         to.is_unsayable |= terms.ttr.is_some();
+    }
+}
+
+/// New headers in place of all, where none remove them.
+pub(crate) mod all_headers {
+    use super::{Fault, Parts, Room, Writing};
+
+    #[expect(clippy::unnecessary_wraps, reason = "all values are read by such functions")]
+    pub(crate) fn read<'a>(
+        parts: &'a Parts<'a>,
+        _: &'a Room<'a>,
+    ) -> Result<Option<&'a [u8]>, Fault> {
+        Ok(parts.headers())
+    }
+
+    pub(crate) fn write(headers: Option<&[u8]>, to: &mut Writing) {
+        to.headers(headers);
     }
 }
 

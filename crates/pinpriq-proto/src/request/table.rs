@@ -270,10 +270,12 @@ static NAMES: [(u64, usize); TABLE.len()] = {
     let mut index = names.len();
     while index > 0 {
         index -= 1;
-        // DONE is kept apart.
-        let repeats = matches!(TABLE[index].name.as_bytes(), b"TAKE") as usize;
-        let options = TABLE[index].options.len() - repeats;
-        assert!(options <= OPTIONS_MAX, "a command has too many options");
+        let (options, mut kept, mut at) = (TABLE[index].options, 0, 0);
+        while at < options.len() {
+            kept += !options[at].is_apart() as usize;
+            at += 1;
+        }
+        assert!(kept <= OPTIONS_MAX, "a command has too many options");
         let number = letters(TABLE[index].name.as_bytes());
         if index + 1 < names.len() && number != names[index + 1].0 {
             end = index + 1;

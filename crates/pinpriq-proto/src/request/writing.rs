@@ -2,10 +2,12 @@
 //!
 //! `pinpriq-derive` writes what declarations describe, and [`super::by_hand`] the others.
 
-use super::options::Opt;
+use super::options::{self, Opt};
 use super::reading::Value;
 use super::spec::{Spec, Word};
 use crate::command::{Command, Done};
+use crate::limits::HEADERS_MAX;
+use crate::task::headers;
 use crate::wire::resp::Words;
 
 /// A request that is being written.
@@ -72,6 +74,18 @@ impl Writing {
     /// Writes an option without a value, if it is given.
     pub(crate) fn flag(&mut self, option: Opt, is_given: bool) {
         self.options.extend(is_given.then(|| option.word.into()));
+    }
+
+    /// Writes headers, if they are given.
+    pub(crate) fn headers(&mut self, headers: Option<&[u8]>) {
+        let Some(headers) = headers else { return };
+        let words = headers::decode(headers).flat_map(|(name, value)| [name.into(), value.into()]);
+        let words: Vec<Vec<u8>> = words.collect();
+        let count = words.len() / 2;
+        self.is_unsayable |= count > HEADERS_MAX || headers::check_form(headers).is_err();
+        let count = count.to_string();
+        self.options.extend([options::HEADERS.word.into(), count.into()]);
+        self.options.extend(words);
     }
 
     /// Writes a task that is done.

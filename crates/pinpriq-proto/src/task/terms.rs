@@ -1,12 +1,12 @@
-//! The facts about a task that its producer sets for good: key, time to release, share and cost.
+//! The facts about a task that its producer sets: key, time to release, share, cost and headers.
 //!
-//! Hardly any task has a share or a cost, and terms are moved about with every task. So where they
-//! are kept, these two are behind a pointer, which is empty for all others. This module knows
-//! nothing about turns and limits.
+//! Hardly any task has a share, a cost or headers, and terms are moved about with every task. So
+//! where they are kept, these three are behind a pointer, which is empty for all others. This
+//! module knows nothing about turns and limits.
 
 use std::sync::Arc;
 
-use super::Bytes;
+use super::{Bytes, headers};
 use crate::facts::check_name;
 use crate::limits::SHARE_BYTES_MAX;
 use crate::refusal::{Refusal, RefusalKind};
@@ -15,54 +15,59 @@ use crate::time::Span;
 /// What a task costs if its put does not say.
 pub const COST_USUAL: u32 = 1;
 
-/// The facts about a task that its producer sets for good, kept with owned bytes. For those that a
+/// The facts about a task that its producer sets, kept with owned bytes. Only the headers can be
+/// changed later. For those that a
 /// request gives, see [`GivenTerms`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Terms<B = Bytes, S = Option<Arc<ShareAndCost<B>>>> {
+pub struct Terms<B = Bytes, S = Option<Arc<Extras<B>>>> {
     /// Tasks of one queue with an equal key form a group.
     pub key: Option<B>,
     /// The task's own time to release, used if the take gives none.
     pub ttr: Option<Span>,
-    /// Read by [`Self::share`] and [`Self::cost`], and set by [`Self::with`].
-    pub share_and_cost: S,
+    /// Read by [`Self::share`], [`Self::cost`] and [`Self::headers`], and set by [`Self::with`] and
+    /// [`Self::with_headers`].
+    pub extras: S,
 }
 
 /// The same with the bytes of a request or a record.
-pub type GivenTerms<'a> = Terms<&'a [u8], ShareAndCost<&'a [u8]>>;
+pub type GivenTerms<'a> = Terms<&'a [u8], Extras<&'a [u8]>>;
 
-/// On whose behalf a task runs, and what it costs.
+/// On whose behalf a task runs, what it costs, and its headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ShareAndCost<B> {
+pub struct Extras<B> {
     share: Option<B>,
     cost: u32,
+    /// See [`super::headers`]. Never empty.
+    headers: Option<B>,
 }
 
-/// A way to hold a share and a cost.
+/// A way to hold extras.
 pub trait Holds<B>: Sized {
-    /// No share, and the usual cost.
+    /// No share, the usual cost, and no headers.
     const USUAL: Self;
     /// Holds them.
-    fn hold(given: ShareAndCost<B>) -> Self;
+    fn hold(given: Extras<B>) -> Self;
     /// Returns them, unless they are as usual.
-    fn held(&self) -> Option<&ShareAndCost<B>>;
+    fn held(&self) -> Option<&Extras<B>>;
 }
 
-impl<B> ShareAndCost<B> {
+impl<B> Extras<B> {
     const fn is_usual(&self) -> bool {
-        self.share.is_none() && self.cost == COST_USUAL
+        self.share.is_none() && self.cost == COST_USUAL && self.headers.is_none()
     }
 }
 
-impl ShareAndCost<&[u8]> {
+impl Extras<&[u8]> {
     #[cold]
     #[inline(never)]
-    fn kept(self) -> Option<Arc<ShareAndCost<Bytes>>> {
-        Holds::hold(ShareAndCost { share: self.share.map(Bytes::from), cost: self.cost })
+    fn kept(self) -> Option<Arc<Extras<Bytes>>> {
+        let (share, headers) = (self.share.map(Bytes::from), self.headers.map(Bytes::from));
+        Holds::hold(Extras { share, cost: self.cost, headers })
     }
 }
 
-impl<B> Holds<B> for ShareAndCost<B> {
-    const USUAL: Self = Self { share: None, cost: COST_USUAL };
+impl<B> Holds<B> for Extras<B> {
+    const USUAL: Self = Self { share: None, cost: COST_USUAL, headers: None };
 
     fn hold(given: Self) -> Self {
         given
@@ -74,15 +79,15 @@ impl<B> Holds<B> for ShareAndCost<B> {
     }
 }
 
-impl<B> Holds<B> for Option<Arc<ShareAndCost<B>>> {
+impl<B> Holds<B> for Option<Arc<Extras<B>>> {
     const USUAL: Self = None;
 
-    fn hold(given: ShareAndCost<B>) -> Self {
+    fn hold(given: Extras<B>) -> Self {
         (!given.is_usual()).then(|| Arc::new(given))
     }
 
     #[inline]
-    fn held(&self) -> Option<&ShareAndCost<B>> {
+    fn held(&self) -> Option<&Extras<B>> {
         self.as_deref()
     }
 }
@@ -95,28 +100,51 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[must_use]
     #[inline]
     pub const fn of(key: Option<B>, ttr: Option<Span>) -> Self {
-        Self { key, ttr, share_and_cost: S::USUAL }
+        Self { key, ttr, extras: S::USUAL }
     }
 
     /// The same terms with this share and cost.
     #[must_use]
     #[inline(never)]
-    pub fn with(self, share: Option<B>, cost: u32) -> Self {
-        Self { share_and_cost: S::hold(ShareAndCost { share, cost }), ..self }
+    pub fn with(self, share: Option<B>, cost: u32) -> Self
+    where
+        B: Clone,
+    {
+        let headers = self.headers().cloned();
+        Self { extras: S::hold(Extras { share, cost, headers }), ..self }
+    }
+
+    /// The same terms with these headers, as [`super::headers::encode`] writes them.
+    #[must_use]
+    #[inline(never)]
+    pub fn with_headers(self, headers: Option<B>) -> Self
+    where
+        B: Clone,
+    {
+        let (share, cost) = (self.share().cloned(), self.cost());
+        let headers = headers.filter(|headers| !headers.as_ref().is_empty());
+        Self { extras: S::hold(Extras { share, cost, headers }), ..self }
     }
 
     /// On whose behalf the task runs, if that is not its key.
     #[must_use]
     #[inline]
     pub fn share(&self) -> Option<&B> {
-        self.share_and_cost.held()?.share.as_ref()
+        self.extras.held()?.share.as_ref()
     }
 
     /// What a take of it costs, at least [`COST_USUAL`].
     #[must_use]
     #[inline]
     pub fn cost(&self) -> u32 {
-        self.share_and_cost.held().map_or(COST_USUAL, |held| held.cost)
+        self.extras.held().map_or(COST_USUAL, |held| held.cost)
+    }
+
+    /// Its headers as [`super::headers::encode`] writes them, if it has any.
+    #[must_use]
+    #[inline]
+    pub fn headers(&self) -> Option<&B> {
+        self.extras.held()?.headers.as_ref()
     }
 
     /// The share of a task with these terms: the one that its put named, or else its key.
@@ -125,11 +153,11 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         self.share().or(self.key.as_ref()).map_or(&[], B::as_ref)
     }
 
-    /// Whether share and cost are as usual.
+    /// Whether share and cost are as usual, and there are no headers.
     #[must_use]
     #[inline]
     pub fn are_plain(&self) -> bool {
-        self.share_and_cost.held().is_none()
+        self.extras.held().is_none()
     }
 
     /// Refuses a key that is too long.
@@ -138,7 +166,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         self.key.as_ref().map_or(Ok(()), |key| check_name("key", key.as_ref()))
     }
 
-    /// Refuses a key that is too long, and a share or a cost out of bounds.
+    /// Refuses a key that is too long, and a share, a cost or headers out of bounds.
     pub fn check(&self) -> Result<(), Refusal> {
         self.check_key()?;
         let bad = |sentence: String| Err(Refusal::new(RefusalKind::BadArgument, sentence));
@@ -148,7 +176,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
                 bad(format!("a share has 1 to {SHARE_BYTES_MAX} bytes, and this one has {length}"))
             }
             _ if self.cost() < COST_USUAL => bad("the cost must be at least 1".to_owned()),
-            _ => Ok(()),
+            _ => self.headers().map_or(Ok(()), |headers| headers::check(headers.as_ref())),
         }
     }
 
@@ -157,14 +185,20 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[inline]
     pub fn borrowed(&self) -> GivenTerms<'_> {
         let plain = GivenTerms::of(self.key.as_ref().map(B::as_ref), self.ttr);
-        if self.are_plain() { plain } else { plain.with(self.share().map(B::as_ref), self.cost()) }
+        if self.are_plain() {
+            return plain;
+        }
+        plain
+            .with(self.share().map(B::as_ref), self.cost())
+            .with_headers(self.headers().map(B::as_ref))
     }
 
     /// Returns the number of bytes that they hold.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.key_bytes() + self.share().map_or(0, |share| share.as_ref().len())
+        let extras = [self.share(), self.headers()].into_iter().flatten();
+        self.key_bytes() + extras.map(|bytes| bytes.as_ref().len()).sum::<usize>()
     }
 
     /// Returns the length of the key in bytes.
@@ -181,8 +215,8 @@ impl GivenTerms<'_> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "it is part of every task that a log gives back")]
     pub fn kept(self) -> Terms {
-        let share_and_cost = if self.are_plain() { None } else { self.share_and_cost.kept() };
-        Terms { key: self.key.map(Bytes::from), ttr: self.ttr, share_and_cost }
+        let extras = if self.are_plain() { None } else { self.extras.kept() };
+        Terms { key: self.key.map(Bytes::from), ttr: self.ttr, extras }
     }
 }
 

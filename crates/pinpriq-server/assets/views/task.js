@@ -105,7 +105,7 @@ const when = (at) => at && `${away(at)} (${moment(at)})`;
 
 // What else the page shows, or shows in words of its own.
 const SHOWN = [
-  ["queue", "member", "id", "payload", "state", "priority", "schedule", "slot"],
+  ["queue", "member", "id", "payload", "state", "priority", "schedule", "slot", "headers"],
   ["client", "client_name", "client_address"],
   ["origin_queue", "origin_id", "origin_put_at", "origin_attempts", "origin_failures", "origin_at"],
 ].flat();
@@ -134,6 +134,9 @@ function factsOf(it) {
       const shown = { moment: when, number: (of) => of != null && count(of) }[kind];
       return fact(label, shown ? shown(it[name]) || null : text(name));
     }),
+    ...Object.entries(it.headers).map(([name, value]) =>
+      fact(`Header ${name}`, value.base64 === undefined ? value : `${value.base64} (base64)`),
+    ),
     fact(
       "Held by",
       it.client &&

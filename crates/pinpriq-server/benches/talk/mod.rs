@@ -93,6 +93,25 @@ pub(crate) fn resp_puts(times: u64) -> Vec<u8> {
     resp(&[b"PUT", b"jobs", &PAYLOAD, b"PRIORITY", b"5"], times)
 }
 
+/// This number of RESP puts with four headers.
+pub(crate) fn resp_puts_with_headers(times: u64) -> Vec<u8> {
+    let trace = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let headers: [&[u8]; 10] = [
+        b"HEADERS",
+        b"4",
+        b"traceparent",
+        trace,
+        b"tenant",
+        b"acme",
+        b"content-type",
+        b"application/json",
+        b"x-request-id",
+        b"7f3a9c21",
+    ];
+    let put: [&[u8]; 5] = [b"PUT", b"jobs", &PAYLOAD, b"PRIORITY", b"5"];
+    resp(&[&put[..], &headers].concat(), times)
+}
+
 /// This number of RESP takes.
 pub(crate) fn resp_takes(times: u64) -> Vec<u8> {
     resp(&[b"TAKE", b"jobs", b"TTR", b"60000"], times)

@@ -2,7 +2,7 @@
 
 use pinpriq_server::config::DoorName;
 
-use crate::talk::{PAYLOAD, resp_acks, resp_puts, resp_takes};
+use crate::talk::{PAYLOAD, resp_acks, resp_puts, resp_puts_with_headers, resp_takes};
 
 /// What a client says to put tasks, take them and finish them.
 pub(crate) struct Words {
@@ -17,13 +17,18 @@ pub(crate) struct Words {
     pub(crate) acked: &'static [u8],
 }
 
-pub(crate) static RESP: Words = Words {
+const OF_RESP: Words = Words {
     door: DoorName::Resp,
     puts: resp_puts,
     takes: resp_takes,
     acks: resp_acks,
     acked: b"+OK",
 };
+
+pub(crate) static RESP: Words = OF_RESP;
+
+/// Puts with headers, which a plain take does not show.
+pub(crate) static RESP_WITH_HEADERS: Words = Words { puts: resp_puts_with_headers, ..OF_RESP };
 
 pub(crate) static TUBES: Words = Words {
     door: DoorName::Beanstalkd,

@@ -2,9 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pinpriq_proto::task::TaskId;
+use pinpriq_proto::task::{TaskId, headers};
 use pinpriq_proto::time::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 /// Writes the members of one object.
 pub(crate) struct Object<'o> {
@@ -66,6 +67,15 @@ impl<'o> Object<'o> {
         }
     }
 
+    /// Writes the headers of a task as an object: text where they are UTF-8, else as [`item`] does.
+    pub(crate) fn headers(&mut self, name: &str, headers: &[u8]) -> &mut Self {
+        self.object(name, |it| {
+            for (name, value) in headers::decode(headers) {
+                it.member(&String::from_utf8_lossy(name), |out| item(out, value));
+            }
+        })
+    }
+
     /// Writes an object.
     pub(crate) fn object(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         self.member(name, |out| object(out, write))
@@ -111,7 +121,7 @@ pub(crate) fn put(out: &mut Vec<u8>, value: impl Serialize) {
     let _ = serde_json::to_writer(out, &value);
 }
 
-/// Appends bytes within an array: text where they are UTF-8, else an object that says base64.
+/// Appends bytes that have no name: text where they are UTF-8, else an object that says base64.
 pub(crate) fn item(out: &mut Vec<u8>, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => put(out, text),
@@ -119,6 +129,26 @@ pub(crate) fn item(out: &mut Vec<u8>, bytes: &[u8]) {
             it.set("base64", STANDARD.encode(bytes));
         }),
     }
+}
+
+/// Returns the bytes that [`item`] writes, if it is that.
+pub(crate) fn bytes_of_item(item: Value) -> Option<Vec<u8>> {
+    match item {
+        Value::String(text) => Some(text.into_bytes()),
+        Value::Object(mut members) if members.len() == 1 => match members.remove("base64") {
+            Some(Value::String(text)) => STANDARD.decode(text).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the headers that [`Object::headers`] writes, as [`headers::encode`] writes them.
+pub(crate) fn headers_of(value: Value) -> Option<Vec<u8>> {
+    let Value::Object(members) = value else { return None };
+    let pairs = members.into_iter().map(|(name, value)| Some((name, bytes_of_item(value)?)));
+    let pairs: Vec<_> = pairs.collect::<Option<_>>()?;
+    Some(headers::encode(pairs.iter().map(|(name, value)| (name.as_bytes(), &**value))))
 }
 
 /// Returns a number with at most three digits behind the point.

@@ -299,7 +299,7 @@ fn segments_that_are_gone_are_not_kept_open() {
 fn a_new_payload_replaces_one_that_was_left() {
     let mut site = Site::with_tasks(100);
     let amendment = Amendment { payload: Some(b"new"), ..Amendment::default() };
-    let update = Update { queue: QUEUE.into(), id: b"90", amendment, receipt: None };
+    let update = Update { amendment, ..Update::new(QUEUE, b"90") };
     assert_eq!(site.ask(Command::Update(update)), Reply::Done);
     let shown = site.peek();
     assert_eq!(&*shown[89].payload, b"new");

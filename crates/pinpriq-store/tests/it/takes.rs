@@ -88,8 +88,7 @@ const DECISIVE: &[(&str, Deed)] = &[
     ("a kill", |site, _| site.ask(Command::Kill { queue: QUEUE.into(), ids: &[b"2"] }).0),
     ("a change of priority", |site, _| {
         let amendment = Amendment { priority: Assign::To(Some(8)), ..Amendment::default() };
-        let queue = QUEUE.into();
-        site.ask(Command::Update(Update { queue, id: b"2", amendment, receipt: None })).0
+        site.ask(Command::Update(Update { amendment, ..Update::new(QUEUE, b"2") })).0
     }),
     ("a setting", |site, _| {
         let command = QueueCommand::Create { queue: b"other", settings: &[] };

@@ -261,7 +261,8 @@ impl Model {
 
     fn imported_fits(&self, from: &TaskRecord) -> Result<(), RefusalKind> {
         let settings = self.settings(&Place::Queue(from.queue.clone()));
-        fits(from.terms.check().is_ok() && u64::from(from.terms.cost()) <= settings.cost_max)?;
+        from.terms.check().map_err(|refusal| refusal.kind)?;
+        fits(u64::from(from.terms.cost()) <= settings.cost_max)?;
         self.payload_fits(Some(&from.payload))?;
         self.span_fits(from.terms.ttr, false)?;
         fits(from.progress.reason.as_ref().is_none_or(|reason| reason.len() <= REASON_BYTES_MAX))?;
@@ -302,7 +303,7 @@ impl Model {
 
     fn import_schedule(&mut self, from: &ScheduleRecord) -> Answer {
         let ScheduleRecord { name, plan, course, .. } = from;
-        fits(plan.terms.check().is_ok())?;
+        plan.terms.check().map_err(|refusal| refusal.kind)?;
         self.payload_fits(Some(&plan.payload))?;
         self.span_fits(plan.terms.ttr, false)?;
         self.span_fits(plan.ttl, false)?;

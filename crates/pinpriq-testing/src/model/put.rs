@@ -183,7 +183,8 @@ impl Model {
         put: &Put<'_>,
         settings: &Settings,
     ) -> Result<Option<Timestamp>, RefusalKind> {
-        fits(put.terms.check().is_ok() && u64::from(put.terms.cost()) <= settings.cost_max)?;
+        put.terms.check().map_err(|refusal| refusal.kind)?;
+        fits(u64::from(put.terms.cost()) <= settings.cost_max)?;
         self.payload_fits(Some(put.payload))?;
         self.unique_fits(put.unique.as_ref())?;
         self.span_fits(put.terms.ttr, false)?;
@@ -212,7 +213,8 @@ impl Model {
     pub(super) fn publish(&mut self, publish: &Publish<'_>) -> Answer {
         fits(publish.topic.len() <= NAME_BYTES_MAX)?;
         let cost_max = Settings::default().cost_max;
-        fits(publish.terms.check().is_ok() && u64::from(publish.terms.cost()) <= cost_max)?;
+        publish.terms.check().map_err(|refusal| refusal.kind)?;
+        fits(u64::from(publish.terms.cost()) <= cost_max)?;
         self.payload_fits(Some(publish.payload))?;
         let expires_at = match publish.deadline {
             Deadline::OfLane => None,

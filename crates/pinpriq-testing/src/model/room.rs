@@ -184,6 +184,18 @@ impl Model {
         payload: Option<&[u8]>,
         reason: Option<usize>,
     ) -> Result<(), RefusalKind> {
+        self.may_change(number, payload, reason, None)
+    }
+
+    /// The same of a task that also gets other headers. A copy of a publication gets a payload of
+    /// its own with them.
+    pub(super) fn may_change(
+        &self,
+        number: u64,
+        payload: Option<&[u8]>,
+        reason: Option<usize>,
+        headers: Option<&[u8]>,
+    ) -> Result<(), RefusalKind> {
         let task = self.task(number);
         let reason = reason.unwrap_or_else(|| reason_of(task));
         let shared = self.kept.shares.get(&number);
@@ -199,6 +211,10 @@ impl Model {
                 }
                 Some(_) => {}
             }
+        }
+        if let Some(headers) = headers {
+            former += task.terms.headers().map_or(0, |headers| headers.len() as u64);
+            current += headers.len() as u64;
         }
         if current > former { self.has_room(current - former) } else { Ok(()) }
     }

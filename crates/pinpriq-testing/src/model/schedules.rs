@@ -99,7 +99,8 @@ impl Model {
     /// Whether the arguments of a schedule make sense.
     pub(super) fn schedule_fits(&self, new: &NewSchedule<'_>) -> Result<(), RefusalKind> {
         let settings = self.settings(&Place::Queue(new.queue.into()));
-        fits(new.terms.check().is_ok() && u64::from(new.terms.cost()) <= settings.cost_max)?;
+        new.terms.check().map_err(|refusal| refusal.kind)?;
+        fits(u64::from(new.terms.cost()) <= settings.cost_max)?;
         self.payload_fits(Some(new.payload))?;
         self.span_fits(new.terms.ttr, false)?;
         self.span_fits(new.ttl, false)?;

@@ -3,7 +3,7 @@
 use pinpriq_proto::command::{Amendment, Assign, QueueName, Transfer, Update};
 use pinpriq_proto::reply::{RefusalKind, Reply};
 use pinpriq_proto::settings::AfterAck;
-use pinpriq_proto::task::{Burial, ClientId, Counts, State, StateKind, Trace};
+use pinpriq_proto::task::{Burial, ClientId, Counts, State, StateKind, Trace, headers};
 use pinpriq_proto::time::Span;
 
 use super::turns::trace_of;
@@ -197,6 +197,7 @@ impl Model {
     pub(super) fn update(&mut self, client: ClientId, update: &Update<'_>) -> Answer {
         id_fits(update.id)?;
         self.amendment_fits(Span::ZERO, &update.amendment)?;
+        update.headers.map_or(Ok(()), headers::check).map_err(|refusal| refusal.kind)?;
         let number = self.find(update.queue, update.id)?.ok_or(RefusalKind::NotFound)?;
         let task = self.task(number);
         if update.receipt.is_some() && task.receipt() != update.receipt {
@@ -208,8 +209,16 @@ impl Model {
         {
             return Err(RefusalKind::NotOwner);
         }
-        self.may_grow(number, update.amendment.payload, None)?;
-        self.amend(number, &update.amendment);
+        let is_copy = self.kept.shares.contains_key(&number);
+        let shared = self.task(number).payload.clone();
+        let own = update.headers.filter(|_| is_copy).map(|_| &*shared);
+        let amendment = Amendment { payload: update.amendment.payload.or(own), ..update.amendment };
+        self.may_change(number, amendment.payload, None, update.headers)?;
+        self.amend(number, &amendment);
+        if let Some(headers) = update.headers {
+            let task = self.task_mut(number);
+            task.terms = task.terms.clone().with_headers(Some(headers.into()));
+        }
         let place = self.places[&number].clone();
         self.settle(&place);
         Ok(Some(Reply::Done))

@@ -168,12 +168,14 @@ impl Chooser<'_> {
         let at = (delay > 0 && delay % 3 == 0).then(|| self.wall.ms() + delay);
         let (payload, key, priority) = (self.payload(), self.key(), self.priority());
         let ttr = self.once_in(6).then(|| self.span());
-        let (share, cost) = self.share();
+        let ((share, cost), headers) = (self.share(), self.headers());
         let id = given.then(|| format!("t{}", self.dice.below(30)).into_bytes());
         let put = Put {
             queue: &queue,
             payload: &payload,
-            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)).with(share.as_deref(), cost),
+            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms))
+                .with(share.as_deref(), cost)
+                .with_headers(headers.as_deref()),
             priority: priority.unwrap_or(Some(0)),
             delay: match at {
                 None => Delay::For(Span::from_ms(delay)),
@@ -319,7 +321,10 @@ impl Chooser<'_> {
                 let receipt = self.once_in(3).then(|| self.receipt().1);
                 let change = self.change();
                 let amendment = change.amendment();
-                return Ask::of(&Command::Update(Update { queue, id: &id, amendment, receipt }));
+                let headers = if self.once_in(6) { Some(Vec::new()) } else { self.headers() };
+                let headers = headers.as_deref();
+                let update = Update { queue, id: &id, amendment, receipt, headers };
+                return Ask::of(&Command::Update(update));
             }
         })
     }
@@ -465,12 +470,14 @@ impl Chooser<'_> {
         let queue = pick(self.dice, &QUEUES, self.knobs.queues);
         let queue = self.in_the_shard(queue);
         let (payload, key, ttr) = (self.payload(), self.key(), self.maybe_span(6));
-        let (share, cost) = self.share();
+        let ((share, cost), headers) = (self.share(), self.headers());
         Ask::of(&Command::Schedule(ScheduleCommand::Set(NewSchedule {
             name,
             queue: &queue,
             payload: &payload,
-            terms: Terms::of(key.as_deref(), ttr).with(share.as_deref(), cost),
+            terms: Terms::of(key.as_deref(), ttr)
+                .with(share.as_deref(), cost)
+                .with_headers(headers.as_deref()),
             priority: self.priority().unwrap_or(Some(0)),
             ttl: self.once_in(4).then(|| Span::from_ms(self.span() * 4)),
             when,
@@ -545,7 +552,7 @@ impl Chooser<'_> {
         Ask::of(&match self.dice.below(16) {
             kind @ 0..=7 if !crowded => {
                 let (payload, key, priority) = (self.payload(), self.key(), self.priority());
-                let (share, cost) = self.share();
+                let ((share, cost), headers) = (self.share(), self.headers());
                 let wall = (self.wall.ms() + self.span()).saturating_sub(self.knobs.span_ms / 8);
                 let deadline = match kind {
                     7 => Deadline::After(Span::from_ms(self.span())),
@@ -555,7 +562,9 @@ impl Chooser<'_> {
                 return Ask::of(&Command::Publish(Publish {
                     topic,
                     payload: &payload,
-                    terms: Terms::of(key.as_deref(), None).with(share.as_deref(), cost),
+                    terms: Terms::of(key.as_deref(), None)
+                        .with(share.as_deref(), cost)
+                        .with_headers(headers.as_deref()),
                     priority: priority.unwrap_or(Some(0)),
                     deadline,
                 }));

@@ -17,7 +17,7 @@ use pinpriq_proto::schedule::{Recurrence, ShownSchedule};
 use pinpriq_proto::settings::{Paused, SETTINGS, Setting, Settings, Shown};
 use pinpriq_proto::shares::{Own, ShareShown};
 use pinpriq_proto::stats::Figures;
-use pinpriq_proto::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord};
+use pinpriq_proto::task::{Bytes, ClientId, State, StateKind, TaskId, TaskRecord, headers};
 use pinpriq_proto::time::{Span, Timestamp};
 use pinpriq_proto::unique::{Awaited, PutUnique};
 use pinpriq_proto::wire::resp::Value;
@@ -287,11 +287,19 @@ fn meta(task: &TaskRecord, hidden: Option<bool>) -> Wanted {
         (_, fields::Value::Number(number)) => Number(number),
         (_, fields::Value::Moment(at)) => moment(Some(at)),
         (_, fields::Value::Span(span)) => Number(span.ms()),
+        (_, fields::Value::Headers(bytes)) => headers(bytes),
         (_, fields::Value::Address(_) | fields::Value::Truth(_) | fields::Value::Rate(_)) => {
             Wanted::Anything
         }
     };
     Map(TASK.iter().filter(is_shown).map(|field| (field.name, wanted(field))).collect())
+}
+
+/// Headers, which are a map by name.
+fn headers(bytes: &[u8]) -> Wanted {
+    let pairs = headers::decode(bytes);
+    let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    Pairs(pairs.map(|(key, value)| (name(key), Text(value.to_vec()))).collect())
 }
 
 fn limit(shown: &LimitShown) -> Wanted {
@@ -338,6 +346,7 @@ fn schedule(shown: &ShownSchedule) -> Wanted {
         ("on_missed", word(plan.on_missed.word())),
         ("overlap", word(plan.overlap.word())),
         ("paused", word(if course.paused { "yes" } else { "no" })),
+        ("headers", headers(plan.terms.headers().map_or(&[], |headers| headers))),
     ])
 }
 

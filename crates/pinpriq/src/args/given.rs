@@ -1,16 +1,19 @@
 //! The options of commands, from the server's table of commands.
 
-use std::ffi::OsString;
+use std::env::var_os;
+use std::ffi::{OsStr, OsString};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt as _;
 
-use clap::builder::ValueParser;
+use clap::builder::{OsStringValueParser, TypedValueParser as _, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use pinpriq_proto::limits::{HEADER_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX};
 use pinpriq_proto::request::options::{Opt, OptionKind};
 use pinpriq_proto::request::table::TABLE;
 use pinpriq_proto::wire::resp::Words;
 
 use super::values::{OrNone, STATES, count, number_in, time_from, time_or_none, wait};
+use crate::told::TRACE;
 
 /// Flags that are not the word in small letters, with the unit for a length of time.
 const FLAGS: [(&str, &str); 4] =
@@ -92,7 +95,13 @@ impl<C: Of> Args for Given<C> {
 
 impl<C: Of> FromArgMatches for Given<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let given = options(C::COMMAND, C::BY_HAND).flat_map(|option| sent(option, matches));
+        let given = options(C::COMMAND, C::BY_HAND).flat_map(|option| match option.kind() {
+            // What is put belongs to the trace of the program that puts it.
+            OptionKind::Headers => {
+                words_of_headers(option, with_trace(pairs(option, matches), |name| var_os(name)))
+            }
+            _ => sent(option, matches),
+        });
         Ok(Self(given.collect(), PhantomData))
     }
 
@@ -115,11 +124,56 @@ pub(super) fn sent(option: &'static Opt, matches: &ArgMatches) -> Vec<OsString> 
     match option.kind() {
         OptionKind::Flag if matches.get_flag(option.word) => vec![word()],
         OptionKind::Flag => Vec::new(),
+        OptionKind::Headers => words_of_headers(option, pairs(option, matches)),
         _ => match matches.get_one::<OsString>(option.word) {
             Some(value) => vec![word(), value.clone()],
             None => Vec::new(),
         },
     }
+}
+
+/// A name and a value.
+type Pair = [OsString; 2];
+
+/// The headers, of which each was given as `name=value`.
+fn pairs(option: &'static Opt, matches: &ArgMatches) -> Vec<Pair> {
+    let given = matches.get_many::<OsString>(option.word).into_iter().flatten();
+    given.filter_map(|text| split(text)).collect()
+}
+
+/// The words of these headers, if there are any.
+fn words_of_headers(option: &'static Opt, pairs: Vec<Pair>) -> Vec<OsString> {
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let first = [OsString::from(option.word), OsString::from(pairs.len().to_string())];
+    first.into_iter().chain(pairs.into_iter().flatten()).collect()
+}
+
+/// Adds the trace that the environment names, unless one was given, as far as it fits.
+fn with_trace(mut pairs: Vec<Pair>, variable: impl Fn(&str) -> Option<OsString>) -> Vec<Pair> {
+    if pairs.iter().any(|[name, _]| TRACE.iter().any(|(header, _)| name == header)) {
+        return pairs;
+    }
+    let bytes = |pairs: &[Pair]| pairs.iter().flatten().map(|it| it.len()).sum::<usize>();
+    for (header, name) in TRACE {
+        let Some(value) = variable(name).filter(|it| !it.is_empty()) else { break };
+        pairs.push([header.into(), value]);
+        let [_, value] = &pairs[pairs.len() - 1];
+        let fits = value.len() <= HEADER_BYTES_MAX && pairs.len() <= HEADERS_MAX;
+        if !fits || bytes(&pairs) > HEADERS_BYTES_MAX {
+            pairs.pop();
+            break;
+        }
+    }
+    pairs
+}
+
+/// Returns what stands before and after the first equals sign.
+fn split(text: &OsStr) -> Option<Pair> {
+    let bytes = text.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=')?;
+    Some([&bytes[..at], &bytes[at + 1..]].map(|part| OsStr::from_bytes(part).to_owned()))
 }
 
 /// The argument of an option.
@@ -150,6 +204,13 @@ pub(super) fn argument(command: &str, option: &'static Opt) -> Arg {
         }
         OptionKind::Words(words) => {
             long(arg).value_name("WORD").value_parser(word_of(words)).ignore_case(true)
+        }
+        OptionKind::Headers => {
+            let parser = OsStringValueParser::new().try_map(|text: OsString| {
+                split(&text).map(|_| text).ok_or("a header is written NAME=VALUE")
+            });
+            let arg = arg.long("header").action(ArgAction::Append);
+            named(arg, "NAME=VALUE").value_parser(parser)
         }
         OptionKind::Pairs => named(long(arg), "WORDS").value_parser(clap::value_parser!(OsString)),
         OptionKind::Bytes(of) => {
@@ -195,4 +256,46 @@ pub(super) fn word_of(words: &'static str) -> ValueParser {
             OsString::from(word.unwrap_or_default())
         })
         .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::with_trace;
+
+    /// What becomes of these headers where the environment has such a trace.
+    fn traced(given: &[(&str, &str)], parent: &str, state: &str) -> Vec<[OsString; 2]> {
+        let given = given.iter().map(|(name, value)| [name.into(), value.into()]);
+        with_trace(given.collect(), |name| match name {
+            "TRACEPARENT" if !parent.is_empty() => Some(parent.into()),
+            "TRACESTATE" if !state.is_empty() => Some(state.into()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_put_belongs_to_the_trace_of_its_environment() {
+        let pair = |name: &str, value: &str| [OsString::from(name), value.into()];
+        assert_eq!(traced(&[("a", "1")], "", "s"), [pair("a", "1")]);
+        assert_eq!(traced(&[], "00-p", ""), [pair("traceparent", "00-p")]);
+        assert_eq!(
+            traced(&[("a", "1")], "00-p", "s"),
+            [pair("a", "1"), pair("traceparent", "00-p"), pair("tracestate", "s")]
+        );
+        assert_eq!(traced(&[("traceparent", "x")], "00-p", "s"), [pair("traceparent", "x")]);
+    }
+
+    #[test]
+    fn a_trace_that_does_not_fit_is_left_out() {
+        let names: Vec<String> = (0..16).map(|index| format!("h{index}")).collect();
+        let full: Vec<_> = names.iter().map(|name| (&**name, "v")).collect();
+        assert_eq!(traced(&full, "00-p", "s").len(), 16);
+        assert_eq!(traced(&full[1..], "00-p", "s").len(), 16);
+        assert_eq!(traced(&[], "00-p", &"s".repeat(1_025)).len(), 1);
+        assert_eq!(traced(&[], &"p".repeat(1_025), "s").len(), 0);
+        let large = "v".repeat(1_000);
+        let large = [("a", &*large), ("b", &large), ("c", &large), ("d", &large)];
+        assert_eq!(traced(&large, "00-p", &"s".repeat(100)).len(), 5);
+    }
 }

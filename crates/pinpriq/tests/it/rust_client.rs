@@ -41,6 +41,27 @@ async fn connections(client: &Client) -> String {
 }
 
 #[test]
+fn headers_shares_and_costs_travel_with_tasks() {
+    with_server(&[], async |client, _| {
+        let queue = client.queue("jobs");
+        let put = queue.put("x").share("acme").cost(3).header("b", "1").header("a.z", b"\xff");
+        put.await.unwrap();
+        let job = queue.take(LONG).await.unwrap().unwrap();
+        assert_eq!((job.share.as_deref(), job.cost), (Some(&b"acme"[..]), 3));
+        let headers: Vec<_> =
+            job.headers.iter().map(|(name, value)| (&**name, value.as_bytes())).collect();
+        assert_eq!(headers, [("a.z", &b"\xff"[..]), ("b", b"1")]);
+        let refused = queue.put("x").header("Tenant", "acme").await.unwrap_err();
+        assert!(refused.to_string().contains("'Tenant'"), "{refused}");
+
+        let (topic, ann) = (client.topic("news"), "ann");
+        topic.join(ann, None).await.unwrap();
+        let published = topic.publish("y").share("s").cost(2).header("a", "2").await.unwrap();
+        assert_eq!(published, 1);
+    });
+}
+
+#[test]
 fn tasks_are_put_taken_and_settled() {
     with_server(&[], async |client, _| {
         let queue = client.queue("jobs");

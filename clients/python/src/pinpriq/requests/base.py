@@ -146,6 +146,17 @@ class Words:
             self.add(name, *pair)
         return self
 
+    def headers(self, name: str, values: Mapping[str, Name] | None) -> Words:
+        """Add an option whose value is a number and so many names with their values.
+
+        None at all remove those of a task in `UPDATE`, and are left out elsewhere.
+        """
+        if values or (values is not None and self.words[0] == b"UPDATE"):
+            self.add(name, len(values))
+            for pair in values.items():
+                self.add(*pair)
+        return self
+
     def switch(self, name: str, value: bool) -> Words:
         """Add an option that has no value."""
         if value:

@@ -44,6 +44,8 @@ pub(super) struct Rare {
     pub(super) share: Option<Bytes>,
     /// What it costs above [`COST_USUAL`].
     pub(super) cost_more: u32,
+    /// Its headers, if it has any.
+    pub(super) headers: Option<Bytes>,
     /// Whether it holds back the other tasks of its key.
     pub(super) is_held: bool,
     /// How it ages, if that does not follow from its put and its queue.
@@ -136,7 +138,8 @@ impl Besides {
     #[inline]
     pub(super) fn terms(&self, ttr: Option<Span>) -> Terms {
         let terms = Terms::of(self.key.clone(), ttr.or(self.ttr));
-        if self.rare.is_none() { terms } else { terms.with(self.share().cloned(), self.cost()) }
+        let Some(rare) = &self.rare else { return terms };
+        terms.with(rare.share.clone(), self.cost()).with_headers(rare.headers.clone())
     }
 
     pub(super) fn share(&self) -> Option<&Bytes> {
@@ -147,13 +150,22 @@ impl Besides {
         self.rare.as_ref().map_or(COST_USUAL, |rare| COST_USUAL.saturating_add(rare.cost_more))
     }
 
+    pub(super) fn headers_bytes(&self) -> usize {
+        let headers = self.rare.as_ref().and_then(|rare| rare.headers.as_ref());
+        headers.map_or(0, |headers| headers.len())
+    }
+
+    /// The bytes of its share and its headers.
+    pub(super) fn extras_bytes(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.extras_bytes())
+    }
+
     #[inline(never)]
-    pub(super) fn set_share(&mut self, terms: &Terms) {
-        let (share, cost) = (terms.share().cloned(), terms.cost());
-        let cost_more = cost.saturating_sub(COST_USUAL);
-        if share.is_some() || cost_more > 0 || self.rare.is_some() {
+    pub(super) fn set_extras(&mut self, terms: &Terms) {
+        if !terms.are_plain() || self.rare.is_some() {
             let rare = self.rare.get_or_insert_default();
-            (rare.share, rare.cost_more) = (share, cost_more);
+            (rare.share, rare.headers) = (terms.share().cloned(), terms.headers().cloned());
+            rare.cost_more = terms.cost().saturating_sub(COST_USUAL);
             self.tidy();
         }
     }
@@ -165,7 +177,7 @@ impl Besides {
 
     /// Frees the fields that hardly any task needs, if this one does not need them.
     pub(super) fn tidy(&mut self) {
-        self.rare.take_if(|rare| rare.has_no_past() && rare.share.is_none() && rare.cost_more == 0);
+        self.rare.take_if(|rare| rare.has_no_past() && rare.has_no_extras());
     }
 }
 
@@ -176,6 +188,15 @@ impl Rare {
         is_first && reason.is_none() && counts.are_none() && !is_held && aged.is_none()
     }
 
+    const fn has_no_extras(&self) -> bool {
+        self.share.is_none() && self.cost_more == 0 && self.headers.is_none()
+    }
+
+    fn extras_bytes(&self) -> usize {
+        let extras = [&self.share, &self.headers].into_iter().flatten();
+        extras.map(|bytes| bytes.len()).sum()
+    }
+
     /// The number of bytes that clients have supplied, without those that are shared.
     #[inline(never)]
     fn bytes(&self, shares: bool) -> usize {
@@ -183,7 +204,7 @@ impl Rare {
         let origin = self.origin.as_ref().map_or(0, |origin| origin.bytes());
         let scheduled = self.scheduled.as_ref().map_or(0, |scheduled| scheduled.schedule.len());
         let unique = self.unique.as_ref().map_or(0, |key| key.len() + UNIQUE_OVERHEAD_BYTES);
-        let share = self.share.as_ref().filter(|_| !shares).map_or(0, |share| share.len());
-        reason + origin + scheduled + unique + share
+        let extras = if shares { 0 } else { self.extras_bytes() };
+        reason + origin + scheduled + unique + extras
     }
 }

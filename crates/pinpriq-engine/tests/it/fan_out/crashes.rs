@@ -40,7 +40,7 @@ fn eventful() -> Bench {
             let id = taken[0].id.to_string();
             let amendment = Amendment { payload: Some(b"own"), ..amendment };
             let (queue, id) = (lane("t", "a"), id.as_bytes());
-            bench.ask(Command::Update(Update { queue, id, amendment, receipt: None }));
+            bench.ask(Command::Update(Update { amendment, ..Update::new(queue, id) }));
         }
         bench.pop("t", "d", 1);
     }

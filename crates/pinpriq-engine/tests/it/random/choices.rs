@@ -297,6 +297,16 @@ impl<'a> Chooser<'a> {
         Vec::leak(id.to_string().into_bytes())
     }
 
+    /// Returns the queue and the id of a finished task whose id was given, if there is one.
+    fn finished(&self) -> Option<(&'static [u8], &'static [u8])> {
+        let mut tasks = self.tasks().into_iter();
+        let task = tasks.find(|task| {
+            let is_given = task.lane.is_none() && matches!(task.id, TaskId::Given(_));
+            is_given && task.progress.state.kind().is_finished()
+        })?;
+        Some((Vec::leak(task.queue.to_vec()), Vec::leak(task.id.to_string().into_bytes())))
+    }
+
     /// Returns a task that may become a dead letter, if there is one.
     fn endangered(&mut self) -> (QueueName<'static>, &'static [u8]) {
         let homes = self.model.homes.values();
@@ -424,7 +434,8 @@ impl<'a> Chooser<'a> {
         let current = task.and_then(TaskRecord::receipt).filter(|_| self.dice.once_in(2));
         let any = self.dice.once_in(10) && !self.memory.receipts.is_empty();
         let receipt = if any { Some(self.old_receipt().1) } else { current };
-        Update { queue, id, amendment: self.amendment(), receipt }
+        let headers = if self.dice.once_in(6) { Some(b"".as_slice()) } else { self.headers() };
+        Update { queue, id, amendment: self.amendment(), receipt, headers }
     }
 
     fn selection(&mut self) -> Selection {
@@ -461,6 +472,11 @@ impl<'a> Chooser<'a> {
         {
             queue = Vec::leak(crowded.to_vec());
         }
+        // What is finished goes soon, and its id can be given again only then.
+        let finished = self.finished().filter(|_| self.dice.once_in(3));
+        if let Some((of, _)) = finished {
+            queue = of;
+        }
         let is_given = self.model.gives_ids(queue);
         let names_it = if is_given { !self.dice.once_in(12) } else { self.dice.once_in(60) };
         let ttl = match self.dice.below(8) {
@@ -472,7 +488,7 @@ impl<'a> Chooser<'a> {
         let payload = self.bytes();
         let key = self.key();
         let ttr = self.dice.once_in(4).then(|| self.span());
-        let terms = self.with_share(Terms::of(key, ttr));
+        let terms = self.with_extras(Terms::of(key, ttr));
         Put {
             queue,
             payload,
@@ -480,14 +496,17 @@ impl<'a> Chooser<'a> {
             delay: if self.dice.once_in(3) { self.delay_of_put() } else { Delay::NONE },
             ttl,
             terms,
-            id: names_it.then(|| self.given_id_in(queue)),
+            id: match finished {
+                Some((_, id)) => Some(id),
+                None => names_it.then(|| self.given_id_in(queue)),
+            },
             wait: self.dice.once_in(4).then(|| self.wait()),
             unique: self.dice.once_in(4).then(|| self.unique(queue)),
         }
     }
 
-    /// Adds a share and a cost to some terms.
-    pub(crate) fn with_share(&mut self, terms: GivenTerms<'static>) -> GivenTerms<'static> {
+    /// Adds a share, a cost and headers to some terms.
+    pub(crate) fn with_extras(&mut self, terms: GivenTerms<'static>) -> GivenTerms<'static> {
         if self.dice.once_in(60) {
             let (share, cost) =
                 self.dice.pick(&[(Some(b"".as_slice()), 1), (None, 0), (None, u32::MAX)]);
@@ -495,7 +514,24 @@ impl<'a> Chooser<'a> {
         }
         let share = self.dice.pick(&[None, None, None, Some(b"k".as_slice()), Some(b"s")]);
         let cost = self.dice.pick(&[1, 1, 1, 1, 1, 1, 2, 2, 3, 9]);
-        terms.with(share, cost)
+        terms.with(share, cost).with_headers(self.headers())
+    }
+
+    /// Headers as they are kept, mostly none. Some are out of bounds.
+    fn headers(&mut self) -> Option<&'static [u8]> {
+        if self.dice.once_in(200) {
+            let long = [b"\x01a\x81\x08".as_slice(), &[b'v'; 1_025]].concat();
+            return Some(self.dice.pick(&[b"\x01B\x00".as_slice(), b"\x01a", long.leak()]));
+        }
+        self.dice.pick(&[
+            None,
+            None,
+            None,
+            None,
+            None,
+            Some(b"\x01a\x011"),
+            Some(b"\x01a\x00\x02b.\x03two"),
+        ])
     }
 
     /// What a task did cost.

@@ -101,6 +101,18 @@ impl Value {
         }
     }
 
+    /// Returns the names and values of a map, or of the array of both that RESP2 uses instead.
+    #[must_use]
+    pub fn pairs(&self) -> Option<impl Iterator<Item = (&Self, &Self)>> {
+        let (map, flat) = match self {
+            Self::Map(pairs) => (&pairs[..], &[][..]),
+            Self::Array(flat) if flat.len() % 2 == 0 => (&[][..], flat.as_chunks().0),
+            _ => return None,
+        };
+        let of_map = map.iter().map(|(key, value)| (key, value));
+        Some(of_map.chain(flat.iter().map(|[key, value]| (key, value))))
+    }
+
     /// Returns an integer.
     #[must_use]
     pub const fn integer(&self) -> Option<i64> {

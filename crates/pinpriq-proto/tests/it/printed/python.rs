@@ -25,7 +25,7 @@ a `cursor` is `"0"` at first, then that of the last reply.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .replies import State
@@ -306,6 +306,7 @@ fn value(option: &Opt) -> (String, &'static str, &'static str) {
         OptionKind::Words(words) if is_states(words) => (maybe("State"), "None", "state"),
         OptionKind::Words(words) => (maybe(&literal(words)), "None", "option"),
         OptionKind::Pairs => ("Iterable[tuple[Name, Receipt]]".to_owned(), "()", "pairs"),
+        OptionKind::Headers => (maybe("Mapping[str, Name]"), "None", "headers"),
         OptionKind::Bytes("payload") => (maybe("bytes"), "None", "option"),
         OptionKind::Bytes("text") if option.word == "REASON" => (maybe("str"), "None", "reason"),
         OptionKind::Bytes(_) => (maybe("Name"), "None", "option"),
@@ -379,7 +380,7 @@ Printed from the server's table of fields by `cargo test -p pinpriq-proto printe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -444,5 +445,6 @@ fn task_field(field: &Task) -> (&'static str, &'static str) {
         (FieldKind::Integer | FieldKind::Number, _) => ("int | None", "None"),
         (FieldKind::Moment, _) => ("datetime | None", "None"),
         (FieldKind::Span, _) => ("float | None", "None"),
+        (FieldKind::Headers, _) => ("dict[str, str]", "field(default_factory=dict)"),
     }
 }

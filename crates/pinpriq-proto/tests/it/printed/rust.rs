@@ -10,6 +10,7 @@ const BEGIN: &str = "\
 //! What the server tells about a task. Printed from its table of fields by `cargo test -p
 //! pinpriq-proto printed`.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use pinpriq_proto::wire::resp::Value;
@@ -45,7 +46,12 @@ pub(super) fn task() -> String {
     text += READ;
     for field in task_fields() {
         let (_, read) = reading(field);
-        let must = if field.always { "?" } else { "" };
+        let must = match field.kind {
+            // A server that knows none tells none.
+            FieldKind::Headers => ".unwrap_or_default()",
+            _ if field.always => "?",
+            _ => "",
+        };
         let _ = writeln!(text, "            {0}: map.{read}(\"{0}\"){must},", field.name);
     }
     text + "            origin: map.origin(),\n        })\n    }\n}\n"
@@ -62,5 +68,6 @@ fn reading(field: &Field) -> (&'static str, &'static str) {
         (_, FieldKind::Count | FieldKind::Number) => ("u64", "number"),
         (_, FieldKind::Moment) => ("SystemTime", "moment"),
         (_, FieldKind::Span) => ("std::time::Duration", "span"),
+        (_, FieldKind::Headers) => ("BTreeMap<String, Name>", "headers"),
     }
 }

@@ -11,7 +11,7 @@ const COMMANDS: &str = r#"// The words of every command, with their types. The m
 // these functions. Printed from the server's table of commands by
 // `cargo test -p pinpriq-proto printed`.
 import { type SettingsChange, settingsWords } from "./settings.js";
-import { type Held, type Moment, type Word, Words } from "./words.js";
+import { type Headers, type Held, type Moment, type Word, Words } from "./words.js";
 
 /** The options of commands. Each command has some of them. */
 export interface Options {
@@ -319,6 +319,7 @@ fn kind(option: &Opt) -> String {
         OptionKind::Moment => "Moment".to_owned(),
         OptionKind::Words(words) => union(words),
         OptionKind::Pairs => "readonly (readonly [string, string])[]".to_owned(),
+        OptionKind::Headers => "Headers".to_owned(),
         OptionKind::Bytes("key" | "payload" | "share") => "Word".to_owned(),
         OptionKind::Bytes(_) => "string".to_owned(),
     }
@@ -333,6 +334,7 @@ fn method(option: &Opt) -> &'static str {
         OptionKind::Span | OptionKind::Wait => "span",
         OptionKind::Moment => "moment",
         OptionKind::Pairs => "pairs",
+        OptionKind::Headers => "headers",
         OptionKind::Bytes("text") if option.word == "REASON" => "reason",
         OptionKind::Words(_) | OptionKind::Bytes(_) => "option",
     }
@@ -414,6 +416,7 @@ const META_BEGIN: &str = r#"// What the server tells about a task besides its pa
 // the server's table of fields by `cargo test -p pinpriq-proto printed`.
 import {
   numberOf, numberOrNull, type Origin, originOf, type ReplyMap, type State, textOf, textOrNull,
+  textsOf,
 } from "./replies.js";
 
 /** What the server knows about a task. Moments are Unix milliseconds. */
@@ -459,6 +462,7 @@ fn meta_name(field: &Task) -> String {
 fn meta_field(field: &Task) -> (&'static str, &'static str) {
     match field.kind {
         FieldKind::State => ("State", "textOf(!) as State"),
+        FieldKind::Headers => ("Readonly<Record<string, string>>", "textsOf(!)"),
         FieldKind::Bytes
         | FieldKind::Id
         | FieldKind::Payload

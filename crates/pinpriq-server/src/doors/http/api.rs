@@ -42,12 +42,12 @@ use self::asking::Request;
 use self::body::{Room, Streamed, read_body};
 use self::framing::tell_methods;
 use self::given::Values;
-use self::names::split_verb;
+use self::names::{decode, split_verb};
 use self::ranking::{Kept, Ranked};
 use self::rates::Looks;
 use self::route::{Body as Wanted, Does, Own, Route};
 use self::table::ROUTES;
-use super::exchange::{Asked, Content, FIELDS, Question};
+use super::exchange::{Asked, Content, FIELDS, HEADER_FIELD, Question};
 use super::metrics;
 use super::metrics::sight::{Highest, Sight};
 use super::page as dashboard;
@@ -360,10 +360,11 @@ async fn answer(
     check_origin(api, &head.method, (&head.uri, &head.headers))?;
     let wants_octets = accepts_octets(&head.headers);
     let mut values = Values::of_query(head.uri.query())?;
+    let headers = headers_of(&head.headers)?;
     let once = head.headers.get(IDEMPOTENCY_KEY).map(|key| key.as_bytes().to_vec());
     if route.does == Does::Own(Own::Batch) {
         body::check_lines(&head.headers)?;
-        let request = Request { route, names, values, payload: None, once: None };
+        let request = Request { route, names, values, payload: None, once: None, headers };
         return batch::answer(api, asker, request, body).await;
     }
     // Its room is taken until the request is answered.
@@ -380,7 +381,7 @@ async fn answer(
         }
         _ => body,
     };
-    let request = Request { route, names, values, payload, once };
+    let request = Request { route, names, values, payload, once, headers };
     match route.does {
         Does::Command(name) => {
             let form = match (route.form, wants_octets) {
@@ -405,6 +406,18 @@ fn one_at_most(request: &Request<'_>) -> Result<(), Problem> {
         return Err(Problem::bad(sentence));
     }
     Ok(())
+}
+
+/// Returns the headers of a task that are header fields of a request.
+fn headers_of(fields: &HeaderMap) -> Result<Vec<(String, Vec<u8>)>, Problem> {
+    let mut headers = Vec::new();
+    for (field, value) in fields {
+        let Some(name) = field.as_str().strip_prefix(HEADER_FIELD) else { continue };
+        let wrong = || Problem::bad(format!("{field} is percent-encoded text"));
+        let text = value.to_str().map_err(|_| wrong())?;
+        headers.push((name.to_owned(), decode(text).map_err(|_| wrong())?));
+    }
+    Ok(headers)
 }
 
 fn accepts_octets(headers: &HeaderMap) -> bool {
@@ -478,8 +491,9 @@ fn respond(answer: Answer) -> Result<Response, Problem> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     }
     for (name, value) in &head.fields {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(*name, value);
+        let name = HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+            headers.insert(name, value);
         }
     }
     if head.hands_over {

@@ -4,6 +4,7 @@
 //! A request is a command of the table with its words and options told apart, or a question of the
 //! door's own. [`visit`](super::visit) brings it, and takes the answer back.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
@@ -102,10 +103,14 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) content: Content,
     /// Further header fields: names and values.
-    pub(crate) fields: Vec<(&'static str, String)>,
+    pub(crate) fields: Vec<(Cow<'static, str>, String)>,
     /// Whether the answer hands tasks over.
     pub(crate) hands_over: bool,
 }
+
+/// The beginning of the header fields of a request or an answer that are headers of a task. The
+/// rest of each is the name, and the value is percent-encoded.
+pub(crate) const HEADER_FIELD: &str = "pinpriq-header-";
 
 /// The header fields that an answer may have besides its content type, each with the field of a
 /// task that it has.

@@ -103,6 +103,7 @@ pub(super) fn task(task: &TaskRecord, unique_until: Option<Timestamp>) -> String
                 Value::Number(number) => _ = it.set(name, number),
                 Value::Moment(at) => _ = it.set(name, at.ms()),
                 Value::Span(span) => _ = it.set(name, span.ms()),
+                Value::Headers(headers) => _ = it.headers(name, headers),
                 // Neither leases nor clients leave the server.
                 Value::Missing
                 | Value::Receipt(_)
@@ -169,6 +170,9 @@ pub(super) fn schedule(schedule: &ScheduleRecord) -> String {
         put_given_bytes(it, "share", plan.terms.share().map(|share| &**share));
         if plan.terms.cost() != COST_USUAL {
             it.set("cost", plan.terms.cost());
+        }
+        if let Some(headers) = plan.terms.headers() {
+            it.headers("headers", headers);
         }
         it.set("on_missed", plan.on_missed.word()).set("overlap", plan.overlap.word());
         it.set("paused", course.paused).set("fired", course.fired).set("missed", course.missed);

@@ -3,7 +3,7 @@
 use pinpriq_proto::fields::Value;
 use pinpriq_proto::fields::told::{Holder, Told};
 use pinpriq_proto::request::parts::receipt_numbers;
-use pinpriq_proto::task::{StateKind, TaskId};
+use pinpriq_proto::task::{StateKind, TaskId, headers};
 use pinpriq_proto::time::Timestamp;
 use pinpriq_proto::wire::resp::Writer;
 
@@ -55,6 +55,13 @@ pub(super) fn value(writer: &mut Writer<'_>, value: Value<'_>) {
         Value::Address(address) => writer.bulk(address.to_string().as_bytes()),
         Value::Truth(truth) => writer.bulk(if truth { b"yes" } else { b"no" }),
         Value::Rate(rate) => writer.bulk(rate.to_string().as_bytes()),
+        Value::Headers(bytes) => {
+            writer.map(headers::decode(bytes).count());
+            for (name, value) in headers::decode(bytes) {
+                writer.bulk(name);
+                writer.bulk(value);
+            }
+        }
     }
 }
 

@@ -108,17 +108,13 @@ fn table() -> Vec<(Command<'static>, &'static str)> {
         (Command::Touch { held: Held { by: HeldBy::Id(b"1"), ..HELD }, by: None }, "manage:q"),
         (
             Command::Update(Update {
-                queue: Q,
-                id: b"1",
                 amendment: AMENDMENT,
                 receipt: Some(RECEIPT),
+                ..Update::new(Q, b"1")
             }),
             "take:q",
         ),
-        (
-            Command::Update(Update { queue: Q, id: b"1", amendment: AMENDMENT, receipt: None }),
-            "manage:q",
-        ),
+        (Command::Update(Update { amendment: AMENDMENT, ..Update::new(Q, b"1") }), "manage:q"),
         (Command::Credit(1), ""),
         (Command::PutBack(&[]), ""),
         (Command::GiveBack(&[RECEIPT]), ""),

@@ -1,6 +1,7 @@
-//! Chooses the shares and costs of tasks, and rules for shares.
+//! Chooses the shares, costs and headers of tasks, and rules for shares.
 
 use pinpriq_proto::shares::{Own, ShareChange};
+use pinpriq_proto::task::headers::{self, Header};
 
 use super::{Chooser, KEYS, Text, pick};
 
@@ -23,6 +24,19 @@ impl Chooser<'_> {
     pub(super) fn share(&mut self) -> (Option<Text>, u32) {
         let share = self.once_in(3).then(|| pick(self.dice, &KEYS, KEYS.len() as u64));
         (share, if self.once_in(4) { self.cost() } else { 1 })
+    }
+
+    /// Chooses headers, mostly none. Some are out of bounds.
+    pub(super) fn headers(&mut self) -> Option<Vec<u8>> {
+        let lists: [&[Header<'_>]; 5] = [
+            &[(b"a", b"1")],
+            &[(b"trace.id", b"00-ff"), (b"b", b"")],
+            &[(b"b", b"\xff\r\n")],
+            &[(b"B", b"")],
+            &[(b"a", b"1"), (b"a", b"1")],
+        ];
+        let known = if self.once_in(20) { lists.len() } else { 3 };
+        self.once_in(4).then(|| headers::encode(lists[self.index(known)].iter().copied()))
     }
 
     pub(super) fn cost(&mut self) -> u32 {

@@ -30,7 +30,7 @@ impl Running {
     /// A variable without a value is removed from the environment of the command.
     pub(super) fn start(
         command: &OsStr,
-        variables: &[(&str, Option<OsString>)],
+        variables: &[(String, Option<OsString>)],
         input: Vec<u8>,
         exited: SyncSender<Event>,
     ) -> io::Result<Self> {

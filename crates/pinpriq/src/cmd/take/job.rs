@@ -28,6 +28,7 @@ use crate::resp::{Client, Trouble};
 mod policy;
 mod report;
 mod task;
+mod variables;
 
 use self::policy::Policy;
 use self::report::{Deed, told_of};

@@ -41,7 +41,7 @@ fn a_schedule_is_set_shown_listed_paused_and_dropped() {
     let shown = server.printed(&["schedule", "show", "beat", "--json"]);
     assert!(shown.starts_with("{\"name\":\"beat\",\"queue\":\"health\","), "{shown}");
     assert!(shown.contains("\"cron\":null,"), "{shown}");
-    assert!(shown.ends_with("\"paused\":\"yes\"}\n"), "{shown}");
+    assert!(shown.ends_with("\"paused\":\"yes\",\"headers\":{}}\n"), "{shown}");
 
     assert_eq!(server.printed(&["schedule", "list"]), "beat\n");
     assert_eq!(server.printed(&["schedule", "list", "--json"]), "{\"schedule\":\"beat\"}\n");
@@ -79,7 +79,7 @@ fn slots_put_tasks() {
     let server = Server::start();
     let at = server.printed(&["schedule", "set", "beat", "jobs", "tick", "--every", "100"]);
     let taken = server.printed(&["take", "jobs", "--wait", "-1", "--json"]);
-    let end = format!("\"schedule\":\"beat\",\"slot\":{}}}\n", at.trim_end());
+    let end = format!("\"schedule\":\"beat\",\"slot\":{},\"headers\":{{}}}}\n", at.trim_end());
     assert!(taken.ends_with(&end), "{taken}");
 }
 

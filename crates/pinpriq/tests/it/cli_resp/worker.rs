@@ -58,6 +58,22 @@ fn what_succeeds_is_acknowledged() {
 }
 
 #[test]
+fn commands_are_told_headers_and_the_trace() {
+    let server = Server::with_queue();
+    let mut put = server.client(&["put", "jobs", "x", "--header", "tenant.id=a=b"]);
+    check(&put.env("TRACEPARENT", "00-ab-cd-01").output().unwrap(), 0, b"1\n");
+    let command = "echo \"$PINPRIQ_HEADER_TENANT_ID $TRACEPARENT ${TRACESTATE-none} \
+                   ${PINPRIQ_HEADER_OTHER-none}\"";
+    let mut worker = server.client(&["take", "jobs", "--exec", command, "--count", "1"]);
+    let worker = worker.env("TRACESTATE", "its own").env("PINPRIQ_HEADER_OTHER", "of another");
+    check(&worker.output().unwrap(), 0, b"a=b 00-ab-cd-01 none none\n");
+    let wrong = server.run(&["put", "jobs", "x", "--header", "tenant"]);
+    let complaint = check(&wrong, 2, b"");
+    assert!(complaint.contains("a header is written NAME=VALUE"), "{complaint}");
+    server.refused(&["put", "jobs", "x", "--header", "A=1"], "'A'");
+}
+
+#[test]
 fn output_of_commands_goes_through_and_input_may_stay_unread() {
     let server = Server::with_queue();
     check(&server.run_with(&["put", "jobs"], &b"x".repeat(300_000)), 0, b"1\n");

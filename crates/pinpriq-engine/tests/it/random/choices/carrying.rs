@@ -108,7 +108,7 @@ impl Chooser<'_> {
             put_at: self.some_moment(),
             terms: {
                 let ttr = self.dice.once_in(4).then(|| self.span());
-                self.with_share(Terms::of(key, ttr)).kept()
+                self.with_extras(Terms::of(key, ttr)).kept()
             },
             progress: Progress {
                 priority: self.priority(),

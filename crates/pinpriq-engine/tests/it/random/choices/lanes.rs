@@ -85,7 +85,7 @@ impl Chooser<'_> {
             payload: self.bytes(),
             terms: {
                 let key = self.key();
-                self.with_share(Terms::of(key, None))
+                self.with_extras(Terms::of(key, None))
             },
             priority: self.priority(),
             deadline,

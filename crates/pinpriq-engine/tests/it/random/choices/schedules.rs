@@ -42,7 +42,7 @@ impl Chooser<'_> {
             terms: {
                 let key = self.dice.pick(&[None, Some(b"k".as_slice())]);
                 let ttr = self.maybe_ttr();
-                self.with_share(Terms::of(key, ttr))
+                self.with_extras(Terms::of(key, ttr))
             },
             priority: self.priority(),
             ttl: self.dice.once_in(3).then(|| self.span()),

@@ -5,9 +5,12 @@ use super::super::problem::Problem;
 use super::given::Values;
 use super::names::decode;
 use super::route::{Body, Route, Word, options_of, words_of};
-use pinpriq_proto::request::options::{DONE, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA};
+use pinpriq_proto::request::options::{
+    DONE, HEADERS, MEMBER, Opt, PAYLOAD, UNIQUE, WINDOW, WITHMETA,
+};
 use pinpriq_proto::request::spec::Spec;
 use pinpriq_proto::request::table::TABLE;
+use pinpriq_proto::task::headers;
 
 /// The window of a put with an `Idempotency-Key`: a day, in milliseconds.
 const IDEMPOTENCY_MS: &[u8] = b"86400000";
@@ -22,6 +25,8 @@ pub(crate) struct Request<'r> {
     pub(crate) payload: Option<Vec<u8>>,
     /// The value of `Idempotency-Key`.
     pub(crate) once: Option<Vec<u8>>,
+    /// The headers of a task that are header fields.
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
 }
 
 impl Request<'_> {
@@ -57,6 +62,10 @@ impl Request<'_> {
         let spec = &TABLE[asked.entry];
         if self.route.body == Body::Payload && !self.route.words.contains(&Word::Payload) {
             asked.option(PAYLOAD, self.optional_payload()?);
+        }
+        if self.route.body == Body::Payload && !self.headers.is_empty() {
+            let headers = self.headers.iter().map(|(name, value)| (name.as_bytes(), &**value));
+            asked.option(HEADERS, Some(headers::encode(headers)));
         }
         self.add_once(&mut asked, spec)?;
         self.add_done(&mut asked, spec)?;

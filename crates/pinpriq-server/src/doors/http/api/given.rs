@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::super::problem::Problem;
 use super::names::{decode, decode_text};
-use pinpriq_proto::request::options::{LIMIT_OR_NONE, OWN_LIMIT, Opt};
+use crate::doors::json::{bytes_of_item, headers_of};
+use pinpriq_proto::request::options::{HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, Opt};
 
 /// One value.
 #[derive(Clone, PartialEq, Debug)]
@@ -124,15 +125,7 @@ impl Values {
             Some(Given::Json(Value::Array(items))) => items,
             Some(_) => return Err(Problem::bad(format!("{name} is an array, in a JSON body"))),
         };
-        let bytes = |item: Value| match item {
-            Value::String(text) => Some(text.into_bytes()),
-            Value::Object(mut members) if members.len() == 1 => match members.remove("base64") {
-                Some(Value::String(text)) => STANDARD.decode(text).ok(),
-                _ => None,
-            },
-            _ => None,
-        };
-        let items: Option<Vec<_>> = items.into_iter().map(bytes).collect();
+        let items: Option<Vec<_>> = items.into_iter().map(bytes_of_item).collect();
         let rule = format!("{name} holds strings, or {{\"base64\": \"…\"}} for other bytes");
         items.map(Some).ok_or_else(|| Problem::bad(rule))
     }
@@ -167,6 +160,14 @@ impl Values {
             return self.bytes(&name);
         }
         let Some(given) = self.take(&name) else { return Ok(None) };
+        if kind == HEADERS_FORM {
+            let headers = if let Given::Json(value) = given { headers_of(value) } else { None };
+            let rule = format!(
+                "{name} is an object of strings, or {{\"base64\": \"…\"}} for other bytes, in a \
+                 JSON body"
+            );
+            return headers.map(Some).ok_or_else(|| Problem::bad(rule));
+        }
         if kind == "unix-ms" {
             return moment(&name, &given).map(Some);
         }

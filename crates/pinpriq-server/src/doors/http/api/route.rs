@@ -4,7 +4,7 @@ use axum::http::Method;
 
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    COUNT, CURSOR, DONE, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
+    COUNT, CURSOR, DONE, HEADERS, MEMBER, Opt, PAYLOAD, PREFIX, WITHMETA, with,
 };
 use pinpriq_proto::request::spec::{Spec, Word as Shape};
 use pinpriq_proto::request::table::TABLE;
@@ -217,7 +217,7 @@ pub(crate) fn options_of(route: &Route) -> Vec<Opt> {
     for spec in TABLE.iter().filter(|spec| commands.iter().any(|name| spec.is_named(name))) {
         for option in spec.options {
             let is_elsewhere = [WITHMETA, DONE].contains(option)
-                || (*option == PAYLOAD && route.body == Body::Payload)
+                || ([PAYLOAD, HEADERS].contains(option) && route.body == Body::Payload)
                 || (route.form == Form::Answers && *option != MEMBER);
             if !is_elsewhere && !options.contains(option) {
                 options.push(*option);

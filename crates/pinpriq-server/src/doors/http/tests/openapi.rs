@@ -4,7 +4,7 @@
 use expect_test::expect_file;
 use pinpriq_proto::request::form::Form;
 use pinpriq_proto::request::options::{
-    DONE, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
+    DONE, HEADERS_FORM, LIMIT_OR_NONE, OWN_LIMIT, OWN_RATE, Opt, RATE_OR_NO_RATE,
 };
 use pinpriq_proto::request::table::TABLE;
 use serde_json::{Map, Value, json};
@@ -284,6 +284,7 @@ pub(super) fn option_schema(option: Opt, in_query: bool) -> Value {
         }
         RATE_OR_NO_RATE if in_query => json!({"type": "string"}),
         RATE_OR_NO_RATE => json!({"type": ["string", "null"]}),
+        HEADERS_FORM => schemas::headers(),
         "number" => json!({"type": "integer", "minimum": 0}),
         "n|NONE" => or_none(json!({"type": "integer", "format": "int64"})),
         "unix-ms" => json!({"anyOf": [ms, {"type": "string", "format": "date-time"}]}),

@@ -157,6 +157,11 @@ fn truth() -> Value {
     json!({"type": "boolean"})
 }
 
+/// Values by name.
+pub(super) fn headers() -> Value {
+    json!({"type": "object", "additionalProperties": named("Bytes")})
+}
+
 fn whole() -> Value {
     json!({"type": "integer", "minimum": 0})
 }
@@ -264,6 +269,7 @@ fn of_fields(fields: impl Iterator<Item = (&'static str, Sort, bool)>) -> Value 
             Sort::Like(FieldKind::Integer) => json!({"type": "integer", "format": "int64"}),
             Sort::Like(FieldKind::Count | FieldKind::Number | FieldKind::Span) => whole(),
             Sort::Like(FieldKind::Moment) => moment(),
+            Sort::Like(FieldKind::Headers) => headers(),
             Sort::Truth => truth(),
             Sort::Limit => limit_or_word(&["none"]),
         };

@@ -1,13 +1,14 @@
 //! A task as a JSON object, and as header fields beside its payload.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use pinpriq_proto::fields::told::{Holder, Told};
 use pinpriq_proto::fields::{Field, Seen, Shown, TASK, Value};
 use pinpriq_proto::request::parts::receipt_numbers;
-use pinpriq_proto::task::TaskRecord;
+use pinpriq_proto::task::{TaskRecord, headers};
 
-use super::super::exchange::{Content, FIELDS, Head};
+use super::super::exchange::{Content, FIELDS, HEADER_FIELD, Head};
 use crate::clients::contacts::Contacts;
 use crate::doors::json::{Object, moment_text};
 
@@ -41,6 +42,7 @@ pub(super) fn value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
         Value::Span(span) => it.set(name, span.ms()),
         Value::Moment(at) => it.moment(name, at),
         Value::Truth(truth) => it.set(name, truth),
+        Value::Headers(headers) => it.headers(name, headers),
         value => it.set(name, text(value)),
     };
 }
@@ -48,14 +50,20 @@ pub(super) fn value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
 /// Returns the head of an answer whose body is the payload of this task.
 pub(super) fn head(record: &TaskRecord, hidden: bool) -> Head {
     let seen = Seen { hides_receipt: hidden, ..Seen::of(record) };
+    let headers = record.terms.headers().map_or(&[][..], |headers| headers);
+    let headers = headers::decode(headers);
     let mut head = Head::new(200, Content::Octets);
     head.fields = FIELDS
         .into_iter()
         .filter_map(|(header, field)| {
             let value = (Field::named(field)?.read)(&seen);
-            Some((header, text(value)))
-                .filter(|(_, text)| value != Value::Missing && text.len() <= FIELD_BYTES_MAX)
+            (value != Value::Missing).then(|| (Cow::Borrowed(header), text(value)))
         })
+        .chain(headers.map(|(name, value)| {
+            let name = String::from_utf8_lossy(name);
+            (Cow::Owned(format!("{HEADER_FIELD}{name}")), escaped(value))
+        }))
+        .filter(|(_, text)| text.len() <= FIELD_BYTES_MAX)
         .collect();
     head
 }
@@ -77,6 +85,7 @@ fn text(value: Value<'_>) -> String {
         Value::Address(address) => address.to_string(),
         Value::Truth(truth) => truth.to_string(),
         Value::Rate(rate) => rate.to_string(),
+        Value::Headers(_) => unreachable!("each header has a field of its own"),
     }
 }
 

@@ -17,6 +17,7 @@ use pinpriq_proto::unique::WindowRecord;
 use serde_json::{Map, Value};
 
 use crate::calendars::cron;
+use crate::doors::json::headers_of;
 use crate::figures::stats::{paused_until, paused_word};
 
 /// A record that was read, with owned bytes.
@@ -182,7 +183,14 @@ impl Fields {
         let terms = Terms::of(self.bytes("key")?, self.span("ttr_ms")?);
         let cost = self.count("cost")?.map_or_else(|| Ok(terms.cost()), u32::try_from);
         let cost = cost.map_err(|_| "'cost' is a number from 1 to 2^32 - 1".to_owned())?;
-        Ok(terms.with(self.bytes("share")?, cost))
+        let headers = self.headers("headers")?;
+        Ok(terms.with(self.bytes("share")?, cost).with_headers(headers.map(Bytes::from)))
+    }
+
+    fn headers(&mut self, name: &str) -> Result<Option<Vec<u8>>, Wrong> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let rule = "is an object of texts, or {\"base64\": \"…\"} for other bytes";
+        headers_of(value).map(Some).ok_or_else(|| format!("'{name}' {rule}"))
     }
 
     fn paused(&mut self) -> Result<Paused, Wrong> {
@@ -259,6 +267,10 @@ impl Fields {
                     write(&mut draft, usually(self.moment(name)?.map(Given::Moment)));
                 }
                 FieldKind::Span => write(&mut draft, usually(self.span(name)?.map(Given::Span))),
+                FieldKind::Headers => {
+                    let headers = self.headers(name)?;
+                    write(&mut draft, usually(headers.as_deref().map(Given::Headers)));
+                }
                 FieldKind::Receipt | FieldKind::Address => {}
             }
         }

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 
 use pinpriq_proto::wire::resp::{Value, Words};
 
+use super::variables::{Variable, of_headers};
 use crate::endpoint::Endpoint;
 use crate::exit::Failure;
 use crate::output::escaped;
@@ -80,10 +81,16 @@ impl Task {
         words.given("MEMBER", self.member.as_deref())
     }
 
+    /// Returns its headers.
+    fn headers(&self) -> Vec<(&[u8], &[u8])> {
+        let pairs = self.known.field("headers").and_then(Value::pairs).into_iter().flatten();
+        pairs.filter_map(|(name, value)| Some((name.as_bytes()?, value.as_bytes()?))).collect()
+    }
+
     /// Returns the environment variables for the command.
-    pub(super) fn variables(&self, endpoint: &Endpoint) -> [(&'static str, Option<OsString>); 8] {
+    pub(super) fn variables(&self, endpoint: &Endpoint) -> Vec<Variable> {
         let text = |bytes: &[u8]| Some(OsString::from_vec(bytes.to_vec()));
-        [
+        let plain = [
             ("PINPRIQ_QUEUE", text(&self.queue)),
             ("PINPRIQ_ID", text(&self.id)),
             ("PINPRIQ_RECEIPT", text(&self.receipt)),
@@ -92,7 +99,10 @@ impl Task {
             ("PINPRIQ_KEY", self.key.as_deref().and_then(text)),
             ("PINPRIQ_MEMBER", self.member.as_deref().and_then(text)),
             ("PINPRIQ_RESP_ADDRESS", Some(endpoint.to_string().into())),
-        ]
+        ];
+        let names = std::env::vars_os().map(|(name, _)| name);
+        let headers = of_headers(&self.headers(), names);
+        plain.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(headers).collect()
     }
 }
 
@@ -125,6 +135,7 @@ mod tests {
             (text("attempts"), Value::Integer(3)),
             (text("failures"), Value::Integer(2)),
             (text("reason"), text("why")),
+            (text("headers"), Value::Map(vec![(text("a"), text("b"))])),
         ];
         let answer = Value::Array(vec![Value::Map(members)]);
         let task = Task::from_answer(answer).unwrap().unwrap();
@@ -137,10 +148,18 @@ mod tests {
         assert_eq!(task.show_words().shown(), "QUEUE SHOW q\\n");
         let (encryption, schemes) = (EncryptionArgs::default(), endpoint::RESP);
         let endpoint = Endpoint::of("a:1", &encryption, schemes).unwrap();
-        assert_eq!(task.variables(&endpoint)[4], ("PINPRIQ_FAILURES", Some("2".into())));
-        assert_eq!(task.variables(&endpoint)[5], ("PINPRIQ_KEY", None));
-        assert_eq!(task.variables(&endpoint)[6], ("PINPRIQ_MEMBER", None));
-        assert_eq!(task.variables(&endpoint)[3], ("PINPRIQ_ATTEMPTS", Some("3".into())));
+        let variables = task.variables(&endpoint);
+        for (name, value) in [
+            ("PINPRIQ_ATTEMPTS", Some("3")),
+            ("PINPRIQ_FAILURES", Some("2")),
+            ("PINPRIQ_KEY", None),
+            ("PINPRIQ_MEMBER", None),
+            ("PINPRIQ_HEADER_A", Some("b")),
+            ("TRACEPARENT", None),
+        ] {
+            let variable = (name.to_owned(), value.map(Into::into));
+            assert!(variables.contains(&variable), "{variable:?} is in {variables:?}");
+        }
     }
 
     #[test]
