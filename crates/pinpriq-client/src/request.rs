@@ -40,14 +40,23 @@ impl Request {
     }
 }
 
+/// What puts and publications say about their tasks alike.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Terms {
+    pub(crate) key: Option<Vec<u8>>,
+    pub(crate) share: Option<Vec<u8>>,
+    pub(crate) cost: Option<u32>,
+    pub(crate) headers: BTreeMap<String, Vec<u8>>,
+}
+
 /// What the options of many commands are added with.
 pub(crate) trait WordsExt: Sized {
     /// Adds a span in milliseconds, if it was given. What is shorter than one is one, since 0 is
     /// something else to the server.
     fn span(self, option: &str, span: Option<Duration>) -> Self;
 
-    /// Adds headers, if there are any.
-    fn headers(self, headers: &BTreeMap<String, Vec<u8>>) -> Self;
+    /// Adds the terms of a task.
+    fn terms(self, terms: &Terms) -> Self;
 }
 
 impl WordsExt for Words {
@@ -55,11 +64,14 @@ impl WordsExt for Words {
         self.option(option, span.map(millis))
     }
 
-    fn headers(self, headers: &BTreeMap<String, Vec<u8>>) -> Self {
+    fn terms(self, terms: &Terms) -> Self {
+        let Terms { key, share, cost, headers } = terms;
+        let words = self.given("KEY", key.as_ref()).given("SHARE", share.as_ref());
+        let words = words.option("COST", *cost);
         if headers.is_empty() {
-            return self;
+            return words;
         }
-        let words = self.option("HEADERS", Some(headers.len()));
+        let words = words.option("HEADERS", Some(headers.len()));
         headers.iter().fold(words, |words, (name, value)| words.bytes(name).bytes(value))
     }
 }

@@ -1,6 +1,5 @@
 //! A topic of fan-out: every live member gets its own copy of what is published.
 
-use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
@@ -11,7 +10,7 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::name::Name;
 use crate::queue::Queue;
-use crate::request::{Repeat, Request, WordsExt as _, unix_ms};
+use crate::request::{Repeat, Request, Terms, WordsExt as _, unix_ms};
 
 /// A topic: a name and a [`Client`].
 #[derive(Clone, Debug)]
@@ -70,10 +69,7 @@ impl Topic {
         Publish {
             topic,
             payload,
-            key: None,
-            share: None,
-            cost: None,
-            headers: BTreeMap::new(),
+            terms: Terms::default(),
             priority: None,
             deadline: None,
             ttl: None,
@@ -87,10 +83,7 @@ impl Topic {
 pub struct Publish {
     topic: Topic,
     payload: Vec<u8>,
-    key: Option<Vec<u8>>,
-    share: Option<Vec<u8>>,
-    cost: Option<u32>,
-    headers: BTreeMap<String, Vec<u8>>,
+    terms: Terms,
     priority: Option<i64>,
     deadline: Option<SystemTime>,
     ttl: Option<Duration>,
@@ -99,26 +92,26 @@ pub struct Publish {
 impl Publish {
     /// Puts the copies into the groups with this key.
     pub fn key(mut self, key: impl Into<Vec<u8>>) -> Self {
-        self.key = Some(key.into());
+        self.terms.key = Some(key.into());
         self
     }
 
     /// Runs the copies on behalf of this share, for fair turns and limits. Without one, their key
     /// is their share.
     pub fn share(mut self, share: impl Into<Vec<u8>>) -> Self {
-        self.share = Some(share.into());
+        self.terms.share = Some(share.into());
         self
     }
 
     /// Makes rates and turns count each copy as this much, at least 1, which is the default.
     pub const fn cost(mut self, cost: u32) -> Self {
-        self.cost = Some(cost);
+        self.terms.cost = Some(cost);
         self
     }
 
     /// Gives the copies a header, as [`Put::header`](crate::Put::header) does a task.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
-        self.headers.insert(name.into(), value.into());
+        self.terms.headers.insert(name.into(), value.into());
         self
     }
 
@@ -142,9 +135,7 @@ impl Publish {
 
     async fn run(self) -> Result<u64, Error> {
         let words = Words::new("PUBLISH").bytes(&self.topic.name).bytes(&self.payload);
-        let words = words.given("KEY", self.key.as_ref()).option("PRIORITY", self.priority);
-        let words = words.given("SHARE", self.share.as_ref()).option("COST", self.cost);
-        let words = words.headers(&self.headers);
+        let words = words.terms(&self.terms).option("PRIORITY", self.priority);
         let words = words.option("DEADLINE", self.deadline.map(unix_ms)).span("TTL", self.ttl);
         let request = Request::new(words, Repeat::Never);
         let reply = self.topic.client.run(&request).await?;

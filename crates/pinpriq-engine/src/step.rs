@@ -476,9 +476,6 @@ impl Engine {
         payload: Option<&[u8]>,
         reason: Option<usize>,
     ) -> Result<(), Refusal> {
-        if payload.is_none() && reason.is_none_or(|bytes| bytes == 0) {
-            return Ok(());
-        }
         self.check_change(slot, payload, reason, None)
     }
 
@@ -491,6 +488,9 @@ impl Engine {
         reason: Option<usize>,
         headers: Option<&[u8]>,
     ) -> Result<(), Refusal> {
+        if payload.is_none() && headers.is_none() && reason.is_none_or(|bytes| bytes == 0) {
+            return Ok(());
+        }
         let task = &self.tasks[slot];
         let reason = reason.unwrap_or_else(|| task.reason().map_or(0, |reason| reason.len()));
         // A payload that was left in the store counts too, so a shorter one always fits.

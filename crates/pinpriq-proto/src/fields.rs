@@ -390,7 +390,7 @@ pub static TASK: [Field; 42] = [
         (None, None) => {}
     }),
     Field::of("headers", FieldKind::Headers, "short values by name that its put gave it", |it| {
-        Value::Headers(it.task.terms.headers().map_or(&[], |headers| headers))
+        Value::Headers(it.task.terms.header_bytes())
     })
     .always()
     .carried(33, |draft, value| {

@@ -62,8 +62,8 @@ pub(crate) fn unknown(names: impl Iterator<Item = OsString>) -> Vec<Unknown> {
     let names: BTreeSet<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     let unknown =
         names.into_iter().filter(|name| name.starts_with(PREFIX) && !known.contains(name));
-    let others = OF_SERVICES.iter().chain([&HEADER]);
-    let unknown = unknown.filter(|name| !others.clone().any(|it| name.starts_with(it)));
+    let unknown = unknown.filter(|name| !OF_SERVICES.iter().any(|it| name.starts_with(it)));
+    let unknown = unknown.filter(|name| !name.starts_with(HEADER));
     let describe = |name: String| {
         let nearest = nearest(&name, &settings).map(str::to_owned);
         Unknown { name, nearest }

@@ -1,7 +1,6 @@
 //! A put: its options, and the one request that all attempts to make it share. What becomes of a
 //! lost reply is decided elsewhere.
 
-use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
@@ -11,7 +10,7 @@ use pinpriq_proto::wire::resp::{Value, Words};
 use super::Queue;
 use crate::error::Error;
 use crate::name::Name;
-use crate::request::{Repeat, Request, WordsExt as _, own_key, unix_ms};
+use crate::request::{Repeat, Request, Terms, WordsExt as _, own_key, unix_ms};
 
 /// A put that is about to be made: await it.
 ///
@@ -23,10 +22,7 @@ use crate::request::{Repeat, Request, WordsExt as _, own_key, unix_ms};
 pub struct Put {
     queue: Queue,
     payload: Vec<u8>,
-    key: Option<Vec<u8>>,
-    share: Option<Vec<u8>>,
-    cost: Option<u32>,
-    headers: BTreeMap<String, Vec<u8>>,
+    terms: Terms,
     priority: Option<i64>,
     delay: Option<Duration>,
     at: Option<SystemTime>,
@@ -58,14 +54,11 @@ pub struct PutDone {
 }
 
 impl Put {
-    pub(super) const fn new(queue: Queue, payload: Vec<u8>) -> Self {
+    pub(super) fn new(queue: Queue, payload: Vec<u8>) -> Self {
         Self {
             queue,
             payload,
-            key: None,
-            share: None,
-            cost: None,
-            headers: BTreeMap::new(),
+            terms: Terms::default(),
             priority: None,
             delay: None,
             at: None,
@@ -79,27 +72,27 @@ impl Put {
 
     /// Puts it into the group with this key: its tasks travel together.
     pub fn key(mut self, key: impl Into<Vec<u8>>) -> Self {
-        self.key = Some(key.into());
+        self.terms.key = Some(key.into());
         self
     }
 
     /// Runs it on behalf of this share, for fair turns and limits. Without one, its key is its
     /// share.
     pub fn share(mut self, share: impl Into<Vec<u8>>) -> Self {
-        self.share = Some(share.into());
+        self.terms.share = Some(share.into());
         self
     }
 
     /// Makes rates and turns count it as this much, at least 1, which is the default.
     pub const fn cost(mut self, cost: u32) -> Self {
-        self.cost = Some(cost);
+        self.terms.cost = Some(cost);
         self
     }
 
     /// Gives it a header: a value of at most 1,024 bytes that travels with its payload. The name
     /// has 1 to 64 of the characters `a-z 0-9 - _ .`. A task has at most 16 headers.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
-        self.headers.insert(name.into(), value.into());
+        self.terms.headers.insert(name.into(), value.into());
         self
     }
 
@@ -161,9 +154,7 @@ impl Put {
     }
 
     fn request(&self) -> Request {
-        let words = self.queue.words("PUT").bytes(&self.payload).given("KEY", self.key.as_ref());
-        let words = words.given("SHARE", self.share.as_ref()).option("COST", self.cost);
-        let words = words.headers(&self.headers);
+        let words = self.queue.words("PUT").bytes(&self.payload).terms(&self.terms);
         let words = words.option("PRIORITY", self.priority).span("DELAY", self.delay);
         let words = words.option("AT", self.at.map(unix_ms)).span("TTL", self.ttl);
         let words = words.span("TTR", self.ttr).given("ID", self.id.as_ref());

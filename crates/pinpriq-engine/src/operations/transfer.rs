@@ -170,9 +170,7 @@ impl Engine {
         let parted = headers.and_then(|_| self.shared_payload(slot));
         let payload = update.amendment.payload.or(parted.as_deref());
         let amendment = Amendment { payload, ..update.amendment };
-        if payload.is_some() || headers.is_some() {
-            self.check_change(slot, payload, None, headers)?;
-        }
+        self.check_change(slot, payload, None, headers)?;
         self.amend_payload(slot, &amendment);
         let unsaved = if headers.is_some() { Unsaved::Whole } else { Unsaved::Progress };
         self.amend(slot, unsaved, |task| {

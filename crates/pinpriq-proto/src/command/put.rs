@@ -132,7 +132,7 @@ impl<'a> GivenTerms<'a> {
         if headers.is_some_and(<[u8]>::is_empty) {
             return Err(Fault::bad("HEADERS names at least one: leave it out for none"));
         }
-        Ok(self.with(parts.option(SHARE), cost).with_headers(headers))
+        Ok(self.with_all(parts.option(SHARE), cost, headers))
     }
 }
 

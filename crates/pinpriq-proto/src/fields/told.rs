@@ -161,7 +161,7 @@ pub static SCHEDULE: [Told<ShownSchedule>; 22] = [
         read: |it, _| Value::Truth(it.course.paused),
     },
     Told::always("headers", FieldKind::Headers, |it, _| {
-        Value::Headers(it.plan.terms.headers().map_or(&[], |headers| headers))
+        Value::Headers(it.plan.terms.header_bytes())
     }),
 ];
 

@@ -104,8 +104,7 @@ fn large(sentence: String) -> Result<(), Refusal> {
 }
 
 /// Whether a name may have this character.
-#[must_use]
-pub const fn is_of_name(byte: u8) -> bool {
+const fn is_of_name(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.')
 }
 

@@ -16,16 +16,15 @@ use crate::time::Span;
 pub const COST_USUAL: u32 = 1;
 
 /// The facts about a task that its producer sets, kept with owned bytes. Only the headers can be
-/// changed later. For those that a
-/// request gives, see [`GivenTerms`].
+/// changed later. For those that a request gives, see [`GivenTerms`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terms<B = Bytes, S = Option<Arc<Extras<B>>>> {
     /// Tasks of one queue with an equal key form a group.
     pub key: Option<B>,
     /// The task's own time to release, used if the take gives none.
     pub ttr: Option<Span>,
-    /// Read by [`Self::share`], [`Self::cost`] and [`Self::headers`], and set by [`Self::with`] and
-    /// [`Self::with_headers`].
+    /// Read by [`Self::share`], [`Self::cost`] and [`Self::headers`], and set by
+    /// [`Self::with_all`].
     pub extras: S,
 }
 
@@ -105,23 +104,28 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
 
     /// The same terms with this share and cost.
     #[must_use]
-    #[inline(never)]
     pub fn with(self, share: Option<B>, cost: u32) -> Self
     where
         B: Clone,
     {
         let headers = self.headers().cloned();
-        Self { extras: S::hold(Extras { share, cost, headers }), ..self }
+        self.with_all(share, cost, headers)
     }
 
     /// The same terms with these headers, as [`super::headers::encode`] writes them.
     #[must_use]
-    #[inline(never)]
     pub fn with_headers(self, headers: Option<B>) -> Self
     where
         B: Clone,
     {
         let (share, cost) = (self.share().cloned(), self.cost());
+        self.with_all(share, cost, headers)
+    }
+
+    /// The same terms with this share, this cost and these headers.
+    #[must_use]
+    #[inline(never)]
+    pub fn with_all(self, share: Option<B>, cost: u32, headers: Option<B>) -> Self {
         let headers = headers.filter(|headers| !headers.as_ref().is_empty());
         Self { extras: S::hold(Extras { share, cost, headers }), ..self }
     }
@@ -145,6 +149,12 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
     #[inline]
     pub fn headers(&self) -> Option<&B> {
         self.extras.held()?.headers.as_ref()
+    }
+
+    /// The same, where none are empty.
+    #[must_use]
+    pub fn header_bytes(&self) -> &[u8] {
+        self.headers().map_or(&[], B::as_ref)
     }
 
     /// The share of a task with these terms: the one that its put named, or else its key.
@@ -176,7 +186,7 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
                 bad(format!("a share has 1 to {SHARE_BYTES_MAX} bytes, and this one has {length}"))
             }
             _ if self.cost() < COST_USUAL => bad("the cost must be at least 1".to_owned()),
-            _ => self.headers().map_or(Ok(()), |headers| headers::check(headers.as_ref())),
+            _ => headers::check(self.header_bytes()),
         }
     }
 
@@ -188,17 +198,16 @@ impl<B: AsRef<[u8]>, S: Holds<B>> Terms<B, S> {
         if self.are_plain() {
             return plain;
         }
-        plain
-            .with(self.share().map(B::as_ref), self.cost())
-            .with_headers(self.headers().map(B::as_ref))
+        let (share, headers) = (self.share().map(B::as_ref), self.headers().map(B::as_ref));
+        plain.with_all(share, self.cost(), headers)
     }
 
     /// Returns the number of bytes that they hold.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> usize {
-        let extras = [self.share(), self.headers()].into_iter().flatten();
-        self.key_bytes() + extras.map(|bytes| bytes.as_ref().len()).sum::<usize>()
+        let share = self.share().map_or(0, |share| share.as_ref().len());
+        self.key_bytes() + share + self.header_bytes().len()
     }
 
     /// Returns the length of the key in bytes.

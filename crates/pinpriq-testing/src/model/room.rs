@@ -213,7 +213,7 @@ impl Model {
             }
         }
         if let Some(headers) = headers {
-            former += task.terms.headers().map_or(0, |headers| headers.len() as u64);
+            former += task.terms.header_bytes().len() as u64;
             current += headers.len() as u64;
         }
         if current > former { self.has_room(current - former) } else { Ok(()) }

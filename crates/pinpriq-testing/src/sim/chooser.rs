@@ -173,9 +173,11 @@ impl Chooser<'_> {
         let put = Put {
             queue: &queue,
             payload: &payload,
-            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms))
-                .with(share.as_deref(), cost)
-                .with_headers(headers.as_deref()),
+            terms: Terms::of(key.as_deref(), ttr.map(Span::from_ms)).with_all(
+                share.as_deref(),
+                cost,
+                headers.as_deref(),
+            ),
             priority: priority.unwrap_or(Some(0)),
             delay: match at {
                 None => Delay::For(Span::from_ms(delay)),
@@ -475,9 +477,11 @@ impl Chooser<'_> {
             name,
             queue: &queue,
             payload: &payload,
-            terms: Terms::of(key.as_deref(), ttr)
-                .with(share.as_deref(), cost)
-                .with_headers(headers.as_deref()),
+            terms: Terms::of(key.as_deref(), ttr).with_all(
+                share.as_deref(),
+                cost,
+                headers.as_deref(),
+            ),
             priority: self.priority().unwrap_or(Some(0)),
             ttl: self.once_in(4).then(|| Span::from_ms(self.span() * 4)),
             when,
@@ -562,9 +566,11 @@ impl Chooser<'_> {
                 return Ask::of(&Command::Publish(Publish {
                     topic,
                     payload: &payload,
-                    terms: Terms::of(key.as_deref(), None)
-                        .with(share.as_deref(), cost)
-                        .with_headers(headers.as_deref()),
+                    terms: Terms::of(key.as_deref(), None).with_all(
+                        share.as_deref(),
+                        cost,
+                        headers.as_deref(),
+                    ),
                     priority: priority.unwrap_or(Some(0)),
                     deadline,
                 }));

@@ -346,7 +346,7 @@ fn schedule(shown: &ShownSchedule) -> Wanted {
         ("on_missed", word(plan.on_missed.word())),
         ("overlap", word(plan.overlap.word())),
         ("paused", word(if course.paused { "yes" } else { "no" })),
-        ("headers", headers(plan.terms.headers().map_or(&[], |headers| headers))),
+        ("headers", headers(plan.terms.header_bytes())),
     ])
 }
 

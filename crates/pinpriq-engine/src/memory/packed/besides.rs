@@ -139,7 +139,7 @@ impl Besides {
     pub(super) fn terms(&self, ttr: Option<Span>) -> Terms {
         let terms = Terms::of(self.key.clone(), ttr.or(self.ttr));
         let Some(rare) = &self.rare else { return terms };
-        terms.with(rare.share.clone(), self.cost()).with_headers(rare.headers.clone())
+        terms.with_all(rare.share.clone(), self.cost(), rare.headers.clone())
     }
 
     pub(super) fn share(&self) -> Option<&Bytes> {

@@ -44,19 +44,16 @@ impl Turns {
             Some(name) => self.shares.find(name, roster.hash(name)),
             None => Some(self.nameless),
         };
-        let Some(id) = share else {
-            // None of its tasks may go, so only a take-over has left a bucket for it.
-            let opens_at = self.common.shares.as_deref().and_then(Timed::opens_at);
-            found.extend(opens_at.map(|opens_at| HeldBack::ShareRate { opens_at }));
-            return found;
-        };
-        let share = &self.shares[id];
-        let taken = u64::from(share.taken);
-        let limit = share.own().limit.or(self.rules.share_limit);
-        let reached = limit.filter(|most| taken >= *most);
-        found.extend(reached.map(|most| HeldBack::ShareLimit { taken, most }));
-        let bucket = share.besides.as_ref().and_then(|besides| besides.bucket.as_deref());
-        let bucket = bucket.or_else(|| self.common(Whose::Share(id)));
+        // None of the tasks of one that is not there may go: it has what a take-over left.
+        let mut bucket = self.common(Whose::EveryShare);
+        if let Some((id, share)) = share.map(|id| (id, &self.shares[id])) {
+            let taken = u64::from(share.taken);
+            let limit = share.own().limit.or(self.rules.share_limit);
+            let reached = limit.filter(|most| taken >= *most);
+            found.extend(reached.map(|most| HeldBack::ShareLimit { taken, most }));
+            let own = share.besides.as_ref().and_then(|besides| besides.bucket.as_deref());
+            bucket = own.or_else(|| self.common(Whose::Share(id)));
+        }
         let opens_at = bucket.and_then(Timed::opens_at);
         found.extend(opens_at.map(|opens_at| HeldBack::ShareRate { opens_at }));
         found

@@ -514,7 +514,7 @@ impl<'a> Chooser<'a> {
         }
         let share = self.dice.pick(&[None, None, None, Some(b"k".as_slice()), Some(b"s")]);
         let cost = self.dice.pick(&[1, 1, 1, 1, 1, 1, 2, 2, 3, 9]);
-        terms.with(share, cost).with_headers(self.headers())
+        terms.with_all(share, cost, self.headers())
     }
 
     /// Headers as they are kept, mostly none. Some are out of bounds.

@@ -50,8 +50,7 @@ pub(super) fn value(it: &mut Object<'_>, name: &str, value: Value<'_>) {
 /// Returns the head of an answer whose body is the payload of this task.
 pub(super) fn head(record: &TaskRecord, hidden: bool) -> Head {
     let seen = Seen { hides_receipt: hidden, ..Seen::of(record) };
-    let headers = record.terms.headers().map_or(&[][..], |headers| headers);
-    let headers = headers::decode(headers);
+    let headers = headers::decode(record.terms.header_bytes());
     let mut head = Head::new(200, Content::Octets);
     head.fields = FIELDS
         .into_iter()

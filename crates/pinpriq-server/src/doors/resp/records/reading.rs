@@ -184,7 +184,7 @@ impl Fields {
         let cost = self.count("cost")?.map_or_else(|| Ok(terms.cost()), u32::try_from);
         let cost = cost.map_err(|_| "'cost' is a number from 1 to 2^32 - 1".to_owned())?;
         let headers = self.headers("headers")?;
-        Ok(terms.with(self.bytes("share")?, cost).with_headers(headers.map(Bytes::from)))
+        Ok(terms.with_all(self.bytes("share")?, cost, headers.map(Bytes::from)))
     }
 
     fn headers(&mut self, name: &str) -> Result<Option<Vec<u8>>, Wrong> {

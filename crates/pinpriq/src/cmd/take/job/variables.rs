@@ -1,8 +1,8 @@
-//! The environment of a command that works on a task: what it is told in variables.
+//! The environment variables of a command that works on a task.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 
 use crate::told::{HEADER, TRACE};
 
@@ -21,20 +21,16 @@ pub(super) fn of_headers(
     let is_one = |name: &OsString| name.as_bytes().starts_with(HEADER.as_bytes());
     let own = names.filter(is_one).filter_map(|name| name.into_string().ok());
     let mut variables: BTreeMap<String, Option<OsString>> = own.map(|name| (name, None)).collect();
-    let mut met: BTreeMap<String, usize> = BTreeMap::new();
+    let text = |value: &[u8]| OsStr::from_bytes(value).to_owned();
+    let mut met = BTreeSet::new();
     for (name, value) in headers {
         let name = variable(name);
-        *met.entry(name.clone()).or_default() += 1;
-        let value = OsStr::from_bytes(value).to_owned();
-        variables.insert(name, Some(value));
-    }
-    for (name, _) in met.into_iter().filter(|(_, count)| *count > 1) {
-        variables.insert(name, None);
+        let is_first = met.insert(name.clone());
+        variables.insert(name, is_first.then(|| text(value)));
     }
     for (header, name) in TRACE {
         let value = headers.iter().find(|(known, _)| *known == header.as_bytes());
-        let value = value.map(|(_, value)| OsString::from_vec(value.to_vec()));
-        variables.insert(name.to_owned(), value);
+        variables.insert(name.to_owned(), value.map(|(_, value)| text(value)));
     }
     variables.into_iter().collect()
 }
