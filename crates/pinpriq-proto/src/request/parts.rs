@@ -11,8 +11,8 @@ use crate::limits::HEADERS_MAX;
 use crate::task::{Grant, Receipt, StateKind, headers};
 use crate::time::{Span, Timestamp};
 
-/// The most options of a command with at most one value, which the table of commands checks.
-pub const OPTIONS_MAX: usize = 16;
+/// As many given options have room without an allocation.
+const OPTIONS_FEW: usize = 6;
 
 /// The parts of a request.
 #[derive(Debug)]
@@ -22,11 +22,13 @@ pub struct Parts<'a> {
     pub words: &'a [&'a [u8]],
     /// Whether a holder named its task by `ID id`.
     pub by_id: bool,
-    /// The given options: the number of each, and its value, which is empty for an option without
-    /// one.
-    options: [Option<(u64, &'a [u8])>; OPTIONS_MAX],
-    /// The number of given options.
-    options_given: usize,
+    /// The first of the given options: the number of each, and its value, which is empty for an
+    /// option without one.
+    options: [Option<(u64, &'a [u8])>; OPTIONS_FEW],
+    /// The others.
+    more_options: Vec<(u64, &'a [u8])>,
+    /// The number of the first.
+    options_few: usize,
     /// The [`Opt::bit`]s of the given options.
     options_bits: u64,
     /// The tasks named by `DONE`.
@@ -40,13 +42,13 @@ impl<'a> Parts<'a> {
     #[inline]
     #[must_use]
     pub const fn of(spec: &'static Spec) -> Self {
-        let options = [None; OPTIONS_MAX];
         Self {
             spec,
             words: &[],
             by_id: false,
-            options,
-            options_given: 0,
+            options: [None; OPTIONS_FEW],
+            more_options: Vec::new(),
+            options_few: 0,
             options_bits: 0,
             done: Vec::new(),
             headers: None,
@@ -68,11 +70,22 @@ impl<'a> Parts<'a> {
                 parts.options_bits |= option.bit;
                 continue;
             }
-            parts.options[parts.options_given] = Some((option.letters, value));
-            parts.options_given += 1;
-            parts.options_bits |= option.bit;
+            parts.note(option, value);
         }
         parts
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "it is part of every put")]
+    fn note(&mut self, option: Opt, value: &'a [u8]) {
+        match self.options.get_mut(self.options_few) {
+            Some(place) => {
+                *place = Some((option.letters, value));
+                self.options_few += 1;
+            }
+            None => self.more_options.push((option.letters, value)),
+        }
+        self.options_bits |= option.bit;
     }
 
     /// Adds a task that is done.
@@ -218,9 +231,7 @@ impl<'a> Parts<'a> {
             if self.has(*option) {
                 return Err(Fault::bad(format!("{} was given twice", option.word)));
             }
-            self.options[self.options_given] = Some((option.letters, value));
-            self.options_given += 1;
-            self.options_bits |= option.bit;
+            self.note(*option, value);
             rest = others;
         }
         Ok(())
@@ -334,7 +345,8 @@ impl<'a> Parts<'a> {
 
     #[inline(never)]
     fn find_option(&self, letters: u64) -> Option<&'a [u8]> {
-        let given = self.options[..self.options_given].iter().flatten();
+        let few = self.options[..self.options_few].iter().flatten();
+        let given = few.chain(&self.more_options);
         given.copied().find(|(known, _)| *known == letters).map(|(_, value)| value)
     }
 

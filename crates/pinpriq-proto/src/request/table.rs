@@ -4,7 +4,7 @@ pub mod places;
 
 use super::alphabet::letters;
 use super::fault::Fault;
-use super::parts::{OPTIONS_MAX, Parts};
+use super::parts::Parts;
 use super::reading::{Read, Room, Row};
 use super::spec::{Access, Group, Spec, Word};
 use crate::command::Command;
@@ -270,12 +270,6 @@ static NAMES: [(u64, usize); TABLE.len()] = {
     let mut index = names.len();
     while index > 0 {
         index -= 1;
-        let (options, mut kept, mut at) = (TABLE[index].options, 0, 0);
-        while at < options.len() {
-            kept += !options[at].is_apart() as usize;
-            at += 1;
-        }
-        assert!(kept <= OPTIONS_MAX, "a command has too many options");
         let number = letters(TABLE[index].name.as_bytes());
         if index + 1 < names.len() && number != names[index + 1].0 {
             end = index + 1;
