@@ -53,6 +53,14 @@
 //! because the client gives each a unique key of its own: the server makes one task of it, however
 //! often it arrives. [`Refused::repeated`] tells if an earlier sending may have been carried out.
 //!
+//! # Tracing
+//!
+//! With the feature `opentelemetry`, and in a program that has set a provider of `OpenTelemetry`,
+//! puts and publications have spans, and the headers of tasks carry their context. A worker runs
+//! each attempt in a span whose parent is that of the put, over all failures and as a dead letter
+//! too. Headers that the caller gives stand, and no put fails for tracing. To go on from a job that
+//! was taken by hand, extract `traceparent` from [`Task::headers`].
+//!
 //! # Everything else
 //!
 //! [`Client::call`] sends any command of the server, and [`Client::pipeline`] and
@@ -76,6 +84,7 @@ mod options;
 mod pipe;
 mod queue;
 mod request;
+mod spans;
 mod task;
 mod topic;
 mod transport;

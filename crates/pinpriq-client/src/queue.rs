@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::name::Name;
 use crate::request::{Repeat, Request, WordsExt as _, cut_reason};
+use crate::spans::note_redrive;
 use crate::task::{State, Task, moment};
 
 pub use put::{Put, PutDone};
@@ -123,6 +124,18 @@ impl Queue {
                 Some(outcome) => return Ok(Some(String::from_utf8_lossy(outcome).into_owned())),
             }
         }
+    }
+
+    /// Moves up to `count` of the ready dead letters in this queue back to the queues that they
+    /// come from. Returns how many.
+    pub async fn redrive(&self, count: u32) -> Result<u64, Error> {
+        let words = self.words("REDRIVE").option("COUNT", Some(count));
+        let request = Request::new(words, Repeat::Safe);
+        let reply = self.client.run(&request).await?;
+        let count = reply.integer().and_then(|count| u64::try_from(count).ok());
+        let count = count.ok_or_else(|| request.unexpected(&reply))?;
+        note_redrive(&self.name, count);
+        Ok(count)
     }
 
     /// Returns how many tasks are in this state.

@@ -40,13 +40,16 @@ impl Request {
     }
 }
 
+/// The headers of a task, by name.
+pub(crate) type Headers = BTreeMap<String, Vec<u8>>;
+
 /// What puts and publications say about their tasks alike.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Terms {
     pub(crate) key: Option<Vec<u8>>,
     pub(crate) share: Option<Vec<u8>>,
     pub(crate) cost: Option<u32>,
-    pub(crate) headers: BTreeMap<String, Vec<u8>>,
+    pub(crate) headers: Headers,
 }
 
 /// What the options of many commands are added with.

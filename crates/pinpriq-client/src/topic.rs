@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::name::Name;
 use crate::queue::Queue;
 use crate::request::{Repeat, Request, Terms, WordsExt as _, unix_ms};
+use crate::spans::Sending;
 
 /// A topic: a name and a [`Client`].
 #[derive(Clone, Debug)]
@@ -133,7 +134,14 @@ impl Publish {
         self
     }
 
-    async fn run(self) -> Result<u64, Error> {
+    async fn run(mut self) -> Result<u64, Error> {
+        let span = Sending::begin("publish", &self.topic.name, &mut self.terms.headers);
+        let count = self.send().await;
+        span.end(count.as_ref().map(|_| None));
+        count
+    }
+
+    async fn send(self) -> Result<u64, Error> {
         let words = Words::new("PUBLISH").bytes(&self.topic.name).bytes(&self.payload);
         let words = words.terms(&self.terms).option("PRIORITY", self.priority);
         let words = words.option("DEADLINE", self.deadline.map(unix_ms)).span("TTL", self.ttl);

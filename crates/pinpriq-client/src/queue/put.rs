@@ -11,6 +11,7 @@ use super::Queue;
 use crate::error::Error;
 use crate::name::Name;
 use crate::request::{Repeat, Request, Terms, WordsExt as _, own_key, unix_ms};
+use crate::spans::Sending;
 
 /// A put that is about to be made: await it.
 ///
@@ -168,7 +169,14 @@ impl Put {
         }
     }
 
-    async fn run(self) -> Result<PutDone, Error> {
+    async fn run(mut self) -> Result<PutDone, Error> {
+        let span = Sending::begin("put", &self.queue.name, &mut self.terms.headers);
+        let done = self.send().await;
+        span.end(done.as_ref().map(|done| Some(&done.id)));
+        done
+    }
+
+    async fn send(self) -> Result<PutDone, Error> {
         // One request for all attempts, so that they share the unique key.
         let request = self.request();
         let reply = match self.room {

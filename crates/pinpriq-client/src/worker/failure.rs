@@ -57,6 +57,14 @@ impl Failure {
         Self::Retry { reason: reason.into(), delay: Some(delay) }
     }
 
+    /// Returns why, unless the job is given back.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Retry { reason, .. } | Self::Bury { reason } => Some(reason),
+            Self::GiveBack { .. } => None,
+        }
+    }
+
     /// Returns the wish to set the job aside, for this reason.
     pub fn bury(reason: impl Into<String>) -> Self {
         Self::Bury { reason: reason.into() }

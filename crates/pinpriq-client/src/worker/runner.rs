@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::job::Job;
 use crate::name::Name;
 use crate::queue::{Release, Source, take};
+use crate::spans::Attempt;
 use crate::task::State;
 
 /// How long one take may wait. A worker that is to stop notices it after that.
@@ -227,12 +228,12 @@ impl Loop {
 impl Crew {
     /// Runs the function for a job, and settles the job.
     pub(super) async fn attend(self: Arc<Self>, job: Job, place: Place) {
-        let started = now();
+        let (started, span) = (now(), Attempt::begin(&job));
         let outcome = if let Some(reason) = self.given_up_before(&job).await {
             Err(Failure::bury(reason))
         } else {
             self.worker.tell(&job, Happening::Started);
-            self.call(&job).await
+            self.call(&job, &span).await
         };
         let took = now() - started;
         match outcome {
@@ -258,6 +259,9 @@ impl Crew {
             Err(failure) => {
                 drop(place);
                 let state = self.settle(&job, &failure).await;
+                if let Some(reason) = failure.reason() {
+                    span.fail(reason, state);
+                }
                 self.held.let_go(&job);
                 let happening = Happening::Failed { took, failure: &failure, state };
                 self.worker.tell(&job, happening);
@@ -266,7 +270,7 @@ impl Crew {
     }
 
     /// Calls the function. A panic is a failure.
-    async fn call(&self, job: &Job) -> Outcome {
+    async fn call(&self, job: &Job, span: &Attempt) -> Outcome {
         let source = (job.queue.clone(), job.member.clone());
         let Some(function) = self.worker.functions.get(&source) else {
             // A queue of an older configuration of this worker cannot be taken from.
@@ -274,7 +278,7 @@ impl Crew {
         };
         // Within the new task, so that a panic before there is a future is caught as well.
         let (function, own) = (Arc::clone(function), job.clone());
-        let running = tokio::spawn(async move { function(own).await });
+        let running = tokio::spawn(span.run(async move { function(own).await }));
         let _end = EndWithMe(running.abort_handle());
         match running.await {
             Ok(outcome) => outcome,
